@@ -129,7 +129,10 @@ class FunctionRows(ArrayRows):
         return self.remember(c, self._by_sides(own) if self.values is None else self._products_of([own])[0])
 
     def _known_product(self, c) -> Any:
-        return next((product for known, product in self._products if known is c or np.array_equal(known, c)), None)
+        for known, product in list(self._products):  # classes that share the rows add to it in other threads
+            if known is c or np.array_equal(known, c):
+                return product
+        return None
 
     def _products_of(self, columns: list[Any]) -> list[Any]:
         return [self.at(self.points, c) for c in columns] if self.values is None else self._stored_products(columns)
@@ -152,7 +155,7 @@ class FunctionRows(ArrayRows):
         largest = int(c.argmax())
         if float(c[largest]) == 0.0:
             return np.zeros_like(c)
-        for known, product in self._known_sides:
+        for known, product in list(self._known_sides):
             factor = float(c[largest]) / max(float(known[largest]), 1e-300)
             if bool((np.abs(c - factor * known) <= 4 * ULP * c).all()):
                 return factor * product
@@ -234,7 +237,7 @@ class FunctionRows(ArrayRows):
             return fetched(c)
         total = float(c.sum())
         centred = fetched(c - total * self.centre)
-        if self._known_product(centred) is None:  # most entries of c are 0, or those of the last time
+        if self._known_product(centred) is None:  # sides of c may be known, and where not, most of its entries are 0
             self.remember(centred, self._by_sides(c) - total * self.means)
         return centred
 
