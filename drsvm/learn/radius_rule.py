@@ -181,6 +181,18 @@ def _spectrum(problem: Problem, rows) -> tuple[float, float]:
     return float(weights @ products.diagonal()), float(weights @ np.square(products) @ weights)
 
 
+def _square_of_functions(problem: Problem) -> float:
+    """Return the mean squared distance of the rows of a kernel from their centre: Σ w ‖φ‖² − ‖Σ w φ‖²."""
+    weights = problem.sample_weight
+    if problem.n_rows > ROWS_FOR_DIRECTIONS:
+        drawn = problem.drawn_rows(ROWS_FOR_DIRECTIONS)
+        weights = np.zeros_like(weights)
+        weights[drawn] = problem.sample_weight[drawn]
+    weights = weights / weights.sum()
+    centre = problem.rows.coordinates(problem.rows.weighted_sum(weights))
+    return float(problem.rows.sum_of_squares(weights)[0]) - float(centre @ centre)
+
+
 def automatic_ridge(problem: Problem, *, counts=None, max_time: Any = None, n_threads: int | None = None) -> Automatic:
     """Return the automatic ridge for the problem's own radius, and the pilot solution."""
     if _has_many_functions(problem):
@@ -204,14 +216,15 @@ class Spread(NamedTuple):
     def of(cls, problem: Problem, counts=None) -> "Spread":
         """Measure rows that are drawn by their contents."""
         n_rows = problem.n_rows if counts is None else float(counts.sum())
+        if problem.rows.is_kernel:
+            square = _square_of_functions(problem)
+            return cls(square, SHARE_OF_KERNEL, KERNEL_RIDGE / math.sqrt(n_rows)) if square > 0.0 else cls(0.0, 1.0)
         few = problem.drawn(ROWS_FOR_DIRECTIONS) if problem.n_rows > ROWS_FOR_DIRECTIONS else problem
         few = few.nearby(math.inf)
         square, sum_of_squares = _spectrum(few, few.rows)
         total = square
         if not square > 0.0:
             return cls(0.0, 1.0)
-        if problem.rows.is_kernel:
-            return cls(square, SHARE_OF_KERNEL, KERNEL_RIDGE / math.sqrt(n_rows))
         if few.feature_cost is not None:  # shifts of dear features are small
             prices = np.where(np.isinf(few.feature_cost), 0.0, few.feature_cost)
             total, sum_of_squares = _spectrum(few, few.on_rows(scaled_columns(few.X, prices)).rows)

@@ -67,7 +67,7 @@ class FunctionRows(ArrayRows):
         n = points.shape[0]
         self.shape, self.stored = (n, n), n * n
         self._values = values
-        self._products, self._sides = deque(maxlen=REMEMBERED), deque(maxlen=REMEMBERED)
+        self._products, self._known_sides = deque(maxlen=REMEMBERED), deque(maxlen=REMEMBERED)
         self._squares = function.squares(points)
         if not (np.isfinite(self._squares).all() and (self._squares >= 0.0).all()):
             row = int(np.argmin(np.where(np.isfinite(self._squares), self._squares, -math.inf)))
@@ -88,8 +88,8 @@ class FunctionRows(ArrayRows):
         """
 
     @abstractmethod
-    def _stored_product(self, c) -> Any:
-        """Return Kc from the values that are kept, with such errors too."""
+    def _stored_products(self, columns: list[Any]) -> list[Any]:
+        """Return Kc for each of several c, with such errors too; where memory is what takes the time, in one pass."""
 
     @abstractmethod
     def with_features(self, X) -> ArrayRows:
@@ -111,38 +111,64 @@ class FunctionRows(ArrayRows):
     def columns(self, chosen) -> Any:
         """Return k(x_i, x_j) for every row i and the chosen rows j."""
         if self.values is not None:
-            return self.values[:, chosen]
+            return self.values[chosen].T  # they are symmetric, and rows are read much faster
         return self.between(self.points, self.points[chosen])
 
     def between_rows(self, some, others) -> Any:
         """Return k(x_i, x_j) for all pairs of some rows and others."""
         if self.values is not None:
-            return self.values[some][:, others]
+            return self.values[some[:, None], others]
         return self.between(self.points[some], self.points[others])
 
     def product(self, c) -> Any:
         """Return Kc: the values of f = Σ c_j φ(x_j) at the rows."""
-        for known, product in self._products:
+        known = self._known_product(c)
+        if known is not None:
+            return known
+        own = self.vector(c)
+        return self.remember(c, self._by_sides(own) if self.values is None else self._products_of([own])[0])
+
+    def _known_product(self, c) -> Any:
+        for known, product in list(self._products):  # classes that share the rows add to it in other threads
             if known is c or np.array_equal(known, c):
                 return product
-        return self.remember(c, self._product(self.vector(c)))
+        return None
 
-    def _product(self, c) -> Any:
-        if self.values is not None:
-            return self._stored_product(c)
-        # One for each sign: a certificate also tries multipliers of which one side is smaller.
-        return self._one_sided(np.maximum(c, 0.0)) - self._one_sided(np.maximum(-c, 0.0))
+    def _products_of(self, columns: list[Any]) -> list[Any]:
+        return [self.at(self.points, c) for c in columns] if self.values is None else self._stored_products(columns)
 
-    def _one_sided(self, c) -> Any:
+    def _by_sides(self, c) -> Any:
+        """Return Kc from one product for each sign: a certificate also tries multipliers of which one side is smaller.
+
+        Values that are kept are read once for both.
+        """
+        sides = [np.maximum(c, 0.0), np.maximum(-c, 0.0)]
+        products = [self._known_side(side) for side in sides]
+        unknown = [k for k in (0, 1) if products[k] is None]
+        for k, product in zip(unknown, self._products_of([sides[k] for k in unknown]) if unknown else (), strict=True):
+            products[k] = product
+            self._known_sides.append((sides[k], product))
+        return products[0] - products[1]
+
+    def _known_side(self, c) -> Any:
+        """Return the product of a multiple of coefficients whose product is known, or None."""
         largest = int(c.argmax())
         if float(c[largest]) == 0.0:
             return np.zeros_like(c)
-        for known, product in self._sides:
+        for known, product in list(self._known_sides):
             factor = float(c[largest]) / max(float(known[largest]), 1e-300)
             if bool((np.abs(c - factor * known) <= 4 * ULP * c).all()):
                 return factor * product
-        self._sides.append((c, self.at(self.points, c)))
-        return self._sides[-1][1]
+        return None
+
+    def prepare(self, c, signed) -> None:
+        """Compute Kc, and the products for multipliers with these signs, in one pass over values that are kept."""
+        if self.values is None or self._known_product(c) is not None:
+            return
+        sides = [np.maximum(signed, 0.0), np.maximum(-signed, 0.0)]
+        product, *others = self._stored_products([self.vector(c), *sides])
+        self.remember(c, product)
+        self._known_sides.extend(zip(sides, others, strict=True))
 
     def remember(self, c, product) -> Any:
         """Keep a product that is known, and return it."""
@@ -197,7 +223,7 @@ class FunctionRows(ArrayRows):
     @cached_property
     def means(self) -> Any:
         """The products μ·φ(x_i) with the centre."""
-        return self._product(self.centre)
+        return self._products_of([self.centre])[0]
 
     def mean_of(self, w) -> float:
         """Return f·μ."""
@@ -211,9 +237,16 @@ class FunctionRows(ArrayRows):
             return fetched(c)
         total = float(c.sum())
         centred = fetched(c - total * self.centre)
-        if self.values is None:  # most entries of c are 0, and most of the others are those of the last time
-            self.remember(centred, self._product(c) - total * self.means)
+        if self._known_product(centred) is None:  # sides of c may be known, and where not, most of its entries are 0
+            self.remember(centred, self._by_sides(c) - total * self.means)
         return centred
+
+    def weighted_sums(self, columns: list[Any]) -> list[np.ndarray]:
+        """Return `weighted_sum` for each of several c, with products that take one pass over values that are kept."""
+        sums = [fetched(c if self.centre is None else c - float(c.sum()) * self.centre) for c in columns]
+        for c, centred, product in zip(columns, sums, self._products_of(columns), strict=True):
+            self.remember(centred, product if self.centre is None else product - float(c.sum()) * self.means)
+        return sums
 
     def squares(self) -> Any:
         """Return ‖φ(x_i)‖² for every row."""
@@ -234,12 +267,6 @@ class FunctionRows(ArrayRows):
 
     def norms(self, p, factors=None):
         return np.sqrt(self.centred_squares())
-
-    def products_of_rows(self):
-        values = self.columns(np.arange(self.shape[0]))
-        if self.centre is None:
-            return values
-        return values - self.means[:, None] - self.means + float(self.centre @ self.means)
 
     def content_keys(self):
         if isinstance(self.function, Precomputed):
@@ -286,8 +313,9 @@ class KernelRows(FunctionRows, HostRows):
         landmarks = self.points[used]
         return _added(points.shape[0], c[used], lambda part: self.function.values(points[part], landmarks))
 
-    def _stored_product(self, c):
-        return _added(self.shape[0], c, lambda part: self.values[part])
+    def _stored_products(self, columns):
+        found = _added(self.shape[0], np.column_stack(columns), lambda part: self.values[part])
+        return list(np.ascontiguousarray(found.T))
 
     def _known_norm(self, w):
         return self.function.norm_of_sum(self.points, w)
@@ -300,13 +328,18 @@ class KernelRows(FunctionRows, HostRows):
 
 
 def values_in_blocks(function, some, others) -> np.ndarray:
-    """Return the values of a function for all pairs of two sets of points, computed by threads."""
+    """Return the values of a symmetric function for all pairs of two sets of points, computed by threads."""
     out = np.empty((some.shape[0], others.shape[0]))
 
     def fill(part):
         out[part] = function(some[part], others)
 
-    over(slices(some.shape[0], BLOCK), fill)
+    def fill_both_sides(part):
+        block = function(some[part], some[part.start :])
+        out[part, part.start :] = block
+        out[part.stop :, part] = block[:, part.stop - part.start :].T
+
+    over(slices(some.shape[0], BLOCK), fill_both_sides if some is others else fill)
     return out
 
 

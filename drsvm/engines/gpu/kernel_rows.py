@@ -46,8 +46,9 @@ class GpuKernelRows(FunctionRows, CardRows):
     def _add_values(self, some, others, c, out) -> None:
         out += DenseGpuRows(self.between(some, others)).dot(c)
 
-    def _stored_product(self, c):
-        return DenseGpuRows(self.values).dot(c)
+    def _stored_products(self, columns):
+        rows = DenseGpuRows(self.values)
+        return [rows.dot(c) for c in columns]
 
     def with_features(self, X):
         return DenseGpuRows(cupy().ascontiguousarray(X))

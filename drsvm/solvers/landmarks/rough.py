@@ -46,11 +46,14 @@ def linear_problems(
         free = np.argsort(-between, kind="stable")[: np.count_nonzero(between > BETWEEN)]
         size = min(ROUGH, max(NEAR_A_SOLUTION, MOST_ENTRIES // problem.n_rows))
         common.add_landmarks(np.union1d(free[: WIDER * size], drawn_rows(problem, size)), size)
+    sums = [None] * len(trained)
+    if signed is not None:
+        sums = rows.weighted_sums([np.where(rows.vector(mask), signed, 0.0) for mask in trained])
     found = []
-    for mask in trained:
+    for coefficients in sums:
         span, start = copy(common), None
-        if signed is not None:
-            span.add_sum(rows.weighted_sum(np.where(rows.vector(mask), signed, 0.0)))
+        if coefficients is not None:
+            span.add_sum(coefficients)
         if solution is not None:
             start = fetched(span.features.T @ rows.vector(solution.weights)), solution.intercept
         found.append((span.linear(problem), start))

@@ -16,7 +16,7 @@ from drsvm.model.backends import fetched
 from drsvm.model.problem import Problem
 from drsvm.model.result import Status
 from drsvm.solvers.base import Candidate, Limits, Price, Solver, State
-from drsvm.solvers.interior_point.solver import InteriorPoint
+from drsvm.solvers.landmarks.near import Known, NearSolution
 from drsvm.solvers.landmarks.span import WIDER, Span, rough_span
 from drsvm.solvers.loop import run
 
@@ -32,7 +32,7 @@ NEEDED = 0.7
 BETWEEN = 1e-3
 """A multiplier within this share of its bounds is at one of them."""
 
-LOOSEST, ACCURACY = 1e-5, 0.01
+LOOSEST, ACCURACY = 1e-4, 0.03
 """Largest tolerance of a problem in a span, and its tolerance as a share of the gap that was proven last."""
 
 SHARE, LEAST_SHARE = 0.3, 0.01
@@ -84,6 +84,7 @@ class LandmarkState(State):
         self.problem, self.settings, self.limits = problem, settings, limits
         self.span, self.gap = Span(problem.rows), 1.0
         self.result: Any = None  # of the last step
+        self.known: Known | None = None
         most = SHARE_OF_MEMORY * problem.rows.room() / (8 * COPIES * problem.n_rows)
         self.most = int(min(problem.n_rows, most))
         self.reason, self.first, self.reserve = "", None, 0.0
@@ -97,6 +98,7 @@ class LandmarkState(State):
         self.tol = LOOSEST if first < problem.n_rows and settings.n_landmarks is None else SHARE * limits.tol
         if limits.start is not None and settings.n_landmarks is None:
             self.span.add_sum(limits.start.weights)
+            self.first = self._in_span(limits.start)
 
     def step(self) -> None:
         """Solve the problem in the span."""
@@ -105,9 +107,10 @@ class LandmarkState(State):
         limits = {"max_time": self.limits.time, "n_threads": self.limits.n_threads}
         problem = self.span.linear(self.problem)
         problem = problem.replace(radius=problem.radius - self.reserve) if self.reserve else problem
-        self.result = run(problem, InteriorPoint(), tol=self.tol, start=self.first, **limits)
+        self.result = run(problem, NearSolution(known=self.known), tol=self.tol, start=self.first, **limits)
         if self.result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
+        self.known = Known.of(problem, self.result, self.known)
 
     def _change_span(self) -> None:
         """Add v and rows between the bounds; of a span that is far larger than that, keep only what is needed."""
@@ -127,12 +130,16 @@ class LandmarkState(State):
         v = problem.rows.weighted_sum(signed)
         added += self.span.add_sum(v)
         self.reserve = 0.0 if added or small else self._rounding_of_norm(v)
-        self.first = fetched(self.span.features.T @ problem.rows.vector(candidate.weights)), candidate.intercept
+        self.first = self._in_span(candidate)
         self.finished = not (added or small) and self.tol <= LEAST_SHARE * self.limits.tol
         aim = max(ACCURACY * self.gap, SHARE * self.limits.tol)
         self.tol = min(self.tol, aim) if added or small else LEAST_SHARE * self.limits.tol
         if self.span.size >= self.most:
             self.finished, self.reason = True, "memory"
+
+    def _in_span(self, candidate: Candidate) -> tuple[np.ndarray, float]:
+        """Return weights in the span, and the intercept."""
+        return fetched(self.span.features.T @ self.problem.rows.vector(candidate.weights)), candidate.intercept
 
     def _rounding_of_norm(self, v) -> float:
         """Return by how much rounding errors may increase the norm of a sum in the span, if the radius exceeds that.
@@ -146,9 +153,12 @@ class LandmarkState(State):
     def candidate(self) -> Candidate:
         """Return the function as coefficients of the rows, and the multipliers."""
         weights, rows = self.span.coefficients(self.result.weights), self.problem.rows
-        if rows.values is None:  # what the span knows saves another pass over all values
+        alpha, beta = self._multipliers() if self.settings.proves else (None, None)
+        if alpha is None or rows.values is None:  # what the span knows saves another pass over all values
             rows.remember(weights, self.span.features @ rows.vector(self.result.weights))
-        return Candidate(weights, self.result.intercept, *(self._multipliers() if self.settings.proves else ()))
+        else:
+            rows.prepare(weights, (alpha - beta) * self.problem.signs)
+        return Candidate(weights, self.result.intercept, alpha, beta)
 
     def _multipliers(self) -> tuple[Any, Any]:
         alpha, beta = (self.problem.multipliers_from(of) for of in (self.result.hinge_dual, self.result.flip_dual))

@@ -6,7 +6,7 @@ with q_l is Σ_i c_i q_l(x_i). The features are an array of the rows' library, e
 """
 
 import numpy as np
-from scipy.linalg import lapack, solve_triangular
+from scipy.linalg import solve_triangular
 
 from drsvm.model.backends import fetched
 from drsvm.model.kernel_rows import FunctionRows
@@ -42,22 +42,18 @@ class Span:
         candidates = np.setdiff1d(candidates, self.landmarks)
         if len(candidates) == 0 or most <= 0:
             return 0
-        inside = fetched(self.features[candidates]).T
-        outside = fetched(self.rows.between_rows(candidates, candidates)) - inside.T @ inside
         scale = np.sqrt(np.maximum(fetched(self.rows.squares()[candidates]), 1e-300))
-        relative = outside / scale / scale[:, None]
-        if relative.diagonal().max() <= DEPENDENT:  # the first pivot would be taken whatever its size
+        inside, products = fetched(self.features[candidates]).T, fetched(self.rows.between_rows(candidates, candidates))
+        kept, lower = _farthest(products / scale / scale[:, None], inside / scale, most)
+        if len(kept) == 0:
             return 0
-        factor, pivots, rank, _ = lapack.dpstrf(relative, lower=1, tol=DEPENDENT)
-        rank = min(rank, most)
-        kept = pivots[:rank] - 1
-        lower = np.tril(factor[:rank, :rank]) * scale[kept][:, None]
+        lower *= scale[kept][:, None]
         inside, chosen = inside[:, kept], candidates[kept]
         new = self._extend(inside, self.rows.columns(chosen), lower)
         self._of_landmarks = _corner(self._of_landmarks, -self._of_landmarks @ self._mixed, new)
         self._of_sums = np.hstack([self._of_sums, -self._of_sums @ self._mixed])
         self.landmarks = np.concatenate([self.landmarks, chosen])
-        return rank
+        return len(kept)
 
     def add_sum(self, coefficients: np.ndarray) -> int:
         """Add Σ c_i φ(x_i) to the span; return 0 if it was in it already, else 1."""
@@ -80,7 +76,8 @@ class Span:
         """
         basis = solve_triangular(lower, np.eye(len(lower)), lower=True).T
         self._mixed = inside @ basis
-        new = (values - self.features @ self.rows.vector(inside)) @ self.rows.vector(basis)
+        outside = values - self.features @ self.rows.vector(inside) if self.size else values
+        new = outside @ self.rows.vector(basis)
         self.features = np.concatenate([self.features, new], axis=1)
         return basis
 
@@ -94,6 +91,29 @@ class Span:
         found = self.sums @ (self._of_sums @ weights)
         found[self.landmarks] += self._of_landmarks @ weights
         return found
+
+
+def _farthest(products: np.ndarray, inside: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows that are farthest from a span and from each other, and the Cholesky factor of what is outside it.
+
+    Given are the products of rows of length 1 with each other and with the basis of the span. The factorisation pivots;
+    LAPACK's would go on to the last row that adds something.
+    """
+    size, n = inside.shape
+    most = min(most, n)
+    factor = np.empty((size + most, n))
+    factor[:size] = inside
+    rest, kept = products.diagonal() - np.square(inside).sum(axis=0), list[int]()
+    for k in range(size, size + most):
+        pivot = int(rest.argmax())
+        if not rest[pivot] > DEPENDENT:
+            break
+        factor[k] = (products[pivot] - factor[:k, pivot] @ factor[:k]) / np.sqrt(rest[pivot])
+        rest -= np.square(factor[k])
+        rest[pivot] = 0.0
+        kept.append(pivot)
+    chosen = np.array(kept, dtype=int)
+    return chosen, np.tril(factor[size : size + len(kept), chosen].T)
 
 
 def rough_span(problem: Problem, size: int) -> Span:

@@ -13,6 +13,7 @@ from drsvm import Problem, certify, radius_max, solve
 from drsvm.model.kernel_functions import Given, Laplacian, Linear, Polynomial, Precomputed, Rbf
 from drsvm.model.kernel_rows import KernelRows, in_feature_space
 from drsvm.solvers.landmarks import solver
+from drsvm.solvers.landmarks.span import Span
 
 FUNCTIONS = {
     "rbf": Rbf(0.3),
@@ -182,3 +183,40 @@ def test_norms_are_never_too_small(seed, scale):
     exact = [[Fraction(k) * Fraction(a) for a, k in zip(weights, row, strict=True)] for row in values]
     exact = sum(sum(row) * Fraction(b) for b, row in zip(weights, exact, strict=True))
     assert Fraction(float(rows.coordinates(weights)[0])) ** 2 >= exact
+
+
+def test_every_landmark_is_the_candidate_farthest_from_the_span_of_those_before_it():
+    X, _, _ = data(0, n=60)
+    rows = KernelRows(X, Rbf(0.3))
+    chosen, added = Span(rows), Span(rows)
+    chosen.add_landmarks(np.arange(60), 25)
+    for place in range(25):
+        outside = 1.0 - np.square(added.features).sum(axis=1)
+        assert outside[chosen.landmarks[place]] >= outside.max() - 1e-12
+        added.add_landmarks(chosen.landmarks[place : place + 1], 1)
+    assert np.abs(chosen.features @ chosen.features.T - added.features @ added.features.T).max() <= 1e-9
+
+
+def test_a_function_and_multipliers_take_one_pass_over_the_values(monkeypatch):
+    problem = random_problem(0, "rbf", math.inf, 0.01, 1.0, 0.05)
+    rows, rng = problem.rows, np.random.default_rng(0)
+    weights, alpha = rng.normal(size=problem.n_rows), rng.uniform(size=problem.n_rows) * problem.sample_weight
+    signed, smaller = alpha * problem.signs, np.where(problem.signs > 0, 0.3 * alpha, -alpha)
+    K, centre, means = rows.values, rows.centre, rows.means
+    rows.prepare(weights, signed)
+    monkeypatch.setattr(rows, "_stored_products", None)
+    assert rows.product(weights) == pytest.approx(K @ weights, abs=1e-12)
+    for c in (signed, smaller):
+        coefficients = rows.weighted_sum(c)
+        assert coefficients == pytest.approx(c - c.sum() * centre, abs=1e-15)
+        assert rows.product(coefficients) == pytest.approx(K @ coefficients, abs=1e-12)
+    monkeypatch.undo()
+    for c, coefficients in zip((weights, signed), rows.weighted_sums([weights, signed]), strict=True):
+        assert coefficients == pytest.approx(c - c.sum() * centre, abs=1e-14)
+        assert rows.product(coefficients) == pytest.approx(K @ c - c.sum() * means, abs=1e-12)
+
+
+def test_values_of_all_pairs_are_those_of_the_function():
+    X, _, _ = data(0, n=600)  # more than two blocks
+    function = Rbf(0.3)
+    assert np.abs(KernelRows(X, function).values - function.values(X, X)).max() <= 1e-14
