@@ -137,6 +137,19 @@ def test_costs_by_class_weights_and_balance(data):
     assert there.objective_ == pytest.approx(here.objective_, abs=1e-7)
 
 
+def test_classes_are_equalised_as_far(data):
+    X, y = data
+    rng = np.random.default_rng(4)
+    y = np.where(rng.random(600) < 0.3, np.where(y == "yes", "no", "yes"), np.where(rng.random(600) < 0.6, "no", y))
+    here, there = (WassersteinSVC(threshold="optimum", tol=1e-8) for _ in range(2))
+    here.fit(X, y)
+    there.fit(*on_cluster(X, y))
+    assert here.coef_.any()
+    assert (here.class_factors_ != fit_data(here, X, y, None).class_factors).all(), "half-way weights are not enough"
+    np.testing.assert_allclose(there.class_factors_, here.class_factors_)
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=1e-2, atol=1e-3)
+
+
 @pytest.mark.parametrize("class_weight", unless_long(["balanced"], [None, "balanced"]))
 def test_weights_count_as_rows_in_the_automatic_radius(data, class_weight):
     weights = np.random.default_rng(1).integers(0, 5, size=600).astype(float)

@@ -55,17 +55,6 @@ def test_weights_stay_halfway_where_that_is_enough_or_nothing_helps():
         np.testing.assert_allclose(model.class_factors_, factors_of_classes(class_weight, model.classes_, y, None))
 
 
-def test_on_a_cluster_it_is_the_same(two_workers):
-    da = pytest.importorskip("dask.array")
-    X, y, _ = rare_and_noisy(4, n=300)
-    here, there = WassersteinSVC(threshold="optimum", tol=1e-8).fit(X, y), WassersteinSVC(threshold="optimum", tol=1e-8)
-    with two_workers.as_current():
-        there.fit(da.from_array(X, chunks=(100, -1)), da.from_array(y, chunks=100))
-    assert share_of_way(here, y) > 0.0
-    np.testing.assert_allclose(there.class_factors_, here.class_factors_)
-    np.testing.assert_allclose(there.coef_, here.coef_, rtol=1e-2, atol=1e-3)
-
-
 def test_kernels():
     X, y, correct = rare_and_noisy(4, n=300)
     kernel = WassersteinKernelSVC("linear", radius=0.01, threshold="optimum").fit(X, y)

@@ -210,7 +210,7 @@ def test_a_class_that_is_outweighed_is_not_blamed_on_the_radius():
     y = np.arange(300) % 10 == 0
     X = rng.normal(size=(300, 2)) + 0.5 * y[:, None]
     with pytest.warns(UserWarning, match="constant .* do not outweigh the others at radius=.* class_weight="):
-        model = WassersteinSVC(radius=0.01).fit(X, y)
+        model = WassersteinSVC(radius=0.01, class_weight=None).fit(X, y)
     assert not model.predict(X).any()
 
 

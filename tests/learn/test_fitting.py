@@ -85,5 +85,5 @@ def test_decisions_on_real_data(solver, dataset, load_dataset, monkeypatch):
 def test_a_classifier_that_is_constant_is_so_for_every_tolerance():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 3)), rng.random(300) < 0.35
-    models = [WassersteinSVC(tol=tol).fit(X, y) for tol in LIMITS]
+    models = [WassersteinSVC(tol=tol, class_weight=None).fit(X, y) for tol in LIMITS]
     assert all(not model.coef_.any() and model.intercept_ == -1.0 and model.threshold_ == 0.0 for model in models)

@@ -123,7 +123,7 @@ def test_a_nearly_constant_classifier_counts_as_constant_unless_it_finds_the_rar
 def test_classes_of_unequal_size_are_worth_equal_weights():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], [380, 20])
-    made = make_report(WassersteinSVC(radius=0.05), rng.normal(size=(400, 3)) + 0.2 * y[:, None], y)
+    made = make_report(WassersteinSVC(radius=0.05, class_weight=None), rng.normal(size=(400, 3)) + 0.2 * y[:, None], y)
     assert made.summary["constant"] == {"label": 0, "share": 1.0}
     assert "95.0\u202f% of the rows are of one class" in made.markdown and "balanced" in made.summary["next"]["command"]
 
