@@ -13,7 +13,7 @@ LIMITS = {1e-5: 1e-2, 1e-6: 1e-3, 1e-8: 1e-4}
 """How far decisions may be from those of the optimum, relative to their standard deviation."""
 
 TIE = 1e-4  # decisions that differ by less at the optimum may be in either order
-MOST_BEYOND = 0.02  # of the fits in the long test: what is proven bounds the error of the weights only as a root
+MOST_BEYOND = 0.03  # of the fits in the long test: what is proven bounds the error of the weights only as a root
 DATASETS = ("german.numer", "splice", "spambase", "w1a", "a1a", "a2a", "a3a", "a4a", "a5a", "a6a", "a7a", "a8a", "a9a")
 
 pytestmark = [pytest.mark.filterwarnings("ignore:The fitted classifier is constant")]

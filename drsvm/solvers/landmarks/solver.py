@@ -136,6 +136,7 @@ class LandmarkState(State):
         self.tol = min(self.tol, aim) if added or small else LEAST_SHARE * self.limits.tol
         if self.span.size >= self.most:
             self.finished, self.reason = True, "memory"
+            self.tol = min(self.tol, SHARE * self.limits.tol)  # there is no next time
 
     def _in_span(self, candidate: Candidate) -> tuple[np.ndarray, float]:
         """Return weights in the span, and the intercept."""
