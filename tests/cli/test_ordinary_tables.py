@@ -73,7 +73,7 @@ FITTED = {
         {"styles": {"plan": "category", "region": "category"}, "columns": ["usage", "tenure", "plan", "region"]},
     ),
     "5,000 levels": (
-        pandas.concat([frame(town=RNG.choice([f"town {k}" for k in range(5000)], N)) for _ in range(40)]),
+        pandas.concat([frame(town=RNG.choice([f"town {k}" for k in range(5000)], N)) for _ in range(20)]),
         {"styles": {"town": "category"}, "many_levels": True},
     ),
     "40 % gaps": (

@@ -356,7 +356,7 @@ def kill(client, address):
     client.run(end_process, workers=[address], on_error="ignore")
 
 
-@pytest.mark.parametrize("mapped", [False, True])
+@pytest.mark.parametrize("mapped", unless_long([True], [False, True]))
 def test_a_killed_worker_costs_its_chunks_and_no_more(own_client, mapped):
     X, y = samples()
     rows = da.from_array(X, chunks=(200, D)), da.from_array(y, chunks=200)

@@ -137,6 +137,7 @@ def test_costs_by_class_weights_and_balance(data):
     assert there.objective_ == pytest.approx(here.objective_, abs=1e-7)
 
 
+@pytest.mark.thorough
 def test_classes_are_equalised_as_far(data):
     X, y = data
     rng = np.random.default_rng(4)

@@ -164,6 +164,7 @@ def test_a_slow_group_does_not_set_the_pace(monkeypatch, norm):
     assert seconds < 0.5 * longer
 
 
+@pytest.mark.thorough
 def test_with_late_proposals_that_do_harm_every_round_waits_for_all(monkeypatch):
     X, y = text()
     problem = Problem(X, y, radius=0.02, norm=1, fit_intercept=True)
