@@ -276,7 +276,7 @@ def test_workers_forget_the_parts_of_a_client_that_is_gone(client):
 # --- predictions ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["dense", "CSR", "frame", "futures"])
+@pytest.mark.parametrize("kind", unless_long(["CSR", "frame"], ["dense", "CSR", "frame", "futures"]))
 def test_predictions_are_lazy(client, kind):
     X, y = samples()
     rows = on_cluster(X, y)[0] if kind == "dense" else rows_of_kind(kind, client, X, y)[0]
@@ -400,6 +400,7 @@ def test_workers_that_are_gone(client_here, monkeypatch):
         problem.price_and_objective(np.ones(D))
 
 
+@pytest.mark.thorough
 def test_a_killed_worker_does_not_stop_a_federated_run(own_client):
     """Its rows are computed again elsewhere, and begin with multipliers 0."""
     X, y = samples()

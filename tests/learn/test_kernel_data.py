@@ -86,6 +86,7 @@ def test_landmarks_need_not_be_rows_and_may_repeat(moons):
     assert model.score(*moons) > 0.9
 
 
+@pytest.mark.thorough
 def test_predictions_are_computed_when_they_are_asked_for(moons):
     X, y = on_cluster(*moons)
     model = WassersteinKernelSVC(n_landmarks=20, calibration="sigmoid").fit(X, y)

@@ -13,6 +13,7 @@ from drsvm import WassersteinKernelSVC, WassersteinKernelSVCCV
 FOLDS = StratifiedKFold(3, shuffle=True, random_state=0)
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings(
     "ignore:Cross-validation has chosen a constant classifier", "ignore:The least populated class"
 )
