@@ -64,8 +64,10 @@ def _least_equalised(data: Any, found: Solved, solve_with: Callable[[], Solved])
     data.equalise(1.0)
     if np.allclose(automatic, data.class_factors):
         return found
-    helps = not _is_constant(solve_with())
-    for share in SHARES_OF_WAY if helps else (0.0,):
+    found = solve_with()
+    if not found.results[0].status.reached:  # interrupted, or no time
+        return found
+    for share in (0.0,) if _is_constant(found) else SHARES_OF_WAY:
         data.equalise(share)
         found = solve_with()
         if not _is_constant(found):  # nor if it was interrupted

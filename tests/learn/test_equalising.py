@@ -1,10 +1,13 @@
 """Automatic class weights: where half-way ones leave a constant optimum, as little more as it takes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from drsvm import WassersteinKernelSVC, WassersteinSVC
+from drsvm import Status, WassersteinKernelSVC, WassersteinSVC
+from drsvm.learn import fitting
 from drsvm.learn.fitting import SHARES_OF_WAY
 from drsvm.learn.one_vs_rest import factors_of_classes
 
@@ -60,3 +63,21 @@ def test_kernels():
     kernel = WassersteinKernelSVC("linear", radius=0.01, threshold="optimum").fit(X, y)
     assert share_of_way(kernel, y) > 0.0 and kernel.dual_coef_.any() and kernel.gap_ <= 1e-4
     assert roc_auc_score(correct, kernel.decision_function(X)) > 0.65
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_ctrl_c_ends_each_of_the_solutions(number, monkeypatch):
+    X, y, _ = rare_and_noisy(4)
+    calls = []
+
+    def interrupted(*given, **options):
+        calls.append(given)
+        result = fitting_solve(*given, **options)
+        return replace(result, status=Status.INTERRUPTED) if len(calls) == number else result
+
+    fitting_solve = fitting.solve
+    monkeypatch.setattr(fitting, "solve", interrupted)
+    model = WassersteinSVC()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert len(calls) == number and np.isfinite(model.coef_).all()
