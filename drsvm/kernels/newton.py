@@ -143,6 +143,35 @@ def _apply_inverse(system, right, out):
 
 
 @kernel(fastmath=FAST, inner=True)
+def invert(system):
+    """Replace the matrix by N, an upper triangle with N Nᵀ = its inverse, and the factor by its inverse."""
+    factor, scale, row = system.factor, system.scale, system.room[0]
+    n = scale.size
+    for i in range(n):
+        inverse = 1.0 / factor[i, i]
+        for k in range(i):
+            row[k] = -inverse * factor[i, k]
+            factor[i, k] = 0.0
+        whole = i // 4 * 4
+        for k in range(0, whole, 4):
+            a, b, c, d = row[k], row[k + 1], row[k + 2], row[k + 3]
+            for j in range(k + 4):
+                products = (a * factor[k, j] + b * factor[k + 1, j]) + (c * factor[k + 2, j] + d * factor[k + 3, j])
+                factor[i, j] += products
+        for k in range(whole, i):
+            for j in range(k + 1):
+                factor[i, j] += row[k] * factor[k, j]
+        factor[i, i] = inverse
+        for j in range(i + 1, min(i + 4, n)):  # the products of four rows read them
+            factor[i, j] = 0.0
+    for i in range(n):
+        for j in range(i):
+            system.matrix[i, j] = 0.0
+        for j in range(i, n):
+            system.matrix[i, j] = scale[i] * factor[j, i]
+
+
+@kernel(fastmath=FAST, inner=True)
 def _multiply(matrix, x, out):
     n = x.size
     for i in range(n):

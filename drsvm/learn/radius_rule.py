@@ -53,7 +53,8 @@ SHARE_OF_LARGEST = 0.5  # the largest radius as a fraction of `radius_max`
 # The rarer class must be predicted for this fraction of its share of the rows; otherwise the radius is reduced.
 LEAST_PREDICTED, REDUCTION, MOST_REDUCTIONS = 0.25, 0.7, 6
 
-PILOT_SHARE, PILOT_TOL = 0.5, 1e-3  # radius / F of the pilot solution, and the proven gap of all solutions
+PILOT_SHARE, PILOT_TOL = 0.5, 1e-2  # radius / F of the pilot solution, and about its gap: few rows cross the margin after
+ROUGH_TOL = 1e-3  # the proven gap of other solutions
 MOST_FETCHED = 2e7  # rows on a cluster or a card with at most this many entries are fetched for rough solutions
 
 # Solutions here are those of a sample of large classes: this many rows of each, and at least so many per feature.
@@ -313,7 +314,7 @@ def _sample(problem: Problem) -> Problem:
 
 
 def _rough_solution(problem: Problem, limits: dict[str, Any], start=None) -> Result:
-    result = solve(problem, rough_solver(problem), tol=PILOT_TOL, start=start, **limits)
+    result = solve(problem, rough_solver(problem), tol=ROUGH_TOL, start=start, **limits)
     if result.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return result

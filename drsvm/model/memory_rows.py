@@ -246,21 +246,13 @@ class MemoryRows(HostRows):
 
     def squares(self, c) -> np.ndarray:
         """Return Σ c_i x_i x_iᵀ, given c ≥ 0."""
-        root = np.sqrt(c)
         if not self.is_sparse:
-            scaled = self.X * root[:, None]
+            scaled = self.X * np.sqrt(c)[:, None]
             return scaled.T @ scaled  # a product of a matrix with itself takes half the time
-        X = self.X
-        scaled = type(X)((X.data * np.repeat(root, np.diff(X.indptr)), X.indices, X.indptr), shape=X.shape)
-        return (scaled.T @ scaled).toarray()
-
-    def quadratic_forms(self, matrix: np.ndarray) -> np.ndarray:
-        """Return x_iᵀ M x_i for every row."""
-        images = self.X @ matrix
-        if not self.is_sparse:
-            return np.einsum("ij,ij->i", self.X, images)
-        places = np.repeat(np.arange(len(images)), np.diff(self.X.indptr)), self.X.indices
-        return np.bincount(places[0], weights=self.X.data * images[places], minlength=len(images))
+        (n, d), once = self.shape, np.zeros((self.shape[1], self.shape[1]))
+        kernel.gram_of_features(*unsigned_parts(self.X), c, 0, n, 0, d, once)
+        once.reshape(-1)[:: d + 1] *= 0.5
+        return once + once.T
 
     def products_of_rows(self) -> np.ndarray:
         """Return x_i·x_j for all pairs of rows."""

@@ -93,13 +93,6 @@ def _apply_factor(factor, scale, right):
     return scale * solution
 
 
-def inverse(matrix: np.ndarray) -> np.ndarray:
-    """Return the inverse of a matrix that is given by its upper triangle."""
-    factor, scale = _factorise(matrix)
-    lower, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
-    return (np.tril(lower) + np.tril(lower, -1).T) * scale * scale[:, None]
-
-
 def most_refinements(damping: float) -> int:
     """Return the maximum number of refinements for a matrix that is damped this much."""
     return 4 if damping == DAMPING else 12

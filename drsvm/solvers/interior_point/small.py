@@ -134,9 +134,15 @@ class SmallState(InteriorPointState):
         one_by_one = self.limits.watched or self.limits.time.left() < TIME_FOR_MANY
         self._run(1 if one_by_one else min(AT_ONCE, self.limits.max_iter - self.steps_of_all_starts))
 
-    def _run(self, most: int) -> None:
+    def leverages(self) -> np.ndarray:
+        """Return (x, 1)ᵀ H⁻¹ (x, 1) of every row for the matrix H at the point; that is the end of the run."""
+        found = np.empty(self.problem.n_rows)
+        self._run(0, found)
+        return found
+
+    def _run(self, most: int, leverages: np.ndarray = _NO_FACTORS) -> None:
         now = self.point, self.lam, self.mu, self.products, self.short_steps, self.leeway
-        found = small_run.run(*self.arguments, *now, most, self.fresh)
+        found = small_run.run(*self.arguments, *now, most, self.fresh, leverages)
         self.taken, works, self.lam, self.mu, self.products, self.short_steps, self.leeway = found
         self.fresh = False
         self.steps_of_all_starts += self.taken
@@ -147,6 +153,13 @@ class SmallState(InteriorPointState):
         if self.fresh:
             self._run(0)
         return super().candidate()
+
+    def curvatures(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return multipliers and curvatures of the hinge losses of all rows, where labels cannot be flipped."""
+        of_rows = self.memory.share.state.transpose(1, 0, 2).reshape(6, -1)[:, : self.problem.n_rows]
+        alpha, _, gamma, g1, _, g3 = of_rows
+        ratio, other = alpha / g1, gamma / g3
+        return alpha, ratio * other / (ratio + other)
 
     def _multipliers(self) -> tuple[np.ndarray, np.ndarray]:
         alpha, beta = np.empty((2, self.problem.n_rows))
