@@ -21,11 +21,10 @@ ACCURATE = 1e-13
 class System(NamedTuple):
     """The matrix, its factorisation, and room for vectors."""
 
-    gram: np.ndarray  # (d, d)
     ridge: np.ndarray  # of (w, b)
     sums: np.ndarray  # (3, size of (w, b)): the λ column, the predictor, and the column of the intercept
     cone: np.ndarray  # likewise: diagonal, λ column and vector of the cone
-    matrix: np.ndarray
+    matrix: np.ndarray  # at first only the sums over rows of the weights
     factor: np.ndarray
     scale: np.ndarray
     right: np.ndarray
@@ -34,15 +33,19 @@ class System(NamedTuple):
 
 
 @kernel(fastmath=FAST, inner=True)
-def assemble(system, square, cone_square, vector_lam, coefficient, damping):
-    """Set the matrix: samples, ridge and cone. The diagonal is 1 + damping times as large."""
-    matrix, d, n = system.matrix, system.gram.shape[0], system.ridge.size
+def assemble(system, d, square, cone_square, vector_lam, coefficient, damping):
+    """Complete the matrix, which has the products of d features: samples, ridge and cone; add damping to its diagonal.
+
+    The diagonal becomes 1 + damping times as large.
+    """
+    matrix, n = system.matrix, system.ridge.size
     vector = system.cone[2]
     for i in range(n):
         of_cone = coefficient * vector[i]
+        if d < n:
+            matrix[i, d] = system.sums[2, i]
         for j in range(i, n):
-            of_rows = system.gram[i, j] if j < d else system.sums[2, i]
-            matrix[i, j] = of_rows + of_cone * vector[j]
+            matrix[i, j] += of_cone * vector[j]
         matrix[i, i] = (matrix[i, i] + system.ridge[i] + system.cone[0, i]) * (1.0 + damping)
         matrix[i, n] = system.sums[0, i] + system.cone[1, i] + of_cone * vector_lam
     matrix[n, n] = (square + cone_square + coefficient * vector_lam * vector_lam) * (1.0 + damping)

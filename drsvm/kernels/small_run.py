@@ -89,12 +89,12 @@ def _solve(task, cone, system, point, right, right_lam, target):
 @kernel(inner=True)
 def _equations(share, buffers, cone, system, work, damping):
     """Form and factorise the system at the current point; return whether that works, and the predictor's λ entry."""
-    system.gram[:] = 0.0
+    system.matrix[:] = 0.0
     system.sums[:] = 0.0
     still = passes.Step(system.solution, 0.0, 0.0, 0.0, 0.0, 0.0)
-    square, linear, _ = _curvature(share, buffers, work.nothing, still, system.sums, system.gram, None)
+    square, linear, _ = _curvature(share, buffers, work.nothing, still, system.sums, system.matrix, None)
     of_cone = cones.scaling(cone, system.cone)
-    newton.assemble(system, square, of_cone[0], of_cone[1], of_cone[2], damping)
+    newton.assemble(system, share.width, square, of_cone[0], of_cone[1], of_cone[2], damping)
     return newton.factorise(system), linear
 
 

@@ -62,7 +62,7 @@ class Room:
         (sums, cone), (matrix, factor) = np.empty((2, 3, n)), np.empty((2, n + 1, n + 1))
         scale, right, solution = np.empty((3, n + 1))
         room = np.empty((5, n + 1))
-        self.system = System(np.empty((d, d)), np.empty(n), sums, cone, matrix, factor, scale, right, solution, room)
+        self.system = System(np.empty(n), sums, cone, matrix, factor, scale, right, solution, room)
         rates, totals = (np.empty(2), np.empty((2, BINS + 1))), (np.empty((2, n)), np.empty(n))
         self.work = Work(_NO_CORRECTION, np.empty((n_tiles, 4, TILE)), *rates, *totals)
 
