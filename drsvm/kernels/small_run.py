@@ -148,7 +148,9 @@ def _leverages(share, buffers, cone, system, work, task, out):
 
 
 @kernel(**UNCOUNTED)
-def run(share, buffers, cone, system, work, task, point, lam, mu, products, short_steps, leeway, most, fresh, leverages):
+def run(
+    share, buffers, cone, system, work, task, point, lam, mu, products, short_steps, leeway, most, fresh, leverages
+):
     """Take steps until the gap may be small, but at most so many; the point, the state and the cone change in place.
 
     If there is room for them, the leverages of the rows are computed, and nothing else is of use after that.

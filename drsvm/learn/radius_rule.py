@@ -53,7 +53,7 @@ SHARE_OF_LARGEST = 0.5  # the largest radius as a fraction of `radius_max`
 # The rarer class must be predicted for this fraction of its share of the rows; otherwise the radius is reduced.
 LEAST_PREDICTED, REDUCTION, MOST_REDUCTIONS = 0.25, 0.7, 6
 
-PILOT_SHARE, PILOT_TOL = 0.5, 1e-2  # radius / F of the pilot solution, and about its gap: few rows cross the margin after
+PILOT_SHARE, PILOT_TOL = 0.5, 1e-2  # radius / F of the pilot solution, and about its gap: hardly a row crosses 1 then
 ROUGH_TOL = 1e-3  # the proven gap of other solutions
 MOST_FETCHED = 2e7  # rows on a cluster or a card with at most this many entries are fetched for rough solutions
 

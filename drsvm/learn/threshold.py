@@ -219,7 +219,7 @@ def _share_below(thresholds, values, counts, least_width: float) -> np.ndarray:
     The deviation around it is that of Silverman's rule, and all thresholds around it count the same.
     """
     n = float(counts.sum())
-    deviation = math.sqrt(np.average((values - np.average(values, weights=counts)) ** 2, weights=counts))
+    deviation = math.sqrt(float(counts @ np.square(values - float(counts @ values) / n)) / n)
     width = max(math.sqrt(3.0) * SILVERMAN * deviation * n**-0.2, least_width)
     mass, moment = (np.append(0.0, np.cumsum(of)) for of in (counts, counts * values))
 

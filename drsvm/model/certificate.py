@@ -160,11 +160,12 @@ class _Way(NamedTuple):
 
 
 def dual_point(
-    problem: Problem, hinge_dual=None, flip_dual=None, *, reference=None, slight: float = SLIGHT
+    problem: Problem, hinge_dual=None, flip_dual=None, *, reference=None, slight=SLIGHT, enough: float = math.inf
 ) -> DualPoint:
     """Make multipliers feasible and return them with the bound they prove; NaN among them proves a bound of NaN.
 
-    `reference` is a weight vector for which the bound must hold; a loss of the bound by `slight` does not matter.
+    `reference` is a weight vector for which the bound must hold; a loss of the bound by `slight` does not matter. If it
+    is `enough`, no other way to make them feasible is tried.
     """
     free = uncharged_features(problem)[1]
     arguments, careful = (problem, hinge_dual, flip_dual, free), bool(free.any())
@@ -175,6 +176,8 @@ def dual_point(
     best = best_multiple(problem, mass, cost, v, v0, reference)
     if best[1] >= mass - abs(v0):  # the mass of balanced ones, which prove no more
         others = [other for other in others if other.release]
+    if best[1] >= enough and not careful:
+        others = []
     for other in others:
         del multipliers  # the memory is needed, so they are made again rather than kept
         multipliers = other.of(*arguments)

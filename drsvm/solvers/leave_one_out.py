@@ -44,8 +44,8 @@ def can_leave_out(problem: Problem) -> bool:
 def decisions_without(problem: Problem, weights, intercept: float, counts: np.ndarray) -> np.ndarray:
     """Return the decision about every row without it; of a row that counts for several, without one of them."""
     settings = InteriorPoint()
-    start = Start(np.append(weights, [intercept] * problem.fit_intercept), _central(problem, weights, intercept), SMOOTHING)
-    run = SmallState(problem, settings, check_limits(problem, settings), start)
+    point, lam = np.append(weights, [intercept] * problem.fit_intercept), _central(problem, weights, intercept)
+    run = SmallState(problem, settings, check_limits(problem, settings), Start(point, lam, SMOOTHING))
     leverage = run.leverages() / np.maximum(counts, 1.0)
     alpha, h = run.curvatures()
     decisions = problem.decision_values(weights, intercept)

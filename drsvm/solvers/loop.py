@@ -43,7 +43,7 @@ class _Best:
 
     def __init__(self, problem: Problem, tol: float):
         # A bound may lose a share of the tolerance to what is only known in advance about rounding errors.
-        self.problem, self.slight = problem, max(SLIGHT, 0.05 * tol)
+        self.problem, self.tol, self.slight = problem, tol, max(SLIGHT, 0.05 * tol)
         # w = 0 without multipliers: the objective is 1 for all parameters, the bound is 0.
         self.primal = PrimalPoint(np.zeros(problem.n_features), 0.0, 0.0, 1.0)
         zeros = problem.rows.zeros()
@@ -76,7 +76,8 @@ class _Best:
         self.dual = self._proven(self.dual.hinge_dual, self.dual.flip_dual)
 
     def _proven(self, hinge_dual, flip_dual) -> DualPoint:
-        return dual_point(self.problem, hinge_dual, flip_dual, reference=self.primal.weights, slight=self.slight)
+        wanted = {"reference": self.primal.weights, "slight": self.slight, "enough": self.primal.objective - self.tol}
+        return dual_point(self.problem, hinge_dual, flip_dual, **wanted)
 
     def status(self, tol: float) -> Status:
         """Return the status if the gap is at most the tolerance."""
