@@ -35,6 +35,7 @@ from drsvm.model.result import Result, Status
 from drsvm.model.row_operations import PullVariances
 from drsvm.progress import part
 from drsvm.solvers import solve
+from drsvm.solvers.interior_point.small import is_small
 from drsvm.solvers.landmarks.rough import rough_solver
 from drsvm.solvers.many import Classifier, rough_classifiers
 from drsvm.solvers.path.radius_max import is_useful, radius_max
@@ -147,11 +148,11 @@ def automatic(problem: Problem, *, counts=None, max_time: Any = None, n_threads:
     sample, limits = _sample(lively), {"max_time": time, "n_threads": n_threads}
     with part(0.15, 0.6):
         pilot = {**limits, "max_time": time.share(2)}
-        chance, active, _ = chance_of_active(lively, sample, of_all, counts, pilot)
+        chance, active, rough = chance_of_active(lively, sample, of_all, counts, pilot)
     with part(0.6, 0.8):
         radius = _far_from_largest(lively, sample, SHARE_OF_CHANCE[problem.norm.p] * chance, limits)
     with part(0.8, 1.0):
-        found = _without_giving_up(lively, sample, radius, limits)
+        found = _without_giving_up(lively, sample, radius, limits, rough)
     solution = found.solution
     if lively is not problem:
         solution = _with_all_features(solution, features, problem.n_features)
@@ -278,24 +279,26 @@ def _far_from_largest(problem: Problem, sample: Problem, radius: float, limits: 
     return radius if time.over else min(radius, SHARE_OF_LARGEST * largest)
 
 
-def _without_giving_up(problem: Problem, sample: Problem, radius: float, limits: dict[str, Any]) -> Automatic:
+def _without_giving_up(
+    problem: Problem, sample: Problem, radius: float, limits: dict[str, Any], pilot: Classifier | None
+) -> Automatic:
     """Return the radius, or a smaller one if the classifier gives up the rarer class here but not there."""
     if radius == 0.0:
         return Automatic(0.0, None)
     positive, negative = problem.masses_of_classes()
     time, share = limits["max_time"], min(positive, negative)
-    results = list[Any]([None])
+    results = list[Any]([pilot if is_small(sample) else None])  # where the first solution begins
     reduced = [radius * REDUCTION**power for power in range(MOST_REDUCTIONS + 1)]
     # If even the smallest radius does not help, none in between does.
     for number, tried in enumerate([radius, reduced[-1], *reduced[1:]]):
         if time.spent or time.over:
             break
         result = _rough_solution(sample.replace(radius=tried), limits, start=results[-1])
-        weights, intercept = result.weights, result.intercept
+        classifier = _classifier(result)
         # Multipliers of rows that do not fit into memory would take much of it.
-        results.append((weights, intercept) if not problem.rows.copyable else result)
+        results.append(result if problem.rows.copyable else classifier)
         del result
-        decided = problem.decisions(weights, intercept).positive_mass
+        decided = problem.decisions(*classifier).positive_mass
         decided = decided if positive <= negative else positive + negative - decided
         helps = decided >= LEAST_PREDICTED * share
         if helps and number != 1:
@@ -313,11 +316,20 @@ def _sample(problem: Problem) -> Problem:
     return problem.drawn_by_class(size).nearby(MOST_FETCHED)
 
 
-def _rough_solution(problem: Problem, limits: dict[str, Any], start=None) -> Result:
+def _rough_solution(problem: Problem, limits: dict[str, Any], start=None) -> Result | Classifier:
+    """Return a solution, of few rows only the classifier, or the first step towards one if there is no time."""
+    if is_small(problem):
+        found = rough_classifiers([problem], [start], tol=ROUGH_TOL, **limits)[0]
+        if found is not None:
+            return found
     result = solve(problem, rough_solver(problem), tol=ROUGH_TOL, start=start, **limits)
     if result.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return result
+
+
+def _classifier(solution: Result | Classifier) -> Classifier:
+    return solution if isinstance(solution, tuple) else (solution.weights, solution.intercept)
 
 
 def chance_of_active(
@@ -331,8 +343,7 @@ def chance_of_active(
         pilot_problem = sample.replace(radius=PILOT_SHARE * of_all, l2=0.0)
         pilot = rough_classifiers([pilot_problem], [None], tol=PILOT_TOL, **limits)[0]
         if pilot is None:  # no time; a first step is allowed
-            result = _rough_solution(pilot_problem, limits)
-            pilot = result.weights, result.intercept
+            pilot = _classifier(_rough_solution(pilot_problem, limits))
     with part(0.6, 1.0):
         active = problem.pull_variances(pilot, counts)
     # F is 0 if no row is active, or only one, or equal ones.
