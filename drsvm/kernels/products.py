@@ -130,12 +130,14 @@ def add_columns(data, indices, indptr, first, last, c, low, high, out):
 
 
 @kernel(fastmath=FAST, inner=True)
-def _transpose(rows, out):
+def _add_dense_gram(rows, h, buffers, out):
+    """The rows are transposed into a buffer, `tile`; entries are then sums over contiguous samples, eight at a time."""
+    tile, scaled = buffers
     n, d = rows.shape
     whole = n // 4 * 4
     for i in range(0, whole, 4):
         for a in range(d):
-            out[a, i], out[a, i + 1], out[a, i + 2], out[a, i + 3] = (
+            tile[a, i], tile[a, i + 1], tile[a, i + 2], tile[a, i + 3] = (
                 rows[i, a],
                 rows[i + 1, a],
                 rows[i + 2, a],
@@ -143,15 +145,7 @@ def _transpose(rows, out):
             )
     for i in range(whole, n):
         for a in range(d):
-            out[a, i] = rows[i, a]
-
-
-@kernel(fastmath=FAST, inner=True)
-def _add_dense_gram(rows, h, buffers, out):
-    """The rows are transposed into a buffer, `tile`; entries are then sums over contiguous samples, eight at a time."""
-    tile, scaled = buffers
-    n, d = rows.shape
-    _transpose(rows, tile)
+            tile[a, i] = rows[i, a]
     for a in range(0, d // 2 * 2, 2):
         for i in range(n):
             scaled[0, i], scaled[1, i] = h[i] * tile[a, i], h[i] * tile[a + 1, i]
@@ -231,60 +225,26 @@ add_gram = by_storage(_add_dense_gram, _add_sparse_gram)
 Sparse rows have sorted indices. Dense ones have few features and are at most TILE; they use two buffers."""
 
 
-# --- squared lengths of images ------------------------------------------------------------------------------------
-
-
 @kernel(fastmath=FAST, inner=True)
 def _add_multiple(factor, row, out):
     for k in range(out.size):
         out[k] += factor * row[k]
 
 
-@kernel(fastmath=FAST, inner=True)
-def _add_square(values, out):
+@kernel(fastmath=FAST)
+def image_squares(data, indices, indptr, matrix, image, out):
+    """Write the squared length of (x, 1) M of every sparse row, for a matrix whose entries below the diagonal are 0."""
+    last = matrix.shape[0] - 1
     for i in range(out.size):
-        out[i] += values[i] * values[i]
-
-
-@kernel(fastmath=FAST, inner=True)
-def _dense_image_squares(rows, matrix, buffers, out):
-    """The rows are transposed as for a Gram matrix; an entry of all images is then a sum of contiguous columns."""
-    (tile, image, _), (n, d) = buffers, rows.shape
-    _transpose(rows, tile)
-    out[:] = 0.0
-    image = image[:n]
-    for k in range(matrix.shape[1]):
-        last = min(k + 1, d)
-        whole = last // 4 * 4
-        image[:] = matrix[d, k]
-        for j in range(0, whole, 4):
-            a, b, c, e = matrix[j, k], matrix[j + 1, k], matrix[j + 2, k], matrix[j + 3, k]
-            for i in range(n):
-                image[i] += (a * tile[j, i] + b * tile[j + 1, i]) + (c * tile[j + 2, i] + e * tile[j + 3, i])
-        for j in range(whole, last):
-            _add_multiple(matrix[j, k], tile[j, :n], image)
-        _add_square(image, out)
-
-
-@kernel(fastmath=FAST, inner=True)
-def _sparse_image_squares(data, indices, indptr, first, last, matrix, buffers, out):
-    image, d = buffers[2], matrix.shape[0] - 1
-    for i in range(first, last):
         for k in range(image.size):
-            image[k] = matrix[d, k]
+            image[k] = matrix[last, k]
         for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             j = np.int64(indices[k])
             _add_multiple(data[k], matrix[j, j:], image[j:])
         total = 0.0
         for k in range(image.size):
             total += image[k] * image[k]
-        out[i - first] = total
-
-
-image_squares = by_storage(_dense_image_squares, _sparse_image_squares)
-"""Write the squared length of (x, 1) M of every row, for a matrix whose entries below the diagonal are 0.
-
-The buffers have room for transposed rows, for one entry of all images, and for one image."""
+        out[i] = total
 
 
 @kernel()

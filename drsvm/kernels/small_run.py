@@ -10,7 +10,6 @@ import numpy as np
 from drsvm.kernels import cones, newton, passes
 from drsvm.kernels.compiling import UNCOUNTED, as_inner, kernel
 from drsvm.kernels.interior_point import BINS
-from drsvm.kernels.products import TILE, image_squares
 
 _center, _curvature, _evaluate, _lengths = (
     as_inner(one) for one in (passes.center, passes.curvature, passes.predict, passes.longest_steps)
@@ -131,29 +130,11 @@ def is_step(primal, dual):
     return primal > 1e-10 and dual > 1e-10
 
 
-@kernel(inner=True)
-def _leverages(share, buffers, cone, system, work, task, out):
-    """Write (x, 1)ᵀ H⁻¹ (x, 1) of every row, for the matrix H at the current point; NaN if it cannot be factorised."""
-    works, _ = _equations(share, buffers, cone, system, work, task.damping)
-    if not works:
-        out[:] = np.nan
-        return
-    newton.invert(system)
-    matrix, rooms = system.matrix[: share.width + 1], (buffers.transposed, buffers.changes, system.solution)
-    if system.ridge.size == share.width:  # no intercept
-        matrix[share.width] = 0.0
-    for first in range(0, out.size, TILE):
-        last = min(first + TILE, out.size)
-        image_squares(share.data, share.indices, share.indptr, first, last, matrix, rooms, out[first:last])
-
-
 @kernel(**UNCOUNTED)
-def run(
-    share, buffers, cone, system, work, task, point, lam, mu, products, short_steps, leeway, most, fresh, leverages
-):
+def run(share, buffers, cone, system, work, task, point, lam, mu, products, short_steps, leeway, most, fresh, invert):
     """Take steps until the gap may be small, but at most so many; the point, the state and the cone change in place.
 
-    If there is room for them, the leverages of the rows are computed, and nothing else is of use after that.
+    To `invert` is to replace the matrix of the last point (see `newton.invert`); that is the end of the run.
     Returns the number of steps, whether all of them were possible, λ, μ, Σ multiplier · slack of the samples, the
     number of short steps in a row, and how many times as much as usual may stop short of the next step.
     """
@@ -194,6 +175,9 @@ def run(
         leeway = more if min(primal, dual) < task.hindered else max(leeway / task.more, 1.0)
         if short_steps >= task.most_short_steps or mu * task.total_weight <= task.goal:
             break
-    if leverages.size > 0:
-        _leverages(share, buffers, cone, system, work, task, leverages)
+    if invert:
+        works, _ = _equations(share, buffers, cone, system, work, task.damping)
+        if not works:
+            return taken, False, lam, mu, products, short_steps, leeway
+        newton.invert(system)
     return taken, True, lam, mu, products, short_steps, leeway

@@ -51,7 +51,7 @@ def test_they_are_nearly_those_of_training_again(seed, norm, cost, l2, priced):
     problem = drawn(seed, norm=norm, intercept_cost=cost, l2=l2, feature_cost=prices)
     result, again = solve(problem, tol=1e-8), trained_again(problem)
     seen, unseen = problem.decision_values(result.weights, result.intercept), without(problem)
-    assert np.linalg.norm(unseen - again) < 0.95 * np.linalg.norm(seen - again)
+    assert np.linalg.norm(unseen - again) < np.linalg.norm(seen - again)
     assert np.corrcoef(unseen - seen, again - seen)[0, 1] > 0.4
 
 

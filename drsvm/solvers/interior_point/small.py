@@ -13,6 +13,7 @@ from drsvm.engines.cpu import CpuEngine
 from drsvm.engines.engine import TIE
 from drsvm.kernels import cones as kernel
 from drsvm.kernels import passes, small_run
+from drsvm.kernels.products import image_squares
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits
@@ -135,14 +136,27 @@ class SmallState(InteriorPointState):
         self._run(1 if one_by_one else min(AT_ONCE, self.limits.max_iter - self.steps_of_all_starts))
 
     def leverages(self) -> np.ndarray:
-        """Return (x, 1)ᵀ H⁻¹ (x, 1) of every row for the matrix H at the point; that is the end of the run."""
-        found = np.empty(self.problem.n_rows)
-        self._run(0, found)
+        """Return (x, 1)ᵀ H⁻¹ (x, 1) of every row for the matrix H at the point; that is the end of the run.
+
+        They are 0 if rounding makes H singular.
+        """
+        self._run(0, invert=True)
+        share, system, d = self.memory.share, self.memory.room.system, self.problem.n_features
+        found = np.zeros(self.problem.n_rows)
+        if self.finished:
+            return found
+        root = system.matrix[: d + 1]  # N for (w, b), with N Nᵀ = H⁻¹
+        if not self.problem.fit_intercept:
+            root[d] = 0.0
+        if share.indices is None:
+            images = share.data @ root[:d] + root[d]
+            return np.einsum("ij,ij->i", images, images, out=found)
+        image_squares(share.data, share.indices, share.indptr, root, system.solution, found)
         return found
 
-    def _run(self, most: int, leverages: np.ndarray = _NO_FACTORS) -> None:
+    def _run(self, most: int, invert: bool = False) -> None:
         now = self.point, self.lam, self.mu, self.products, self.short_steps, self.leeway
-        found = small_run.run(*self.arguments, *now, most, self.fresh, leverages)
+        found = small_run.run(*self.arguments, *now, most, self.fresh, invert)
         self.taken, works, self.lam, self.mu, self.products, self.short_steps, self.leeway = found
         self.fresh = False
         self.steps_of_all_starts += self.taken
