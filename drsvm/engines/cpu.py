@@ -125,7 +125,7 @@ def room_for(shape: tuple[int, ...], folder: str | None) -> np.ndarray:
 def buffers_for(n_linear: int, n_transposed: int, *, sparse: bool) -> Buffers:
     """Return memory for the passes of one thread, which may transpose so many features."""
     block = np.zeros((n_linear, 4)).T if sparse else np.zeros((4, n_linear))  # scattered sums lie together
-    room = np.empty(TILE), np.zeros((4, TILE)), np.empty((2, TILE)), np.empty((n_transposed, TILE)), np.empty((2, TILE))
+    room = np.empty(TILE), np.zeros((4, TILE)), np.empty((2, TILE)), np.empty((n_transposed, TILE)), np.empty((4, TILE))
     return Buffers(*room, block)
 
 
