@@ -10,9 +10,12 @@ Compared with training again without each row (120 rows of five data sets, up to
 the decisions of five folds, whose classifiers have a fifth of the rows less.
 """
 
+import math
+
 import numpy as np
 
 from drsvm.model.memory_rows import MemoryRows
+from drsvm.model.norms import L2
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import check_limits
 from drsvm.solvers.interior_point.priced_cones import cone_at
@@ -57,6 +60,8 @@ def _central(problem: Problem, weights, intercept: float) -> float:
     norm = problem.norm_of(weights, intercept)
     if problem.radius == 0.0:  # λ plays no role
         return norm + 1.0
+    if isinstance(problem.norm, L2):  # μ λ / (λ² − norm²) = radius
+        return (SMOOTHING + math.hypot(SMOOTHING, 2.0 * problem.radius * norm)) / (2.0 * problem.radius)
     point, slack = np.append(weights, [intercept] * problem.fit_intercept), SMOOTHING / problem.radius
     for _ in range(ROUNDS):  # the multiplier is nearly proportional to 1 / slack
         slack *= -cone_at(problem, point, norm + slack, SMOOTHING).multipliers()[1] / problem.radius
