@@ -19,6 +19,7 @@ from drsvm.model.norms import norm_for
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result
 from drsvm.solvers.base import Solver
+from drsvm.solvers.registry import is_auto
 from drsvm.solvers.transforms.centring import Centred
 
 
@@ -228,7 +229,9 @@ class WassersteinSVC(PartialFitMixin, FittingMixin, DecidingMixin, RobustClassif
         return {"norm": self.norm} | prices.feature_prices(self)
 
     def _at_centre(self, problems: list[Problem]) -> Callable[[Problem], Centred]:
-        return prices.shared_centre(problems[0]) if len(problems) == 1 else prices.at_centre
+        if len(problems) > 1:
+            return prices.at_centre
+        return prices.shared_centre(problems[0], in_span=is_auto(self.solver))
 
     def _earlier_classifier(self) -> tuple[np.ndarray, list[Any]] | None:
         """Return the classes of an earlier fit and its results (with multipliers), or else its classifiers."""

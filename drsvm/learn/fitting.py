@@ -228,7 +228,10 @@ class FittingMixin:
         start, report = centred.to_centred(start), self._reporter(index, task)
         result = solve(centred.problem, self._solver(centred.problem), start=start, callback=report, **limits)
         task.call_on_fit_task_end(estimator=self)
-        return centred.from_centred(result)
+        found = centred.from_centred(result)
+        if result.status.reached and not found.gap <= result.tol:  # rounding took the rest in other coordinates
+            return self._solve(index, centred.with_all_features(), found, context, time)
+        return found
 
     def _reporter(self: Any, index: int, task) -> Callable[[Progress], bool] | None:
         """Return the progress callback, or None if not needed: the solver then computes only a final certificate."""

@@ -17,6 +17,7 @@ from drsvm.model import validation
 from drsvm.model.problem import Problem
 from drsvm.solvers.path.radius_path import RadiusPath, radius_path
 from drsvm.solvers.transforms.centring import Centred
+from drsvm.solvers.transforms.span_of_rows import in_span_of_rows
 
 NEGLIGIBLE = 1e-6  # columns with means of at most so many deviations are not shifted, which saves a copy
 
@@ -115,12 +116,15 @@ def at_mean(problem: Problem) -> Centred:
     return Centred(problem.shifted(mean), mean)
 
 
-def shared_centre(problem: Problem) -> Callable[[Problem], Centred]:
-    """Return `at_centre` for problems that differ from this one in radius and ridge: one copy of the rows for all."""
-    first = at_centre(problem)
-    if first.offset is None:
+def shared_centre(problem: Problem, *, in_span: bool = False) -> Callable[[Problem], Centred]:
+    """Return `at_centre` for problems that differ from this one in radius and ridge: one copy of the rows for all.
+
+    If allowed, wide rows are `in_span_of_rows`.
+    """
+    first = in_span_of_rows(at_centre(problem)) if in_span else at_centre(problem)
+    if first.problem is problem:
         return Centred
-    return lambda other: Centred(first.problem.replace(radius=other.radius, l2=other.l2), first.offset)
+    return lambda other: first.with_ball(other.radius, other.l2)
 
 
 def path_at_centre(problem: Problem, radii, **options: Any) -> RadiusPath:

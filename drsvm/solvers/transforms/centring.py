@@ -52,6 +52,14 @@ class Centred:
         """Convert a result, or weights and intercept, for the shifted problem to one for the original problem."""
         return self._moved(result, -1.0)
 
+    def with_all_features(self) -> "Centred":
+        """Return this without any change of features."""
+        return self
+
+    def with_ball(self, radius: float, l2: float) -> "Centred":
+        """Return this for a problem that differs in radius and ridge."""
+        return replace(self, problem=self.problem.replace(radius=radius, l2=l2))
+
     def _moved(self, classifier, sign: float) -> Any:
         if classifier is None or self.offset is None:
             return classifier

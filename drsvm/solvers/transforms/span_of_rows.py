@@ -1,0 +1,115 @@
+"""Fewer rows than features: the rows in coordinates of the space that they span.
+
+With the Euclidean norm, a ridge and no prices of features, a problem depends on products between rows only, and optimal
+weights are sums of rows. The products are K = L Lᵀ. The rows of L have no more features than there are rows, and their
+problem has the same optimum: v gives the weights w = Σ_i c_i x_i with Lᵀ c = v, over rows that span the others, too.
+Products lose small differences between rows, so the answer is certified with all features.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.linalg import lapack, solve_triangular
+
+from drsvm.model.certificate import certify
+from drsvm.model.memory_rows import MemoryRows
+from drsvm.model.norms import L2
+from drsvm.model.problem import Problem
+from drsvm.model.result import Result
+from drsvm.solvers.interior_point.small import MOST_FEATURES, is_small
+from drsvm.solvers.transforms.centring import Centred
+
+DEPENDENT = 1e-13
+"""A row whose squared distance from the span of others is at most this, relative to the largest square, is in it."""
+
+MOST_SPARSE = 300
+"""Coordinates of more rows take longer than the few entries of sparse ones."""
+
+
+class _Coordinates(MemoryRows):
+    """Rows in a basis that depends on their order, which their keys must not."""
+
+    def __init__(self, X, keys: np.ndarray):
+        super().__init__(X)
+        self.keys = keys
+
+    def content_keys(self):
+        return self.keys
+
+
+@dataclass(frozen=True)
+class InSpan(Centred):
+    """A problem in the span of its rows, and the conversion of classifiers to and from the original one."""
+
+    whole: Any = None  # the problem with all features
+    spanning: Any = None  # some rows,
+    triangle: Any = None  # and their coordinates
+
+    def to_centred(self, start) -> Any:
+        return _with_weights(super().to_centred(start), self._coordinates)
+
+    def _coordinates(self, weights) -> np.ndarray:
+        return solve_triangular(self.triangle, self.whole.rows.dot(np.asarray(weights))[self.spanning], lower=True)
+
+    def _weights(self, coordinates) -> np.ndarray:
+        coefficients = np.zeros(self.whole.n_rows)
+        coefficients[self.spanning] = solve_triangular(self.triangle, coordinates, lower=True, trans=1)
+        return self.whole.rows.weighted_sum(coefficients)
+
+    def from_centred(self, result) -> Any:
+        found = _with_weights(result, self._weights)
+        if isinstance(found, Result):
+            duals = (self.whole.multipliers_from(of) for of in (found.hinge_dual, found.flip_dual))
+            proof = certify(self.whole, found.weights, found.intercept, *duals)
+            price, values = proof.primal.radius_price, {"objective": proof.objective, "lower_bound": proof.lower_bound}
+            found = replace(found, radius_price=price, **values)
+        return super().from_centred(found)
+
+    def with_all_features(self) -> Centred:
+        return Centred(self.whole, self.offset)
+
+    def with_ball(self, radius: float, l2: float) -> "InSpan":
+        changed = {name: getattr(self, name).replace(radius=radius, l2=l2) for name in ("problem", "whole")}
+        return replace(self, **changed)
+
+
+def in_span_of_rows(centred: Centred) -> Centred:
+    """Return a problem in the span of its rows, if that makes its solution quick; otherwise as it is."""
+    problem = centred.problem
+    if not _pays(problem):
+        return centred
+    products = problem.rows.products_of_rows()
+    largest = float(products.diagonal().max())
+    factor, order, rank, _ = lapack.dpstrf(products, tol=DEPENDENT * largest, lower=1)
+    if not (0.0 < largest < np.inf and rank > 0):
+        return centred
+    order, triangle = order - 1, np.tril(factor)[:, :rank]
+    coordinates = np.empty_like(triangle)
+    coordinates[order] = triangle
+    rows = _Coordinates(np.ascontiguousarray(coordinates), problem.rows.content_keys())
+    return InSpan(problem.with_rows(rows), centred.offset, problem, order[:rank], triangle[:rank])
+
+
+def _pays(problem: Problem) -> bool:
+    if not isinstance(problem.rows, MemoryRows) or not problem.rows.copyable or is_small(problem):
+        return False
+    is_priced = problem.feature_cost is not None or problem.monotonic_cst is not None
+    most = MOST_SPARSE if problem.is_sparse else MOST_FEATURES
+    return (
+        problem.n_rows < problem.n_features
+        and problem.n_rows <= most
+        and isinstance(problem.norm, L2)
+        and not is_priced
+    )
+
+
+def _with_weights(classifier, change: Callable[[Any], np.ndarray]) -> Any:
+    """Return a classifier with changed weights."""
+    if classifier is None:
+        return None
+    if isinstance(classifier, Result):
+        return replace(classifier, weights=change(classifier.weights))
+    weights, intercept = classifier
+    return change(weights), intercept

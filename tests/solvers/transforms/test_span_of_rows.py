@@ -1,0 +1,127 @@
+"""Wide rows in coordinates of their span: the same optimum, proven with all features, whatever the rows are."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from thorough import examples
+
+from drsvm import Problem, WassersteinSVC, certify
+from drsvm.learn.prices import at_centre, shared_centre
+from drsvm.solvers.transforms.span_of_rows import InSpan, in_span_of_rows
+
+N, D = 30, 500
+
+
+def drawn(seed: int, kind: str = "plain"):
+    """Return wide rows of a kind, and labels."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(N, D)) * rng.uniform(0.1, 3.0, size=D) + rng.normal(size=D)
+    y = np.where(X[:, :5].sum(axis=1) + rng.normal(size=N) > np.median(X[:, :5].sum(axis=1)), 1, 0)
+    changed = {
+        "plain": lambda: X,
+        "sparse": lambda: sparse.csr_array(X * (rng.random((N, D)) < 0.2)),
+        "float32": lambda: X.astype(np.float32),
+        "large": lambda: 1e6 * X,
+        "tiny": lambda: 1e-6 * X,
+        "repeated": lambda: X[rng.integers(N // 2, size=N)],
+        "nearly equal": lambda: X[:1] + 1e-5 * rng.normal(size=(N, D)),
+        "few directions": lambda: rng.normal(size=(N, 3)) @ rng.normal(size=(3, D)),
+        "zeros": lambda: np.where(np.arange(N)[:, None] % 3, X, 0.0),
+    }
+    return changed[kind](), y
+
+
+KINDS = ("plain", "sparse", "float32", "large", "tiny", "repeated", "nearly equal", "few directions", "zeros")
+
+
+def fitted(X, y, weights=None, **parameters) -> WassersteinSVC:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some optima are constant
+        return WassersteinSVC(**parameters).fit(X, y, weights)
+
+
+@examples(6, 300)
+@given(
+    seed=st.integers(0, 10_000),
+    kind=st.sampled_from(KINDS),
+    radius=st.sampled_from([0.0, 0.01, 0.1, 1.0]),
+    l2=st.sampled_from([0.01, 0.3, "auto"]),
+    flip_cost=st.sampled_from([math.inf, 1.0]),
+    intercept=st.sampled_from([True, False]),
+    cost=st.sampled_from(["auto", 1.0, math.inf]),
+    weighted=st.booleans(),
+)
+def test_the_optimum_is_that_of_all_features(seed, kind, radius, l2, flip_cost, intercept, cost, weighted):
+    X, y = drawn(seed, kind)
+    weights = np.random.default_rng(seed).integers(0, 3, N) + (np.arange(N) < 6) if weighted else None
+    ball = {"l2": l2, "flip_cost": flip_cost, "fit_intercept": intercept, "intercept_cost": cost}
+    model = fitted(X, y, weights, radius=radius, **ball)
+    other = fitted(X, y, weights, radius=radius, solver="interior-point", **(ball | {"l2": model.l2_}))
+    assert model.result_.status.reached and model.gap_ <= 1e-6
+    assert abs(model.objective_ - other.objective_) <= model.gap_ + other.gap_ + 1e-9
+    assert model.coef_.shape == (1, D) and model.result_.hinge_dual.shape == (N,)
+
+
+def test_the_proof_is_that_of_the_rows_as_they_are():
+    X, y = drawn(0)
+    problem = Problem(X, y, radius=0.1, l2=0.1, fit_intercept=True, flip_cost=math.inf, intercept_cost=1.0)
+    model = fitted(X, y, radius=0.1, l2=0.1, intercept_cost=1.0, class_weight=None, threshold="optimum")
+    centred = at_centre(problem)
+    intercept = float(model.intercept_[0]) + float(centred.offset @ model.coef_[0])
+    found = certify(centred.problem, model.coef_[0], intercept, model.result_.hinge_dual, model.result_.flip_dual)
+    assert found.objective == pytest.approx(model.objective_, abs=1e-12)
+    assert found.lower_bound == pytest.approx(model.result_.lower_bound, abs=1e-9) and found.gap <= 1e-6
+
+
+def test_classifiers_come_back_as_they_were():
+    X, y = drawn(1)
+    problem = Problem(X, y, radius=0.1, l2=0.1, fit_intercept=True, flip_cost=math.inf, intercept_cost=1.0)
+    centred = shared_centre(problem, in_span=True)(problem)
+    assert isinstance(centred, InSpan) and centred.problem.n_features <= N
+    weights, intercept = X.T @ np.random.default_rng(0).normal(size=N), 0.3
+    inside = centred.to_centred((weights, intercept))
+    values = X @ weights + intercept
+    np.testing.assert_allclose(
+        centred.problem.decision_values(*inside), values, rtol=1e-8, atol=1e-8 * abs(values).max()
+    )
+    assert np.linalg.norm(inside[0]) <= np.linalg.norm(weights) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"norm": 1},
+        {"norm": np.inf},
+        {"feature_cost": np.linspace(1.0, 2.0, D)},
+        {"monotonic_cst": np.ones(D, dtype=int)},
+    ],
+    ids=lambda parameters: next(iter(parameters)),
+)
+def test_what_depends_on_single_features_keeps_them(parameters):
+    X, y = drawn(2)
+    centred = at_centre(Problem(X, y, radius=0.1, flip_cost=math.inf, **parameters))
+    assert in_span_of_rows(centred) is centred
+
+
+def test_neither_the_order_of_rows_nor_copies_matter():
+    X, y = drawn(3)
+    order = np.random.default_rng(0).permutation(N)
+    model, other = fitted(X, y), fitted(X[order], y[order])
+    np.testing.assert_allclose(other.decision_function(X), model.decision_function(X), atol=1e-4)
+    counts = np.random.default_rng(1).integers(1, 3, N)
+    weighted, copied = fitted(X, y, counts), fitted(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    np.testing.assert_allclose(copied.decision_function(X), weighted.decision_function(X), atol=1e-4)
+
+
+def test_an_accuracy_that_other_coordinates_lose_is_reached_with_all_features(monkeypatch):
+    X, y = drawn(4)
+    monkeypatch.setattr("drsvm.solvers.transforms.span_of_rows.DEPENDENT", 0.5)  # hardly a row is left
+    model = fitted(X, y, radius=0.1, l2=0.1)
+    exact = fitted(X, y, radius=0.1, l2=0.1, solver="interior-point")
+    assert model.result_.status.reached and model.gap_ <= 1e-6
+    assert model.objective_ == pytest.approx(exact.objective_, abs=1e-6)
