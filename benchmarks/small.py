@@ -83,6 +83,7 @@ def groups() -> Iterator[Group]:
     yield fits("400 × 30", *small)
     yield fits("2,000 × 50", *dense)
     yield fits("1,000 × 300, 4 % nonzero", *text)
+    yield fits("150 × 2,000", *dense_rows(150, 2_000))
     yield predictions("400 × 30", *small)
     yield searches("400 × 30", *small)
     yield label_issues("400 × 30", *small)

@@ -19,6 +19,7 @@ from drsvm.solvers.interior_point.small import is_small
 from drsvm.solvers.many import Rough, rough_path
 from drsvm.solvers.path.radius_max import radius_max
 from drsvm.solvers.transforms.centring import Centred
+from drsvm.solvers.transforms.span_of_rows import in_span_of_rows, span_pays
 
 CV_TOL = 1e-4  # gap of the solutions in the folds: far below the resolution of a score
 LARGEST, SMALLEST, MARGIN = 4.0, 0.04, 0.9  # radii / the automatic one; the largest / `radius_max`
@@ -142,17 +143,17 @@ class Walked(NamedTuple):
 def _walked(problem: Problem, radii: np.ndarray, time: TimeLimit, limits: dict[str, Any]) -> Walked:
     """Return the classifiers of one problem; those of few rows need no proof, as no score can tell."""
     proves = limits["solver"] not in ("auto", "interior-point") or limits["max_iter"] is not None
-    if proves or not is_small(problem):
+    if proves or not (is_small(problem) or span_pays(problem)):
         path = prices.path_at_centre(problem, radii, max_time=time, **limits)
         if path.interrupted:
             raise KeyboardInterrupt
         found, idle = path.results, any(one.n_iter == 0 and one.gap > one.tol for one in path.results)
         return Walked(path.weights, path.intercepts, *_times_and_gaps(found), not idle)
-    centred = prices.at_centre(problem)
+    centred = in_span_of_rows(prices.at_centre(problem))
     shifted = Centred.of(centred.problem)  # if the intercept has no price
     found = rough_path(shifted.problem, radii, tol=limits["tol"], max_time=time)
     missing = len(radii) - len(found)
-    found += missing * [Rough(np.zeros(problem.n_features), 0.0, 1.0, 0.0)]
+    found += missing * [Rough(np.zeros(shifted.problem.n_features), 0.0, 1.0, 0.0)]
     classifiers = [centred.from_centred(shifted.from_centred((one.weights, one.intercept))) for one in found]
     weights, intercepts = (np.array(each) for each in zip(*classifiers, strict=True))
     return Walked(weights, intercepts, *_times_and_gaps(found), not missing)

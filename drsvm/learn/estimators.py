@@ -229,9 +229,7 @@ class WassersteinSVC(PartialFitMixin, FittingMixin, DecidingMixin, RobustClassif
         return {"norm": self.norm} | prices.feature_prices(self)
 
     def _at_centre(self, problems: list[Problem]) -> Callable[[Problem], Centred]:
-        if len(problems) > 1:
-            return prices.at_centre
-        return prices.shared_centre(problems[0], in_span=is_auto(self.solver))
+        return prices.centres(problems, in_span=is_auto(self.solver))
 
     def _earlier_classifier(self) -> tuple[np.ndarray, list[Any]] | None:
         """Return the classes of an earlier fit and its results (with multipliers), or else its classifiers."""

@@ -17,9 +17,10 @@ from drsvm.model import validation
 from drsvm.model.problem import Problem
 from drsvm.solvers.path.radius_path import RadiusPath, radius_path
 from drsvm.solvers.transforms.centring import Centred
-from drsvm.solvers.transforms.span_of_rows import in_span_of_rows
+from drsvm.solvers.transforms.span_of_rows import in_span_of_rows, span_pays
 
 NEGLIGIBLE = 1e-6  # columns with means of at most so many deviations are not shifted, which saves a copy
+MOST_COPIED = 20_000_000  # entries of the rows of all classes that are kept at the same time
 
 
 def flip_costs_of_classes(flip_cost: Mapping[Any, float], classes) -> np.ndarray:
@@ -116,11 +117,22 @@ def at_mean(problem: Problem) -> Centred:
     return Centred(problem.shifted(mean), mean)
 
 
-def shared_centre(problem: Problem, *, in_span: bool = False) -> Callable[[Problem], Centred]:
-    """Return `at_centre` for problems that differ from this one in radius and ridge: one copy of the rows for all.
+def centres(problems: list[Problem], *, in_span: bool) -> Callable[[Problem], Centred]:
+    """Return `at_centre` for the problems of a fit at any radius and ridge; wide rows `in_span_of_rows` if allowed.
 
-    If allowed, wide rows are `in_span_of_rows`.
+    Each of several classes has its own centre, and a copy of the rows for every use unless they are few.
     """
+    if len(problems) == 1:
+        return shared_centre(problems[0], in_span=in_span)
+    entries = len(problems) * problems[0].n_rows * problems[0].n_features
+    if not (in_span and entries <= MOST_COPIED and span_pays(problems[0])):
+        return at_centre
+    of_classes = {id(problem.signs): shared_centre(problem, in_span=True) for problem in problems}
+    return lambda problem: of_classes[id(problem.signs)](problem)
+
+
+def shared_centre(problem: Problem, *, in_span: bool = False) -> Callable[[Problem], Centred]:
+    """Return `at_centre` for problems that differ from this one in radius and ridge: one copy of the rows for all."""
     first = in_span_of_rows(at_centre(problem)) if in_span else at_centre(problem)
     if first.problem is problem:
         return Centred

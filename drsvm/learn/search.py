@@ -30,6 +30,7 @@ from drsvm.model.validation import check_number
 from drsvm.parallel import spare_cores
 from drsvm.progress import following, stage, taken_over
 from drsvm.solvers.interior_point.small import are_few
+from drsvm.solvers.transforms.span_of_rows import in_span_of_rows
 
 N_RADII, N_FOLDS = 12, 5
 
@@ -126,7 +127,7 @@ class SearchMixin:
 
     def _radii(self: Any, problems: list[Problem], counts, time: TimeLimit) -> tuple[float, float, np.ndarray]:
         """Return the automatic radius and the ridge, and all radii; problems have trusted labels and no ridge."""
-        problems = [prices.at_centre(problem).problem for problem in problems]
+        problems = [in_span_of_rows(prices.at_centre(problem)).problem for problem in problems]
         limits = {"counts": counts, "n_threads": self._n_threads()}
         found = one_vs_rest.for_each(problems, automatic, time.share(2), **limits)
         auto, ridge = min(one.radius for one in found), float(np.mean([one.ridge for one in found]))

@@ -10,10 +10,11 @@ from drsvm.clock import TimeLimit
 from drsvm.lazy import lazy_names
 from drsvm.model.problem import Problem, check_problem
 from drsvm.model.result import Result, Status
-from drsvm.solvers.base import Solver
+from drsvm.solvers.base import Solver, check_start
 from drsvm.solvers.loop import run
 from drsvm.solvers.registry import alternatives, default_tol, is_auto, make_solver, solver_classes, solver_names
 from drsvm.solvers.transforms.centring import Centred
+from drsvm.solvers.transforms.span_of_rows import in_span_of_rows
 
 __all__ = ["make_solver", "solve", "solver_names"]
 
@@ -111,13 +112,24 @@ def solve(
     1
     """
     check_problem(problem, "solve")
-    centred = Centred.of(problem)
-    chosen, time = make_solver(solver, centred.problem, **settings), TimeLimit.of(max_time)
-    options = {"callback": callback, "random_state": random_state, "n_threads": n_threads}
+    check_start(problem, start)
+    centred, time = Centred.of(problem), TimeLimit.of(max_time)
+    options = {"callback": callback, "random_state": random_state, "n_threads": n_threads, "max_iter": max_iter}
     options |= {"tol": default_tol(solver, tol), "settle": settle}
-    start = centred.to_centred(start)
-    result = run(centred.problem, chosen, start=start, max_iter=max_iter, max_time=time, **options)
-    if is_auto(solver) and max_iter is None:
+    if is_auto(solver):
+        narrow = in_span_of_rows(centred)
+        result = _solved(narrow, solver, settings, start, time, options)
+        if narrow is centred or not result.status.reached or result.gap <= result.tol:
+            return result
+        start = result  # rounding took the rest in other coordinates
+    return _solved(centred, solver, settings, start, time, options)
+
+
+def _solved(centred: Centred, solver: str | Solver, settings, start, time: TimeLimit, options) -> Result:
+    """Solve a problem where its rows are, and return the result for where they were."""
+    chosen = make_solver(solver, centred.problem, **settings)
+    result = run(centred.problem, chosen, start=centred.to_centred(start), max_time=time, **options)
+    if is_auto(solver) and options["max_iter"] is None:
         result = _with_other_solvers(centred.problem, result, time, options)
     return centred.from_centred(result)
 

@@ -235,7 +235,7 @@ def check_limits(
         raise ValueError(f"tol must be a number ≥ 0, got tol={tol!r}.")
     steps = check_count(solver.default_max_iter if max_iter is None else max_iter, "max_iter")
     threads = None if n_threads is None else check_count(n_threads, "n_threads")
-    first = _check_start(problem, start)
+    first = check_start(problem, start)
     aim = max(SETTLED * tol, min(tol, FINEST_AIM)) if settle and solver.settles_quickly else tol
     return Limits(float(aim), steps, TimeLimit.of(max_time), threads, random_state, first, watched, float(tol))
 
@@ -247,7 +247,7 @@ def check_count(value, name: str, allowed: str = "an integer ≥ 1") -> int:
     return int(value)
 
 
-def _check_start(problem: Problem, start) -> Candidate | None:
+def check_start(problem: Problem, start) -> Candidate | None:
     """Return the start as a candidate; multipliers are kept if they match the rows of this problem."""
     if start is None:
         return None

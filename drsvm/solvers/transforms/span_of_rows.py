@@ -70,7 +70,9 @@ class InSpan(Centred):
     def with_all_features(self) -> Centred:
         return Centred(self.whole, self.offset)
 
-    def with_ball(self, radius: float, l2: float) -> "InSpan":
+    def with_ball(self, radius: float, l2: float) -> Centred:
+        if radius == l2 == 0.0:
+            return self.with_all_features().with_ball(radius, l2)
         changed = {name: getattr(self, name).replace(radius=radius, l2=l2) for name in ("problem", "whole")}
         return replace(self, **changed)
 
@@ -78,7 +80,7 @@ class InSpan(Centred):
 def in_span_of_rows(centred: Centred) -> Centred:
     """Return a problem in the span of its rows, if that makes its solution quick; otherwise as it is."""
     problem = centred.problem
-    if not _pays(problem):
+    if not span_pays(problem):
         return centred
     products = problem.rows.products_of_rows()
     largest = float(products.diagonal().max())
@@ -92,17 +94,15 @@ def in_span_of_rows(centred: Centred) -> Centred:
     return InSpan(problem.with_rows(rows), centred.offset, problem, order[:rank], triangle[:rank])
 
 
-def _pays(problem: Problem) -> bool:
+def span_pays(problem: Problem) -> bool:
+    """Return whether rows are few and wide, and products between them are all that matters."""
     if not isinstance(problem.rows, MemoryRows) or not problem.rows.copyable or is_small(problem):
         return False
     is_priced = problem.feature_cost is not None or problem.monotonic_cst is not None
+    if is_priced or problem.radius == problem.l2 == 0.0:  # what weights may be large is said about features
+        return False
     most = MOST_SPARSE if problem.is_sparse else MOST_FEATURES
-    return (
-        problem.n_rows < problem.n_features
-        and problem.n_rows <= most
-        and isinstance(problem.norm, L2)
-        and not is_priced
-    )
+    return problem.n_rows < problem.n_features and problem.n_rows <= most and isinstance(problem.norm, L2)
 
 
 def _with_weights(classifier, change: Callable[[Any], np.ndarray]) -> Any:

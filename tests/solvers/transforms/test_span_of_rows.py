@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from thorough import examples
 
-from drsvm import Problem, WassersteinSVC, certify
+from drsvm import Problem, WassersteinSVC, WassersteinSVCCV, certify, solve
 from drsvm.learn.prices import at_centre, shared_centre
 from drsvm.solvers.transforms.span_of_rows import InSpan, in_span_of_rows
 
@@ -125,3 +125,36 @@ def test_an_accuracy_that_other_coordinates_lose_is_reached_with_all_features(mo
     exact = fitted(X, y, radius=0.1, l2=0.1, solver="interior-point")
     assert model.result_.status.reached and model.gap_ <= 1e-6
     assert model.objective_ == pytest.approx(exact.objective_, abs=1e-6)
+
+
+def test_several_classes_and_cross_validation_agree_with_other_solvers():
+    X, y = drawn(5)
+    y = y + (X[:, 7] > np.median(X[:, 7]))
+    model, other = (fitted(X, y, radius=0.1, l2=0.1, solver=solver) for solver in ("auto", "interior-point"))
+    assert (model.gap_ <= 1e-6).all()
+    np.testing.assert_allclose(model.objective_, other.objective_, atol=2e-6)
+    np.testing.assert_allclose(model.decision_function(X), other.decision_function(X), atol=1e-3)
+    settings = {"radii": [0.3, 0.1], "l2": 0.1, "cv": 3}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        quick, slow = (
+            WassersteinSVCCV(solver=solver, **settings).fit(X, y > 0) for solver in ("auto", "dual-coordinate")
+        )
+    found, expected = (one.cv_results_["mean_test_score"] for one in (quick, slow))
+    np.testing.assert_allclose(found, expected, atol=1.5 / N)  # a row may lie on the boundary
+    assert quick.coef_.shape == (1, D)
+
+
+def test_solve_takes_starts_and_refuses_those_of_another_shape():
+    X, y = drawn(6)
+    problem = Problem(X, y, radius=0.1, l2=0.01, fit_intercept=True, intercept_cost=1.0)
+    result, other = solve(problem), solve(problem, "interior-point")
+    assert result.gap <= 1e-6 and result.objective == pytest.approx(other.objective, abs=2e-6)
+    again = solve(problem, start=result)
+    assert again.status.reached and again.n_iter <= result.n_iter
+    with pytest.raises(ValueError, match="start"):
+        solve(problem, start=(np.zeros(3), 0.0))
+    with pytest.raises(TypeError, match="start must be a Result"):
+        solve(problem, start=3.0)
+    free = solve(problem.replace(radius=0.0, l2=0.0))
+    assert free.contribution_bound == solve(problem.replace(radius=0.0, l2=0.0), "interior-point").contribution_bound
