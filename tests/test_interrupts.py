@@ -10,7 +10,7 @@ import pytest
 from interrupts import TASKS
 from thorough import LONG, unless_long
 
-OFTEN = ("ippa", "search, two jobs")
+OFTEN = ("ippa",)
 TIMES = 20 if LONG else 1
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from in_parts import parted
 from scipy import sparse
+from thorough import unless_long
 
 from drsvm import Problem, solve
 
@@ -46,6 +47,7 @@ def test_another_clock_changes_nothing(problem):
     assert network.now == pytest.approx(work + n_rounds * 2 * network.latency, rel=0.05)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("problem", [False], indirect=True)
 def test_slow_and_failing_machines(problem, optimum):
     def run(patience=4.0, **troubles):
@@ -60,7 +62,7 @@ def test_slow_and_failing_machines(problem, optimum):
     assert not run(failures={1: 1.0}).failures  # it has failed
 
 
-@pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.parametrize("graph", unless_long(list(GRAPHS)[:1], list(GRAPHS)))
 def test_gossip_proves_the_same(problem, optimum, graph):
     network = Network(seconds=0.1)
     there = simulated(problem, N_MACHINES, network, partial(LinkedMachines, graph=GRAPHS[graph]))

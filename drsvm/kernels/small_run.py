@@ -142,10 +142,13 @@ def run(share, buffers, cone, system, work, task, point, lam, mu, products, shor
     if fresh:
         _center(share, buffers, point, lam, mu)
     taken = 0
-    while taken < most:
+    while taken < most or invert:
+        works, linear = _equations(share, buffers, cone, system, work, task.damping)
+        if works and taken == most:
+            newton.invert(system)
+            break
         taken += 1
         behind = min(leeway * task.behind * mu, task.most_behind) * task.tie
-        works, linear = _equations(share, buffers, cone, system, work, task.damping)
         if not works:
             return taken, False, lam, mu, products, short_steps, leeway
         _solve(task, cone, system, point, system.sums[1], linear, 0.0)
@@ -175,9 +178,4 @@ def run(share, buffers, cone, system, work, task, point, lam, mu, products, shor
         leeway = more if min(primal, dual) < task.hindered else max(leeway / task.more, 1.0)
         if short_steps >= task.most_short_steps or mu * task.total_weight <= task.goal:
             break
-    if invert:
-        works, _ = _equations(share, buffers, cone, system, work, task.damping)
-        if not works:
-            return taken, False, lam, mu, products, short_steps, leeway
-        newton.invert(system)
     return taken, True, lam, mu, products, short_steps, leeway

@@ -57,6 +57,7 @@ def test_with_all_rows_as_landmarks_it_is_the_classifier_of_the_whole_feature_sp
     np.testing.assert_allclose(*values, atol=0.02)
 
 
+@pytest.mark.thorough
 def test_the_best_function_of_few_landmarks(moons, tmp_path):
     few = WassersteinKernelSVC(n_landmarks=12, tol=1e-8).fit(*on_cluster(*moons))
     assert few.landmarks_.shape == (12, 2) and few.gap_ <= 1e-8

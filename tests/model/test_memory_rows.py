@@ -116,7 +116,7 @@ def test_a_path_over_a_mapped_file(any_size, mapped):
     np.testing.assert_allclose(one, other, atol=1e-6)
 
 
-@pytest.mark.parametrize("density", [0.1, 0.6])
+@pytest.mark.parametrize("density", unless_long([0.1], [0.1, 0.6]))
 def test_sparse_rows_in_files(any_size, tmp_path, density):
     random = np.random.default_rng(0)
     X = sparse.random_array((20_000, 30), density=density, rng=random, format="csr")
