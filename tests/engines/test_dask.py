@@ -76,7 +76,10 @@ def check(problem, X, y, **ball):
 
 
 @for_each(
-    norm=unless_long((2,), (1, 2, math.inf)), l2=(0.0, 1.0), flip_cost=(1.0, math.inf), intercept_cost=(2.0, math.inf)
+    norm=unless_long((2,), (1, 2, math.inf)),
+    l2=unless_long((1.0,), (0.0, 1.0)),
+    flip_cost=unless_long((1.0,), (1.0, math.inf)),
+    intercept_cost=unless_long((2.0,), (2.0, math.inf)),
 )
 def test_the_same_optimum(client, norm, l2, flip_cost, intercept_cost):
     X, y = samples()
