@@ -181,6 +181,7 @@ LONG = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("setting", LONG, ids=str)
 def test_long_proximal_epoch_does_not_drift(setting):
     """Weights become zero and nonzero thousands of times, and buckets are rebuilt."""

@@ -76,7 +76,8 @@ def test_predictions_are_computed_when_they_are_asked_for(data):
     np.testing.assert_allclose(*risks, rtol=1e-9)
 
 
-@pytest.mark.parametrize("parameters", unless_long([{}], [{}, {"norm": math.inf}, {"flip_cost": 1.0, "n_jobs": 3}]))
+@pytest.mark.thorough
+@pytest.mark.parametrize("parameters", [{}, {"norm": math.inf}, {"flip_cost": 1.0, "n_jobs": 3}])
 def test_three_classes_are_three_problems(three_classes, parameters):
     X, y = three_classes
     here = WassersteinSVC(**parameters).fit(X, y)

@@ -90,6 +90,7 @@ def check_shifted_rows(model, X, y, ball, bounds, radii, rng):
         assert weights @ (margins <= -1e-9) <= bounds["zero-one"][k] + 1e-9
 
 
+@pytest.mark.thorough
 def test_no_attack_and_no_shift_of_all_rows_beats_the_bound():
     check_random_cases(0, 80)
 

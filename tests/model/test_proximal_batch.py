@@ -87,6 +87,7 @@ def value(case, step, parameters, flip_cost, weights):
     return loss + parameters["radius"] * step.radius_price + ridge + moved / (2 * parameters["step"])
 
 
+@pytest.mark.thorough
 @for_each_norm
 def test_steps_are_those_of_a_conic_solver(norm):
     rng = np.random.default_rng(1)

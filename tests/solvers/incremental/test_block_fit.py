@@ -39,6 +39,7 @@ PARAMETERS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("parameters", PARAMETERS.values(), ids=PARAMETERS)
 def test_blocks_fed_repeatedly_solve_the_whole_problem(norm, parameters):
