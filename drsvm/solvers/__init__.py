@@ -112,12 +112,13 @@ def solve(
     1
     """
     check_problem(problem, "solve")
-    check_start(problem, start)
     centred, time = Centred.of(problem), TimeLimit.of(max_time)
     options = {"callback": callback, "random_state": random_state, "n_threads": n_threads, "max_iter": max_iter}
     options |= {"tol": default_tol(solver, tol), "settle": settle}
     if is_auto(solver):
         narrow = in_span_of_rows(centred)
+        if narrow is not centred:
+            check_start(problem, start)  # before it is converted
         result = _solved(narrow, solver, settings, start, time, options)
         if narrow is centred or not result.status.reached or result.gap <= result.tol:
             return result
