@@ -13,6 +13,7 @@ __version__ = "0.2.0"
 # Type checkers see plain imports and no __getattr__, so that they report misspelt names. At run time the same names
 # come from a table; a test compares the two.
 if TYPE_CHECKING:
+    from drsvm.learn import ClippedScaler as ClippedScaler
     from drsvm.learn import WassersteinKernelSVC as WassersteinKernelSVC
     from drsvm.learn import WassersteinKernelSVCCV as WassersteinKernelSVCCV
     from drsvm.learn import WassersteinSVC as WassersteinSVC
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
     from drsvm.solvers import solve as solve
 else:
     _NAMES = {
-        ".learn": "WassersteinKernelSVC WassersteinKernelSVCCV WassersteinSVC WassersteinSVCCV auto_radius "
-        "find_label_issues",
+        ".learn": "ClippedScaler WassersteinKernelSVC WassersteinKernelSVCCV WassersteinSVC WassersteinSVCCV "
+        "auto_radius find_label_issues",
         ".model": "Problem Result Status certify worst_case_distribution worst_case_risk",
         ".persistence": "load_model save_model",
         ".plotting": "ConvergenceDisplay LabelIssuesDisplay RadiusPathDisplay RiskCurveDisplay WorstCaseDisplay",

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
+from drsvm.learn.clipped_scaler import ClippedScaler
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.persistence.model_files import write_whole
 from drsvm.plotting import RadiusPathDisplay, RiskCurveDisplay
@@ -73,7 +73,7 @@ def draw(data: Data) -> Path:
     """Save a plot of the risk curves of two classifiers and the radius path of the robust one."""
     from matplotlib.figure import Figure
 
-    scaler = StandardScaler().fit(data.X)
+    scaler = ClippedScaler().fit(data.X)
     X, X_test = scaler.transform(data.X), scaler.transform(data.X_test)
     robust, plain = WassersteinSVC().fit(X, data.y), LinearSVC(random_state=0).fit(X, data.y)
     radius = float(robust.radius_)

@@ -81,6 +81,7 @@ def fit(
         given = settings, ball.standardise, whole, held, screen
         train = training.chosen if kernel.kernel == "auto" else training.trained
         found = training.searched(folds, *given) if cv else train(kernel, *given)
+        screen.note(*work.about_clipped(found.model.prepared, whole))
         with screen.progress("testing"):
             payload = fit_payload(found.model, found.tested, file, ball.standardise)
         if found.figures is not None:

@@ -91,7 +91,7 @@ def summary_lines(payload: dict[str, Any]) -> list[Any]:
     labels = ", ".join(f"{label} ({count:,})" for label, count in list(counts.items())[:SHOWN_LABELS])
     labels += f" and {len(counts) - SHOWN_LABELS:,} more" if len(counts) > SHOWN_LABELS else ""
     side = f"; positive: {payload['positive']}" if payload["positive"] is not None else "; one-vs-rest"
-    scaling = "numbers standardised" if ball["standardise"] else "numbers not scaled"
+    scaling = "numbers clipped and standardised" if ball["standardise"] else "numbers not scaled"
     scaling += ", 0/1 columns as they are" if ball["standardise"] and payload["units"]["original"] else ""
     lines = {
         "data": f"{payload['rows']:,} rows, {payload['features']:,} features, labels {labels}{side}",

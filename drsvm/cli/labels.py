@@ -78,7 +78,9 @@ def labels(
     from drsvm.cli.prices import with_flip_costs
     from drsvm.plotting import LabelIssuesDisplay
 
-    X = work.prepared(parts, standardise=ball.standardise).X
+    prepared = work.prepared(parts, standardise=ball.standardise)
+    X = prepared.X
+    screen.note(*work.about_clipped(prepared, parts))
     judges = _judges(parts, X, ball, kernel, {"radius": radius, **with_flip_costs(settings, parts.y)}, folds)
     given = {"cv": folds, "random_state": seed, "n_jobs": jobs, **judges}
     with screen.whole("judging the labels") as tell, screen.warnings_as_notes():

@@ -140,7 +140,7 @@ class BallOptions:
     l2: Annotated[str | None, classifier("Coefficient of a ridge term, or auto. Default: auto.")] = None
     intercept: Annotated[bool, classifier("Whether to fit an intercept.")] = True
     standardise: Annotated[
-        bool, classifier("Scale numbers to variance 1 (and mean 0, unless sparse); categories are 0 or 1.")
+        bool, classifier("Clip numbers far from the others, scale to variance 1 (and mean 0, unless sparse).")
     ] = True
     solver: Annotated[str, solving("Name of a solver ('drsvm compare' lists them); auto picks one.")] = "auto"
     tol: Annotated[float | None, solving("Stop once the proven gap to the optimum is this small.")] = None

@@ -11,8 +11,8 @@ import numpy as np
 from drsvm.cli.fit_summary import NOISE
 from drsvm.cli.work import unknown_label
 from drsvm.datasets import Dataset
-from drsvm.datasets.notes import what_is_new
-from drsvm.datasets.preparation import unseen_levels
+from drsvm.datasets.notes import what_is_new, what_was_clipped
+from drsvm.datasets.preparation import cells_clipped, unseen_levels
 from drsvm.learn.scores import are_noise, predictions, scores
 from drsvm.persistence.model_files import SavedModel
 
@@ -58,6 +58,7 @@ class Predictions:
     def notes(self) -> Iterator[str]:
         n = self.data.shape[0]
         yield from what_is_new(unseen_levels(self.saved.model, self.data.schema, self.data.X), n)
+        yield from what_was_clipped(cells_clipped(self.saved.model.steps, self.data.schema, self.data.X))
         if self.unknown is not None:
             yield f"no scores: the file has the label {self.unknown!r}, which the model was not trained on."
         elif self.labels is not None and (lost := n - len(self.labels)):

@@ -92,7 +92,7 @@ def report(
     typed = [*_typed(named), *_typed(_changed(ball)), *_typed(_changed(prices))]
     source = _source(file, [str(file), *_typed(_changed(options))], typed, parts.data)
     with screen.progress("report"), screen.warnings_as_notes():
-        made = _made(parts, settings, ball.standardise, kernel, source, title, shown)
+        made = _made(parts, settings, ball.standardise, kernel, source, title, shown, screen)
     made.save(output, format)
     code = exit_code(certificate["status"] for certificate in made.summary["certificates"])
     payload = {"command": "report", "file": file, "output": output, "proven": code == 0, "summary": made.summary}
@@ -100,16 +100,19 @@ def report(
     return code
 
 
-def _made(parts, settings, standardise: bool, kernel: str, source, title: str | None, positive) -> Any:
+def _made(parts, settings, standardise: bool, kernel: str, source, title: str | None, positive, screen) -> Any:
     """Return the report; input errors come before these imports, which take long."""
     from drsvm import WassersteinSVC
     from drsvm.cli import work
     from drsvm.cli.files import name_of
     from drsvm.cli.prices import feature_prices, with_flip_costs
+    from drsvm.cli.remedy import in_options
     from drsvm.report import report_on
     from drsvm.report.inputs import Given
 
     prepared = work.prepared(parts, standardise=standardise)
+    clipped = work.about_clipped(prepared, parts)
+    screen.note(*clipped)
     first = parts.data.schema.index_base
     numbered = [f"feature {k}" for k in range(first, first + prepared.X.shape[1])]  # as in the svmlight file
     names = [str(row + 1) for row in parts.rows.tolist()]
@@ -130,7 +133,7 @@ def _made(parts, settings, standardise: bool, kernel: str, source, title: str | 
         standardise=False,
         scaled=prepared.scaled(standardise),
         kernel=kernel,
-        source=source,
+        source=replace(source, notes=[*source.notes, *map(in_options, clipped)]),
     )
     return report_on(
         WassersteinSVC(**with_flip_costs(settings, parts.y), **feature_prices(parts, prepared)),

@@ -237,6 +237,16 @@ def prepared(parts: Parts, *, standardise: bool) -> Prepared:
     return Prepared(X, X_test, pipeline.steps, features_of(pipeline, parts.data.schema))
 
 
+def about_clipped(prepared: Prepared, parts: Parts) -> list[str]:
+    """Return a note on cells of the training rows that the preparation clips."""
+    from drsvm.datasets.notes import what_was_clipped
+    from drsvm.datasets.preparation import cells_clipped
+
+    if parts.ready is not None:  # noted when they were written to disk
+        return []
+    return what_was_clipped(cells_clipped(prepared.steps, parts.data.schema, parts.X))
+
+
 def label_called(labels: np.ndarray, name: str, option: str = "--positive") -> Any:
     """Return the label whose text is `name`."""
     for label in np.unique(labels).tolist():

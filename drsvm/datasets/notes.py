@@ -80,6 +80,11 @@ def what_is_new(unseen: dict[str, int], n_rows: int) -> list[str]:
     )
 
 
+def what_was_clipped(cells: dict[str, str]) -> list[str]:
+    """Return a note on cells far from all others in their column, which count as the limit that they exceed."""
+    return _line("clipped", cells, "they count as these limits, and may be errors")
+
+
 def tell_tales(schema: Schema, X: Any, y: np.ndarray) -> list[str]:
     """Return the columns that determine the label by themselves: perhaps they are known only afterwards."""
     classes, labels = np.unique(y, return_inverse=True)

@@ -1,7 +1,8 @@
 """From a table to features: scikit-learn's own transformers, behind a `TableReader`.
 
-Numbers are standardised. Categories and truth values stay 0/1 columns: dividing them by their standard deviation would
-make rare categories the largest features. On adult and titanic that costs 0.3 and 0.8 points of accuracy.
+Numbers are clipped and standardised. Categories and truth values stay 0/1 columns: dividing them by their standard
+deviation would make rare categories the largest features, which costs 0.3 and 0.8 points of accuracy on adult and
+titanic.
 """
 
 from typing import Any, NamedTuple
@@ -12,11 +13,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder
 
 from drsvm.datasets.columns import absent_columns
 from drsvm.datasets.dataset import Schema
 from drsvm.datasets.values import EMPTY, MISSING, NotANumber, Style, coded, levels_of, numbers_of, shown
+from drsvm.learn.clipped_scaler import ClippedScaler, clipped_cells, number
 
 MOST_LEVELS = 1000  # a column has at most this many levels of its own: the most frequent ones
 
@@ -108,7 +110,7 @@ def _cells(name: str, column: Any, style: str, missing: frozenset[str]) -> np.nd
 def preparation(schema: Schema, standardise: bool = True) -> list[tuple[str, Any]]:
     """Return unfitted steps of a pipeline from the table of a schema to features."""
     if schema.kind == "sparse":  # not centred, to stay sparse
-        return [("scaler", StandardScaler(with_mean=False))] if standardise else []
+        return [("scaler", ClippedScaler())] if standardise else []
     places = {name: place for place, name in enumerate(schema.columns)}
     categories = schema.of_style(lambda style: style == Style.CATEGORY)
     flags = schema.of_style(lambda style: style == Style.TRUTH)
@@ -121,7 +123,7 @@ def preparation(schema: Schema, standardise: bool = True) -> list[tuple[str, Any
         sparse_output=schema.many_levels,
     )
     parts = {
-        "numbers": (make_pipeline(fill, StandardScaler()) if standardise else fill, numbers),
+        "numbers": (make_pipeline(fill, ClippedScaler()) if standardise else fill, numbers),
         "flags": (fill, flags),
         "gaps": (MissingIndicator(features="all"), schema.gaps),
         "categories": (encoder, categories),
@@ -177,6 +179,27 @@ def unseen_levels(model: Pipeline, schema: Schema, X: Any) -> dict[str, int]:
             new = [code for code, level in enumerate(cells.values) if level not in set(known)]
             found[name] = int(np.isin(cells.codes, new).sum())
     return {name: count for name, count in found.items() if count}
+
+
+def cells_clipped(steps: list[tuple[str, Any]], schema: Schema, X: Any) -> dict[str, str]:
+    """Return which cells of a table a fitted preparation clips, for each column in which it clips any."""
+    scaler: Any = steps[0][1] if steps else None
+    names, cells = list(map(str, range(schema.n_features + 1))), X
+    if schema.kind == "sparse":
+        names = names[schema.index_base :]
+    else:
+        step: Any
+        step, places = next((rest for name, *rest in steps[1][1].transformers_ if name == "numbers"), (None, []))
+        scaler, names = step[-1] if isinstance(step, Pipeline) else None, [schema.columns[place] for place in places]
+        cells = steps[0][1].transform(X)[:, places].astype(np.float64) if scaler is not None else X
+    if not isinstance(scaler, ClippedScaler):
+        return {}
+    dates = {place for place, name in enumerate(names) if schema.style(name).startswith("date")}
+    return clipped_cells(scaler, names, cells, lambda place, value: (_day if place in dates else number)(value))
+
+
+def _day(value: float) -> str:
+    return str(np.datetime64(round(value), "D"))
 
 
 def aligned(X: Any, given: list[str], wanted: list[str]) -> Any:

@@ -1,6 +1,6 @@
 """Tables that do not fit into memory: read in blocks, prepared like others, and written to disk as features.
 
-What the columns contain, the medians and the categories come from a sample of the rows; means, deviations and labels
+What the columns contain, medians, limits and categories come from a sample of the rows; means, deviations and labels
 come from all of them. Test rows are drawn at random and lie behind the training rows.
 """
 
@@ -93,18 +93,19 @@ class _Stream:
         from sklearn.pipeline import Pipeline
         from sklearn.preprocessing import StandardScaler
 
-        from drsvm.datasets.preparation import preparation
+        from drsvm.datasets.notes import what_was_clipped
+        from drsvm.datasets.preparation import cells_clipped, preparation
 
         steps = Pipeline(preparation(self.data.schema, standardise)).fit(self.data.X)
         numbers = steps[-1].named_transformers_.get("numbers") if standardise else None
         if numbers is None:
             return steps
-        # The scaler is fitted to all rows instead of the sample.
+        # Means and deviations come from all rows instead of the sample.
         places = next(places for name, _, places in steps[-1].transformers_ if name == "numbers")
-        scaler = StandardScaler()
+        numbers[-1].scaler_ = StandardScaler()
         for cells, _ in self._blocks():
-            scaler.partial_fit(numbers[0].transform(steps[0].transform(cells)[:, places].astype(np.float64)))
-        numbers.steps[-1] = (numbers.steps[-1][0], scaler)
+            numbers[-1].partial_fit(numbers[0].transform(steps[0].transform(cells)[:, places].astype(np.float64)))
+        self.data.notes.extend(what_was_clipped(cells_clipped(steps.steps, self.data.schema, self.data.X)))
         return steps
 
     def write(self, steps: Any, folder: Path, test_share: float, seed: int) -> int:

@@ -5,7 +5,7 @@
 `evidence` their parameters, `deciding`, `kernel_deciding`, `threshold` and `probability` what they decide,
 `column_errors` and `warning` what they tell the user. `label_issues` ranks labels by `out_of_fold` decisions, flags
 them (`label_quality`) and estimates how many are wrong (`label_noise`). `scores` are the figures that reports show,
-with `intervals`.
+with `intervals`. `clipped_scaler` prepares features for the classifiers.
 """
 
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from drsvm.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from drsvm.learn.clipped_scaler import ClippedScaler as ClippedScaler
     from drsvm.learn.estimators import WassersteinSVC as WassersteinSVC
     from drsvm.learn.kernel_search import WassersteinKernelSVCCV as WassersteinKernelSVCCV
     from drsvm.learn.kernel_svc import WassersteinKernelSVC as WassersteinKernelSVC
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from drsvm.learn.radius_rule import auto_radius as auto_radius
 else:
     _NAMES = {
+        ".clipped_scaler": "ClippedScaler",
         ".estimators": "WassersteinSVC",
         ".kernel_search": "WassersteinKernelSVCCV",
         ".kernel_svc": "WassersteinKernelSVC",

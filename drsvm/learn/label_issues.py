@@ -18,6 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
 from drsvm.clock import Stopwatch
+from drsvm.learn.clipped_scaler import ClippedScaler
 from drsvm.learn.column_errors import naming_columns
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.label_quality import LabelIssues, issues_from
@@ -65,8 +66,8 @@ def find_label_issues(
         Weights of the rows in the fits and in the mean margins. Rows of weight 0 are judged too, but do not count
         towards the number of wrong labels.
     standardise : bool, default=True
-        Whether to scale the features to variance 1; they are centred anyway, unless X is sparse. Ignored
-        with `estimator`.
+        Whether to put a `ClippedScaler` in front; otherwise features are centred only, unless X is sparse. Ignored with
+        `estimator`.
     random_state : int, optional
         Seed of the folds.
     n_jobs : int, optional
@@ -215,7 +216,8 @@ def _judges(X, estimator, second_opinion, standardise: bool) -> list[Any]:
 def robust_classifier(X, *, standardise: bool = True, kind: Any = LabelJudge, **settings: Any) -> Pipeline:
     """Return an unfitted classifier for label issues: the default one to moderate accuracy, unless settings differ."""
     robust = kind(**{"tol": FOLD_TOL, "threshold": "optimum", **settings})
-    return make_pipeline(StandardScaler(with_mean=not sparse.issparse(X), with_std=standardise), robust)
+    centred = StandardScaler(with_mean=not sparse.issparse(X), with_std=False)
+    return make_pipeline(ClippedScaler() if standardise else centred, robust)
 
 
 def flexible_classifier(X, steps=()) -> Pipeline | None:

@@ -30,6 +30,14 @@ class Backend(ABC):
         """Return an object that has the names of the features, if they have any."""
 
     @abstractmethod
+    def sample(self, X, size: int) -> Any:
+        """Return about `size` evenly spaced rows, as a matrix of numpy or scipy."""
+
+    @abstractmethod
+    def mapped(self, X, function, parameters) -> Any:
+        """Return a function of blocks of rows and arrays of parameters, which keeps the number of columns."""
+
+    @abstractmethod
     def classes_of(self, y) -> Any:
         """Return the distinct labels, as an array of numpy."""
 

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 CLASSES = {
-    "drsvm": "WassersteinSVC WassersteinSVCCV WassersteinKernelSVC WassersteinKernelSVCCV Result History",
+    "drsvm": "WassersteinSVC WassersteinSVCCV WassersteinKernelSVC WassersteinKernelSVCCV ClippedScaler Result History",
     "drsvm.datasets": "TableReader",
     "sklearn.pipeline": "Pipeline FeatureUnion",
     "sklearn.compose": "ColumnTransformer make_column_selector",

@@ -15,6 +15,7 @@ from sklearn.preprocessing import OneHotEncoder
 from drsvm.datasets.preparation import TableReader
 from drsvm.datasets.values import Style
 from drsvm.extras import optional
+from drsvm.learn.clipped_scaler import ClippedScaler, parameters_of
 from drsvm.learn.probability import DECIDED, LEANING
 from drsvm.persistence.checks import has_kernel, our_classes
 from drsvm.persistence.onnx_kernels import kernel_values
@@ -43,7 +44,7 @@ def to_onnx(model: Any) -> Any:
         text, styles = _types().StringTensorType([None, 1]), reader.styles or {}
         inputs = [(name, text if styles.get(name) == Style.CATEGORY else _doubles_of(1)) for name in reader.columns]
     ours = dict.fromkeys(our_classes(), _classifier)
-    others = {SimpleImputer: _imputer, MissingIndicator: _indicator, OneHotEncoder: _encoder}
+    others = {SimpleImputer: _imputer, MissingIndicator: _indicator, OneHotEncoder: _encoder, ClippedScaler: _scaler}
     try:
         graph = skl2onnx.convert_sklearn(
             Pipeline(steps if reader is None else steps[1:]),
@@ -59,8 +60,9 @@ def to_onnx(model: Any) -> Any:
 
 
 def register_onnx_converters() -> None:
-    """Register the converters of our classifiers, so that ``skl2onnx.to_onnx`` converts pipelines that contain them."""
+    """Register the converters of our estimators, so that ``skl2onnx.to_onnx`` converts pipelines that contain them."""
     skl2onnx = skl2onnx_or_error()
+    skl2onnx.update_registered_converter(ClippedScaler, "DrsvmClippedScaler", _doubles, _scaler)
     for kind in our_classes():
         skl2onnx.update_registered_converter(
             kind, f"Drsvm{kind.__name__}", _keep_types, _classifier, parser=_classifier_outputs
@@ -121,7 +123,7 @@ def _doubles(operator: Any) -> None:
     if hasattr(step, "categories_"):
         width = sum(_levels(step, place)[1] for place in range(len(step.categories_)))
     else:
-        width = len(step.statistics_ if hasattr(step, "statistics_") else step.features_)
+        width = len(getattr(step, "features_", range(step.n_features_in_)))
     operator.outputs[0].type = _doubles_of(width)
 
 
@@ -217,6 +219,13 @@ def _imputer(scope: Any, operator: Any, container: Any) -> None:
     given = graph.joined(operator)
     empty, filled = graph.node("IsNaN", given), graph.constant(fill[None])
     graph.node("Where", empty, filled, given, into=operator.outputs[0].full_name)
+
+
+def _scaler(scope: Any, operator: Any, container: Any) -> None:
+    graph = Graph(scope, container)
+    lower, upper, mean, scale = (graph.constant(values) for values in parameters_of(operator.raw_operator))
+    clipped = graph.node("Min", graph.node("Max", graph.joined(operator), lower), upper)
+    graph.node("Div", graph.node("Sub", clipped, mean), scale, into=operator.outputs[0].full_name)
 
 
 def _indicator(scope: Any, operator: Any, container: Any) -> None:

@@ -126,7 +126,7 @@ def make_report(
     title : str, optional
         Title of the page.
     standardise : bool
-        Whether to standardise the features (without centring if X is sparse). Ignored for a Pipeline, which has its
+        Whether to put a `ClippedScaler` in front of the model. Ignored for a Pipeline, which has its
         own steps.
     positive : label, optional
         With two classes, the one that positive weights speak for; by default the second. With more, the one whose

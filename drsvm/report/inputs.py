@@ -14,9 +14,12 @@ from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_array
 
 from drsvm.datasets.copies import about_copies, copies_of, held_out_rows
+from drsvm.datasets.notes import what_was_clipped
 from drsvm.learn import one_vs_rest, prices
+from drsvm.learn.clipped_scaler import ClippedScaler, clipped_cells, number
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.model_selection import WassersteinSVCCV
 from drsvm.model.linear_model import behind_pipeline
@@ -137,7 +140,7 @@ def prepare(model, given: Given) -> Material:
     X, y = _as_rows(given.X), np.ravel(np.asarray(given.y))
     names = _given_names(X, given.feature_names)
     row_names, usual_note = _names_of_rows(X, given.row_names)
-    estimator = _estimator(model, given.standardise, sparse.issparse(X))
+    estimator = _estimator(model, given.standardise)
     train, test, notes = _parts(X, y, given)
     fitted = _rows_of(X, train), y[train]
     with warnings.catch_warnings(record=True) as caught:
@@ -171,6 +174,11 @@ def prepare(model, given: Given) -> Material:
         notes=notes,
         source=given.source,
     )
+    first = estimator[0] if isinstance(estimator, Pipeline) else None
+    if isinstance(first, ClippedScaler):
+        rows_given = check_array(fitted[0], accept_sparse="csr", ensure_all_finite="allow-nan")
+        given_names = names or [f"feature {k}" for k in range(X.shape[1])]
+        material.warn(what_was_clipped(clipped_cells(first, given_names, rows_given, lambda _, value: number(value))))
     material.warn([warning.message for warning in caught])
     return material
 
@@ -215,7 +223,7 @@ def _as_rows(X):
     return X if sparse.issparse(X) or hasattr(X, "columns") else np.asarray(X)
 
 
-def _estimator(model, standardise: bool, is_sparse: bool):
+def _estimator(model, standardise: bool):
     """Return a clone of the model, with a scaler in front unless it is a Pipeline."""
     model = WassersteinSVC() if model is None else model
     inner: Any = getattr(model, "estimator", model)  # a search has one
@@ -229,7 +237,7 @@ def _estimator(model, standardise: bool, is_sparse: bool):
     model = clone(model)
     if isinstance(inner, Pipeline) or not standardise:
         return model
-    return make_pipeline(StandardScaler(with_mean=not is_sparse), model)
+    return make_pipeline(ClippedScaler(), model)
 
 
 def _scaled(estimator, n_features: int) -> np.ndarray:
@@ -247,7 +255,7 @@ def _scaled(estimator, n_features: int) -> np.ndarray:
 
 def _has_scaler(step) -> bool:
     inside = step.get_params().values() if hasattr(step, "get_params") else ()
-    return any(isinstance(one, StandardScaler) for one in (step, *inside))
+    return any(isinstance(one, StandardScaler | ClippedScaler) for one in (step, *inside))
 
 
 def _given_names(X, feature_names) -> list[str] | None:

@@ -203,7 +203,7 @@ def next_step(analysis: Analysis) -> NextStep:
     names = list(analysis.material.source.tell_tales)
     if not names and analysis.curvature is not None and not analysis.curvature["linear_is_enough"]:
         why = "Save a classifier with a curved boundary, fitted to all rows, and apply it to new ones."
-        python = 'save_model(make_pipeline(StandardScaler(), WassersteinKernelSVC()).fit(X, y), "model.drsvm")'
+        python = 'save_model(make_pipeline(ClippedScaler(), WassersteinKernelSVC()).fit(X, y), "model.drsvm")'
         return NextStep("fit", why, python, changes={"kernel": "rbf"})
     if analysis.constant is not None or (analysis.noise and not analysis.multiclass):
         return _away_from_constant(analysis)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from drsvm import Problem, Status, WassersteinSVC, radius_max, radius_path, solve, worst_case_risk
+from drsvm import ClippedScaler, Problem, Status, WassersteinSVC, radius_max, radius_path, solve, worst_case_risk
 from drsvm.engines.gpu import checks, engine
 from drsvm.engines.gpu.device import GpuError, cupy
 
@@ -138,6 +138,20 @@ def test_the_estimator_stays_on_the_card(labels):
     assert (decided == expected.predict(X)).mean() > 0.999
     assert (model.predict(X) == decided).all()  # rows in main memory too
     np.testing.assert_allclose(model.predict_proba(on_card(X)).get(), expected.predict_proba(X), atol=0.02)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_scaler_in_front_stays_on_the_card(dtype):
+    X = samples()[0].astype(dtype)
+    X[3] = 1e6
+    here, there = ClippedScaler().fit(X), ClippedScaler().fit(on_card(X))
+    np.testing.assert_allclose(there.upper_, here.upper_)
+    found = there.transform(on_card(X))
+    assert isinstance(found, cupy().ndarray) and found.dtype == dtype
+    np.testing.assert_allclose(found.get(), here.transform(X), rtol=1e-4, atol=1e-4)
+    stored = sparse.csr_array(X * (np.abs(X) > 1))
+    found = ClippedScaler().fit(on_card(stored)).transform(on_card(stored))
+    np.testing.assert_allclose(found.get().toarray(), ClippedScaler().fit_transform(stored).toarray(), rtol=1e-4)
 
 
 def test_three_classes_of_weight():

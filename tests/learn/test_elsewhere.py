@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from thorough import unless_long
 
-from drsvm import WassersteinSVC, WassersteinSVCCV, load_model, save_model, worst_case_risk
+from drsvm import ClippedScaler, WassersteinSVC, WassersteinSVCCV, load_model, save_model, worst_case_risk
 from drsvm.learn.fit_data import fit_data
 from drsvm.learn.probability import fitted_sigmoids
 from drsvm.learn.threshold import Judged
@@ -50,6 +50,31 @@ def test_it_is_the_same_classifier(data, parameters):
     assert there.intercept_cost_ == pytest.approx(here.intercept_cost_, rel=1e-9)
     assert there.objective_ == pytest.approx(here.objective_, rel=1e-3) and there.gap_ <= 1e-9
     np.testing.assert_allclose(there.coef_, here.coef_, atol=2e-3 * np.abs(here.coef_).max())
+
+
+@pytest.mark.parametrize("kind", ["array", "unknown lengths", "frame", "futures", "sparse"])
+def test_a_scaler_in_front(data, client, kind, monkeypatch):
+    X = data[0].copy()
+    X[5] = 1e6
+    blocks = np.split(X, np.cumsum(CUTS)[:-1])
+    there = da.from_array(X, chunks=(CUTS, -1))
+    there = {
+        "array": lambda: there,
+        "unknown lengths": lambda: there[there[:, 0] > -np.inf],
+        "frame": lambda: dd.from_dask_array(there, columns=[*"abcd"]),
+        "futures": lambda: client.scatter(blocks),
+        "sparse": lambda: client.scatter([sparse.csr_array(block) for block in blocks]),
+    }[kind]()
+    here = ClippedScaler(with_mean=kind != "sparse").fit(X)
+    scaler = ClippedScaler().fit(there)
+    np.testing.assert_allclose(scaler.upper_, here.upper_)
+    assert list(getattr(scaler, "feature_names_in_", "")) == ([*"abcd"] if kind == "frame" else [])
+    found = scaler.transform(there).compute()
+    np.testing.assert_allclose(found.toarray() if kind == "sparse" else found, here.transform(X), atol=1e-9)
+    monkeypatch.setattr("drsvm.learn.clipped_scaler.SAMPLE_ROWS", 50)
+    np.testing.assert_allclose(ClippedScaler().fit(there).upper_, here.upper_, rtol=0.5)
+    with pytest.raises(TypeError, match="takes no sample_weight"):
+        ClippedScaler().fit(there, sample_weight=np.ones(600))
 
 
 def test_it_is_saved_without_what_belongs_to_the_rows(data, tmp_path):

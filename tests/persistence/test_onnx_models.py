@@ -14,7 +14,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from drsvm import WassersteinSVC, WassersteinSVCCV, load_model
+from drsvm import ClippedScaler, WassersteinSVC, WassersteinSVCCV, load_model
 from drsvm.datasets.values import Style
 from drsvm.persistence.onnx_models import register_onnx_converters, to_onnx
 
@@ -77,7 +77,7 @@ def test_numbers(texts):
     X, y = make_classification(300, 8, random_state=0)
     y = np.array(["no", "yes"])[y] if texts else y
     X[::7, 2] = np.nan
-    model = make_pipeline(SimpleImputer(strategy="median"), StandardScaler(), VarianceThreshold(), WassersteinSVC())
+    model = make_pipeline(SimpleImputer(strategy="median"), ClippedScaler(2.0), VarianceThreshold(), WassersteinSVC())
     assert_same(model.fit(X, y), X, run(to_onnx(model), {"X": X}))
 
 
@@ -93,7 +93,7 @@ def test_registered_converters_serve_skl2onnx_itself():
     import skl2onnx
 
     X, y = make_classification(100, 4, random_state=0)
-    model = make_pipeline(StandardScaler(), WassersteinSVC()).fit(X, y)
+    model = make_pipeline(ClippedScaler(1.0, with_std=False), WassersteinSVC()).fit(X, y)
     register_onnx_converters()
     assert_same(model, X, run(skl2onnx.to_onnx(model, X), {"X": X}))
 

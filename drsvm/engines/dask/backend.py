@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from drsvm.engines.dask.blocks import delayed_blocks, lengths_of, mapped_blocks
 from drsvm.engines.parts.rows import RemoteCounts
@@ -36,6 +37,17 @@ class DaskBackend(Backend):
 
     def named(self, X):
         return X._meta if hasattr(X, "columns") else X
+
+    def sample(self, X, size):
+        from dask.base import compute
+
+        blocks = delayed_blocks(X, "X")
+        lengths = lengths_of(X) or compute(*mapped_blocks(_n_rows, blocks))
+        some = compute(*mapped_blocks(partial(_every, max(1, sum(lengths) // size)), blocks))
+        return sparse.vstack(some, "csr") if sparse.issparse(some[0]) else np.concatenate(some)
+
+    def mapped(self, X, function, parameters):
+        return self.by_block(X, partial(_applied, function, parameters), (len(parameters[0]),))
 
     def classes_of(self, y):
         from dask.base import compute
@@ -96,6 +108,18 @@ class DaskBackend(Backend):
     def by_row(self, function, values, parameters, n_columns):
         shape = {"chunks": (values.chunks[0], (n_columns,)), "new_axis": [1] if values.ndim == 1 else None}
         return values.map_blocks(_block_by_row, function, _Constant(parameters), dtype=np.float64, **shape)
+
+
+def _n_rows(rows) -> int:
+    return rows.shape[0]
+
+
+def _every(step: int, rows) -> Any:
+    return rows[::step]
+
+
+def _applied(function, parameters, rows) -> Any:
+    return function(rows, *parameters)
 
 
 class _Constant:

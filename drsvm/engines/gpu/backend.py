@@ -36,6 +36,14 @@ class GpuBackend(Backend):
     def named(self, X):
         return X.original if isinstance(X, ForCard) else X
 
+    def sample(self, X, size):
+        return gpu_rows(X).some(size)
+
+    def mapped(self, X, function, parameters):
+        rows = X.tocsr() if hasattr(X, "tocsr") else gpu_rows(X).X
+        found = function(rows, *(on_device(values, rows.dtype) for values in parameters))
+        return found if hasattr(X, "tocsr") else self.like(X, found)
+
     def classes_of(self, y):
         if isinstance(y, np.ndarray):
             return np.unique(y)

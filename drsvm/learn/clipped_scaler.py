@@ -1,0 +1,316 @@
+"""Standardised features in which gross errors, such as a sensor's 9999, cannot outweigh everything else."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import (
+    FLOAT_DTYPES,
+    _check_feature_names,
+    _check_sample_weight,
+    check_is_fitted,
+    validate_data,
+)
+
+from drsvm.learn.fit_data import check_remote_features
+from drsvm.model.backends import backend_of
+from drsvm.model.validation import check_number
+
+TAIL = 0.1  # the robust deviation comes from the range without this share of the cells at either end
+NORMAL_RANGE = 2.563  # that range of a normal distribution, in standard deviations
+ROUNDING = 1e-12  # sums of weights that differ by this share are equal
+SAMPLE_ROWS = 100_000  # of rows on a cluster or a card, about this many are fetched to fit the scaler
+
+
+class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Clip every feature at a few robust deviations from its median, then scale it to mean 0 and deviation 1.
+
+        x ↦ (min(max(x, lower), upper) − mean) / deviation,      lower, upper = median ∓ limit · robust deviation
+
+    The robust deviation is the range between the 10th and the 90th percentile divided by 2.563, which is the standard
+    deviation of a normal distribution. Up to a tenth of the cells may be wrong at either end, by any amount: mean and
+    deviation are computed after clipping. Without errors, hardly anything is clipped.
+
+    Parameters
+    ----------
+    limit : float, default=4.0
+        Robust deviations at which cells are clipped; ``inf`` clips none, as in
+        `~sklearn.preprocessing.StandardScaler`.
+    with_mean : bool, default=True
+        Whether to centre the features. Sparse X is never centred, so that zeros remain zeros.
+    with_std : bool, default=True
+        Whether to scale the features to deviation 1.
+
+    Attributes
+    ----------
+    lower_, upper_ : array of shape (n_features,)
+        Limits of each feature. They are infinite for features that are not clipped because all cells but a few are
+        equal to each other, and those that differ, too, as in rare 0/1 columns.
+    scaler_ : StandardScaler
+        Mean and deviation of the clipped features.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features, if X has any.
+
+    See Also
+    --------
+    sklearn.preprocessing.RobustScaler : Divides by a robust deviation, but does not clip: an error stays as large as
+        it was.
+
+    Notes
+    -----
+    Missing values (NaN) are ignored in `fit` and stay as they are in `transform`.
+
+    If at least 80 % of the cells of a column are equal, its robust deviation is 0. Its limits then come from the cells
+    that differ from the median: `limit` times the median of their distances from it.
+
+    Rows may be on a Dask cluster or a graphics card: the limits, means and deviations then come from about 100,000 rows
+    at regular distances, and `transform` works where the rows are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from drsvm import ClippedScaler
+    >>> ages = np.array([23, 25, 31, 34, 38, 41, 42, 45, 47, 52, 58, 9999.0])[:, None]
+    >>> scaler = ClippedScaler().fit(ages)
+    >>> scaler.transform(ages).round(1).ravel().tolist()
+    [-1.1, -1.0, -0.7, -0.6, -0.4, -0.3, -0.2, -0.1, 0.0, 0.2, 0.5, 3.0]
+    >>> below, above = scaler.count_clipped(ages)
+    >>> print(f"{above[0]} cell above {scaler.upper_[0]:.0f}")
+    """
+
+    def __init__(self, limit: float = 4.0, *, with_mean: bool = True, with_std: bool = True):
+        self.limit = limit
+        self.with_mean = with_mean
+        self.with_std = with_std
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Compute limits, means and deviations.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Features.
+        y : ignored
+        sample_weight : array of shape (n_samples,), optional
+            Weights of the samples: a weight of 2 counts as two equal rows.
+
+        Returns
+        -------
+        self
+        """
+        self.__dict__.pop("scaler_", None)
+        return self.partial_fit(X, y, sample_weight)
+
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Update means and deviations with further rows; the limits come from the first rows.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Features.
+        y : ignored
+        sample_weight : array of shape (n_samples,), optional
+            Weights of the samples.
+
+        Returns
+        -------
+        self
+        """
+        first = not hasattr(self, "scaler_")
+        if not check_number(self.limit, "limit", infinite=True) > 0.0:
+            raise ValueError(f"limit must be above 0, such as 4, got limit={self.limit!r}.")
+        backend, given = backend_of(X), X
+        if backend is not None:
+            if sample_weight is not None:
+                raise TypeError("ClippedScaler takes no sample_weight for rows on a cluster or a card: omit it.")
+            X = backend.sample(X, SAMPLE_ROWS)
+        X = self._checked(X, reset=first)
+        if backend is not None:
+            _check_feature_names(self, backend.named(given), reset=first)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if first:
+            self.lower_, self.upper_ = _limits(X, float(self.limit), weights)
+            self.scaler_ = StandardScaler(with_mean=self.with_mean and not _is_sparse(X), with_std=self.with_std)
+        weights = None if sample_weight is None else weights
+        with np.errstate(invalid="ignore"):  # columns without a number have no mean
+            self.scaler_.partial_fit(_clipped(X, self.lower_, self.upper_), sample_weight=weights)
+        return self
+
+    def transform(self, X):
+        """Clip and scale.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Features; the given array is not changed.
+
+        Returns
+        -------
+        array or sparse matrix of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        backend = backend_of(X)
+        if backend is not None:
+            check_remote_features(self, X)
+            return backend.mapped(X, scaled, parameters_of(self))
+        X = self._checked(X, reset=False)
+        return scaled(X, *(values.astype(X.dtype) for values in parameters_of(self)))
+
+    def inverse_transform(self, X):
+        """Return features in their original units; what was clipped stays at its limit.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Features after `transform`.
+
+        Returns
+        -------
+        array or sparse matrix of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        return self.scaler_.inverse_transform(X)
+
+    def count_clipped(self, X) -> tuple[np.ndarray, np.ndarray]:
+        """Return the number of cells below the lower and above the upper limit, for every feature.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Features: the training rows or others.
+
+        Returns
+        -------
+        below, above : array of int of shape (n_features,)
+        """
+        check_is_fitted(self)
+        X = self._checked(X, reset=False)
+        if not _is_sparse(X):
+            return (self.lower_ > X).sum(axis=0), (self.upper_ < X).sum(axis=0)
+        below, above = X.data < self.lower_[X.indices], X.data > self.upper_[X.indices]
+        return tuple(np.bincount(X.indices[cells], minlength=X.shape[1]) for cells in (below, above))  # pyright: ignore
+
+    def _checked(self, X, reset: bool):
+        return validate_data(
+            self, X, reset=reset, accept_sparse="csr", dtype=FLOAT_DTYPES, ensure_all_finite="allow-nan"
+        )
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def number(value: float) -> str:
+    """Return a number of a column as text."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def clipped_cells(scaler: ClippedScaler, names: Sequence[str], X, shown: Callable[[int, float], str]) -> dict[str, str]:
+    """Return texts such as "2 cells above 131, up to 9,999" by the name of the column, the farthest cells first.
+
+    `shown` turns a value of a column, which is given by its place, into text.
+    """
+    below, above = scaler.count_clipped(X)
+    extremes = (X.min(axis=0), X.max(axis=0)) if _is_sparse(X) else (np.fmin.reduce(X), np.fmax.reduce(X))
+    lowest, highest = (values.toarray().ravel() if _is_sparse(values) else values for values in extremes)
+    places = np.flatnonzero(below + above)
+    lower, upper = scaler.lower_[places], scaler.upper_[places]
+    beyond = np.maximum(lower - lowest[places], highest[places] - upper) / (upper - lower)
+    found: dict[str, str] = {}
+    for place in places[np.argsort(-beyond, kind="stable")].tolist():
+        sides: Any = ((below, "below", scaler.lower_, "down", lowest), (above, "above", scaler.upper_, "up", highest))
+        found[names[place]] = ", ".join(
+            f"{counts[place]:,} cell{'s' if counts[place] > 1 else ''} {side} {shown(place, limits[place])}, "
+            f"{way} to {shown(place, values[place])}"
+            for counts, side, limits, way, values in sides
+            if counts[place]
+        )
+    return found
+
+
+def parameters_of(scaler: ClippedScaler) -> tuple[np.ndarray, ...]:
+    """Return lower and upper limits, means (0: not centred) and deviations (1: not scaled) of the features."""
+    moments, lower = scaler.scaler_, scaler.lower_
+    mean = moments.mean_ if moments.with_mean else np.zeros_like(lower)
+    return lower, scaler.upper_, mean, np.ones_like(lower) if moments.scale_ is None else moments.scale_
+
+
+def scaled(X, lower, upper, mean, scale) -> Any:
+    """Return clipped and scaled rows: of numpy, scipy or CuPy, with parameters of the same library."""
+    X = _clipped(X, lower, upper)
+    if _is_sparse(X):
+        X.data /= scale[X.indices]
+        return X
+    X -= mean
+    X /= scale
+    return X
+
+
+def _is_sparse(X) -> bool:
+    return hasattr(X, "tocsr")
+
+
+def _clipped(X, lower, upper) -> Any:
+    """Return a copy of the rows with every cell within its limits."""
+    if not _is_sparse(X):
+        return np.clip(X, lower, upper)
+    X = X.tocsr(copy=True)
+    X.data = np.clip(X.data, lower[X.indices], upper[X.indices])
+    return X
+
+
+def _limits(X, limit: float, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the lower and the upper limit of every feature."""
+    counts = weights > 0.0
+    X, weights = (X, weights) if counts.all() else (X[counts], weights[counts])
+    middle, deviation = np.zeros((2, X.shape[1]))
+    frequent, cells = np.ones(X.shape[1], dtype=bool), X
+    if _is_sparse(X):  # a column with few stored entries is 0 from its 10th to its 90th percentile
+        masses = np.bincount(X.indices, np.repeat(weights, np.diff(X.indptr)), minlength=X.shape[1])
+        frequent = masses >= TAIL * weights.sum()
+        cells = X[:, frequent].toarray()
+    low, middle[frequent], high = _quantiles(cells, weights)
+    deviation[frequent] = (high - low) / NORMAL_RANGE
+    equal = (deviation == 0.0)[frequent]
+    deviation[frequent & (deviation == 0.0)] = _usual_distances(cells[:, equal] - middle[frequent][equal], weights)
+    deviation[~frequent] = _usual_distances(X[:, ~frequent], weights)
+    reach = np.multiply(limit, deviation, where=deviation > 0.0, out=np.full_like(deviation, np.inf))
+    lower, upper = middle - reach, middle + reach
+    return (np.minimum(lower, 0.0), np.maximum(upper, 0.0)) if _is_sparse(X) else (lower, upper)
+
+
+def _quantiles(cells: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the 10th, 50th and 90th percentile of every column.
+
+    Where a range of values qualifies, it is their middle: negative columns have negative quantiles, and weights count
+    as copies.
+    """
+    shares, empty = np.array([TAIL, 0.5, 1.0 - TAIL]), np.isnan(cells)
+    if (weights == weights[0]).all() and not empty.any():
+        return np.quantile(cells, shares, axis=0, method="averaged_inverted_cdf")
+    order = np.argsort(cells, axis=0)  # empty cells last
+    masses = np.cumsum(np.where(np.take_along_axis(empty, order, 0), 0.0, weights[order]), axis=0)
+    goals = shares[:, None] * masses[-1]
+    near = ROUNDING * masses[-1]
+    places = [(masses < goal + more).sum(axis=0) for goal in goals for more in (-near, near)]
+    found = np.take_along_axis(cells, np.take_along_axis(order, np.minimum(places, len(cells) - 1), 0), 0)
+    return np.nan_to_num(0.5 * (found[::2] + found[1::2]))  # NaN: the column is empty
+
+
+def _usual_distances(differences, weights: np.ndarray) -> np.ndarray:
+    """Return the median size of the entries of every column that are not 0; 0 if there are none."""
+    entries = sparse.csc_array(differences)
+    entries.data = np.abs(np.nan_to_num(entries.data, posinf=np.inf))
+    entries.eliminate_zeros()
+    order = np.lexsort((entries.data, np.repeat(np.arange(entries.shape[1]), np.diff(entries.indptr))))
+    masses = np.append(0.0, np.cumsum(weights[entries.indices][order]))
+    middles = 0.5 * (masses[entries.indptr[:-1]] + masses[entries.indptr[1:]])
+    found = np.append(entries.data[order], 0.0)[np.searchsorted(masses[1:], middles)]
+    return np.where(np.diff(entries.indptr) > 0, found, 0.0)
