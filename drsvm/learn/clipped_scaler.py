@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_array
 from sklearn.utils.validation import (
     FLOAT_DTYPES,
     _check_feature_names,
@@ -189,11 +190,7 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         below, above : array of int of shape (n_features,)
         """
         check_is_fitted(self)
-        X = self._checked(X, reset=False)
-        if not _is_sparse(X):
-            return (self.lower_ > X).sum(axis=0), (self.upper_ < X).sum(axis=0)
-        below, above = X.data < self.lower_[X.indices], X.data > self.upper_[X.indices]
-        return tuple(np.bincount(X.indices[cells], minlength=X.shape[1]) for cells in (below, above))  # pyright: ignore
+        return _counts(self._checked(X, reset=False), self.lower_, self.upper_)
 
     def _checked(self, X, reset: bool):
         return validate_data(
@@ -217,7 +214,8 @@ def clipped_cells(scaler: ClippedScaler, names: Sequence[str], X, shown: Callabl
 
     `shown` turns a value of a column, which is given by its place, into text.
     """
-    below, above = scaler.count_clipped(X)
+    X = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_all_finite="allow-nan")
+    below, above = _counts(X, scaler.lower_, scaler.upper_)
     extremes = (X.min(axis=0), X.max(axis=0)) if _is_sparse(X) else (np.fmin.reduce(X), np.fmax.reduce(X))
     lowest, highest = (values.toarray().ravel() if _is_sparse(values) else values for values in extremes)
     places = np.flatnonzero(below + above)
@@ -264,6 +262,15 @@ def _clipped(X, lower, upper) -> Any:
     X = X.tocsr(copy=True)
     X.data = np.clip(X.data, lower[X.indices], upper[X.indices])
     return X
+
+
+def _counts(X, lower, upper) -> tuple[np.ndarray, np.ndarray]:
+    """Return the number of cells below and above the limits of every feature."""
+    if not _is_sparse(X):
+        return (lower > X).sum(axis=0), (upper < X).sum(axis=0)
+    below, above = X.data < lower[X.indices], X.data > upper[X.indices]
+    d = X.shape[1]
+    return np.bincount(X.indices[below], minlength=d), np.bincount(X.indices[above], minlength=d)
 
 
 def _limits(X, limit: float, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -14,7 +14,6 @@ from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_array
 
 from drsvm.datasets.copies import about_copies, copies_of, held_out_rows
 from drsvm.datasets.notes import what_was_clipped
@@ -176,9 +175,8 @@ def prepare(model, given: Given) -> Material:
     )
     first = estimator[0] if isinstance(estimator, Pipeline) else None
     if isinstance(first, ClippedScaler):
-        rows_given = check_array(fitted[0], accept_sparse="csr", ensure_all_finite="allow-nan")
         given_names = names or [f"feature {k}" for k in range(X.shape[1])]
-        material.warn(what_was_clipped(clipped_cells(first, given_names, rows_given, lambda _, value: number(value))))
+        material.warn(what_was_clipped(clipped_cells(first, given_names, fitted[0], lambda _, value: number(value))))
     material.warn([warning.message for warning in caught])
     return material
 

@@ -58,11 +58,10 @@ def test_fit_as_json(drsvm_command, table, tmp_path):
 
 def test_fit_agrees_with_the_estimator(drsvm_command, table, tmp_path):
     from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
 
     drsvm_command("fit", table, "--model", tmp_path / "m.drsvm")
     X, y = rows()
-    expected = make_pipeline(StandardScaler(), drsvm.WassersteinSVC()).fit(X, np.array(["cat", "dog"])[y])
+    expected = make_pipeline(drsvm.ClippedScaler(), drsvm.WassersteinSVC()).fit(X, np.array(["cat", "dog"])[y])
     saved = load_model(tmp_path / "m.drsvm")
     np.testing.assert_allclose(saved.decision_function(X), expected.decision_function(X), atol=1e-6)
 
@@ -74,7 +73,7 @@ def test_fit_of_svmlight_with_a_test_file(drsvm_command, svmlight, tmp_path):
     assert answer["classes"] == {"0": 60, "1": 60} and answer["positive"] == 1
     assert {**answer["train"], "intervals": answer["test"]["intervals"]} == answer["test"]
     scaler = load_model(tmp_path / "m.drsvm")[0]
-    assert scaler.with_mean is False
+    assert scaler.scaler_.with_mean is False
     _, out, _ = drsvm_command("fit", svmlight, "--no-standardise", "--json", "--model", tmp_path / "m.drsvm")
     assert len(load_model(tmp_path / "m.drsvm")) == 1
 
@@ -123,13 +122,12 @@ def test_held_out_figures_are_those_of_a_classifier_of_the_other_rows(drsvm_comm
     from sklearn.metrics import balanced_accuracy_score, confusion_matrix, precision_score, recall_score, roc_auc_score
     from sklearn.model_selection import train_test_split
     from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
 
     answer = json.loads(drsvm_command("fit", table, "--seed", 3, "--model", tmp_path / "m.drsvm", "--json")[1])
     X, y = rows()
     y = np.array(["cat", "dog"])[y]
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25, random_state=3, stratify=y)
-    rival = make_pipeline(StandardScaler(), drsvm.WassersteinSVC()).fit(X_train, y_train)
+    rival = make_pipeline(drsvm.ClippedScaler(), drsvm.WassersteinSVC()).fit(X_train, y_train)
     predicted, found = rival.predict(X_test), answer["test"]
     assert answer["held_out"] == {"rows": 30, "trained_on": 90} and answer["rows"] == answer["train"]["rows"] == 120
     assert found["accuracy"] == pytest.approx(np.mean(predicted == y_test))
@@ -214,7 +212,7 @@ def test_constant_classes_and_units_are_named(drsvm_command, tmp_path):
     fit = ("fit", table, "--intercept-cost", "inf", "--radius", 0.3, "--test-size", 0)
     code, out, _ = drsvm_command(*fit, "--model", model)
     assert code == 0 and "constant   rare against the rest: decision values differ by less than the accuracy" in out
-    assert "numbers standardised, 0/1 columns as they are" in out
+    assert "numbers clipped and standardised, 0/1 columns as they are" in out
     answer = json.loads(drsvm_command(*fit, "--json")[1])
     assert {one["positive"]: one["constant"] for one in answer["certificates"]} == {
         "a": False,

@@ -61,7 +61,7 @@ def test_a_fold_knows_only_its_training_rows(tmp_path):
     train, test = fold.rows(prepared.X)
     assert train.shape == (40, 4) and test.shape == (10, 4)
     np.testing.assert_allclose([train[:, 0].mean(), train[:, 0].std()], [0, 1], atol=1e-12)
-    assert test[:, 0].min() > 100 and not train[:, 1].any() and not test[:, 1:].any()
+    assert test[:, 0].min() > 4 and not train[:, 1].any() and not test[:, 1:].any()
 
 
 def test_a_search_scores_prepared_folds(tmp_path):

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from drsvm import WassersteinKernelSVC, WassersteinSVC, find_label_issues
+from drsvm import ClippedScaler, WassersteinKernelSVC, WassersteinSVC, find_label_issues
 from drsvm.learn import LabelIssues
 from drsvm.learn.label_issues import robust_classifier
 from drsvm.learn.label_quality import Judgement, flagged, judge
@@ -115,7 +115,7 @@ def test_margins_of_several_classes_compare_with_the_best_other(wines):
 
 def test_the_default_classifier_has_the_default_settings(tumours):
     X, y, _ = tumours
-    scaled = StandardScaler().fit_transform(X)
+    scaled = ClippedScaler().fit_transform(X)
     expected, found = WassersteinSVC().fit(scaled, y), robust_classifier(X).fit(X, y)[-1]
     assert found.radius_ == pytest.approx(expected.radius_) and found.l2_ == pytest.approx(expected.l2_)
     assert found.intercept_cost_ == pytest.approx(expected.intercept_cost_)

@@ -7,17 +7,16 @@ import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_wine
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from drsvm import WassersteinSVC, find_label_issues, worst_case_risk
+from drsvm import ClippedScaler, WassersteinSVC, find_label_issues, worst_case_risk
 from drsvm.report import make_report
 
 
 def test_the_summary_agrees_with_a_manual_fit(noisy, report):
     X, y, X_test, y_test, _, _ = noisy
     summary = report[0].summary
-    model = make_pipeline(StandardScaler(), WassersteinSVC()).fit(X, y)
+    model = make_pipeline(ClippedScaler(), WassersteinSVC()).fit(X, y)
     robust = model[-1]
     assert summary["objective"] == pytest.approx(robust.objective_, abs=1e-7)
     assert 0 <= summary["gap"] == summary["objective"] - summary["lower_bound"] <= 1e-6
@@ -26,7 +25,7 @@ def test_the_summary_agrees_with_a_manual_fit(noisy, report):
     own = summary["models"]["WassersteinSVC"]
     assert own["train_accuracy"] == model.score(X, y) and own["accuracy"] == model.score(X_test, y_test)
     assert own["worst_case_risk"] == pytest.approx(worst_case_risk(model, X_test, y_test), rel=1e-6)
-    plain = make_pipeline(StandardScaler(), LinearSVC(random_state=0)).fit(X, y)
+    plain = make_pipeline(ClippedScaler(), LinearSVC(random_state=0)).fit(X, y)
     ball = {"radius": summary["radius"], "flip_cost": float(summary["flip_cost"])}
     rival = summary["models"]["LinearSVC"]
     assert rival["accuracy"] == plain.score(X_test, y_test)
@@ -49,7 +48,7 @@ def test_the_labels_to_check_are_mostly_wrong(noisy, report):
 
 def test_the_labels_to_check_are_those_of_find_label_issues(noisy, report):
     X, y, *_ = noisy
-    issues = find_label_issues(StandardScaler().fit_transform(X), y, standardise=False, second_opinion="auto")
+    issues = find_label_issues(ClippedScaler().fit_transform(X), y, standardise=False, second_opinion="auto")
     summary = report[0].summary
     assert [int(row) for row in summary["labels_to_check"]] == issues.ranking[:20].tolist()
     assert summary["flagged_labels"] == issues.is_label_issue.sum()
@@ -119,7 +118,7 @@ def test_every_column_has_its_unit():
     rng = np.random.default_rng(0)
     y = np.arange(200) % 2
     X = np.column_stack([100.0 * (rng.normal(size=200) + y), rng.random(200) < 0.3 + 0.4 * y])
-    parts = [("numbers", StandardScaler(), [0]), ("flags", "passthrough", [1])]
+    parts = [("numbers", ClippedScaler(), [0]), ("flags", "passthrough", [1])]
     mixed = make_pipeline(ColumnTransformer(parts, verbose_feature_names_out=False), WassersteinSVC())
     made = make_report(mixed, X, y, feature_names=["size", "flag"], test_size=0)
     assert "standard deviations on average" not in made.markdown

@@ -9,9 +9,8 @@ from problems import plain_svc
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
-from drsvm import WassersteinSVC
+from drsvm import ClippedScaler, WassersteinSVC
 from drsvm.learn.scores import compared, leads, weights_that_count
 from drsvm.report import make_report
 from drsvm.report.analysis import constant_label
@@ -27,7 +26,7 @@ def parts(X, y):
 def fitted(model, X, y):
     """Return the model on standardised features, fitted to the training rows, and the rest as it sees it."""
     train, y_train, test, y_test = parts(X, y)
-    scaler = StandardScaler().fit(train)
+    scaler = ClippedScaler().fit(train)
     return model.fit(scaler.transform(train), y_train), scaler.transform(test), y_test.to_numpy()
 
 
@@ -80,14 +79,14 @@ def test_the_summary_is_a_list_with_intervals_and_leads(tumours, good):
 @pytest.mark.usefixtures("no_plots")
 def test_a_loss_is_said_as_plainly_as_a_gain_and_training_rows_prove_neither(tumours):
     X, y = tumours
-    made = make_report(plain_svc(radius=0.6), X, y)
+    made = make_report(plain_svc(radius=1.2), X, y)
     lead = made.summary["leads"]["LinearSVC"]["accuracy"]
     low, high = (100 * abs(end) for end in lead["interval"])
     assert high < 100 * abs(lead["difference"]) < low
     loss = f"{-100 * lead['difference']:.1f} points lower than LinearSVC (95\u202f%: {high:.1f} to {low:.1f})"
     assert loss in made.summary["in_plain_words"][0]
     assert made.summary["next"]["command"] == "WassersteinSVCCV().fit(X, y)"
-    training = make_report(plain_svc(radius=0.6), X, y, test_size=0).summary
+    training = make_report(plain_svc(radius=1.2), X, y, test_size=0).summary
     assert training["leads"] is None and "intervals" not in training["models"]["WassersteinSVC"]
     assert training["in_plain_words"][0].startswith("Accuracy on 569 training rows: ")
     assert not any("95\u202f%" in line or "clear difference" in line for line in training["in_plain_words"])
@@ -165,7 +164,7 @@ def test_labels_to_check_have_their_names(wide):
 
 def test_hashes_can_be_recomputed(tumours, good):
     X, y, *_ = parts(*tumours)
-    rows = StandardScaler().fit_transform(X)
+    rows = ClippedScaler().fit_transform(X)
     known = good.summary["provenance"]
     digest = hashlib.sha256(np.ascontiguousarray(rows, dtype="<f8").tobytes() + "\n".join(y).encode()).hexdigest()
     assert known["training_rows_sha256"] == digest and digest in good.html and digest in good.markdown
@@ -198,7 +197,7 @@ def test_equal_pulls_are_said_once():
 @pytest.mark.thorough
 def test_fitted_models_and_searches_are_refitted_to_the_training_rows(tumours, good):
     X, y = tumours
-    model = make_pipeline(StandardScaler(), WassersteinSVC()).fit(X, y)
+    model = make_pipeline(ClippedScaler(), WassersteinSVC()).fit(X, y)
     before = model[-1].coef_.copy()
     assert make_report(model, X, y).summary["objective"] == pytest.approx(good.summary["objective"], abs=1e-6)
     np.testing.assert_array_equal(model[-1].coef_, before)

@@ -7,9 +7,9 @@ from scipy import sparse
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder
 
-from drsvm import WassersteinSVC, worst_case_risk
+from drsvm import ClippedScaler, WassersteinSVC, worst_case_risk
 from drsvm.learn.model_selection import WassersteinSVCCV
 from drsvm.report import make_report
 
@@ -35,7 +35,7 @@ def test_the_report_uses_the_settings_of_the_model(noisy):
     model = WassersteinSVC(radius=0.2, flip_cost=np.inf, norm=1, l2=0.01, class_weight="balanced")
     summary = make_report(model, X[:, :6], y, test_size=0).summary
     assert (summary["radius"], summary["flip_cost"], summary["norm"], summary["l2"]) == (0.2, "inf", 1.0, 0.01)
-    rows = StandardScaler().fit_transform(X[:, :6])
+    rows = ClippedScaler().fit_transform(X[:, :6])
     assert summary["objective"] == pytest.approx(model.fit(rows, y).objective_, abs=1e-7)
     # All rows count the same in what is shown, whatever their weights in the fit.
     risk = summary["models"]["WassersteinSVC"]["worst_case_risk"]
@@ -46,7 +46,7 @@ def test_the_report_uses_the_settings_of_the_model(noisy):
 @pytest.mark.usefixtures("no_plots")
 def test_a_pipeline_keeps_its_steps_and_names(noisy):
     X, y, *_ = noisy
-    pipeline = make_pipeline(StandardScaler(), PCA(3), WassersteinSVC())
+    pipeline = make_pipeline(ClippedScaler(), PCA(3), WassersteinSVC())
     made = make_report(pipeline, X, y, feature_names=[f"f{k}" for k in range(30)])
     assert set(made.summary["weights"]) == {"pca0", "pca1", "pca2"}
 
@@ -55,10 +55,10 @@ def test_a_pipeline_keeps_its_steps_and_names(noisy):
 def test_a_data_frame_with_text_goes_through_the_pipeline(noisy):
     X, y, *_ = noisy
     frame = pd.DataFrame({"size": X[:, 0], "shape": np.where(X[:, 4] > 0.1, "rough", "smooth")})
-    columns = make_column_transformer((StandardScaler(), ["size"]), (OneHotEncoder(), ["shape"]))
+    columns = make_column_transformer((ClippedScaler(), ["size"]), (OneHotEncoder(), ["shape"]))
     made = make_report(make_pipeline(columns, WassersteinSVC()), frame, pd.Series(y, name="tumour"))
     assert set(made.summary["weights"]) == {
-        "standardscaler__size",
+        "clippedscaler__size",
         "onehotencoder__shape_rough",
         "onehotencoder__shape_smooth",
     }
@@ -84,7 +84,7 @@ def test_sparse_data_are_scaled_without_centring(noisy):
     X, y = noisy[0][:150, 4:10], noisy[1][:150]
     X = X * (np.median(X, axis=0) < X)
     summary = make_report(None, sparse.csr_matrix(X), y, test_size=0).summary
-    expected = WassersteinSVC().fit(sparse.csr_array(StandardScaler(with_mean=False).fit_transform(X)), y)
+    expected = WassersteinSVC().fit(sparse.csr_array(ClippedScaler(with_mean=False).fit_transform(X)), y)
     assert summary["objective"] == pytest.approx(expected.objective_, abs=1e-7)
     unscaled = make_report(None, X, y, standardise=False, test_size=0).summary
     assert unscaled["objective"] == pytest.approx(WassersteinSVC().fit(X, y).objective_, abs=1e-6)

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 from sklearn.datasets import make_circles
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils import compute_sample_weight
 
-from drsvm import WassersteinSVC, radius_max
+from drsvm import ClippedScaler, WassersteinSVC, radius_max
 from drsvm.model.problem import Problem
 from drsvm.report.inputs import Given
 from drsvm.report.words import in_plain_words, next_step
@@ -22,7 +21,7 @@ def test_the_path_ends_at_radius_max_and_contains_the_radius_in_use(noisy, repor
         "fit_intercept": True,
     }
     weights = np.sqrt(compute_sample_weight("balanced", y))
-    X = StandardScaler().fit_transform(X)
+    X = ClippedScaler().fit_transform(X)
     mean, variance = np.average(X, axis=0, weights=weights), np.average(X**2, axis=0, weights=weights)
     priced["intercept_cost"] = np.sqrt((variance - mean**2).mean())
     problem = Problem(X - mean, y, sample_weight=weights, **priced)
@@ -38,7 +37,7 @@ def test_the_path_ends_at_radius_max_and_contains_the_radius_in_use(noisy, repor
 @pytest.mark.parametrize("price", ["auto", 0.3, np.inf])
 def test_the_path_is_that_of_the_model_wherever_the_columns_lie(noisy, price):
     X, y, *_ = noisy
-    X = StandardScaler().fit_transform(X[:120, :4]) + 3.0
+    X = ClippedScaler().fit_transform(X[:120, :4]) + 3.0
     model = WassersteinSVC(intercept_cost=price, class_weight="balanced")
     given = Given(X=X, y=y[:120], test_size=0.0, standardise=False)
     analysis = analyse(model, given, positive=None)
