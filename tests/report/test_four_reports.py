@@ -79,14 +79,14 @@ def test_the_summary_is_a_list_with_intervals_and_leads(tumours, good):
 @pytest.mark.usefixtures("no_plots")
 def test_a_loss_is_said_as_plainly_as_a_gain_and_training_rows_prove_neither(tumours):
     X, y = tumours
-    made = make_report(plain_svc(radius=1.2), X, y)
+    made = make_report(plain_svc(radius=1.6), X, y)
     lead = made.summary["leads"]["LinearSVC"]["accuracy"]
     low, high = (100 * abs(end) for end in lead["interval"])
     assert high < 100 * abs(lead["difference"]) < low
     loss = f"{-100 * lead['difference']:.1f} points lower than LinearSVC (95\u202f%: {high:.1f} to {low:.1f})"
     assert loss in made.summary["in_plain_words"][0]
     assert made.summary["next"]["command"] == "WassersteinSVCCV().fit(X, y)"
-    training = make_report(plain_svc(radius=1.2), X, y, test_size=0).summary
+    training = make_report(plain_svc(radius=1.6), X, y, test_size=0).summary
     assert training["leads"] is None and "intervals" not in training["models"]["WassersteinSVC"]
     assert training["in_plain_words"][0].startswith("Accuracy on 569 training rows: ")
     assert not any("95\u202f%" in line or "clear difference" in line for line in training["in_plain_words"])
