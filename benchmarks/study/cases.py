@@ -20,6 +20,9 @@ REPORTED = ("ijcnn1", "spambase", "splice", "digits, odd or even")
 MULTICLASS = ("digits, ten classes",)
 NOISE = ("clean", "20 %", "35 %", "class", "boundary")
 BIASED = "biased sample"
+ERRORS = ("one row", "2 % of rows", "1 % of cells")
+"""Gross errors in training rows."""
+ERRORS_IN_TEST = tuple(f"{error}, tested" for error in ERRORS)
 MOVES = ("against the model", "towards the other class", "Gaussian", "missing columns")
 SHIFTS = (*MOVES, BIASED)
 LENGTH, LOST, BIAS = 0.5, 0.2, 4.0
@@ -66,8 +69,10 @@ class Case(NamedTuple):
         divide = biased_split if self.setting == BIASED else train_test_split
         options = {"train_size": self.n_rows, "stratify": y, "random_state": int(rng.integers(2**31))}
         X_train, X_test, y_train, y_test = divide(X, y, **options)
-        scaler = StandardScaler().fit(X_train)
-        X_train, X_test = scaler.transform(X_train), scaler.transform(X_test[:MOST_TESTED])
+        for error in (None, self.setting) if self.setting in ERRORS else (None,):  # in deviations of correct rows
+            X_train = with_errors(X_train, error, rng)
+            scaler = StandardScaler().fit(X_train)
+            X_train, X_test = scaler.transform(X_train), scaler.transform(X_test[:MOST_TESTED])
         wrong = wrong_rows(X_train, y_train, self.setting, rng)
         n_classes = int(y.max()) + 1
         offsets = np.ones(len(y_train), dtype=int) if n_classes == 2 else rng.integers(1, n_classes, len(y_train))
@@ -76,6 +81,8 @@ class Case(NamedTuple):
     def moved(self, X, y, move: str, model) -> np.ndarray:
         """Return the test rows after a shift, which may be aimed at the model; the same for all others."""
         rng = np.random.default_rng([self.seed, self.n_rows, 11])
+        if move in ERRORS_IN_TEST:
+            return with_errors(X, move.removesuffix(", tested"), rng)
         if move == "Gaussian":
             return X + LENGTH * rng.normal(size=X.shape)
         if move == "missing columns":
@@ -83,6 +90,20 @@ class Case(NamedTuple):
         means = X[y == 1].mean(axis=0) - X[y == 0].mean(axis=0)
         direction = model.coef_[0] if move == "against the model" else means
         return X - LENGTH * np.outer(2 * y - 1, direction / max(np.linalg.norm(direction), 1e-300))
+
+
+def with_errors(X, error: str | None, rng) -> np.ndarray:
+    """Return standardised rows with gross errors: 1,000 deviations in a row, or 100 in some rows or cells."""
+    X, signs = X.copy(), rng.choice([-1.0, 1.0], X.shape)
+    if error == "one row":
+        row = rng.integers(len(X))
+        X[row] = 1000.0 * signs[row]
+    elif error == "2 % of rows":
+        rows = rng.permutation(len(X))[: max(1, round(0.02 * len(X)))]
+        X[rows] = 100.0 * rng.standard_cauchy((len(rows), X.shape[1]))
+    elif error == "1 % of cells":
+        X += np.where(rng.random(X.shape) < 0.01, 100.0 * signs, 0.0)
+    return X
 
 
 def biased_split(X, y, *, train_size: int, stratify, random_state: int):
@@ -116,7 +137,7 @@ def sizes(name: str, wanted) -> list[int]:
 def wrong_rows(X, y, noise: str, rng) -> np.ndarray:
     """Return which labels are wrong."""
     n = len(y)
-    if noise in ("clean", *SHIFTS):
+    if noise in ("clean", *SHIFTS, *ERRORS):
         return np.zeros(n, dtype=bool)
     if noise == "boundary":
         return rng.random(n) < 0.5 * np.maximum(0.0, 1.0 - _ranks_of_distance(X, y) / 0.8)

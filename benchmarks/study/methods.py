@@ -9,15 +9,16 @@ from importlib.util import find_spec
 from itertools import product
 
 import numpy as np
-from cases import MOVES
+from cases import ERRORS_IN_TEST, MOVES
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
 
-from drsvm import WassersteinKernelSVC, WassersteinSVC, WassersteinSVCCV
+from drsvm import ClippedScaler, WassersteinKernelSVC, WassersteinSVC, WassersteinSVCCV
 
 COSTS = np.logspace(-5, 2, 8)
 WEIGHTS = (None, "balanced")
@@ -49,6 +50,22 @@ class Tuned:
             predicted = clone(model).fit(X[train], y[train]).predict(X[test])
             found.append(quality(predicted, y[test]))
         return np.mean(found, axis=0)
+
+
+class Clipped:
+    """A classifier behind a ClippedScaler."""
+
+    def __init__(self, model):
+        self.model = make_pipeline(ClippedScaler(), model)
+        self.predict, self.decision_function = self.model.predict, self.model.decision_function
+
+    def fit(self, X, y) -> "Clipped":
+        self.model.fit(X, y)
+        return self
+
+    @property
+    def coef_(self) -> np.ndarray:
+        return self.model[-1].coef_ / self.model[0].scaler_.scale_
 
 
 def quality(predicted, y) -> list[float]:
@@ -89,6 +106,7 @@ def tuned_hinge(X, y) -> dict:
 def untuned(X, y) -> dict:
     models = {
         "WassersteinSVC()": WassersteinSVC(),
+        "ClippedScaler, WassersteinSVC()": Clipped(WassersteinSVC()),
         'WassersteinSVC(threshold="balanced_accuracy")': WassersteinSVC(threshold="balanced_accuracy"),
         'WassersteinSVC(threshold="optimum")': WassersteinSVC(threshold="optimum"),
         KERNEL: WassersteinKernelSVC(),
@@ -133,7 +151,7 @@ def outcomes(case, families) -> dict[str, dict[str, list[float]]]:
     X, y, X_test, y_test = case.split()
     models = {name: model for family in families for name, model in family(X, y).items()}
     found = {case.setting: {name: all_figures(model, X_test, y_test) for name, model in models.items()}}
-    for move in MOVES if case.setting == "clean" and y.max() == 1 and families != KERNELS else ():
+    for move in (*MOVES, *ERRORS_IN_TEST) if case.setting == "clean" and y.max() == 1 and families != KERNELS else ():
         found[move] = {
             name: all_figures(model, case.moved(X_test, y_test, move, model), y_test)
             for name, model in models.items()
