@@ -6,9 +6,9 @@ from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder
 
-from drsvm import WassersteinSVC
+from drsvm import ClippedScaler, WassersteinSVC
 
 MODELS = {
     "WassersteinSVC": WassersteinSVC(),
@@ -17,7 +17,7 @@ MODELS = {
     "with balanced classes": LogisticRegression(max_iter=1000, class_weight="balanced"),
 }
 PREPARATION = make_column_transformer(
-    (make_pipeline(SimpleImputer(strategy="median"), StandardScaler()), ["tenure", "MonthlyCharges", "TotalCharges"]),
+    (make_pipeline(SimpleImputer(strategy="median"), ClippedScaler()), ["tenure", "MonthlyCharges", "TotalCharges"]),
     (OneHotEncoder(), ["senior", "Contract", "PaymentMethod"]),
 )
 

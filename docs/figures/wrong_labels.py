@@ -6,10 +6,9 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from drsvm import WassersteinSVC
+from drsvm import ClippedScaler, WassersteinSVC
 
 SHARES, SEEDS = np.array([0.0, 0.1, 0.2, 0.3, 0.35, 0.4]), 10
 STYLES = {WassersteinSVC: ("C0", "-"), LogisticRegression: ("C1", "--"), LinearSVC: ("C7", ":")}
@@ -21,7 +20,7 @@ def accuracies(kind, share):
     for seed in range(SEEDS):
         X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.4, stratify=y, random_state=seed)
         wrong = np.random.default_rng(seed).random(len(y_train)) < share
-        model = make_pipeline(StandardScaler(), kind()).fit(X_train, np.where(wrong, 1 - y_train, y_train))
+        model = make_pipeline(ClippedScaler(), kind()).fit(X_train, np.where(wrong, 1 - y_train, y_train))
         yield model.score(X_test, y_test)
 
 

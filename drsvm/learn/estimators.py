@@ -154,10 +154,9 @@ class WassersteinSVC(PartialFitMixin, FittingMixin, DecidingMixin, RobustClassif
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from drsvm import WassersteinSVC
+    >>> from drsvm import ClippedScaler, WassersteinSVC
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = make_pipeline(StandardScaler(), WassersteinSVC()).fit(X, y)
+    >>> model = make_pipeline(ClippedScaler(), WassersteinSVC()).fit(X, y)
     >>> bool(model[-1].gap_ <= 1e-6)
     True
     """

@@ -102,10 +102,9 @@ class WassersteinSVCCV(SearchMixin, RobustClassifier):
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from drsvm import WassersteinSVCCV
+    >>> from drsvm import ClippedScaler, WassersteinSVCCV
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = make_pipeline(StandardScaler(), WassersteinSVCCV(radii=5)).fit(X, y)
+    >>> model = make_pipeline(ClippedScaler(), WassersteinSVCCV(radii=5)).fit(X, y)
     >>> bool(model[-1].best_score_ > 0.95)
     True
     """

@@ -51,10 +51,9 @@ class RadiusPathDisplay:
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from drsvm import RadiusPathDisplay
+    >>> from drsvm import ClippedScaler, RadiusPathDisplay
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> display = RadiusPathDisplay.from_data(StandardScaler().fit_transform(X), y, n_radii=5)
+    >>> display = RadiusPathDisplay.from_data(ClippedScaler().fit_transform(X), y, n_radii=5)
     >>> display.weights.shape
     (5, 30)
     """

@@ -46,12 +46,11 @@ class RiskCurveDisplay(Display):
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
     >>> from sklearn.svm import LinearSVC
-    >>> from drsvm import WassersteinSVC
+    >>> from drsvm import ClippedScaler, WassersteinSVC
     >>> from drsvm.plotting import RiskCurveDisplay
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> X = StandardScaler().fit_transform(X)
+    >>> X = ClippedScaler().fit_transform(X)
     >>> models = {"robust": WassersteinSVC().fit(X, y), "LinearSVC": LinearSVC().fit(X, y)}
     >>> display = RiskCurveDisplay.from_estimators(models, X, y, loss="zero-one")
     """

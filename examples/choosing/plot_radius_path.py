@@ -12,13 +12,12 @@ import numpy as np
 from matplotlib import pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
-from sklearn.preprocessing import StandardScaler
 
-from drsvm import Problem, RadiusPathDisplay, radius_path
+from drsvm import ClippedScaler, Problem, RadiusPathDisplay, radius_path
 
 X, y = load_digits(return_X_y=True, as_frame=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y % 2, train_size=300, random_state=0)
-scaler = StandardScaler().set_output(transform="pandas").fit(X_train)
+scaler = ClippedScaler().set_output(transform="pandas").fit(X_train)
 X_train, X_test = scaler.transform(X_train), scaler.transform(X_test)
 wrong = np.random.default_rng(0).random(len(y_train)) < 0.3
 y_noisy = np.where(wrong, 1 - y_train, y_train)

@@ -11,13 +11,12 @@ import numpy as np
 from matplotlib import pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
-from sklearn.preprocessing import StandardScaler
 
-from drsvm import WassersteinSVC, WassersteinSVCCV
+from drsvm import ClippedScaler, WassersteinSVC, WassersteinSVCCV
 
 X, digit = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X, digit % 2, train_size=400, random_state=0)
-scaler = StandardScaler().fit(X_train)
+scaler = ClippedScaler().fit(X_train)
 X_train, X_test = scaler.transform(X_train), scaler.transform(X_test)
 wrong = np.random.default_rng(0).random(len(y_train)) < 0.35
 y_noisy = np.where(wrong, 1 - y_train, y_train)

@@ -14,10 +14,9 @@ from matplotlib import pyplot as plt
 from sklearn.datasets import make_classification
 from sklearn.metrics import recall_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from drsvm import WassersteinSVC
+from drsvm import ClippedScaler, WassersteinSVC
 
 X, y = make_classification(20_000, 20, n_informative=8, n_redundant=4, flip_y=0, random_state=1)
 rare, frequent = np.flatnonzero(y == 1), np.flatnonzero(y == 0)
@@ -36,7 +35,7 @@ def recalls(model, share, seed):
     positives = round(1000 * share)
     train = np.concatenate([rng.choice(rare, positives, False), rng.choice(frequent, 1000 - positives, False)])
     test = np.setdiff1d(np.arange(len(y)), train)
-    predicted = make_pipeline(StandardScaler(), model).fit(X[train], y[train]).predict(X[test])
+    predicted = make_pipeline(ClippedScaler(), model).fit(X[train], y[train]).predict(X[test])
     return recall_score(y[test], predicted, labels=[1, 0], average=None)
 
 

@@ -12,10 +12,9 @@ from matplotlib import pyplot as plt
 from sklearn.datasets import load_breast_cancer, load_digits, make_classification
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from drsvm import WassersteinSVC
+from drsvm import ClippedScaler, WassersteinSVC
 
 digits, digit = load_digits(return_X_y=True)
 data = {
@@ -36,7 +35,7 @@ def accuracies(model, X, y, share):
     for seed in range(seeds):
         X_train, X_test, y_train, y_test = train_test_split(X, y, train_size=300, stratify=y, random_state=seed)
         wrong = np.random.default_rng(seed).random(300) < share
-        model = make_pipeline(StandardScaler(), model)
+        model = make_pipeline(ClippedScaler(), model)
         yield model.fit(X_train, np.where(wrong, 1 - y_train, y_train)).score(X_test, y_test)
 
 

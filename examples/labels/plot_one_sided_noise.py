@@ -12,10 +12,9 @@ from matplotlib import pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from drsvm import WassersteinSVC
+from drsvm import ClippedScaler, WassersteinSVC
 
 X, digit = load_digits(return_X_y=True)
 odd = digit % 2
@@ -33,7 +32,7 @@ def accuracy_and_share(model, hidden, seed):
     """Label a share of the odd training digits as even; return the accuracy and the share of "odd" on clean rows."""
     X_train, X_test, y_train, y_test = train_test_split(X, odd, train_size=300, stratify=odd, random_state=seed)
     given = np.where(np.random.default_rng(seed).random(300) < hidden, 0, y_train)
-    predicted = make_pipeline(StandardScaler(), model).fit(X_train, given).predict(X_test)
+    predicted = make_pipeline(ClippedScaler(), model).fit(X_train, given).predict(X_test)
     return np.mean(predicted == y_test), np.mean(predicted)
 
 

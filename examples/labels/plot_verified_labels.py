@@ -11,9 +11,8 @@ import numpy as np
 from matplotlib import pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
-from sklearn.preprocessing import StandardScaler
 
-from drsvm import WassersteinSVC
+from drsvm import ClippedScaler, WassersteinSVC
 
 X, digit = load_digits(return_X_y=True)
 odd = digit % 2
@@ -23,7 +22,7 @@ numbers, seeds, train_size = [0, 40, 80, 120, 180, 240], 4, 300
 def partly_verified(number, seed):
     """Return rows and labels to train with, which of the labels were verified, and clean rows to test with."""
     X_train, X_test, y_train, y_test = train_test_split(X, odd, train_size=train_size, random_state=seed)
-    scaler = StandardScaler().fit(X_train)
+    scaler = ClippedScaler().fit(X_train)
     verified = np.arange(train_size) < number
     wrong = (np.random.default_rng(seed).random(train_size) < 0.35) & ~verified
     given = np.where(wrong, 1 - y_train, y_train)

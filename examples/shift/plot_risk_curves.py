@@ -12,13 +12,12 @@ import numpy as np
 from matplotlib import pyplot as plt
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from drsvm import RiskCurveDisplay, WassersteinSVC, worst_case_risk
+from drsvm import ClippedScaler, RiskCurveDisplay, WassersteinSVC, worst_case_risk
 
 X, y = load_breast_cancer(return_X_y=True)
-X = StandardScaler().fit_transform(X)
+X = ClippedScaler().fit_transform(X)
 wrong = np.random.default_rng(0).random(len(y)) < 0.2
 y = np.where(wrong, 1 - y, y)
 

@@ -12,9 +12,8 @@ import numpy as np
 from matplotlib import pyplot as plt
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
-from sklearn.preprocessing import StandardScaler
 
-from drsvm import WassersteinSVC
+from drsvm import ClippedScaler, WassersteinSVC
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 drifting = X.columns.str.startswith("worst")
@@ -30,7 +29,7 @@ drifts, seeds = np.linspace(-2, 2, 17), 5
 def accuracies(model, seed):
     """Return the accuracies on held-out rows whose drifting columns are shifted."""
     X_train, X_test, y_train, y_test = train_test_split(X, y, train_size=300, stratify=y, random_state=seed)
-    scaler = StandardScaler().set_output(transform="pandas").fit(X_train)
+    scaler = ClippedScaler().set_output(transform="pandas").fit(X_train)
     model.fit(scaler.transform(X_train), y_train)
     return [model.score(scaler.transform(X_test) + drift * drifting, y_test) for drift in drifts]
 
