@@ -38,6 +38,23 @@ def test_iterations_are_counted_in_words(n_iter, words):
     assert words in _proof({**found, "solver": "landmarks", "n_iter": n_iter, "time": 1.0}, named=True)
 
 
+def test_gross_errors_are_clipped_and_listed(drsvm_command, tmp_path):
+    X, y = rows(200)
+    y = y.astype(str)
+    before = drsvm_command("fit", write_csv(tmp_path / "right.csv", X, y), "--json")
+    X[3, 0], X[5, 1] = 9999.0, -1e6
+    table, model = write_csv(tmp_path / "wrong.csv", X, y), tmp_path / "m.drsvm"
+    code, out, err = drsvm_command("fit", table, "--model", model)
+    found = r"clipped: width \(1 cell below -\S+, down to -1,000,000\), height \(1 cell above \S+, up to 9,999\)"
+    assert code == 0 and re.search(found, err) and "numbers clipped and standardised" in out
+    after = drsvm_command("fit", table, "--json")
+    assert re.search(found, " ".join(json.loads(after[1])["notes"]))
+    accuracy = [json.loads(answer[1])["test"]["accuracy"] for answer in (before, after)]
+    assert accuracy[1] == pytest.approx(accuracy[0], abs=0.03)
+    assert re.search(found, drsvm_command("predict", model, table, "--output", tmp_path / "p.csv")[2])
+    assert "clipped" not in "".join(drsvm_command("fit", table, "--no-standardise")[1:])
+
+
 def test_fit_as_json(drsvm_command, table, tmp_path):
     code, out, err = drsvm_command(
         "fit", table, "--label", "kind", "--radius", 0.1, "--flip-cost", "inf", "--norm", "inf", "--l2", 0.01,

@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 
 from drsvm.datasets import ReadOptions, read
-from drsvm.datasets.preparation import aligned, features_of, preparation, unseen_levels
+from drsvm.datasets.preparation import aligned, cells_clipped, features_of, preparation, unseen_levels
 
 
 @pytest.fixture
@@ -34,6 +34,22 @@ def test_features(table):
     np.testing.assert_allclose(X[:, :2].std(axis=0), 1.0)
     assert set(np.unique(X[:, 2:])) == {0.0, 1.0}
     assert X[:, 4:].sum(axis=0).tolist() == [59, 59, 2] and X[:, 3].sum() == 40
+
+
+def test_clipped_cells_are_in_the_words_of_the_file(write):
+    lines = [f"{k % 13},2024-05-{1 + k % 28:02d},{k % 2}" for k in range(60)] + ["900,2924-05-01,1"]
+    data = read(write("data.csv", "age,since,label\n" + "\n".join(lines) + "\n"), ReadOptions(label="label"))
+    texts = cells_clipped(fitted(data)[0].steps, data.schema, data.X)
+    assert [*texts] == ["since", "age"] and texts["age"].endswith("up to 900")
+    assert texts["since"].startswith("1 cell above 2024-") and texts["since"].endswith("up to 2924-05-01")
+    assert cells_clipped(fitted(data, standardise=False)[0].steps, data.schema, data.X) == {}
+
+
+def test_cells_of_an_svmlight_file_are_numbered_as_there(write):
+    lines = [f"{k % 2} 3:{k % 7 + 1} 5:{k % 3 + 1}" for k in range(60)] + ["1 3:500"]
+    data = read(write("data.svm", "\n".join(lines) + "\n"))
+    [(name, text)] = cells_clipped(fitted(data)[0].steps, data.schema, data.X).items()
+    assert name == "3" and text.endswith("up to 500")
 
 
 def test_gaps_are_filled_with_the_median(table):
