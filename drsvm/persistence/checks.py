@@ -11,7 +11,6 @@ import io
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
 from numbers import Integral, Real
-from pathlib import Path
 from typing import Any, get_origin
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
@@ -22,8 +21,9 @@ from drsvm.persistence.names import CLASSES, HOMES_IN_FORMAT_1, NODES, SPARSE, h
 
 RATIO = 50  # an archive may unpack to this many times its size; models do to 1 to 45 times, by their multipliers
 SMALL = 64 << 20  # any archive may unpack to this many bytes: the size of the multipliers of four million rows
-SMALL_TEXT = 16 << 20  # any schema.json may have this many (20,000 names); parsing takes up to 25 times the memory
+SMALL_TEXT = 2 << 20  # any schema.json may have this many; parsing takes up to 25 times the memory
 OURS = "a WassersteinSVC, WassersteinSVCCV, WassersteinKernelSVC or WassersteinKernelSVCCV"
+BLOCK = 1 << 16  # bytes that are unpacked at once
 MEMBERS = 100_000  # maximum number of members of an archive; a model has about nine arrays per class
 
 
@@ -37,29 +37,28 @@ def check_archive(archive: bytes) -> None:
         _check_members(packed.infolist(), len(archive), max(SMALL, RATIO * len(archive)))
 
 
-def members_of(archive: bytes) -> dict[str, bytes]:
-    """Return the content of an archive by name; archives within it, sparse matrices, are returned uncompressed."""
+def members_of(archive: bytes) -> dict[str, bytearray]:
+    """Return the content of an archive by name, also that of archives within it, which are sparse matrices."""
     size, allowed = len(archive), max(SMALL, RATIO * len(archive))
     members = _read(archive, size, allowed)
     allowed -= sum(map(len, members.values()))
     for name in [name for name in members if name.endswith(".npz")]:
-        plain = io.BytesIO()
-        with ZipFile(plain, "w", ZIP_STORED) as stored:
-            for inner, array in _read(members[name], size, allowed).items():
-                stored.writestr(inner, array)
-        members[name] = plain.getvalue()
-        allowed -= len(members[name])
+        arrays = _read(members.pop(name), size, allowed)
+        allowed -= sum(map(len, arrays.values()))
+        members |= {f"{name}/{inner}": array for inner, array in arrays.items()}
     return members
 
 
-def _read(archive: bytes, size: int, allowed: int) -> dict[str, bytes]:
+def _read(archive: bytes | bytearray, size: int, allowed: int) -> dict[str, bytearray]:
     contents = {}
     with ZipFile(io.BytesIO(archive)) as packed:
         _check_members(packed.infolist(), size, allowed)
         for member in packed.infolist():
-            # Read with a bound: without one, zipfile inflates up to 2 GB before it compares sizes with the directory.
+            # Read in blocks: otherwise zipfile inflates up to 2 GB before it compares sizes with the directory.
+            content = contents[member.filename] = bytearray()
             with packed.open(member) as stream:
-                contents[member.filename] = stream.read(member.file_size + 1)
+                while len(content) <= member.file_size and (block := stream.read(BLOCK)):
+                    content += block
     return contents
 
 
@@ -97,21 +96,19 @@ def check_schema(schema: Any, version: int) -> None:
             if kind not in NODES.get(name, ()):
                 foreign.add(f"{name} ({kind})" if name in NODES else name)
     if foreign:
+        names = ", ".join(sorted(foreign))
+        names = names if names.isprintable() and len(names) < 1000 else ascii(f"{names[:1000]} ...")
         raise RejectedError(
-            f"it contains {', '.join(sorted(foreign))}, which no drsvm model needs: loading such types may run code. "
-            "Do not trust its source."
+            f"it contains {names}, which no drsvm model needs: loading such types may run code. Do not trust its source."
         )
 
 
 def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
-    """Yield all objects of a schema; reject a file shared by several objects, which would be read for each one."""
+    """Yield all objects of a schema."""
     waiting: list[Any] = [schema]
     while waiting:
         entry = waiting.pop()
         if isinstance(entry, dict):
-            file = entry.get("file")
-            if "__loader__" in entry and isinstance(file, str) and Path(file).stem != str(entry.get("__id__")):
-                raise RejectedError(f"{file!r} in it is not named after its object, unlike in any drsvm model.")
             yield entry
             waiting.extend(entry.values())
         elif isinstance(entry, list):
@@ -214,7 +211,7 @@ def _check_kernel(model: Any) -> None:
     if not isinstance(model.kernel, str) or not isinstance(vars(model).get("gamma_"), float):
         raise RejectedError("kernel and gamma_ are not a name and a number.")
     if model.kernel == "precomputed":
-        if not all(0 <= place < model.n_features_in_ for place in places.tolist()):
+        if not ((places >= 0) & (places < model.n_features_in_)).all():
             raise RejectedError("landmark_indices_ are not columns of a precomputed kernel.")
     elif n_landmarks:
         points = model._priced(model.landmarks_[:1])

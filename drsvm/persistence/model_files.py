@@ -17,12 +17,11 @@ import io
 import json
 import os
 import secrets
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
-from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 import numpy as np
 
@@ -41,12 +40,6 @@ from drsvm.persistence.nodes import Builder, Writer
 
 MAGIC = b"drsvm-model "
 FORMAT, KERNEL_FORMAT = 3, 4
-
-NO_ARCHIVE = (
-    *(BadZipFile, zlib.error, EOFError, OSError, LookupError),
-    *(TypeError, AttributeError, ValueError, RuntimeError),  # also RecursionError and NotImplementedError
-)
-"""Exceptions that zipfile, json, numpy and the building of objects raise for malformed files."""
 
 
 class ModelFileError(ValueError):
@@ -235,10 +228,10 @@ class OpenModel:
             raise ModelFileError(f"{self.path}: is rejected: {error}") from None
         except MemoryError:
             raise ModelFileError(f"{self.path}: not enough memory to load it, or a size in it is wrong.") from None
-        except NO_ARCHIVE as error:
+        except Exception as error:  # zipfile, json, numpy and the building of objects raise many kinds
             raise ModelFileError(
                 f"{self.path}: its content is not that of a drsvm model ({type(error).__name__}): save it again."
-            ) from None
+            ) from error
 
 
 def _adopt_sigmoids(model: Any, metadata: dict[str, Any]) -> None:
@@ -246,6 +239,8 @@ def _adopt_sigmoids(model: Any, metadata: dict[str, Any]) -> None:
     found = metadata.get("probability")
     if isinstance(found, dict) and found.keys() == {"slopes", "offsets", "rows"}:
         for classifier in classifiers(model):
+            if not np.shape(found["slopes"]) == np.shape(found["offsets"]) == classifier.intercept_.shape:
+                raise RejectedError("its probabilities are not those of its classes.")
             classifier.calibration = "sigmoid"
             classifier.sigmoids_ = np.column_stack([found["slopes"], found["offsets"]]).astype(np.float64)
 

@@ -4,7 +4,8 @@ Each object is a node: a dict that names its class and how to build it (``__load
 and None stand for themselves. Files of formats 1 and 2 were written by skops, whose nodes are read as well.
 
 Building runs no code that a file names: an object is created without calling its class (but for `CONSTRUCTED`), and
-gets its attributes; a function or a type is looked up in the lists of `names` and never called.
+gets its attributes; a function or a type is looked up in the lists of `names` and never called, except types of numbers.
+Nothing is built that is much larger than the text or the array for it: arrays are views of what was unpacked.
 """
 
 import io
@@ -16,11 +17,12 @@ from typing import Any
 from zipfile import ZipFile
 
 import numpy as np
+from numpy.lib import format as npy
 
 from drsvm.model.backends import engine_of, fetched, is_remote
 from drsvm.model.result import Result, Results
 from drsvm.persistence.checks import our_classes
-from drsvm.persistence.names import CLASSES, FUNCTIONS, PLAIN_TYPES, SPARSE, named, public_name
+from drsvm.persistence.names import CLASSES, FUNCTIONS, SCALARS, SPARSE, TYPES, named, public_name
 
 HARMLESS = {"memory": (None,), "input": ("content",)}
 """Attributes with which an estimator would read or write files when it is used, and their harmless values."""
@@ -31,6 +33,12 @@ BEFORE_IT_WAS_A_PARAMETER = {"intercept_cost": math.inf, "intercept_costs": math
 """What earlier versions did, for parameters whose default does something else: the intercept was free."""
 
 CONSTRUCTED = ("BSpline",)  # classes that are built by calling them, with their attributes as arguments
+
+
+SHARED = 1 << 20  # bytes of arrays that may be read once more
+LARGEST_ITEM = 1 << 20  # bytes of one entry of an array: a text
+LONGEST_HEADER = 1 << 14  # bytes of the header of an array; numpy allows 10,000
+COLLISIONS = 100  # keys that may have the hash of another one: -1 and -2 have the same
 
 
 class Writer:
@@ -51,8 +59,8 @@ class Writer:
     def node(self, value: Any) -> Any:
         if value is None or type(value) in (bool, int, float, str):
             return value
-        if isinstance(value, np.generic) and value.dtype.kind in "biufU":
-            return _node("numpy", type(value).__name__, "ScalarNode", value.item())
+        if isinstance(value, np.generic) and (name := public_name(type(value), SCALARS)):
+            return _node(*name, "ScalarNode", value.item())
         if isinstance(value, np.dtype):
             return _node("numpy", "dtype", "DTypeNode", value.str)
         return self._ways.get(type(value), self._named)(value)
@@ -89,7 +97,7 @@ class Writer:
         """
         if is_remote(value):
             return self._array(np.empty(0) if engine_of(value) == "dask" else fetched(value))
-        if name := public_name(value, PLAIN_TYPES):
+        if name := public_name(value, TYPES):
             return _node(*name, "TypeNode")
         if name := public_name(value, FUNCTIONS):
             return _node(*name, "FunctionNode")
@@ -125,13 +133,14 @@ def risky_attributes(state: Any) -> list[str]:
 class Builder:
     """Builds objects from nodes whose names have been checked, and from the arrays of their archive."""
 
-    def __init__(self, members: dict[str, bytes]):
+    def __init__(self, members: dict[str, bytearray]):
         self.members = members
+        self._left = sum(map(len, members.values())) + SHARED
         self._ways = {
             "JsonNode": self._json,
-            "ScalarNode": lambda node: self._class(node)(node["content"]),
+            "ScalarNode": self._scalar,
             "DictNode": self._dict,
-            "PairsNode": lambda node: {self.build(key): self.build(value) for key, value in node["content"]},
+            "PairsNode": self._pairs,
             "ListNode": self._list,
             "TupleNode": lambda node: tuple(self._list(node)),
             "SliceNode": self._slice,
@@ -154,6 +163,11 @@ class Builder:
     def _class(self, node: dict[str, Any]) -> Any:
         return named(node["__module__"], node["__class__"])
 
+    def _scalar(self, node: dict[str, Any]) -> Any:
+        if not isinstance(node["content"], bool | int | float | str):
+            raise ValueError("a scalar is one value")
+        return self._class(node)(node["content"])
+
     def _json(self, node: dict[str, Any]) -> Any:
         value = json.loads(node["content"])
         if isinstance(value, dict | list):
@@ -164,7 +178,12 @@ class Builder:
         kinds = self.build(node["key_types"]) if "key_types" in node else [str] * len(node["content"])
         if not set(kinds) <= {str, int, float, bool}:
             raise ValueError("keys of another type")
-        return {kind(key): self.build(value) for kind, (key, value) in zip(kinds, node["content"].items(), strict=True)}
+        keys = [kind(key) for kind, key in zip(kinds, node["content"], strict=True)]
+        return _dict_of(keys, [self.build(value) for value in node["content"].values()])
+
+    def _pairs(self, node: dict[str, Any]) -> dict[Any, Any]:
+        keys, values = ([self.build(pair[place]) for pair in node["content"]] for place in (0, 1))
+        return _dict_of(keys, values)
 
     def _list(self, node: dict[str, Any]) -> list[Any]:
         return [self.build(part) for part in node["content"]]
@@ -177,13 +196,21 @@ class Builder:
 
     def _dtype(self, node: dict[str, Any]) -> np.dtype:
         content = node["content"]
-        return np.dtype(content) if isinstance(content, str) else self.build(content).dtype
+        return _plain(np.dtype(content) if isinstance(content, str) else self.build(content).dtype)
 
     def _array(self, node: dict[str, Any]) -> Any:
         if node["type"] == "json":  # of skops: an array of objects
             return self._object_array({**node, "shape": [len(node["content"])]})
-        array = np.load(io.BytesIO(self.members[node["file"]]), allow_pickle=False)
-        return array if node["__class__"] == "ndarray" else self._class(node)(array)
+        array = self._read(node["file"])
+        return array if node["__class__"] == "ndarray" else array[()]
+
+    def _read(self, file: str) -> np.ndarray:
+        """Return the array in a .npy file; skops shared small ones between objects."""
+        content = self.members[file]
+        self._left -= len(content)
+        if self._left < 0:
+            raise ValueError("one array for many objects")
+        return array_in(content)
 
     def _object_array(self, node: dict[str, Any]) -> np.ndarray:
         values = self._list(node)
@@ -195,7 +222,14 @@ class Builder:
     def _sparse(self, node: dict[str, Any]) -> Any:
         from scipy import sparse
 
-        return sparse.load_npz(io.BytesIO(self.members[node["file"]]))
+        names = ["data", "offsets"] if node["__class__"].startswith("dia") else ["data", "indices", "indptr"]
+        *parts, shape = (self._read(f"{node['file']}/{name}.npy") for name in [*names, "shape"])
+        if any(part.dtype not in (np.int32, np.int64) for part in parts[1:]):
+            raise ValueError("indices of another type")
+        matrix = getattr(sparse, node["__class__"])(tuple(parts), shape=tuple(shape.tolist()))
+        if len(parts) == 3:
+            matrix.check_format(full_check=True)  # scipy would read memory beyond its arrays for others
+        return matrix
 
     def _object(self, node: dict[str, Any]) -> Any:
         cls: Any = self._class(node)
@@ -203,6 +237,8 @@ class Builder:
         if not isinstance(state, dict) or risky_attributes(state):
             raise ValueError(f"the attributes of {node['__class__']}")
         if node["__class__"] in CONSTRUCTED:
+            if any(state[name].dtype != np.float64 for name in "tc"):  # copies of another type may be large
+                raise ValueError("numbers of another type")
             return cls(**state)
         made = object.__new__(cls)
         restore = getattr(made, "__setstate__", made.__dict__.update)
@@ -214,5 +250,28 @@ class Builder:
             if parameter.default is not parameter.empty:
                 vars(made).setdefault(name, BEFORE_IT_WAS_A_PARAMETER.get(name, parameter.default))
         if isinstance(getattr(made, "result_", None), list):
-            made.result_ = Results(made.result_, np.ravel(getattr(made, "classes_", ())).tolist())
+            classes = getattr(made, "classes_", ())
+            made.result_ = Results(made.result_, np.ravel(classes[: len(made.result_)]).tolist())
         return made
+
+
+def array_in(content: bytearray) -> np.ndarray:
+    """Return a view of the array in a .npy file: it cannot be larger than the file, whatever the header says."""
+    stream = io.BytesIO(memoryview(content)[:LONGEST_HEADER])
+    read = npy.read_array_header_1_0 if npy.read_magic(stream) == (1, 0) else npy.read_array_header_2_0
+    shape, is_fortran, dtype = read(stream)
+    if _plain(dtype).hasobject or math.prod(shape) > len(content):
+        raise ValueError("an array of objects, or of nothing")
+    return np.ndarray(shape, dtype, content, stream.tell(), order="F" if is_fortran else "C")
+
+
+def _plain(dtype: np.dtype) -> np.dtype:
+    if dtype.kind not in "biufOUSmM" or dtype.itemsize > LARGEST_ITEM:
+        raise ValueError("numbers of another type")
+    return dtype
+
+
+def _dict_of(keys: list[Any], values: list[Any]) -> dict[Any, Any]:
+    if len(set(map(hash, keys))) < len(keys) - COLLISIONS:  # a dict of them would take quadratic time
+        raise ValueError("keys with the same hash")
+    return dict(zip(keys, values, strict=True))

@@ -626,15 +626,6 @@ def test_too_many_parts_and_parts_with_the_same_name(refusal, saved, monkeypatch
     assert "parts; a drsvm model has at most 5" in refusal(saved)
 
 
-def test_one_array_for_many_objects_is_rejected(refusal, saved):
-    def change(schema):
-        node = {"__class__": "ndarray", "__module__": "numpy", "__loader__": "NdArrayNode", "type": "numpy"}
-        arrays = [{**node, "file": "7.npy", "__id__": number} for number in range(1000)]
-        return {**schema, "extra": arrays}
-
-    assert "'7.npy' in it is not named after its object" in refusal(with_checksum(rewritten(archive_of(saved), change)))
-
-
 def test_references_do_not_multiply(refusal):
     """Forty lists, each of which refers to the previous one twice: nobody follows them."""
     bare = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode", "content": []}
