@@ -24,7 +24,8 @@ def export(
     """
     from drsvm.cli.files import check_inputs, check_outputs
     from drsvm.cli.work import current_model
-    from drsvm.persistence.model_files import OpenModel, write_whole
+    from drsvm.persistence.model_files import OpenModel
+    from drsvm.writing import write_whole
 
     check_inputs(model, [])
     check_outputs([onnx], [model])

@@ -16,7 +16,8 @@ import numpy as np
 
 from drsvm.datasets import DataFileError, Dataset
 from drsvm.extras import optional
-from drsvm.persistence.model_files import is_model_file, write_whole
+from drsvm.persistence.model_files import is_model_file
+from drsvm.writing import write_files, written
 
 STANDARD = Path("-")  # stands for standard input or standard output
 PLOTS = (".png", ".svg", ".pdf")
@@ -34,7 +35,8 @@ def read_from(file: Path, reader: Callable[[Path], Dataset]) -> Dataset:
     shown = Path(name_of(file)) if file == STANDARD else file
     with TemporaryDirectory(prefix="drsvm-") as folder:
         copy = Path(folder) / shown.name
-        with copy.open("wb") as out, nullcontext(sys.stdin.buffer) if file == STANDARD else file.open("rb") as stream:
+        source = nullcontext(sys.stdin.buffer) if file == STANDARD else file.open("rb")
+        with source as stream, written(copy), copy.open("wb") as out:
             shutil.copyfileobj(stream, out)
         try:
             return replace(reader(copy), path=shown)
@@ -97,8 +99,7 @@ def save_outputs(columns: dict[str, Any], table: Path | None, plot: Path | None,
         figure.savefig(drawn, format=plot.suffix[1:].lower(), dpi=150)
         plt.close(figure)
         contents[plot] = drawn.getvalue()
-    for target, content in contents.items():
-        write_whole(target, content)
+    write_files(contents)
 
 
 def csv_text(columns: dict[str, Any]) -> str:

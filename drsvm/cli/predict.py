@@ -46,7 +46,7 @@ def predict(
     """
     from drsvm.cli import work
     from drsvm.cli.files import STANDARD, check_outputs, csv_text
-    from drsvm.persistence.model_files import write_whole
+    from drsvm.writing import write_whole
 
     output = None if output == STANDARD else output
     check_outputs([output], [model, file])
@@ -65,7 +65,6 @@ def predict(
         payload["predictions"] = columns
     else:
         sys.stdout.write(csv_text(columns))
-        sys.stdout.flush()
     screen.finish(payload, _text(payload, probability), stderr=output is None)
 
 

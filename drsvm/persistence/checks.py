@@ -99,7 +99,8 @@ def check_schema(schema: Any, version: int) -> None:
         names = ", ".join(sorted(foreign))
         names = names if names.isprintable() and len(names) < 1000 else ascii(f"{names[:1000]} ...")
         raise RejectedError(
-            f"it contains {names}, which no drsvm model needs: loading such types may run code. Do not trust its source."
+            f"it contains {names}, which no drsvm model needs: loading such types may run code. "
+            "Do not trust its source."
         )
 
 

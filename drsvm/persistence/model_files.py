@@ -15,8 +15,6 @@ version 0.2.0 does not know; all others still have format 3, which it reads.
 import hashlib
 import io
 import json
-import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,6 +35,7 @@ from drsvm.persistence.checks import (
     members_of,
 )
 from drsvm.persistence.nodes import Builder, Writer
+from drsvm.writing import write_whole
 
 MAGIC = b"drsvm-model "
 FORMAT, KERNEL_FORMAT = 3, 4
@@ -116,27 +115,6 @@ def _written(content: dict[str, Any], compression: int) -> bytes:
         )
     check_archive(packed.getvalue())
     return packed.getvalue()
-
-
-def write_whole(path: str | Path, content: bytes) -> None:
-    """Write a file atomically: first to a temporary file in the same folder, which then replaces it."""
-    path = Path(path)
-    if path.exists() and not path.is_file():  # a device such as /dev/stdout
-        path.write_bytes(content)
-        return
-    target = path.resolve()  # a link stays a link
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    try:
-        with draft.open("xb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        if target.exists():
-            draft.chmod(target.stat().st_mode & 0o777)
-        draft.replace(target)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
 
 
 def load_model(path: str | Path) -> Any:

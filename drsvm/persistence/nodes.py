@@ -4,7 +4,7 @@ Each object is a node: a dict that names its class and how to build it (``__load
 and None stand for themselves. Files of formats 1 and 2 were written by skops, whose nodes are read as well.
 
 Building runs no code that a file names: an object is created without calling its class (but for `CONSTRUCTED`), and
-gets its attributes; a function or a type is looked up in the lists of `names` and never called, except types of numbers.
+gets its attributes; a function or a type is looked up in the lists of `names`, and only types of scalars are called.
 Nothing is built that is much larger than the text or the array for it: arrays are views of what was unpacked.
 """
 

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from drsvm.extras import optional
-from drsvm.persistence.model_files import write_whole
 from drsvm.report.figures import draw_all
 from drsvm.report.inputs import Given
 from drsvm.report.sections import document
 from drsvm.report.words import constant_warning, in_plain_words, next_step, noise_warning, tell_tale_warning
 from drsvm.report.work import analyse, following_report, report_stage
 from drsvm.report.writers import Html, Markdown, Plain
+from drsvm.writing import write_whole
 
 __all__ = ["Report", "make_report"]
 

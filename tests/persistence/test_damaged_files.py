@@ -30,6 +30,7 @@ NUMBERS = (0, -1, 3, 2_000_000, 30_000_000, 1 << 40, 10**30, 0.5, 1e300, float("
 VALUES = (*NUMBERS, None, True, "", "float64", "x" * 1000, [], {}, [2_000_000], [[1 << 30]], {"content": 1})
 TYPES = ("<f8", "<f4", "|i1", "|b1", "<U9", "<U999999999", "|S0", "|V0", "|V999999999", "|O", "<M8[s]", ">f8", "<c16")
 SHAPES = ("(1,)", "()", "(0,)", "(2000000,)", "(0, 99999999999)", "(9999999999999,)", "(-1,)", "(3, 3)", "(4", "1e9")
+LOADERS = ("ScalarNode", "PairsNode", "DTypeNode", "NdArrayNode", "TypeNode", "ObjectNode", "SparseMatrixNode")
 SIGNS = "()[]{}'\",:<>|fiUSVO-_ \n\\0123456789"
 
 
@@ -126,9 +127,7 @@ def with_other_structure(content, rng):
         elif kind == 4:
             one[key] = copy.deepcopy(other)
         else:
-            one["__loader__"] = rng.choice(
-                ["ScalarNode", "PairsNode", "DTypeNode", "NdArrayNode", "TypeNode", "ObjectNode"]
-            )
+            one["__loader__"] = rng.choice(LOADERS)
     return json.dumps(schema).encode()
 
 

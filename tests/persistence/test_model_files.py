@@ -31,7 +31,7 @@ from sklearn.svm import SVC
 import drsvm
 from drsvm import WassersteinSVC, WassersteinSVCCV
 from drsvm.persistence import ModelFileError, checks, load_metadata, load_model, names, save_model
-from drsvm.persistence.model_files import FORMAT, MAGIC, write_whole
+from drsvm.persistence.model_files import FORMAT, MAGIC
 
 
 def dumps(content):
@@ -661,39 +661,3 @@ def test_a_model_of_too_many_parts_is_not_saved(file, monkeypatch):
     monkeypatch.setattr(checks, "MEMBERS", 5)
     with pytest.raises(ModelFileError, match=r"model.drsvm: the model cannot be saved: it has \d+ parts"):
         save_model(WassersteinSVC().fit(*data()), file)
-
-
-# --- writing ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("failing", ["fsync", "replace", "chmod"])
-def test_a_write_that_fails_leaves_everything_as_it_was(tmp_path, monkeypatch, failing):
-    target = tmp_path / "out.csv"
-    target.write_text("old")
-
-    def fail(*_, **__):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, failing, fail)
-    with pytest.raises(OSError, match="No space left"):
-        write_whole(target, b"new")
-    monkeypatch.undo()
-    assert target.read_text() == "old" and list(tmp_path.iterdir()) == [target]
-
-
-def test_links_and_permissions_are_kept(tmp_path):
-    target, link = tmp_path / "real.csv", tmp_path / "link.csv"
-    target.write_text("old")
-    target.chmod(0o640)
-    link.symlink_to(target)
-    write_whole(link, b"new")
-    assert link.is_symlink() and target.read_text() == "new" and target.stat().st_mode & 0o777 == 0o640
-    write_whole(tmp_path / "fresh", b"x")
-    mask = os.umask(0)
-    os.umask(mask)
-    assert (tmp_path / "fresh").stat().st_mode & 0o777 == 0o666 & ~mask
-
-
-def test_a_device_is_written_to(tmp_path):
-    write_whole(os.devnull, b"x")
-    assert not os.path.isfile(os.devnull)
