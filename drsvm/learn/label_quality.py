@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import expit
 
 from drsvm.extras import optional
-from drsvm.learn.label_noise import WrongLabels, wrong_labels
+from drsvm.learn.label_noise import wrong_labels
 from drsvm.learn.threshold import Judged, nearest_good
 
 SHOWN = 10  # rows in the printed text
@@ -40,9 +40,11 @@ class LabelIssues:
         The rows, most doubtful first; with a second opinion, those that both classifiers contradict come first.
     second_label : array of shape (n,) or None
         The label that the second opinion predicts; None without one.
-    wrong_labels : WrongLabels or None
-        Estimated number of wrong labels (`estimated`) with its 95 % interval (`low`, `high`). None without a second
-        opinion, and wherever overlap of the classes or a poor fit may be behind the contradicted labels.
+    wrong_labels : int or None
+        Estimated number of wrong labels. None without a second opinion, and wherever overlap of the classes or a poor
+        fit may be behind the contradicted labels.
+    wrong_labels_interval : tuple of two ints, or None
+        The 95 % interval of `wrong_labels`.
     index : pandas Index or None
         The index of the data frame or series.
 
@@ -64,7 +66,8 @@ class LabelIssues:
     is_label_issue: np.ndarray
     ranking: np.ndarray
     second_label: np.ndarray | None = None
-    wrong_labels: WrongLabels | None = None
+    wrong_labels: int | None = None
+    wrong_labels_interval: tuple[int, int] | None = None
     index: Any = None
 
     @property
@@ -92,9 +95,9 @@ class LabelIssues:
             return f"None of {n:,} labels contradicted."
         who = "the classifier" if self.second_label is None else "both classifiers"
         counts = f"{self.n_contradicted:,} of {n:,} labels contradicted by {who}, {flagged:,} of them flagged."
-        if self.wrong_labels is not None:
-            about, low, high = self.wrong_labels
-            return f"{counts} About {about:,} labels are estimated to be wrong (95 % interval {low:,} to {high:,})."
+        if self.wrong_labels is not None and self.wrong_labels_interval is not None:
+            interval = "95 % interval {:,} to {:,}".format(*self.wrong_labels_interval)
+            return f"{counts} About {self.wrong_labels:,} labels are estimated to be wrong ({interval})."
         if self.second_label is None:
             return f"{counts} Where a model does not fit or classes overlap, such labels may well be right."
         return f"{counts} Their labels may well be right: overlap of the classes or a poor fit can explain them."
@@ -193,6 +196,7 @@ def issues_from(decisions: list[np.ndarray], own, classes, given: np.ndarray, we
         is_label_issue=flags & doubted,
         ranking=np.lexsort([margin, later]),
         second_label=second_label,
-        wrong_labels=number,
+        wrong_labels=None if number is None else number.estimated,
+        wrong_labels_interval=None if number is None else (number.low, number.high),
         index=index,
     )

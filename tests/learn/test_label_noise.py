@@ -58,7 +58,7 @@ def test_several_classes():
 def test_a_linear_model_that_does_not_fit_is_no_proof_of_wrong_labels():
     X, y = make_classification(1500, 12, n_informative=6, flip_y=0, random_state=0)
     issues = find_label_issues(X, y, second_opinion="auto")
-    assert issues.n_contradicted > 30 and issues.wrong_labels is None
+    assert issues.n_contradicted > 30 and issues.wrong_labels is None and issues.wrong_labels_interval is None
 
 
 @pytest.mark.filterwarnings("ignore:The classifier is constant")
@@ -71,10 +71,10 @@ def test_claims_on_sixty_tables_with_and_sixty_without_wrong_labels():
         false += find_label_issues(*correct, second_opinion="auto").wrong_labels is not None
         X, y = list(LEARNABLE.values())[number % len(LEARNABLE)](rng, int(rng.choice(SIZES)))
         y, wrong = with_wrong_labels(rng, y, by_class=number % 12 >= 6)
-        found = find_label_issues(X, y, second_opinion="auto").wrong_labels
-        if found is not None:
+        found = find_label_issues(X, y, second_opinion="auto")
+        if found.wrong_labels is not None:
             said += 1
-            near += 0.5 <= found.estimated / wrong.sum() <= 2.0
-            covered += found.low <= wrong.sum() <= found.high
+            near += 0.5 <= found.wrong_labels / wrong.sum() <= 2.0
+            covered += found.wrong_labels_interval[0] <= wrong.sum() <= found.wrong_labels_interval[1]
     print(f"{false} false claims; {said} of 60 found, {near} shares within a factor of two, {covered} in the interval")
     assert false <= 1 and said >= 40 and near >= 30 and covered >= 0.9 * said
