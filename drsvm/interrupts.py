@@ -32,12 +32,6 @@ class Interrupts:
         self.pending = False
 
 
-def ignore_interrupts() -> None:
-    """Ignore Ctrl-C from now on, for a process that is about to end; raise KeyboardInterrupt if it came before."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
 @contextmanager
 def recorded_interrupts() -> Iterator[Interrupts]:
     """Record Ctrl-C while the block runs, if Python turns it into a KeyboardInterrupt.

@@ -5,21 +5,23 @@ and `predictions` what they share; `screen` (`terminal`, `remedy`, `fit_summary`
 """
 
 import gc
-import signal
 import sys
-from contextvars import copy_context
 
 from drsvm.extras import missing
-from drsvm.interrupts import ignore_interrupts
-from drsvm.writing import before_replacing
+from drsvm.writing import ends_soon
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 tolerance not reached, 2 bad input, 130 interrupted."""
-    usual, handler = gc.get_threshold(), signal.getsignal(signal.SIGINT)
+    usual = gc.get_threshold()
     gc.set_threshold(100_000, 20, 20)  # imports create many long-lived objects; scanning them takes 0.2 s
     try:
-        copy_context().run(_run, arguments)
+        from drsvm.cli.app import app
+        from drsvm.cli.remedy import ARGUMENTS
+
+        ends_soon.set(arguments is None)
+        ARGUMENTS.set(tuple(sys.argv[1:] if arguments is None else arguments))
+        app(args=arguments, prog_name="drsvm")
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in ("typer", "rich"):
             raise
@@ -29,14 +31,3 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(130)
     finally:
         gc.set_threshold(*usual)
-        if arguments is not None and signal.getsignal(signal.SIGINT) is not handler:  # called from Python
-            signal.signal(signal.SIGINT, handler)
-
-
-def _run(arguments: list[str] | None) -> None:
-    from drsvm.cli.app import app
-    from drsvm.cli.remedy import ARGUMENTS
-
-    ARGUMENTS.set(tuple(sys.argv[1:] if arguments is None else arguments))
-    before_replacing.set(ignore_interrupts)
-    app(args=arguments, prog_name="drsvm")

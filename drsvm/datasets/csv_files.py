@@ -28,8 +28,7 @@ class CsvFile:
     def __init__(self, path: Path, head: bytes, delimiter: str | None, header: bool | None):
         self.path = path
         self.notes: list[str] = []
-        self._check_lines(head)
-        text = self._decoded(head)
+        text = self._decoded(self._checked(head))
         try:
             self.delimiter = NAMED_DELIMITERS.get(delimiter, delimiter) if delimiter else likely_delimiter(text)
             if len(self.delimiter) != 1:
@@ -60,17 +59,18 @@ class CsvFile:
             self.notes.append(f"Some columns have the same name; they are read under other names: {listed}.")
         return list(distinct)
 
-    def _check_lines(self, content: bytes) -> None:
-        """Raise an error if a line is too long for a row; each step goes to the last line break within the limit."""
+    def _checked(self, content: bytes) -> bytes:
+        """Return bytes unless a line of them is too long; each step goes to the last line break within the limit."""
         start = 0
         while len(content) - start > LONGEST_LINE:
-            part = start, start + LONGEST_LINE
-            end = next((end for mark in (b"\n", b"\r") if (end := content.rfind(mark, *part)) >= 0), None)
-            if end is None:
-                line = content.count(b"\n", 0, start) + 1
-                what = f"line {line} is longer than {LONGEST_LINE >> 20} MB, too long for a row"
+            end = max(content.rfind(mark, start, start + LONGEST_LINE) for mark in (b"\n", b"\r"))
+            if end < 0:
+                what = (
+                    f"line {content[:start].count(10) + 1} is longer than {LONGEST_LINE >> 20} MB, too long for a row"
+                )
                 raise invalid(self.path, f"{what}: is a line break missing, or is it not a CSV file?")
             start = end + 1
+        return content
 
     def _decoded(self, head: bytes) -> str:
         cut = max(head.rfind(b"\n"), head.rfind(b"\r")) + 1  # do not split a multi-byte character
@@ -115,10 +115,8 @@ class CsvFile:
         from pyarrow import csv as arrow_csv  # pyright: ignore[reportMissingImports]
 
         with opened(self.path) as stream:
-            content = stream.read()
-        self._check_lines(content)
-        # pyarrow would take blank lines before the header for the header.
-        content = content.removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n")
+            # pyarrow would take blank lines before the header for the header.
+            content = self._checked(stream.read()).removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n")
         if content.count(b'"') % 2:  # a missing closing quote; the csv module locates it
             return None
         size = min(max(len(content), 1), LARGEST_BLOCK)

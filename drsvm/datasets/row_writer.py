@@ -12,7 +12,6 @@ from scipy import sparse
 
 from drsvm.datasets.files import DataFileError, invalid
 from drsvm.messages import Message, Parameter
-from drsvm.writing import written
 
 RESERVE = 1 << 26  # bytes of disk space that are left free
 DESCRIPTION = "rows.json"  # the file in a folder of rows that names their features
@@ -69,8 +68,7 @@ class RowWriter:
 
     def __exit__(self, exception, *others) -> None:
         if exception is None:
-            with written(self.folder):
-                self._complete()
+            self._complete()
             return
         for array in self._arrays.values():
             with suppress(OSError):  # the disk may be full
@@ -83,11 +81,10 @@ class RowWriter:
         found = {"sparse": sparse.issparse(X), "columns": X.shape[1] if X.ndim == 2 else None}
         found |= {name: values is not None for name, values in vectors.items()}
         self._check_like_the_first(X, found)
-        with written(self.folder):
-            if found["sparse"]:
-                self._add_sparse(X)
-            else:
-                self._array("X", _float_type(X), X.shape[1]).append(X)
+        if found["sparse"]:
+            self._add_sparse(X)
+        else:
+            self._array("X", _float_type(X), X.shape[1]).append(X)
         for name, values in vectors.items():
             if values is None:
                 continue

@@ -40,11 +40,9 @@ class LabelIssues:
         The rows, most doubtful first; with a second opinion, those that both classifiers contradict come first.
     second_label : array of shape (n,) or None
         The label that the second opinion predicts; None without one.
-    wrong_labels : int or None
-        Estimated number of wrong labels. None without a second opinion, and wherever overlap of the classes or a poor
-        fit may be behind the contradicted labels.
-    wrong_labels_interval : tuple of two ints, or None
-        The 95 % interval of `wrong_labels`.
+    wrong_labels, wrong_labels_interval : int and tuple of two ints, or None
+        Estimated number of wrong labels, and its 95 % interval. None without a second opinion, and wherever overlap of
+        the classes or a poor fit may be behind the contradicted labels.
     index : pandas Index or None
         The index of the data frame or series.
 
@@ -95,7 +93,7 @@ class LabelIssues:
             return f"None of {n:,} labels contradicted."
         who = "the classifier" if self.second_label is None else "both classifiers"
         counts = f"{self.n_contradicted:,} of {n:,} labels contradicted by {who}, {flagged:,} of them flagged."
-        if self.wrong_labels is not None and self.wrong_labels_interval is not None:
+        if self.wrong_labels_interval is not None:
             interval = "95 % interval {:,} to {:,}".format(*self.wrong_labels_interval)
             return f"{counts} About {self.wrong_labels:,} labels are estimated to be wrong ({interval})."
         if self.second_label is None:
@@ -181,13 +179,14 @@ def issues_from(decisions: list[np.ndarray], own, classes, given: np.ndarray, we
     weights_or_ones = np.ones(len(given)) if weights is None else weights
     margin = judgement.given_margin if own is None else _better_margin(decisions[0], own, given, weights_or_ones)
     flags = flagged(judgement, weights_or_ones)
-    doubted, later, second_label, number = np.ones(len(given), dtype=bool), np.zeros(len(given), dtype=bool), None, None
+    doubted, later, second_label = np.ones(len(given), dtype=bool), np.zeros(len(given), dtype=bool), None
+    number = interval = None
     if len(decisions) > 1 and decisions[1].any():  # a constant second opinion knows nothing
         second = judge(decisions[1], given).predicted
         doubted, second_label = second != given, classes[second]
         later = ~doubted | (judgement.predicted == given)
         counted = np.arange(len(given)) if weights is None else np.flatnonzero(weights)
-        number = wrong_labels([values[counted] for values in decisions], given[counted])
+        number, interval = wrong_labels([values[counted] for values in decisions], given[counted])
     return LabelIssues(
         given_label=classes[given],
         predicted_label=classes[judgement.predicted],
@@ -196,7 +195,7 @@ def issues_from(decisions: list[np.ndarray], own, classes, given: np.ndarray, we
         is_label_issue=flags & doubted,
         ranking=np.lexsort([margin, later]),
         second_label=second_label,
-        wrong_labels=None if number is None else number.estimated,
-        wrong_labels_interval=None if number is None else (number.low, number.high),
+        wrong_labels=number,
+        wrong_labels_interval=interval,
         index=index,
     )

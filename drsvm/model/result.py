@@ -116,8 +116,7 @@ class History:
 
     def __getattr__(self, name: str) -> Any:
         if name == "records" and "_columns" in vars(self):  # objects that a model need not have when it is loaded
-            rows = zip(*(column.tolist() for column in self._columns), strict=True)
-            self.records = [Progress(*row) for row in rows]
+            self.records = [Progress(*row) for row in zip(*(column.tolist() for column in self._columns), strict=True)]
             return self.records
         if name.startswith("_") or name == "records":
             raise AttributeError(name)

@@ -33,9 +33,10 @@ from drsvm.persistence.checks import (
     classifiers,
     has_kernel,
     members_of,
+    require,
 )
 from drsvm.persistence.nodes import Builder, Writer
-from drsvm.writing import write_whole
+from drsvm.writing import write_files
 
 MAGIC = b"drsvm-model "
 FORMAT, KERNEL_FORMAT = 3, 4
@@ -100,7 +101,7 @@ def save_model(model, path: str | Path, metadata: dict[str, Any] | None = None) 
         raise ModelFileError(f"{Path(path)}: the model cannot be saved: {error}") from None
     version = KERNEL_FORMAT if any(map(has_kernel, classifiers(model))) else FORMAT
     head = MAGIC + f"{version} sha256:{hashlib.sha256(archive).hexdigest()}\n".encode()
-    write_whole(path, head + archive)
+    write_files({Path(path): head + archive})
 
 
 def _written(content: dict[str, Any], compression: int) -> bytes:
@@ -108,11 +109,11 @@ def _written(content: dict[str, Any], compression: int) -> bytes:
     with ZipFile(packed, "w", compression, compresslevel=1) as archive:  # higher levels take long and save little
         writer = Writer(archive)
         archive.writestr("schema.json", json.dumps(writer.node(content)))
-    if writer.foreign:
-        raise RejectedError(
-            f"it contains {', '.join(sorted(writer.foreign))}, which is not allowed in a model file: save it with "
-            "joblib.dump or skops.io.dump, or use solvers given by name and transformers without functions of your own."
-        )
+    require(
+        not writer.foreign,
+        f"it contains {', '.join(sorted(writer.foreign))}, which is not allowed in a model file: save it with "
+        "joblib.dump or skops.io.dump, or use solvers given by name and transformers without functions of your own.",
+    )
     check_archive(packed.getvalue())
     return packed.getvalue()
 
@@ -187,8 +188,7 @@ class OpenModel:
         """Return the metadata alone; the model is not checked further."""
         with self._errors():
             found = Builder(self.members).build(self.schema["content"]["metadata"])
-            if not isinstance(found, dict):
-                raise RejectedError("it has no metadata.")
+            require(isinstance(found, dict), "it has no metadata.")
         return found
 
     def load(self) -> SavedModel:
@@ -217,8 +217,8 @@ def _adopt_sigmoids(model: Any, metadata: dict[str, Any]) -> None:
     found = metadata.get("probability")
     if isinstance(found, dict) and found.keys() == {"slopes", "offsets", "rows"}:
         for classifier in classifiers(model):
-            if not np.shape(found["slopes"]) == np.shape(found["offsets"]) == classifier.intercept_.shape:
-                raise RejectedError("its probabilities are not those of its classes.")
+            fits = np.shape(found["slopes"]) == np.shape(found["offsets"]) == classifier.intercept_.shape
+            require(fits, "its probabilities are not those of its classes.")
             classifier.calibration = "sigmoid"
             classifier.sigmoids_ = np.column_stack([found["slopes"], found["offsets"]]).astype(np.float64)
 

@@ -51,30 +51,25 @@ FUNCTIONS = {
 
 SCALARS = {"numpy": "float64 float32 float16 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool bool_ str_"}
 
-CONTAINERS = {
-    "builtins": {
-        "dict": "DictNode PairsNode",
-        "list": "ListNode",
-        "tuple": "TupleNode",
-        "slice": "SliceNode",
-        "str": "JsonNode",
-        **dict.fromkeys(("int", "float", "bool", "NoneType"), ""),
-    },
-    "numpy": {"ndarray": "NdArrayNode ObjectArrayNode", "dtype": "DTypeNode", "datetime64": ""},
+PLAIN_TYPES = {
+    "builtins": "dict list tuple slice str int float bool NoneType",
+    "numpy": f"ndarray dtype datetime64 {SCALARS['numpy']}",
 }
 
-TYPES = {home: f"{' '.join(names)} {SCALARS.get(home, '')}" for home, names in CONTAINERS.items()}
-"""The types that may also be named themselves, as a parameter."""
+PLAIN_NODES = {
+    **{"dict": "DictNode PairsNode", "list": "ListNode", "tuple": "TupleNode", "slice": "SliceNode"},
+    **{"str": "JsonNode", "ndarray": "NdArrayNode ObjectArrayNode", "dtype": "DTypeNode"},
+}
 
 NODES = {
-    f"{home}.{name}": nodes.split()
+    f"{home}.{name}": f"{nodes} {PLAIN_NODES.get(name, '')}".split()
     for homes, nodes in (
         (CLASSES, "ObjectNode"),
         (CLASSES_OF_0_2_0, "ObjectNode"),
         (SPARSE, "SparseMatrixNode"),
         (FUNCTIONS, "FunctionNode"),
-        (SCALARS, "ScalarNode NdArrayNode TypeNode"),
-        *(({home: name}, f"{own} TypeNode") for home, names in CONTAINERS.items() for name, own in names.items()),
+        (PLAIN_TYPES, "TypeNode"),
+        (SCALARS, "TypeNode ScalarNode NdArrayNode"),
     )
     for home, names in homes.items()
     for name in names.split()

@@ -215,7 +215,7 @@ def next_step(analysis: Analysis) -> NextStep:
     lead = analysis.leads[rival]["accuracy"]
     if lead["difference"] < -0.01 and lead["interval"][1] < 0:
         return _cross_validation(f"{rival} is more accurate here: let cross-validation choose the parameters.")
-    if analysis.label_issues is not None and analysis.label_issues.wrong_labels is not None:
+    if getattr(analysis.label_issues, "wrong_labels", None) is not None:
         why = "Check the doubtful labels first; correct those that are wrong, and make this report again."
         return NextStep("check labels", why, 'find_label_issues(X, y, second_opinion="auto").to_frame()')
     why = "Save the classifier, fitted to all rows, and apply it to new ones."

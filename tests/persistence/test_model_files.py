@@ -411,7 +411,7 @@ MALFORMED = {
 def test_malformed_nodes(refusal, kind):
     model = {"model": MALFORMED[kind], "metadata": node("dict", "DictNode", {})}
     message = refusal(with_checksum(schema_only(json.dumps(node("dict", "DictNode", model)))))
-    assert "not that of a drsvm model" in message
+    assert "not that of a drsvm model" in message or "is rejected" in message
 
 
 def test_metadata_may_have_any_names(file):
@@ -528,7 +528,8 @@ def test_hostile_archives(refusal, saved, kind):
         "pickled array": with_pickled_array(saved[saved.index(b"\n") + 1 :]),
     }[kind]
     message = refusal(with_checksum(archive))
-    assert "its content is not that of a drsvm model" in message and "allow_pickle" not in message
+    expected = "an array of objects" if kind == "pickled array" else "its content is not that of a drsvm model"
+    assert expected in message and "allow_pickle" not in message
 
 
 def test_malformed_archives(refusal):
@@ -643,7 +644,7 @@ def test_an_array_that_claims_to_be_larger_than_it_is(refusal, saved):
         lying = honest.replace(b"(1000,), }" + blanks, claimed + b", }", 1)
         assert claimed in lying
         message = refusal(with_checksum(with_members(archive, **{first_array(archive): lying})))
-        assert "not that of a drsvm model" in message or "a size in it is wrong" in message
+        assert "1.npy in it is larger than it should be" in message
 
 
 def test_a_model_that_compresses_too_well_is_saved_uncompressed(file, monkeypatch):
