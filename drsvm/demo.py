@@ -15,12 +15,12 @@ from sklearn.svm import LinearSVC
 
 from drsvm.learn.clipped_scaler import ClippedScaler
 from drsvm.learn.estimators import WassersteinSVC
-from drsvm.persistence.model_files import write_whole
 from drsvm.plotting import RadiusPathDisplay, RiskCurveDisplay
 from drsvm.report import make_report
+from drsvm.writing import write_files
 
 WRONG_LABELS = 0.2
-REPORT, PLOT = "drsvm-demo.html", "drsvm-demo.png"
+REPORT, PLOT = Path("drsvm-demo.html"), Path("drsvm-demo.png")
 
 
 class Data(NamedTuple):
@@ -66,11 +66,12 @@ def main() -> None:
     suspect = [int(row) for row in summary["labels_to_check"]]
     found = data.wrong[suspect].sum()
     print(f"\nOf the {len(suspect)} training labels that are contradicted most, {found} are indeed wrong.")
-    print(f"\nReport: {report.save(REPORT).resolve()}\nPlot:   {draw(data)}")
+    write_files({REPORT: report.html.encode(), PLOT: drawn(data)})
+    print(f"\nReport: {REPORT.resolve()}\nPlot:   {PLOT.resolve()}")
 
 
-def draw(data: Data) -> Path:
-    """Save a plot of the risk curves of two classifiers and the radius path of the robust one."""
+def drawn(data: Data) -> bytes:
+    """Return a plot of the risk curves of two classifiers and the radius path of the robust one."""
     from matplotlib.figure import Figure
 
     scaler = ClippedScaler().fit(data.X)
@@ -87,8 +88,7 @@ def draw(data: Data) -> Path:
     right.set_title("Accuracy along the radius path")
     content = io.BytesIO()
     figure.savefig(content, format="png", dpi=120)
-    write_whole(PLOT, content.getvalue())
-    return Path(PLOT).resolve()
+    return content.getvalue()
 
 
 if __name__ == "__main__":

@@ -112,5 +112,5 @@ def test_the_plot_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", cut_off)
     with pytest.raises(OSError, match="the disk is full"):
-        drsvm.demo.draw(drsvm.demo.load())
+        drsvm.demo.drawn(drsvm.demo.load())
     assert list(tmp_path.iterdir()) == []

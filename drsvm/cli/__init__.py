@@ -8,6 +8,7 @@ import gc
 import sys
 
 from drsvm.extras import missing
+from drsvm.writing import ends_soon
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -18,6 +19,7 @@ def main(arguments: list[str] | None = None) -> None:
         from drsvm.cli.app import app
         from drsvm.cli.remedy import ARGUMENTS
 
+        ends_soon.set(arguments is None)
         ARGUMENTS.set(tuple(sys.argv[1:] if arguments is None else arguments))
         app(args=arguments, prog_name="drsvm")
     except ImportError as error:

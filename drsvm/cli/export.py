@@ -24,7 +24,7 @@ def export(
     """
     from drsvm.cli.files import check_inputs, check_outputs
     from drsvm.cli.work import current_model
-    from drsvm.persistence.model_files import OpenModel, write_whole
+    from drsvm.persistence.model_files import OpenModel, write_files
 
     check_inputs(model, [])
     check_outputs([onnx], [model])
@@ -34,7 +34,7 @@ def export(
     skl2onnx_or_error()
     with screen.progress(f"exporting {model.name}"):
         graph = to_onnx(current_model(opened).model)
-        write_whole(onnx, graph.SerializeToString())
+        write_files({onnx: graph.SerializeToString()})
     from onnx import TensorProto  # pyright: ignore[reportMissingImports]
 
     kinds = {TensorProto.STRING: "text"}

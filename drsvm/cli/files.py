@@ -16,7 +16,9 @@ import numpy as np
 
 from drsvm.datasets import DataFileError, Dataset
 from drsvm.extras import optional
-from drsvm.persistence.model_files import is_model_file, write_whole
+from drsvm.persistence.checks import require
+from drsvm.persistence.model_files import is_model_file
+from drsvm.writing import write_files, written
 
 STANDARD = Path("-")  # stands for standard input or standard output
 PLOTS = (".png", ".svg", ".pdf")
@@ -32,7 +34,7 @@ def read_from(file: Path, reader: Callable[[Path], Dataset]) -> Dataset:
     if file != STANDARD and (not file.exists() or file.is_file() or file.is_dir()):
         return reader(file)
     shown = Path(name_of(file)) if file == STANDARD else file
-    with TemporaryDirectory(prefix="drsvm-") as folder:
+    with TemporaryDirectory(prefix="drsvm-") as folder, written(folder):
         copy = Path(folder) / shown.name
         with copy.open("wb") as out, nullcontext(sys.stdin.buffer) if file == STANDARD else file.open("rb") as stream:
             shutil.copyfileobj(stream, out)
@@ -44,27 +46,22 @@ def read_from(file: Path, reader: Callable[[Path], Dataset]) -> Dataset:
 
 def check_inputs(model: Path | None, files: Iterable[Path | None]) -> None:
     """Raise an error if standard input would be read twice, or as a model."""
-    if model == STANDARD:
-        raise ValueError("-: a model cannot be read from standard input: give a file.")
-    if sum(file == STANDARD for file in files) > 1:
-        raise ValueError("-: standard input can be read only once: save it to a file first.")
+    require(model != STANDARD, "-: a model cannot be read from standard input: give a file.")
+    n_times = sum(file == STANDARD for file in files)
+    require(n_times < 2, "-: standard input can be read only once: save it to a file first.")
 
 
 def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None]) -> None:
     """Raise an error if an output file cannot be written or is an input file."""
     taken = [path for path in inputs if path is not None]
     for output in (path for path in outputs if path is not None):
-        if output == STANDARD:
-            raise ValueError("-: only predictions can be written to standard output: give a file.")
-        if any(_same(output, other) for other in taken):
-            raise ValueError(f"{output}: is used twice in this command and would be overwritten: choose another name.")
+        require(output != STANDARD, "-: only predictions can be written to standard output: give a file.")
+        is_new = not any(_same(output, other) for other in taken)
+        require(is_new, f"{output}: is used twice in this command and would be overwritten: choose another name.")
         folder = output.resolve().parent
-        if output.is_dir():
-            raise ValueError(f"{output}: is a folder: give a file in it.")
-        if not folder.is_dir():
-            raise ValueError(f"{output}: the folder {folder} does not exist: create it first.")
-        if not os.access(folder, os.W_OK):
-            raise ValueError(f"{output}: the folder {folder} is not writable: choose another one.")
+        require(not output.is_dir(), f"{output}: is a folder: give a file in it.")
+        require(folder.is_dir(), f"{output}: the folder {folder} does not exist: create it first.")
+        require(os.access(folder, os.W_OK), f"{output}: the folder {folder} is not writable: choose another one.")
         taken.append(output)
 
 
@@ -82,8 +79,7 @@ def check_plot(path: Path | None) -> None:
     """Raise an error if a plot cannot be drawn or saved."""
     if path is None:
         return
-    if path.suffix.lower() not in PLOTS:
-        raise ValueError(f"{path}: the name of a plot must end in {', '.join(PLOTS)}.")
+    require(path.suffix.lower() in PLOTS, f"{path}: the name of a plot must end in {', '.join(PLOTS)}.")
     optional("matplotlib", "plots need").use("Agg")
 
 
@@ -97,8 +93,7 @@ def save_outputs(columns: dict[str, Any], table: Path | None, plot: Path | None,
         figure.savefig(drawn, format=plot.suffix[1:].lower(), dpi=150)
         plt.close(figure)
         contents[plot] = drawn.getvalue()
-    for target, content in contents.items():
-        write_whole(target, content)
+    write_files(contents)
 
 
 def csv_text(columns: dict[str, Any]) -> str:

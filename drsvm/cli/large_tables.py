@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,9 @@ def streamed(
     try:
         whole = _whole(table, split, options)
         yield whole, _held_out(table, whole, screen)
+    except KeyboardInterrupt:  # nothing remains of an interrupted command
+        rmtree(table.rows.folder, ignore_errors=True)
+        raise
     finally:
         table.rows.close()
 

@@ -46,7 +46,7 @@ def predict(
     """
     from drsvm.cli import work
     from drsvm.cli.files import STANDARD, check_outputs, csv_text
-    from drsvm.persistence.model_files import write_whole
+    from drsvm.writing import write_files
 
     output = None if output == STANDARD else output
     check_outputs([output], [model, file])
@@ -60,12 +60,11 @@ def predict(
     columns = sorted_by(found.columns(probability), sort)
     payload = {"command": "predict", "model": model, "file": file, **found.summary(), "output": output}
     if output is not None:
-        write_whole(output, csv_text(columns).encode())
+        write_files({output: csv_text(columns).encode()})
     elif screen.as_json:
         payload["predictions"] = columns
     else:
         sys.stdout.write(csv_text(columns))
-        sys.stdout.flush()
     screen.finish(payload, _text(payload, probability), stderr=output is None)
 
 

@@ -13,6 +13,8 @@ OPTIONS = {"WassersteinSVCCV": "--cv", "folder": "--spool"}  # options that do n
 
 def in_options(message: str | BaseException) -> str:
     """Return a text, warning or error with options in place of parameters."""
+    if isinstance(message, OSError) and message.filename:
+        return f"{message.filename}: {message.strerror}"
     text = next(iter(message.args), None) if isinstance(message, BaseException) else message
     return text.spelled(_typed) if isinstance(text, Message) else str(message)
 

@@ -1,5 +1,6 @@
 """Output of a command: results on standard output, notes and progress on standard error, or everything as JSON."""
 
+import errno
 import json
 import math
 import os
@@ -14,6 +15,7 @@ import typer
 
 from drsvm.cli.remedy import corrected_command, in_options
 from drsvm.progress import following, stage, taken_over
+from drsvm.writing import FULL
 
 EXIT_CODES = {"optimal": 0, "optimal within bounds": 3}  # of results by their status, best first; any other is 1
 
@@ -97,14 +99,17 @@ def reported_errors(screen: Screen) -> Iterator[None]:
     """Turn errors that the user can fix into a message and an exit code; DRSVM_TRACEBACK=1 shows their traceback."""
     try:
         yield
+        print(end="", flush=True)  # not at the exit, where an error could not be reported
     except KeyboardInterrupt:
         raise _fail(screen, "interrupted; nothing was written.", 130) from None
-    except BrokenPipeError:
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # the reader is gone; avoid an error at exit
-        raise typer.Exit(0) from None
     except MemoryError as error:
         raise _fail(screen, f"not enough memory ({error}).", 2) from None
     except (ValueError, TypeError, ImportError, OSError) as error:
+        if isinstance(error, OSError) and error.filename is None and error.errno in (errno.EPIPE, *FULL):
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # avoid an error at exit
+            error.filename = "standard output"
+            if isinstance(error, BrokenPipeError):  # the reader is gone
+                raise typer.Exit(0) from None
         # The user cannot fix an ImportError without a remedy.
         if os.environ.get("DRSVM_TRACEBACK") or (isinstance(error, ImportError) and "pip install" not in str(error)):
             raise

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from drsvm.datasets.arrow_arrays import cleaned, pyarrow_or_error, texts, with_columns
-from drsvm.datasets.files import DataFileError, invalid, opened
+from drsvm.datasets.files import LONGEST_LINE, DataFileError, invalid, opened
 from drsvm.datasets.values import MISSING, as_number, shown
 from drsvm.messages import Message, Parameter
 
@@ -19,7 +19,7 @@ NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "s
 
 LARGEST_BLOCK = (1 << 31) - 1  # pyarrow guesses the types of columns from one block; it can read no larger one
 
-csv.field_size_limit(1 << 24)
+csv.field_size_limit(LONGEST_LINE)
 
 
 class CsvFile:
@@ -28,7 +28,7 @@ class CsvFile:
     def __init__(self, path: Path, head: bytes, delimiter: str | None, header: bool | None):
         self.path = path
         self.notes: list[str] = []
-        text = self._decoded(head)
+        text = self._decoded(self._checked(head))
         try:
             self.delimiter = NAMED_DELIMITERS.get(delimiter, delimiter) if delimiter else likely_delimiter(text)
             if len(self.delimiter) != 1:
@@ -58,6 +58,19 @@ class CsvFile:
             listed = ", ".join(f"{old!r} as {new!r}" for new, old in list(self.renamed.items())[:5])
             self.notes.append(f"Some columns have the same name; they are read under other names: {listed}.")
         return list(distinct)
+
+    def _checked(self, content: bytes) -> bytes:
+        """Return bytes unless a line of them is too long; each step goes to the last line break within the limit."""
+        start = 0
+        while len(content) - start > LONGEST_LINE:
+            end = max(content.rfind(mark, start, start + LONGEST_LINE) for mark in (b"\n", b"\r"))
+            if end < 0:
+                what = (
+                    f"line {content[:start].count(10) + 1} is longer than {LONGEST_LINE >> 20} MB, too long for a row"
+                )
+                raise invalid(self.path, f"{what}: is a line break missing, or is it not a CSV file?")
+            start = end + 1
+        return content
 
     def _decoded(self, head: bytes) -> str:
         cut = max(head.rfind(b"\n"), head.rfind(b"\r")) + 1  # do not split a multi-byte character
@@ -103,7 +116,7 @@ class CsvFile:
 
         with opened(self.path) as stream:
             # pyarrow would take blank lines before the header for the header.
-            content = stream.read().removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n")
+            content = self._checked(stream.read()).removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n")
         if content.count(b'"') % 2:  # a missing closing quote; the csv module locates it
             return None
         size = min(max(len(content), 1), LARGEST_BLOCK)

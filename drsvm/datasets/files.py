@@ -22,6 +22,7 @@ except ImportError:
 ZSTD_ERRORS = () if zstd is None else (zstd.ZstdError,)
 
 HEAD_BYTES = 1 << 16
+LONGEST_LINE = 1 << 24  # bytes of a line of a CSV file: two million cells
 
 COMPRESSIONS = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd"}
 """Suffixes of compressed files and the bytes they start with."""
@@ -32,7 +33,7 @@ FORMATS = {
     **dict.fromkeys([".parquet", ".pq"], "parquet"),
 }
 
-SVMLIGHT_LINE = re.compile(rb"\s*[+-]?[\w.][^\s,;]*(\s+qid:\S+)?(\s+[+-]?\d+:[^\s,;]*)+\s*(#.*)?$")
+SVMLIGHT_LINE = re.compile(rb"\s*+[+-]?[\w.][^\s,;]*+(\s+qid:\S+)?(\s+[+-]?\d+:[^\s,;]*+)+\s*(#.*)?$")
 """Without commas: a line of a table may contain the time of day, as in 31.12.2024 12:30."""
 
 UNSUPPORTED = {
@@ -144,11 +145,11 @@ def _open(path: Path, ending: str | None) -> Any:
 
 
 def read_head(path: Path) -> bytes:
-    """Return the first bytes of a file, decompressed: at least its first line."""
+    """Return the first bytes of a file, decompressed: at least its first line, unless that is too long for a table."""
     with opened(path) as stream:
         head = stream.read(HEAD_BYTES)
-        if b"\n" not in head and not head.startswith(b"PAR1"):
-            head += stream.readline()
+        if b"\n" not in head and b"\r" not in head and not head.startswith(b"PAR1"):
+            head += stream.readline(LONGEST_LINE)
     if not head:
         raise invalid(path, "is empty.")
     return head

@@ -16,6 +16,7 @@ from drsvm.datasets.arrow_tables import TableBlocks
 from drsvm.datasets.columns import found_or_error
 from drsvm.datasets.files import DataFileError, invalid
 from drsvm.datasets.row_writer import DESCRIPTION, RowWriter, check_space
+from drsvm.writing import written
 
 CSR = ("data", "indices", "indptr")
 
@@ -187,7 +188,8 @@ def new_folder(folder: str | Path | None, needed: int) -> Iterator[Path]:
     path.mkdir(parents=True, exist_ok=True)
     try:
         check_space(path, needed)
-        yield path
+        with written(path):
+            yield path
     except BaseException:
         shutil.rmtree(path, ignore_errors=True)
         raise

@@ -51,14 +51,6 @@ WIDENING = 1.5  # of intervals, compared with those of binomial shares: overlap 
 CLIPPED = 8.0  # larger log-odds are no stronger evidence
 
 
-class WrongLabels(NamedTuple):
-    """Estimated number of wrong labels, and its 95 % interval."""
-
-    estimated: int
-    low: int
-    high: int
-
-
 class Side(NamedTuple):
     """The rows with one predicted class."""
 
@@ -68,18 +60,18 @@ class Side(NamedTuple):
     purity: float
 
 
-def wrong_labels(decisions: Sequence[np.ndarray], given: np.ndarray) -> WrongLabels | None:
-    """Return the number of wrong labels by out-of-fold decision values of two classifiers; None if not identified."""
+def wrong_labels(decisions: Sequence[np.ndarray], given: np.ndarray) -> tuple[int, tuple[int, int]] | tuple[None, None]:
+    """Return the number of wrong labels by out-of-fold decisions of two classifiers, and its interval, if identified."""
     first, second = decisions
     odds = _combined(first, second, given)
     contradicted = odds.argmax(axis=1) != given
     sides = list(_sides((odds, first, second), contradicted))
     if not _identified(sides, int(contradicted.sum())):
-        return None
+        return None, None
     number = sum(side.n * side.share for side in sides)
     variance = sum(side.n * side.share * (1.0 - side.share) * (1.0 / CORE) for side in sides)
     half = WIDENING * norm.isf((1.0 - LEVEL) / 2.0) * np.sqrt(variance)
-    return WrongLabels(round(number), max(round(number - half), 0), min(round(number + half), len(given)))
+    return round(number), (max(round(number - half), 0), min(round(number + half), len(given)))
 
 
 def _identified(sides: list[Side], n_contradicted: int) -> bool:

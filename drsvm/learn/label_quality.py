@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import expit
 
 from drsvm.extras import optional
-from drsvm.learn.label_noise import WrongLabels, wrong_labels
+from drsvm.learn.label_noise import wrong_labels
 from drsvm.learn.threshold import Judged, nearest_good
 
 SHOWN = 10  # rows in the printed text
@@ -40,9 +40,9 @@ class LabelIssues:
         The rows, most doubtful first; with a second opinion, those that both classifiers contradict come first.
     second_label : array of shape (n,) or None
         The label that the second opinion predicts; None without one.
-    wrong_labels : WrongLabels or None
-        Estimated number of wrong labels (`estimated`) with its 95 % interval (`low`, `high`). None without a second
-        opinion, and wherever overlap of the classes or a poor fit may be behind the contradicted labels.
+    wrong_labels, wrong_labels_interval : int and tuple of two ints, or None
+        Estimated number of wrong labels, and its 95 % interval. None without a second opinion, and wherever overlap of
+        the classes or a poor fit may be behind the contradicted labels.
     index : pandas Index or None
         The index of the data frame or series.
 
@@ -64,7 +64,8 @@ class LabelIssues:
     is_label_issue: np.ndarray
     ranking: np.ndarray
     second_label: np.ndarray | None = None
-    wrong_labels: WrongLabels | None = None
+    wrong_labels: int | None = None
+    wrong_labels_interval: tuple[int, int] | None = None
     index: Any = None
 
     @property
@@ -92,9 +93,9 @@ class LabelIssues:
             return f"None of {n:,} labels contradicted."
         who = "the classifier" if self.second_label is None else "both classifiers"
         counts = f"{self.n_contradicted:,} of {n:,} labels contradicted by {who}, {flagged:,} of them flagged."
-        if self.wrong_labels is not None:
-            about, low, high = self.wrong_labels
-            return f"{counts} About {about:,} labels are estimated to be wrong (95 % interval {low:,} to {high:,})."
+        if self.wrong_labels_interval is not None:
+            interval = "95 % interval {:,} to {:,}".format(*self.wrong_labels_interval)
+            return f"{counts} About {self.wrong_labels:,} labels are estimated to be wrong ({interval})."
         if self.second_label is None:
             return f"{counts} Where a model does not fit or classes overlap, such labels may well be right."
         return f"{counts} Their labels may well be right: overlap of the classes or a poor fit can explain them."
@@ -178,13 +179,14 @@ def issues_from(decisions: list[np.ndarray], own, classes, given: np.ndarray, we
     weights_or_ones = np.ones(len(given)) if weights is None else weights
     margin = judgement.given_margin if own is None else _better_margin(decisions[0], own, given, weights_or_ones)
     flags = flagged(judgement, weights_or_ones)
-    doubted, later, second_label, number = np.ones(len(given), dtype=bool), np.zeros(len(given), dtype=bool), None, None
+    doubted, later, second_label = np.ones(len(given), dtype=bool), np.zeros(len(given), dtype=bool), None
+    number = interval = None
     if len(decisions) > 1 and decisions[1].any():  # a constant second opinion knows nothing
         second = judge(decisions[1], given).predicted
         doubted, second_label = second != given, classes[second]
         later = ~doubted | (judgement.predicted == given)
         counted = np.arange(len(given)) if weights is None else np.flatnonzero(weights)
-        number = wrong_labels([values[counted] for values in decisions], given[counted])
+        number, interval = wrong_labels([values[counted] for values in decisions], given[counted])
     return LabelIssues(
         given_label=classes[given],
         predicted_label=classes[judgement.predicted],
@@ -194,5 +196,6 @@ def issues_from(decisions: list[np.ndarray], own, classes, given: np.ndarray, we
         ranking=np.lexsort([margin, later]),
         second_label=second_label,
         wrong_labels=number,
+        wrong_labels_interval=interval,
         index=index,
     )

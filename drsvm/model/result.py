@@ -110,10 +110,14 @@ class History:
 
     def __setstate__(self, state: dict[str, np.ndarray]) -> None:
         names = ("iteration", "time", "objective", "lower_bound", "radius_price")
-        rows = zip(*(np.asarray(state[name]).tolist() for name in names), strict=True)
-        self.records = [Progress(*row) for row in rows]
+        self._columns = [np.asarray(state[name]) for name in names]
+        if {column.shape for column in self._columns} != {(len(self._columns[0]),)}:
+            raise ValueError("the columns of a history are vectors of one length.")
 
-    def __getattr__(self, name: str) -> np.ndarray:
+    def __getattr__(self, name: str) -> Any:
+        if name == "records" and "_columns" in vars(self):  # objects that a model need not have when it is loaded
+            self.records = [Progress(*row) for row in zip(*(column.tolist() for column in self._columns), strict=True)]
+            return self.records
         if name.startswith("_") or name == "records":
             raise AttributeError(name)
         try:

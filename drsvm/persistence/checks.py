@@ -11,7 +11,6 @@ import io
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
 from numbers import Integral, Real
-from pathlib import Path
 from typing import Any, get_origin
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
@@ -22,7 +21,7 @@ from drsvm.persistence.names import CLASSES, HOMES_IN_FORMAT_1, NODES, SPARSE, h
 
 RATIO = 50  # an archive may unpack to this many times its size; models do to 1 to 45 times, by their multipliers
 SMALL = 64 << 20  # any archive may unpack to this many bytes: the size of the multipliers of four million rows
-SMALL_TEXT = 16 << 20  # any schema.json may have this many (20,000 names); parsing takes up to 25 times the memory
+SMALL_TEXT = 2 << 20  # any schema.json may have this many; parsing takes up to 25 times the memory
 OURS = "a WassersteinSVC, WassersteinSVCCV, WassersteinKernelSVC or WassersteinKernelSVCCV"
 MEMBERS = 100_000  # maximum number of members of an archive; a model has about nine arrays per class
 
@@ -31,58 +30,58 @@ class RejectedError(ValueError):
     """A file is rejected, or a model cannot be saved; the message gives the reason."""
 
 
+def require(condition: Any, message: str) -> None:
+    """Reject a file or a model unless a condition is true."""
+    if not condition:
+        raise RejectedError(message)
+
+
 def check_archive(archive: bytes) -> None:
     """Reject an archive whose directory lists more than a model contains."""
     with ZipFile(io.BytesIO(archive)) as packed:
         _check_members(packed.infolist(), len(archive), max(SMALL, RATIO * len(archive)))
 
 
-def members_of(archive: bytes) -> dict[str, bytes]:
-    """Return the content of an archive by name; archives within it, sparse matrices, are returned uncompressed."""
+def members_of(archive: bytes) -> dict[str, bytearray]:
+    """Return the content of an archive by name, also that of archives within it, which are sparse matrices."""
     size, allowed = len(archive), max(SMALL, RATIO * len(archive))
     members = _read(archive, size, allowed)
     allowed -= sum(map(len, members.values()))
     for name in [name for name in members if name.endswith(".npz")]:
-        plain = io.BytesIO()
-        with ZipFile(plain, "w", ZIP_STORED) as stored:
-            for inner, array in _read(members[name], size, allowed).items():
-                stored.writestr(inner, array)
-        members[name] = plain.getvalue()
-        allowed -= len(members[name])
+        arrays = _read(members.pop(name), size, allowed)
+        allowed -= sum(map(len, arrays.values()))
+        members |= {f"{name}/{inner}": array for inner, array in arrays.items()}
     return members
 
 
-def _read(archive: bytes, size: int, allowed: int) -> dict[str, bytes]:
+def _read(archive: bytes | bytearray, size: int, allowed: int) -> dict[str, bytearray]:
     contents = {}
     with ZipFile(io.BytesIO(archive)) as packed:
         _check_members(packed.infolist(), size, allowed)
         for member in packed.infolist():
-            # Read with a bound: without one, zipfile inflates up to 2 GB before it compares sizes with the directory.
+            # Read in blocks: otherwise zipfile inflates up to 2 GB before it compares sizes with the directory.
+            content = contents[member.filename] = bytearray()
             with packed.open(member) as stream:
-                contents[member.filename] = stream.read(member.file_size + 1)
+                while len(content) <= member.file_size and (block := stream.read(1 << 16)):
+                    content += block
     return contents
 
 
 def _check_members(members: list[ZipInfo], size: int, allowed: int) -> None:
-    total = sum(member.file_size for member in members)
-    if total > allowed:
-        raise _too_large("it", total, size)
-    for member in members:
-        if member.filename == "schema.json" and member.file_size > max(SMALL_TEXT, RATIO * size):
-            raise _too_large("its schema.json", member.file_size, size)
-        if member.compress_type not in (ZIP_STORED, ZIP_DEFLATED):  # others are unpacked without a bound
-            raise RejectedError(f"{member.filename!r} in it has a compression method that drsvm models never use.")
-    if len(members) > MEMBERS:
-        raise RejectedError(f"it has {len(members):,} parts; a drsvm model has at most {MEMBERS:,}.")
-    if len({member.filename for member in members}) < len(members):
-        raise RejectedError("it has two parts with the same name, which drsvm models never have.")
+    texts = [member.file_size for member in members if member.filename == "schema.json"]
+    _check_size("it", sum(member.file_size for member in members), size, allowed)
+    _check_size("its schema.json", max(texts, default=0), size, max(SMALL_TEXT, RATIO * size))
+    for member in members:  # others are unpacked without a bound
+        is_known = member.compress_type in (ZIP_STORED, ZIP_DEFLATED)
+        require(is_known, f"{member.filename!r} in it has a compression method that drsvm models never use.")
+    require(len(members) <= MEMBERS, f"it has {len(members):,} parts; a drsvm model has at most {MEMBERS:,}.")
+    names = {member.filename for member in members}
+    require(len(names) == len(members), "it has two parts with the same name, which drsvm models never have.")
 
 
-def _too_large(what: str, total: int, size: int) -> RejectedError:
-    return RejectedError(
-        f"{what} would unpack to {total / 1e6:,.0f} MB, {total / size:,.0f} times the size of the file, which no "
-        "drsvm model does. Do not trust its source."
-    )
+def _check_size(what: str, total: int, size: int, allowed: int) -> None:
+    times = f"{total / 1e6:,.0f} MB, {total / size:,.0f} times the size of the file"
+    require(total <= allowed, f"{what} would unpack to {times}, which no drsvm model does. Do not trust its source.")
 
 
 def check_schema(schema: Any, version: int) -> None:
@@ -96,40 +95,30 @@ def check_schema(schema: Any, version: int) -> None:
             name, kind = f"{node.get('__module__')}.{node.get('__class__')}", node.get("__loader__")
             if kind not in NODES.get(name, ()):
                 foreign.add(f"{name} ({kind})" if name in NODES else name)
-    if foreign:
-        raise RejectedError(
-            f"it contains {', '.join(sorted(foreign))}, which no drsvm model needs: loading such types may run code. "
-            "Do not trust its source."
-        )
+    names = ", ".join(sorted(foreign))[:1000]
+    names = f"it contains {names if names.isprintable() else ascii(names)}, which no drsvm model needs"
+    require(not foreign, f"{names}: loading such types may run code. Do not trust its source.")
 
 
 def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
-    """Yield all objects of a schema; reject a file shared by several objects, which would be read for each one."""
+    """Yield all objects of a schema."""
     waiting: list[Any] = [schema]
-    while waiting:
-        entry = waiting.pop()
+    for entry in waiting:  # which grows
         if isinstance(entry, dict):
-            file = entry.get("file")
-            if "__loader__" in entry and isinstance(file, str) and Path(file).stem != str(entry.get("__id__")):
-                raise RejectedError(f"{file!r} in it is not named after its object, unlike in any drsvm model.")
             yield entry
-            waiting.extend(entry.values())
-        elif isinstance(entry, list):
-            waiting.extend(entry)
+        waiting.extend(entry.values() if isinstance(entry, dict) else entry if isinstance(entry, list) else ())
 
 
 def check_given(model: Any) -> None:
     """Raise an error if a model is not one that can be saved, or not fitted."""
     for last in classifiers(model):
         kind = type(last).__name__
-        if hasattr(last, "best_estimator_"):
-            raise RejectedError(f"{kind} is a search: save its best_estimator_.")
-        if not isinstance(last, our_classes()) and kind != "CalibratedClassifierCV":
-            raise RejectedError(f"it does not end in {OURS}, but in {kind}.")
-        if not hasattr(last, "intercept_"):
-            raise RejectedError(f"{kind} is not fitted: call fit first.")
-        if callable(getattr(last, "kernel", None)):
-            raise RejectedError("its kernel is a function of your own: save it with joblib.dump, or name a kernel.")
+        require(not hasattr(last, "best_estimator_"), f"{kind} is a search: save its best_estimator_.")
+        is_ours = isinstance(last, our_classes()) or kind == "CalibratedClassifierCV"
+        require(is_ours, f"it does not end in {OURS}, but in {kind}.")
+        require(hasattr(last, "intercept_"), f"{kind} is not fitted: call fit first.")
+        is_own = callable(getattr(last, "kernel", None))
+        require(not is_own, "its kernel is a function of your own: save it with joblib.dump, or name a kernel.")
 
 
 def classifiers(model: Any) -> Iterator[Any]:
@@ -161,11 +150,9 @@ def has_kernel(classifier: Any) -> bool:
 def check_loaded(content: Any) -> None:
     """Raise an error if the content of a file is not a whole model with its metadata."""
     parts = content if isinstance(content, dict) else {}
-    if not isinstance(parts.get("metadata"), dict):
-        raise RejectedError("it has no metadata.")
+    require(isinstance(parts.get("metadata"), dict), "it has no metadata.")
     for last in classifiers(parts.get("model")):
-        if not isinstance(last, our_classes()):
-            raise RejectedError(f"it does not end in {OURS}.")
+        require(isinstance(last, our_classes()), f"it does not end in {OURS}.")
         if has_kernel(last):
             _check_classifier(vars(last), "dual_coef_", "landmarks_")
             _check_kernel(last)
@@ -178,11 +165,11 @@ def check_loaded(content: Any) -> None:
 
 def _check_steps(steps: Any) -> None:
     pairs = steps if isinstance(steps, list | tuple) else ()
-    if not pairs or not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
-        raise RejectedError("the steps of its Pipeline are not pairs of a name and a step.")
+    are_pairs = pairs and all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs)
+    require(are_pairs, "the steps of its Pipeline are not pairs of a name and a step.")
     for name, step in pairs[:-1]:
-        if step not in (None, "passthrough") and not hasattr(step, "transform"):
-            raise RejectedError(f"step {name!r} of its Pipeline is not a transformer.")
+        is_step = step in (None, "passthrough") or hasattr(step, "transform")
+        require(is_step, f"step {name!r} of its Pipeline is not a transformer.")
 
 
 def _check_classifier(state: dict[str, Any], name: str, points: str) -> None:
@@ -191,31 +178,30 @@ def _check_classifier(state: dict[str, Any], name: str, points: str) -> None:
     wide: Any = state.get(points)
     intercept: Any = state.get("intercept_")
     classes: Any = state.get("classes_")
-    if not _are_numbers(coef, 2):
-        raise RejectedError(f"{name} is not an array of numbers with one row per decision.")
-    if not _are_numbers(intercept, 1) or intercept.shape != coef.shape[:1]:
-        raise RejectedError(f"intercept_ is not an array with one number per row of {name}.")
+    require(_are_numbers(coef, 2), f"{name} is not an array of numbers with one row per decision.")
+    fits = _are_numbers(intercept, 1) and intercept.shape == coef.shape[:1]
+    require(fits, f"intercept_ is not an array with one number per row of {name}.")
     n_classes = 2 if coef.shape[0] == 1 else coef.shape[0]
-    if not isinstance(classes, np.ndarray) or classes.shape != (n_classes,):
-        raise RejectedError(f"classes_ is not an array of {n_classes} labels.")
-    if not _are_numbers(wide, 2) or state.get("n_features_in_") != wide.shape[1]:
-        raise RejectedError(f"n_features_in_ is not the number of columns of {points}.")
+    fits = isinstance(classes, np.ndarray) and classes.shape == (n_classes,)
+    require(fits, f"classes_ is not an array of {n_classes} labels.")
+    fits = _are_numbers(wide, 2) and state.get("n_features_in_") == wide.shape[1]
+    require(fits, f"n_features_in_ is not the number of columns of {points}.")
     sigmoids: Any = state.get("sigmoids_")
-    if sigmoids is not None and not (_are_numbers(sigmoids, 2) and sigmoids.shape == (coef.shape[0], 2)):
-        raise RejectedError(f"sigmoids_ is not an array with a slope and an offset per row of {name}.")
+    fits = sigmoids is None or (_are_numbers(sigmoids, 2) and sigmoids.shape == (coef.shape[0], 2))
+    require(fits, f"sigmoids_ is not an array with a slope and an offset per row of {name}.")
 
 
 def _check_kernel(model: Any) -> None:
     """Check that the landmarks have coefficients, and that the kernel is one of the library that can be evaluated."""
     places: Any = vars(model).get("landmark_indices_")
     n_landmarks = model.dual_coef_.shape[1]
-    if model.landmarks_.shape[0] != n_landmarks or getattr(places, "shape", None) != (n_landmarks,):
-        raise RejectedError("landmarks_ and landmark_indices_ do not have one entry per column of dual_coef_.")
-    if not isinstance(model.kernel, str) or not isinstance(vars(model).get("gamma_"), float):
-        raise RejectedError("kernel and gamma_ are not a name and a number.")
+    fits = model.landmarks_.shape[0] == n_landmarks and getattr(places, "shape", None) == (n_landmarks,)
+    require(fits, "landmarks_ and landmark_indices_ do not have one entry per column of dual_coef_.")
+    fits = isinstance(model.kernel, str) and isinstance(vars(model).get("gamma_"), float)
+    require(fits, "kernel and gamma_ are not a name and a number.")
     if model.kernel == "precomputed":
-        if not all(0 <= place < model.n_features_in_ for place in places.tolist()):
-            raise RejectedError("landmark_indices_ are not columns of a precomputed kernel.")
+        are_columns = ((places >= 0) & (places < model.n_features_in_)).all()
+        require(are_columns, "landmark_indices_ are not columns of a precomputed kernel.")
     elif n_landmarks:
         points = model._priced(model.landmarks_[:1])
         model._function().values(points, points)
@@ -229,9 +215,8 @@ def _check_result(result: Any) -> None:
     """Check that a result has all its parts, of the right types; files of older versions lack some with a default."""
     known = {entry.name for entry in fields(Result)}
     needed = {entry.name for entry in fields(Result) if entry.default is MISSING}
-    if not isinstance(result, Result) or not needed <= set(vars(result)) <= known:
-        raise RejectedError("the result in it is incomplete.")
+    require(isinstance(result, Result) and needed <= set(vars(result)) <= known, "the result in it is incomplete.")
     for entry in fields(Result):
         kind: Any = {float: Real, int: Integral}.get(entry.type, get_origin(entry.type) or entry.type)  # pyright: ignore
-        if not isinstance(getattr(result, entry.name), kind):
-            raise RejectedError(f"{entry.name} of the result in it is not of type {kind.__name__}.")
+        is_kind = isinstance(getattr(result, entry.name), kind)
+        require(is_kind, f"{entry.name} of the result in it is not of type {kind.__name__}.")

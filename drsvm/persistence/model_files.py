@@ -15,14 +15,11 @@ version 0.2.0 does not know; all others still have format 3, which it reads.
 import hashlib
 import io
 import json
-import os
-import secrets
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
-from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 import numpy as np
 
@@ -36,17 +33,13 @@ from drsvm.persistence.checks import (
     classifiers,
     has_kernel,
     members_of,
+    require,
 )
 from drsvm.persistence.nodes import Builder, Writer
+from drsvm.writing import write_files
 
 MAGIC = b"drsvm-model "
 FORMAT, KERNEL_FORMAT = 3, 4
-
-NO_ARCHIVE = (
-    *(BadZipFile, zlib.error, EOFError, OSError, LookupError),
-    *(TypeError, AttributeError, ValueError, RuntimeError),  # also RecursionError and NotImplementedError
-)
-"""Exceptions that zipfile, json, numpy and the building of objects raise for malformed files."""
 
 
 class ModelFileError(ValueError):
@@ -108,7 +101,7 @@ def save_model(model, path: str | Path, metadata: dict[str, Any] | None = None) 
         raise ModelFileError(f"{Path(path)}: the model cannot be saved: {error}") from None
     version = KERNEL_FORMAT if any(map(has_kernel, classifiers(model))) else FORMAT
     head = MAGIC + f"{version} sha256:{hashlib.sha256(archive).hexdigest()}\n".encode()
-    write_whole(path, head + archive)
+    write_files({Path(path): head + archive})
 
 
 def _written(content: dict[str, Any], compression: int) -> bytes:
@@ -116,34 +109,13 @@ def _written(content: dict[str, Any], compression: int) -> bytes:
     with ZipFile(packed, "w", compression, compresslevel=1) as archive:  # higher levels take long and save little
         writer = Writer(archive)
         archive.writestr("schema.json", json.dumps(writer.node(content)))
-    if writer.foreign:
-        raise RejectedError(
-            f"it contains {', '.join(sorted(writer.foreign))}, which is not allowed in a model file: save it with "
-            "joblib.dump or skops.io.dump, or use solvers given by name and transformers without functions of your own."
-        )
+    require(
+        not writer.foreign,
+        f"it contains {', '.join(sorted(writer.foreign))}, which is not allowed in a model file: save it with "
+        "joblib.dump or skops.io.dump, or use solvers given by name and transformers without functions of your own.",
+    )
     check_archive(packed.getvalue())
     return packed.getvalue()
-
-
-def write_whole(path: str | Path, content: bytes) -> None:
-    """Write a file atomically: first to a temporary file in the same folder, which then replaces it."""
-    path = Path(path)
-    if path.exists() and not path.is_file():  # a device such as /dev/stdout
-        path.write_bytes(content)
-        return
-    target = path.resolve()  # a link stays a link
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    try:
-        with draft.open("xb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        if target.exists():
-            draft.chmod(target.stat().st_mode & 0o777)
-        draft.replace(target)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
 
 
 def load_model(path: str | Path) -> Any:
@@ -216,8 +188,7 @@ class OpenModel:
         """Return the metadata alone; the model is not checked further."""
         with self._errors():
             found = Builder(self.members).build(self.schema["content"]["metadata"])
-            if not isinstance(found, dict):
-                raise RejectedError("it has no metadata.")
+            require(isinstance(found, dict), "it has no metadata.")
         return found
 
     def load(self) -> SavedModel:
@@ -235,10 +206,10 @@ class OpenModel:
             raise ModelFileError(f"{self.path}: is rejected: {error}") from None
         except MemoryError:
             raise ModelFileError(f"{self.path}: not enough memory to load it, or a size in it is wrong.") from None
-        except NO_ARCHIVE as error:
+        except Exception as error:  # zipfile, json, numpy and the building of objects raise many kinds
             raise ModelFileError(
                 f"{self.path}: its content is not that of a drsvm model ({type(error).__name__}): save it again."
-            ) from None
+            ) from error
 
 
 def _adopt_sigmoids(model: Any, metadata: dict[str, Any]) -> None:
@@ -246,6 +217,8 @@ def _adopt_sigmoids(model: Any, metadata: dict[str, Any]) -> None:
     found = metadata.get("probability")
     if isinstance(found, dict) and found.keys() == {"slopes", "offsets", "rows"}:
         for classifier in classifiers(model):
+            fits = np.shape(found["slopes"]) == np.shape(found["offsets"]) == classifier.intercept_.shape
+            require(fits, "its probabilities are not those of its classes.")
             classifier.calibration = "sigmoid"
             classifier.sigmoids_ = np.column_stack([found["slopes"], found["offsets"]]).astype(np.float64)
 

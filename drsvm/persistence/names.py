@@ -49,26 +49,27 @@ FUNCTIONS = {
 }
 """Scores of features, and numpy's functions of one array."""
 
+SCALARS = {"numpy": "float64 float32 float16 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool bool_ str_"}
+
 PLAIN_TYPES = {
     "builtins": "dict list tuple slice str int float bool NoneType",
-    "numpy": (
-        "ndarray dtype float64 float32 float16 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool str_ datetime64"
-    ),
+    "numpy": f"ndarray dtype datetime64 {SCALARS['numpy']}",
 }
 
-PLAIN_NODES = (
-    *("DictNode", "PairsNode", "ListNode", "TupleNode", "SliceNode", "JsonNode", "ScalarNode", "TypeNode"),
-    *("NdArrayNode", "ObjectArrayNode", "DTypeNode"),
-)
+PLAIN_NODES = {
+    **{"dict": "DictNode PairsNode", "list": "ListNode", "tuple": "TupleNode", "slice": "SliceNode"},
+    **{"str": "JsonNode", "ndarray": "NdArrayNode ObjectArrayNode", "dtype": "DTypeNode"},
+}
 
 NODES = {
-    f"{home}.{name}": nodes
+    f"{home}.{name}": f"{nodes} {PLAIN_NODES.get(name, '')}".split()
     for homes, nodes in (
-        (CLASSES, ("ObjectNode",)),
-        (CLASSES_OF_0_2_0, ("ObjectNode",)),
-        (SPARSE, ("SparseMatrixNode",)),
-        (FUNCTIONS, ("FunctionNode",)),
-        (PLAIN_TYPES, PLAIN_NODES),
+        (CLASSES, "ObjectNode"),
+        (CLASSES_OF_0_2_0, "ObjectNode"),
+        (SPARSE, "SparseMatrixNode"),
+        (FUNCTIONS, "FunctionNode"),
+        (PLAIN_TYPES, "TypeNode"),
+        (SCALARS, "TypeNode ScalarNode NdArrayNode"),
     )
     for home, names in homes.items()
     for name in names.split()

@@ -4,7 +4,8 @@ Each object is a node: a dict that names its class and how to build it (``__load
 and None stand for themselves. Files of formats 1 and 2 were written by skops, whose nodes are read as well.
 
 Building runs no code that a file names: an object is created without calling its class (but for `CONSTRUCTED`), and
-gets its attributes; a function or a type is looked up in the lists of `names` and never called.
+gets its attributes; a function or a type is looked up in the lists of `names`, and only types of scalars are called.
+Nothing is built that is much larger than the text or the array for it: arrays are views of what was unpacked.
 """
 
 import io
@@ -16,11 +17,12 @@ from typing import Any
 from zipfile import ZipFile
 
 import numpy as np
+from numpy.lib import format as npy
 
 from drsvm.model.backends import engine_of, fetched, is_remote
 from drsvm.model.result import Result, Results
-from drsvm.persistence.checks import our_classes
-from drsvm.persistence.names import CLASSES, FUNCTIONS, PLAIN_TYPES, SPARSE, named, public_name
+from drsvm.persistence.checks import our_classes, require
+from drsvm.persistence.names import CLASSES, FUNCTIONS, PLAIN_TYPES, SCALARS, SPARSE, named, public_name
 
 HARMLESS = {"memory": (None,), "input": ("content",)}
 """Attributes with which an estimator would read or write files when it is used, and their harmless values."""
@@ -31,6 +33,9 @@ BEFORE_IT_WAS_A_PARAMETER = {"intercept_cost": math.inf, "intercept_costs": math
 """What earlier versions did, for parameters whose default does something else: the intercept was free."""
 
 CONSTRUCTED = ("BSpline",)  # classes that are built by calling them, with their attributes as arguments
+
+
+LITTLE = 1 << 20  # bytes of arrays that may be read again, of one entry of an array, and of its header
 
 
 class Writer:
@@ -51,8 +56,8 @@ class Writer:
     def node(self, value: Any) -> Any:
         if value is None or type(value) in (bool, int, float, str):
             return value
-        if isinstance(value, np.generic) and value.dtype.kind in "biufU":
-            return _node("numpy", type(value).__name__, "ScalarNode", value.item())
+        if isinstance(value, np.generic) and (name := public_name(type(value), SCALARS)):
+            return _node(*name, "ScalarNode", value.item())
         if isinstance(value, np.dtype):
             return _node("numpy", "dtype", "DTypeNode", value.str)
         return self._ways.get(type(value), self._named)(value)
@@ -117,92 +122,80 @@ def _node(home: str, name: str, loader: str, content: Any = None) -> dict[str, A
 
 def risky_attributes(state: Any) -> list[str]:
     """Return the names of attributes with which an estimator would read or write files."""
-    if not isinstance(state, dict):
-        return []
     return [name for name, harmless in HARMLESS.items() if name in state and state[name] not in harmless]
 
 
 class Builder:
     """Builds objects from nodes whose names have been checked, and from the arrays of their archive."""
 
-    def __init__(self, members: dict[str, bytes]):
+    def __init__(self, members: dict[str, bytearray]):
         self.members = members
+        self._left = sum(map(len, members.values())) + LITTLE
         self._ways = {
-            "JsonNode": self._json,
-            "ScalarNode": lambda node: self._class(node)(node["content"]),
+            "JsonNode": lambda node: _one_value(json.loads(node["content"])),
+            "ScalarNode": lambda node: self._class(node)(_one_value(node["content"])),
             "DictNode": self._dict,
-            "PairsNode": lambda node: {self.build(key): self.build(value) for key, value in node["content"]},
+            "PairsNode": lambda node: _dict_of(*([self.build(pair[k]) for pair in node["content"]] for k in (0, 1))),
             "ListNode": self._list,
             "TupleNode": lambda node: tuple(self._list(node)),
-            "SliceNode": self._slice,
-            "TypeNode": self._class,
-            "FunctionNode": self._class,
-            "DTypeNode": self._dtype,
+            "SliceNode": lambda node: slice(*map(_one_value, node["content"])),
+            **dict.fromkeys(("TypeNode", "FunctionNode"), self._class),
+            "DTypeNode": lambda node: _plain(np.dtype(getattr(self.build(c := node["content"]), "dtype", c))),
             "NdArrayNode": self._array,
-            "ObjectArrayNode": self._object_array,
+            "ObjectArrayNode": lambda node: np.fromiter(self._list(node), dtype=object).reshape(node["shape"]),
             "SparseMatrixNode": self._sparse,
             "ObjectNode": self._object,
         }
 
     def build(self, node: Any) -> Any:
-        if isinstance(node, dict):
-            return self._ways[node["__loader__"]](node)
-        if isinstance(node, list):
-            raise ValueError("a list that is not in a node")
-        return node
+        return self._ways[node["__loader__"]](node) if isinstance(node, dict) else _one_value(node)
 
     def _class(self, node: dict[str, Any]) -> Any:
         return named(node["__module__"], node["__class__"])
 
-    def _json(self, node: dict[str, Any]) -> Any:
-        value = json.loads(node["content"])
-        if isinstance(value, dict | list):
-            raise ValueError("a JsonNode is one value")
-        return value
-
     def _dict(self, node: dict[str, Any]) -> dict[Any, Any]:
         kinds = self.build(node["key_types"]) if "key_types" in node else [str] * len(node["content"])
-        if not set(kinds) <= {str, int, float, bool}:
-            raise ValueError("keys of another type")
-        return {kind(key): self.build(value) for kind, (key, value) in zip(kinds, node["content"].items(), strict=True)}
+        require(set(kinds) <= {str, int, float, bool}, "the keys of a dict in it are of another type.")
+        keys = [kind(key) for kind, key in zip(kinds, node["content"], strict=True)]
+        return _dict_of(keys, [self.build(value) for value in node["content"].values()])
 
     def _list(self, node: dict[str, Any]) -> list[Any]:
         return [self.build(part) for part in node["content"]]
 
-    def _slice(self, node: dict[str, Any]) -> slice:
-        ends = node["content"]
-        if not all(end is None or isinstance(end, int) for end in ends):
-            raise ValueError("a slice is between integers")
-        return slice(*ends)
-
-    def _dtype(self, node: dict[str, Any]) -> np.dtype:
-        content = node["content"]
-        return np.dtype(content) if isinstance(content, str) else self.build(content).dtype
-
     def _array(self, node: dict[str, Any]) -> Any:
         if node["type"] == "json":  # of skops: an array of objects
-            return self._object_array({**node, "shape": [len(node["content"])]})
-        array = np.load(io.BytesIO(self.members[node["file"]]), allow_pickle=False)
-        return array if node["__class__"] == "ndarray" else self._class(node)(array)
+            return self.build({**node, "__loader__": "ObjectArrayNode", "shape": [-1]})
+        array = self._read(node["file"])
+        return array if node["__class__"] == "ndarray" else array[()]
 
-    def _object_array(self, node: dict[str, Any]) -> np.ndarray:
-        values = self._list(node)
-        array = np.empty(len(values), dtype=object)
-        for place, value in enumerate(values):
-            array[place] = value
-        return array.reshape(node["shape"])
+    def _read(self, file: str) -> np.ndarray:
+        """Return a view of the array in a file, never larger than it, whatever its header says; skops shared some."""
+        content = self.members[file]
+        self._left -= len(content)
+        stream = io.BytesIO(memoryview(content)[:LITTLE])
+        read = npy.read_array_header_1_0 if npy.read_magic(stream) == (1, 0) else npy.read_array_header_2_0
+        shape, is_fortran, dtype = read(stream)
+        require(self._left >= 0 and math.prod(shape) <= len(content), f"{file} in it is larger than it should be.")
+        require(not _plain(dtype).hasobject, f"{file} in it is an array of objects.")
+        return np.ndarray(shape, dtype, content, stream.tell(), order="F" if is_fortran else "C")
 
     def _sparse(self, node: dict[str, Any]) -> Any:
         from scipy import sparse
 
-        return sparse.load_npz(io.BytesIO(self.members[node["file"]]))
+        names = ["data", "offsets"] if node["__class__"].startswith("dia") else ["data", "indices", "indptr"]
+        *parts, shape = (self._read(f"{node['file']}/{name}.npy") for name in [*names, "shape"])
+        require(all(part.dtype in (np.int32, np.int64) for part in parts[1:]), "a matrix in it has other indices.")
+        matrix = getattr(sparse, node["__class__"])(tuple(parts), shape=tuple(shape.tolist()))
+        if len(parts) == 3:
+            matrix.check_format(full_check=True)  # scipy would read memory beyond its arrays for others
+        return matrix
 
     def _object(self, node: dict[str, Any]) -> Any:
         cls: Any = self._class(node)
         state = self.build(node["content"])
-        if not isinstance(state, dict) or risky_attributes(state):
-            raise ValueError(f"the attributes of {node['__class__']}")
+        require(isinstance(state, dict) and not risky_attributes(state), f"the attributes of {node['__class__']}.")
         if node["__class__"] in CONSTRUCTED:
+            require(all(state[name].dtype == np.float64 for name in "tc"), "a spline in it has other numbers.")
             return cls(**state)
         made = object.__new__(cls)
         restore = getattr(made, "__setstate__", made.__dict__.update)
@@ -214,5 +207,20 @@ class Builder:
             if parameter.default is not parameter.empty:
                 vars(made).setdefault(name, BEFORE_IT_WAS_A_PARAMETER.get(name, parameter.default))
         if isinstance(getattr(made, "result_", None), list):
-            made.result_ = Results(made.result_, np.ravel(getattr(made, "classes_", ())).tolist())
+            made.result_ = Results(made.result_, np.ravel(made.classes_[: len(made.result_)]).tolist())
         return made
+
+
+def _one_value(value: Any) -> Any:
+    require(value is None or isinstance(value, bool | int | float | str), "it contains a list that is not in a node.")
+    return value
+
+
+def _plain(dtype: np.dtype) -> np.dtype:
+    require(dtype.kind in "biufOUSmM" and dtype.itemsize <= LITTLE, f"it contains values of type {dtype}.")
+    return dtype
+
+
+def _dict_of(keys: list[Any], values: list[Any]) -> dict[Any, Any]:
+    require(len(set(map(hash, keys))) > len(keys) - 100, "a dict in it has keys with the same hash.")
+    return dict(zip(keys, values, strict=True))

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from drsvm.extras import optional
-from drsvm.persistence.model_files import write_whole
 from drsvm.report.figures import draw_all
 from drsvm.report.inputs import Given
 from drsvm.report.sections import document
 from drsvm.report.words import constant_warning, in_plain_words, next_step, noise_warning, tell_tale_warning
 from drsvm.report.work import analyse, following_report, report_stage
 from drsvm.report.writers import Html, Markdown, Plain
+from drsvm.writing import write_files
 
 __all__ = ["Report", "make_report"]
 
@@ -67,7 +67,7 @@ class Report:
         path = Path(path)
         if not path.parent.is_dir():
             raise FileNotFoundError(f"{path}: the folder {path.parent} does not exist: create it first.")
-        write_whole(path, self.content(format or FORMATS.get(path.suffix.lower(), "html")).encode("utf-8"))
+        write_files({path: self.content(format or FORMATS.get(path.suffix.lower(), "html")).encode("utf-8")})
         return path
 
     def content(self, format: str) -> str:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.learn.label_noise import WrongLabels
 from drsvm.learn.label_quality import LabelIssues
 from drsvm.learn.scores import are_noise, column_deviations, leads, scores, weights_that_count
 from drsvm.model.result import Result
@@ -214,10 +213,6 @@ class Analysis:
         order = issues.ranking[:count]
         return order[issues.predicted_label[order] != issues.given_label[order]]
 
-    @property
-    def wrong_labels(self) -> WrongLabels | None:
-        return None if self.label_issues is None else self.label_issues.wrong_labels
-
     def flagged(self, count: int) -> list[str]:
         """Return the names of the rows whose labels are most likely to be wrong."""
         if self.label_issues is None:
@@ -261,7 +256,8 @@ class Analysis:
             "largest_shift": float(distribution.shift.max(initial=0.0)),
             "contradicted_labels": None if issues is None else issues.n_contradicted,
             "flagged_labels": None if issues is None else int(issues.is_label_issue.sum()),
-            "wrong_labels": None if self.wrong_labels is None else self.wrong_labels._asdict(),
+            "wrong_labels": issues and issues.wrong_labels,
+            "wrong_labels_interval": issues and issues.wrong_labels_interval,
             "labels_to_check": [material.row_names[row] for row in self.contradicted(20)],
             "weights": dict(self.features[:20]),
             "radius_path": path,

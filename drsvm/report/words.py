@@ -167,8 +167,8 @@ def _labels(analysis: Analysis, style: Plain) -> str:
     if issues is None:
         return "The labels could not be judged: a class has only one row, or there was no time left."
     n, flagged, names = len(issues.ranking), int(issues.is_label_issue.sum()), analysis.flagged(CHECK_FIRST)
-    if analysis.wrong_labels is not None:
-        about, low, high = (percent(number / n) for number in analysis.wrong_labels)
+    if issues.wrong_labels is not None and issues.wrong_labels_interval is not None:
+        about, low, high = (percent(number / n) for number in (issues.wrong_labels, *issues.wrong_labels_interval))
         return (
             f"About {about} of the training labels ({low} to {high}) seem to be wrong: labels are contradicted however "
             "clearly their rows belong to another class, by a linear classifier and by boosted trees."
@@ -215,7 +215,7 @@ def next_step(analysis: Analysis) -> NextStep:
     lead = analysis.leads[rival]["accuracy"]
     if lead["difference"] < -0.01 and lead["interval"][1] < 0:
         return _cross_validation(f"{rival} is more accurate here: let cross-validation choose the parameters.")
-    if analysis.wrong_labels is not None:
+    if getattr(analysis.label_issues, "wrong_labels", None) is not None:
         why = "Check the doubtful labels first; correct those that are wrong, and make this report again."
         return NextStep("check labels", why, 'find_label_issues(X, y, second_opinion="auto").to_frame()')
     why = "Save the classifier, fitted to all rows, and apply it to new ones."

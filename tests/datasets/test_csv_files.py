@@ -4,6 +4,7 @@ import pytest
 from file_contents import TABLE
 
 from drsvm.datasets import DataFileError, ReadOptions, Schema, read, read_like
+from drsvm.datasets.files import HEAD_BYTES, read_head
 
 
 def test_a_table(write):
@@ -35,6 +36,36 @@ def test_a_first_line_of_a_megabyte(write):
     assert len(quoted) > 1_000_000
     data = read(write("data.csv", f"{quoted},label\n" + "1," * 500 + "x\n" + "2," * 500 + "y\n"))
     assert data.schema.columns == names and data.shape == (2, 500)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a" * 300_000 + ",b,label\n1,2,x\n3,4,y\n", 1),
+        ("x" * 300_000, 1),
+        ("\na,b,label\n1,2,x\n3," + "4" * 300_000 + ",y\n5,6,x\n", 4),
+        ('a,b,label\n1,2,x\n3,"' + "4" * 300_000 + '",y\n5,6,x\n', 3),
+        ("a,b,label\n1,2,x\n" + "3," * 150_000 + "y\n", 3),
+    ],
+    ids=["names", "no line break", "a cell", "a quoted cell", "many cells"],
+)
+def test_a_line_that_is_too_long_is_not_parsed(write, monkeypatch, text, line):
+    for module in ("files", "csv_files"):
+        monkeypatch.setattr(f"drsvm.datasets.{module}.LONGEST_LINE", 1 << 17)
+    path = write("data.csv", text)
+    assert len(read_head(path)) <= HEAD_BYTES + (1 << 17)
+    monkeypatch.setattr("csv.reader", lambda *_, **__: pytest.fail("parsed")) if line == 1 else None
+    with pytest.raises(DataFileError, match=rf"line {line} is longer than .*: is a line break missing"):
+        read(path)
+
+
+def test_many_lines_are_not_one_that_is_too_long(write, monkeypatch):
+    """Also with the line ends of an old Macintosh."""
+    for module in ("files", "csv_files"):
+        monkeypatch.setattr(f"drsvm.datasets.{module}.LONGEST_LINE", 1 << 10)
+    for end in ("\n", "\r\n", "\r"):
+        text = end.join(["a,b,label", *(f"{k % 13},{k % 7},{'xy'[k % 2]}" for k in range(2000)), ""])
+        assert read(write("data.csv", text)).shape == (2000, 2)
 
 
 def test_quotes_blank_lines_and_a_byte_order_mark(write):

@@ -23,7 +23,7 @@ def test_overlap_is_not_taken_for_wrong_labels(scale):
     rng = np.random.default_rng(0)
     for odds in (scale * rng.normal(size=2000), scale * rng.standard_t(3, size=2000)):
         y = (rng.random(2000) < expit(odds)).astype(int)
-        assert wrong_labels(decisions(odds), y) is None
+        assert wrong_labels(decisions(odds), y) == (None, None)
 
 
 @pytest.mark.parametrize("shares", [(0.05, 0.05), (0.2, 0.2), (0.1, 0.3), (0.0, 0.2)])
@@ -32,9 +32,9 @@ def test_wrong_labels_are_counted(shares):
     odds = rng.choice([-1.0, 1.0], size=2000) * rng.uniform(2, 8, size=2000)
     y = (odds > 0).astype(int)
     wrong = rng.random(2000) < np.array(shares)[y]
-    found = wrong_labels(decisions(odds), np.where(wrong, 1 - y, y))
-    assert found is not None and found.low <= wrong.sum() <= found.high
-    assert found.estimated == pytest.approx(wrong.sum(), rel=0.25)
+    found, (low, high) = wrong_labels(decisions(odds), np.where(wrong, 1 - y, y))
+    assert low <= wrong.sum() <= high
+    assert found == pytest.approx(wrong.sum(), rel=0.25)
 
 
 def test_one_class_whose_deepest_rows_are_pure_is_an_overlap():
@@ -42,7 +42,7 @@ def test_one_class_whose_deepest_rows_are_pure_is_an_overlap():
     rng = np.random.default_rng(0)
     odds = np.abs(rng.normal(size=3000)) * rng.choice([-1, 1], size=3000) * 3
     y = np.where((odds < 0) & (odds > -5) & (rng.random(3000) < 0.15), 1, odds > 0).astype(int)
-    assert wrong_labels(decisions(odds, error=0.1), y) is None
+    assert wrong_labels(decisions(odds, error=0.1), y) == (None, None)
 
 
 def test_several_classes():
@@ -50,15 +50,15 @@ def test_several_classes():
     y = rng.integers(3, size=1500)
     values = [rng.normal(size=(1500, 3)) + 6 * np.eye(3)[y] for _ in range(2)]
     wrong = rng.random(1500) < 0.15
-    found = wrong_labels(values, np.where(wrong, (y + 1) % 3, y))
-    assert found is not None and found.estimated == pytest.approx(wrong.sum(), rel=0.2)
-    assert wrong_labels(values, y) is None
+    found, _ = wrong_labels(values, np.where(wrong, (y + 1) % 3, y))
+    assert found == pytest.approx(wrong.sum(), rel=0.2)
+    assert wrong_labels(values, y) == (None, None)
 
 
 def test_a_linear_model_that_does_not_fit_is_no_proof_of_wrong_labels():
     X, y = make_classification(1500, 12, n_informative=6, flip_y=0, random_state=0)
     issues = find_label_issues(X, y, second_opinion="auto")
-    assert issues.n_contradicted > 30 and issues.wrong_labels is None
+    assert issues.n_contradicted > 30 and issues.wrong_labels is None and issues.wrong_labels_interval is None
 
 
 @pytest.mark.filterwarnings("ignore:The classifier is constant")
@@ -71,10 +71,10 @@ def test_claims_on_sixty_tables_with_and_sixty_without_wrong_labels():
         false += find_label_issues(*correct, second_opinion="auto").wrong_labels is not None
         X, y = list(LEARNABLE.values())[number % len(LEARNABLE)](rng, int(rng.choice(SIZES)))
         y, wrong = with_wrong_labels(rng, y, by_class=number % 12 >= 6)
-        found = find_label_issues(X, y, second_opinion="auto").wrong_labels
-        if found is not None:
+        found = find_label_issues(X, y, second_opinion="auto")
+        if found.wrong_labels is not None:
             said += 1
-            near += 0.5 <= found.estimated / wrong.sum() <= 2.0
-            covered += found.low <= wrong.sum() <= found.high
+            near += 0.5 <= found.wrong_labels / wrong.sum() <= 2.0
+            covered += found.wrong_labels_interval[0] <= wrong.sum() <= found.wrong_labels_interval[1]
     print(f"{false} false claims; {said} of 60 found, {near} shares within a factor of two, {covered} in the interval")
     assert false <= 1 and said >= 40 and near >= 30 and covered >= 0.9 * said

