@@ -17,11 +17,10 @@ from numba.core.compiler import Compiler
 class LinkedCode(JITCodeLibrary):
     """Code to be linked, but never executed by itself: numba's own methods collect the code of what it calls."""
 
-    def _optimize_functions(self, ll_module):
+    def _optimize_final_module(self, ll_module=None):
         """Do nothing: the kernels that contain this code are optimised."""
 
-    def _optimize_final_module(self):
-        """Do nothing, either."""
+    _optimize_functions = _optimize_final_module
 
     def _finalize_final_module(self):
         """Make no machine code."""
@@ -49,7 +48,8 @@ def linking_compiler(typingctx, targetctx, library, *others) -> Compiler:
 @cache
 def _works() -> bool:
     """Return whether a small kernel that calls such a function can be compiled and run."""
-    inner = njit(pipeline_class=linking_compiler, no_cpython_wrapper=True)(lambda x: x + 1)
+    options: Any = {"pipeline_class": linking_compiler, "no_cpython_wrapper": True}  # numba takes any function
+    inner = njit(**options)(lambda x: x + 1)
     try:
         return njit(lambda x: inner(x))(1) == 2
     except Exception:  # whatever numba raises where its internals differ

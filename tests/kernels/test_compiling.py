@@ -239,7 +239,7 @@ def quadrupled(x):
 import numpy as np
 print(quadrupled(np.ones(1)))
 """
-"""A program with a kernel, for a numba that asks of compiled code what ours lacks, and that always counts references."""
+"""A kernel with an inner function, for a numba that expects of code what ours lacks, and always counts references."""
 
 
 def test_inner_functions_are_compiled_as_usual_if_numba_lacks_what_they_need():
