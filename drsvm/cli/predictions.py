@@ -19,7 +19,7 @@ from drsvm.persistence.model_files import SavedModel
 DESCENDING = ("decision", "probability")  # sorted from the largest value; also those of single classes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Predictions:
     """A model and the rows of a file; truth values are written as in the training file."""
 

@@ -94,7 +94,7 @@ class Fitted(NamedTuple):
         return scores(self.decisions(self.prepared.X_test), y, self.classifier.classes_, new_rows=True)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Training:
     """How rows become a classifier, alike for all rows and for some of them."""
 

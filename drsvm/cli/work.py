@@ -20,7 +20,7 @@ TEST_SHARE = 0.25  # the share of the rows that ``fit`` holds out for a test by 
 FEWEST_ROWS = 8  # with fewer rows of a class than this, nothing is held out by default: a quarter of them is too few
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Parts:
     """Training rows and test rows, if any."""
 
@@ -200,7 +200,7 @@ def read_for(schema: dict[str, Any], file: Path, options: FileOptions, **further
     return read_from(file, lambda path: read_like(path, Schema.from_dict(schema), wanted))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Prepared:
     """Training and test rows as features, the fitted preparation, and the features (None if they have no names)."""
 

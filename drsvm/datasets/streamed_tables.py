@@ -29,7 +29,7 @@ SAMPLE_ROWS = 200_000  # number of rows from which it is determined what the col
 SAMPLED, MEASURED = 0.15, 0.5  # shares of the preparation done when the sample, and means and deviations, are known
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StreamedTable:
     """A table described by `data`, without rows: its features are on disk, the last `n_test` rows are for a test."""
 

@@ -60,7 +60,7 @@ def free_features(problem: Problem) -> np.ndarray:
     return np.flatnonzero(np.isinf(problem.feature_cost))
 
 
-@dataclass
+@dataclass(eq=False)
 class _Thread:
     """The rows of one thread, its buffers, and the sums that it returns."""
 

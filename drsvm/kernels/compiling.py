@@ -5,11 +5,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from numba import njit
-from numba.core import event
+from numba.core import cpu, event
 from numba.extending import overload
 
 from drsvm.clock import pauses
 from drsvm.progress import message_once
+
+try:
+    from drsvm.kernels.linked_code import inner_compiler
+except ImportError:  # numba's internals differ: inner functions are compiled as usual
+    inner_compiler = None
 
 NOTICE = (
     "Compiling drsvm's kernels, once per installation and kind of data: this takes 10 to 20 s, and up to a minute for "
@@ -19,24 +24,17 @@ NOTICE = (
 FAST, SCALAR = {"reassoc", "contract", "nsz"}, {"contract", "nsz"}
 """Relaxed floating-point rules: sums in any order, for vector instructions; or only fused multiply-add."""
 
-UNCOUNTED: Any = {"nogil": True, "error_model": "numpy", "_nrt": False}
+
+def _counting(references: bool) -> dict[str, bool]:
+    """Return the option that says whether references are counted, if numba has it."""
+    return {"_nrt": references} if hasattr(getattr(cpu, "CPUTargetOptions", None), "_nrt") else {}
+
+
+UNCOUNTED: Any = {"nogil": True, "error_model": "numpy"} | _counting(False)
 """Options for code that allocates nothing, also in `numba.extending.overload`.
 
 numba counts references to every array that is passed to a function or taken from a tuple, which costs more than the
 arithmetic of a short function. The caller owns the arrays, so the count need not change."""
-
-
-def _inner_options() -> dict[str, Any]:
-    """Return options of functions that Python does not call: their own compiler, unless numba's internals differ."""
-    try:
-        from drsvm.kernels.linked_code import InnerCompiler
-
-        return {"no_cpython_wrapper": True, "pipeline_class": InnerCompiler}
-    except ImportError:
-        return {"no_cpython_wrapper": True}
-
-
-INNER = _inner_options()
 
 
 def kernel(*, inner: bool = False, allocates: bool = False, **options) -> Callable[[Callable], Any]:
@@ -49,9 +47,8 @@ def kernel(*, inner: bool = False, allocates: bool = False, **options) -> Callab
 
     def decorate(function: Callable) -> Any:
         wrappers = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inner}  # for callers in C and in Python
-        compiled = njit(**UNCOUNTED | {"_nrt": allocates or not inner} | wrappers | (INNER if inner else {}) | options)(
-            function
-        )
+        private = {"pipeline_class": inner_compiler if inner else None} | _counting(allocates or not inner)
+        compiled = njit(**UNCOUNTED | private | wrappers | options)(function)
         if compiled is not function and not inner:  # NUMBA_DISABLE_JIT returns it unchanged
             _use_cache(compiled, function)
         return compiled

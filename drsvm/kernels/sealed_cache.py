@@ -70,13 +70,12 @@ class SealedCache(FunctionCache):
         with paused():
             try:
                 found = super().load_overload(sig, target_context)
+                # Processes that save code for different signatures at the same time may mix up the files' numbers.
+                trusted = found and self._impl.checked and tuple(found.signature.args) == tuple(sig)
             except Exception as error:
                 logger.info("A cached kernel cannot be read and is recompiled: %r", error)
                 return None
-        if found is None or not self._impl.checked:
-            return None
-        # Processes that save code for different signatures at the same time may mix up the files' numbers.
-        return found if tuple(found.signature.args) == tuple(sig) else None
+        return found if trusted else None
 
     def save_overload(self, sig, data):
         """Store the code for a signature; reset a damaged index; log a warning if this fails."""

@@ -22,7 +22,7 @@ from drsvm.model.problem import Problem, check_problem
 from drsvm.model.validation import check_weight_vector
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PrimalPoint:
     """A classifier with its exact optimal λ and its objective."""
 
@@ -32,7 +32,7 @@ class PrimalPoint:
     objective: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DualPoint:
     """Feasible multipliers and the lower bound they prove: for all classifiers, or up to limits (see `Result`)."""
 

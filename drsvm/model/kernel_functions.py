@@ -46,7 +46,7 @@ def _ones(X) -> Any:
     return np.ones(X.shape[0]) if sparse.issparse(X) else np.ones_like(X[:, 0], dtype=np.float64)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KernelFunction(ABC):
     """A positive definite function of two points."""
 
@@ -236,7 +236,7 @@ class Given(KernelFunction):
         return np.array([float(self.values(X[i : i + 1], X[i : i + 1])[0, 0]) for i in range(X.shape[0])])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Precomputed(KernelFunction):
     """A table of values: points are their numbers in it, as the rows of a matrix with one column."""
 

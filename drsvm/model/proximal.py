@@ -24,7 +24,7 @@ class Pieces(Flag):
     ZERO = 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ProximalStep:
     """Solution of one proximal step.
 

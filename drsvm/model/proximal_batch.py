@@ -25,7 +25,7 @@ CLOSED = 16.0 * EPS
 """The gap is closed if it is at most this fraction of its first value or of the weights of the samples."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ProximalBatchStep:
     """Solution of a proximal step on a batch.
 

@@ -10,7 +10,7 @@ from scipy.sparse.linalg import LinearOperator, svds
 from drsvm.model.norms import euclidean
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Plane:
     """Two coordinates z = axes · x + origin, and the decision value normal · z + offset for rows in their plane."""
 

@@ -15,7 +15,7 @@ ARROWS = 40  # maximum number of arrows; all moves have the same length
 NAMED = 10  # maximum number of classes that are told apart by colours and markers
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Contents:
     """Selects what to show of a distribution."""
 

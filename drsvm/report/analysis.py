@@ -32,7 +32,7 @@ class BestRadius(NamedTuple):
     gain: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Analysis:
     """The results of the analysis, on the transformed features."""
 

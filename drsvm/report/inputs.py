@@ -53,7 +53,7 @@ class Source:
     command: Callable[[Any], str] = lambda step: step.python  # of the next step (`words.NextStep`)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Given:
     """What the caller of a report gives besides the model: data and names."""
 
@@ -73,7 +73,7 @@ class Given:
     source: Source = field(default_factory=Source)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Material:
     """The fitted model, and the data as seen by its last step."""
 

@@ -24,7 +24,7 @@ SETTLED, FINEST_AIM = 0.003, 1e-10
 usually allows. The error of the weights shrinks more slowly than the gap, at worst as its square root."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Candidate:
     """A classifier to be certified and, if available, its multipliers (one per row)."""
 
@@ -34,7 +34,7 @@ class Candidate:
     flip_dual: np.ndarray | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Limits:
     """Limits and options of a run that its state needs to know."""
 

@@ -218,3 +218,30 @@ def test_kernels_that_python_calls_return_numbers(function, argument):
     """A signal that is pending when numba makes an array or a named tuple for Python would kill the process."""
     with pytest.raises(TypeError, match="return numbers or fill an array"):
         kernel()(function)(argument)
+
+
+WITHOUT_PRIVATE_PARTS = """
+import numba.core.cpu
+from drsvm.kernels import linked_code
+
+options = next(base for base in numba.core.cpu.CPUTargetOptions.__mro__ if "_nrt" in vars(base))
+del options._nrt, linked_code.LinkedCode.set_env
+from drsvm.kernels.compiling import kernel
+
+@kernel(inner=True)
+def doubled(x):
+    return 2.0 * x[0]
+
+@kernel()
+def quadrupled(x):
+    return 2.0 * doubled(x)
+
+import numpy as np
+print(quadrupled(np.ones(1)))
+"""
+"""A kernel with an inner function, for a numba that expects of code what ours lacks, and always counts references."""
+
+
+def test_inner_functions_are_compiled_as_usual_if_numba_lacks_what_they_need():
+    child = subprocess.run([sys.executable, "-c", WITHOUT_PRIVATE_PARTS], capture_output=True, text=True, timeout=120)
+    assert child.stdout == "4.0\n", child.stderr

@@ -75,7 +75,7 @@ class Units(NamedTuple):
     total: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Survey:
     """What is known about the rows of one chunk, or of several."""
 

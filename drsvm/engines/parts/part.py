@@ -26,7 +26,7 @@ BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError)
 """Exceptions of a numerical breakdown, which are a reply like any other."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class View:
     """Which features there are, and how far they are shifted."""
 

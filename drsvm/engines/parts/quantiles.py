@@ -54,7 +54,7 @@ Path = tuple[tuple[Bins, int], ...]
 """A bin, a bin of finer ones inside it, and so on."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Histogram:
     """Sums of mass and of mass · number: before the bin at the end of a path, and in the bins inside it."""
 

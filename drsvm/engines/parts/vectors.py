@@ -54,7 +54,7 @@ class Kept(Vector):
         return Kept, (self.run, self.slot, self.which)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Clipped(Vector):
     """One of two vectors of multipliers, clipped to their bounds, with a factor for each side of the balance."""
 

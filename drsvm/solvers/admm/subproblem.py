@@ -44,7 +44,7 @@ FIRST_AVERAGE = 10
 """Number of iterations in the first average; each further average is twice as long."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Line:
     """A line below f, proven by slopes g found at one λ."""
 
@@ -76,7 +76,7 @@ class Average:
         return self.count % FIRST_AVERAGE == 0
 
 
-@dataclass
+@dataclass(eq=False)
 class Trial:
     """The state of ADMM at one λ: the iterates, and the interval that contains f(λ)."""
 

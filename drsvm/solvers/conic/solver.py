@@ -114,7 +114,7 @@ class ConicState(State):
         return self._info
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Model:
     """minimise ½ xᵀPx + costᵀx subject to Ax ≤ bound; the last `n_cone` rows lie in a second-order cone instead.
 

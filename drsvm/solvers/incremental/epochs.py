@@ -65,7 +65,7 @@ WORTH_A_THREAD = 2e6
 """Nanoseconds of a pass over a batch from which another thread pays off."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Parameters:
     """Parameters of the problem, in the form that the kernels expect."""
 

@@ -19,7 +19,7 @@ import numpy as np
 from drsvm.model.norms import L1, L2, LInf, Norm
 
 
-@dataclass
+@dataclass(eq=False)
 class Scaling:
     """The symmetric matrix of a cone: diag(diagonal) on w, arrow (column, square) with λ, plus k·uuᵀ on (w, λ).
 

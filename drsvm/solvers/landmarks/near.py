@@ -1,7 +1,6 @@
 """The problem in the next span: the interior point begins near the solution in the last one, on few of the rows."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -19,7 +18,8 @@ MOST_OPEN = 0.7
 """Share of the rows from which a run on all of them costs less."""
 
 
-class Known(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Known:
     """The solution in the last span, and by how much margins and λ differed from those in the span before it."""
 
     margins: np.ndarray

@@ -192,7 +192,7 @@ def _solved(problem: Problem, radius: float, **limits) -> Result:
     return result
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Lines:
     """Objectives of the best constant classifiers, as lines in the radius."""
 

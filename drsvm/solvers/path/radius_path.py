@@ -29,7 +29,7 @@ def best_index(radii, scores) -> int:
     return int(np.argmax(np.where(scores == np.nanmax(scores), radii, -np.inf)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RadiusPath:
     """Solutions for decreasing radii.
 

@@ -19,7 +19,7 @@ SAMPLE = 500
 """Number of rows used to determine where the columns lie."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Centred:
     """A problem, with shifted columns if needed, and the conversion of classifiers to and from the original one."""
 

@@ -22,7 +22,7 @@ AS_COLUMNS = Price.FLIPS | Price.INTERCEPT | Price.COLUMNS
 """The prices of solvers that work on these columns, and with a flip cost for each row."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PricedColumns:
     """A problem without finite prices of features and intercept, and the conversion of classifiers to and from it.
 

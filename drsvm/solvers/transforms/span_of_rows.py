@@ -39,7 +39,7 @@ class _Coordinates(MemoryRows):
         return self.keys
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class InSpan(Centred):
     """A problem in the span of its rows, and the conversion of classifiers to and from the original one."""
 

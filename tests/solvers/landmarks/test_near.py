@@ -1,6 +1,7 @@
 """The interior point near the solution in the last span."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ def solution(problem):
 
 
 def near(problem, start, changes):
-    known = Known.of(problem, start, None)._replace(margin_change=changes[0], lam_change=changes[1])
+    known = replace(Known.of(problem, start, None), margin_change=changes[0], lam_change=changes[1])
     return run(problem, NearSolution(known=known), tol=1e-6, start=start)
 
 
