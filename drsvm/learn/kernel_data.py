@@ -65,7 +65,7 @@ class ClusterKernelFit(RemoteFit):
 class Basis(NamedTuple):
     """Landmarks z_j, and the functions Σ_j c_jl φ(z_j) of an orthonormal basis of their span, one for every l.
 
-    The functions are 0 at the centre of the rows.
+    The functions are 0 at the centre of the rows, if these have one.
     """
 
     landmarks: Any
@@ -78,7 +78,7 @@ class Basis(NamedTuple):
         span = Span(KernelRows(points, rows.function))
         span.add_landmarks(np.arange(points.shape[0]), most)
         chosen, coefficients = span.landmarks, span.coefficients(np.eye(span.size))[span.landmarks]
-        centre, classes = np.asarray(rows.centre), np.zeros(0)
+        centre, classes = np.zeros(1) if rows.centre is None else np.asarray(rows.centre), np.zeros(0)
         central = np.flatnonzero(centre)
         means = centre[central] @ KernelRows(points[chosen], rows.function).at(rows.points[central], coefficients)
         functions = KernelClassifier(rows.function, points[chosen], coefficients.T, -means, classes, prices)

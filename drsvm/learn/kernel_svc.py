@@ -239,7 +239,7 @@ class WassersteinKernelSVC(FittingMixin, KernelDecidingMixin, CommonMixin, Class
 
     def _at_centre(self, problems: list[Problem]) -> Callable[[Problem], Centred]:
         # Rows are relative to their centre already, except that in a span there is one centre for all classes.
-        return Centred if problems[0].rows.is_kernel or len(problems) == 1 else prices.at_mean
+        return Centred if problems[0].rows.is_kernel or len(problems) == 1 else prices.at_centre
 
     def _solve(self, index, centred, start, context, time) -> Result:
         result = super()._solve(index, centred, start, context, time)

@@ -1,4 +1,4 @@
-"""Rows φ(x_i) in the feature space H of a kernel, relative to their centre.
+"""Rows φ(x_i) in the feature space H of a kernel, relative to their centre if there is an intercept.
 
 Weights are functions f = Σ_j c_j φ(x_j) of the rows themselves: a vector of weights has one coefficient c_j for every
 row, ‖f‖² = c·Kc, and the problem is that of norm 2 otherwise. With a centre μ = Σ ρ_j φ(x_j) the rows are φ(x_i) − μ:
@@ -359,15 +359,17 @@ def rows_of_functions(points, function: KernelFunction, values=None) -> Function
     return KernelRows(points, function, None, values) if backend is None else backend.kernel_rows(points, function)
 
 
-def in_feature_space(
-    points, function: KernelFunction, y, sample_weight=None, *, values=None, centred: bool = True, **parameters
-) -> Problem:
-    """Return the problem of a kernel; the parameters are those of `Problem` except norm and the features' prices."""
+def in_feature_space(points, function: KernelFunction, y, sample_weight=None, *, values=None, **parameters) -> Problem:
+    """Return the problem of a kernel; the parameters are those of `Problem` except norm and the features' prices.
+
+    An intercept has its price at the centre of the rows; without one, the rows stay where they are.
+    """
     problem = Problem.of_checked(**rows_of_functions(points, function, values).data(y, sample_weight))
     problem.rows.check_positive()
-    if centred:
-        some = None
-        if problem.n_rows > max(MOST_STORED, ROWS_FOR_CENTRE):  # the mean of some rows is known at less cost
-            some = problem.drawn_rows(ROWS_FOR_CENTRE)
-        problem = problem.with_rows(problem.rows.centred(problem.sample_weight, some))
-    return problem.replace(**parameters)
+    problem = problem.replace(**parameters)
+    if not problem.fit_intercept:
+        return problem
+    some = None
+    if problem.n_rows > max(MOST_STORED, ROWS_FOR_CENTRE):  # the mean of some rows is known at less cost
+        some = problem.drawn_rows(ROWS_FOR_CENTRE)
+    return problem.with_rows(problem.rows.centred(problem.sample_weight, some))

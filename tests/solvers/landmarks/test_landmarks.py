@@ -122,7 +122,7 @@ def test_features_of_landmarks_give_the_linear_problem_in_their_span():
     """What the pages recommend for rows on a cluster."""
     X, y, weights = data(8, n=200)
     ball = {"radius": 0.02, "flip_cost": 0.8, "l2": 0.01, "fit_intercept": True}
-    problem = in_feature_space(X, Rbf(0.3), y, weights, centred=False, **ball)
+    problem = in_feature_space(X, Rbf(0.3), y, weights, **ball)
     in_span = solve(problem, "landmarks", n_landmarks=20, tol=1e-8)
     chosen = X[np.flatnonzero(in_span.weights)]
     features = Nystroem(gamma=0.3, n_components=len(chosen)).fit(chosen).transform(X)
