@@ -6,6 +6,7 @@ a linear classifier. Width, radius, ridge and the price of the intercept are cho
 process's memory. For radius and ridge each of them counts for many; the evidence for a width is that of so few rows.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,9 +17,12 @@ from drsvm.learn.radius_rule import ROWS_OF_KERNEL
 from drsvm.model.kernel_functions import KernelFunction
 from drsvm.model.kernel_model import KernelClassifier
 from drsvm.model.kernel_rows import FunctionRows, KernelRows
+from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.problem import Problem
-from drsvm.model.validation import check_rows
+from drsvm.model.validation import check_flip_costs, check_rows
 from drsvm.solvers.landmarks.span import Span
+
+CLOSE = 1e-12  # sums over rows that may be equal, relative to the largest one
 
 
 class KernelFit(FitData):
@@ -27,6 +31,16 @@ class KernelFit(FitData):
     points: Any
     function: KernelFunction
     stand_for: float = 1.0  # rows, each of these
+
+    def join_copies(self, flip_cost) -> None:
+        """Let the first of equal rows with the same label and flip cost count for all of them, as if by its weight."""
+        weights = np.ones(len(self.y)) if self.sample_weight is None else self.sample_weight
+        costs = math.inf if flip_cost is None else check_flip_costs(flip_cost, len(self.y))
+        labels = np.searchsorted(self.classes, self.y), np.broadcast_to(costs, len(self.y))
+        joined = copies_joined(self.X, labels, weights)
+        if not np.array_equal(joined, weights):
+            self.sample_weight = joined
+            self._weigh(self.class_weight)
 
     def counts(self, index):
         return None if self.sample_weight is None else self.stand_for * self.sample_weight
@@ -87,6 +101,22 @@ class Basis(NamedTuple):
     def mapped(self, problem: Problem) -> Problem:
         """Return the problem of linear classifiers of the values of the functions at the rows."""
         return problem.with_rows(problem.rows.mapped(problem, self.functions.at))
+
+
+def copies_joined(X, labels: tuple[np.ndarray, ...], weights: np.ndarray) -> np.ndarray:
+    """Return weights that are 0 for all but the first of equal rows with equal labels, which counts for the others."""
+    keys = MemoryRows(X).content_keys()
+    order = np.lexsort((keys, *labels))
+    one, other = order[:-1], order[1:]
+    same = np.diff(keys[order]) <= CLOSE * np.abs(keys).max()  # sums over equal rows may differ in the last digit
+    same &= np.all([label[one] == label[other] for label in labels], axis=0)
+    pairs = np.flatnonzero(same)
+    same[pairs] = np.asarray((X[one[pairs]] != X[other[pairs]]).sum(axis=1)).ravel() == 0
+    group = np.append(0, np.cumsum(~same))
+    first, joined = np.full(group[-1] + 1, len(order)), np.zeros(len(order))
+    np.minimum.at(first, group, order)
+    joined[first] = np.bincount(group, weights[order])
+    return joined
 
 
 def checked_landmarks(landmarks, n_features: int) -> Any:

@@ -97,7 +97,8 @@ class WassersteinKernelSVC(FittingMixin, KernelDecidingMixin, CommonMixin, Class
     objective_, lower_bound_, gap_, radius_price_, radius_, l2_, intercept_cost_, class_factors_
         As in `WassersteinSVC`.
     threshold_, n_iter_, result_
-        As in `WassersteinSVC`. The weights of `result_` are coefficients of the training rows of positive weight.
+        As in `WassersteinSVC`. The weights of `result_` are coefficients of the training rows of positive weight; of
+        equal rows with the same label and flip cost, the first has the weight of all of them, and the others none.
     n_features_in_, feature_names_in_
         Number and names of the features.
 
@@ -187,6 +188,8 @@ class WassersteinKernelSVC(FittingMixin, KernelDecidingMixin, CommonMixin, Class
         return data
 
     def _problems(self, data: Any, flip_cost, time: TimeLimit) -> list[Problem]:
+        if data.backend is None:
+            data.join_copies(flip_cost)
         in_span = data.backend is not None or self.landmarks is not None
         return (self._problems_in_span if in_span else self._kernel_problems)(data, flip_cost, time)
 
