@@ -6,10 +6,11 @@ a linear classifier. Width, radius, ridge and the price of the intercept are cho
 process's memory. For radius and ridge each of them counts for many; the evidence for a width is that of so few rows.
 """
 
-import math
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from drsvm.learn.fit_data import FitData, RemoteFit
 from drsvm.learn.kernel_deciding import kernel_problems
@@ -22,8 +23,6 @@ from drsvm.model.problem import Problem
 from drsvm.model.validation import check_flip_costs, check_rows
 from drsvm.solvers.landmarks.span import Span
 
-CLOSE = 1e-12  # sums over rows that may be equal, relative to the largest one
-
 
 class KernelFit(FitData):
     """Rows in this process's memory, whose points may be on a card."""
@@ -34,11 +33,17 @@ class KernelFit(FitData):
 
     def join_copies(self, flip_cost) -> None:
         """Let the first of equal rows with the same label and flip cost count for all of them, as if by its weight."""
-        weights = np.ones(len(self.y)) if self.sample_weight is None else self.sample_weight
-        costs = math.inf if flip_cost is None else check_flip_costs(flip_cost, len(self.y))
-        labels = np.searchsorted(self.classes, self.y), np.broadcast_to(costs, len(self.y))
-        joined = copies_joined(self.X, labels, weights)
-        if not np.array_equal(joined, weights):
+        n, given = len(self.y), np.ones(len(self.y)) if self.sample_weight is None else self.sample_weight
+        costs = np.broadcast_to(np.inf if flip_cost is None else check_flip_costs(flip_cost, n), n)
+        keys = MemoryRows(self.X).content_keys().astype(np.float32)  # those of equal rows may differ in the last digit
+        _, member, counts = np.unique(keys, return_inverse=True, return_counts=True)
+        some, joined, places = np.flatnonzero((counts[member] > 1) & (given > 0.0)), given.copy(), dict[Any, int]()
+        rows = sparse.csr_array(self.X[some])
+        contents = (rows.data[a:b].tobytes() + rows.indices[a:b].tobytes() for a, b in pairwise(rows.indptr))
+        labelled = zip(contents, self.y[some].tolist(), costs[some].tolist(), strict=True)
+        first = [places.setdefault(row, place) for place, row in enumerate(labelled)]
+        joined[some] = np.bincount(first, given[some], len(some)) if first else 0.0
+        if not np.array_equal(joined, given):
             self.sample_weight = joined
             self._weigh(self.class_weight)
 
@@ -101,22 +106,6 @@ class Basis(NamedTuple):
     def mapped(self, problem: Problem) -> Problem:
         """Return the problem of linear classifiers of the values of the functions at the rows."""
         return problem.with_rows(problem.rows.mapped(problem, self.functions.at))
-
-
-def copies_joined(X, labels: tuple[np.ndarray, ...], weights: np.ndarray) -> np.ndarray:
-    """Return weights that are 0 for all but the first of equal rows with equal labels, which counts for the others."""
-    keys = MemoryRows(X).content_keys()
-    order = np.lexsort((keys, *labels))
-    one, other = order[:-1], order[1:]
-    same = np.diff(keys[order]) <= CLOSE * np.abs(keys).max()  # sums over equal rows may differ in the last digit
-    same &= np.all([label[one] == label[other] for label in labels], axis=0)
-    pairs = np.flatnonzero(same)
-    same[pairs] = np.asarray((X[one[pairs]] != X[other[pairs]]).sum(axis=1)).ravel() == 0
-    group = np.append(0, np.cumsum(~same))
-    first, joined = np.full(group[-1] + 1, len(order)), np.zeros(len(order))
-    np.minimum.at(first, group, order)
-    joined[first] = np.bincount(group, weights[order])
-    return joined
 
 
 def checked_landmarks(landmarks, n_features: int) -> Any:
