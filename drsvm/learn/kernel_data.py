@@ -40,8 +40,8 @@ class KernelFit(FitData):
         some, joined, places = np.flatnonzero((counts[member] > 1) & (given > 0.0)), given.copy(), dict[Any, int]()
         rows = sparse.csr_array(self.X[some])
         contents = (rows.data[a:b].tobytes() + rows.indices[a:b].tobytes() for a, b in pairwise(rows.indptr))
-        labelled = zip(contents, self.y[some].tolist(), costs[some].tolist(), strict=True)
-        first = [places.setdefault(row, place) for place, row in enumerate(labelled)]
+        labelled = enumerate(zip(contents, self.y[some].tolist(), costs[some].tolist(), strict=True))
+        first = [places.setdefault(row, place) for place, row in labelled]
         joined[some] = np.bincount(first, given[some], len(some)) if first else 0.0
         if not np.array_equal(joined, given):
             self.sample_weight = joined

@@ -259,8 +259,8 @@ class WassersteinKernelSVC(FittingMixin, KernelDecidingMixin, CommonMixin, Class
         return FINISHED if self.n_landmarks == "auto" else (*FINISHED, Status.STALLED)
 
     def _most_landmarks(self) -> int | None:
-        auto, allowed = self.n_landmarks == "auto", "an integer ≥ 1 or 'auto'"
-        return None if auto else check_count(self.n_landmarks, "n_landmarks", allowed)
+        auto = self.n_landmarks == "auto"
+        return None if auto else check_count(self.n_landmarks, "n_landmarks", "an integer ≥ 1 or 'auto'")
 
     def _solver(self, problem: Problem) -> str | Landmarks:
         return Landmarks(self._most_landmarks()) if problem.rows.is_kernel else "auto"

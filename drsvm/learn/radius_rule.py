@@ -130,8 +130,7 @@ class Automatic(NamedTuple):
 def automatic(problem: Problem, *, counts=None, max_time: Any = None, n_threads: int | None = None) -> Automatic:
     """Return `auto_radius` with a solution."""
     time = TimeLimit.of(max_time)
-    found = _by_sample(automatic, problem, counts, max_time=time, n_threads=n_threads)
-    if found is not None:
+    if (found := _by_sample(automatic, problem, counts, max_time=time, n_threads=n_threads)) is not None:
         return found
     counts = np.asarray(counts) if isinstance(counts, list | tuple) and not hasattr(counts, "sum") else counts
     with part(0.0, 0.1):
@@ -198,8 +197,7 @@ def _square_of_functions(problem: Problem) -> float:
 def automatic_ridge(problem: Problem, *, counts=None, max_time: Any = None, n_threads: int | None = None) -> Automatic:
     """Return the automatic ridge for the problem's own radius, and the pilot solution."""
     limits: dict[str, Any] = {"max_time": TimeLimit.of(max_time), "n_threads": n_threads}
-    found = _by_sample(automatic_ridge, problem, counts, **limits)
-    if found is not None:
+    if (found := _by_sample(automatic_ridge, problem, counts, **limits)) is not None:
         return found._replace(radius=problem.radius)
     everything = problem.pull_variances(counts=counts)
     _, active, pilot = chance_of_active(problem, _sample(problem), everything, counts, limits)

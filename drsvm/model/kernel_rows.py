@@ -381,5 +381,6 @@ def in_feature_space(
         rows.keeps = rows.keeps and n**2 * rows.seconds_per_value <= SHARE_OF_TIME * max(time.left(), 0.1)
     if not problem.fit_intercept:
         return problem
-    few = min(n // 2, max(FEWEST_FOR_CENTRE, PAIRS_FOR_CENTRE // n))  # their mean is known sooner
-    return problem.with_rows(rows.centred(problem.sample_weight, slice(n) if rows.keeps else problem.drawn_rows(few)))
+    every = rows.keeps or n**2 <= PAIRS_FOR_CENTRE  # otherwise, the mean of some is known sooner
+    some = slice(n) if every else problem.drawn_rows(max(FEWEST_FOR_CENTRE, PAIRS_FOR_CENTRE // n))
+    return problem.with_rows(rows.centred(problem.sample_weight, some))
