@@ -42,8 +42,8 @@ SHARE, LEAST_SHARE = 0.3, 0.01
 SHARE_OF_MEMORY, COPIES = 0.4, 4
 """How much of the memory the features in a span may take, and how many copies of them there are."""
 
-SOLVING = 1.5e-9
-"""Seconds of a solve in a span per row and squared size."""
+SOLVING, MORE = 1.5e-9, 1.1
+"""Seconds of a solve in a span per row and squared size, and by which factor the next span should be larger."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class LandmarkState(State):
         if self.result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         self.known = Known.of(problem, self.result, self.known)
-        self.step_seconds = np.inf if functions_in_time(self.problem, self.limits.time) < self.span.size else 0.0
+        self.step_seconds = np.inf if functions_in_time(self.problem, self.limits.time) < MORE * self.span.size else 0.0
 
     def _change_span(self) -> None:
         """Add v and rows between the bounds; of a span that is far larger than that, keep only what is needed."""
