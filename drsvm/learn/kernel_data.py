@@ -6,9 +6,11 @@ a linear classifier. Width, radius, ridge and the price of the intercept are cho
 process's memory. For radius and ridge each of them counts for many; the evidence for a width is that of so few rows.
 """
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from drsvm.learn.fit_data import FitData, RemoteFit
 from drsvm.learn.kernel_deciding import kernel_problems
@@ -16,8 +18,9 @@ from drsvm.learn.radius_rule import ROWS_OF_KERNEL
 from drsvm.model.kernel_functions import KernelFunction
 from drsvm.model.kernel_model import KernelClassifier
 from drsvm.model.kernel_rows import FunctionRows, KernelRows
+from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.problem import Problem
-from drsvm.model.validation import check_rows
+from drsvm.model.validation import check_flip_costs, check_rows
 from drsvm.solvers.landmarks.span import Span
 
 
@@ -27,6 +30,22 @@ class KernelFit(FitData):
     points: Any
     function: KernelFunction
     stand_for: float = 1.0  # rows, each of these
+
+    def join_copies(self, flip_cost) -> None:
+        """Let the first of equal rows with the same label and flip cost count for all of them, as if by its weight."""
+        n, given = len(self.y), np.ones(len(self.y)) if self.sample_weight is None else self.sample_weight
+        costs = np.broadcast_to(np.inf if flip_cost is None else check_flip_costs(flip_cost, n), n)
+        keys = MemoryRows(self.X).content_keys().astype(np.float32)  # those of equal rows may differ in the last digit
+        _, member, counts = np.unique(keys, return_inverse=True, return_counts=True)
+        some, joined, places = np.flatnonzero((counts[member] > 1) & (given > 0.0)), given.copy(), dict[Any, int]()
+        rows = sparse.csr_array(self.X[some])
+        contents = (rows.data[a:b].tobytes() + rows.indices[a:b].tobytes() for a, b in pairwise(rows.indptr))
+        labelled = enumerate(zip(contents, self.y[some].tolist(), costs[some].tolist(), strict=True))
+        first = [places.setdefault(row, place) for place, row in labelled]
+        joined[some] = np.bincount(first, given[some], len(some)) if first else 0.0
+        if not np.array_equal(joined, given):
+            self.sample_weight = joined
+            self._weigh(self.class_weight)
 
     def counts(self, index):
         return None if self.sample_weight is None else self.stand_for * self.sample_weight
@@ -65,7 +84,7 @@ class ClusterKernelFit(RemoteFit):
 class Basis(NamedTuple):
     """Landmarks z_j, and the functions Σ_j c_jl φ(z_j) of an orthonormal basis of their span, one for every l.
 
-    The functions are 0 at the centre of the rows.
+    The functions are 0 at the centre of the rows, if these have one.
     """
 
     landmarks: Any
@@ -78,7 +97,7 @@ class Basis(NamedTuple):
         span = Span(KernelRows(points, rows.function))
         span.add_landmarks(np.arange(points.shape[0]), most)
         chosen, coefficients = span.landmarks, span.coefficients(np.eye(span.size))[span.landmarks]
-        centre, classes = np.asarray(rows.centre), np.zeros(0)
+        centre, classes = np.zeros(1) if rows.centre is None else np.asarray(rows.centre), np.zeros(0)
         central = np.flatnonzero(centre)
         means = centre[central] @ KernelRows(points[chosen], rows.function).at(rows.points[central], coefficients)
         functions = KernelClassifier(rows.function, points[chosen], coefficients.T, -means, classes, prices)

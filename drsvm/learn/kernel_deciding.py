@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from drsvm.learn import one_vs_rest, prices
@@ -23,6 +22,7 @@ from drsvm.model.kernel_functions import (
 )
 from drsvm.model.kernel_model import KernelClassifier
 from drsvm.model.kernel_rows import in_feature_space, rows_of_functions
+from drsvm.model.memory_rows import scaled_columns
 from drsvm.model.problem import Problem
 from drsvm.model.validation import check_number
 from drsvm.solvers.base import check_count
@@ -142,7 +142,7 @@ class KernelDecidingMixin:
             return X
         if np.isinf(costs).any():
             raise ValueError("feature_cost=inf is not possible with a kernel: use WassersteinSVC, or a large number.")
-        return X.multiply(costs).tocsr() if sparse.issparse(X) else X * costs
+        return scaled_columns(X, costs)
 
     def _points(self: Any, X) -> Any:
         """Return the points that the function takes: priced rows, or their numbers in a table."""

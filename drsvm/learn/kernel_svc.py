@@ -1,7 +1,6 @@
 """`WassersteinKernelSVC`: the robust classifier in the feature space of a kernel, with a proof of the full problem."""
 
 import math
-import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal
@@ -97,7 +96,7 @@ class WassersteinKernelSVC(FittingMixin, KernelDecidingMixin, CommonMixin, Class
     objective_, lower_bound_, gap_, radius_price_, radius_, l2_, intercept_cost_, class_factors_
         As in `WassersteinSVC`.
     threshold_, n_iter_, result_
-        As in `WassersteinSVC`. The weights of `result_` are coefficients of the training rows of positive weight.
+        As in `WassersteinSVC`. The weights of `result_` are coefficients of the rows of positive weight, less copies.
     n_features_in_, feature_names_in_
         Number and names of the features.
 
@@ -187,6 +186,8 @@ class WassersteinKernelSVC(FittingMixin, KernelDecidingMixin, CommonMixin, Class
         return data
 
     def _problems(self, data: Any, flip_cost, time: TimeLimit) -> list[Problem]:
+        if data.backend is None and (self.cv is None or np.isscalar(self.cv)):  # given folds may part copies
+            data.join_copies(flip_cost)
         in_span = data.backend is not None or self.landmarks is not None
         return (self._problems_in_span if in_span else self._kernel_problems)(data, flip_cost, time)
 
@@ -195,7 +196,7 @@ class WassersteinKernelSVC(FittingMixin, KernelDecidingMixin, CommonMixin, Class
             with stage("choosing the width"):
                 self.gamma_ = self._chosen_width(data, flip_cost, TimeLimit(time.left() / PILOT_PARTS, within=time))
             data.function = self._function(data.X)
-        return super()._problems(data, flip_cost, time)
+        return data.problems(self._ball(data.costs_by_class, flip_cost) | {"time": time})
 
     def _chosen_width(self, data: Any, flip_cost, time: TimeLimit) -> float:
         """Return a multiple of the γ of the rule by which some rows are ranked well."""
@@ -239,13 +240,16 @@ class WassersteinKernelSVC(FittingMixin, KernelDecidingMixin, CommonMixin, Class
 
     def _at_centre(self, problems: list[Problem]) -> Callable[[Problem], Centred]:
         # Rows are relative to their centre already, except that in a span there is one centre for all classes.
-        return Centred if problems[0].rows.is_kernel or len(problems) == 1 else prices.at_mean
+        return Centred if problems[0].rows.is_kernel or len(problems) == 1 else prices.at_centre
 
     def _solve(self, index, centred, start, context, time) -> Result:
         result = super()._solve(index, centred, start, context, time)
+        if centred.problem.rows.is_kernel:  # without time for a proof, the bound is that of the last span
+            bound = min(result.info.get("bound_in_span", -math.inf), result.objective)
+            in_span = result.lower_bound == 0.0 and result.objective - bound <= result.tol
+            return replace(result, status=Status.OPTIMAL_IN_SPAN, lower_bound=bound) if in_span else result
         # A weaker claim, about limited weights, stays as it is.
-        in_span = result.status is Status.OPTIMAL and not centred.problem.rows.is_kernel
-        return replace(result, status=Status.OPTIMAL_IN_SPAN) if in_span else result
+        return replace(result, status=Status.OPTIMAL_IN_SPAN) if result.status is Status.OPTIMAL else result
 
     # --- in the whole feature space ---------------------------------------------------------------------------------
 
@@ -255,10 +259,8 @@ class WassersteinKernelSVC(FittingMixin, KernelDecidingMixin, CommonMixin, Class
         return FINISHED if self.n_landmarks == "auto" else (*FINISHED, Status.STALLED)
 
     def _most_landmarks(self) -> int | None:
-        if isinstance(self.n_landmarks, str) and self.n_landmarks != "auto":
-            raise ValueError(f"n_landmarks must be an integer or 'auto', got n_landmarks={self.n_landmarks!r}.")
-        given = isinstance(self.n_landmarks, numbers.Number)
-        return check_count(self.n_landmarks, "n_landmarks") if given else None
+        auto = self.n_landmarks == "auto"
+        return None if auto else check_count(self.n_landmarks, "n_landmarks", "an integer ≥ 1 or 'auto'")
 
     def _solver(self, problem: Problem) -> str | Landmarks:
         return Landmarks(self._most_landmarks()) if problem.rows.is_kernel else "auto"

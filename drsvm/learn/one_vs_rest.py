@@ -32,7 +32,7 @@ CONSTANT = 1e-5  # a classifier whose decision values differ by no more is const
 MOST_NAMED = 5  # the number of classes that a warning names
 LEAST_SHARE = 0.6  # of an equal share of the weight, for a rare class with class_weight="auto"
 TINY = 1e-12  # size of an intercept that only decides between the classes
-ADVICE_SECONDS, ADVICE_SMALLEST = 5.0, 1e-6  # for `radius_max` in a warning; smallest one / a typical row
+ADVICE_SECONDS, ADVICE_ROWS, ADVICE_SMALLEST = 5.0, 1000, 1e-6  # for `radius_max` in a warning; / a typical row
 
 BALANCED, SEARCH = Parameter("class_weight", "balanced"), Parameter("WassersteinSVCCV")
 
@@ -212,7 +212,8 @@ def _advice(problem: Problem) -> str:
     """Return what helps against a constant classifier, with the largest useful radius as a number."""
     if np.max(problem.flip_cost) == 0:
         return "flip_cost=0 lets the adversary flip every label for free. Use a larger one, or the default, inf."
-    largest = radius_max(at_centre(problem).problem, max_time=ADVICE_SECONDS)
+    few = problem.drawn(ADVICE_ROWS) if problem.rows.is_kernel and problem.n_rows > 2 * ADVICE_ROWS else problem
+    largest = radius_max(at_centre(few).problem, max_time=ADVICE_SECONDS)
     if largest <= ADVICE_SMALLEST * problem.typical_row_norm():
         text = "no radius gives a better one, because the features hardly differ between the classes. Use other "
         return Message(text + "features, or {} if one class is rare.", BALANCED)

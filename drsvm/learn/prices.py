@@ -111,12 +111,6 @@ def at_centre(problem: Problem) -> Centred:
     return Centred(problem) if centre is None else Centred(problem.shifted(centre.astype(problem.rows.dtype)), centre)
 
 
-def at_mean(problem: Problem) -> Centred:
-    """Return the problem with rows relative to their weighted mean, with or without an intercept."""
-    mean = problem.moments()[0]
-    return Centred(problem.shifted(mean), mean)
-
-
 def centres(problems: list[Problem], *, in_span: bool) -> Callable[[Problem], Centred]:
     """Return `at_centre` for the problems of a fit at any radius and ridge; wide rows `in_span_of_rows` if allowed.
 

@@ -46,7 +46,7 @@ CHANCE_DIRECTIONS = 2.5  # before √(k/n)
 GENERAL_RIDGE = 0.04  # in units of the mean squared distance of a row from the centre
 LEAST_RIDGE, LEAST_RIDGE_OF_ONE = 3e-4, 0.1  # in these units; the latter is divided by the number of rows
 SHARE_OF_KERNEL, KERNEL_RIDGE = 0.5, 0.25  # the factor s, and the ridge times √n, for kernels
-ROWS_OF_KERNEL = 3000  # from so many the rules for kernels are computed: sums over all pairs of rows
+ROWS_OF_KERNEL, FEWEST_OF_KERNEL, SECONDS_OF_A_PAIR = 3000, 200, 2e-7  # the rules for kernels: sums over all pairs
 ROWS_FOR_DIRECTIONS = 1500  # from so many rows the effective directions are estimated
 
 SHARE_OF_LARGEST = 0.5  # the largest radius as a fraction of `radius_max`
@@ -130,8 +130,8 @@ class Automatic(NamedTuple):
 def automatic(problem: Problem, *, counts=None, max_time: Any = None, n_threads: int | None = None) -> Automatic:
     """Return `auto_radius` with a solution."""
     time = TimeLimit.of(max_time)
-    if _has_many_functions(problem):
-        return _by_sample(automatic, problem, counts, max_time=time, n_threads=n_threads)
+    if (found := _by_sample(automatic, problem, counts, max_time=time, n_threads=n_threads)) is not None:
+        return found
     counts = np.asarray(counts) if isinstance(counts, list | tuple) and not hasattr(counts, "sum") else counts
     with part(0.0, 0.1):
         everything = problem.pull_variances(counts=counts)
@@ -159,13 +159,12 @@ def automatic(problem: Problem, *, counts=None, max_time: Any = None, n_threads:
     return Automatic(spread.factor * found.radius, solution, spread.ridge(active))
 
 
-def _has_many_functions(problem: Problem) -> bool:
-    return problem.rows.is_kernel and problem.n_rows > 2 * ROWS_OF_KERNEL  # fewer than that are drawn
-
-
-def _by_sample(rule: Callable[..., Automatic], problem: Problem, counts, **limits) -> Automatic:
-    """Apply a rule to some rows of a kernel problem: chance effects, and the ridge, are proportional to 1/√n."""
-    few = problem.drawn(ROWS_OF_KERNEL).nearby(math.inf)
+def _by_sample(rule: Callable[..., Automatic], problem: Problem, counts, **limits) -> Automatic | None:
+    """Apply a rule to some rows of a kernel problem, if it has many: chance effects and ridge are as 1/√n."""
+    most = max(FEWEST_OF_KERNEL, min(ROWS_OF_KERNEL, (max(limits["max_time"].left(), 0.0) / SECONDS_OF_A_PAIR) ** 0.5))
+    if not problem.rows.is_kernel or problem.n_rows <= 2 * most:  # fewer than that are drawn
+        return None
+    few = problem.drawn(int(most)).nearby(math.inf)
     share = math.sqrt(few.n_rows / (problem.n_rows if counts is None else float(counts.sum())))
     found = rule(few, **limits)
     return Automatic(share * found.radius, None, share * found.ridge)
@@ -197,11 +196,10 @@ def _square_of_functions(problem: Problem) -> float:
 
 def automatic_ridge(problem: Problem, *, counts=None, max_time: Any = None, n_threads: int | None = None) -> Automatic:
     """Return the automatic ridge for the problem's own radius, and the pilot solution."""
-    if _has_many_functions(problem):
-        found = _by_sample(automatic_ridge, problem, counts, max_time=max_time, n_threads=n_threads)
+    limits: dict[str, Any] = {"max_time": TimeLimit.of(max_time), "n_threads": n_threads}
+    if (found := _by_sample(automatic_ridge, problem, counts, **limits)) is not None:
         return found._replace(radius=problem.radius)
     everything = problem.pull_variances(counts=counts)
-    limits = {"max_time": TimeLimit.of(max_time), "n_threads": n_threads}
     _, active, pilot = chance_of_active(problem, _sample(problem), everything, counts, limits)
     return Automatic(problem.radius, pilot, Spread.of(problem, counts).ridge(active))
 

@@ -20,7 +20,8 @@ from drsvm.model.backends import fetched
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result
 from drsvm.solvers.base import Candidate
-from drsvm.solvers.landmarks.rough import linear_problems
+from drsvm.solvers.landmarks.rough import ROUGH, linear_problems
+from drsvm.solvers.landmarks.solver import functions_in_time
 from drsvm.solvers.leave_one_out import can_leave_out, decisions_without
 from drsvm.solvers.many import rough_classifiers
 
@@ -123,7 +124,7 @@ def out_of_fold(
     signs = fetched(problem.signs)
     trained = [mask for fold in range(folds.max() + 1) if _can_judge(signs, mask := folds != fold)]
     decisions, judged = np.zeros(len(folds)), np.zeros(len(folds), dtype=bool)
-    if not trained:
+    if not trained or functions_in_time(problem, time, len(trained)) < min(ROUGH, problem.n_rows):
         return decisions, judged
     problems, starts = zip(*linear_problems(problem, trained, solution), strict=True)
     parts = [whole.subset(mask.nonzero()[0]) for whole, mask in zip(problems, trained, strict=True)]

@@ -98,7 +98,7 @@ class KernelAttack(KernelAdversary):
     @cached_property
     def _landmark_margins(self) -> np.ndarray:
         """The margins of the landmarks if they had the label of each class, of shape (classes, landmarks)."""
-        values = self.data.kernel._replace(scales=None).values(self._landmarks)
+        values = self.data.kernel._replace(scales=None).at(self._landmarks).T
         return np.stack([margins_of(values, np.full(values.shape[1], k)) for k in range(len(values))])
 
     def _moves(self, rows, codes) -> tuple[np.ndarray, np.ndarray]:

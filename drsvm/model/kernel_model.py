@@ -28,6 +28,7 @@ from drsvm.model.linear_model import (
     row_weights,
     signs_of_labels,
 )
+from drsvm.model.memory_rows import scaled_columns
 from drsvm.model.validation import check_label_vector, check_rows
 
 PRICES = np.append(0.0, np.geomspace(1e-3, 1.0, 50))
@@ -50,9 +51,7 @@ class KernelClassifier(NamedTuple):
     def scaled(self, X) -> Any:
         """Return rows as the kernel takes them."""
         X = X.astype(np.float64, copy=False)
-        if self.scales is None:
-            return X
-        return X.multiply(self.scales).tocsr() if sparse.issparse(X) else X * self.scales
+        return X if self.scales is None else scaled_columns(X, self.scales)
 
     def at(self, X) -> np.ndarray:
         """Return the decision values of the rows, of shape (n, 1 or number of classes)."""
@@ -62,10 +61,6 @@ class KernelClassifier(NamedTuple):
         """Return the decision values of the rows as classifiers do, of shape (n,) if there is one function."""
         values = self.at(X)
         return values.ravel() if len(self.coef) == 1 else values
-
-    def values(self, X) -> np.ndarray:
-        """Return the decision values of the rows, of shape (1 or number of classes, n)."""
-        return self.at(X).T
 
 
 def kernel_classifier(model) -> KernelClassifier | None:
@@ -96,7 +91,7 @@ class KernelValues(DecisionValues):
     kernel: KernelClassifier
 
     def at(self, X):
-        return self.kernel.values(X)
+        return self.kernel.at(X).T
 
 
 def kernel_values(model, kernel: KernelClassifier, X, y, sample_weight=None, positive=None) -> KernelValues:
@@ -114,7 +109,7 @@ def kernel_values(model, kernel: KernelClassifier, X, y, sample_weight=None, pos
         kernel = kernel._replace(coef=np.outer(pair, kernel.coef[row]), intercept=pair * kernel.intercept[row])
     else:
         classes, codes = codes_of_labels(check_label_vector(y, n), kernel.classes, len(kernel.coef))
-    found = kernel.values(X), kernel.coef, kernel.intercept, classes, own_ball(last), names
+    found = kernel.at(X).T, kernel.coef, kernel.intercept, classes, own_ball(last), names
     return KernelValues(X, codes, row_weights(sample_weight, n), *found, kernel)
 
 

@@ -1,4 +1,4 @@
-"""Rows φ(x_i) in the feature space H of a kernel, relative to their centre.
+"""Rows φ(x_i) in the feature space H of a kernel, relative to their centre if there is an intercept.
 
 Weights are functions f = Σ_j c_j φ(x_j) of the rows themselves: a vector of weights has one coefficient c_j for every
 row, ‖f‖² = c·Kc, and the problem is that of norm 2 otherwise. With a centre μ = Σ ρ_j φ(x_j) the rows are φ(x_i) − μ:
@@ -18,22 +18,23 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import eigvalsh
 
+from drsvm.clock import Stopwatch, TimeLimit
 from drsvm.model.backends import backend_of, fetched
 from drsvm.model.careful_sums import ULP, careful_transposed_dot
 from drsvm.model.kernel_functions import KernelFunction, Precomputed
 from drsvm.model.memory_rows import HostRows, MemoryRows
 from drsvm.model.problem import Problem
 from drsvm.model.rows import ArrayRows
-from drsvm.parallel import memory_size, over, slices
+from drsvm.parallel import memory_size, over, slices, usable_threads
 
-MOST_STORED = 5000
-"""Number of rows up to which all values of the kernel are kept."""
+MOST_STORED, SHARE_OF_TIME = 5000, 0.2
+"""Number of rows up to which all values of the kernel are kept, unless they take more than a SHARE_OF_TIME."""
 
-BLOCK = 256
-"""Rows of a block of values, and terms that are added one by one."""
+BLOCK, VALUES_OF_A_BLOCK = 256, 1 << 16
+"""Rows of a block of values, or as many as give it so many values; and terms that are added one by one."""
 
-ROWS_FOR_CENTRE = 2000
-"""Number of rows whose mean is the centre, if there are more than can be kept."""
+FEWEST_FOR_CENTRE, PAIRS_FOR_CENTRE = 20, 5_000_000
+"""Least number of rows whose mean is the centre, if values are not kept, and about how many values this takes."""
 
 REMEMBERED = 6
 """Number of products that are kept: certificates ask for the same ones as the solver."""
@@ -62,16 +63,16 @@ class FunctionRows(ArrayRows):
     dtype = np.dtype(np.float64)
     rounding = 0.0  # errors of norms are part of `coordinates`
 
-    def __init__(self, points, function: KernelFunction, centre=None, values=None):
+    def __init__(self, points, function: KernelFunction, centre=None, values=None, keeps: bool = True):
         self.points, self.function, self.centre = points, function, centre
         n = points.shape[0]
         self.shape, self.stored = (n, n), n * n
-        self._values = values
+        self._values, self.keeps = values, keeps and n <= MOST_STORED
         self._products, self._known_sides = deque(maxlen=REMEMBERED), deque(maxlen=REMEMBERED)
-        self._squares = function.squares(points)
-        if not (np.isfinite(self._squares).all() and (self._squares >= 0.0).all()):
-            row = int(np.argmin(np.where(np.isfinite(self._squares), self._squares, -math.inf)))
-            raise ValueError(NOT_POSITIVE.format(f"k(x, x) = {self._squares[row]:g} for row {row}"))
+        self.squares = function.squares(points)
+        if not (np.isfinite(self.squares).all() and (self.squares >= 0.0).all()):
+            row = int(np.argmin(np.where(np.isfinite(self.squares), self.squares, -math.inf)))
+            raise ValueError(NOT_POSITIVE.format(f"k(x, x) = {self.squares[row]:g} for row {row}"))
         self._rounding = ULP * (min(n, BLOCK) + n / BLOCK + 8)  # of sums, and of their multiples
 
     # --- values of the kernel ---------------------------------------------------------------------------------------
@@ -101,11 +102,11 @@ class FunctionRows(ArrayRows):
 
     @property
     def values(self) -> Any:
-        """All values of the kernel, if there are few rows; otherwise None."""
-        if self._values is None and self.shape[0] <= MOST_STORED:
+        """All values of the kernel, if there are few rows, and time for them; otherwise None."""
+        if self._values is None and self.keeps:
             self._values = self.between(self.points, self.points)
             every = np.arange(self.shape[0])
-            self._values[every, every] = self._squares
+            self._values[every, every] = self.squares
         return self._values
 
     def columns(self, chosen) -> Any:
@@ -161,14 +162,30 @@ class FunctionRows(ArrayRows):
                 return factor * product
         return None
 
-    def prepare(self, c, signed) -> None:
-        """Compute Kc, and the products for multipliers with these signs, in one pass over values that are kept."""
-        if self.values is None or self._known_product(c) is not None:
-            return
-        sides = [np.maximum(signed, 0.0), np.maximum(-signed, 0.0)]
-        product, *others = self._stored_products([self.vector(c), *sides])
-        self.remember(c, product)
+    def prepare(self, c, signed, time: TimeLimit) -> bool:
+        """Compute Kc, and the products for multipliers with these signs; return False if there is no time for that."""
+        n, sides = self.shape[0], [np.maximum(signed, 0.0), np.maximum(-signed, 0.0)]
+        if self.values is None:
+            others, per_row = [np.zeros_like(side) for side in sides], int(np.count_nonzero(signed))
+            for part in slices(n, 4 * BLOCK * usable_threads()):
+                if time.limited and not time.allows(self.seconds_per_value * per_row * (n - part.start)):
+                    return False
+                for side, product in zip(sides, others, strict=True):
+                    product[part] = self.at(self.points[part], side)
+        else:
+            product, *others = self._stored_products([self.vector(c), *sides])
+            self.remember(c, product)
         self._known_sides.extend(zip(sides, others, strict=True))
+        return True
+
+    @cached_property
+    def seconds_per_value(self) -> float:
+        """How long it takes to compute a value that is not known, measured on some."""
+        if self._values is not None:
+            return 0.0
+        watch, some, others = Stopwatch(), self.points[: BLOCK * usable_threads()], self.points[-8 * BLOCK :]
+        self.between(some, others)
+        return watch.elapsed() / (some.shape[0] * others.shape[0])
 
     def remember(self, c, product) -> Any:
         """Keep a product that is known, and return it."""
@@ -179,14 +196,13 @@ class FunctionRows(ArrayRows):
         """Raise an error if a function that may be any is not positive definite on the rows, or on some of them."""
         if self.function.proven:
             return
-        n = self.shape[0]
-        some = np.arange(n) if n <= MOST_CHECKED else np.random.default_rng(0).permutation(n)[:MOST_CHECKED]
+        some = np.random.default_rng(0).permutation(self.shape[0])[:MOST_CHECKED]
         values = fetched(self.between(self.points[some], self.points[some]))
         small = self._not_rounding
         if not np.isfinite(values).all() or np.abs(values - values.T).max() > small * np.abs(values).max():
             raise ValueError(NOT_POSITIVE.format("its values are not finite, or not symmetric"))
         lowest = float(eigvalsh(values, subset_by_index=[0, 0])[0])
-        if lowest < -small * len(some) * float(self._squares.max()):
+        if lowest < -small * len(some) * float(self.squares.max()):
             raise ValueError(NOT_POSITIVE.format(f"an eigenvalue of its matrix is {lowest:.3g}"))
 
     @property
@@ -202,7 +218,7 @@ class FunctionRows(ArrayRows):
         if known is not None:
             return np.array([known])
         c = self.vector(w)
-        square, size = float(c @ self.product(w)), float(np.abs(c) @ np.sqrt(self._squares)) ** 2
+        square, size = float(c @ self.product(w)), float(np.abs(c) @ np.sqrt(self.squares)) ** 2
         error = self._rounding * size
         if error > NOTICEABLE * square and self.values is not None:
             products, errors = careful_transposed_dot(fetched(self.values), w)
@@ -248,16 +264,12 @@ class FunctionRows(ArrayRows):
             self.remember(centred, product if self.centre is None else product - float(c.sum()) * self.means)
         return sums
 
-    def squares(self) -> Any:
-        """Return ‖φ(x_i)‖² for every row."""
-        return self._squares
-
     def centred_squares(self) -> Any:
         """Return ‖φ(x_i) − μ‖² for every row."""
         if self.centre is None:
-            return self._squares
-        found = self._squares - 2.0 * self.means + float(self.centre @ self.means)
-        return np.where(found > SAME * self._squares, found, 0.0)
+            return self.squares
+        found = self.squares - 2.0 * self.means + float(self.centre @ self.means)
+        return np.where(found > SAME * self.squares, found, 0.0)
 
     def sum_of_squares(self, c):
         return np.array([float(c @ self.centred_squares())])
@@ -278,13 +290,11 @@ class FunctionRows(ArrayRows):
         centre = None if self.centre is None else self.centre[rows] / self.centre[rows].sum()
         return type(self)(self.points[rows], self.function, centre, values)
 
-    def centred(self, weights, some=None) -> "FunctionRows":
+    def centred(self, weights, some) -> "FunctionRows":
         """Return the rows relative to a weighted mean, of all or of some of them."""
-        centre = weights
-        if some is not None:
-            centre = np.zeros_like(weights)
-            centre[some] = weights[some]
-        return type(self)(self.points, self.function, centre / centre.sum(), self.values)
+        centre = np.zeros_like(weights)
+        centre[some] = weights[some]
+        return type(self)(self.points, self.function, centre / centre.sum(), self.values, self.keeps)
 
     def relabelled(self, problem, positive, sample_weight):
         found = super().relabelled(problem, positive, sample_weight)
@@ -350,7 +360,8 @@ def _added(n: int, c, values) -> np.ndarray:
         block = values(part)
         return np.sum([block[:, k : k + BLOCK] @ c[k : k + BLOCK] for k in range(0, len(c), BLOCK)], axis=0)
 
-    return np.concatenate(over(slices(n, BLOCK), add)) if n and len(c) else np.zeros((n, *c.shape[1:]))
+    size = max(BLOCK, VALUES_OF_A_BLOCK // max(len(c), 1))
+    return np.concatenate(over(slices(n, size), add)) if n and len(c) else np.zeros((n, *c.shape[1:]))
 
 
 def rows_of_functions(points, function: KernelFunction, values=None) -> FunctionRows:
@@ -360,14 +371,16 @@ def rows_of_functions(points, function: KernelFunction, values=None) -> Function
 
 
 def in_feature_space(
-    points, function: KernelFunction, y, sample_weight=None, *, values=None, centred: bool = True, **parameters
+    points, function: KernelFunction, y, sample_weight=None, *, values=None, time: TimeLimit | None = None, **parameters
 ) -> Problem:
     """Return the problem of a kernel; the parameters are those of `Problem` except norm and the features' prices."""
     problem = Problem.of_checked(**rows_of_functions(points, function, values).data(y, sample_weight))
-    problem.rows.check_positive()
-    if centred:
-        some = None
-        if problem.n_rows > max(MOST_STORED, ROWS_FOR_CENTRE):  # the mean of some rows is known at less cost
-            some = problem.drawn_rows(ROWS_FOR_CENTRE)
-        problem = problem.with_rows(problem.rows.centred(problem.sample_weight, some))
-    return problem.replace(**parameters)
+    problem, rows, n = problem.replace(**parameters), problem.rows, problem.n_rows
+    rows.check_positive()
+    if time is not None and time.limited:
+        rows.keeps = rows.keeps and n**2 * rows.seconds_per_value <= SHARE_OF_TIME * max(time.left(), 0.1)
+    if not problem.fit_intercept:
+        return problem
+    every = rows.keeps or n**2 <= PAIRS_FOR_CENTRE  # otherwise, the mean of some is known sooner
+    some = slice(n) if every else problem.drawn_rows(max(FEWEST_FOR_CENTRE, PAIRS_FOR_CENTRE // n))
+    return problem.with_rows(rows.centred(problem.sample_weight, some))

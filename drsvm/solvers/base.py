@@ -85,7 +85,7 @@ class State(ABC):
     """True when another method should take over (see `fallback.py`)."""
 
     step_seconds: float = 0.0
-    """Approximate duration of a step, if it may be long: a step that would end much too late is not started."""
+    """Approximate duration of the next step, if it may be long: one that would end much too late is not started."""
 
     @abstractmethod
     def step(self) -> None:

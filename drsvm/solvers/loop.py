@@ -147,7 +147,8 @@ class _Run:
         return status
 
     def _iterate(self, state: State) -> Status:
-        if not self.limits.time.allows(state.step_seconds):
+        time = self.limits.time
+        if not time.allows(state.step_seconds):
             return self._judge(state, late=True) or Status.TIME_LIMIT
         while self.iteration < self.limits.max_iter:
             with _timed(self.steps):
@@ -155,7 +156,7 @@ class _Run:
             self.iteration += state.taken
             self.interrupts.check()
             step = max(self.steps)
-            late = self.limits.time.left() <= step + max(self.certificates, default=step)  # no time for another one
+            late = time.left() <= step + max(self.certificates, default=step) or not time.allows(state.step_seconds)
             last = state.finished or late or self.iteration >= self.limits.max_iter
             if last or state.certificate_due():
                 status = self._judge(state, late)

@@ -34,7 +34,7 @@ def many_rows(request, monkeypatch):
     """Few rows keep all values of the kernel; with more of them, values are computed in tiles, here small ones."""
     if request.param == "in tiles":
         monkeypatch.setattr("drsvm.model.kernel_rows.MOST_STORED", 100)
-        monkeypatch.setattr("drsvm.model.kernel_rows.ROWS_FOR_CENTRE", 200)
+        monkeypatch.setattr("drsvm.model.kernel_rows.PAIRS_FOR_CENTRE", 200_000)
         monkeypatch.setattr(kernel_rows, "TILE_ROWS", 64)
         monkeypatch.setattr(kernel_rows, "TILE_COLUMNS", 100)
 

@@ -1,12 +1,17 @@
 """The width of a kernel: narrow where rows out of fold are ranked better for it, and only there."""
 
+from functools import partial
+
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.datasets import make_classification
 from sklearn.metrics import roc_auc_score
 
 from drsvm import WassersteinKernelSVC
+from drsvm.learn import kernel_svc
 from drsvm.learn.intervals import auc_parts, errors_ahead
+from drsvm.learn.kernel_data import KernelFit
 from drsvm.learn.kernel_deciding import WIDTH
 from drsvm.learn.kernel_width import FACTORS, some_rows
 
@@ -27,17 +32,37 @@ def test_curves_are_found_and_planes_need_no_narrow_functions(checkerboard):
     assert model.gamma_ == pytest.approx(FACTORS[2] * widest(X[:250])) and model.gap_ <= model.tol
     assert model.score(X[250:], y[250:]) > 0.75
     assert WassersteinKernelSVC(gamma=widest(X[:250])).fit(X[:250], y[:250]).score(X[250:], y[250:]) < 0.65
-    X, y = make_classification(200, 6, n_informative=4, n_redundant=0, class_sep=1.5, n_clusters_per_class=1)
+    X, y = make_classification(
+        200, 6, n_informative=4, n_redundant=0, class_sep=1.5, n_clusters_per_class=1, random_state=0
+    )
     assert WassersteinKernelSVC().fit(X, y).gamma_ == pytest.approx(widest(X))
 
 
-def test_order_and_copies_of_rows_do_not_matter(checkerboard):
+def test_order_and_copies_of_rows_do_not_matter(checkerboard, monkeypatch):
+    """Also if there are more rows than are judged for the width: copies are no further rows."""
+    monkeypatch.setattr(kernel_svc, "some_rows", partial(some_rows, most=150))
     X, y = checkerboard[0][:120], checkerboard[1][:120]
     counts = 1 + np.arange(120) % 3
     order = np.random.default_rng(1).permutation(np.repeat(np.arange(120), counts))
     weighted = WassersteinKernelSVC().fit(X, y, counts)
     repeated = WassersteinKernelSVC().fit(X[order], y[order])
-    assert weighted.gamma_ == pytest.approx(repeated.gamma_, rel=1e-9)
+    for name in ("gamma_", "radius_", "l2_", "threshold_"):
+        assert getattr(weighted, name) == pytest.approx(getattr(repeated, name), rel=1e-5, abs=1e-6), name
+    np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=1e-3)
+    assert len(repeated.result_.weights) == 120 and len(repeated.result_.hinge_dual) == 240
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_copies_are_joined_if_label_and_flip_cost_agree(container):
+    X = np.array([[0.0, 1.0], [2.0, 0.0], [-0.0, 1.0], [0.0, 1.0], [2.0, 0.0], [0.0, 1.0]])
+    y, costs, weights = np.array([0, 1, 0, 1, 1, 0]), np.array([1.0, 1.0, 1.0, 1.0, 1.0, 2.0]), np.arange(1.0, 7.0)
+    data = KernelFit(WassersteinKernelSVC(), container(X), y, weights)
+    data.join_copies(costs)
+    assert data.sample_weight.tolist() == [4.0, 7.0, 0.0, 4.0, 0.0, 6.0]  # −0 is 0
+    data.equalise(1.0)
+    balanced = data.weights
+    data.join_copies(costs)  # before every solve
+    assert data.weights is balanced
 
 
 def test_the_lead_of_rows_that_count_several_times():

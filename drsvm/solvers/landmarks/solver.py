@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from drsvm.clock import TimeLimit
 from drsvm.model.backends import fetched
 from drsvm.model.problem import Problem
 from drsvm.model.result import Status
@@ -40,6 +41,9 @@ SHARE, LEAST_SHARE = 0.3, 0.01
 
 SHARE_OF_MEMORY, COPIES = 0.4, 4
 """How much of the memory the features in a span may take, and how many copies of them there are."""
+
+SOLVING, MORE = 1.5e-9, 1.1
+"""Seconds of a solve in a span per row and squared size, and by which factor the next span should be larger."""
 
 
 @dataclass(frozen=True)
@@ -85,11 +89,10 @@ class LandmarkState(State):
         self.span, self.gap = Span(problem.rows), 1.0
         self.result: Any = None  # of the last step
         self.known: Known | None = None
-        most = SHARE_OF_MEMORY * problem.rows.room() / (8 * COPIES * problem.n_rows)
-        self.most = int(min(problem.n_rows, most))
-        self.reason, self.first, self.reserve = "", None, 0.0
+        self.most = int(min(problem.n_rows, SHARE_OF_MEMORY * problem.rows.room() / (8 * COPIES * problem.n_rows)))
+        self.reason, self.first, self.reserve, self.offered = "", None, 0.0, Candidate(np.zeros(problem.n_rows))
         first = settings.n_landmarks or (FIRST if problem.n_rows > ALL_AT_ONCE else problem.n_rows)
-        first = min(first, self.most)
+        first = max(1, int(min(first, self.most, functions_in_time(problem, self.limits.time))))
         if settings.proves:
             rows = limits.generator().permutation(problem.n_rows) if first < problem.n_rows else np.arange(first)
             self.span.add_landmarks(np.sort(rows[: WIDER * first]), first)
@@ -105,16 +108,16 @@ class LandmarkState(State):
         if self.result is not None and self.settings.n_landmarks is None:
             self._change_span()
         limits = {"max_time": self.limits.time, "n_threads": self.limits.n_threads}
-        problem = self.span.linear(self.problem)
-        problem = problem.replace(radius=problem.radius - self.reserve) if self.reserve else problem
+        problem = self.span.linear(self.problem.replace(radius=self.problem.radius - self.reserve))
         self.result = run(problem, NearSolution(known=self.known), tol=self.tol, start=self.first, **limits)
         if self.result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         self.known = Known.of(problem, self.result, self.known)
+        self.step_seconds = np.inf if functions_in_time(self.problem, self.limits.time) < MORE * self.span.size else 0.0
 
     def _change_span(self) -> None:
         """Add v and rows between the bounds; of a span that is far larger than that, keep only what is needed."""
-        problem, candidate, old = self.problem, self.candidate(), self.span
+        problem, candidate, old = self.problem, self.offered, self.span
         alpha, beta = self._multipliers()
         signed, between = (alpha - beta) * problem.signs, share_between(problem, alpha, beta)
         order = np.argsort(-between, kind="stable")
@@ -124,12 +127,14 @@ class LandmarkState(State):
             self.span = Span(problem.rows)
             self.span.add_landmarks(np.intersect1d(old.landmarks, order[: 2 * len(free)]), old.size)
             self.span.add_sum(candidate.weights)  # so that the next function is no worse
-        most = min(max(FIRST, old.size // 2), self.most - self.span.size)
+        room = min(self.most, functions_in_time(problem, self.limits.time)) - self.span.size
+        most = int(min(max(FIRST, old.size // 2), room))
         new = np.setdiff1d(free, self.span.landmarks, assume_unique=True)
         added = self.span.add_landmarks(new[: WIDER * most], most)
-        v = problem.rows.weighted_sum(signed)
-        added += self.span.add_sum(v)
-        self.reserve = 0.0 if added or small else self._rounding_of_norm(v)
+        if candidate.hinge_dual is not None:  # otherwise it takes too long
+            v = problem.rows.weighted_sum(signed)
+            added += self.span.add_sum(v)
+            self.reserve = 0.0 if added or small else self._rounding_of_norm(v)
         self.first = self._in_span(candidate)
         self.finished = not (added or small) and self.tol <= LEAST_SHARE * self.limits.tol
         aim = max(ACCURACY * self.gap, SHARE * self.limits.tol)
@@ -152,14 +157,16 @@ class LandmarkState(State):
         return min(max(float(rows.coordinates(v)[0]) - inside, 0.0), 0.5 * self.problem.radius)
 
     def candidate(self) -> Candidate:
-        """Return the function as coefficients of the rows, and the multipliers."""
+        """Return the function as coefficients of the rows, and the multipliers if there is time to measure their v."""
+        if self.result is None:
+            return self.offered
         weights, rows = self.span.coefficients(self.result.weights), self.problem.rows
-        alpha, beta = self._multipliers() if self.settings.proves else (None, None)
-        if alpha is None or rows.values is None:  # what the span knows saves another pass over all values
+        alpha, beta = self._multipliers()
+        if not self.settings.proves or rows.values is None:  # what the span knows saves another pass over all values
             rows.remember(weights, self.span.features @ rows.vector(self.result.weights))
-        else:
-            rows.prepare(weights, (alpha - beta) * self.problem.signs)
-        return Candidate(weights, self.result.intercept, alpha, beta)
+        proven = self.settings.proves and rows.prepare(weights, (alpha - beta) * self.problem.signs, self.limits.time)
+        self.offered = Candidate(weights, self.result.intercept, *((alpha, beta) if proven else ()))
+        return self.offered
 
     def _multipliers(self) -> tuple[Any, Any]:
         alpha, beta = (self.problem.multipliers_from(of) for of in (self.result.hinge_dual, self.result.flip_dual))
@@ -167,17 +174,26 @@ class LandmarkState(State):
 
     def judged(self, gap: float) -> None:
         """Keep the gap; landmarks that were chosen beforehand cannot prove a smaller one."""
-        self.gap = gap
+        self.gap = gap if self.offered.hinge_dual is not None else 0.0
         self.finished = self.finished or self.settings.n_landmarks is not None or not self.settings.proves
 
     def info(self) -> dict[str, Any]:
         """Return the size of the span."""
-        return {"landmarks": self.span.landmarks, "functions": self.span.size} | (
-            {"limit": self.reason} if self.reason else {}
-        )
+        found: dict[str, Any] = {"landmarks": self.span.landmarks, "functions": self.span.size}
+        if self.offered.hinge_dual is None:
+            found["bound_in_span"] = getattr(self.result, "lower_bound", -np.inf)
+        return found | ({"limit": self.reason} if self.reason else {})
 
 
 def share_between(problem: Problem, alpha, beta) -> np.ndarray:
     """Return how far the multipliers of every row are from their bounds, as a share of its weight."""
     between = np.minimum(alpha + beta, problem.sample_weight - np.abs(alpha - beta))
     return fetched(between / problem.sample_weight)
+
+
+def functions_in_time(problem: Problem, time: TimeLimit, n_solves: int = 1) -> float:
+    """Return in how many functions of a kernel solves, and values, are likely to take half of the time that is left."""
+    if not (time.limited and problem.rows.is_kernel):
+        return np.inf
+    each, left, c = problem.rows.seconds_per_value, max(time.left(), 0.0), 2.0 * n_solves * SOLVING
+    return ((each**2 + c * left / problem.n_rows) ** 0.5 - each) / c

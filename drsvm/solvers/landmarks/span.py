@@ -42,7 +42,7 @@ class Span:
         candidates = np.setdiff1d(candidates, self.landmarks)
         if len(candidates) == 0 or most <= 0:
             return 0
-        scale = np.sqrt(np.maximum(fetched(self.rows.squares()[candidates]), 1e-300))
+        scale = np.sqrt(np.maximum(fetched(self.rows.squares[candidates]), 1e-300))
         inside, products = fetched(self.features[candidates]).T, fetched(self.rows.between_rows(candidates, candidates))
         kept, lower = _farthest(products / scale / scale[:, None], inside / scale, most)
         if len(kept) == 0:
@@ -60,7 +60,7 @@ class Span:
         values, c = self.rows.product(coefficients), self.rows.vector(coefficients)
         square, inside = float(c @ values), fetched(self.features.T @ c)
         rest = square - float(inside @ inside)
-        size = float(np.abs(c) @ np.sqrt(self.rows.squares()))
+        size = float(np.abs(c) @ np.sqrt(self.rows.squares))
         if not rest > ROUNDING * size**2:
             return 0
         new = self._extend(inside[:, None], values[:, None], np.array([[np.sqrt(rest)]]))

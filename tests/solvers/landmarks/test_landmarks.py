@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sklearn.kernel_approximation import Nystroem
 
 from drsvm import Problem, certify, radius_max, solve
+from drsvm.clock import TimeLimit
 from drsvm.model.kernel_functions import Given, Laplacian, Linear, Polynomial, Precomputed, Rbf
 from drsvm.model.kernel_rows import KernelRows, in_feature_space
 from drsvm.solvers.landmarks import solver
@@ -46,7 +47,7 @@ def check_against_conic_model(problem):
     """Check that objective and bound are those of a conic model of the problem with explicit features."""
     result, reference = solve(problem), solve(explicit(problem), "conic", tol=1e-8)
     # Where flips take the whole budget, ‖v‖ is 0, which values with 16 digits can only prove to 8.
-    last_digit = 2.0 * result.radius_price * math.sqrt(problem.rows.function.precision * problem.rows.squares().max())
+    last_digit = 2.0 * result.radius_price * math.sqrt(problem.rows.function.precision * problem.rows.squares.max())
     assert result.gap <= 1e-6 + last_digit
     assert result.lower_bound <= reference.objective + 1e-8
     assert result.objective == pytest.approx(reference.objective, abs=1.5e-6)
@@ -122,7 +123,7 @@ def test_features_of_landmarks_give_the_linear_problem_in_their_span():
     """What the pages recommend for rows on a cluster."""
     X, y, weights = data(8, n=200)
     ball = {"radius": 0.02, "flip_cost": 0.8, "l2": 0.01, "fit_intercept": True}
-    problem = in_feature_space(X, Rbf(0.3), y, weights, centred=False, **ball)
+    problem = in_feature_space(X, Rbf(0.3), y, weights, **ball)
     in_span = solve(problem, "landmarks", n_landmarks=20, tol=1e-8)
     chosen = X[np.flatnonzero(in_span.weights)]
     features = Nystroem(gamma=0.3, n_components=len(chosen)).fit(chosen).transform(X)
@@ -203,7 +204,7 @@ def test_a_function_and_multipliers_take_one_pass_over_the_values(monkeypatch):
     weights, alpha = rng.normal(size=problem.n_rows), rng.uniform(size=problem.n_rows) * problem.sample_weight
     signed, smaller = alpha * problem.signs, np.where(problem.signs > 0, 0.3 * alpha, -alpha)
     K, centre, means = rows.values, rows.centre, rows.means
-    rows.prepare(weights, signed)
+    rows.prepare(weights, signed, TimeLimit())
     monkeypatch.setattr(rows, "_stored_products", None)
     assert rows.product(weights) == pytest.approx(K @ weights, abs=1e-12)
     for c in (signed, smaller):
