@@ -142,7 +142,7 @@ def test_a_model_with_a_damaged_array_is_bad_input(drsvm_command, model, table):
     packed = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(archive)) as old, zipfile.ZipFile(packed, "w") as new:
         for name in old.namelist():
-            new.writestr(name, old.read(name).replace(b"(", b"{", 1) if name.endswith(".npy") else old.read(name))
+            new.writestr(name, old.read(name).replace(b")", b" ", 1) if name.endswith(".npy") else old.read(name))
     checksum = hashlib.sha256(packed.getvalue()).hexdigest().encode()
     model.write_bytes(head[: head.index(b":") + 1] + checksum + b"\n" + packed.getvalue())
     for arguments in (("predict", model, table), ("audit", model, table)):
