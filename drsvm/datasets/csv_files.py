@@ -65,10 +65,8 @@ class CsvFile:
         while len(content) - start > LONGEST_LINE:
             end = max(content.rfind(mark, start, start + LONGEST_LINE) for mark in (b"\n", b"\r"))
             if end < 0:
-                what = (
-                    f"line {content[:start].count(10) + 1} is longer than {LONGEST_LINE >> 20} MB, too long for a row"
-                )
-                raise invalid(self.path, f"{what}: is a line break missing, or is it not a CSV file?")
+                what = f"line {content[:start].count(10) + 1} is longer than {LONGEST_LINE >> 20} MB"
+                raise invalid(self.path, f"{what}, too long for a row: is a line break missing, or is it no CSV file?")
             start = end + 1
         return content
 

@@ -1,11 +1,13 @@
 """Files of a command: standard input, standard output and pipes, and outputs that are not written."""
 
 import gzip
+import hashlib
 import io
 import json
 import os
 import sys
 import threading
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -131,3 +133,18 @@ def test_outputs_that_cannot_be_written(drsvm_command, table, tmp_path):
         assert code == 2 and expected in err
     code, _, err = drsvm_command("path", table, "--plot", tmp_path / "p.bmp")
     assert code == 2 and "must end in .png" in err
+
+
+def test_a_model_with_a_damaged_array_is_bad_input(drsvm_command, model, table):
+    """The header of an array does not end, which numpy reports by an error of Python's tokenizer."""
+    content = model.read_bytes()
+    head, _, archive = content.partition(b"\n")
+    packed = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(archive)) as old, zipfile.ZipFile(packed, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name).replace(b")", b" ", 1) if name.endswith(".npy") else old.read(name))
+    checksum = hashlib.sha256(packed.getvalue()).hexdigest().encode()
+    model.write_bytes(head[: head.index(b":") + 1] + checksum + b"\n" + packed.getvalue())
+    for arguments in (("predict", model, table), ("audit", model, table)):
+        code, _, err = drsvm_command(*arguments)
+        assert code == 2 and f"{model}: its content is not that of a drsvm model" in err

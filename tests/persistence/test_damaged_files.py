@@ -215,7 +215,7 @@ def matrix(name):
 
 def npz(**arrays):
     out = io.BytesIO()
-    np.savez(out, **arrays)
+    np.savez(out, **arrays, format=np.array(b"csr"))
     return out.getvalue()
 
 
