@@ -8,6 +8,7 @@ from mpmath import mpf
 from problems import NORMS, Plain
 
 from drsvm import Problem, Status
+from drsvm.model.dual_scale import uncharged_features
 
 mpmath.mp.dps = 60
 
@@ -76,7 +77,7 @@ def exact_objective(problem, w, b):
         return mpf(problem.radius) * price + mpmath.fdot(zip(pi, losses, strict=True))
 
     prices = [size]
-    if math.isfinite(cost):
+    if 0 < cost < math.inf:
         prices += [(1 + m - hinge) / mpf(cost) for m, hinge in zip(margins, hinges, strict=True)]
     return min(risk(price) for price in prices if price >= size) + ridge
 
@@ -107,17 +108,22 @@ def exact_bound(problem, result):
     pull = [mpmath.fdot(zip(signed, column, strict=True)) for column in columns]
     mass, flipped = mpmath.fsum(alpha + beta), mpmath.fsum(beta)
     cost = mpf(problem.flip_cost) * flipped if flipped > 0 else mpf(0)
-    if problem.l2 > 0:
-        return mass - distance(pull, mpf(problem.radius) - cost, problem.norm.p) / (2 * mpf(problem.l2))
-    free = np.full(problem.n_features, problem.radius == 0.0) | problem.trusted_features
-    inside = norm_of([v for v, outside in zip(pull, free, strict=True) if not outside], problem.norm.p) + cost
-    charged = [j for j in np.flatnonzero(free) if pull[j] != 0]
-    if charged and math.isinf(result.contribution_bound):
-        return mpf(0)
     pi = exact(problem.sample_weight)
-    sizes = {j: mpmath.sqrt(mpmath.fdot((p, x * x) for p, x in zip(pi, columns[j], strict=True))) for j in charged}
-    left = mass - max((mpf(result.contribution_bound) * abs(pull[j]) / sizes[j] for j in charged), default=mpf(0))
-    return max(left, mpf(0)) * (min(mpf(1), mpf(problem.radius) / inside) if inside > 0 else 1)
+
+    def bound(free):
+        """Return the bound if the features in a mask are outside the ball."""
+        inside = [v for v, outside in zip(pull, free, strict=True) if not outside]
+        charged = [j for j in np.flatnonzero(free) if pull[j] != 0]
+        if charged and math.isinf(result.contribution_bound):
+            return mpf(0)
+        sizes = {j: mpmath.sqrt(mpmath.fdot((p, x * x) for p, x in zip(pi, columns[j], strict=True))) for j in charged}
+        left = mass - max((mpf(result.contribution_bound) * abs(pull[j]) / sizes[j] for j in charged), default=mpf(0))
+        if problem.l2 > 0:
+            return left - distance(inside, mpf(problem.radius) - cost, problem.norm.p) / (2 * mpf(problem.l2))
+        needed = norm_of(inside, problem.norm.p) + cost
+        return max(left, mpf(0)) * (min(mpf(1), mpf(problem.radius) / needed) if needed > 0 else 1)
+
+    return max(map(bound, uncharged_features(problem)))
 
 
 def distance(pull, budget, p):

@@ -372,6 +372,10 @@ class CpuEngine(Engine):
         self._in_threads(work)
         return alpha, beta
 
+    @property
+    def of_rows(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self._state.transpose(1, 0, 2).reshape(6, -1)[:, : self.rows.X.shape[0]]
+
     def _keep_corrections(self, which: int) -> None:
         if len(self._corrections[which]) == 0:
             self._corrections[which] = room_for((len(self._state), 4, TILE), self._state_folder)

@@ -106,6 +106,9 @@ class Engine(ABC):
     light: bool
     """Whether the matrix costs no more than a few passes over the rows."""
 
+    of_rows: Any = None
+    """α, β, γ, g₁, g₂ and g₃ of all rows, if they are in this process's memory."""
+
     wide: Any
     """Products with all rows, if the system is that of the rows; None if it is that of the features."""
 

@@ -14,11 +14,11 @@ from drsvm.clock import TimeLimit
 from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.scores import predictions
+from drsvm.model.centring import Centred
 from drsvm.model.problem import Problem
 from drsvm.solvers.interior_point.small import is_small
 from drsvm.solvers.many import Rough, rough_path
 from drsvm.solvers.path.radius_max import radius_max
-from drsvm.solvers.transforms.centring import Centred
 from drsvm.solvers.transforms.span_of_rows import in_span_of_rows, span_pays
 
 CV_TOL = 1e-4  # gap of the solutions in the folds: far below the resolution of a score

@@ -15,12 +15,12 @@ from drsvm.learn.fit_data import FitData, fit_data
 from drsvm.learn.fitting import FittingMixin
 from drsvm.learn.partial_fit import PartialFitMixin
 from drsvm.learn.warning import positions_deprecated
+from drsvm.model.centring import Centred
 from drsvm.model.norms import norm_for
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result
 from drsvm.solvers.base import Solver
 from drsvm.solvers.registry import is_auto
-from drsvm.solvers.transforms.centring import Centred
 
 
 class WassersteinSVC(PartialFitMixin, FittingMixin, DecidingMixin, RobustClassifier):

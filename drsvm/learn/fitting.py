@@ -26,6 +26,7 @@ from drsvm.learn.evidence import share_of_ball
 from drsvm.learn.probability import check_calibration
 from drsvm.learn.radius_rule import Automatic, chosen_ball
 from drsvm.learn.threshold import check_goal
+from drsvm.model.centring import Centred
 from drsvm.model.problem import Problem
 from drsvm.model.result import Progress, Result, Results, Status
 from drsvm.model.rows import RowsLost
@@ -34,7 +35,6 @@ from drsvm.progress import following, lines, part, stage, tell
 from drsvm.solvers import solve
 from drsvm.solvers.base import Solver
 from drsvm.solvers.registry import accepts
-from drsvm.solvers.transforms.centring import Centred
 
 SHARES_OF_WAY = (0.2, 0.4, 0.6, 0.8, 1.0)  # from automatic class weights to balanced ones
 PILOT_PARTS = 4  # the pilot solutions of radius="auto" may take one in this many parts of the time

@@ -18,13 +18,13 @@ from drsvm.learn.kernel_data import Basis, ClusterKernelFit, KernelFit, checked_
 from drsvm.learn.kernel_deciding import KernelDecidingMixin, in_memory, kernel_problems
 from drsvm.learn.kernel_width import EVIDENCE, FACTORS, WITH_WIDTH, some_rows
 from drsvm.model.backends import ForCard, engine_of, fetched
+from drsvm.model.centring import Centred
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
 from drsvm.progress import stage
 from drsvm.solvers.base import check_count, generator_of
 from drsvm.solvers.landmarks.solver import Landmarks
 from drsvm.solvers.landmarks.span import WIDER
-from drsvm.solvers.transforms.centring import Centred
 
 NO_NUMBER = "X is on a Dask cluster: give the number of rows of which the classifier is made, such as n_landmarks=300."
 NOT_IN_SPAN = (

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from drsvm.model import validation
+from drsvm.model.centring import Centred
 from drsvm.model.problem import Problem
 from drsvm.solvers.path.radius_path import RadiusPath, radius_path
-from drsvm.solvers.transforms.centring import Centred
 from drsvm.solvers.transforms.span_of_rows import in_span_of_rows, span_pays
 
 NEGLIGIBLE = 1e-6  # columns with means of at most so many deviations are not shifted, which saves a copy
@@ -137,4 +137,4 @@ def path_at_centre(problem: Problem, radii, **options: Any) -> RadiusPath:
     """Return the radius path of a problem whose intercept is priced at the centre of the data."""
     centred = at_centre(problem)
     path = radius_path(centred.problem, radii, **options)
-    return replace(path, results=[centred.from_centred(result) for result in path.results])
+    return replace(path, results=list(map(centred.from_centred, path.results, path.radii)))

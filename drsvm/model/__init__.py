@@ -1,13 +1,13 @@
 """The mathematics of one problem.
 
-`problem` has the data and parameters, checked by `validation` and frozen. Its `rows` may be in memory (`memory_rows`),
-elsewhere (`backends`), or functions of a kernel (`kernel_rows`, `kernel_functions`); `row_operations` and `reducers`
-are what is computed from all of them. `norms` and `risk` give the objective. A `certificate` makes `multipliers`
-feasible (`release`), finds their best multiple (`dual_scale`) and adds them up without growing errors (`careful_sums`);
-a `result` carries what it proves. `proximal` is the single-sample step, `proximal_batch` that of several. `worst_case`
-and `worst_distribution` serve the classifiers of other libraries too: `linear_model` reads their weights,
-`decision_values` are those on the rows, and an `adversary` attacks them. Those with a kernel are bounded in their
-feature space (`kernel_model`), and attacked by gradients (`kernel_attack`).
+`problem` has the data and parameters, checked by `validation` and frozen; `centring` shifts columns far from 0. Its
+`rows` may be in memory (`memory_rows`), elsewhere (`backends`), or functions of a kernel (`kernel_rows`,
+`kernel_functions`); `row_operations` and `reducers` are what is computed from all of them. `norms` and `risk` give the
+objective. A `certificate` makes `multipliers` feasible (`release`), finds their best multiple (`dual_scale`) and adds
+them up without growing errors (`careful_sums`); a `result` carries what it proves. `proximal` is the single-sample
+step, `proximal_batch` that of several. `worst_case` and `worst_distribution` serve the classifiers of other libraries
+too: `linear_model` reads their weights, `decision_values` are those on the rows, and an `adversary` attacks them. Those
+with a kernel are bounded in their feature space (`kernel_model`), and attacked by gradients (`kernel_attack`).
 """
 
 from typing import TYPE_CHECKING

@@ -10,12 +10,13 @@ These functions certify the results of every solver.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from drsvm.model.careful_sums import ULP
+from drsvm.model.centring import Centred
 from drsvm.model.dual_scale import best_multiple, largest_contribution, uncharged_features
 from drsvm.model.multipliers import Multipliers
 from drsvm.model.problem import Problem, check_problem
@@ -106,11 +107,15 @@ def certify(problem: Problem, weights, intercept: float = 0.0, hinge_dual=None, 
     1.0
     """
     check_problem(problem, "certify")
-    primal = primal_point(problem, weights, intercept)
+    primal, centred = primal_point(problem, weights, intercept), Centred.of(problem)
     for name, values in (("hinge_dual", hinge_dual), ("flip_dual", flip_dual)):
         if values is not None and np.isnan(values).any():
             raise ValueError(f"{name} has NaN at row {int(np.argmax(np.isnan(values)))}: multipliers must be numbers.")
-    return Certificate(primal, dual_point(problem, hinge_dual, flip_dual, reference=primal.weights))
+    if centred.offset is not None:  # the same classifier and the same bound, with smaller rounding errors
+        at_centre = centred.to_centred((primal.weights, primal.intercept))
+        price, objective = centred.problem.price_and_objective(*at_centre)
+        primal = replace(primal, radius_price=price, objective=objective)
+    return Certificate(primal, dual_point(centred.problem, hinge_dual, flip_dual, reference=primal.weights))
 
 
 NEGLIGIBLE, SLIGHT = 1e-11, 3e-9

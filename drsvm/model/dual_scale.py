@@ -4,7 +4,8 @@ The multipliers enter only through their mass Σ(α + β), the cost Σ κβ of t
 weights and v_0 for the intercept. `certificate` states the dual problem.
 
 Weights are free of charge if radius = l2 = 0 or, without ridge, if their features cannot shift. A bound above 0 for all
-of them requires v_j = 0, which rounding hardly ever gives. The bound is therefore stated for classifiers with
+of them requires v_j = 0, which rounding hardly ever gives. The bound is therefore stated, also where radius and ridge
+leave weights nearly free and this makes it better, for classifiers with
 
     Σ_j s_j |w_j| ≤ B    (over the free weights),      so that    Σ_j w_j v_j ≤ B max_j |v_j| / s_j
 
@@ -22,8 +23,8 @@ from scipy import optimize
 from drsvm.model.norms import euclidean
 from drsvm.model.problem import Problem
 
-VERY_HIGH = 1e6
-"""Prices this many times higher than the lowest: even a rounding error of v_j can cost much of the budget."""
+OUT_OF_SCALE = 1e9
+"""Weights that radius and ridge allow such contributions are nearly free: a rounding error of v_j can cost much."""
 
 WORTHWHILE = 1e-12
 """A bound for limited weights must be this much better than one for all weights."""
@@ -42,11 +43,9 @@ def best_multiple(
     """
     v = problem.with_signs(v)
     fixed = problem.intercept_cost * abs(v0) if problem.prices_intercept and v0 != 0.0 else 0.0
-    if problem.l2 > 0:
-        return *_with_ridge(problem, mass, cost, v, fixed), EVERY_WEIGHT
     free, nearly_free = uncharged_features(problem)
     if not nearly_free.any():
-        return *_into_ball(problem, mass, cost, v, problem.feature_cost, fixed), EVERY_WEIGHT
+        return *_scaled(problem, mass, cost, v, problem.feature_cost, fixed), EVERY_WEIGHT
     limit = largest_contribution(problem, reference) if v[nearly_free].any() else math.inf
     best = _charging(problem, mass, cost, v, fixed, free, limit)
     if (nearly_free & ~free & (v != 0)).any():
@@ -66,13 +65,14 @@ EVERY_WEIGHT = Validity(math.inf, math.inf)
 
 
 def uncharged_features(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
-    """Return masks of the features whose weights are free of charge, and of those that nearly are."""
-    d, prices = problem.n_features, problem.feature_cost
-    free = np.full(d, problem.radius == 0.0 and problem.l2 == 0.0)
-    if prices is None or problem.l2 > 0:
-        return free, free
-    free |= np.isinf(prices)
-    return free, free | (prices > VERY_HIGH * prices.min())
+    """Return masks of the features whose weights are free of charge, and of those that nearly are.
+
+    Where the objective is at most 1, ε |w_j| ≤ a_j and c w_j² ≤ 2.
+    """
+    prices = np.ones(problem.n_features) if problem.feature_cost is None else problem.feature_cost
+    with np.errstate(divide="ignore", invalid="ignore"):
+        most = np.minimum(prices / problem.radius, np.sqrt(np.divide(2.0, problem.l2)))
+        return np.isinf(most), np.isinf(most) | (problem.column_sizes * most > OUT_OF_SCALE)
 
 
 def largest_contribution(problem: Problem, reference) -> float:
@@ -92,12 +92,14 @@ def _charging(problem, mass, cost, v, fixed, outside, limit) -> tuple[float, flo
             validity = Validity(limit, limit / problem.norm.dual.value(sizes[charged]))
     inside = ~outside
     prices = None if problem.feature_cost is None else problem.feature_cost[inside]
-    scale, bound = _into_ball(problem, mass, cost, v[inside], prices, fixed)
+    scale, bound = _scaled(problem, mass, cost, v[inside], prices, fixed)
     return scale, bound, validity if bound > 0 else EVERY_WEIGHT
 
 
-def _into_ball(problem, mass, cost, v, prices, fixed) -> tuple[float, float]:
-    """Return the largest t ≤ 1 for which t·v is in the ball, and the bound; 0 and 0 if there is no mass."""
+def _scaled(problem, mass, cost, v, prices, fixed) -> tuple[float, float]:
+    """Return the best t ≤ 1, without ridge the largest for which t·v is in the ball, and the bound; 0 without mass."""
+    if problem.l2 > 0:
+        return _with_ridge(problem, mass, cost, v, prices, fixed)
     if mass <= 0:
         return 0.0, 0.0
     priced = v if prices is None else prices * v
@@ -106,7 +108,7 @@ def _into_ball(problem, mass, cost, v, prices, fixed) -> tuple[float, float]:
     return scale, scale * mass
 
 
-def _with_ridge(problem, mass, cost, v, fixed) -> tuple[float, float]:
+def _with_ridge(problem, mass, cost, v, prices, fixed) -> tuple[float, float]:
     radius, l2, norm = problem.radius, problem.l2, problem.norm
     largest = 1.0 if cost + fixed <= radius else radius / (cost + fixed)
 
@@ -119,14 +121,14 @@ def _with_ridge(problem, mass, cost, v, fixed) -> tuple[float, float]:
         return rest, by_part * fixed - by_total * cost
 
     def excess(t):
-        return _outside_ball(problem, t * v, budget(t)[0])
+        return _outside_ball(norm.dual, t * v, budget(t)[0], prices)
 
     def value(t):
         return t * mass - 0.5 / l2 * euclidean(excess(t)) ** 2
 
     def slope(t):
         outside = excess(t)
-        priced = outside if problem.feature_cost is None else outside / problem.feature_cost
+        priced = outside if prices is None else outside / prices
         shrinking = -max(budget(t)[1], -1e100) * norm.value(priced)
         return mass - (float(outside @ v) + shrinking) / l2
 
@@ -137,9 +139,8 @@ def _with_ridge(problem, mass, cost, v, fixed) -> tuple[float, float]:
     return max(((scale, value(scale)), (0.0, 0.0)), key=lambda pair: pair[1])
 
 
-def _outside_ball(problem, v, radius: float) -> np.ndarray:
+def _outside_ball(ball, v, radius: float, prices) -> np.ndarray:
     """Return v − u for the u nearest to v with ‖a ⊙ u‖_p ≤ radius, and u_j = 0 where the price is infinite."""
-    ball, prices = problem.norm.dual, problem.feature_cost
     if prices is None:
         return v - ball.project_ball(v, radius)
     finite = np.isfinite(prices)

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from drsvm.kernels import products as kernel
 from drsvm.kernels.entries import Rows
-from drsvm.model.careful_sums import ULP
+from drsvm.model.careful_sums import ULP, careful_transposed_dot
 from drsvm.model.rows import ArrayRows
 from drsvm.model.validation import check_flip_costs, check_weights, row_blocks, row_norms
 from drsvm.parallel import PART, over, over_parts, parts_of, slices, usable_threads
@@ -28,6 +28,10 @@ PART_ENTRIES = 1 << 18
 
 ENTRIES_OF_SAMPLE = 10_000
 """Number of entries from which the frequencies of the columns are estimated."""
+
+
+LEAST_NOISE = 1e-10
+"""Rounding errors of margins that matter, for a certificate."""
 
 
 class RowView:
@@ -147,6 +151,12 @@ class MemoryRows(HostRows):
         else:
             over(row_blocks(X), lambda part: np.dot(X[part].astype(np.float64, copy=False), v, out=out[part]))
         return out
+
+    def careful_margins(self, problem, w, b):
+        if not self.is_small or ULP * len(w) * float(problem.column_sizes @ np.abs(w)) <= LEAST_NOISE:
+            return problem.margins(w, b)
+        X = self.X.toarray() if self.is_sparse else self.X
+        return problem.signs * careful_transposed_dot(np.vstack((X.T, np.ones(len(X)))), np.append(w, b))[0]
 
     @cached_property
     def _transposed(self) -> Any:

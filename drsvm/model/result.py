@@ -151,7 +151,7 @@ class Result:
         The multipliers α and β that prove the bound, one entry per given row.
     contribution_bound, weight_bound : float
         Infinite if the lower bound holds for all classifiers. Where weights cost nothing (radius = l2 = 0, or features
-        that cannot shift, without ridge), rounding allows no positive bound for all of them. It then holds for those
+        that cannot shift, without ridge) or next to nothing, rounding allows no good bound for all. It holds for those
         with ``Σ_j s_j |w_j|`` up to `contribution_bound` (at least 10⁶); s_j is the root mean square of feature j,
         centred if the intercept is free and the feature far from 0. This includes all with ‖w‖_q up to `weight_bound`.
         The status is then OPTIMAL_WITHIN_BOUNDS instead of OPTIMAL.

@@ -241,8 +241,12 @@ class ArrayRows(Rows):
             weights.append(share * (problem.sample_weight[all_of_class].sum() / share.sum()))
         return problem.subset(np.concatenate(drawn), np.concatenate(weights))
 
+    def careful_margins(self, problem, w, b: float) -> Any:
+        """Return the margins, where large contributions of features may cancel."""
+        return problem.margins(w, b)
+
     def price_and_risk(self, problem, w, b, size):
-        margins = problem.margins(w, b)
+        margins = self.careful_margins(problem, w, b)
         price = float(smallest_best_price(margins, problem.sample_weight, size, problem.radius, problem.flip_cost))
         loss = expected_loss(margins, problem.sample_weight, price, problem.flip_cost)
         return price, problem.radius * price + loss

@@ -191,7 +191,7 @@ def _path(material: Material, positive, tell: Tell, time: TimeLimit) -> RadiusPa
     if any(result.status is Status.TIME_LIMIT for result in path.results):
         text = "Time ran out before all radii were solved: increase {} for exact curves."
         material.warn([Message(text, Parameter("max_time"))])
-    return replace(path, results=[original.from_centred(result) for result in path.results])
+    return replace(path, results=list(map(original.from_centred, path.results, path.radii)))
 
 
 def provenance(material: Material) -> dict[str, Any]:

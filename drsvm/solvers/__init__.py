@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from drsvm.clock import TimeLimit
 from drsvm.lazy import lazy_names
+from drsvm.model.centring import Centred
 from drsvm.model.problem import Problem, check_problem
 from drsvm.model.result import Result, Status
 from drsvm.solvers.base import Solver, check_start
 from drsvm.solvers.loop import run
 from drsvm.solvers.registry import alternatives, default_tol, is_auto, make_solver, solver_classes, solver_names
-from drsvm.solvers.transforms.centring import Centred
 from drsvm.solvers.transforms.span_of_rows import in_span_of_rows
 
 __all__ = ["make_solver", "solve", "solver_names"]

@@ -13,14 +13,15 @@ from drsvm.engines.threads import blas_threads_for
 from drsvm.engines.wide import WideRows
 from drsvm.kernels.newton import REGULARISATIONS
 from drsvm.model.backends import fetched
+from drsvm.model.problem import Problem
+from drsvm.model.risk import affordable_flips
 from drsvm.model.validation import row_blocks
 from drsvm.parallel import over
 from drsvm.solvers.interior_point.cones import Scaling
 
-DAMPING, LEAST_DAMPING = 1e-13, 1e-15
+DAMPING, MOST_REFINEMENTS = 1e-13, 4
 """Relative increase of the diagonal that refinement does not remove: it keeps rounding noise out of flat directions. If
-weights range over many decades, directions that only light rows determine look flat too; a run that fails is repeated
-with the second value."""
+rows range over many decades, directions that only light rows determine look flat too: see `OrthogonalSystem`."""
 
 
 def solve_system(system: Factorised, right, right_lam: float) -> tuple[np.ndarray, float]:
@@ -93,17 +94,13 @@ def _apply_factor(factor, scale, right):
     return scale * solution
 
 
-def most_refinements(damping: float) -> int:
-    """Return the maximum number of refinements for a matrix that is damped this much."""
-    return 4 if damping == DAMPING else 12
-
-
 class TallSystem(Factorised):
     """The matrix itself, for n ≥ d; only its upper triangle is formed."""
 
-    def __init__(self, samples: Curvature, cone: Scaling, ridge, damping: float = DAMPING):
-        self.most_refinements = most_refinements(damping)
-        self.matrix = newton_matrix(samples, cone, ridge, damping)
+    most_refinements = MOST_REFINEMENTS
+
+    def __init__(self, samples: Curvature, cone: Scaling, ridge):
+        self.matrix = newton_matrix(samples, cone, ridge, DAMPING)
         self.factor, self.scale = _factorise(self.matrix)
 
     def multiply(self, x):
@@ -111,6 +108,43 @@ class TallSystem(Factorised):
 
     def apply_inverse(self, right):
         return _apply_factor(self.factor, self.scale, right)
+
+
+class OrthogonalSystem(Factorised):
+    """The matrix as FᵀF with F = QR: rows of very different sizes lose no digits to each other, as they do in the sum.
+
+    A sample has the rows √(D₁D₂/D) (2z, −κ), √(D₁D₃/D) (z, 0) and √(D₂D₃/D) (z, −κ), where D = ΣD_k and z = y (x, 1).
+    """
+
+    most_refinements = 5
+
+    def __init__(self, problem: Problem, state, cone: Scaling, ridge):
+        X = problem.X.toarray() if problem.is_sparse else problem.X
+        rows = problem.signs[:, None] * np.hstack((X, np.ones((len(X), len(ridge) - X.shape[1]))))
+        kappa = np.broadcast_to(affordable_flips(problem.flip_cost, problem.radius)[0], len(X))
+        one, two, three = state[:3] / state[3:]
+        pairs = np.concatenate((one * two, one * three, two * three)) / np.tile(one + two + three, 3)
+        samples = np.column_stack((np.vstack((2.0 * rows, rows, rows)), -np.outer((1.0, 0.0, 1.0), kappa).ravel()))
+        zeros = np.zeros(len(ridge))
+        others = newton_matrix(Curvature(np.zeros((len(ridge),) * 2), zeros, 0.0, zeros, 0.0, zeros), cone, ridge, 0.0)
+        sizes = np.sqrt(np.maximum(others.diagonal(), 1e-300))
+        values, vectors = np.linalg.eigh(others / sizes / sizes[:, None], UPLO="U")
+        roots = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * sizes
+        factor = np.vstack((np.sqrt(pairs)[:, None] * samples, roots))
+        self.scale = 1.0 / np.maximum(np.linalg.norm(factor, axis=0), 1e-150)
+        factor = np.vstack((self.scale * factor, 1e-15 * np.eye(len(sizes))))  # flat directions have no rounding noise
+        self.rows = factor[np.argsort(-np.abs(factor).max(axis=1))]  # an elimination of large rows spares small ones
+        triangle, self.order = linalg.qr(self.rows, mode="r", pivoting=True)
+        self.triangle = triangle[: len(sizes)]
+
+    def multiply(self, x):
+        return self.rows.T @ (self.rows @ (x / self.scale)) / self.scale
+
+    def apply_inverse(self, right):
+        half = linalg.solve_triangular(self.triangle, (self.scale * right)[self.order], trans=1)
+        solution = np.empty_like(right)
+        solution[self.order] = linalg.solve_triangular(self.triangle, half)
+        return self.scale * solution
 
 
 class WideSystem(MatrixFree):
@@ -187,9 +221,9 @@ class WideSystem(MatrixFree):
         return solution
 
 
-def newton_system(samples: Curvature, cone: Scaling, ridge, engine: Engine, damping: float = DAMPING) -> Factorised:
+def newton_system(samples: Curvature, cone: Scaling, ridge, engine: Engine) -> Factorised:
     """Return the wide system if the engine provides products with the rows, else its own system or the tall one."""
     if engine.wide is not None:
         return WideSystem(samples, cone, ridge, engine.wide)
-    factorised = engine.factorised(samples, cone, ridge, damping, REGULARISATIONS)
-    return TallSystem(samples, cone, ridge, damping) if factorised is None else factorised
+    factorised = engine.factorised(samples, cone, ridge, DAMPING, REGULARISATIONS)
+    return TallSystem(samples, cone, ridge) if factorised is None else factorised

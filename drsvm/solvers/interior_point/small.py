@@ -20,7 +20,7 @@ from drsvm.solvers.base import Candidate, Limits
 from drsvm.solvers.interior_point import state as rules
 from drsvm.solvers.interior_point.cones import BoxCone, Cone, CrossCone, SecondOrderCone
 from drsvm.solvers.interior_point.memory import Memory
-from drsvm.solvers.interior_point.newton import most_refinements
+from drsvm.solvers.interior_point.newton import DAMPING, MOST_REFINEMENTS
 from drsvm.solvers.interior_point.priced_cones import Part, ProductCone
 from drsvm.solvers.interior_point.starts import Start
 from drsvm.solvers.interior_point.state import InteriorPointState
@@ -31,6 +31,9 @@ MOST_ROWS, MOST_FEATURES, MOST_ENTRIES = 15_000, 400, 200_000
 
 AT_ONCE, TIME_FOR_MANY = 10, 1.0
 """Maximum number of steps in one call, if there are so many seconds: Ctrl-C is noticed in between, and the limit."""
+
+MOST_STEPS = 100
+"""Number of compiled steps, usually far fewer, after which a run starts again with more care."""
 
 KINDS: dict[type[Cone], int] = {BoxCone: kernel.BOX, SecondOrderCone: kernel.BALL, CrossCone: kernel.CROSS}
 
@@ -109,14 +112,16 @@ class SmallState(InteriorPointState):
         self.arguments = memory.share, room.buffers, _compiled(self.cone), system, memory.work, self._task()
 
     def _center(self) -> None:
-        self.fresh = True  # the first call will do it
+        self.fresh = not self.careful  # the first call will do it
+        if self.careful:
+            super()._center()
 
     def _task(self) -> small_run.Task:
         return small_run.Task(
             radius=self.problem.radius,
             l2=self.problem.l2,
-            damping=self.damping,
-            most_refinements=most_refinements(self.damping),
+            damping=DAMPING,
+            most_refinements=MOST_REFINEMENTS,
             step_fraction=self.settings.step_fraction,
             behind=rules.LEFT_BEHIND * self.memory.mass,
             most_behind=rules.MOST_LEFT_BEHIND * self.memory.mass,
@@ -132,6 +137,9 @@ class SmallState(InteriorPointState):
 
     def step(self) -> None:
         """Take steps until a certificate is due, but only one if a callback wants to see it, or if time is short."""
+        if self.careful:
+            self.taken, self.steps_of_all_starts = 1, self.steps_of_all_starts + 1
+            return super().step()
         one_by_one = self.limits.watched or self.limits.time.left() < TIME_FOR_MANY
         self._run(1 if one_by_one else min(AT_ONCE, self.limits.max_iter - self.steps_of_all_starts))
 
@@ -160,7 +168,8 @@ class SmallState(InteriorPointState):
         self.taken, works, self.lam, self.mu, self.products, self.short_steps, self.leeway = found
         self.fresh = False
         self.steps_of_all_starts += self.taken
-        self.finished = not works or self.short_steps >= rules.MOST_SHORT_STEPS
+        hopeless = self.short_steps >= rules.MOST_SHORT_STEPS or self.steps_of_all_starts >= MOST_STEPS
+        self.finished = not works or hopeless
         self.near_the_end = self._gap_may_be_small()
 
     def candidate(self) -> Candidate:

@@ -38,7 +38,7 @@ def cold_starts(problem: Problem) -> Iterator[Start]:
         lams = math.sqrt(lam) * math.sqrt(largest), largest, lam
     else:
         lams = lam, 1e6 * lam
-    for guess in lams:
+    for guess in (*lams, lams[0]):  # once more, with more care
         yield Start(with_room_for_signs(problem, origin, guess), guess, 1.0)
 
 
@@ -55,13 +55,14 @@ def typical_row_price(problem: Problem) -> float:
 def with_room_for_signs(problem: Problem, point, lam: float) -> np.ndarray:
     """Return the point moved to where all weights with a prescribed sign have it, well inside ‖·‖ < lam.
 
-    Together they are at least 0.1 away from 0, in units of λ and of 1 / row norm.
+    Together they are at least 0.1 away from 0, in units of λ and of 1 / size of the feature.
     """
     if problem.monotonic_cst is None:
         return point
     prices = np.ones(problem.n_features) if problem.feature_cost is None else problem.feature_cost
     signs = problem.monotonic_cst
-    least = 0.1 / np.count_nonzero(signs) * np.minimum(lam * prices, 1.0 / problem.typical_row_norm())
+    sizes = np.maximum(problem.column_sizes, 1e-9 * problem.column_sizes.max() or 1.0)
+    least = 0.1 / np.count_nonzero(signs) * np.minimum(lam * prices, 1.0 / sizes)
     moved = point.copy()
     weights = moved[: problem.n_features]
     np.copyto(weights, signs * np.maximum(signs * weights, least), where=signs != 0)

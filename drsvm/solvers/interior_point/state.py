@@ -17,7 +17,7 @@ from drsvm.model.dual_scale import best_multiple
 from drsvm.model.multipliers import DualSums
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, State, share_of_way
-from drsvm.solvers.interior_point.newton import DAMPING, LEAST_DAMPING, newton_system, solve_system
+from drsvm.solvers.interior_point.newton import OrthogonalSystem, newton_system, solve_system
 from drsvm.solvers.interior_point.priced_cones import cone_at
 from drsvm.solvers.interior_point.starts import Start, cold_starts, rows_to_begin_with, start_at
 from drsvm.solvers.selection import ITERATIONS, interior_point_seconds
@@ -36,6 +36,9 @@ the dual residual shrinks with μ; among MANY_ROWS there are some to leave behin
 among few the residual would shorten step after step."""
 
 MANY_ROWS = 100_000
+
+NEGLIGIBLE_MASS, MOST_WORK = 1e-7, 3e7
+"""Fraction that a careful run leaves behind at most, and its limit of n·d²: it is for few rows, and takes longer."""
 
 HINDERED, MORE, MOST = 0.2, 4.0, 16.0
 """After a step below HINDERED, MORE times as much may be left behind in the next one, up to MOST times, and less again
@@ -77,6 +80,9 @@ class InteriorPointState(State):
     drawn: Problem | None = None
     """The problem on a few rows, if the start is from there."""
 
+    careful: bool = False
+    """Whether directions are computed without sums over the rows, which takes longer and loses fewer digits."""
+
     promising: float = PROMISING
     """A certificate is tried when the expected gap is at most this many tolerances."""
 
@@ -97,7 +103,7 @@ class InteriorPointState(State):
         """Begin a run on the problem, at a given point or the most promising one."""
         self.ridge = np.full(self.problem.n_features + self.problem.fit_intercept, self.problem.l2)
         self.ridge[self.problem.n_features :] = 0.0
-        self.cold_starts, self.damping = cold_starts(self.problem), DAMPING
+        self.cold_starts, self.careful = cold_starts(self.problem), False
         if start is None and self.limits.start is not None:
             start = start_at(self.problem, self.limits.start)
         elif start is None and (size := self._few_rows()) is not None:
@@ -176,12 +182,15 @@ class InteriorPointState(State):
         self._move(*direction, *steps, target)
 
     def _system(self, samples: Curvature) -> Factorised:
-        return newton_system(samples, self.cone.scaling(), self.ridge, self.engine, self.damping)
+        if self.careful:
+            return OrthogonalSystem(self.problem, self.engine.of_rows, self.cone.scaling(), self.ridge)
+        return newton_system(samples, self.cone.scaling(), self.ridge, self.engine)
 
     @property
     def _left_behind(self) -> float:
         share = LEFT_BEHIND if self.problem.n_rows < MANY_ROWS else LEFT_BEHIND_OF_MANY
-        return min(self.leeway * share * self.mu, MOST_LEFT_BEHIND) * self.engine.mass
+        most = NEGLIGIBLE_MASS if self.careful else MOST_LEFT_BEHIND
+        return min(self.leeway * share * self.mu, most) * self.engine.mass
 
     @property
     def small(self) -> bool:
@@ -269,7 +278,7 @@ class InteriorPointState(State):
 
     def certificate_due(self) -> bool:
         """Return True if a certificate is worth its cost, about that of an iteration."""
-        return self.limits.watched or self.near_the_end
+        return self.limits.watched or self.near_the_end or self.careful
 
     @property
     def central_gap(self) -> float:
@@ -314,7 +323,7 @@ class InteriorPointState(State):
         return objective - bound
 
     def candidate(self) -> Candidate:
-        residual_counts = self.futile_proofs > 0 or RESIDUAL * self.central_gap < self.last_gap < np.inf
+        residual_counts = self.careful or self.futile_proofs > 0 or RESIDUAL * self.central_gap < self.last_gap < np.inf
         alpha, beta = self._restored_multipliers() if residual_counts else self._multipliers()
         d = self.problem.n_features
         return Candidate(self.point[:d], float(self.point[d:].sum()), alpha, beta)
@@ -323,11 +332,12 @@ class InteriorPointState(State):
         """Record the proven gap; if it no longer improves, finish or restart from the origin."""
         if self.near_the_end and self.central_gap <= DEEP:
             self.futile_proofs = self.futile_proofs + 1 if gap > 0.7 * self.last_gap else 0
-            self.finished |= self.futile_proofs > FUTILE_PROOFS
+            self.finished |= self.futile_proofs > FUTILE_PROOFS * (4 if self.careful else 1)
             self.last_gap = min(gap, self.last_gap)
         if self.finished and gap > max(self.limits.accepted, 0.0 if self.small else LOST):
             for start in self.cold_starts:
-                self.damping = LEAST_DAMPING
+                few = self.small and self.problem.n_rows * self.problem.n_features**2 <= MOST_WORK
+                self.careful = few and self.engine.of_rows is not None
                 self.begin(*start)
                 break
 

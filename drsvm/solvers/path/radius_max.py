@@ -8,13 +8,13 @@ from functools import partial
 import numpy as np
 
 from drsvm.clock import TimeLimit
+from drsvm.model.centring import Centred
 from drsvm.model.problem import Problem, check_problem
 from drsvm.model.result import Result, Status
 from drsvm.model.rows import RowsLost
 from drsvm.solvers import solve
 from drsvm.solvers.interior_point.starts import typical_row_price
 from drsvm.solvers.registry import choose
-from drsvm.solvers.transforms.centring import Centred
 
 MOST_SOLVES = 60
 

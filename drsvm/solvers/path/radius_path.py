@@ -9,6 +9,7 @@ import numpy as np
 
 from drsvm.clock import TimeLimit
 from drsvm.engines.threads import single_threaded_blas
+from drsvm.model.centring import Centred
 from drsvm.model.problem import Problem, check_problem
 from drsvm.model.result import Result, Status
 from drsvm.solvers.base import EVERY_PRICE, Limits, Solver, State
@@ -19,7 +20,6 @@ from drsvm.solvers.loop import run
 from drsvm.solvers.path.forecast import Forecasting
 from drsvm.solvers.path.radius_max import radius_max
 from drsvm.solvers.registry import check_taken, default_tol, make_solver
-from drsvm.solvers.transforms.centring import Centred
 from drsvm.solvers.transforms.constant import constant_optimum
 
 
@@ -164,7 +164,7 @@ def radius_path(
     with single_threaded_blas():  # once, not for every radius
         for done, index in enumerate(order):
             result = walk.solve(problems[index], time.share(len(order) - done))
-            result = results[int(index)] = centred.from_centred(result)
+            result = results[int(index)] = centred.from_centred(result, problems[index].radius)
             stopped = callback is not None and callback(int(index), result)
             if stopped or result.status in (Status.INTERRUPTED, Status.LOST):
                 break

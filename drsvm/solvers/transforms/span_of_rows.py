@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
-from drsvm.model.certificate import certify
+from drsvm.model.centring import Centred
+from drsvm.model.certificate import dual_point, primal_point
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.norms import L2
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result
 from drsvm.solvers.interior_point.small import MOST_FEATURES, is_small
-from drsvm.solvers.transforms.centring import Centred
 
 DEPENDENT = 1e-13
 """A row whose squared distance from the span of others is at most this, relative to the largest square, is in it."""
@@ -58,14 +58,15 @@ class InSpan(Centred):
         coefficients[self.spanning] = solve_triangular(self.triangle, coordinates, lower=True, trans=1)
         return self.whole.rows.weighted_sum(coefficients)
 
-    def from_centred(self, result) -> Any:
+    def from_centred(self, result, radius: float | None = None) -> Any:
         found = _with_weights(result, self._weights)
         if isinstance(found, Result):
             duals = (self.whole.multipliers_from(of) for of in (found.hinge_dual, found.flip_dual))
-            proof = certify(self.whole, found.weights, found.intercept, *duals)
-            price, values = proof.primal.radius_price, {"objective": proof.objective, "lower_bound": proof.lower_bound}
-            found = replace(found, radius_price=price, **values)
-        return super().from_centred(found)
+            primal = primal_point(self.whole, found.weights, found.intercept)
+            bound = min(dual_point(self.whole, *duals).lower_bound, primal.objective)
+            price, objective = primal.radius_price, primal.objective
+            found = replace(found, radius_price=price, objective=objective, lower_bound=bound)
+        return self.with_all_features().from_centred(found, radius)
 
     def with_all_features(self) -> Centred:
         return Centred(self.whole, self.offset)

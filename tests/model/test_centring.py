@@ -4,11 +4,13 @@ import math
 
 import numpy as np
 import pytest
+from exact import exact_bound, exact_objective
 from problems import NORMS
 from scipy import sparse
 
-from drsvm import Problem, Status, radius_max, radius_path, solve
-from drsvm.solvers.transforms.centring import SAMPLE, Centred
+from drsvm import Problem, Status, WassersteinSVC, certify, radius_max, radius_path, solve
+from drsvm.learn.prices import at_centre
+from drsvm.model.centring import SAMPLE, Centred
 
 OFFSETS = np.array([0.0, 480.0, -1e6, 0.0])
 SCALES = np.array([1.0, 40.0, 1.0, 1.0])
@@ -106,3 +108,59 @@ def test_paths_and_the_largest_radius_do_not_depend_on_shifts(rows):
     for result, radius in zip(path.results, path.radii, strict=True):
         value = distant.replace(radius=radius).objective(result.weights, result.intercept)
         assert value == pytest.approx(result.objective, abs=1e-8)
+
+
+# What is returned is what is certified, however far the columns are from 0.
+
+
+def far_problem(offset, scale, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 3))
+    y = np.where(X @ [1.0, 0.5, -1.0] + 0.5 * rng.normal(size=40) > 0, 1, -1)
+    ball = {"radius": 0.05 * scale, "flip_cost": (math.inf, 0.5 * scale)[seed % 2], "norm": NORMS[seed % 3]}
+    return Problem(scale * (X + offset), y, **ball, l2=(0.0, 0.01 * scale**2)[seed // 2 % 2], fit_intercept=True)
+
+
+def check_claims(problem, result, weights, intercept):
+    """Check a result with 60 digits, and with `certify`."""
+    objective = exact_objective(problem, weights, intercept)
+    assert abs(objective - result.objective) <= 1e-11
+    assert objective - exact_bound(problem, result) <= result.gap + 1e-11
+    again = certify(problem, weights, intercept, result.hinge_dual, result.flip_dual)
+    assert again.gap == pytest.approx(result.gap, abs=1e-8)
+    assert result.status.reached == (result.gap <= result.tol)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e6, 1e9, 1e12, 1e14])
+def test_the_classifier_that_is_returned_is_certified(offset):
+    for seed, scale in enumerate((1.0, 1e-3, 1e3, 1.0)):
+        problem = far_problem(offset, scale, seed)
+        result = solve(problem)
+        check_claims(problem, result, result.weights, result.intercept)
+        assert result.gap <= max(1e-6, 1e-17 * offset)
+        assert result.status in (Status.OPTIMAL, Status.STALLED)
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e14])
+def test_so_are_the_classifiers_of_a_path(offset):
+    problem = far_problem(offset, 1.0, 1)
+    path = radius_path(problem, [0.2, 0.05])
+    for result, radius in zip(path.results, path.radii, strict=True):
+        check_claims(problem.replace(radius=radius), result, result.weights, result.intercept)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # at 1e12 the tolerance is out of reach
+@pytest.mark.parametrize("cost", ["auto", math.inf])
+@pytest.mark.parametrize("offset", [1e3, 1e9, 1e12])
+def test_so_are_those_of_the_estimators(offset, cost):
+    given = far_problem(offset, 1.0, 0)
+    parameters = {"radius": 0.05, "l2": 0.0, "class_weight": None, "threshold": "optimum", "norm": given.norm.p}
+    model = WassersteinSVC(intercept_cost=cost, **parameters).fit(given.X, given.signs)
+    problem = given.replace(intercept_cost=model.intercept_cost_)
+    centred = at_centre(problem)
+    weights, intercept = centred.to_centred((model.coef_[0], float(model.intercept_[0])))
+    duals = model.result_.hinge_dual, model.result_.flip_dual
+    assert certify(centred.problem, weights, intercept, *duals).gap == pytest.approx(model.gap_, abs=1e-8)
+    assert model.result_.status.reached == (model.gap_ <= 1e-6)
+    if cost == math.inf:
+        check_claims(problem, model.result_, model.coef_[0], float(model.intercept_[0]))

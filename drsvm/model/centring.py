@@ -3,7 +3,8 @@
     w·x + b = w·(x − c) + (b + w·c)
 
 A column around 480 ± 40 costs every method digits or iterations; its shifted copy costs nothing. Columns are shifted by
-one of their own entries, so a constant column becomes exactly 0.
+one of their own entries, so a constant column becomes exactly 0. An intercept far from 0 has fewer digits after its
+point: what is certified is the classifier with the intercept as it is returned.
 """
 
 from dataclasses import dataclass, replace
@@ -12,11 +13,15 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from drsvm.model.careful_sums import ULP, careful_transposed_dot
 from drsvm.model.problem import Problem
-from drsvm.model.result import Result
+from drsvm.model.result import Result, Status
 
 SAMPLE = 500
 """Number of rows used to determine where the columns lie."""
+
+NEGLIGIBLE = 1e-12
+"""An intercept that differs by no more is the same: an objective cannot differ by more than twice as much."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +53,22 @@ class Centred:
         """Convert a start for the original problem to one for the shifted problem."""
         return self._moved(start, 1.0)
 
-    def from_centred(self, result) -> Any:
-        """Convert a result, or weights and intercept, for the shifted problem to one for the original problem."""
-        return self._moved(result, -1.0)
+    def from_centred(self, result, radius: float | None = None) -> Any:
+        """Convert a result, or weights and intercept, for the shifted problem to one for the original problem.
+
+        The figures of a result, which may be for another radius, become those of the classifier with the intercept as
+        it is now rounded; if they are no longer within the tolerance, the status says so.
+        """
+        found = self._moved(result, -1.0)
+        if self.offset is None or not isinstance(found, Result):
+            return found
+        intercept = self._shifted_intercept(found.weights, found.intercept, 1.0)
+        if abs(intercept - result.intercept) <= NEGLIGIBLE:
+            return found
+        problem = self.problem if radius is None else self.problem.replace(radius=float(radius))
+        price, objective = problem.price_and_objective(found.weights, intercept)
+        found = replace(found, radius_price=price, objective=objective)
+        return replace(found, status=Status.STALLED) if found.status.reached and not found.gap <= found.tol else found
 
     def with_all_features(self) -> "Centred":
         """Return this without any change of features."""
@@ -64,9 +82,17 @@ class Centred:
         if classifier is None or self.offset is None:
             return classifier
         if isinstance(classifier, Result):
-            return replace(classifier, intercept=classifier.intercept + sign * float(self.offset @ classifier.weights))
+            return replace(classifier, intercept=self._moved((classifier.weights, classifier.intercept), sign)[1])
         weights, intercept = classifier
-        return weights, intercept + sign * float(self.offset @ np.asarray(weights))
+        return weights, self._shifted_intercept(np.asarray(weights), intercept, sign)
+
+    def _shifted_intercept(self, weights, intercept: float, sign: float) -> float:
+        """Return b ± w·c, with an error that does not matter or is that of one rounding."""
+        assert self.offset is not None
+        if ULP * (len(weights) + 2) * float(np.abs(self.offset) @ np.abs(weights)) <= 0.1 * NEGLIGIBLE:
+            return intercept + sign * float(self.offset @ weights)
+        terms = np.append(sign * self.offset, 1.0)[:, None], np.append(weights, intercept)
+        return float(careful_transposed_dot(*terms)[0][0])
 
 
 def _full_columns(X) -> np.ndarray:
