@@ -268,10 +268,11 @@ class FunctionRows(ArrayRows):
     def norms(self, p, factors=None):
         return np.sqrt(self.centred_squares())
 
-    def content_keys(self):
+    def content_keys(self, problem):
         if isinstance(self.function, Precomputed):
-            return np.asarray(self.function.table).sum(axis=1)[self.points[:, 0]]
-        return self.with_features(self.points).content_keys()
+            return self.product(problem.signs * problem.sample_weight)
+        rows = self.with_features(self.points)
+        return rows.content_keys(problem.with_rows(rows))
 
     def taken(self, rows):
         values = None if self._values is None else self._values[rows][:, rows]
@@ -366,7 +367,7 @@ def in_feature_space(
     problem = Problem.of_checked(**rows_of_functions(points, function, values).data(y, sample_weight))
     problem.rows.check_positive()
     if centred:
-        some = None
+        problem, some = problem.in_order(), None
         if problem.n_rows > max(MOST_STORED, ROWS_FOR_CENTRE):  # the mean of some rows is known at less cost
             some = problem.drawn_rows(ROWS_FOR_CENTRE)
         problem = problem.with_rows(problem.rows.centred(problem.sample_weight, some))
