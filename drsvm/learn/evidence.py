@@ -47,16 +47,17 @@ def clearly_best(
         problems = problems_of(candidate)
         signs = [problem.signs for problem in problems]
         labels = np.argmax(signs, axis=0) if len(signs) > 1 else (signs[0] > 0).astype(np.intp)
-        folds = folds_by_content(problems[0], labels, counts, n_folds)
+        counted = counts if problems[0].kept is None else counts[problems[0].kept]
+        folds = folds_by_content(problems[0], labels, counted, n_folds)
         judged = [out_of_fold(problem, folds, known, time, RANKING_TOL) for problem in problems]
         seen = np.all([rows for _, rows in judged], axis=0)
         if time.over or not seen.all():
             break
         decisions = np.column_stack([values for values, _ in judged])
-        parts = auc_parts(decisions if len(problems) > 1 else decisions[:, 0], labels, counts)
+        parts = auc_parts(decisions if len(problems) > 1 else decisions[:, 0], labels, counted)
         if parts is None:
             break
-        lead = math.inf if parts_of_best is None else errors_ahead(parts, parts_of_best, labels, counts)
+        lead = math.inf if parts_of_best is None else errors_ahead(parts, parts_of_best, labels, counted)
         if lead < go_on:  # the next ones are farther still from the first
             break
         if lead > evidence:
@@ -96,7 +97,7 @@ def _some_rows(problem: Problem, counts) -> tuple[Problem, np.ndarray]:
     many = problem.n_rows > MOST_JUDGED
     if counts is None:
         few = (problem.drawn(MOST_JUDGED) if many else problem).nearby(math.inf)
-        return few, np.ones(few.n_rows)
+        return few, np.ones(few.n_given)
     counts = counts if problem.kept is None else counts[problem.kept]
     rows = problem.drawn_rows(MOST_JUDGED) if many else np.arange(problem.n_rows)
     return problem.subset(rows), counts[rows]

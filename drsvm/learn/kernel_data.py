@@ -35,7 +35,8 @@ class KernelFit(FitData):
         """Let the first of equal rows with the same label and flip cost count for all of them, as if by its weight."""
         n, given = len(self.y), np.ones(len(self.y)) if self.sample_weight is None else self.sample_weight
         costs = np.broadcast_to(np.inf if flip_cost is None else check_flip_costs(flip_cost, n), n)
-        keys = MemoryRows(self.X).content_keys().astype(np.float32)  # those of equal rows may differ in the last digit
+        keys = MemoryRows(self.X).dot(np.random.default_rng(0).normal(size=self.X.shape[1]))
+        keys = keys.astype(np.float32)  # those of equal rows may differ in the last digit
         _, member, counts = np.unique(keys, return_inverse=True, return_counts=True)
         some, joined, places = np.flatnonzero((counts[member] > 1) & (given > 0.0)), given.copy(), dict[Any, int]()
         rows = sparse.csr_array(self.X[some])

@@ -20,7 +20,7 @@ from drsvm.learn.kernel_width import EVIDENCE, FACTORS, WITH_WIDTH, some_rows
 from drsvm.model.backends import ForCard, engine_of, fetched
 from drsvm.model.centring import Centred
 from drsvm.model.problem import Problem
-from drsvm.model.result import Result, Status
+from drsvm.model.result import Result, Results, Status
 from drsvm.progress import stage
 from drsvm.solvers.base import check_count, generator_of
 from drsvm.solvers.landmarks.solver import Landmarks
@@ -268,6 +268,13 @@ class WassersteinKernelSVC(FittingMixin, KernelDecidingMixin, CommonMixin, Class
     def _starts(self, earlier, otherwise: list[Any]) -> list[Any]:
         # A rough solution is made of more rows than may be wanted, and would be kept if it is better.
         return otherwise if self.n_landmarks == "auto" else [None] * len(otherwise)
+
+    def _store(self, problems: list[Problem], results: list[Result]) -> None:
+        super()._store(problems, results)
+        if problems[0].rows.is_kernel and problems[0].kept is not None:  # coefficients in the order of the given rows
+            order = np.argsort(fetched(problems[0].kept))
+            shown = [replace(one, weights=one.weights[order]) for one in results]
+            self.result_ = shown[0] if len(shown) == 1 else Results(shown, self.classes_.tolist())
 
     def _store_classifier(self, problems: list[Problem], results: list[Result]) -> None:
         X, basis = (self.__dict__.pop(name, None) for name in ("_fitted_rows", "_basis"))

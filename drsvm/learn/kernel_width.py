@@ -7,7 +7,7 @@ unless rows that a classifier has not seen are ranked better with narrower ones,
 
 import numpy as np
 
-from drsvm.model.memory_rows import MemoryRows
+from drsvm.model.problem import Problem
 
 FACTORS = (1.0, 10.0 / 3.0, 10.0)  # of the smallest γ
 EVIDENCE = 1.5  # standard errors of the lead in ROC AUC; fixed on the data sets on which the study decides
@@ -20,7 +20,8 @@ def some_rows(X, y, weights, most: int = MOST_JUDGED) -> np.ndarray:
     counted = np.arange(len(y)) if weights is None else np.flatnonzero(weights)
     if len(counted) <= most:
         return counted
-    order = counted[np.argsort(MemoryRows(X).content_keys()[counted], kind="stable")]
+    some = Problem(X[counted], y[counted] == np.unique(y)[0])
+    order = counted[np.argsort(some.rows.content_keys(some), kind="stable")]
     by_class = (order[y[order] == label] for label in np.unique(y))
     places = np.arange(0.0, len(counted), len(counted) / most).astype(int)
     return np.sort(np.concatenate([mine[places[places < len(mine)]] for mine in by_class]))

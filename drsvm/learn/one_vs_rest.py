@@ -23,12 +23,14 @@ from drsvm.model.result import Result, Status
 from drsvm.model.risk import by_row
 from drsvm.model.validation import CheckedRows, as_rows
 from drsvm.progress import part
+from drsvm.solvers.interior_point.small import is_small
 from drsvm.solvers.path.radius_max import radius_max
 
 # The form of the rows; rows that already have it are not copied.
 ROWS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
 
 CONSTANT = 1e-5  # a classifier whose decision values differ by no more is constant; margins are of order 1
+CLEAR = 3  # few rows, but as many per feature, have an optimum that is found to many digits in any order
 MOST_NAMED = 5  # the number of classes that a warning names
 LEAST_SHARE = 0.6  # of an equal share of the weight, for a rare class with class_weight="auto"
 TINY = 1e-12  # size of an intercept that only decides between the classes
@@ -157,6 +159,8 @@ def side_weights(y, label, classes, weights) -> np.ndarray | None:
 def binary_problems(X, y, classes, weights, *, intercept_cost: Any = math.inf, **ball: Any) -> list[Problem]:
     """Return one problem per class, or one for two classes; "auto" is the same price of the intercept for all."""
     first = Problem(CheckedRows(X), y == positive_labels(classes)[0], sample_weight=weights, **ball)
+    if not (is_small(first) and first.n_rows >= CLEAR * first.n_features):
+        first = first.in_order()
     return for_every_class(with_intercept_cost(first, intercept_cost), y, classes, weights)
 
 

@@ -54,8 +54,8 @@ SHARE_OF_LARGEST = 0.5  # the largest radius as a fraction of `radius_max`
 # The rarer class must be predicted for this fraction of its share of the rows; otherwise the radius is reduced.
 LEAST_PREDICTED, REDUCTION, MOST_REDUCTIONS = 0.25, 0.7, 6
 
-PILOT_SHARE, PILOT_TOL = 0.5, 1e-2  # radius / F of the pilot solution, and about its gap: hardly a row crosses 1 then
-ROUGH_TOL = 1e-3  # the proven gap of other solutions
+PILOT_SHARE = 0.5  # radius / F of the pilot solution
+ROUGH_TOL = 1e-3  # about the gap of solutions; with 1e-2, the ridge of wide rows would depend on the steps
 MOST_FETCHED = 2e7  # rows on a cluster or a card with at most this many entries are fetched for rough solutions
 
 # Solutions here are those of a sample of large classes: this many rows of each, and at least so many per feature.
@@ -339,9 +339,7 @@ def chance_of_active(
         return of_all, 1.0, None
     with part(0.0, 0.4):
         pilot_problem = sample.replace(radius=PILOT_SHARE * of_all, l2=0.0)
-        pilot = rough_classifiers([pilot_problem], [None], tol=PILOT_TOL, **limits)[0]
-        if pilot is None:  # no time; a first step is allowed
-            pilot = _classifier(_rough_solution(pilot_problem, limits))
+        pilot = _classifier(_rough_solution(pilot_problem, limits))
     with part(0.6, 1.0):
         active = problem.pull_variances(pilot, counts)
     # F is 0 if no row is active, or only one, or equal ones.

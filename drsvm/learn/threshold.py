@@ -81,7 +81,8 @@ def judged_rows(
     counted = fetched(counts(first))
     in_folds = unseen and (cv is not None or _are_few(first))
     one_by_one = in_folds and cv is None and len(problems) == 1 and can_leave_out(first)
-    folds = _folds(first, labels, counted, cv) if in_folds and not one_by_one else None
+    whole = centred.with_all_features().problem if first is centred.problem else first  # folds depend on all features
+    folds = _folds(whole, labels, counted, cv) if in_folds and not one_by_one else None
     columns, judged = [], np.ones(len(labels), dtype=bool)
     for index, (problem, result) in enumerate(zip(problems, results, strict=True)):
         centred = at_centre(problem) if index else centred  # a copy of the rows for each class, one at a time
@@ -165,10 +166,8 @@ def _folds(problem: Problem, labels, counts, cv) -> np.ndarray:
 
 
 def folds_by_content(problem: Problem, labels, counts, n_folds: int = N_FOLDS) -> np.ndarray:
-    """Return a fold for every row that depends on what it contains, not on its place; equal rows share a fold."""
-    keys = fetched(problem.rows.content_keys())
-    rounded = np.round(keys / (np.abs(keys).max() or 1.0) * 1e10)  # products of equal rows may differ in the last digit
-    member = np.unique(rounded, return_inverse=True)[1]
+    """Return a fold for every row by what it contains, whatever the order of rows and columns; equal rows share it."""
+    member = problem.content_groups()
     masses = np.zeros((member.max() + 1, labels.max() + 1))
     np.add.at(masses, (member, labels), counts)
     mostly, folds = masses.argmax(axis=1), np.empty(len(masses), dtype=int)

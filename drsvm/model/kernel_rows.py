@@ -280,10 +280,11 @@ class FunctionRows(ArrayRows):
     def norms(self, p, factors=None):
         return np.sqrt(self.centred_squares())
 
-    def content_keys(self):
+    def content_keys(self, problem):
         if isinstance(self.function, Precomputed):
-            return np.asarray(self.function.table).sum(axis=1)[self.points[:, 0]]
-        return self.with_features(self.points).content_keys()
+            return self.product(problem.signs * problem.sample_weight)
+        rows = self.with_features(self.points)
+        return rows.content_keys(problem.with_rows(rows))
 
     def taken(self, rows):
         values = None if self._values is None else self._values[rows][:, rows]
@@ -375,8 +376,9 @@ def in_feature_space(
 ) -> Problem:
     """Return the problem of a kernel; the parameters are those of `Problem` except norm and the features' prices."""
     problem = Problem.of_checked(**rows_of_functions(points, function, values).data(y, sample_weight))
-    problem, rows, n = problem.replace(**parameters), problem.rows, problem.n_rows
-    rows.check_positive()
+    problem.rows.check_positive()
+    problem = problem.in_order().replace(**parameters)
+    rows, n = problem.rows, problem.n_rows
     if time is not None and time.limited:
         rows.keeps = rows.keeps and n**2 * rows.seconds_per_value <= SHARE_OF_TIME * max(time.left(), 0.1)
     if not problem.fit_intercept:

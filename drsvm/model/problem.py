@@ -163,6 +163,14 @@ class Problem(RowOperations):
         taken = {"rows": self.rows.taken(rows), "signs": self.signs[rows], "sample_weight": weights}
         return self._with(**taken, flip_cost=costs, kept=None, n_given=len(rows))
 
+    def in_order(self) -> "Problem":
+        """Return the problem with its rows in an order that depends on what they contain: copies, if they are few."""
+        if not (isinstance(self.signs, np.ndarray) and self.rows.copyable and self.rows.stored <= MOST_ORDERED):
+            return self
+        order = np.lexsort((self.sample_weight, self.signs, self.content_groups()))
+        kept = order if self.kept is None else self.kept[order]
+        return self.subset(order, self.sample_weight[order])._with(kept=kept, n_given=self.n_given)
+
     def relabelled(self, positive, sample_weight=None) -> "Problem":
         """Return the problem with other labels and weights; the rows are neither copied nor checked again.
 
@@ -374,4 +382,5 @@ _CHECKS: dict[str, Callable[[Any, int], Any]] = {
 }
 """What is checked of a value, given the number of features."""
 
+MOST_ORDERED = 10_000_000  # entries of rows that may be copied for the sake of their order
 _PRICES = ("intercept_cost", "feature_cost", "monotonic_cst")

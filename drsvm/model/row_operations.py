@@ -11,8 +11,10 @@ import numpy as np
 from drsvm.model.backends import fetched
 from drsvm.model.reducers import Distinct, Largest, Moments, Sums
 from drsvm.model.risk import by_row
-from drsvm.parallel import over_parts, total
+from drsvm.parallel import total
 from drsvm.progress import tell
+
+SAME_KEY, NEAR_KINK = 1e-12, 0.05  # equal rows have keys as close (of the largest); how close to 1 margins are open
 
 
 class Decisions(NamedTuple):
@@ -100,7 +102,8 @@ def _pull_variances(problem, pilot, counts, scale: float | None) -> Sums:
     weights = problem.sample_weight
     variances = weights * scale if scale is not None else weights**2 / (1.0 if counts is None else counts)
     if pilot is not None:
-        variances = np.where(problem.margins(*pilot) < 1.0, variances, 0.0)
+        # At the optimum many margins are 1, and which side they are on is a matter of rounding.
+        variances = variances * np.clip(0.5 + (1.0 - problem.margins(*pilot)) / (2.0 * NEAR_KINK), 0.0, 1.0)
     tell(0.3)
     sums = problem.rows.coordinates(problem.rows.weighted_sum(variances))
     tell(0.6)
@@ -200,7 +203,14 @@ class RowOperations:
         problem, counts, scale = (self, None, None) if counts is None else self.rows.counted(self, counts)
         return PullVariances(*problem.query(_pull_variances, pilot, counts, scale))
 
-    # --- samples ----------------------------------------------------------------------------------------------------
+    # --- samples and groups -----------------------------------------------------------------------------------------
+
+    def content_groups(self: Any) -> np.ndarray:
+        """Return the number of the group of equal rows that each row is in, in the order of their keys."""
+        keys = fetched(self.rows.content_keys(self))
+        order, groups = np.argsort(keys), np.zeros(len(keys), dtype=np.intp)
+        groups[order[1:]] = np.cumsum(np.diff(keys[order]) > SAME_KEY * np.abs(keys).max())
+        return groups
 
     def drawn(self: Any, size: int) -> Any:
         """Return the problem on about so many rows, in any order, with weights that sum to 1."""
@@ -212,17 +222,8 @@ class RowOperations:
 
     def drawn_rows(self: Any, size: int) -> np.ndarray:
         """Draw rows by their contents."""
-        key = self.rows.content_keys() * self.signs
-        n = len(key)
-        scale = 1e6 / (total(key, lambda part: np.abs(key[part]).sum()) / n or 1.0)
-
-        def small(part):
-            """Replace the keys by numbers from 0 to 1, and return the rows of those that are small."""
-            key[part] *= scale
-            key[part] -= np.floor(key[part])
-            return part.start + np.flatnonzero(key[part] <= 4.0 * size / n)
-
-        few = np.concatenate(over_parts(key, small))
-        few = few if len(few) > size else np.arange(n, like=key)  # with many equal rows the keys are not uniform
-        drawn = few[key[few] <= np.partition(key[few], size)[size]]
+        key = self.rows.content_keys(self) * self.signs
+        key *= 1e6 / (float(np.abs(key).mean()) or 1.0)
+        key -= np.floor(key)
+        drawn = np.flatnonzero(key <= np.partition(key, size)[size])
         return drawn[:: max(1, len(drawn) // size)]  # equal rows can make this too many

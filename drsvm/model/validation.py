@@ -313,7 +313,7 @@ def check_weights(sample_weight, n: int):
     weights = check_unscaled_weights(sample_weight, n)
     check_total(weights.max())
     weights /= weights.max()  # before the sum, so that huge weights cannot overflow and tiny ones cannot vanish
-    return weights / weights.sum()
+    return weights / float(weights.sum(dtype=np.longdouble))  # so exactly that their order does not matter
 
 
 def check_total(largest: float) -> None:

@@ -200,7 +200,7 @@ class PartedRows(Rows):
         return self.coordinator.ask(ball, queries.rows_at_a_stride, max(1, self.survey.n_rows // size))[0]
 
     def drawn(self, problem, size):
-        direction = np.random.default_rng(0).normal(size=problem.n_features)
+        direction, _ = problem.pull_of_classes()
         [keys] = self._ask_once(problem, queries.size_of_keys, direction)
         scale = 1e6 / (keys / problem.n_rows or 1.0)
         drawn = self._ask_once(problem, queries.rows_with_small_keys, direction, scale, size / problem.n_rows)

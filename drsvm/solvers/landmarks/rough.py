@@ -16,7 +16,9 @@ from drsvm.solvers.base import Candidate, Solver
 from drsvm.solvers.interior_point.small import MOST_ENTRIES
 from drsvm.solvers.landmarks.solver import BETWEEN, Landmarks, share_between
 from drsvm.solvers.landmarks.span import WIDER, Span, drawn_rows, rough_span
+from drsvm.solvers.selection import interior_point_seconds
 
+QUICK = 1.0  # seconds of the interior point
 ROUGH, NEAR_A_SOLUTION = 200, 80
 """Landmarks of a rough solution, and the least of one close to a solution that is known; there may be as many as leave
 the rows few enough for compiled steps."""
@@ -24,7 +26,10 @@ the rows few enough for compiled steps."""
 
 def rough_solver(problem: Problem) -> str | Solver:
     """Return a solver for a solution that needs no proof: of a kernel, with as many landmarks as do for a rough one."""
-    return Landmarks(min(problem.n_rows, ROUGH), proves=False) if problem.rows.is_kernel else "auto"
+    if problem.rows.is_kernel:
+        return Landmarks(min(problem.n_rows, ROUGH), proves=False)
+    # With norm=1, epochs are hardly ever quicker in the end, and rounding errors change what they find.
+    return "interior-point" if problem.norm.p == 1 and 0.0 < interior_point_seconds(problem) <= QUICK else "auto"
 
 
 def linear_problems(

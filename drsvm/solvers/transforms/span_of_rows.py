@@ -28,17 +28,6 @@ MOST_SPARSE = 300
 """Coordinates of more rows take longer than the few entries of sparse ones."""
 
 
-class _Coordinates(MemoryRows):
-    """Rows in a basis that depends on their order, which their keys must not."""
-
-    def __init__(self, X, keys: np.ndarray):
-        super().__init__(X)
-        self.keys = keys
-
-    def content_keys(self):
-        return self.keys
-
-
 @dataclass(frozen=True, eq=False)
 class InSpan(Centred):
     """A problem in the span of its rows, and the conversion of classifiers to and from the original one."""
@@ -91,8 +80,8 @@ def in_span_of_rows(centred: Centred) -> Centred:
     order, triangle = order - 1, np.tril(factor)[:, :rank]
     coordinates = np.empty_like(triangle)
     coordinates[order] = triangle
-    rows = _Coordinates(np.ascontiguousarray(coordinates), problem.rows.content_keys())
-    return InSpan(problem.with_rows(rows), centred.offset, problem, order[:rank], triangle[:rank])
+    inside = problem.on_rows(np.ascontiguousarray(coordinates))
+    return InSpan(inside, centred.offset, problem, order[:rank], triangle[:rank])
 
 
 def span_pays(problem: Problem) -> bool:
