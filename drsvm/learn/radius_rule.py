@@ -29,7 +29,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from drsvm.clock import TimeLimit
-from drsvm.learn.gross_errors import share_of_spread
+from drsvm.learn.gross_errors import far_columns
 from drsvm.model.memory_rows import scaled_columns
 from drsvm.model.problem import Problem, check_problem
 from drsvm.model.result import Result, Status
@@ -231,8 +231,10 @@ class Spread(NamedTuple):
         if few.feature_cost is not None:  # shifts of dear features are small
             prices = np.where(np.isinf(few.feature_cost), 0.0, few.feature_cost)
             total, sum_of_squares = _spectrum(few, few.on_rows(scaled_columns(few.X, prices)).rows)
-        directions, share = total**2 / (sum_of_squares or 1.0), share_of_spread(few.X, few.sample_weight)
+        directions = total**2 / (sum_of_squares or 1.0)
         factor = min(1.0, CHANCE_DIRECTIONS * math.sqrt(directions / n_rows))
+        far = far_columns(few.X, few.sample_weight)
+        share = 1.0 if far is None else far.share_of_spread  # as far rows pull, nothing else would be left
         least = min(LEAST_RIDGE, LEAST_RIDGE_OF_ONE / n_rows)
         return cls(share**2 * square, share * factor, GENERAL_RIDGE * factor**2, least)
 
