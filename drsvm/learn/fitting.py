@@ -23,7 +23,7 @@ from drsvm.engines.threads import single_threaded_blas
 from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.deciding import decide
 from drsvm.learn.evidence import share_of_ball
-from drsvm.learn.gross_errors import far_columns, warn_of_far_rows
+from drsvm.learn.gross_errors import FAR, far_columns, warn_of_far_rows
 from drsvm.learn.probability import check_calibration
 from drsvm.learn.radius_rule import Automatic, chosen_ball
 from drsvm.learn.threshold import check_goal
@@ -39,7 +39,6 @@ from drsvm.solvers.registry import accepts
 from drsvm.solvers.transforms.centring import Centred
 
 SHARES_OF_WAY = (0.2, 0.4, 0.6, 0.8, 1.0)  # from automatic class weights to balanced ones
-HARDLY = 0.02  # by so little, in units of the margin, differ decisions about rows that are not told apart
 PILOT_PARTS = 4  # the pilot solutions of radius="auto" may take one in this many parts of the time
 FINISHED = (*filter(lambda status: status.reached, Status), Status.STOPPED, Status.INTERRUPTED)  # need no warning
 
@@ -55,13 +54,11 @@ class Solved(NamedTuple):
 def _is_constant(found: Solved) -> bool:
     """Return whether two classes have an optimum that is constant, or constant but for rows that are far off."""
     problem, result = found.problems[0], found.results[0]
-    if len(found.results) > 1 or not result.status.reached:
-        return False
-    if not (np.any(result.weights) and problem.rows.copyable):
-        return not np.any(result.weights)
+    if len(found.results) > 1 or not (result.status.reached and np.any(result.weights) and problem.rows.copyable):
+        return len(found.results) == 1 and result.status.reached and not np.any(result.weights)
     decided = fetched(problem.decision_values(result.weights, result.intercept))
-    far = far_columns(decided[:, None], fetched(problem.sample_weight))
-    return far is not None and float(far.deviations[0]) < HARDLY
+    deviations = far_columns(decided[:, None], fetched(problem.sample_weight))[2]
+    return bool((deviations < 1.0 / FAR).any())  # the margin is 1
 
 
 def _least_equalised(data: Any, found: Solved, solve_with: Callable[[], Solved]) -> Solved:

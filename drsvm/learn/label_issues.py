@@ -22,15 +22,7 @@ from drsvm.learn.column_errors import naming_columns
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.label_quality import LabelIssues, issues_from
 from drsvm.learn.one_vs_rest import ROWS, is_constant
-from drsvm.learn.out_of_fold import (
-    NOT_OF_FOLDS,
-    Folds,
-    Rows,
-    decision_values,
-    folds_of,
-    of_all_rows,
-    warn_of_constant_folds,
-)
+from drsvm.learn.out_of_fold import Folds, Rows, decision_values, folds_of, of_all_rows, warn_of_constant_folds
 from drsvm.model.validation import as_rows, check_entries
 
 FOLD_TOL = 1e-4  # proven gap of the classifiers in the folds: it changes the ranking far less than another split does
@@ -191,7 +183,7 @@ def _judged_at_once(model: Any, rows: Rows, folds: Folds, done: Callable[[int, f
         return None
     watch, steps = Stopwatch(), clone(model)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", NOT_OF_FOLDS, UserWarning)
+        warnings.filterwarnings("ignore", "The fitted classifier is constant|radius / flip_cost|Far-off", UserWarning)
         prepared = steps[:-1].fit_transform(rows.X)
         judge = steps[-1].set_params(cv=folds).fit(prepared, rows.y, rows.weights)
     values = judge.judged.decisions[:, 0]

@@ -233,8 +233,7 @@ class Spread(NamedTuple):
             total, sum_of_squares = _spectrum(few, few.on_rows(scaled_columns(few.X, prices)).rows)
         directions = total**2 / (sum_of_squares or 1.0)
         factor = min(1.0, CHANCE_DIRECTIONS * math.sqrt(directions / n_rows))
-        far = far_columns(few.X, few.sample_weight)
-        share = 1.0 if far is None else far.share_of_spread  # as far rows pull, nothing else would be left
+        *_, share = far_columns(few.X, few.sample_weight)  # a ball for far rows would leave no others apart
         least = min(LEAST_RIDGE, LEAST_RIDGE_OF_ONE / n_rows)
         return cls(share**2 * square, share * factor, GENERAL_RIDGE * factor**2, least)
 
