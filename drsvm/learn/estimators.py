@@ -135,7 +135,7 @@ class WassersteinSVC(PartialFitMixin, FittingMixin, DecidingMixin, RobustClassif
     of the problem. What is chosen is the threshold: decision values of rows that a classifier has not seen are compared
     with their labels, and the threshold is the one nearest to the problem's own at which the accuracy, averaged over
     thresholds around it, is within 0.4 standard errors of the best; the rarer class is predicted for at least half of
-    its share, or for 2 % of the rows.
+    its share, or for 2 % of the rows, and unseen rows are decided no worse than by a constant, if that is possible.
     Class weights that you give count in this accuracy, those of "auto" do not.
     `drsvm.worst_case_risk` evaluates the classifier as it stands.
 

@@ -23,9 +23,11 @@ from drsvm.engines.threads import single_threaded_blas
 from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.deciding import decide
 from drsvm.learn.evidence import share_of_ball
+from drsvm.learn.gross_errors import FAR, far_columns, warn_of_far_rows
 from drsvm.learn.probability import check_calibration
 from drsvm.learn.radius_rule import Automatic, chosen_ball
 from drsvm.learn.threshold import check_goal
+from drsvm.model.backends import fetched
 from drsvm.model.centring import Centred
 from drsvm.model.problem import Problem
 from drsvm.model.result import Progress, Result, Results, Status
@@ -50,8 +52,13 @@ class Solved(NamedTuple):
 
 
 def _is_constant(found: Solved) -> bool:
-    """Return whether two classes have a constant optimum."""
-    return len(found.results) == 1 and found.results[0].status.reached and not np.any(found.results[0].weights)
+    """Return whether two classes have an optimum that is constant, or constant but for rows that are far off."""
+    problem, result = found.problems[0], found.results[0]
+    if len(found.results) > 1 or not (result.status.reached and np.any(result.weights) and problem.rows.copyable):
+        return len(found.results) == 1 and result.status.reached and not np.any(result.weights)
+    decided = fetched(problem.decision_values(result.weights, result.intercept))
+    deviations = far_columns(decided[:, None], fetched(problem.sample_weight))[2]
+    return bool((deviations < 1.0 / FAR).any())  # the margin is 1
 
 
 def _least_equalised(data: Any, found: Solved, solve_with: Callable[[], Solved]) -> Solved:
@@ -111,6 +118,8 @@ class FittingMixin:
         earlier = self._earlier_classifier() if getattr(self, "warm_start", False) else None
         data = self._data(X, y, sample_weight)
         self.classes_ = data.classes
+        if getattr(self, "kernel", None) != "precomputed":
+            warn_of_far_rows(data.X, data.sample_weight, getattr(self, "feature_names_in_", None))
         automatic = isinstance(self.class_weight, str) and self.class_weight == "auto"
         n_classes = len(data.classes)
         tasks = n_classes if n_classes > 2 else None if automatic else 1  # two classes may be solved again

@@ -184,7 +184,7 @@ def _judged_at_once(model: Any, rows: Rows, folds: Folds, done: Callable[[int, f
         return None
     watch, steps = Stopwatch(), clone(model)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The fitted classifier is constant|radius / flip_cost", UserWarning)
+        warnings.filterwarnings("ignore", "The fitted classifier is constant|radius / flip_cost|Far-off", UserWarning)
         prepared = steps[:-1].fit_transform(rows.X)
         judge = steps[-1].set_params(cv=folds).fit(prepared, rows.y, rows.weights)
     values = judge.judged.decisions[:, 0]

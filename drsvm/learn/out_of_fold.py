@@ -75,7 +75,7 @@ def _judge_fold(model, rows: Rows, train, test) -> tuple[np.ndarray, float]:
     weights = None if rows.weights is None else rows.weights[train]
     X_train = _safe_indexing(rows.X, train)
     with warnings.catch_warnings(), _threads_for(model, len(rows.y)):  # one warning for all folds follows
-        warnings.filterwarnings("ignore", "The fitted classifier is constant|radius / flip_cost", UserWarning)
+        warnings.filterwarnings("ignore", "The fitted classifier is constant|radius / flip_cost|Far-off", UserWarning)
         model = clone(model).fit(X_train, rows.y[train], **_weights_for(model, weights))
     decisions = _values(model, _safe_indexing(rows.X, test), rows.classes)
     constant = is_constant(decisions) and is_constant(_values(model, X_train, rows.classes))

@@ -4,7 +4,8 @@ The direction comes from a problem in which the classes weigh more equally than 
 where the worst case of that problem wants it, not where most rows are decided correctly. The threshold is therefore
 placed by decisions about rows that the classifier has not seen (of few rows: what it would decide without them), and
 moved only where the evidence is clear: it is the one nearest to the problem's own whose score is within SLACK standard
-errors of the best. A constant classifier is never chosen: with wrong labels the scores are wrong as well.
+errors of the best, and no worse than a constant classifier's. A constant is chosen only if there is no other: with
+wrong labels the scores are wrong as well.
 """
 
 import math
@@ -28,7 +29,7 @@ from drsvm.solvers.many import rough_classifiers
 GOALS = ("accuracy", "balanced_accuracy", "optimum")
 
 SLACK = 0.4  # of the standard error of the best score; fixed on the data sets on which the study decides
-SILVERMAN, EQUAL = 1.06, 1e-9  # of his rule for widths; the least width as a share of the range of all values
+SILVERMAN, QUARTILES, EQUAL = 1.06, 1.34, 1e-9  # of his rule for widths; the least one / the range of all values
 ROUNDING = 1e-12  # scores that differ by less are equal
 LEAST_PREDICTED, NEARLY_NONE = 0.5, 0.02  # share of the rarer class, or of all rows, for which it is predicted
 
@@ -181,14 +182,12 @@ def nearest_good(judged: Judged, goal: str) -> float:
 
     The score of a threshold is an average over thresholds around it: single rows would decide which one is the best.
     """
-    if len(judged.decisions) == 0:  # too few rows for folds
-        return 0.0
     order = np.argsort(judged.decisions[:, 0], kind="stable")
     values, positive, counts = judged.decisions[order, 0], judged.labels[order] > 0, judged.counts[order]
     masses = [float(counts[side].sum()) for side in (positive, ~positive)]
     n, rarer = sum(masses), min(masses)
     last: np.ndarray = np.append(np.diff(values) > 0, True)  # equal values are decided alike
-    if rarer <= 0.0 or len(values[last]) < 2:
+    if rarer <= 0.0 or len(values[last]) < 2:  # also if there were too few rows for folds
         return 0.0
     # Thresholds between two neighbours; everything up to the lower one is decided negative.
     between = np.flatnonzero(last)[:-1]
@@ -207,7 +206,15 @@ def nearest_good(judged: Judged, goal: str) -> float:
     negative = np.take(np.cumsum(counts), between)
     predicted = n - negative if masses[0] <= masses[1] else negative
     allowed = predicted >= min(LEAST_PREDICTED * rarer, NEARLY_NONE * n)
-    scores = np.where(allowed, scores, -1.0) if allowed.any() else scores
+    allowed |= not allowed.any()
+    if goal == "accuracy":
+        guard, larger = LEAST_PREDICTED * rarer, n - rarer
+        right = masses[0] + np.take(np.cumsum(np.where(positive, -counts, counts)), between)
+        least = min(larger - min(SLACK * math.sqrt(larger * rarer / n), guard), right[allowed].max())
+        if least < larger - guard - ROUNDING * n:  # too many rows are equal: only a constant is as good as a constant
+            return float(values[-1]) if masses[0] <= masses[1] else float(np.nextafter(values[0], -math.inf))
+        allowed &= right >= least - ROUNDING * n
+    scores = np.where(allowed, scores, -1.0)
     best = np.argmax(scores)
     good = scores >= scores[best] - SLACK * math.sqrt(max(variances[best], 0.0)) - ROUNDING
     return float(places[good][np.argmin(np.abs(places[good]))])
@@ -216,12 +223,14 @@ def nearest_good(judged: Judged, goal: str) -> float:
 def _share_below(thresholds, values, counts, least_width: float) -> np.ndarray:
     """Return the share of a class whose values, which ascend, are below a threshold: the mean of those around it.
 
-    The deviation around it is that of Silverman's rule, and all thresholds around it count the same.
+    The deviation around it is that of Silverman's rule, robust to far rows; all thresholds around it count the same.
     """
-    n = float(counts.sum())
-    deviation = math.sqrt(float(counts @ np.square(values - float(counts @ values) / n)) / n)
-    width = max(math.sqrt(3.0) * SILVERMAN * deviation * n**-0.2, least_width)
     mass, moment = (np.append(0.0, np.cumsum(of)) for of in (counts, counts * values))
+    n = float(mass[-1])
+    deviation = math.sqrt(float(counts @ np.square(values - moment[-1] / n)) / n)
+    low, high = values[np.searchsorted(mass[1:] / n, np.array([0.25, 0.75]) - ROUNDING)]
+    deviation = min(deviation, (high - low) / QUARTILES) if high > low else deviation
+    width = max(math.sqrt(3.0) * SILVERMAN * deviation * n**-0.2, least_width)
 
     def integral(up_to):
         """Return the integral of the mass below a threshold over all thresholds up to the given ones."""

@@ -32,7 +32,7 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     frames = [frame for frame, _ in walk_stack(sys._getframe(1))]
     level = next((k for k, frame in enumerate(frames) if _package(frame) not in LIBRARIES), len(frames) - 1)
     if any(_package(frame) == "joblib" for frame in frames[:level]):  # which runs all such loops
-        alike = frames[level].f_code.co_filename, frames[level].f_lineno, re.sub(r"\d[\d.e+-]*", "#", message)
+        alike = frames[level].f_code.co_filename, frames[level].f_lineno, re.sub(r"\d[\d., e+-]*", "#", message)
         if alike in _shown and _action(message, category, frames[level]) not in EVERY_TIME:
             return
         _shown.add(alike)

@@ -10,12 +10,12 @@ from drsvm.learn.evidence import SHARES_OF_BALL
 
 
 @pytest.fixture(scope="module")
-def skewed():
-    """Return amounts with long tails, whose logarithms decide, and labels."""
+def uneven():
+    """Return rows in which columns of a small scale decide, and labels."""
     rng = np.random.default_rng(0)
-    X = np.exp(rng.normal(size=(3000, 20)) + rng.normal(size=(3000, 4)) @ rng.normal(size=(4, 20)))
-    scores = np.log1p(X) @ rng.normal(size=20)
-    return (X - X.mean(axis=0)) / X.std(axis=0), (scores > np.median(scores)).astype(int)
+    X = rng.normal(size=(3000, 20))
+    scores = X @ rng.normal(size=20) + rng.normal(size=3000)
+    return X * np.logspace(-3, 0, 20), (scores > 0).astype(int)
 
 
 def in_full(monkeypatch, *data, **options):
@@ -24,8 +24,8 @@ def in_full(monkeypatch, *data, **options):
         return WassersteinSVC(**options).fit(*data)
 
 
-def test_less_is_taken_where_it_ranks_better_and_not_with_wrong_labels(skewed, monkeypatch):
-    (X, new), (y, y_new) = ((one[:1200], one[1200:]) for one in skewed)
+def test_less_is_taken_where_it_ranks_better_and_not_with_wrong_labels(uneven, monkeypatch):
+    (X, new), (y, y_new) = ((one[:1200], one[1200:]) for one in uneven)
     full, model = in_full(monkeypatch, X, y), WassersteinSVC().fit(X, y)
     share = model.radius_ / full.radius_
     assert share == pytest.approx(SHARES_OF_BALL[2]) and model.l2_ == pytest.approx(share**2 * full.l2_)
@@ -38,8 +38,8 @@ def test_less_is_taken_where_it_ranks_better_and_not_with_wrong_labels(skewed, m
     assert WassersteinSVC().fit(X, wrong).radius_ == in_full(monkeypatch, X, wrong).radius_
 
 
-def test_order_copies_and_few_rows(skewed, monkeypatch):
-    X, y = skewed[0][:700], skewed[1][:700]
+def test_order_copies_and_few_rows(uneven, monkeypatch):
+    X, y = uneven[0][:700], uneven[1][:700]
     counts = np.random.default_rng(0).integers(1, 4, 700)
     weighted = WassersteinSVC().fit(X, y, counts)
     order = np.random.default_rng(1).permutation(np.repeat(np.arange(700), counts))
@@ -50,9 +50,9 @@ def test_order_copies_and_few_rows(skewed, monkeypatch):
     assert WassersteinSVC().fit(X, y).radius_ == in_full(monkeypatch, X, y).radius_, "700 rows are too few"
 
 
-def test_many_rows_are_judged_by_some(skewed, monkeypatch):
+def test_many_rows_are_judged_by_some(uneven, monkeypatch):
     monkeypatch.setattr(evidence, "MOST_JUDGED", 1000)
-    X, y = skewed
+    X, y = uneven
     radius, full = WassersteinSVC().fit(X, y).radius_, in_full(monkeypatch, X, y).radius_
     assert radius < 0.5 * full
     for data in ((X[::-1], y[::-1]), (X, y, np.ones(3000))):

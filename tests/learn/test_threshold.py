@@ -13,7 +13,16 @@ from sklearn.model_selection import StratifiedKFold, TunedThresholdClassifierCV
 from thorough import examples
 
 from drsvm import Problem, Status, WassersteinSVC, WassersteinSVCCV, worst_case_risk
-from drsvm.learn.threshold import LEAST_PREDICTED, NEARLY_NONE, SILVERMAN, SLACK, Judged, folds_by_content, nearest_good
+from drsvm.learn.threshold import (
+    LEAST_PREDICTED,
+    NEARLY_NONE,
+    QUARTILES,
+    SILVERMAN,
+    SLACK,
+    Judged,
+    folds_by_content,
+    nearest_good,
+)
 
 SCORES = {"accuracy": accuracy_score, "balanced_accuracy": balanced_accuracy_score}
 
@@ -26,7 +35,9 @@ def rare():
 
 def correct_on_average(thresholds, values, sign, least):
     """Return the shares of a class that are decided correctly at thresholds, averaged over those around each."""
-    width = max(3**0.5 * SILVERMAN * values.std() / len(values) ** 0.2, least)
+    between = np.ptp(np.quantile(values, [0.25, 0.75], method="inverted_cdf"))
+    deviation = min(values.std(), between / QUARTILES) if between > 0 else values.std()
+    width = max(3**0.5 * SILVERMAN * deviation / len(values) ** 0.2, least)
     above = np.clip((values - thresholds[:, None] + width) / (2 * width), 0.0, 1.0).mean(axis=1)
     return above if sign > 0 else 1.0 - above
 
@@ -52,12 +63,51 @@ def test_it_is_the_nearest_that_is_nearly_best(seed, goal):
     rarer = 1.0 if signs.sum() <= 0 else -1.0  # predicted for enough rows, or for none at any threshold
     enough = np.array([(rarer * (decisions - middle) > 0).sum() for middle in middles])
     enough = enough >= min(LEAST_PREDICTED * (signs == rarer).sum(), NEARLY_NONE * n)
-    allowed = np.where(enough, scores, -1.0) if enough.any() else scores
+    enough = enough if enough.any() else ~enough
+    if goal == "accuracy":
+        n_rarer, right = (signs == rarer).sum(), ((decisions - middles[:, None] > 0) == (signs > 0)).sum(axis=1)
+        least = n - n_rarer - SLACK * (n_rarer * (n - n_rarer) / n) ** 0.5  # the constant's, as far as it is clear
+        if right[enough].max() < n - (1 + LEAST_PREDICTED) * n_rarer:
+            assert ((decisions > found) == (rarer < 0)).all(), "nothing but a constant is good enough"
+            return
+        enough &= right >= min(least, right[enough].max())
+    allowed = np.where(enough, scores, -1.0)
     best = allowed.argmax()
     errors = [one[best] * (1 - one[best]) / len(side) for one, (_, side) in zip(correct, sides, strict=True)]
     variance = scores[best] * (1 - scores[best]) / n if goal == "accuracy" else 0.25 * sum(errors)
     good = candidates[allowed >= allowed.max() - SLACK * variance**0.5 - 1e-9]
     assert abs(found) == pytest.approx(np.abs(good).min()) and values[0] < found < values[-1]
+
+
+@examples(60, 500)
+@given(st.integers(0, 10_000))
+def test_unseen_decisions_are_no_worse_than_a_constant(seed):
+    """But for what it costs to predict the rarer class: up to half of its rows. Weights count as copies."""
+    rng = np.random.default_rng(seed)
+    n, share = int(rng.integers(4, 80)), rng.uniform(0.02, 0.5)
+    labels = np.append([0, 1], (rng.random(n - 2) < share).astype(int))
+    decisions = rng.normal(size=n) + rng.choice([-1.0, 0.0, 0.3, 3.0]) * labels
+    decisions[rng.random(n) < 0.05] *= 10.0 ** rng.integers(1, 6)
+    decisions = np.round(decisions, int(rng.integers(-1, 4)))
+    counts = rng.integers(1, 4, n)
+    found = nearest_good(Judged(decisions[:, None], labels, counts.astype(float)), "accuracy")
+    repeated = Judged(decisions.repeat(counts)[:, None], labels.repeat(counts), np.ones(counts.sum()))
+    copies = nearest_good(repeated, "accuracy")
+    assert copies == pytest.approx(found, rel=1e-9, abs=1e-9)
+    masses = np.bincount(labels, counts)
+    if len(np.unique(decisions)) > 1:
+        assert counts @ ((decisions > found) == labels) >= masses.max() - LEAST_PREDICTED * masses.min() - 1e-9
+
+
+def test_a_far_row_does_not_widen_the_average():
+    rng = np.random.default_rng(0)
+    labels = (rng.random(400) < 0.2).astype(int)
+    decisions = rng.normal(size=400) + 2.5 * labels
+    judged = Judged(decisions[:, None], labels, np.ones(400))
+    found = nearest_good(judged, "balanced_accuracy")
+    for value in (1e3, 1e6, -1e6):
+        decisions[7] = value
+        assert nearest_good(judged, "balanced_accuracy") == pytest.approx(found, abs=0.05)
 
 
 def test_the_proof_is_that_of_the_direction(rare):
