@@ -3,9 +3,9 @@
 `estimators`, `kernel_svc` (`fitting`, `base`, `fit_data`, `kernel_data`, `one_vs_rest`, `partial_fit`),
 `model_selection` and `kernel_search` (`search`, `cross_validation`) are the classifiers; `prices`, `radius_rule` and
 `evidence` their parameters, `deciding`, `kernel_deciding`, `threshold` and `probability` what they decide,
-`column_errors`, `gross_errors` and `warning` what they tell. `label_issues` ranks labels by `out_of_fold` decisions, flags
-them (`label_quality`) and estimates how many are wrong (`label_noise`). `scores` are the figures that reports show,
-with `intervals`. `clipped_scaler` prepares features for the classifiers.
+`column_errors`, `gross_errors` and `warning` what they tell. `label_issues` ranks labels by `out_of_fold` decisions,
+flags them (`label_quality`) and estimates how many are wrong (`label_noise`). `scores` are the figures that reports
+show, with `intervals`. `clipped_scaler` prepares features for the classifiers.
 """
 
 from typing import TYPE_CHECKING
