@@ -26,7 +26,7 @@ from drsvm.model.problem import Problem
 OUT_OF_SCALE = 1e9
 """Weights that radius and ridge allow such contributions are nearly free: a rounding error of v_j can cost much."""
 
-WORTHWHILE = 1e-12
+WORTHWHILE = 1e-7
 """A bound for limited weights must be this much better than one for all weights."""
 
 LARGEST_CONTRIBUTION, ROOM = 1e6, 100.0

@@ -15,6 +15,7 @@ from drsvm.clock import Stopwatch
 from drsvm.engines.threads import single_threaded_blas
 from drsvm.interrupts import Interrupts, recorded_interrupts
 from drsvm.model.certificate import SLIGHT, Certificate, DualPoint, PrimalPoint, dual_point, primal_point
+from drsvm.model.dual_scale import uncharged_features
 from drsvm.model.problem import Problem
 from drsvm.model.result import History, Progress, Result, Status
 from drsvm.model.rows import RowsLost
@@ -48,6 +49,13 @@ class _Best:
         self.primal = PrimalPoint(np.zeros(problem.n_features), 0.0, 0.0, 1.0)
         zeros = problem.rows.zeros()
         self.dual = DualPoint(zeros, zeros, 0.0)
+        self.has_free_weights = bool(uncharged_features(problem)[0].any())
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the gap is small enough, and no bound for all weights is to be hoped for instead."""
+        small = self.proven.gap <= self.tol
+        return small and (self.has_free_weights or self.status(self.tol) is Status.OPTIMAL)
 
     @property
     def proven(self) -> Certificate:
@@ -60,8 +68,12 @@ class _Best:
                 self._judge_classifier(candidate)
             if candidate.hinge_dual is not None or candidate.flip_dual is not None:
                 dual = self._proven(candidate.hinge_dual, candidate.flip_dual)
-                if dual.lower_bound > self.dual.lower_bound:
-                    self.dual = dual
+                self.dual = max(self.dual, dual, key=self._rank)
+
+    def _rank(self, dual: DualPoint) -> tuple[float, bool, float]:
+        """Prefer what is enough for all weights, then the larger bound; NaN is the worst."""
+        bound = dual.lower_bound if dual.lower_bound >= 0.0 else 0.0
+        return min(bound, self.primal.objective - self.tol), math.isinf(dual.contribution_bound), bound
 
     def _judge_classifier(self, candidate: Candidate) -> None:
         # Copied, because the state may keep modifying its array.
@@ -189,7 +201,7 @@ class _Run:
             stop = self.callback(progress)
             self.interrupts.forget()  # a callback may handle Ctrl-C itself, as a debugger does
         reasons = {
-            self.best.status(self.limits.tol): gap <= self.limits.tol,
+            self.best.status(self.limits.tol): self.best.is_final,
             Status.STOPPED: stop,
             Status.TIME_LIMIT: late,
             Status.STALLED: state.finished,

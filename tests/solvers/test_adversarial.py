@@ -1,4 +1,4 @@
-"""Small problems that are hard on the arithmetic: nearly all are proven to the default tolerance of "auto"."""
+"""Small problems that are hard on the arithmetic: most are proven to the default tolerance of "auto"."""
 
 import pytest
 from adversarial import adversarial_instance, is_proven, outcome
@@ -18,9 +18,10 @@ def test_rows_of_very_different_sizes_are_no_reason_to_stall(seed):
 
 
 @pytest.mark.thorough
-def test_at_most_10_of_3500_are_not_proven():
-    missed = [one for one in map(outcome, range(3500)) if not is_proven(one)]
-    assert len(missed) <= 10, missed
+@pytest.mark.parametrize(("first", "most"), [(0, 10), (3500, 20)])  # constants were chosen on the first 3,500
+def test_few_of_3500_are_not_proven(first, most):
+    missed = [one for one in map(outcome, range(first, first + 3500)) if not is_proven(one)]
+    assert len(missed) <= most, missed
 
 
 def is_plain(problem):

@@ -15,6 +15,7 @@ from scipy.linalg import lapack, solve_triangular
 
 from drsvm.model.centring import Centred
 from drsvm.model.certificate import dual_point, primal_point
+from drsvm.model.dual_scale import uncharged_features
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.norms import L2
 from drsvm.model.problem import Problem
@@ -51,20 +52,20 @@ class InSpan(Centred):
         found = _with_weights(result, self._weights)
         if isinstance(found, Result):
             duals = (self.whole.multipliers_from(of) for of in (found.hinge_dual, found.flip_dual))
-            primal = primal_point(self.whole, found.weights, found.intercept)
-            bound = min(dual_point(self.whole, *duals).lower_bound, primal.objective)
-            price, objective = primal.radius_price, primal.objective
-            found = replace(found, radius_price=price, objective=objective, lower_bound=bound)
+            primal, dual = primal_point(self.whole, found.weights, found.intercept), dual_point(self.whole, *duals)
+            found = replace(found, lower_bound=min(dual.lower_bound, primal.objective), objective=primal.objective)
+            validity = {"weight_bound": dual.weight_bound, "contribution_bound": dual.contribution_bound}
+            found = replace(found, radius_price=primal.radius_price, **validity)
         return self.with_all_features().from_centred(found, radius)
 
     def with_all_features(self) -> Centred:
         return Centred(self.whole, self.offset)
 
     def with_ball(self, radius: float, l2: float) -> Centred:
-        if radius == l2 == 0.0:
-            return self.with_all_features().with_ball(radius, l2)
-        changed = {name: getattr(self, name).replace(radius=radius, l2=l2) for name in ("problem", "whole")}
-        return replace(self, **changed)
+        whole = self.whole.replace(radius=radius, l2=l2)
+        if uncharged_features(whole)[1].any():
+            return replace(self.with_all_features(), problem=whole)
+        return replace(self, problem=self.problem.replace(radius=radius, l2=l2), whole=whole)
 
 
 def in_span_of_rows(centred: Centred) -> Centred:
@@ -88,11 +89,11 @@ def span_pays(problem: Problem) -> bool:
     """Return whether rows are few and wide, and products between them are all that matters."""
     if not isinstance(problem.rows, MemoryRows) or not problem.rows.copyable or is_small(problem):
         return False
+    most = min(MOST_SPARSE if problem.is_sparse else MOST_FEATURES, problem.n_features - 1)
     is_priced = problem.feature_cost is not None or problem.monotonic_cst is not None
-    if is_priced or problem.radius == problem.l2 == 0.0:  # what weights may be large is said about features
+    if is_priced or problem.n_rows > most or not isinstance(problem.norm, L2):
         return False
-    most = MOST_SPARSE if problem.is_sparse else MOST_FEATURES
-    return problem.n_rows < problem.n_features and problem.n_rows <= most and isinstance(problem.norm, L2)
+    return not uncharged_features(problem)[1].any()  # what weights may be large is said about features
 
 
 def _with_weights(classifier, change: Callable[[Any], np.ndarray]) -> Any:
