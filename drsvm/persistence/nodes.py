@@ -131,7 +131,7 @@ class Builder:
     def __init__(self, members: dict[str, bytearray]):
         self.members = members
         self._left = sum(map(len, members.values())) + LITTLE
-        self._ways = {
+        self._ways: dict[str, Callable[[dict[str, Any]], Any]] = {
             "JsonNode": lambda node: _one_value(json.loads(node["content"])),
             "ScalarNode": lambda node: self._class(node)(_one_value(node["content"])),
             "DictNode": self._dict,
@@ -140,7 +140,7 @@ class Builder:
             "TupleNode": lambda node: tuple(self._list(node)),
             "SliceNode": lambda node: slice(*map(_one_value, node["content"])),
             **dict.fromkeys(("TypeNode", "FunctionNode"), self._class),
-            "DTypeNode": lambda node: _plain(np.dtype(getattr(self.build(c := node["content"]), "dtype", c))),
+            "DTypeNode": lambda node: _plain(np.dtype(getattr(self.build(node["content"]), "dtype", node["content"]))),
             "NdArrayNode": self._array,
             "ObjectArrayNode": lambda node: np.fromiter(self._list(node), dtype=object).reshape(node["shape"]),
             "SparseMatrixNode": self._sparse,
