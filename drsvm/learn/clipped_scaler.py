@@ -22,7 +22,7 @@ from drsvm.model.validation import check_number
 
 TAIL = 0.1  # the robust deviation comes from the range without this share of the cells at either end
 NORMAL_RANGE = 2.563  # that range of a normal distribution, in standard deviations
-ROUNDING = 1e-12  # sums of weights that differ by this share are equal
+ROUNDING = 1e-13  # numbers that differ by this share are equal
 SAMPLE_ROWS = 100_000  # of rows on a cluster or a card, about this many are fetched to fit the scaler
 
 
@@ -284,9 +284,10 @@ def _limits(X, limit: float, weights: np.ndarray) -> tuple[np.ndarray, np.ndarra
         frequent = masses >= TAIL * weights.sum()
         cells = X[:, frequent].toarray()
     low, middle[frequent], high = _quantiles(cells, weights)
+    equal = high - low <= ROUNDING * np.maximum(np.abs(low), np.abs(high))
+    distances = _usual_distances(cells[:, equal] - middle[frequent][equal], weights)
     deviation[frequent] = (high - low) / NORMAL_RANGE
-    equal = (deviation == 0.0)[frequent]
-    deviation[frequent & (deviation == 0.0)] = _usual_distances(cells[:, equal] - middle[frequent][equal], weights)
+    deviation[np.flatnonzero(frequent)[equal]] = distances
     deviation[~frequent] = _usual_distances(X[:, ~frequent], weights)
     reach = np.multiply(limit, deviation, where=deviation > 0.0, out=np.full_like(deviation, np.inf))
     lower, upper = middle - reach, middle + reach
@@ -299,16 +300,17 @@ def _quantiles(cells: np.ndarray, weights: np.ndarray) -> np.ndarray:
     Where a range of values qualifies, it is their middle: negative columns have negative quantiles, and weights count
     as copies.
     """
-    shares, empty = np.array([TAIL, 0.5, 1.0 - TAIL]), np.isnan(cells)
+    n, empty = len(cells), np.isnan(cells)
     if (weights == weights[0]).all() and not empty.any():
-        return np.quantile(cells, shares, axis=0, method="averaged_inverted_cdf")
-    order = np.argsort(cells, axis=0)  # empty cells last
-    masses = np.cumsum(np.where(np.take_along_axis(empty, order, 0), 0.0, weights[order]), axis=0)
-    goals = shares[:, None] * masses[-1]
-    near = ROUNDING * masses[-1]
-    places = [(masses < goal + more).sum(axis=0) for goal in goals for more in (-near, near)]
-    found = np.take_along_axis(cells, np.take_along_axis(order, np.minimum(places, len(cells) - 1), 0), 0)
-    return np.nan_to_num(0.5 * (found[::2] + found[1::2]))  # NaN: the column is empty
+        ordered, masses = np.sort(cells, axis=0), np.arange(1.0, n + 1.0)[:, None]
+    else:
+        order = np.argsort(cells, axis=0)  # empty cells last
+        ordered = np.take_along_axis(cells, order, 0)
+        masses = np.cumsum(np.where(np.isnan(ordered), 0.0, weights[order]), axis=0)
+    goals = [(share + near) * masses[-1] for share in (TAIL, 0.5, 1.0 - TAIL) for near in (-ROUNDING, ROUNDING)]
+    places = [np.broadcast_to((masses < goal).sum(axis=0), cells.shape[1:]) for goal in goals]
+    found = np.take_along_axis(ordered, np.minimum(places, n - 1), 0)
+    return np.nan_to_num(0.5 * found[::2] + 0.5 * found[1::2])  # NaN: the column is empty
 
 
 def _usual_distances(differences, weights: np.ndarray) -> np.ndarray:
