@@ -61,7 +61,7 @@ class Side(NamedTuple):
 
 
 def wrong_labels(decisions: Sequence[np.ndarray], given: np.ndarray) -> tuple[int, tuple[int, int]] | tuple[None, None]:
-    """Return the number of wrong labels by out-of-fold decisions of two classifiers, and its interval, if identified."""
+    """Return the number of wrong labels by out-of-fold decisions of two classifiers, and its interval if identified."""
     first, second = decisions
     odds = _combined(first, second, given)
     contradicted = odds.argmax(axis=1) != given
