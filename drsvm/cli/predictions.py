@@ -110,8 +110,8 @@ class Predictions:
 def check_probabilities(saved: SavedModel, path: Path) -> None:
     """Raise an error if a model has no probabilities."""
     if not hasattr(saved.model, "predict_proba"):
-        reason = saved.metadata.get("no_probability") or "train it again with drsvm fit, or with calibration='sigmoid'."
-        raise ValueError(f"{path}: has no probabilities: {reason}")
+        remedy = "train it again with drsvm fit, or with calibration='sigmoid'."
+        raise ValueError(f"{path}: has no probabilities: {remedy}")
 
 
 def sorted_by(columns: dict[str, Any], by: str | None) -> dict[str, Any]:

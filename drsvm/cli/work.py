@@ -1,6 +1,6 @@
 """Steps that several commands share: reading, splitting and preparation."""
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -169,28 +169,10 @@ def load_for_model(model: Path, file: Path, options: FileOptions, screen, **furt
         schema = opened.metadata().get("schema")
         if not isinstance(schema, dict):
             raise ValueError(f"{model}: does not describe its data files; use a model saved by drsvm fit.")
-        saved = current_model(opened) if _is_earlier(schema) else None
-        dataset = read_for(schema if saved is None else saved.metadata["schema"], file, options, **further)
-        saved = saved or opened.load()
+        dataset = read_for(schema, file, options, **further)
+        saved = opened.load()
     screen.note(*dataset.notes)
     return saved, dataset
-
-
-def _is_earlier(schema: Any) -> bool:
-    """Return True for models of tables that do not start from the raw table yet."""
-    return isinstance(schema, dict) and "styles" not in schema and schema.get("kind") != "sparse"
-
-
-def current_model(opened: OpenModel) -> SavedModel:
-    """Return a model as one that starts from the raw table if it was trained on one, also in formats 1 and 2."""
-    saved = opened.load()
-    if not _is_earlier(saved.metadata.get("schema")):
-        return saved
-    from drsvm.datasets.preparation import of_version_0_1_0
-
-    imputes = "simpleimputer" in getattr(saved.model, "named_steps", {})
-    schema = replace(Schema.from_dict(saved.metadata["schema"]), missing="fill" if imputes else "error")
-    return SavedModel(of_version_0_1_0(saved.model, schema), {**saved.metadata, "schema": asdict(schema)})
 
 
 def read_for(schema: dict[str, Any], file: Path, options: FileOptions, **further: Any) -> Dataset:
