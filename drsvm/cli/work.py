@@ -178,7 +178,7 @@ def load_for_model(model: Path, file: Path, options: FileOptions, screen, **furt
 def read_for(schema: dict[str, Any], file: Path, options: FileOptions, **further: Any) -> Dataset:
     """Read a file the way the training file of a model was read, which its metadata describe."""
     wanted = options.read_options(**further)
-    return read_from(file, lambda path: read_like(path, Schema.from_dict(schema), wanted))
+    return read_from(file, lambda path: read_like(path, Schema(**schema), wanted))
 
 
 @dataclass(frozen=True, eq=False)

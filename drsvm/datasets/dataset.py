@@ -1,7 +1,7 @@
 """Options and results of the readers."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -66,12 +66,6 @@ class Schema:
     def of_style(self, wanted: Callable[[str], bool]) -> list[str]:
         """Return the columns whose style satisfies a condition."""
         return [name for name in self.columns if wanted(self.style(name))]
-
-    @classmethod
-    def from_dict(cls, plain: dict[str, Any]) -> "Schema":
-        """Return the schema from its fields as plain values, perhaps with others."""
-        known = {entry.name for entry in fields(cls)}
-        return cls(**{name: value for name, value in plain.items() if name in known})
 
 
 @dataclass(frozen=True, repr=False, eq=False)
