@@ -45,12 +45,6 @@ else:
         ".plotting": "ConvergenceDisplay LabelIssuesDisplay RadiusPathDisplay RiskCurveDisplay WorstCaseDisplay",
         ".solvers": "radius_max radius_path solve",
     }
-    _MOVED = {
-        ".learn": "LabelIssues",
-        ".model": "Certificate History Progress ProximalStep WorstCaseDistribution proximal_step",
-        ".persistence": "ModelFileError load_metadata",
-        ".solvers": "Admm Conic DualCoordinate FeatureWorkingSet Hybrid InteriorPoint Ippa Isg RadiusPath",
-    }
-    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES, _MOVED)
+    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
 
     from drsvm import engines as _engines  # noqa: F401  # registers the places where rows may be

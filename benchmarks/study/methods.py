@@ -110,7 +110,6 @@ def untuned(X, y) -> dict:
         'WassersteinSVC(threshold="balanced_accuracy")': WassersteinSVC(threshold="balanced_accuracy"),
         'WassersteinSVC(threshold="optimum")': WassersteinSVC(threshold="optimum"),
         KERNEL: WassersteinKernelSVC(),
-        "WassersteinSVC as in 0.2.0": WassersteinSVC(l2=0.0, class_weight=None, threshold="optimum"),
     }
     return {name: model.fit(X, y) for name, model in models.items()}
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import drsvm
-from drsvm.cli import audit, compare, demo, export, fit, labels, path, predict, report
+from drsvm.cli import audit, compare, export, fit, labels, predict, report
 from drsvm.cli.screen import Screen, reported_errors
 from drsvm.progress import following
 
@@ -100,7 +100,7 @@ def _parameters(group: Any) -> list[inspect.Parameter]:
     ]
 
 
-for module in (fit, predict, export, path, audit, labels, compare, report, demo):
+for module in (fit, predict, export, audit, labels, compare, report):
     function = getattr(module, module.__name__.rpartition(".")[2])
     examples = "\b\nExamples:\n" + "\n".join(f"  {line}" for line in module.EXAMPLES.splitlines())
     app.command(help=_flowing(function.__doc__), epilog=examples)(_command(function))

@@ -29,12 +29,11 @@ def compare(
     none did for all classifiers.
     """
     from drsvm.cli import work
-    from drsvm.cli.options import SplitOptions
 
     outputs.check(file)
     names = _names(solvers, ball.solver)
-    parts = work.load_parts(file, data.read_options(mentioned=prices.mentioned()), SplitOptions(), screen)
-    chosen, (y,) = work.two_classes(parts.y, positive)
+    parts = work.load_parts(file, data.read_options(mentioned=prices.mentioned()), screen)
+    chosen, y = work.two_classes(parts.y, positive)
     # Not before: input errors should come quickly.
     from drsvm.cli.prices import problem_of
     from drsvm.learn.prices import at_centre

@@ -23,7 +23,6 @@ def export(
     and probabilities. A model of an svmlight file has one input X.
     """
     from drsvm.cli.files import check_inputs, check_outputs
-    from drsvm.cli.work import current_model
     from drsvm.persistence.model_files import OpenModel, write_files
 
     check_inputs(model, [])
@@ -33,7 +32,7 @@ def export(
 
     skl2onnx_or_error()
     with screen.progress(f"exporting {model.name}"):
-        graph = to_onnx(current_model(opened).model)
+        graph = to_onnx(opened.load().model)
         write_files({onnx: graph.SerializeToString()})
     from onnx import TensorProto  # pyright: ignore[reportMissingImports]
 

@@ -1,7 +1,6 @@
 """``drsvm fit``: train a classifier from a file, with a proof, and save it."""
 
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -108,7 +107,7 @@ def _rows(file: Path, options, split: opt.SplitOptions, spool: Path | None, stan
     from drsvm.cli import large_tables, work
 
     if not large_tables.is_to_stream(file, spool):
-        whole = work.load_parts(file, options, replace(split, test_size=None), screen)
+        whole = work.load_parts(file, options, screen, split.test)
         yield whole, work.held_out(whole, split, screen)
         return
     if in_memory is not None:

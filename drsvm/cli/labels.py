@@ -60,7 +60,6 @@ def labels(
     counted from 1, not counting the header, as in predict.
     """
     from drsvm.cli import work
-    from drsvm.cli.options import SplitOptions
     from drsvm.datasets import read, read_cells
 
     outputs.check(file)
@@ -73,7 +72,7 @@ def labels(
         original.update(read_cells(path, options) if outputs.csv is not None else {})
         return dataset
 
-    parts = work.load_parts(file, data.read_options(name_rows=True), SplitOptions(), screen, reader)
+    parts = work.load_parts(file, data.read_options(name_rows=True), screen, reader=reader)
     from drsvm import find_label_issues  # not before: input errors should come quickly
     from drsvm.cli.prices import with_flip_costs
     from drsvm.plotting import LabelIssuesDisplay

@@ -51,10 +51,11 @@ def predict(
     output = None if output == STANDARD else output
     check_outputs([output], [model, file])
     saved, dataset = work.load_for_model(model, file, options, screen, keep=tuple(keep or ()), unlabelled=True)
-    from drsvm.cli.predictions import Predictions, check_probabilities, sorted_by  # not before: errors come quickly
+    from drsvm.cli.predictions import Predictions, sorted_by  # not before: errors come quickly
 
-    if probability:
-        check_probabilities(saved, model)
+    if probability and not hasattr(saved.model, "predict_proba"):
+        remedy = "train it again with drsvm fit, or with calibration='sigmoid'."
+        raise ValueError(f"{model}: has no probabilities: {remedy}")
     found = Predictions(saved, dataset)
     screen.note(*found.notes())
     columns = sorted_by(found.columns(probability), sort)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -105,13 +104,6 @@ class Predictions:
             "predicted": dict(zip(found.tolist(), counts.tolist(), strict=True)),
             "scores": None if self.labels is None else scores(judged, self.labels, self.classes, new_rows=True),
         }
-
-
-def check_probabilities(saved: SavedModel, path: Path) -> None:
-    """Raise an error if a model has no probabilities."""
-    if not hasattr(saved.model, "predict_proba"):
-        reason = saved.metadata.get("no_probability") or "train it again with drsvm fit, or with calibration='sigmoid'."
-        raise ValueError(f"{path}: has no probabilities: {reason}")
 
 
 def sorted_by(columns: dict[str, Any], by: str | None) -> dict[str, Any]:

@@ -77,12 +77,13 @@ def report(
 
     format, output = data.written(output)
     check_outputs([output], [file, split.test])
+    work.check_split(split)
     opt.check_choice("--kernel", kernel, ("linear", "auto"))
     settings = {**ball.with_radius(radius), **ball.run(), **prices.intercept()}
     settings |= {"random_state": split.seed, **opt.chosen_classes_and_threshold(class_weight, threshold)}
     options = data.reading()
     wanted = options.read_options(mentioned=prices.mentioned(), name_rows=True)
-    whole = work.load_parts(file, wanted, replace(split, test_size=None), screen)
+    whole = work.load_parts(file, wanted, screen, split.test)
     several = len(set(whole.y.tolist())) > 2  # one of them is shown against the rest
     whole = whole if several else work.with_positive(whole, positive)
     parts = work.held_out(whole, split, screen) or whole

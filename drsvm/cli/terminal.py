@@ -46,8 +46,7 @@ class Bar(Progress):
 
 DIGITS = {
     **dict.fromkeys(["objective", "lower_bound"], ".8f"),
-    **dict.fromkeys(["radius", "radius_price"], ".4g"),
-    **{"gap": ".1e", "tol": ".0e", "time": ".3g"},
+    **{"radius": ".4g", "gap": ".1e", "tol": ".0e", "time": ".3g"},
 }
 """Number formats by column; other columns show four decimals."""
 

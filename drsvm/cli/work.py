@@ -1,6 +1,6 @@
 """Steps that several commands share: reading, splitting and preparation."""
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -46,21 +46,20 @@ class Parts:
         return -1 if self.positive is not None and self.positive == np.unique(self.y).tolist()[0] else 1
 
 
-def load_parts(file: Path, options: ReadOptions, split: SplitOptions, screen: Screen, reader=read) -> Parts:
-    """Read a file, and split it or read the test file."""
-    check_split(split)
-    check_inputs(None, [file, split.test])
+def load_parts(file: Path, options: ReadOptions, screen: Screen, test: Path | None = None, reader=read) -> Parts:
+    """Read a file, and the test file if there is one."""
+    check_inputs(None, [file, test])
     with screen.progress(f"reading {name_of(file)}"):
         dataset = read_from(file, lambda path: reader(path, options))
-        test = split.test and read_from(split.test, lambda path: read_like(path, dataset.schema, options))
+        tested = test and read_from(test, lambda path: read_like(path, dataset.schema, options))
     screen.note(*dataset.notes)
     labels = check_labels(dataset)
     ids = {name: np.array(texts, dtype=object) for name, texts in dataset.kept.items()}
     whole = Parts(dataset.X, labels, dataset.rows, dataset, verified=dataset.verified, ids=ids)
-    if test is not None:
-        screen.note(*test.notes)
-        return replace(whole, X_test=test.X, y_test=known_labels(test, labels))
-    return split_off(whole, split.test_size, split.seed, screen) if split.test_size else whole
+    if tested is None:
+        return whole
+    screen.note(*tested.notes)
+    return replace(whole, X_test=tested.X, y_test=known_labels(tested, labels))
 
 
 def check_split(split: SplitOptions) -> None:
@@ -170,34 +169,16 @@ def load_for_model(model: Path, file: Path, options: FileOptions, screen, **furt
         schema = opened.metadata().get("schema")
         if not isinstance(schema, dict):
             raise ValueError(f"{model}: does not describe its data files; use a model saved by drsvm fit.")
-        saved = current_model(opened) if _is_earlier(schema) else None
-        dataset = read_for(schema if saved is None else saved.metadata["schema"], file, options, **further)
-        saved = saved or opened.load()
+        dataset = read_for(schema, file, options, **further)
+        saved = opened.load()
     screen.note(*dataset.notes)
     return saved, dataset
-
-
-def _is_earlier(schema: Any) -> bool:
-    """Return True for models of tables that do not start from the raw table yet."""
-    return isinstance(schema, dict) and "styles" not in schema and schema.get("kind") != "sparse"
-
-
-def current_model(opened: OpenModel) -> SavedModel:
-    """Return a model as one that starts from the raw table if it was trained on one, also in formats 1 and 2."""
-    saved = opened.load()
-    if not _is_earlier(saved.metadata.get("schema")):
-        return saved
-    from drsvm.datasets.preparation import of_version_0_1_0
-
-    imputes = "simpleimputer" in getattr(saved.model, "named_steps", {})
-    schema = replace(Schema.from_dict(saved.metadata["schema"]), missing="fill" if imputes else "error")
-    return SavedModel(of_version_0_1_0(saved.model, schema), {**saved.metadata, "schema": asdict(schema)})
 
 
 def read_for(schema: dict[str, Any], file: Path, options: FileOptions, **further: Any) -> Dataset:
     """Read a file the way the training file of a model was read, which its metadata describe."""
     wanted = options.read_options(**further)
-    return read_from(file, lambda path: read_like(path, Schema.from_dict(schema), wanted))
+    return read_from(file, lambda path: read_like(path, Schema(**schema), wanted))
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,7 +256,7 @@ def positive_class(labels: np.ndarray, wanted: str | None) -> Any:
     return next((named[yes] for no, yes in TRUTH_WORDS if set(named) == {no, yes}), classes[-1])
 
 
-def two_classes(labels: np.ndarray, positive: str | None, *more: np.ndarray | None) -> tuple[str, list[Any]]:
+def two_classes(labels: np.ndarray, positive: str | None) -> tuple[str, np.ndarray]:
     """Return the name of the positive class and the labels as booleans; more than two classes need `positive`."""
     classes = np.unique(labels)
     names = [str(label) for label in classes.tolist()]
@@ -285,4 +266,4 @@ def two_classes(labels: np.ndarray, positive: str | None, *more: np.ndarray | No
             f"one to separate from the rest, for instance --positive {names[0]}."
         )
     chosen = str(positive_class(labels, positive))
-    return chosen, [None if y is None else y.astype(str) == chosen for y in (labels, *more)]
+    return chosen, labels.astype(str) == chosen

@@ -1,7 +1,7 @@
 """Options and results of the readers."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -56,23 +56,16 @@ class Schema:
     id: list[str] = field(default_factory=list)  # columns among them that identify a row
     missing: str = "fill"
     missing_values: list[str] = field(default_factory=list)
-    categories: dict[str, list[str]] = field(default_factory=dict)  # version 0.1.0: of text columns, in their order
     index_base: int = 1
     truth_labels: list[str] = field(default_factory=list)  # how the file writes False and True, if these are the labels
 
     def style(self, column: str) -> str:
         """Return the style of the cells of a column."""
-        return Style.CATEGORY if column in self.categories else self.styles.get(column, Style.PLAIN)
+        return self.styles.get(column, Style.PLAIN)
 
     def of_style(self, wanted: Callable[[str], bool]) -> list[str]:
         """Return the columns whose style satisfies a condition."""
         return [name for name in self.columns if wanted(self.style(name))]
-
-    @classmethod
-    def from_dict(cls, plain: dict[str, Any]) -> "Schema":
-        """Return the schema from its fields as plain values, perhaps with others."""
-        known = {entry.name for entry in fields(cls)}
-        return cls(**{name: value for name, value in plain.items() if name in known})
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -213,18 +213,3 @@ def aligned(X: Any, given: list[str], wanted: list[str]) -> Any:
     result = np.zeros((X.shape[0], len(wanted)))
     result[:, targets] = X[:, sources]
     return result
-
-
-def of_version_0_1_0(model: Any, schema: Schema) -> Pipeline:
-    """Return a model of version 0.1.0, which has no preparation, as a pipeline that starts from the raw table."""
-    names = schema.columns
-    sample = np.empty((1, len(names)), dtype=object)
-    parts = []
-    for place, name in enumerate(names):
-        levels = schema.categories.get(name)
-        sample[0, place] = levels[0] if levels else 0.0
-        encoder = OneHotEncoder(categories=[levels], handle_unknown="ignore", sparse_output=False)
-        parts.append((name, encoder if levels else "passthrough", [place]))
-    reader = TableReader(list(names), {name: schema.style(name) for name in names})
-    steps = model.steps if isinstance(model, Pipeline) else [("classifier", model)]
-    return Pipeline([("reader", reader), ("columns", ColumnTransformer(parts).fit(sample)), *steps])

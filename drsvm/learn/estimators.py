@@ -14,7 +14,6 @@ from drsvm.learn.deciding import DecidingMixin
 from drsvm.learn.fit_data import FitData, fit_data
 from drsvm.learn.fitting import FittingMixin
 from drsvm.learn.partial_fit import PartialFitMixin
-from drsvm.learn.warning import positions_deprecated
 from drsvm.model.centring import Centred
 from drsvm.model.norms import norm_for
 from drsvm.model.problem import Problem
@@ -161,7 +160,6 @@ class WassersteinSVC(PartialFitMixin, FittingMixin, DecidingMixin, RobustClassif
     True
     """
 
-    @positions_deprecated
     def __init__(
         self,
         radius: float | Literal["auto"] = "auto",

@@ -13,7 +13,6 @@ from drsvm.learn.base import RobustClassifier
 from drsvm.learn.cross_validation import Setting
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.search import N_RADII, SearchMixin, listed
-from drsvm.learn.warning import positions_deprecated
 from drsvm.model.norms import norm_for
 from drsvm.model.validation import check_flip_cost, check_flip_costs
 from drsvm.solvers.base import Solver
@@ -109,7 +108,6 @@ class WassersteinSVCCV(SearchMixin, RobustClassifier):
     True
     """
 
-    @positions_deprecated
     def __init__(
         self,
         radii: int | Sequence[float] | np.ndarray | None = N_RADII,

@@ -1,24 +1,18 @@
 """Warnings that point at the user's own line, and that the loops of scikit-learn do not repeat."""
 
-import inspect
 import re
 import sys
 import warnings
-from collections.abc import Callable
-from functools import wraps
 from traceback import walk_stack
 from types import FrameType
-from typing import Any, ParamSpec
+from typing import Any
 
-from drsvm.lazy import REMOVAL
 from drsvm.messages import Message
 
 # Packages whose lines mean nothing to a user.
 LIBRARIES = ("drsvm", "sklearn", "joblib", "concurrent", "contextlib", "functools", "multiprocessing", "threading")
 
 EVERY_TIME = ("always", "all", "error", "ignore")  # actions of a filter other than showing a warning once per line
-
-P = ParamSpec("P")
 
 _shown: set[tuple[str, int, str]] = set()
 
@@ -55,22 +49,3 @@ def _action(message: str, category: type[Warning], frame: FrameType) -> str:
 
 def _fits(pattern: Any, text: str) -> bool:
     return pattern is None or bool(pattern == text if isinstance(pattern, str) else pattern.match(text))
-
-
-def positions_deprecated(init: Callable[P, None]) -> Callable[P, None]:
-    """Let a constructor take its keyword-only parameters by position too, with a FutureWarning."""
-    parameters = inspect.signature(init).parameters.values()
-    names = [parameter.name for parameter in parameters]
-    n_positional = sum(parameter.kind is not parameter.KEYWORD_ONLY for parameter in parameters)
-
-    @wraps(init)
-    def checked(*values: Any, **named: Any) -> None:
-        by_position = dict(zip(names[n_positional:], values[n_positional:], strict=False))
-        if by_position and len(values) <= len(names):
-            written = ", ".join(f"{name}={value!r}" for name, value in by_position.items())
-            warn_user(f"Write {written}: from version {REMOVAL} on, names are required here.", FutureWarning)
-            init(*values[:n_positional], **by_position, **named)  # pyright: ignore[reportCallIssue]
-        else:
-            init(*values, **named)
-
-    return checked

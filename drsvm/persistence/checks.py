@@ -9,7 +9,7 @@ when it predicts; the attributes of scikit-learn's transformers are not checked.
 
 import io
 from collections.abc import Iterator
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from numbers import Integral, Real
 from typing import Any, get_origin
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
@@ -17,7 +17,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 import numpy as np
 
 from drsvm.model.result import Result
-from drsvm.persistence.names import CLASSES, HOMES_IN_FORMAT_1, NODES, SPARSE, home_of
+from drsvm.persistence.names import NODES
 
 RATIO = 50  # an archive may unpack to this many times its size; models do to 1 to 45 times, by their multipliers
 SMALL = 64 << 20  # any archive may unpack to this many bytes: the size of the multipliers of four million rows
@@ -84,13 +84,10 @@ def _check_size(what: str, total: int, size: int, allowed: int) -> None:
     require(total <= allowed, f"{what} would unpack to {times}, which no drsvm model does. Do not trust its source.")
 
 
-def check_schema(schema: Any, version: int) -> None:
-    """Reject a schema with names that are not allowed; those of format 1 become public ones."""
+def check_schema(schema: Any) -> None:
+    """Reject a schema with names that are not allowed."""
     foreign = set()
     for node in _nodes(schema):
-        name, home = node.get("__class__"), node.get("__module__")
-        if version == 1 and isinstance(name, str) and home is not None and home == home_of(name, HOMES_IN_FORMAT_1):
-            node["__module__"] = home_of(name, CLASSES | SPARSE)
         if {"__class__", "__module__", "__loader__"} & set(node):
             name, kind = f"{node.get('__module__')}.{node.get('__class__')}", node.get("__loader__")
             if kind not in NODES.get(name, ()):
@@ -212,10 +209,9 @@ def _are_numbers(values: Any, ndim: int) -> bool:
 
 
 def _check_result(result: Any) -> None:
-    """Check that a result has all its parts, of the right types; files of older versions lack some with a default."""
-    known = {entry.name for entry in fields(Result)}
-    needed = {entry.name for entry in fields(Result) if entry.default is MISSING}
-    require(isinstance(result, Result) and needed <= set(vars(result)) <= known, "the result in it is incomplete.")
+    """Check that a result has all its parts, of the right types."""
+    is_whole = isinstance(result, Result) and set(vars(result)) == {entry.name for entry in fields(Result)}
+    require(is_whole, "the result in it is incomplete.")
     for entry in fields(Result):
         kind: Any = {float: Real, int: Integral}.get(entry.type, get_origin(entry.type) or entry.type)  # pyright: ignore
         is_kind = isinstance(getattr(result, entry.name), kind)

@@ -1,15 +1,11 @@
 """Model files: written atomically, checked before use, and loaded without running code.
 
-    drsvm-model 3 sha256:…      ← one line: the format, and the checksum of everything after it
+    drsvm-model 5 sha256:…      ← one line: the format, and the checksum of everything after it
     zip archive                 ← {"model": Pipeline or classifier, "metadata": plain values}
 
 The archive contains objects as plain data (`nodes.py`). Only the types in a list may occur, under their public names
 (`names.py`), and everything else is rejected before any object is built. Before that, archives that would take far more
 memory or time than their size suggests are rejected.
-
-Format 1, written by version 0.1.0, names the modules that defined the classes then; loading replaces these names.
-Format 2 has public names. Both were written by skops. Format 4 is that of classifiers with a kernel, which
-version 0.2.0 does not know; all others still have format 3, which it reads.
 """
 
 import hashlib
@@ -21,8 +17,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
-import numpy as np
-
 from drsvm import __version__
 from drsvm.persistence.checks import (
     RejectedError,
@@ -30,8 +24,6 @@ from drsvm.persistence.checks import (
     check_given,
     check_loaded,
     check_schema,
-    classifiers,
-    has_kernel,
     members_of,
     require,
 )
@@ -39,7 +31,7 @@ from drsvm.persistence.nodes import Builder, Writer
 from drsvm.writing import write_files
 
 MAGIC = b"drsvm-model "
-FORMAT, KERNEL_FORMAT = 3, 4
+FORMAT = 5  # files of formats 1 to 4 were written before the first release
 
 
 class ModelFileError(ValueError):
@@ -99,8 +91,7 @@ def save_model(model, path: str | Path, metadata: dict[str, Any] | None = None) 
             archive = _written(content, ZIP_STORED)
     except RejectedError as error:
         raise ModelFileError(f"{Path(path)}: the model cannot be saved: {error}") from None
-    version = KERNEL_FORMAT if any(map(has_kernel, classifiers(model))) else FORMAT
-    head = MAGIC + f"{version} sha256:{hashlib.sha256(archive).hexdigest()}\n".encode()
+    head = MAGIC + f"{FORMAT} sha256:{hashlib.sha256(archive).hexdigest()}\n".encode()
     write_files({Path(path): head + archive})
 
 
@@ -178,11 +169,11 @@ class OpenModel:
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
-        version, packed = _checked_archive(self.path)
+        archive = _checked_archive(self.path)
         with self._errors():
-            self.members = members_of(packed)
+            self.members = members_of(archive)
             self.schema = json.loads(self.members["schema.json"])
-            check_schema(self.schema, version)
+            check_schema(self.schema)
 
     def metadata(self) -> dict[str, Any]:
         """Return the metadata alone; the model is not checked further."""
@@ -195,7 +186,6 @@ class OpenModel:
         with self._errors():
             content = Builder(self.members).build(self.schema)
             check_loaded(content)
-            _adopt_sigmoids(**content)
         return SavedModel(content["model"], content["metadata"])
 
     @contextmanager
@@ -212,25 +202,14 @@ class OpenModel:
             ) from error
 
 
-def _adopt_sigmoids(model: Any, metadata: dict[str, Any]) -> None:
-    """Give a classifier of version 0.2.0 the sigmoids that ``drsvm fit`` kept in the metadata then."""
-    found = metadata.get("probability")
-    if isinstance(found, dict) and found.keys() == {"slopes", "offsets", "rows"}:
-        for classifier in classifiers(model):
-            fits = np.shape(found["slopes"]) == np.shape(found["offsets"]) == classifier.intercept_.shape
-            require(fits, "its probabilities are not those of its classes.")
-            classifier.calibration = "sigmoid"
-            classifier.sigmoids_ = np.column_stack([found["slopes"], found["offsets"]]).astype(np.float64)
-
-
 def is_model_file(path: Path) -> bool:
     """Test if a file starts like a model file."""
     with path.open("rb") as stream:
         return stream.read(len(MAGIC)) == MAGIC
 
 
-def _checked_archive(path: Path) -> tuple[int, bytes]:
-    """Return the format number of a file and its archive, after checking the checksum."""
+def _checked_archive(path: Path) -> bytes:
+    """Return the archive in a file, after checking its format and the checksum."""
     try:
         with path.open("rb") as stream:
             head = stream.readline(200)
@@ -242,10 +221,12 @@ def _checked_archive(path: Path) -> tuple[int, bytes]:
     words = head[len(MAGIC) :].decode("ascii", "replace").split()
     if not head.startswith(MAGIC) or len(words) != 2 or not words[0].isdigit():
         raise ModelFileError(f"{path}: is not a drsvm model: create one with drsvm fit --model or save_model.")
-    if int(words[0]) > KERNEL_FORMAT:
+    if int(words[0]) != FORMAT:
+        remedy = "upgrade drsvm" if int(words[0]) > FORMAT else "train the model again, and save it"
         raise ModelFileError(
-            f"{path}: was written by a newer drsvm (format {words[0]}), and this is {__version__}: upgrade it."
+            f"{path}: has version {words[0]} of the format of model files, but drsvm {__version__} reads version "
+            f"{FORMAT}: {remedy}."
         )
     if words[1] != f"sha256:{hashlib.sha256(archive).hexdigest()}":
         raise ModelFileError(f"{path}: the checksum is wrong, so the file is truncated or was changed: copy it again.")
-    return int(words[0]), archive
+    return archive

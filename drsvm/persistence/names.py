@@ -8,7 +8,8 @@ from importlib import import_module
 from typing import Any
 
 CLASSES = {
-    "drsvm": "WassersteinSVC WassersteinSVCCV WassersteinKernelSVC WassersteinKernelSVCCV ClippedScaler Result History",
+    "drsvm": "WassersteinSVC WassersteinSVCCV WassersteinKernelSVC WassersteinKernelSVCCV ClippedScaler Result",
+    "drsvm.model": "History",
     "drsvm.datasets": "TableReader",
     "sklearn.pipeline": "Pipeline FeatureUnion",
     "sklearn.compose": "ColumnTransformer make_column_selector",
@@ -26,17 +27,7 @@ CLASSES = {
     "sklearn.isotonic": "IsotonicRegression",
     "sklearn.frozen": "FrozenEstimator",
 }
-"""The classes that are written: what usually comes before a linear classifier, and what it is made of."""
-
-CLASSES_OF_0_2_0 = {
-    "sklearn.preprocessing": "Binarizer SplineTransformer",
-    "sklearn.feature_selection": "SelectFpr SelectFdr SelectFwe SelectFromModel RFE",
-    "sklearn.feature_extraction": "FeatureHasher",
-    "sklearn.linear_model": "LogisticRegression Lasso Ridge RidgeClassifier",
-    "sklearn.svm": "LinearSVC",
-    "scipy.interpolate": "BSpline",
-}
-"""Further classes, in files of version 0.2.0: they are read, but no longer written."""
+"""What usually comes before a linear classifier, and what it is made of."""
 
 SPARSE = {"scipy.sparse": "csr_array csr_matrix csc_array csc_matrix dia_array dia_matrix"}
 
@@ -58,50 +49,31 @@ PLAIN_TYPES = {
 
 PLAIN_NODES = {
     **{"dict": "DictNode PairsNode", "list": "ListNode", "tuple": "TupleNode", "slice": "SliceNode"},
-    **{"str": "JsonNode", "ndarray": "NdArrayNode ObjectArrayNode", "dtype": "DTypeNode"},
+    **{"ndarray": "NdArrayNode ObjectArrayNode", "dtype": "DTypeNode"},
 }
 
 NODES = {
     f"{home}.{name}": f"{nodes} {PLAIN_NODES.get(name, '')}".split()
     for homes, nodes in (
         (CLASSES, "ObjectNode"),
-        (CLASSES_OF_0_2_0, "ObjectNode"),
         (SPARSE, "SparseMatrixNode"),
         (FUNCTIONS, "FunctionNode"),
         (PLAIN_TYPES, "TypeNode"),
-        (SCALARS, "TypeNode ScalarNode NdArrayNode"),
+        (SCALARS, "TypeNode ScalarNode"),
     )
     for home, names in homes.items()
     for name in names.split()
 }
 """Everything that a model file may name, with the kinds of nodes (see `nodes`) that may do so."""
 
-HOMES_IN_FORMAT_1 = {
-    "drsvm.estimators": "WassersteinSVC",
-    "drsvm.model_selection": "WassersteinSVCCV",
-    "drsvm.result": "Result History",
-    "sklearn.impute._base": "SimpleImputer",
-    "sklearn.preprocessing._data": "StandardScaler MaxAbsScaler",
-    "scipy.sparse._csr": "csr_array csr_matrix",
-}
-"""The modules in files of format 1: those that defined the classes in version 0.1.0."""
-
-MOVED = {"drsvm.History": "drsvm.model"}  # where classes are now whose public module in files is another one
-
-
-def home_of(name: str, homes: dict[str, str]) -> str | None:
-    """Return the module that a table has for a name, or None."""
-    return next((home for home, names in homes.items() if name in names.split()), None)
-
 
 def named(home: str, name: str) -> Any:
     """Return the class, function or type that a file calls by a name in the tables; None if it does not exist."""
-    module = import_module(MOVED.get(f"{home}.{name}", home))
-    return type(None) if name == "NoneType" else getattr(module, name, None)
+    return type(None) if name == "NoneType" else getattr(import_module(home), name, None)
 
 
 def public_name(thing: Any, homes: dict[str, str]) -> tuple[str, str] | None:
     """Return the module and the name that files have for a class or function, or None if it is not in the table."""
     name = getattr(thing, "__name__", "")
-    home = home_of(name, homes)
+    home = next((home for home, names in homes.items() if name in names.split()), None)
     return (home, name) if home is not None and named(home, name) is thing else None

@@ -1,15 +1,14 @@
 """Objects as plain data and back: JSON for their structure, NumPy files for arrays.
 
 Each object is a node: a dict that names its class and how to build it (``__loader__``). Numbers, texts, truth values
-and None stand for themselves. Files of formats 1 and 2 were written by skops, whose nodes are read as well.
+and None stand for themselves.
 
-Building runs no code that a file names: an object is created without calling its class (but for `CONSTRUCTED`), and
-gets its attributes; a function or a type is looked up in the lists of `names`, and only types of scalars are called.
-Nothing is built that is much larger than the text or the array for it: arrays are views of what was unpacked.
+Building runs no code that a file names: an object is created without calling its class, and gets its attributes; a
+function or a type is looked up in the lists of `names`, and only types of scalars are called. Nothing is built that is
+much larger than the text or the array for it: arrays are views of what was unpacked, each of a file of its own.
 """
 
 import io
-import json
 import math
 from collections.abc import Callable, Iterable
 from inspect import signature
@@ -29,13 +28,7 @@ HARMLESS = {"memory": (None,), "input": ("content",)}
 
 RESERVED = ("__class__", "__module__", "__loader__")  # the keys that make a dict in the archive a node
 
-BEFORE_IT_WAS_A_PARAMETER = {"intercept_cost": math.inf, "intercept_costs": math.inf}
-"""What earlier versions did, for parameters whose default does something else: the intercept was free."""
-
-CONSTRUCTED = ("BSpline",)  # classes that are built by calling them, with their attributes as arguments
-
-
-LITTLE = 1 << 20  # bytes of arrays that may be read again, of one entry of an array, and of its header
+LITTLE = 1 << 20  # bytes of one entry of an array, and of its header
 
 
 class Writer:
@@ -78,8 +71,7 @@ class Writer:
         content = io.BytesIO()
         write(content)
         self.archive.writestr(f"{self._files}{ending}", content.getvalue())
-        kind = "numpy" if ending == ".npy" else "scipy"
-        return {**_node(home, name, loader), "type": kind, "file": f"{self._files}{ending}", "__id__": self._files}
+        return _node(home, name, loader, f"{self._files}{ending}")
 
     def _dict(self, value: dict) -> Any:
         if all(type(key) is str and key not in RESERVED for key in value):
@@ -129,19 +121,17 @@ class Builder:
     """Builds objects from nodes whose names have been checked, and from the arrays of their archive."""
 
     def __init__(self, members: dict[str, bytearray]):
-        self.members = members
-        self._left = sum(map(len, members.values())) + LITTLE
+        self._files = dict(members)  # those that were not read yet
         self._ways: dict[str, Callable[[dict[str, Any]], Any]] = {
-            "JsonNode": lambda node: _one_value(json.loads(node["content"])),
             "ScalarNode": lambda node: self._class(node)(_one_value(node["content"])),
-            "DictNode": self._dict,
+            "DictNode": lambda node: {key: self.build(value) for key, value in node["content"].items()},
             "PairsNode": lambda node: _dict_of(*([self.build(pair[k]) for pair in node["content"]] for k in (0, 1))),
             "ListNode": self._list,
             "TupleNode": lambda node: tuple(self._list(node)),
             "SliceNode": lambda node: slice(*map(_one_value, node["content"])),
             **dict.fromkeys(("TypeNode", "FunctionNode"), self._class),
-            "DTypeNode": lambda node: _plain(np.dtype(getattr(self.build(node["content"]), "dtype", node["content"]))),
-            "NdArrayNode": self._array,
+            "DTypeNode": lambda node: _plain(np.dtype(_one_value(node["content"]))),
+            "NdArrayNode": lambda node: self._read(node["content"]),
             "ObjectArrayNode": lambda node: np.fromiter(self._list(node), dtype=object).reshape(node["shape"]),
             "SparseMatrixNode": self._sparse,
             "ObjectNode": self._object,
@@ -153,29 +143,16 @@ class Builder:
     def _class(self, node: dict[str, Any]) -> Any:
         return named(node["__module__"], node["__class__"])
 
-    def _dict(self, node: dict[str, Any]) -> dict[Any, Any]:
-        kinds = self.build(node["key_types"]) if "key_types" in node else [str] * len(node["content"])
-        require(set(kinds) <= {str, int, float, bool}, "the keys of a dict in it are of another type.")
-        keys = [kind(key) for kind, key in zip(kinds, node["content"], strict=True)]
-        return _dict_of(keys, [self.build(value) for value in node["content"].values()])
-
     def _list(self, node: dict[str, Any]) -> list[Any]:
         return [self.build(part) for part in node["content"]]
 
-    def _array(self, node: dict[str, Any]) -> Any:
-        if node["type"] == "json":  # of skops: an array of objects
-            return self.build({**node, "__loader__": "ObjectArrayNode", "shape": [-1]})
-        array = self._read(node["file"])
-        return array if node["__class__"] == "ndarray" else array[()]
-
     def _read(self, file: str) -> np.ndarray:
-        """Return a view of the array in a file, never larger than it, whatever its header says; skops shared some."""
-        content = self.members[file]
-        self._left -= len(content)
+        """Return a view of the array in a file, never larger than it, whatever its header says."""
+        content = self._files.pop(file)
         stream = io.BytesIO(memoryview(content)[:LITTLE])
         read = npy.read_array_header_1_0 if npy.read_magic(stream) == (1, 0) else npy.read_array_header_2_0
         shape, is_fortran, dtype = read(stream)
-        require(self._left >= 0 and math.prod(shape) <= len(content), f"{file} in it is larger than it should be.")
+        require(math.prod(shape) <= len(content), f"{file} in it is larger than it should be.")
         require(not _plain(dtype).hasobject, f"{file} in it is an array of objects.")
         return np.ndarray(shape, dtype, content, stream.tell(), order="F" if is_fortran else "C")
 
@@ -183,7 +160,7 @@ class Builder:
         from scipy import sparse
 
         names = ["data", "offsets"] if node["__class__"].startswith("dia") else ["data", "indices", "indptr"]
-        *parts, shape = (self._read(f"{node['file']}/{name}.npy") for name in [*names, "shape"])
+        *parts, shape = (self._read(f"{node['content']}/{name}.npy") for name in [*names, "shape"])
         require(all(part.dtype in (np.int32, np.int64) for part in parts[1:]), "a matrix in it has other indices.")
         matrix = getattr(sparse, node["__class__"])(tuple(parts), shape=tuple(shape.tolist()))
         if len(parts) == 3:
@@ -194,18 +171,13 @@ class Builder:
         cls: Any = self._class(node)
         state = self.build(node["content"])
         require(isinstance(state, dict) and not risky_attributes(state), f"the attributes of {node['__class__']}.")
-        if node["__class__"] in CONSTRUCTED:
-            require(all(state[name].dtype == np.float64 for name in "tc"), "a spline in it has other numbers.")
-            return cls(**state)
         made = object.__new__(cls)
         restore = getattr(made, "__setstate__", made.__dict__.update)
         restore(state)
         if not isinstance(made, our_classes()):
             return made
-        # Parameters that a later version has added get the values that the classifier was trained with.
-        for name, parameter in signature(cls).parameters.items():
-            if parameter.default is not parameter.empty:
-                vars(made).setdefault(name, BEFORE_IT_WAS_A_PARAMETER.get(name, parameter.default))
+        absent = ", ".join(name for name in signature(cls).parameters if name not in state)
+        require(not absent, f"its {node['__class__']} lacks {absent}: train the model again.")
         if isinstance(getattr(made, "result_", None), list):
             made.result_ = Results(made.result_, np.ravel(made.classes_[: len(made.result_)]).tolist())
         return made

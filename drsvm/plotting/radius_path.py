@@ -12,7 +12,7 @@ from drsvm.learn.prices import intercept_cost_or_auto, path_at_centre, with_inte
 from drsvm.model.problem import Problem
 from drsvm.model.validation import check_labels, check_rows
 from drsvm.plotting import style
-from drsvm.solvers.path.radius_path import RadiusPath, best_index
+from drsvm.solvers.path.radius_path import RadiusPath
 
 HELD_OUT = "held-out data"
 
@@ -171,7 +171,7 @@ class RadiusPathDisplay:
     def best_radius(self) -> float | None:
         """The radius with the best score on held-out data, the largest of several; None without such data."""
         scores = self.scores.get(HELD_OUT)
-        return None if scores is None else float(self.radii[best_index(self.radii, scores)])
+        return None if scores is None else float(self.radii[scores == np.nanmax(scores)].max())
 
     def plot(self, ax=None, *, kind: str | None = None, n_named: int = 5) -> "RadiusPathDisplay":
         """Draw the plot.

@@ -2,7 +2,7 @@
 
 import drsvm
 
-COMMANDS = ("fit", "predict", "path", "audit", "labels", "compare", "report", "demo")
+COMMANDS = ("fit", "predict", "export", "audit", "labels", "compare", "report")
 
 
 def test_version_and_help(drsvm_command):
@@ -11,5 +11,6 @@ def test_version_and_help(drsvm_command):
     for command in COMMANDS:
         code, out, _ = drsvm_command(command, "--help")
         assert code == 0 and f"drsvm {command} " in out and "Examples:" in out
-    code, _, err = drsvm_command("fti")
-    assert code == 2 and "fti" in err
+    for command in ("fti", "path", "demo"):
+        code, _, err = drsvm_command(command)
+        assert code == 2 and command in err

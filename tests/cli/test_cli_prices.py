@@ -92,10 +92,10 @@ def fitted_by_cross_validation(fitted, *options):
 
 
 @pytest.mark.thorough
-def test_paths_and_reports_with_prices(drsvm_command, people, tmp_path):
+def test_comparisons_and_reports_with_prices(drsvm_command, people, tmp_path):
     path = people[0]
     options = ("--label", "state", "--drop", "checked", "--trust-column", "town", "--increasing", "age", "--l2", 0.01)
-    code, out, err = drsvm_command("path", path, *options, "--intercept-cost", 1, "--n-radii", 3, "--json")
+    code, out, err = drsvm_command("compare", path, *options, "--intercept-cost", 1, "--solvers", "auto", "--json")
     assert code == 0, err
     assert json.loads(out)["features"] == 4
     code, _, err = drsvm_command("report", path, *options, "--output", tmp_path / "r.html")

@@ -68,7 +68,7 @@ def test_invalid_uses_of_a_dash(drsvm_command, table, model):
         (("audit", model, "-", "--compare", "--train", "-"), "standard input can be read only once"),
         (("predict", "-", table), "a model cannot be read from standard input"),
         (("fit", table, "--model", "-"), "only predictions can be written to standard output"),
-        (("path", table, "--csv", "-"), "only predictions can be written to standard output"),
+        (("audit", model, table, "--csv", "-"), "only predictions can be written to standard output"),
     ):
         code, _, err = drsvm_command(*arguments)
         assert code == 2 and expected in err
@@ -84,22 +84,20 @@ def test_a_pipe_is_a_data_file(drsvm_command, table, model, tmp_path):
     writer.join()
 
 
-@pytest.mark.parametrize(("command", "display"), [("audit", "RiskCurveDisplay"), ("path", "RadiusPathDisplay")])
-def test_a_failed_plot_leaves_no_table(drsvm_command, model, table, tmp_path, monkeypatch, command, display):
+def test_a_failed_plot_leaves_no_table(drsvm_command, model, table, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
 
     def fail(*_, **__):
         raise ValueError("no ink")
 
-    monkeypatch.setattr(f"drsvm.plotting.{display}.plot", fail)
-    files = [model, table] if command == "audit" else [table, "--n-radii", 2]
-    code, _, err = drsvm_command(command, *files, "--csv", tmp_path / "r.csv", "--plot", tmp_path / "r.png")
+    monkeypatch.setattr("drsvm.plotting.RiskCurveDisplay.plot", fail)
+    code, _, err = drsvm_command("audit", model, table, "--csv", tmp_path / "r.csv", "--plot", tmp_path / "r.png")
     assert code == 2 and "no ink" in err and not (tmp_path / "r.csv").exists()
 
 
 def test_a_missing_extra_is_named(drsvm_command, table, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    code, _, err = drsvm_command("path", table, "--plot", tmp_path / "p.png")
+    code, _, err = drsvm_command("compare", table, "--plot", tmp_path / "p.png")
     assert code == 2 and "pip install matplotlib" in err
 
 
@@ -112,8 +110,8 @@ def test_an_input_file_is_not_overwritten(drsvm_command, table, model, tmp_path)
         ("fit", table, "--model", link),
         ("predict", model, table, "--output", table),
         ("predict", model, table, "--output", model),
-        ("path", table, "--csv", table),
-        ("path", table, "--csv", tmp_path / "x.png", "--plot", tmp_path / "x.png"),
+        ("audit", model, table, "--csv", table),
+        ("audit", model, table, "--csv", tmp_path / "x.png", "--plot", tmp_path / "x.png"),
     ):
         code, _, err = drsvm_command(*arguments)
         assert code == 2 and "choose another name" in err
@@ -131,7 +129,7 @@ def test_outputs_that_cannot_be_written(drsvm_command, table, tmp_path):
     for output, expected in ((tmp_path / "no" / "m.drsvm", "does not exist"), (tmp_path, "is a folder")):
         code, _, err = drsvm_command("fit", table, "--model", output)
         assert code == 2 and expected in err
-    code, _, err = drsvm_command("path", table, "--plot", tmp_path / "p.bmp")
+    code, _, err = drsvm_command("compare", table, "--plot", tmp_path / "p.bmp")
     assert code == 2 and "must end in .png" in err
 
 

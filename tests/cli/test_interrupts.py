@@ -17,7 +17,6 @@ COMMANDS = {
     "fit": ("fit", "TABLE", "--model", "OUT.drsvm"),
     "predict": ("predict", "MODEL", "TABLE", "--output", "OUT.csv"),
     "export": ("export", "MODEL", "--onnx", "OUT.onnx"),
-    "path": ("path", "TABLE", "--radii", "3", "--csv", "OUT.csv", "--plot", "OUT.png"),
     "audit": ("audit", "MODEL", "TABLE", "--csv", "OUT.csv", "--plot", "OUT.svg"),
     "labels": ("labels", "TABLE", "--csv", "OUT.csv"),
     "compare": ("compare", "TABLE", "--solvers", "interior-point", "--plot", "OUT.png"),

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -94,19 +93,6 @@ def test_missing_values_and_categories_from_fit_to_predict(drsvm_command, tmp_pa
     new.write_text("A;town\n1;Rome\n")
     code, _, err = drsvm_command("predict", model, new)
     assert code == 2 and "2 columns that the model needs are missing: 'a' (is it 'A'?), 'b'" in err
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")  # scikit-learn wrote it once
-def test_a_model_of_a_table_in_format_2(drsvm_command):
-    """It was saved when tables had no preparation of their own: with categories in the metadata, and an imputer."""
-    files = Path(__file__).parents[1] / "persistence" / "files"
-    code, out, err = drsvm_command("predict", files / "table-format-2.drsvm", files / "table-format-2.csv", "--json")
-    assert code == 0, err
-    answer = json.loads(out)
-    assert answer["scores"]["accuracy"] == 0.75
-    np.testing.assert_allclose(answer["predictions"]["decision"][:2], [0.24256912467786218, 0.7236546591430065])
-    code, _, err = drsvm_command("audit", files / "table-format-2.drsvm", files / "table-format-2.csv")
-    assert code == 0, err
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ def test_names_in_brackets_are_not_markup(drsvm_command, tmp_path, monkeypatch):
     assert code == 0 and "[red] (20)" in out and "reading [x].csv" in err and "[i]a" in out
     code, out, _ = drsvm_command("report", table, "--output", folder / "r.html")
     assert code == 0 and f"report written to {folder / 'r.html'}" in out
-    code, out, _ = drsvm_command("path", table, "--radii", "0.1", "--positive", "[red]")
+    code, out, _ = drsvm_command("compare", table, "--solvers", "auto", "--positive", "[red]")
     assert code == 0 and "positive: [red]" in out
 
 

@@ -8,7 +8,6 @@ from cli_tables import rows, write_csv
 from thorough import LONG
 
 from drsvm.cli import work
-from drsvm.cli.options import SplitOptions
 from drsvm.cli.screen import Screen
 from drsvm.cli.training import PreparedFold, PreparedSearch
 from drsvm.datasets import ReadOptions
@@ -47,7 +46,7 @@ def test_without_time_there_are_no_figures_of_useless_classifiers(drsvm_command,
 def parts_of(tmp_path, lines, header="a,town,label"):
     path = tmp_path / "table.csv"
     path.write_text(header + "\n" + "\n".join(lines) + "\n")
-    return work.load_parts(path, ReadOptions(label="label"), SplitOptions(), Screen())
+    return work.load_parts(path, ReadOptions(label="label"), Screen())
 
 
 def test_a_fold_knows_only_its_training_rows(tmp_path):

@@ -40,9 +40,8 @@ def test_bad_files(drsvm_command, tmp_path, name):
 def test_more_than_two_classes_need_a_choice(drsvm_command, tmp_path):
     X, y = rows(60, 3)
     table = write_csv(tmp_path / "t.csv", X, np.array(["a", "b", "c"])[y])
-    for command in ("path", "compare"):
-        code, _, err = drsvm_command(command, table)
-        assert code == 2 and "--positive a" in err
-    answer = json.loads(drsvm_command("path", table, "--positive", "b", "--n-radii", 2, "--json")[1])
+    code, _, err = drsvm_command("compare", table)
+    assert code == 2 and "--positive a" in err
+    answer = json.loads(drsvm_command("compare", table, "--positive", "b", "--solvers", "auto", "--json")[1])
     assert answer["positive"] == "b"
-    assert drsvm_command("path", table, "--positive", "z")[0] == 2
+    assert drsvm_command("compare", table, "--positive", "z")[0] == 2

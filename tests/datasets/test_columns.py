@@ -18,7 +18,7 @@ def test_columns_by_name_and_index(write):
 
 def test_another_file_is_read_by_column_names(write):
     schema = read(write("data.csv", TABLE)).schema
-    data = read_like(write("new.csv", "extra;label;b;a\nt;no;1;2\n"), Schema.from_dict(asdict(schema)))
+    data = read_like(write("new.csv", "extra;label;b;a\nt;no;1;2\n"), Schema(**asdict(schema)))
     assert data.X.to_pydict() == {"a": [2], "b": [1]} and data.y.tolist() == ["no"]
     with pytest.raises(DataFileError, match=r"there is no column 'b' \(needed by the model\).*'a', 'c'"):
         read_like(write("new.csv", "a,c\n1,2\n"), schema)

@@ -2,7 +2,6 @@
 
 import math
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,8 +22,6 @@ from thorough import examples
 from drsvm import Problem, WassersteinSVCCV, auto_radius, solve, worst_case_risk
 from drsvm.learn import prices
 from drsvm.persistence import load_model, save_model
-
-FILES = Path(__file__).parents[1] / "persistence" / "files"
 
 NAMES = ["age", "height", "income"]
 
@@ -486,19 +483,6 @@ def test_parameters_survive_copies_and_files(data, frame, tmp_path):
         np.testing.assert_array_equal(copy.predict(frame), fitted.predict(frame))
     changed = clone(fitted).set_params(feature_cost=None, monotonic_cst=None, flip_cost=10.0, intercept_cost=math.inf)
     same_classifier(changed.fit(frame, y), model().fit(frame, y), atol=0)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")  # scikit-learn wrote it once
-@pytest.mark.parametrize(
-    ("name", "intercept"), [("pipeline", "intercept_cost"), ("cross-validated", "intercept_costs")]
-)
-def test_parameters_that_an_old_file_lacks_are_those_it_was_trained_with(name, intercept):
-    loaded = load_model(FILES / f"{name}-0.1.0.drsvm")
-    last = loaded[-1] if hasattr(loaded, "steps") else loaded
-    parameters = last.get_params()
-    assert parameters[intercept] == math.inf
-    assert parameters["feature_cost"] is None and parameters["monotonic_cst"] is None
-    assert clone(last).get_params() == parameters
 
 
 def test_other_estimators_have_no_prices(data):

@@ -62,26 +62,10 @@ def test_every_warning_of_a_search_is_there_for_those_who_ask():
     assert len(caught) == 4
 
 
-@pytest.mark.parametrize(
-    ("make", "named"),
-    [
-        (lambda: WassersteinSVC(0.1, 5.0, 1), WassersteinSVC(0.1, flip_cost=5.0, norm=1)),
-        (lambda: WassersteinSVCCV([0.1], 5.0, 1), WassersteinSVCCV([0.1], flip_costs=5.0, norms=1)),
-    ],
-)
-def test_parameters_by_position_warn_and_work(make, named):
-    with pytest.warns(FutureWarning, match=r"Write flip_costs?=5.0, norms?=1: from version") as caught:
-        given = make()
-    assert given.get_params() == named.get_params()
-    assert caught[0].filename == __file__
-
-
 def test_parameters_are_keyword_only_but_for_the_first():
     kinds = [parameter.kind for parameter in inspect.signature(WassersteinSVC).parameters.values()]
     assert kinds == [inspect.Parameter.POSITIONAL_OR_KEYWORD] + [inspect.Parameter.KEYWORD_ONLY] * (len(kinds) - 1)
     with pytest.raises(TypeError, match="positional arguments"):
-        WassersteinSVC(*range(len(kinds) + 1))
+        WassersteinSVC(0.1, 5.0)
     with pytest.raises(TypeError, match="multiple values"):
         WassersteinSVC(0.1, radius=0.2)
-    with pytest.warns(FutureWarning), pytest.raises(TypeError, match="flip_cost"):
-        WassersteinSVC(0.1, 5.0, flip_cost=5.0)

@@ -1,7 +1,6 @@
 """Classifiers with a kernel in model files, pickles and ONNX: the same decisions everywhere."""
 
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,8 +12,8 @@ from sklearn.preprocessing import StandardScaler
 from thorough import unless_long
 
 from drsvm import WassersteinKernelSVC, WassersteinKernelSVCCV
-from drsvm.persistence import ModelFileError, load_metadata, load_model, save_model
-from drsvm.persistence.model_files import KERNEL_FORMAT, MAGIC
+from drsvm.persistence import ModelFileError, load_model, save_model
+from drsvm.persistence.model_files import FORMAT, MAGIC
 from drsvm.persistence.onnx_models import to_onnx
 
 
@@ -36,7 +35,7 @@ def file(tmp_path):
 def test_files_and_pickles_restore_the_model(file, kernel, n_classes):
     model, X = fitted(kernel, n_classes)
     save_model(model, file)
-    assert file.read_bytes().startswith(MAGIC + b"%d " % KERNEL_FORMAT)
+    assert file.read_bytes().startswith(MAGIC + b"%d " % FORMAT)
     for restored in (load_model(file), pickle.loads(pickle.dumps(model))):
         np.testing.assert_array_equal(restored.predict_proba(X), model.predict_proba(X))
         np.testing.assert_array_equal(restored.predict(X), model.predict(X))
@@ -50,17 +49,6 @@ def test_sparse_landmarks_and_given_values(file):
         model = WassersteinKernelSVC(kernel, n_landmarks=9).fit(rows, y)
         save_model(model, file)
         np.testing.assert_array_equal(load_model(file).decision_function(rows), model.decision_function(rows))
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")  # scikit-learn wrote it once
-def test_files_of_format_4():
-    """The file contains rows and what the model computed for them when it was written."""
-    path = Path(__file__).parent / "files" / "kernel-format-4.drsvm"
-    assert path.read_bytes().startswith(MAGIC + b"4 ")
-    model, metadata = load_model(path), load_metadata(path)
-    for method in ("decision_function", "predict_proba"):
-        np.testing.assert_allclose(getattr(model, method)(metadata["rows"]), metadata[method], rtol=1e-9)
-    assert model[-1].feature_cost == [1.0, 2.0, 1.0, 0.5] and model[-1].result_[0].gap < 1.0
 
 
 def test_a_search_is_a_model_too(file):

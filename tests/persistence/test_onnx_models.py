@@ -136,17 +136,6 @@ def test_a_table_from_the_command_line(tmp_path, capsys):
     assert inputs == {"the age": "number", "gap-py": "number", "town": "text", "member": "number", "label_": "text"}
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")  # scikit-learn wrote it once
-def test_a_model_of_a_table_in_format_2():
-    from drsvm.cli.work import current_model
-    from drsvm.persistence.model_files import OpenModel
-
-    files = Path(__file__).parent / "files"
-    model = current_model(OpenModel(files / "table-format-2.drsvm")).model
-    frame = pandas.read_csv(files / "table-format-2.csv", sep=";")
-    assert_same(model, frame, run(to_onnx(model), inputs_of(model, frame)))
-
-
 @pytest.mark.thorough
 @pytest.mark.data
 @pytest.mark.skipif("DRSVM_DATA" not in os.environ, reason="DRSVM_DATA is not set")

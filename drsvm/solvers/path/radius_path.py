@@ -23,12 +23,6 @@ from drsvm.solvers.registry import check_taken, default_tol, make_solver
 from drsvm.solvers.transforms.constant import constant_optimum
 
 
-def best_index(radii, scores) -> int:
-    """Return the position of the best score; of equal ones, that of the largest radius."""
-    radii, scores = np.asarray(radii), np.asarray(scores)
-    return int(np.argmax(np.where(scores == np.nanmax(scores), radii, -np.inf)))
-
-
 @dataclass(frozen=True, eq=False)
 class RadiusPath:
     """Solutions for decreasing radii.
