@@ -71,8 +71,8 @@ class WassersteinSVC(PartialFitMixin, FittingMixin, DecidingMixin, RobustClassif
     cv : int, splitter or iterable, optional
         Folds for threshold and calibration, as in scikit-learn; a classifier of all other rows judges each. By default
         up to 5,000 rows of two classes are judged by what the classifier would decide without them (a formula), or
-        where that does not apply in five folds that depend on the contents of the rows, not on their order; of more
-        rows, those of one fold, or if there are many per feature, the training rows themselves.
+        where that does not apply in five folds that depend on what rows contain, not on the order of rows or columns;
+        of more rows, those of one fold, or if there are many per feature, the training rows themselves.
     calibration : "sigmoid" or None, default=None
         With "sigmoid", `predict_proba` and `predict_log_proba` are available; see the notes.
     solver : str or Solver, default="auto"
@@ -80,7 +80,7 @@ class WassersteinSVC(PartialFitMixin, FittingMixin, DecidingMixin, RobustClassif
     tol : float, optional
         Proven gap between objective and optimum that is small enough; by default 1e-6 for solver="auto", otherwise the
         solver's own default. Where little is missing, a run goes on to a smaller one, so that decisions hardly depend
-        on the solver or on the order of the rows (see `settle` of `drsvm.solve`).
+        on the solver (see `settle` of `drsvm.solve`). The order of up to 10,000,000 entries has no influence on them.
     max_iter : int, optional
         Iteration limit per class.
     max_time : float, optional

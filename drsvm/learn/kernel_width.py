@@ -20,8 +20,7 @@ def some_rows(X, y, weights, most: int = MOST_JUDGED) -> np.ndarray:
     counted = np.arange(len(y)) if weights is None else np.flatnonzero(weights)
     if len(counted) <= most:
         return counted
-    some = Problem(X[counted], y[counted] == np.unique(y)[0])
-    order = counted[np.argsort(some.rows.content_keys(some), kind="stable")]
+    order = counted[np.argsort(Problem(X[counted], y[counted] == np.unique(y)[0]).content_groups(), kind="stable")]
     by_class = (order[y[order] == label] for label in np.unique(y))
     places = np.arange(0.0, len(counted), len(counted) / most).astype(int)
     return np.sort(np.concatenate([mine[places[places < len(mine)]] for mine in by_class]))

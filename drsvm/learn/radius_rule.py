@@ -14,7 +14,8 @@ Chance acts on all directions in which the rows vary, and the classifier uses fe
 the factor s = min(1, 2.5·√(k/n)). The ridge keeps a direction where many others are as good, and where the radius would
 lose it: GENERAL_RIDGE · a⁴ · s² times the mean squared distance of the rows from their centre, where a is the share of
 the rows that are active in the pilot solution. With correct labels there are few of them; with wrong ones, nearly all.
-With many rows it is at least LEAST_RIDGE_OF_ONE / n times that square: what rows leave open shrinks as 1/n, too.
+Those with a margin close to 1 count in part. With many rows the ridge is at least LEAST_RIDGE_OF_ONE / n times that
+square: what rows leave open shrinks as 1/n, too.
 Where rows speak clearly for a smaller s, the classifiers take it (`evidence`).
 In the feature space of a kernel there are as many directions as rows: s is SHARE_OF_KERNEL there, and the ridge is
 KERNEL_RIDGE · a⁴ / √n.
@@ -55,8 +56,7 @@ SHARE_OF_LARGEST = 0.5  # the largest radius as a fraction of `radius_max`
 # The rarer class must be predicted for this fraction of its share of the rows; otherwise the radius is reduced.
 LEAST_PREDICTED, REDUCTION, MOST_REDUCTIONS = 0.25, 0.7, 6
 
-PILOT_SHARE = 0.5  # radius / F of the pilot solution
-ROUGH_TOL = 1e-3  # about the gap of solutions; with 1e-2, the ridge of wide rows would depend on the steps
+PILOT_SHARE, ROUGH_TOL = 0.5, 1e-3  # radius / F of the pilot; about all gaps (with 1e-2, a ridge depends on the steps)
 MOST_FETCHED = 2e7  # rows on a cluster or a card with at most this many entries are fetched for rough solutions
 
 # Solutions here are those of a sample of large classes: this many rows of each, and at least so many per feature.
@@ -79,8 +79,8 @@ def auto_radius(
 
     If the labels of the rows were random, their contributions to the gradient would still add up to a vector of some
     typical norm F, about (scale of the rows) / √n. Half of F, computed over all rows, is the radius of a pilot
-    solution; F is then computed over the rows whose margin is below 1 there. With correct labels there are few such
-    rows and F is small; with wrong labels it is larger.
+    solution; F is then computed over the rows whose margin is below 1 there; rows with a margin close to 1 count in
+    part. With correct labels there are few such rows and F is small; with wrong labels it is larger.
 
     The radius is F, but at most half of `radius_max`, from which on the classifier is constant. If the classifier gives
     up the rarer class (predicts it for less than a quarter of its share of the rows), the radius is reduced until it

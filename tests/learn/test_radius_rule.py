@@ -27,8 +27,8 @@ def sample():
 
 @pytest.fixture
 def activate(monkeypatch):
-    """A function that gives some rows a margin below 1 and all others one of 1, for any classifier."""
-    return lambda active: monkeypatch.setattr(Problem, "margins", lambda *_: np.where(active, 0.5, 1.0))
+    """A function that gives some rows a margin below 1 and all others a larger one, for any classifier."""
+    return lambda active: monkeypatch.setattr(Problem, "margins", lambda *_: np.where(active, 0.5, 1.5))
 
 
 def of_active(problem):
