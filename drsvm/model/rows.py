@@ -169,7 +169,7 @@ class ArrayRows(Rows):
 
     def content_keys(self, problem) -> Any:
         """Return numbers that depend on what rows contain, but on neither the order nor the signs of the columns."""
-        factors = problem.sample_weight * (problem.signs - float(problem.sample_weight @ problem.signs))
+        factors = keys = problem.sample_weight * (problem.signs - float(problem.sample_weight @ problem.signs))
         for _ in range(2):  # once, columns of 0 and 1 that differ alike between the classes would count the same
             difference = self.weighted_sum(factors)
             keys = self.dot(np.where(np.abs(difference) > NOISE * problem.column_sizes, difference, 0.0))

@@ -15,7 +15,7 @@ def test_a_missing_card_is_explained():
     else:
         pytest.skip("there is a card")
     X, y = np.eye(4), [0, 1, 0, 1]
-    for estimator in (WassersteinSVC(radius=0.1), WassersteinKernelSVC(radius=0.1)):
+    for estimator in (WassersteinSVC(threshold="optimum"), WassersteinKernelSVC(threshold="optimum")):
         with pytest.raises(device.GpuError, match=r"install CuPy .* or use engine='cpu'"):
             estimator.set_params(engine="gpu").fit(X, y)
         assert estimator.set_params(engine="cpu").fit(X, y).gap_ <= 1e-4
