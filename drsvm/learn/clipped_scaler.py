@@ -283,7 +283,7 @@ def _limits(X, limit: float, weights: np.ndarray) -> tuple[np.ndarray, np.ndarra
         masses = np.bincount(X.indices, np.repeat(weights, np.diff(X.indptr)), minlength=X.shape[1])
         frequent = masses >= TAIL * weights.sum()
         cells = X[:, frequent].toarray()
-    low, middle[frequent], high = _quantiles(cells, weights)
+    low, middle[frequent], high = quantiles(cells, weights)
     equal = high - low <= ROUNDING * np.maximum(np.abs(low), np.abs(high))
     distances = _usual_distances(cells[:, equal] - middle[frequent][equal], weights)
     deviation[frequent] = (high - low) / NORMAL_RANGE
@@ -294,7 +294,7 @@ def _limits(X, limit: float, weights: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return (np.minimum(lower, 0.0), np.maximum(upper, 0.0)) if _is_sparse(X) else (lower, upper)
 
 
-def _quantiles(cells: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def quantiles(cells: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return the 10th, 50th and 90th percentile of every column.
 
     Where a range of values qualifies, it is their middle: negative columns have negative quantiles, and weights count

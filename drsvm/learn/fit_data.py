@@ -24,6 +24,7 @@ class FitData:
     """X, y and the weights of the rows, in arrays of numpy or scipy."""
 
     backend: Any = None
+    share: float = 1.0  # of the spread of the rows that is not due to gross errors
     rough: Sequence[Any] = ()  # solutions of the problems, where the rule for the radius has found them
 
     def __init__(self, estimator, X, y, sample_weight):

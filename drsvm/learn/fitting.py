@@ -119,7 +119,7 @@ class FittingMixin:
         data = self._data(X, y, sample_weight)
         self.classes_ = data.classes
         if getattr(self, "kernel", None) != "precomputed":
-            warn_of_far_rows(data.X, data.sample_weight, getattr(self, "feature_names_in_", None))
+            data.share = warn_of_far_rows(data.X, data.sample_weight, getattr(self, "feature_names_in_", None))
         automatic = isinstance(self.class_weight, str) and self.class_weight == "auto"
         n_classes = len(data.classes)
         tasks = n_classes if n_classes > 2 else None if automatic else 1  # two classes may be solved again
@@ -146,7 +146,7 @@ class FittingMixin:
             problems = self._problems(data, flip_cost, time)
             self.intercept_cost_ = problems[0].intercept_cost
             at_centre = self._at_centre(problems)
-            solutions = data.rough = self._choose_ball(problems, at_centre, data.counts, time)
+            solutions = data.rough = self._choose_ball(problems, at_centre, data.counts, time, data.share)
         except ValueError:
             if data.backend is None:  # an entry may be too large; not before, which would be another pass over the rows
                 check_entries(data.X)
@@ -167,9 +167,13 @@ class FittingMixin:
         return ball | {"intercept_cost": prices.intercept_cost_or_auto(self.intercept_cost)} | self._prices()
 
     def _choose_ball(
-        self: Any, problems: list[Problem], at_centre, counts: Callable[[int], Any], time: TimeLimit
+        self: Any, problems: list[Problem], at_centre, counts: Callable[[int], Any], time: TimeLimit, share: float = 1.0
     ) -> list[Result | None]:
-        """Set `radius_` and `l2_`, and return what is known about the solutions; `counts` are those of a problem."""
+        """Set `radius_` and `l2_`, and return what is known about the solutions; `counts` are those of a problem.
+
+        `share` is the part of the spread that is not due to gross errors: a ball for far rows would leave no others
+        apart.
+        """
         given = [None if self._is_automatic(k) else check_number(getattr(self, k), k) for k in ("radius", "l2")]
         # No share of the time, because the fit may then take its first step even if no time is left.
         pilot = TimeLimit(time.left() / PILOT_PARTS, within=time)
@@ -184,6 +188,8 @@ class FittingMixin:
                 return one_vs_rest.for_each(range(len(problems)), measure, pilot, rule=rule)
 
         self.radius_, self.l2_, solutions = chosen_ball(len(problems), found_by, *given)
+        self.radius_ *= share if given[0] is None else 1.0
+        self.l2_ *= share**2 if given[1] is None else 1.0
         if given[0] is None and len(problems) == 1:
             problem = problems[0].replace(radius=self.radius_, l2=self.l2_)
             with stage("choosing the radius"):

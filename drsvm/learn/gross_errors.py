@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from drsvm.learn.clipped_scaler import NORMAL_RANGE, ROUNDING, TAIL, quantiles
 from drsvm.learn.warning import warn_user
 from drsvm.model.memory_rows import must_stay
 
 FAR, NEAR = 50.0, 8.0  # deviations; mean absolute deviations up to which a column is not examined
-TAIL, NORMAL_RANGE, ROUNDING = 0.1, 2.563, 1e-12
 ENOUGH, MOST_NAMED = 5000, 5  # rows that describe a column, and those that a warning names
 
 NONE = np.zeros(0, dtype=int), np.zeros(0), np.zeros(0), 1.0
@@ -26,15 +26,15 @@ def far_columns(X: Any, weights=None) -> tuple[np.ndarray, np.ndarray, np.ndarra
         return NONE
     step, low, high = max(1, len(X) // ENOUGH), X.min(axis=0), X.max(axis=0)
     few, shares = X[::step], np.ones(len(X))[::step] if weights is None else weights[::step]
-    means = (shares := shares / shares.sum()) @ few
+    few, shares = few[shares > 0.0], shares[shares > 0.0] / shares.sum()
+    means = shares @ few
     suspect = np.maximum(high - means, means - low) > NEAR * (shares @ np.abs(few - means))
     if not suspect.any():
         return NONE
     common = np.minimum(shares @ (few > low), shares @ (few < high)) >= TAIL - ROUNDING  # or the percentiles are equal
-    order = few[:, places := np.flatnonzero(suspect & common)].argsort(axis=0)
-    below = np.cumsum(shares[order], axis=0) + ROUNDING
-    ends = [few[order[(below < share).sum(axis=0), range(len(places))], places] for share in (TAIL, 1.0 - TAIL)]
-    middles, deviations = 0.5 * (ends[0] + ends[1]), (ends[1] - ends[0]) / NORMAL_RANGE
+    places = np.flatnonzero(suspect & common)
+    first, middles, last = quantiles(few[:, places], shares)
+    deviations = (last - first) / NORMAL_RANGE
     common[places[deviations == 0.0]] = False
     far = common[places] & (np.maximum(high[places] - middles, middles - low[places]) > FAR * deviations)
     places, middles, deviations = places[far], middles[far], deviations[far]
@@ -44,11 +44,11 @@ def far_columns(X: Any, weights=None) -> tuple[np.ndarray, np.ndarray, np.ndarra
     return places, middles, deviations, float(np.prod(ratios ** (1.0 / max(1, common.sum()))))
 
 
-def warn_of_far_rows(X: Any, weights, names) -> None:
-    """Name the rows with gross errors, and the remedy."""
-    places, middles, deviations, _ = far_columns(X, weights)
+def warn_of_far_rows(X: Any, weights, names) -> float:
+    """Name the rows with gross errors, and the remedy; return what else is spread (see `far_columns`)."""
+    places, middles, deviations, share = far_columns(X, weights)
     if not len(places):
-        return
+        return share
     distances = np.abs(X[:, places] - middles) / deviations * (1.0 if weights is None else weights[:, None] > 0.0)
     rows, (row, worst) = np.flatnonzero(distances.max(axis=1) > FAR), divmod(distances.argmax(), len(places))
     named = ", ".join(map(str, rows[:MOST_NAMED])) + (", ..." if len(rows) > MOST_NAMED else "")
@@ -60,3 +60,4 @@ def warn_of_far_rows(X: Any, weights, names) -> None:
     )
     if len(rows):  # otherwise they have no weight
         warn_user(text)
+    return share

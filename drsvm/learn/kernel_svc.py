@@ -233,7 +233,9 @@ class WassersteinKernelSVC(FittingMixin, KernelDecidingMixin, CommonMixin, Class
         self._basis = Basis.of(given, most, self._priced(given), problems[0].rows, prices.feature_costs(self))
         return [self._basis.mapped(one).replace(intercept_cost=problems[0].intercept_cost) for one in rows]
 
-    def _choose_ball(self, problems: list[Problem], at_centre, counts, time: TimeLimit) -> list[Result | None]:
+    def _choose_ball(
+        self, problems: list[Problem], at_centre, counts, time: TimeLimit, share: float = 1.0
+    ) -> list[Result | None]:
         if problems[0].rows.is_kernel:
             return super()._choose_ball(problems, at_centre, counts, time)
         return [None for _ in problems]  # radius and ridge were chosen with the span

@@ -30,7 +30,6 @@ import numpy as np
 from scipy.special import ndtri
 
 from drsvm.clock import TimeLimit
-from drsvm.learn.gross_errors import far_columns
 from drsvm.model.memory_rows import scaled_columns
 from drsvm.model.problem import Problem, check_problem
 from drsvm.model.result import Result, Status
@@ -231,9 +230,7 @@ class Spread(NamedTuple):
             total, sum_of_squares = _spectrum(few, few.on_rows(scaled_columns(few.X, prices)).rows)
         directions = total**2 / (sum_of_squares or 1.0)
         factor = min(1.0, CHANCE_DIRECTIONS * math.sqrt(directions / n_rows))
-        *_, share = far_columns(few.X, few.sample_weight)  # a ball for far rows would leave no others apart
-        least = min(LEAST_RIDGE, LEAST_RIDGE_OF_ONE / n_rows)
-        return cls(share**2 * square, share * factor, GENERAL_RIDGE * factor**2, least)
+        return cls(square, factor, GENERAL_RIDGE * factor**2, min(LEAST_RIDGE, LEAST_RIDGE_OF_ONE / n_rows))
 
     def ridge(self, active: float) -> float:
         """Return the automatic ridge, given the share of active rows."""

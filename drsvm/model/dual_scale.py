@@ -72,7 +72,8 @@ def uncharged_features(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     prices = np.ones(problem.n_features) if problem.feature_cost is None else problem.feature_cost
     with np.errstate(divide="ignore", invalid="ignore"):
         most = np.minimum(prices / problem.radius, np.sqrt(np.divide(2.0, problem.l2)))
-        return np.isinf(most), np.isinf(most) | (problem.column_sizes * most > OUT_OF_SCALE)
+        sizes = 0.0 if problem.rows.is_kernel else problem.column_sizes  # the weights of a kernel are charged as one
+        return np.isinf(most), np.isinf(most) | (sizes * most > OUT_OF_SCALE)
 
 
 def largest_contribution(problem: Problem, reference) -> float:

@@ -125,7 +125,7 @@ def test_features_of_landmarks_give_the_linear_problem_in_their_span():
     ball = {"radius": 0.02, "flip_cost": 0.8, "l2": 0.01, "fit_intercept": True}
     problem = in_feature_space(X, Rbf(0.3), y, weights, **ball)
     in_span = solve(problem, "landmarks", n_landmarks=20, tol=1e-8)
-    chosen = X[np.flatnonzero(in_span.weights)]
+    chosen = X[problem.kept[np.flatnonzero(in_span.weights)]]
     features = Nystroem(gamma=0.3, n_components=len(chosen)).fit(chosen).transform(X)
     linear = solve(Problem(features, y, sample_weight=weights, **ball), tol=1e-8)
     assert len(chosen) == 20 and linear.objective == pytest.approx(in_span.objective, abs=1e-7)
