@@ -15,7 +15,6 @@ __version__ = "0.2.0"
 if TYPE_CHECKING:
     from drsvm.learn import ClippedScaler as ClippedScaler
     from drsvm.learn import WassersteinKernelSVC as WassersteinKernelSVC
-    from drsvm.learn import WassersteinKernelSVCCV as WassersteinKernelSVCCV
     from drsvm.learn import WassersteinSVC as WassersteinSVC
     from drsvm.learn import WassersteinSVCCV as WassersteinSVCCV
     from drsvm.learn import auto_radius as auto_radius
@@ -38,8 +37,7 @@ if TYPE_CHECKING:
     from drsvm.solvers import solve as solve
 else:
     _NAMES = {
-        ".learn": "ClippedScaler WassersteinKernelSVC WassersteinKernelSVCCV WassersteinSVC WassersteinSVCCV "
-        "auto_radius find_label_issues",
+        ".learn": "ClippedScaler WassersteinKernelSVC WassersteinSVC WassersteinSVCCV auto_radius find_label_issues",
         ".model": "Problem Result Status certify worst_case_distribution worst_case_risk",
         ".persistence": "load_model save_model",
         ".plotting": "ConvergenceDisplay LabelIssuesDisplay RadiusPathDisplay RiskCurveDisplay WorstCaseDisplay",

@@ -1,7 +1,7 @@
 """The scikit-learn interface.
 
-`estimators`, `kernel_svc` (`fitting`, `base`, `fit_data`, `kernel_data`, `one_vs_rest`, `partial_fit`),
-`model_selection` and `kernel_search` (`search`, `cross_validation`) are the classifiers; `prices`, `radius_rule` and
+`estimators`, `kernel_svc` (`fitting`, `base`, `fit_data`, `kernel_data`, `one_vs_rest`, `partial_fit`) and
+`model_selection` (`search`, `cross_validation`) are the classifiers; `prices`, `radius_rule`, `kernel_width` and
 `evidence` their parameters, `deciding`, `kernel_deciding`, `threshold` and `probability` what they decide,
 `column_errors`, `gross_errors` and `warning` what they tell. `label_issues` ranks labels by `out_of_fold` decisions,
 flags them (`label_quality`) and estimates how many are wrong (`label_noise`). `scores` are the figures that reports
@@ -15,7 +15,6 @@ from drsvm.lazy import lazy_names
 if TYPE_CHECKING:
     from drsvm.learn.clipped_scaler import ClippedScaler as ClippedScaler
     from drsvm.learn.estimators import WassersteinSVC as WassersteinSVC
-    from drsvm.learn.kernel_search import WassersteinKernelSVCCV as WassersteinKernelSVCCV
     from drsvm.learn.kernel_svc import WassersteinKernelSVC as WassersteinKernelSVC
     from drsvm.learn.label_issues import find_label_issues as find_label_issues
     from drsvm.learn.label_quality import LabelIssues as LabelIssues
@@ -25,7 +24,6 @@ else:
     _NAMES = {
         ".clipped_scaler": "ClippedScaler",
         ".estimators": "WassersteinSVC",
-        ".kernel_search": "WassersteinKernelSVCCV",
         ".kernel_svc": "WassersteinKernelSVC",
         ".label_issues": "find_label_issues",
         ".label_quality": "LabelIssues",

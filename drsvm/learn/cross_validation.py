@@ -7,13 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 from sklearn import config_context
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import check_scoring
 
 from drsvm.clock import TimeLimit
 from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.estimators import WassersteinSVC
-from drsvm.learn.scores import predictions
 from drsvm.model.centring import Centred
 from drsvm.model.problem import Problem
 from drsvm.solvers.interior_point.small import is_small
@@ -38,29 +36,12 @@ class Setting:
     def params(self, radius) -> dict[str, Any]:
         """Return the parameters of `WassersteinSVC` for one of the radii; flip costs by row are not among them."""
         names = ("flip_cost", "norm", "l2", "intercept_cost")
-        chosen = {k: self.ball[k] for k in names if k in self.ball and not isinstance(self.ball[k], np.ndarray)}
+        chosen = {name: self.ball[name] for name in names if not isinstance(self.ball[name], np.ndarray)}
         return {"radius": float(radius), **chosen, "class_weight": self.class_weight}
 
     def ball_of(self, rows) -> dict[str, Any]:
         flip_cost = self.ball["flip_cost"]
         return {**self.ball, "flip_cost": flip_cost[rows] if np.ndim(flip_cost) > 0 else flip_cost}
-
-    def problems(self, X, y, classes, fold: "Fold") -> tuple[list[Problem], Any]:
-        """Return the problems of the training rows of a fold, and its test rows."""
-        rows, test_rows = fold.rows(X)
-        weights = None if self.weights is None else self.weights[fold.train]
-        return one_vs_rest.binary_problems(rows, y[fold.train], classes, weights, **self.ball_of(fold.train)), test_rows
-
-    def decisions(self, problems: list[Problem], rows, coefs, intercepts) -> np.ndarray:
-        """Return the decisions of all candidates on rows, of shape (rows, candidates, classes)."""
-        values = np.asarray(rows @ coefs.reshape(-1, coefs.shape[-1]).T)
-        return values.reshape(-1, *intercepts.shape) + intercepts
-
-    def candidate(self, classes, coef, intercept, decisions) -> Any:
-        """Return a fitted classifier for scorers, given its decisions."""
-        model = _Candidate()
-        model.classes_, model.n_features_in_, model.coef_, model.intercept_ = classes, coef.shape[-1], coef, intercept
-        return model
 
     def __str__(self) -> str:
         named = {"norm": self.ball["norm"], "flip cost": self.ball["flip_cost"]}
@@ -113,19 +94,17 @@ def score_path(X, y, classes, sample_weight, setting: Setting, fold: Fold, score
     if time.spent:
         unknown = np.full(len(setting.radii), np.nan)
         return PathScores(unknown, np.zeros(len(unknown)), unknown, np.nan, complete=False)
-    problems, test_rows = setting.problems(X, y, classes, fold)
+    rows, test_rows = fold.rows(X)
+    weights = None if setting.weights is None else setting.weights[fold.train]
+    problems = one_vs_rest.binary_problems(rows, y[fold.train], classes, weights, **setting.ball_of(fold.train))
     paths = [_walked(each, setting.radii, time.share(len(problems) - k), limits) for k, each in enumerate(problems)]
     coefs = np.stack([path.weights for path in paths], axis=1)
     intercepts = np.stack([path.intercepts for path in paths], axis=1)
     # The last classifier has no weights and predicts the majority.
     coefs, intercepts = (np.concatenate([each, np.zeros_like(each[:1])]) for each in (coefs, intercepts))
     intercepts = one_vs_rest.towards_majority(problems, coefs, intercepts)
-    decisions = setting.decisions(problems, test_rows, coefs, intercepts)
-    candidates = (
-        setting.candidate(classes, *one, decisions[:, k]) for k, one in enumerate(zip(coefs, intercepts, strict=True))
-    )
     weights = None if sample_weight is None else sample_weight[fold.test]
-    scores = _scores(scorer, classes, decisions, candidates, test_rows, y[fold.test], weights)
+    scores = _scores(scorer, classes, coefs, intercepts, test_rows, y[fold.test], weights)
     times, gaps = np.sum([path.times for path in paths], axis=0), np.max([path.gaps for path in paths], axis=0)
     return PathScores(scores[:-1], times, gaps, scores[-1], complete=all(path.complete for path in paths))
 
@@ -163,12 +142,15 @@ def _times_and_gaps(path: list[Any]) -> tuple[np.ndarray, np.ndarray]:
     return np.array([one.time for one in path]), np.array([one.gap for one in path])
 
 
-def _scores(scorer, classes, decisions, candidates, rows, labels, weights) -> np.ndarray:
+def _scores(scorer, classes, coefs, intercepts, rows, labels, weights) -> np.ndarray:
     """Return the score of every classifier; without a scorer, the accuracy of all of them at once."""
     if scorer is None:
+        values = np.asarray(rows @ coefs.reshape(-1, coefs.shape[-1]).T)
+        decisions = values.reshape(-1, *intercepts.shape) + intercepts
         found = (decisions[..., 0] > 0).astype(np.intp) if len(classes) == 2 else decisions.argmax(axis=-1)
         return np.average(classes[found] == labels[:, None], axis=0, weights=weights)
     extra = {} if weights is None or not _takes_weights(scorer) else {"sample_weight": weights}
+    candidates = (_Candidate.of(classes, *classifier) for classifier in zip(coefs, intercepts, strict=True))
     return np.array([scorer(model, rows, labels, **extra) for model in candidates], dtype=np.float64)
 
 
@@ -192,24 +174,15 @@ def _takes_weights(scorer) -> bool:
 class _Candidate(WassersteinSVC):
     """A classifier for scorers that does not check rows again that `fit` has already checked."""
 
+    @classmethod
+    def of(cls, classes, coef, intercept) -> "_Candidate":
+        model = cls()
+        model.classes_, model.n_features_in_, model.coef_, model.intercept_ = classes, coef.shape[-1], coef, intercept
+        return model
+
     def decision_function(self, X):
         with config_context(assume_finite=True):
             return super().decision_function(X)
-
-
-class Decided(ClassifierMixin, BaseEstimator):
-    """A classifier for scorers whose decisions on the rows that they have are known."""
-
-    def __init__(self, classes: Any = None, decisions: Any = None):
-        self.classes_, self.decisions = classes, decisions
-
-    def decision_function(self, X):
-        """Return the decisions."""
-        return self.decisions
-
-    def predict(self, X):
-        """Return the labels."""
-        return predictions(self.decisions, self.classes_)
 
 
 # --- the table ----------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What classifiers with a kernel have in common: the function, its width, and decisions, wherever the rows are."""
+"""The kernel of a classifier: the function, its width, and decisions, wherever the rows are."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -53,7 +53,7 @@ def _decisions_on_card(kernel: KernelClassifier, rows) -> np.ndarray:
 
 
 class KernelDecidingMixin:
-    """The decisions of classifiers with the parameters of `WassersteinKernelSVC`."""
+    """The function and the decisions of `WassersteinKernelSVC`."""
 
     def __sklearn_tags__(self: Any):
         tags = super().__sklearn_tags__()  # pyright: ignore[reportAttributeAccessIssue]

@@ -187,9 +187,6 @@ class WassersteinSVCCV(SearchMixin, RobustClassifier):
                 settings.append(Setting(class_weight, ball, radii, auto, weights))
         return settings
 
-    def _solver(self) -> str | Solver:
-        return self.solver
-
     def _chosen_classifier(self) -> WassersteinSVC:
         names = ("fit_intercept", "calibration", "solver", "tol", "max_iter", "random_state", "n_jobs", "verbose")
         settings = {name: getattr(self, name) for name in names} | prices.feature_prices(self)  # X has no names here

@@ -1,4 +1,4 @@
-"""A search by cross-validation along warm-started paths of radii, whatever the classifier is.
+"""A search by cross-validation along warm-started paths of radii.
 
     X, y → settings × folds → one radius path each → scores → the chosen parameters → one fit on all rows
 
@@ -37,11 +37,11 @@ N_RADII, N_FOLDS = 12, 5
 SETTING_PARTS, PATH_PARTS = 4, 1.25  # the radii may take 1/4 of the time, the paths 1/1.25 of the rest
 
 FROM_THE_REFIT = ("coef_", "intercept_", "threshold_", "objective_", "lower_bound_", "gap_", "radius_price_")
-FROM_THE_REFIT += ("n_iter_", "result_", "sigmoids_", "dual_coef_", "landmarks_", "landmark_indices_")
+FROM_THE_REFIT += ("n_iter_", "result_", "sigmoids_")
 
 
 class SearchMixin:
-    """The method `fit` of searches; they define `_settings`, `_solver` and `_chosen_classifier`."""
+    """The method `fit` of a search, which defines `_settings` and `_chosen_classifier`."""
 
     def decision_function(self: Any, X):
         """Return the decision values, of shape (n_samples,) or (n_samples, n_classes)."""
@@ -150,7 +150,7 @@ class SearchMixin:
         accuracy = self.scoring is None or (isinstance(self.scoring, str) and self.scoring == "accuracy")
         scorer = None if accuracy else cross_validation.checked_scorer(self.scoring)
         tol = CV_TOL if self.tol is None else max(self.tol, CV_TOL)
-        limits = {"solver": self._solver(), "tol": tol, "max_iter": self.max_iter}
+        limits = {"solver": self.solver, "tol": tol, "max_iter": self.max_iter}
         limits |= {"random_state": self.random_state, "n_threads": self._n_threads()}
         pairs = [(setting, fold) for fold in folds for setting in settings]
         # New processes may take longer to start than the time allows, and have their own clocks. On few rows nearly all

@@ -50,17 +50,9 @@ def _ones(X) -> Any:
 class KernelFunction(ABC):
     """A positive definite function of two points."""
 
-    def values(self, X, Z) -> Any:
-        """Return k(x, z) for all pairs of rows."""
-        return self.from_base(self.base(X, Z))
-
     @abstractmethod
-    def base(self, X, Z) -> Any:
-        """Return what the values for all pairs of rows are computed from, whatever the parameters: a new array."""
-
-    def from_base(self, base) -> Any:
-        """Return the values, perhaps in place of what they are computed from."""
-        return base
+    def values(self, X, Z) -> Any:
+        """Return k(x, z) for all pairs of rows, in a new array."""
 
     @abstractmethod
     def squares(self, X) -> Any:
@@ -92,7 +84,7 @@ class KernelFunction(ABC):
 class Linear(KernelFunction):
     """x·z."""
 
-    def base(self, X, Z):
+    def values(self, X, Z):
         return inner_products(X, Z)
 
     def squares(self, X):
@@ -115,13 +107,11 @@ class Polynomial(KernelFunction):
     degree: int
     coef0: float
 
-    def base(self, X, Z):
-        return inner_products(X, Z)
-
-    def from_base(self, base):
-        base *= self.gamma
-        base += self.coef0
-        return base**self.degree
+    def values(self, X, Z):
+        values = inner_products(X, Z)
+        values *= self.gamma
+        values += self.coef0
+        return values**self.degree
 
     def squares(self, X):
         return (self.gamma * squared_norms(X) + self.coef0) ** self.degree
@@ -133,9 +123,14 @@ class Radial(KernelFunction):
 
     gamma: float
 
-    def from_base(self, base):
-        base *= -self.gamma
-        return np.exp(base, out=base)
+    @abstractmethod
+    def distances(self, X, Z) -> Any:
+        """Return the distances of all pairs of rows, in a new array."""
+
+    def values(self, X, Z):
+        values = self.distances(X, Z)
+        values *= -self.gamma
+        return np.exp(values, out=values)
 
     def squares(self, X):
         return _ones(X)
@@ -145,12 +140,12 @@ class Radial(KernelFunction):
 class Rbf(Radial):
     """exp(−γ ‖x − z‖₂²)."""
 
-    def base(self, X, Z):
-        base = inner_products(X, Z)
-        base *= -2.0
-        base += squared_norms(X)[:, None]
-        base += squared_norms(Z)
-        return np.maximum(base, 0.0, out=base)
+    def distances(self, X, Z):
+        found = inner_products(X, Z)
+        found *= -2.0
+        found += squared_norms(X)[:, None]
+        found += squared_norms(Z)
+        return np.maximum(found, 0.0, out=found)
 
     @property
     def lipschitz(self) -> float:
@@ -209,7 +204,7 @@ class Rbf(Radial):
 class Laplacian(Radial):
     """exp(−γ ‖x − z‖₁)."""
 
-    def base(self, X, Z):
+    def distances(self, X, Z):
         X, Z = dense(X), dense(Z)
         if isinstance(X, np.ndarray):
             return cdist(X, Z, "cityblock")
@@ -223,7 +218,7 @@ class Given(KernelFunction):
     function: Callable[[Any, Any], Any]
     proven: ClassVar[bool] = False
 
-    def base(self, X, Z):
+    def values(self, X, Z):
         values = np.array(self.function(X, Z), dtype=np.float64)
         if values.shape != (X.shape[0], Z.shape[0]):
             raise ValueError(
@@ -251,7 +246,7 @@ class Precomputed(KernelFunction):
             is_single = np.array_equal(table, table.astype(np.float32)) and not np.array_equal(table, np.rint(table))
         return float(np.finfo(np.float32 if is_single else np.float64).eps)
 
-    def base(self, X, Z):
+    def values(self, X, Z):
         return np.asarray(self.table)[np.ix_(X[:, 0], Z[:, 0])].astype(np.float64, copy=False)
 
     def squares(self, X):

@@ -317,7 +317,18 @@ class KernelRows(FunctionRows, HostRows):
     """Functions whose values are arrays of numpy, computed in blocks by threads; points may be sparse."""
 
     def between(self, some, others):
-        return values_in_blocks(self.function.values, some, others)
+        out, values = np.empty((some.shape[0], others.shape[0])), self.function.values
+
+        def fill(part):
+            out[part] = values(some[part], others)
+
+        def fill_both_sides(part):
+            block = values(some[part], some[part.start :])
+            out[part, part.start :] = block
+            out[part.stop :, part] = block[:, part.stop - part.start :].T
+
+        over(slices(some.shape[0], BLOCK), fill_both_sides if some is others else fill)
+        return out
 
     def at(self, points, c):
         used = np.flatnonzero(np.atleast_2d(c.T).any(axis=0))
@@ -338,22 +349,6 @@ class KernelRows(FunctionRows, HostRows):
         return memory_size()
 
 
-def values_in_blocks(function, some, others) -> np.ndarray:
-    """Return the values of a symmetric function for all pairs of two sets of points, computed by threads."""
-    out = np.empty((some.shape[0], others.shape[0]))
-
-    def fill(part):
-        out[part] = function(some[part], others)
-
-    def fill_both_sides(part):
-        block = function(some[part], some[part.start :])
-        out[part, part.start :] = block
-        out[part.stop :, part] = block[:, part.stop - part.start :].T
-
-    over(slices(some.shape[0], BLOCK), fill_both_sides if some is others else fill)
-    return out
-
-
 def _added(n: int, c, values) -> np.ndarray:
     """Return the products of blocks of values with c; terms are added in blocks, so that errors hardly grow with n."""
 
@@ -365,17 +360,17 @@ def _added(n: int, c, values) -> np.ndarray:
     return np.concatenate(over(slices(n, size), add)) if n and len(c) else np.zeros((n, *c.shape[1:]))
 
 
-def rows_of_functions(points, function: KernelFunction, values=None) -> FunctionRows:
-    """Return the rows of a kernel where the points are, or are to be; in memory, all values may be known."""
+def rows_of_functions(points, function: KernelFunction) -> FunctionRows:
+    """Return the rows of a kernel where the points are, or are to be."""
     backend = backend_of(points)
-    return KernelRows(points, function, None, values) if backend is None else backend.kernel_rows(points, function)
+    return KernelRows(points, function) if backend is None else backend.kernel_rows(points, function)
 
 
 def in_feature_space(
-    points, function: KernelFunction, y, sample_weight=None, *, values=None, time: TimeLimit | None = None, **parameters
+    points, function: KernelFunction, y, sample_weight=None, *, time: TimeLimit | None = None, **parameters
 ) -> Problem:
     """Return the problem of a kernel; the parameters are those of `Problem` except norm and the features' prices."""
-    problem = Problem.of_checked(**rows_of_functions(points, function, values).data(y, sample_weight))
+    problem = Problem.of_checked(**rows_of_functions(points, function).data(y, sample_weight))
     problem.rows.check_positive()
     problem = problem.in_order().replace(**parameters)
     rows, n = problem.rows, problem.n_rows

@@ -22,7 +22,7 @@ from drsvm.persistence.names import NODES
 RATIO = 50  # an archive may unpack to this many times its size; models do to 1 to 45 times, by their multipliers
 SMALL = 64 << 20  # any archive may unpack to this many bytes: the size of the multipliers of four million rows
 SMALL_TEXT = 2 << 20  # any schema.json may have this many; parsing takes up to 25 times the memory
-OURS = "a WassersteinSVC, WassersteinSVCCV, WassersteinKernelSVC or WassersteinKernelSVCCV"
+OURS = "a WassersteinSVC, WassersteinSVCCV or WassersteinKernelSVC"
 MEMBERS = 100_000  # maximum number of members of an archive; a model has about nine arrays per class
 
 
@@ -134,9 +134,9 @@ def classifiers(model: Any) -> Iterator[Any]:
 
 def our_classes() -> tuple[type, ...]:
     """Return the classifiers of this library; importing them takes a while."""
-    from drsvm import WassersteinKernelSVC, WassersteinKernelSVCCV, WassersteinSVC, WassersteinSVCCV
+    from drsvm import WassersteinKernelSVC, WassersteinSVC, WassersteinSVCCV
 
-    return WassersteinSVC, WassersteinSVCCV, WassersteinKernelSVC, WassersteinKernelSVCCV
+    return WassersteinSVC, WassersteinSVCCV, WassersteinKernelSVC
 
 
 def has_kernel(classifier: Any) -> bool:

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 CLASSES = {
-    "drsvm": "WassersteinSVC WassersteinSVCCV WassersteinKernelSVC WassersteinKernelSVCCV ClippedScaler Result",
+    "drsvm": "WassersteinSVC WassersteinSVCCV WassersteinKernelSVC ClippedScaler Result",
     "drsvm.model": "History",
     "drsvm.datasets": "TableReader",
     "sklearn.pipeline": "Pipeline FeatureUnion",

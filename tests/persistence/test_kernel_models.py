@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from thorough import unless_long
 
-from drsvm import WassersteinKernelSVC, WassersteinKernelSVCCV
+from drsvm import WassersteinKernelSVC
 from drsvm.persistence import ModelFileError, load_model, save_model
 from drsvm.persistence.model_files import FORMAT, MAGIC
 from drsvm.persistence.onnx_models import to_onnx
@@ -49,15 +49,6 @@ def test_sparse_landmarks_and_given_values(file):
         model = WassersteinKernelSVC(kernel, n_landmarks=9).fit(rows, y)
         save_model(model, file)
         np.testing.assert_array_equal(load_model(file).decision_function(rows), model.decision_function(rows))
-
-
-def test_a_search_is_a_model_too(file):
-    X, y = load_iris(return_X_y=True)
-    model = WassersteinKernelSVCCV(gamma_factors=(1, 3), radii=[0.05], cv=2).fit(X, y)
-    save_model(model, file)
-    restored = load_model(file)
-    np.testing.assert_array_equal(restored.decision_function(X), model.decision_function(X))
-    assert restored.best_params_ == model.best_params_ and restored.cv_results_.keys() == model.cv_results_.keys()
 
 
 def test_a_function_as_kernel_is_refused_with_the_remedy(file):

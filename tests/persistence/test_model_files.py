@@ -174,7 +174,7 @@ def test_the_reason_why_a_model_is_not_saved(file):
         (CalibratedClassifierCV(WassersteinSVC()), "CalibratedClassifierCV is not fitted: call fit first"),
         (
             boosting,
-            "does not end in a WassersteinSVC, .* or WassersteinKernelSVCCV, but in HistGradientBoostingClassifier",
+            "does not end in a WassersteinSVC, .* or WassersteinKernelSVC, but in HistGradientBoostingClassifier",
         ),
         (search, "GridSearchCV is a search: save its best_estimator_"),
     ):
