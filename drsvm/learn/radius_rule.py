@@ -15,8 +15,7 @@ the factor s = min(1, 2.5·√(k/n)). The ridge keeps a direction where many oth
 lose it: GENERAL_RIDGE · a⁴ · s² times the mean squared distance of the rows from their centre, where a is the share of
 the rows that are active in the pilot solution. With correct labels there are few of them; with wrong ones, nearly all.
 Those with a margin close to 1 count in part. With many rows the ridge is at least LEAST_RIDGE_OF_ONE / n times that
-square: what rows leave open shrinks as 1/n, too.
-Where rows speak clearly for a smaller s, the classifiers take it (`evidence`).
+square: what rows leave open shrinks, too. Where rows speak clearly for a smaller s, classifiers take it (`evidence`).
 In the feature space of a kernel there are as many directions as rows: s is SHARE_OF_KERNEL there, and the ridge is
 KERNEL_RIDGE · a⁴ / √n.
 """
