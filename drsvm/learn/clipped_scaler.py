@@ -1,6 +1,6 @@
 """Standardised features in which gross errors, such as a sensor's 9999, cannot outweigh everything else."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -209,7 +209,7 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def clipped_cells(scaler: ClippedScaler, names: Sequence[str], X, shown: Callable[[int, float], str]) -> dict[str, str]:
+def clipped_cells(scaler: ClippedScaler, names: list[str], X, shown: Callable[[int, float], str]) -> dict[str, str]:
     """Return texts such as "2 cells above 131, up to 9,999" by the name of the column, the farthest cells first.
 
     `shown` turns a value of a column, which is given by its place, into text.

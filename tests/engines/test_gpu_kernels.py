@@ -51,7 +51,8 @@ def test_the_same_optimum(name, flip_cost, intercept_cost):
     expected, result = solve(here, tol=1e-7), solve(there, tol=1e-7)
     assert result.gap <= 1e-7 and result.objective == pytest.approx(expected.objective, abs=2e-7)
     assert isinstance(result.weights, np.ndarray) and isinstance(result.hinge_dual, cupy().ndarray)
-    np.testing.assert_allclose(fetched(there.margins(result.weights)), here.margins(result.weights), atol=1e-10)
+    order, margins = here.kept, fetched(there.margins(result.weights))  # rows in memory are in another order
+    np.testing.assert_allclose(margins[order], here.margins(result.weights[order]), atol=1e-10)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

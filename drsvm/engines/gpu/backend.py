@@ -1,6 +1,7 @@
 """Data on a graphics card: rows for a problem, labels and predictions for an estimator."""
 
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +41,8 @@ class GpuBackend(Backend):
         return gpu_rows(X).some(size)
 
     def mapped(self, X, function, parameters):
-        rows = X.tocsr() if hasattr(X, "tocsr") else gpu_rows(X).X
+        rows: Any = X.tocsr() if hasattr(X, "tocsr") else gpu_rows(X)
+        rows = getattr(rows, "X", rows)
         found = function(rows, *(on_device(values, rows.dtype) for values in parameters))
         return found if hasattr(X, "tocsr") else self.like(X, found)
 

@@ -134,16 +134,18 @@ class OrthogonalSystem(Factorised):
         self.scale = 1.0 / np.maximum(np.linalg.norm(factor, axis=0), 1e-150)
         factor = np.vstack((self.scale * factor, 1e-15 * np.eye(len(sizes))))  # flat directions have no rounding noise
         self.rows = factor[np.argsort(-np.abs(factor).max(axis=1))]  # an elimination of large rows spares small ones
-        triangle, self.order = linalg.qr(self.rows, mode="r", pivoting=True)
+        if not np.isfinite(self.rows).all():
+            raise linalg.LinAlgError("the Newton matrix has overflown")
+        triangle, self.order = linalg.qr(self.rows, mode="r", pivoting=True, check_finite=False)
         self.triangle = triangle[: len(sizes)]
 
     def multiply(self, x):
         return self.rows.T @ (self.rows @ (x / self.scale)) / self.scale
 
     def apply_inverse(self, right):
-        half = linalg.solve_triangular(self.triangle, (self.scale * right)[self.order], trans=1)
+        half = linalg.solve_triangular(self.triangle, (self.scale * right)[self.order], trans=1, check_finite=False)
         solution = np.empty_like(right)
-        solution[self.order] = linalg.solve_triangular(self.triangle, half)
+        solution[self.order] = linalg.solve_triangular(self.triangle, half, check_finite=False)
         return self.scale * solution
 
 
