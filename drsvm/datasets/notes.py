@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,6 +10,9 @@ from drsvm.datasets.dataset import Schema
 from drsvm.datasets.kinds import Kind
 from drsvm.datasets.values import Coded, Style, coded
 from drsvm.messages import Message, Parameter
+
+if TYPE_CHECKING:  # at run time, this would import scikit-learn
+    from drsvm.learn.clipped_scaler import ClippedCells
 
 TELLING = 10  # a column betrays the label only if a level has this many rows on average
 MANY_NUMBERS = 50  # fewer numbers with a unit may well be categories, such as sizes
@@ -80,9 +83,11 @@ def what_is_new(unseen: dict[str, int], n_rows: int) -> list[str]:
     )
 
 
-def what_was_clipped(cells: dict[str, str]) -> list[str]:
-    """Return a note on cells far from all others in their column, which count as the limit that they exceed."""
-    return _line("clipped", cells, "they count as these limits, and may be errors")
+def what_was_clipped(cells: "ClippedCells") -> list[str]:
+    """Return notes on cells that count as the limit that they exceed: far from all others, and in the tails."""
+    n, columns = cells.in_tails
+    tails = f"clipped: {n:,} cell{'s' if n > 1 else ''} in the tails of {columns} column{'s' if columns > 1 else ''}."
+    return [*_line("clipped", cells.far, "they count as these limits, and may be errors"), *([tails] if n else [])]
 
 
 def tell_tales(schema: Schema, X: Any, y: np.ndarray) -> list[str]:

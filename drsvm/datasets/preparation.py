@@ -18,7 +18,7 @@ from sklearn.preprocessing import OneHotEncoder
 from drsvm.datasets.columns import absent_columns
 from drsvm.datasets.dataset import Schema
 from drsvm.datasets.values import EMPTY, MISSING, NotANumber, Style, coded, levels_of, numbers_of, shown
-from drsvm.learn.clipped_scaler import ClippedScaler, clipped_cells, number
+from drsvm.learn.clipped_scaler import ClippedCells, ClippedScaler, clipped_cells, number
 
 MOST_LEVELS = 1000  # a column has at most this many levels of its own: the most frequent ones
 
@@ -181,8 +181,8 @@ def unseen_levels(model: Pipeline, schema: Schema, X: Any) -> dict[str, int]:
     return {name: count for name, count in found.items() if count}
 
 
-def cells_clipped(steps: list[tuple[str, Any]], schema: Schema, X: Any) -> dict[str, str]:
-    """Return which cells of a table a fitted preparation clips, for each column in which it clips any."""
+def cells_clipped(steps: list[tuple[str, Any]], schema: Schema, X: Any) -> ClippedCells:
+    """Return which cells of a table a fitted preparation clips."""
     scaler: Any = steps[0][1] if steps else None
     names, cells = list(map(str, range(schema.n_features + 1))), X
     if schema.kind == "sparse":
@@ -193,7 +193,7 @@ def cells_clipped(steps: list[tuple[str, Any]], schema: Schema, X: Any) -> dict[
         scaler, names = step[-1] if isinstance(step, Pipeline) else None, [schema.columns[place] for place in places]
         cells = steps[0][1].transform(X)[:, places].astype(np.float64) if scaler is not None else X
     if not isinstance(scaler, ClippedScaler):
-        return {}
+        return ClippedCells({}, (0, 0))
     dates = {place for place, name in enumerate(names) if schema.style(name).startswith("date")}
     return clipped_cells(scaler, names, cells, lambda place, value: (_day if place in dates else number)(value))
 

@@ -1,7 +1,7 @@
 """Standardised features in which gross errors, such as a sensor's 9999, cannot outweigh everything else."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -23,6 +23,7 @@ from drsvm.model.validation import check_number
 TAIL = 0.1  # the robust deviation comes from the range without this share of the cells at either end
 NORMAL_RANGE = 2.563  # that range of a normal distribution, in standard deviations
 ROUNDING = 1e-13  # numbers that differ by this share are equal
+FAR_OUT = 1.0  # how far beyond a limit a cell hardly belongs to the tail of its column, in distances between the limits
 SAMPLE_ROWS = 100_000  # of rows on a cluster or a card, about this many are fetched to fit the scaler
 
 
@@ -79,9 +80,10 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     >>> ages = np.array([23, 25, 31, 34, 38, 41, 42, 45, 47, 52, 58, 9999.0])[:, None]
     >>> scaler = ClippedScaler().fit(ages)
     >>> scaler.transform(ages).round(1).ravel().tolist()
-    [-1.1, -1.0, -0.7, -0.6, -0.4, -0.3, -0.2, -0.1, 0.0, 0.2, 0.5, 3.0]
+    [-1.2, -1.1, -0.7, -0.6, -0.3, -0.2, -0.1, 0.1, 0.2, 0.4, 0.8, 2.8]
     >>> below, above = scaler.count_clipped(ages)
     >>> print(f"{above[0]} cell above {scaler.upper_[0]:.0f}")
+    1 cell above 93
     """
 
     def __init__(self, limit: float = 4.0, *, with_mean: bool = True, with_std: bool = True):
@@ -209,11 +211,15 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def clipped_cells(scaler: ClippedScaler, names: list[str], X, shown: Callable[[int, float], str]) -> dict[str, str]:
-    """Return texts such as "2 cells above 131, up to 9,999" by the name of the column, the farthest cells first.
+class ClippedCells(NamedTuple):
+    """Which cells are clipped."""
 
-    `shown` turns a value of a column, which is given by its place, into text.
-    """
+    far: dict[str, str]  # such as "2 cells above 131, up to 9,999", by the name of the column, the farthest first
+    in_tails: tuple[int, int]  # the number of other cells, and of their columns
+
+
+def clipped_cells(scaler: ClippedScaler, names: list[str], X, shown: Callable[[int, float], str]) -> ClippedCells:
+    """Describe the clipped cells of columns; `shown` turns a value of the column at a place into text."""
     X = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_all_finite="allow-nan")
     below, above = _counts(X, scaler.lower_, scaler.upper_)
     extremes = (X.min(axis=0), X.max(axis=0)) if _is_sparse(X) else (np.fmin.reduce(X), np.fmax.reduce(X))
@@ -222,7 +228,7 @@ def clipped_cells(scaler: ClippedScaler, names: list[str], X, shown: Callable[[i
     lower, upper = scaler.lower_[places], scaler.upper_[places]
     beyond = np.maximum(lower - lowest[places], highest[places] - upper) / (upper - lower)
     found: dict[str, str] = {}
-    for place in places[np.argsort(-beyond, kind="stable")].tolist():
+    for place in places[np.argsort(-beyond, kind="stable")][: np.count_nonzero(beyond >= FAR_OUT)].tolist():
         sides: Any = ((below, "below", scaler.lower_, "down", lowest), (above, "above", scaler.upper_, "up", highest))
         found[names[place]] = ", ".join(
             f"{counts[place]:,} cell{'s' if counts[place] > 1 else ''} {side} {shown(place, limits[place])}, "
@@ -230,7 +236,8 @@ def clipped_cells(scaler: ClippedScaler, names: list[str], X, shown: Callable[[i
             for counts, side, limits, way, values in sides
             if counts[place]
         )
-    return found
+    tails = places[beyond < FAR_OUT]
+    return ClippedCells(found, (int((below + above)[tails].sum()), len(tails)))
 
 
 def parameters_of(scaler: ClippedScaler) -> tuple[np.ndarray, ...]:

@@ -39,16 +39,16 @@ def test_features(table):
 def test_clipped_cells_are_in_the_words_of_the_file(write):
     lines = [f"{k % 13},2024-05-{1 + k % 28:02d},{k % 2}" for k in range(60)] + ["900,2924-05-01,1"]
     data = read(write("data.csv", "age,since,label\n" + "\n".join(lines) + "\n"), ReadOptions(label="label"))
-    texts = cells_clipped(fitted(data)[0].steps, data.schema, data.X)
+    texts = cells_clipped(fitted(data)[0].steps, data.schema, data.X).far
     assert [*texts] == ["since", "age"] and texts["age"].endswith("up to 900")
     assert texts["since"].startswith("1 cell above 2024-") and texts["since"].endswith("up to 2924-05-01")
-    assert cells_clipped(fitted(data, standardise=False)[0].steps, data.schema, data.X) == {}
+    assert cells_clipped(fitted(data, standardise=False)[0].steps, data.schema, data.X) == ({}, (0, 0))
 
 
 def test_cells_of_an_svmlight_file_are_numbered_as_there(write):
     lines = [f"{k % 2} 3:{k % 7 + 1} 5:{k % 3 + 1}" for k in range(60)] + ["1 3:500"]
     data = read(write("data.svm", "\n".join(lines) + "\n"))
-    [(name, text)] = cells_clipped(fitted(data)[0].steps, data.schema, data.X).items()
+    [(name, text)] = cells_clipped(fitted(data)[0].steps, data.schema, data.X).far.items()
     assert name == "3" and text.endswith("up to 500")
 
 

@@ -131,14 +131,15 @@ def test_the_farthest_cells_come_first(rows):
     wrong = rows.copy()
     wrong[[3, 4], 0], wrong[5, 2] = [9999.0, 50.0], -999.0
     scaler = ClippedScaler().fit(wrong)
-    texts = clipped_cells(scaler, ["height", *"bcdef"], wrong, lambda _, value: number(value))
-    assert [*texts][:2] == ["height", "c"]
+    texts, in_tails = clipped_cells(scaler, ["height", *"bcdef"], wrong, lambda _, value: number(value))
+    assert [*texts] == ["height", "c", "b"]  # the tails of b are heavy
+    assert in_tails == (sum(scaler.count_clipped(wrong))[[3, 4, 5]].sum(), 1)
     assert texts["height"] == f"2 cells above {scaler.upper_[0]:.3g}, up to 9,999"
     assert texts["c"].startswith("1 cell below -") and texts["c"].endswith("down to -999")
     stored = clipped_cells(
         ClippedScaler().fit(sparse.csr_array(wrong)), [*"abcdef"], sparse.csr_array(wrong), lambda _, value: str(value)
     )
-    assert "9999" in stored["a"]
+    assert "9999" in stored.far["a"]
 
 
 def test_one_bad_row_does_not_ruin_the_classifier(tmp_path):
