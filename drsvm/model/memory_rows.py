@@ -153,10 +153,13 @@ class MemoryRows(HostRows):
         return out
 
     def careful_margins(self, problem, w, b):
-        if not self.is_small or ULP * len(w) * float(problem.column_sizes @ np.abs(w)) <= LEAST_NOISE:
+        terms = int(np.diff(self.X.indptr).max(initial=0)) if self.is_sparse else len(w)
+        if not self.is_small or ULP * terms * float(problem.column_sizes @ np.abs(w)) <= LEAST_NOISE:
             return problem.margins(w, b)
-        X = self.X.toarray() if self.is_sparse else self.X
-        return problem.signs * careful_transposed_dot(np.vstack((X.T, np.ones(len(X)))), np.append(w, b))[0]
+        stack = sparse.vstack if self.is_sparse else np.vstack
+        columns = stack((self.X.T, np.ones((1, self.shape[0]))))
+        columns = columns.tocsr() if self.is_sparse else columns
+        return problem.signs * careful_transposed_dot(columns, np.append(w, b))[0]
 
     @cached_property
     def _transposed(self) -> Any:

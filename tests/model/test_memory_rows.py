@@ -151,3 +151,14 @@ def test_several_classes_in_a_file(any_size, mapped):
     np.testing.assert_allclose(model.objective_, expected.objective_, atol=2e-9)
     assert model.decision_function(mapped(X)).shape == (4000, 3)
     assert (model.predict(mapped(X)) == expected.predict(X)).mean() > 0.999
+
+
+def test_careful_margins_of_sparse_rows_stay_sparse(monkeypatch):
+    """As dense columns, these rows would take 32 GB."""
+    monkeypatch.setattr("drsvm.model.memory_rows.LEAST_NOISE", 0.0)
+    n, d = 2000, 2_000_000
+    X = sparse.csr_array((np.ones(2 * n), (np.repeat(np.arange(n), 2), np.arange(2 * n))), shape=(n, d))
+    problem, w = Problem(X, np.tile([-1, 1], n // 2)), np.zeros(d)
+    w[: 2 * n : 2] = 1e9
+    w[1 : 2 * n : 2] = -1e9 + 0.25
+    np.testing.assert_array_equal(problem.rows.careful_margins(problem, w, 0.5), 0.75 * problem.signs)
