@@ -12,6 +12,7 @@ from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.base import RobustClassifier
 from drsvm.learn.cross_validation import Setting
 from drsvm.learn.estimators import WassersteinSVC
+from drsvm.learn.gross_errors import far_columns
 from drsvm.learn.search import N_RADII, SearchMixin, listed
 from drsvm.model.norms import norm_for
 from drsvm.model.validation import check_flip_cost, check_flip_costs
@@ -173,7 +174,7 @@ class WassersteinSVCCV(SearchMixin, RobustClassifier):
         if flip_cost is not None:
             flip_costs = [check_flip_costs(flip_cost, len(y))]
         intercept_costs = list(map(prices.intercept_cost_or_auto, listed(self.intercept_costs, "intercept_costs")))
-        settings = []
+        settings, share = [], far_columns(X, sample_weight)[3]
         groups = list(product(self._class_weights(), norms))
         for done, (class_weight, norm) in enumerate(groups):
             weights = one_vs_rest.weights_of_rows(X, y, self.classes_, class_weight, sample_weight)
@@ -181,7 +182,7 @@ class WassersteinSVCCV(SearchMixin, RobustClassifier):
             common = {"norm": norm, "fit_intercept": bool(self.fit_intercept)} | prices.feature_prices(self)
             ball = {**common, "l2": 0.0, "flip_cost": math.inf, "intercept_cost": "auto"}
             problems = one_vs_rest.binary_problems(X, y, self.classes_, weights, **ball)
-            auto, common["l2"], radii = self._radii(problems, sample_weight, time.share(len(groups) - done))
+            auto, common["l2"], radii = self._radii(problems, sample_weight, time.share(len(groups) - done), share)
             for cost, price in product(flip_costs, intercept_costs if self.fit_intercept else [math.inf]):
                 ball = {**common, "flip_cost": cost, "intercept_cost": price}
                 settings.append(Setting(class_weight, ball, radii, auto, weights))

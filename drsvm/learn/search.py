@@ -125,12 +125,17 @@ class SearchMixin:
             return (self.class_weight,)
         return ("balanced", "auto") if cross_validation.weighs_classes_equally(self.scoring) else ("auto", None)
 
-    def _radii(self: Any, problems: list[Problem], counts, time: TimeLimit) -> tuple[float, float, np.ndarray]:
-        """Return the automatic radius and the ridge, and all radii; problems have trusted labels and no ridge."""
+    def _radii(
+        self: Any, problems: list[Problem], counts, time: TimeLimit, share: float
+    ) -> tuple[float, float, np.ndarray]:
+        """Return the automatic radius and the ridge, and all radii; problems have trusted labels and no ridge.
+
+        `share` is the part of the spread of the rows that is not due to gross errors.
+        """
         problems = [in_span_of_rows(prices.at_centre(problem)).problem for problem in problems]
         limits = {"counts": counts, "n_threads": self._n_threads()}
         found = one_vs_rest.for_each(problems, automatic, time.share(2), **limits)
-        auto, ridge = min(one.radius for one in found), float(np.mean([one.ridge for one in found]))
+        auto, ridge = share * min(one.radius for one in found), share**2 * float(np.mean([one.ridge for one in found]))
         ridge = ridge if isinstance(self.l2, str) else check_number(self.l2, "l2")
         radii = N_RADII if self.radii is None else self.radii
         if isinstance(radii, numbers.Integral) and not isinstance(radii, bool):

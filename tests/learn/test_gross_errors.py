@@ -142,3 +142,14 @@ def test_ordinary_rows_are_not_warned_of():
     assert len(far_columns(X)[0]) == 0
     X[n // 2 + 1, 0] = 1e3  # also between the rows that describe a column
     assert far_columns(X)[0].tolist() == [0]
+
+
+@pytest.mark.filterwarnings("ignore:Far-off rows")
+def test_a_search_starts_from_the_ball_without_them():
+    X, y = make_classification(400, 6, n_redundant=0, class_sep=1.5, random_state=0)
+    wrong = X.copy()
+    wrong[5] += 1e4
+    models = [WassersteinSVCCV(radii=4, cv=3).fit(rows, y) for rows in (X, wrong)]
+    assert models[1].score(X, y) > models[0].score(X, y) - 0.02
+    largest = [max(model.cv_results_["param_radius"]) for model in models]
+    assert largest[1] < 10.0 * largest[0], "not as much larger as the spread is, 500 times"
