@@ -55,7 +55,7 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Mean and deviation of the clipped features.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Names of the features, if X has any.
 
     See Also
