@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from _cluster_simulator import SimulatedCluster
 
-from drsvm.engines.parts import queries
-from drsvm.engines.parts.coordinator import total
+from drsvm.engines.sharded import queries
+from drsvm.engines.sharded.coordinator import total
 from drsvm.solvers.federated.block import SCALES, Proposal
 from drsvm.solvers.federated.solver import Federated, Rounds
 

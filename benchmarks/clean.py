@@ -26,7 +26,7 @@ from methods import all_figures
 MORE = ("a1a", "a9a")  # the same people as in a5a
 DENSE = ("german.numer", "ijcnn1", "spambase", "splice")
 MODELS = {"WassersteinSVC": WassersteinSVC, "LinearSVC": LinearSVC, "LogisticRegression": LogisticRegression}
-RARE, LEAST_RARE = 0.02, 8
+RARE, MIN_RARE = 0.02, 8
 
 
 def main() -> None:
@@ -54,7 +54,7 @@ def rows_of(name: str):
 def with_few_positives(X, y, rng):
     positive = int(y.mean() <= 0.5)
     few, others = (rng.permutation(np.flatnonzero(side)) for side in (y == positive, y != positive))
-    taken = np.concatenate([few[: max(LEAST_RARE, int(len(others) * RARE / (1 - RARE)))], others])
+    taken = np.concatenate([few[: max(MIN_RARE, int(len(others) * RARE / (1 - RARE)))], others])
     return X[taken], (y[taken] == positive).astype(int)
 
 

@@ -36,7 +36,7 @@ FILES = ("a1a", "w1a", "german.numer", "splice", "spambase", "ijcnn1")
 TABLES = {name: "label" for name in ("wilt", "phoneme", "magic04", "jm1", "arrhythmia", "electricity", "mammography")}
 TABLES |= {"titanic": "survived", "adult": "class"}  # of these, columns of numbers
 DATA = (*FILES, *TABLES, "breast_cancer", "wine", "digits, odd or even")
-N_ROWS, MOST_TESTED, LEAST_TESTED = 400, 3000, 60
+N_ROWS, MAX_TESTED, MIN_TESTED = 400, 3000, 60
 ERRORS = ("clean", *cases.ERRORS)
 OURS = "ClippedScaler, WassersteinSVC()"
 PLAIN, REFERENCE = "StandardScaler, WassersteinSVC()", "StandardScaler, LinearSVC()"
@@ -77,9 +77,9 @@ def measured(name: str, seed: int) -> np.ndarray:
     """Return accuracy, balanced accuracy, AUC and the share of the larger class: by place, error and method."""
     warnings.simplefilter("ignore")
     X, y = rows_of(name)
-    size = min(N_ROWS, max(len(y) - LEAST_TESTED, int(0.62 * len(y))) if len(y) < N_ROWS + LEAST_TESTED else N_ROWS)
+    size = min(N_ROWS, max(len(y) - MIN_TESTED, int(0.62 * len(y))) if len(y) < N_ROWS + MIN_TESTED else N_ROWS)
     X, X_test, y, y_test = train_test_split(X, y, train_size=size, stratify=y, random_state=seed)
-    X_test, y_test = X_test[:MOST_TESTED], y_test[:MOST_TESTED]
+    X_test, y_test = X_test[:MAX_TESTED], y_test[:MAX_TESTED]
     before = make_pipeline(SimpleImputer(strategy="median"), StandardScaler()).fit(X)
     X, X_test, larger = before.transform(X), before.transform(X_test), 100.0 * max(y_test.mean(), 1.0 - y_test.mean())
     found = np.zeros((2, len(ERRORS), len(METHODS), 4))

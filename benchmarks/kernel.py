@@ -18,13 +18,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from drsvm import WassersteinKernelSVC
-from drsvm.model.backends import fetched
+from drsvm.model.backends import to_numpy
 
 CASES = (("ijcnn1", 3000, 1e-6), ("spambase", 3000, 1e-6), ("ijcnn1", 20_000, 1e-3))
 CARD_CASES = (("ijcnn1", 49_990, 1e-4), ("curved", 1_000_000, 1e-3))
 WRONG, REPEATS, TEST_ROWS = 0.2, 5, 5000
 RIVAL = "SVC()"
-MOST_FOR_RIVALS = 100_000
+MAX_FOR_RIVALS = 100_000
 """Number of rows from which one classifier alone is tried."""
 
 
@@ -72,7 +72,7 @@ def models_on_card(gamma: float, tol: float, n: int) -> dict:
     """Return the classifiers by name."""
     settings = {"gamma": gamma, "tol": tol}
     found: dict = {"threshold of the optimum": WassersteinKernelSVC(**settings, threshold="optimum", engine="gpu")}
-    if n > MOST_FOR_RIVALS:
+    if n > MAX_FOR_RIVALS:
         return found
     found["the defaults"] = WassersteinKernelSVC(**settings, engine="gpu")
     found[f"threshold of the optimum, {usable_cores()} cores"] = WassersteinKernelSVC(**settings, threshold="optimum")
@@ -90,7 +90,7 @@ def measured(name: str, n: int, fitted: dict, data, repeats: int) -> list[list[s
     lines, last = [], timings[list(fitted)[-1]].seconds
     for key, model in fitted.items():
         seconds = timings[key].seconds
-        auc = f"{roc_auc_score(y_test, fetched(model.decision_function(X_test))):.4f}" if len(y_test) else "–"
+        auc = f"{roc_auc_score(y_test, to_numpy(model.decision_function(X_test))):.4f}" if len(y_test) else "–"
         gap = f"{model.gap_:.1e}" if hasattr(model, "gap_") else "–"
         lines.append([f"{name}, {n:,} rows", key, short(seconds), f"**{short(seconds / last)}**", gap, auc])
         print(lines[-1], flush=True)

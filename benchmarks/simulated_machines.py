@@ -101,8 +101,8 @@ def real_clusters(problem):
 
 def _round_trip(there) -> float:
     """Return the seconds until a worker replies to a message without work."""
-    from drsvm.engines.parts import queries
-    from drsvm.engines.parts.part import Message
+    from drsvm.engines.sharded import queries
+    from drsvm.engines.sharded.part import Message
 
     coordinator = there.rows.coordinator
     talk, message = coordinator.talk(), Message((), there.rows.ball(there), queries.of_problem, (_nothing,))

@@ -23,7 +23,7 @@ from drsvm.solvers.base import check_limits
 
 ROWS, PER_ROW = 20_000, 80
 NARROW, WIDE = 50_000, 1_000_000
-SETTLED = 10
+POLISHED = 10
 """Epochs of a run before timing starts: by then the methods with memory use it."""
 
 LONG = 2.0
@@ -171,7 +171,7 @@ def own_clock(problem: Problem, method: Method, epochs: int) -> Callable[[], Epo
     """Return a call that times an epoch of a method; the run continues from round to round."""
     solver = make_solver(method.solver, problem, **method.settings)
     run = solver.start(problem, check_limits(problem, solver, tol=0.0, max_iter=500, n_threads=1, random_state=0))
-    for _ in range(SETTLED if method.settings == AUTOMATIC else 1):
+    for _ in range(POLISHED if method.settings == AUTOMATIC else 1):
         run.step()
     probe, _ = seconds(run.step)
     few = max(1, min(epochs, int(LONG / probe)))

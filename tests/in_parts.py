@@ -5,9 +5,9 @@ from functools import reduce
 from itertools import pairwise
 from operator import add
 
-from drsvm.engines.parts.chunks import Chunk, Survey
-from drsvm.engines.parts.coordinator import Coordinator, Talk, total
-from drsvm.engines.parts.rows import PartedRows
+from drsvm.engines.sharded.chunks import Chunk, Survey
+from drsvm.engines.sharded.coordinator import Coordinator, Talk, total
+from drsvm.engines.sharded.rows import PartedRows
 from drsvm.model.problem import PARAMETERS, Problem
 
 

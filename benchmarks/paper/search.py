@@ -120,7 +120,7 @@ def course(instance: Instance, method: Method, steps: dict, epochs: int, goal: f
             mark, since = gap, progress.iteration
         return gap <= goal or progress.iteration - since > patience
 
-    settings = {"polish": False, **method.settings, "steps": method.scheme, **steps}
+    settings = {"polish_dual": False, **method.settings, "steps": method.scheme, **steps}
     problem = instance.problem()
     run = solve(problem, method.solver, tol=0.0, max_iter=epochs, callback=watch, random_state=0, **settings)
     history = run.history

@@ -26,8 +26,8 @@ ERRORS_IN_TEST = tuple(f"{error}, tested" for error in ERRORS)
 MOVES = ("against the model", "towards the other class", "Gaussian", "missing columns")
 SHIFTS = (*MOVES, BIASED)
 LENGTH, LOST, BIAS = 0.5, 0.2, 4.0
-MOST_TESTED = 5000
-LEAST_TESTED = 60
+MAX_TESTED = 5000
+MIN_TESTED = 60
 
 BUILT_IN: dict[str, Callable] = {
     "breast_cancer": lambda: load_breast_cancer(return_X_y=True),
@@ -72,11 +72,11 @@ class Case(NamedTuple):
         for error in (None, self.setting) if self.setting in ERRORS else (None,):  # in deviations of correct rows
             X_train = with_errors(X_train, error, rng)
             scaler = StandardScaler().fit(X_train)
-            X_train, X_test = scaler.transform(X_train), scaler.transform(X_test[:MOST_TESTED])
+            X_train, X_test = scaler.transform(X_train), scaler.transform(X_test[:MAX_TESTED])
         wrong = wrong_rows(X_train, y_train, self.setting, rng)
         n_classes = int(y.max()) + 1
         offsets = np.ones(len(y_train), dtype=int) if n_classes == 2 else rng.integers(1, n_classes, len(y_train))
-        return X_train, np.where(wrong, (y_train + offsets) % n_classes, y_train), X_test, y_test[:MOST_TESTED]
+        return X_train, np.where(wrong, (y_train + offsets) % n_classes, y_train), X_test, y_test[:MAX_TESTED]
 
     def moved(self, X, y, move: str, model) -> np.ndarray:
         """Return the test rows after a shift, which may be aimed at the model; the same for all others."""
@@ -110,7 +110,7 @@ def biased_split(X, y, *, train_size: int, stratify, random_state: int):
     """Split so that training rows lie mostly at one end of the first principal component, test rows at the other."""
     rng = np.random.default_rng(random_state)
     centred = StandardScaler().fit_transform(X)
-    sample = centred[rng.permutation(len(X))[:MOST_TESTED]]
+    sample = centred[rng.permutation(len(X))[:MAX_TESTED]]
     along = centred @ np.linalg.svd(sample, full_matrices=False)[2][0]
     chance = np.exp(along.argsort().argsort() / len(X) * BIAS)
     train = np.concatenate(
@@ -130,7 +130,7 @@ def _normalised(chance) -> np.ndarray:
 def sizes(name: str, wanted) -> list[int]:
     """Return the wanted numbers of training rows that leave enough to test on; for a small set, 60 % of it."""
     total = len(rows_of(name)[1])
-    possible = [size for size in wanted if total - size >= LEAST_TESTED]
+    possible = [size for size in wanted if total - size >= MIN_TESTED]
     return possible or [int(0.62 * total)]
 
 

@@ -8,7 +8,7 @@ from drsvm.cli.screen import Screen
 
 EXAMPLES = """drsvm export churn.drsvm --onnx churn.onnx"""
 
-MOST_NAMES = 8
+MAX_NAMES = 8
 
 
 def export(
@@ -42,7 +42,7 @@ def export(
     lines = [f"exported to {onnx}; outputs: {', '.join(each.name for each in graph.graph.output)}"]
     for kind, empty in (("number", "doubles, NaN where empty"), ("text", 'texts, "(empty)" where empty')):
         names = [name for name, given in inputs.items() if given == kind]
-        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+        more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
         if names:
-            lines.append(f"inputs ({empty}): {', '.join(names[:MOST_NAMES])}{more}")
+            lines.append(f"inputs ({empty}): {', '.join(names[:MAX_NAMES])}{more}")
     screen.finish(payload, "\n".join(lines))

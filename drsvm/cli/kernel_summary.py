@@ -2,7 +2,7 @@
 
 from typing import Any
 
-MOST_COLUMNS, MOST_ROWS, REPEATS = 100, 1000, 5
+MAX_COLUMNS, MAX_ROWS, REPEATS = 100, 1000, 5
 """Columns up to which importances are computed, test rows for that, and how often a column is shuffled."""
 
 SHOWN = 5
@@ -30,10 +30,10 @@ def importances(tested: Any) -> dict[str, float] | None:
     from drsvm.model.kernel_functions import dense
 
     y, columns = tested.parts.y_test, _columns(tested)
-    if y is None or len(set(columns)) > MOST_COLUMNS:
+    if y is None or len(set(columns)) > MAX_COLUMNS:
         return None
     rng = np.random.default_rng(0)
-    rows = rng.permutation(len(y))[:MOST_ROWS]
+    rows = rng.permutation(len(y))[:MAX_ROWS]
     X, y = dense(tested.prepared.X_test[rows]), y[rows]
 
     def area(X) -> float:

@@ -159,7 +159,7 @@ def _source(file: Path, reading: list[str], settings: list[str], data) -> Any:
     return Source(
         file=file if file != STANDARD and file.is_file() else None,  # a pipe is gone
         notes=[in_options(note) for note in data.notes],
-        tell_tales=data.tell_tales,
+        leaky_columns=data.leaky_columns,
         wording=in_options,
         command=command,
     )

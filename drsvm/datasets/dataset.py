@@ -82,7 +82,7 @@ class Dataset:
     mentioned: list[tuple[str, str]] = field(default_factory=list)  # `ReadOptions.mentioned`, with the columns by name
     kept: dict[str, list[str]] = field(default_factory=dict)  # ids and `ReadOptions.keep` as text, where wanted
     labelled: np.ndarray | None = None  # rows that have a label, if others are kept; y is shorter then
-    tell_tales: list[str] = field(default_factory=list)  # columns that determine the label by themselves
+    leaky_columns: list[str] = field(default_factory=list)  # columns that determine the label by themselves
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -90,7 +90,7 @@ def what_was_clipped(cells: "ClippedCells") -> list[str]:
     return [*_line("clipped", cells.far, "they count as these limits, and may be errors"), *([tails] if n else [])]
 
 
-def tell_tales(schema: Schema, X: Any, y: np.ndarray) -> list[str]:
+def leaky_columns(schema: Schema, X: Any, y: np.ndarray) -> list[str]:
     """Return the columns that determine the label by themselves: perhaps they are known only afterwards."""
     classes, labels = np.unique(y, return_inverse=True)
     found = []
@@ -103,7 +103,7 @@ def tell_tales(schema: Schema, X: Any, y: np.ndarray) -> list[str]:
     return found
 
 
-def about_tell_tales(names: list[str]) -> list[str]:
+def about_leaky_columns(names: list[str]) -> list[str]:
     """Return a note on columns that determine the label."""
     if not names:
         return []

@@ -20,7 +20,7 @@ from drsvm.datasets.dataset import Schema
 from drsvm.datasets.values import EMPTY, MISSING, NotANumber, Style, coded, levels_of, numbers_of, shown
 from drsvm.learn.clipped_scaler import ClippedCells, ClippedScaler, clipped_cells, number
 
-MOST_LEVELS = 1000  # a column has at most this many levels of its own: the most frequent ones
+MAX_LEVELS = 1000  # a column has at most this many levels of its own: the most frequent ones
 
 RARE_NAME = "(rare)"
 
@@ -119,7 +119,7 @@ def preparation(schema: Schema, standardise: bool = True) -> list[tuple[str, Any
     encoder = OneHotEncoder(
         handle_unknown="infrequent_if_exist",  # a new level is rare; all zeros would be a row of no known kind
         min_frequency=schema.rare,
-        max_categories=MOST_LEVELS,
+        max_categories=MAX_LEVELS,
         sparse_output=schema.many_levels,
     )
     parts = {

@@ -14,7 +14,7 @@ from drsvm.datasets.csv_files import CsvFile
 from drsvm.datasets.dataset import Dataset, ReadOptions, Schema
 from drsvm.datasets.files import Problem, check_text, detect_format, ends_in_mid_line, invalid, read_head
 from drsvm.datasets.kinds import FREQUENT_GAPS, Kind, kinds_of, line_break, rare_below
-from drsvm.datasets.notes import about_tell_tales, similar_labels, tell_tales, what_was_done, what_was_filled
+from drsvm.datasets.notes import about_leaky_columns, leaky_columns, similar_labels, what_was_done, what_was_filled
 from drsvm.datasets.number_styles import with_dots_as_written
 from drsvm.datasets.svmlight import read_svmlight, read_svmlight_like
 from drsvm.datasets.values import NotANumber, Style, coded, labels_of, levels_of, numbers_of, shown, too_large
@@ -56,11 +56,11 @@ def read_table(file: TableFile, options: ReadOptions, notes: Sequence[str] = ())
         schema = replace(schema, truth_labels=sorted(used, key=str.lower))
     X = taken(converted(file, table, schema, options.empty), kept)
     verified = None if chosen.verified is None else truth_of(file, table, chosen.verified, options)[kept]
-    telling = tell_tales(schema, X, y)
+    telling = leaky_columns(schema, X, y)
     found = [*notes, *file.notes, *chosen.notes, *dropped, *similar_labels(labels)]
-    found += [*what_was_done(schema, kinds, X), *about_tell_tales(telling)]
+    found += [*what_was_done(schema, kinds, X), *about_leaky_columns(telling)]
     written = _written(file, schema.id if options.name_rows else [], kept)
-    return Dataset(X, y, schema, found, path, kept, verified, chosen.mentioned, written, tell_tales=telling)
+    return Dataset(X, y, schema, found, path, kept, verified, chosen.mentioned, written, leaky_columns=telling)
 
 
 def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = None) -> Dataset:

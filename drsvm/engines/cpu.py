@@ -34,7 +34,7 @@ WIDE_FROM = 1000
 """With fewer features, the d-sized system is used even if there are fewer rows: it is more accurate."""
 
 
-MOST_FREE = 300
+MAX_FREE = 300
 """With more weights without norm and ridge than this, the d-sized system is used."""
 
 VIEW_BYTES = 1 << 21
@@ -50,7 +50,7 @@ def is_wide(problem: Problem) -> bool:
     Weights without norm and ridge, those of features that cannot shift, cost as much there as a row.
     """
     n, d = problem.rows.shape
-    return n < d and d > WIDE_FROM and len(free_features(problem)) <= min(MOST_FREE, d - n)
+    return n < d and d > WIDE_FROM and len(free_features(problem)) <= min(MAX_FREE, d - n)
 
 
 def free_features(problem: Problem) -> np.ndarray:

@@ -31,7 +31,7 @@ MATRIX_SHARE = 2
 ROWS_AT_A_TIME = 1 << 14
 """Number of sparse rows that are added to all parts of a matrix before the next ones are read."""
 
-BLOCK_BYTES, LEAST_ROWS = 1 << 23, 512
+BLOCK_BYTES, MIN_ROWS = 1 << 23, 512
 """Size of the scaled copies of rows that BLAS multiplies, and their smallest number: each adds to a d × d matrix."""
 
 
@@ -111,7 +111,7 @@ class BlasMatrices(OwnMatrices):
 
     def __init__(self, n_features: int, n_shares: int, curvatures: np.ndarray):
         super().__init__(n_features, n_shares, curvatures)
-        self.size = min(-(-len(curvatures) // n_shares), max(LEAST_ROWS, BLOCK_BYTES // (8 * n_features)))
+        self.size = min(-(-len(curvatures) // n_shares), max(MIN_ROWS, BLOCK_BYTES // (8 * n_features)))
         self.spare: list[tuple[np.ndarray, np.ndarray]] = []  # room for a scaled block and its product, one per thread
 
     filled = Matrices.filled

@@ -15,7 +15,7 @@ from drsvm.kernels.compiling import FAST, by_type, kernel
 from drsvm.kernels.entries import at
 from drsvm.kernels.search import between, next_trial
 
-MOST_TRIALS = 30
+MAX_TRIALS = 30
 
 NEAR = 0.25
 """A row whose losses with and without the flip differ by less is near the kink at which its label is flipped."""
@@ -72,7 +72,7 @@ def _climb(place, edge, terms):
     if not ((slope > 0.0 and edge.high <= 0.0) or (slope < 0.0 and edge.low >= 0.0) or slope == 0.0):
         bracket = between(0.0, edge.high) if slope > 0.0 else between(edge.low, 0.0)
         wanted = terms.good_enough * abs(slope)
-        for _ in range(MOST_TRIALS):
+        for _ in range(MAX_TRIALS):
             new, bracket = next_trial(bracket, t, slope, -curvature)
             if new == t:
                 break

@@ -19,7 +19,7 @@ from drsvm.kernels.compiling import SCALAR, kernel
 from drsvm.kernels.dual_ascent import MOVES, SLOPES, Intercept, ascend, judged
 from drsvm.kernels.entries import add_row, at, bounds, dot, square_of
 
-MOST_STEPS, ENOUGH = 20, 1e-5
+MAX_STEPS, ENOUGH = 20, 1e-5
 """Limit on Newton steps, and the relative step that is the last one: its square is the error that it leaves."""
 
 
@@ -91,7 +91,7 @@ def _answer_inside(square, cost, u0, terms, lam):
     ridge += stiffness
     damping += stiffness
     one = two = 0.0
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         if not (ridge * lam > total and damping * lam > total and lam > 0.0):
             lam = max((total + math.sqrt(square)) / ridge, (total + abs(u0)) / damping)  # at most the root
         one, two = 1.0 / (ridge * lam - total), 1.0 / (damping * lam - total)

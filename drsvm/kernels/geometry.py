@@ -21,7 +21,7 @@ from drsvm.kernels.band import Band, band_excess
 from drsvm.kernels.bucket_queue import Pending, pending_excess
 from drsvm.kernels.compiling import FAST, SCALAR, by_type, kernel
 
-MOST_STEPS = 100
+MAX_STEPS = 100
 """Limit on Newton steps for a piecewise linear function, which usually takes three or four."""
 
 
@@ -107,7 +107,7 @@ def threshold(geometry, shift, factor, target, slack, guess, limit):
     """
     x, before, number_before = max(guess, 0.0), -1.0, -1.0
     total = rest = number = 0.0
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         rest, number = rest_excess(geometry.rest, factor * x)
         own, above = _row_excess(geometry.row, geometry.entries, shift, factor * x)
         total, number = own + rest, number + above

@@ -16,7 +16,7 @@ without the sign of the label. `flips` is 1 or 0: if a label cannot be flipped, 
 (`kappa`) are numbers or arrays with one entry per row.
 
 Among many samples, there are always some for which the linearisation is useless because their margin crosses a kink.
-Two rules keep them from limiting the step of all others. No correction is larger than MOST_CORRECTION times the
+Two rules keep them from limiting the step of all others. No correction is larger than MAX_CORRECTION times the
 sample's own product; and a sample that cannot follow the common step stops short of its boundary on its own, which
 leaves a dual residual of its weight for the next step to remove.
 
@@ -38,7 +38,7 @@ from drsvm.kernels.entries import at
 FASTEST = {"reassoc", "contract", "nsz", "nnan", "arcp"}
 """Relaxed floating-point rules: also without NaN, and with reciprocals for divisions."""
 
-MOST_CORRECTION = 2.0
+MAX_CORRECTION = 2.0
 """Largest second-order correction, relative to the product of multiplier and slack."""
 
 BINS = 512
@@ -128,7 +128,7 @@ def curvature(tile, h, coefficients):
 
 @kernel(fastmath=FASTEST, inner=True)
 def _moderate(correction, product):
-    most = MOST_CORRECTION * product
+    most = MAX_CORRECTION * product
     return min(max(correction, -most), most)
 
 

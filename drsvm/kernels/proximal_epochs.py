@@ -22,7 +22,7 @@ from drsvm.kernels.triangle import EPS, FLIPPED, HINGE, LINES, NOWHERE, limited,
 ROUGH, EXACT = 2e-12, 2.0 * EPS
 """Accuracy of a step (see `ProximalStep.tolerance`) for q = 2 and ∞, and for q = 1, where accuracy costs nothing."""
 
-MOST_OPENINGS = 64
+MAX_OPENINGS = 64
 """How often buckets are opened for a threshold that turned out larger, before all are; once is usually enough."""
 
 
@@ -133,12 +133,12 @@ def common_threshold(queue, lam, rho, more):
     """Return the threshold τ for weights that no sample moves, and Σ |w_j| after it; open buckets up to `more` · τ."""
     total, active = max(queue.numbers[TOTAL], 0.0), float(queue.counts[ACTIVE])
     tau, limit, left = 0.0, -1.0, 0.0
-    for opening in range(MOST_OPENINGS + 2):
+    for opening in range(MAX_OPENINGS + 2):
         geometry = Diamond(None, 0, Pending(queue.sizes, queue.counts[WAITING], total, active))
         tau, left, _, _ = threshold(geometry, 0.0, 1.0, rho * lam, rho, 0.0, math.inf)
         if tau <= limit:  # all weights up to τ are pending
             break
-        asked = more * tau if opening < MOST_OPENINGS else math.inf
+        asked = more * tau if opening < MAX_OPENINGS else math.inf
         limit = queues.open_buckets(queue, asked)
     return tau, left / rho
 
@@ -158,14 +158,14 @@ def _queued_step(step, loss, usual, tau, row, entries, drawn, largest, queue):
     others = max(total - drawn, 0.0) if left > 0.0 else 0.0
     asked, guess = max(tau, 1.1 * usual), max(tau, usual)
     delta, sigma2, point = 0.0, 0.0, NOWHERE
-    for opening in range(MOST_OPENINGS + 2):
+    for opening in range(MAX_OPENINGS + 2):
         limit = queues.open_buckets(queue, asked)
         geometry = Diamond(row, entries, Pending(queue.sizes, queue.counts[WAITING], others, left))
         now = limited(step, step.lam + guess, total, largest, limit)
         delta, sigma2, point, _ = multipliers(now, geometry, start[0], start[1])
         if not point.tau > limit:
             break
-        asked, guess = 1.1 * point.tau if opening < MOST_OPENINGS else math.inf, point.tau
+        asked, guess = 1.1 * point.tau if opening < MAX_OPENINGS else math.inf, point.tau
     return delta, sigma2, point
 
 

@@ -13,7 +13,7 @@ from drsvm.kernels.bucket_queue import OFFSET, SCALE, TOTAL
 from drsvm.kernels.compiling import FAST, kernel
 from drsvm.kernels.entries import at, bounds, column, dot, outer_dot, square_of
 from drsvm.kernels.epoch_state import note, stiffness
-from drsvm.kernels.geometry import MOST_STEPS
+from drsvm.kernels.geometry import MAX_STEPS
 from drsvm.kernels.proximal_epochs import common_threshold
 from drsvm.kernels.scaled_vector import norm_of, onto_cone, settled, stretched
 
@@ -99,7 +99,7 @@ def subgradient_epoch_l2(rows, order, iterate, terms, eta, share, batch_size, me
 def _onto_box(w, metric, s, guess):
     """Project (w, s) onto the cone in the inverse metric; return λ, by Newton's method as in `geometry.threshold`."""
     lam, before = max(guess, s, 0.0), -1.0
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         total = clipped = 0.0
         for j in range(w.size):
             over = abs(w[j]) - lam

@@ -28,7 +28,7 @@ from drsvm.kernels.search import between, next_trial
 
 EPS = 2.0**-52
 
-MOST_TRIALS = 2160
+MAX_TRIALS = 2160
 """A bracket in [−1, 1] contains no more numbers after 1076 halvings of two trials each, even if it converges to 0, and
 one trial at either end. Rounding ends almost all searches after a few dozen trials."""
 
@@ -131,7 +131,7 @@ def _maximise(step, geometry, line, t, ball):
     curved = steepest(step, line)
     towards = line.delta_slope, line.sigma2_slope
     delta, sigma2, point = 0.0, 0.0, NOWHERE
-    for _ in range(MOST_TRIALS):
+    for _ in range(MAX_TRIALS):
         delta, sigma2 = line.delta + line.delta_slope * t, line.sigma2 + line.sigma2_slope * t
         point = point_at(geometry, step, delta, sigma2, towards, ball)
         slope = line.delta_slope * (1.0 - point.margin)
@@ -163,7 +163,7 @@ def _triple_kink(step, geometry, delta):
     sigma2 = low = max(0.0, -delta)
     high = 0.5 * (1.0 - delta)
     bracket = between(low, high)
-    for _ in range(MOST_TRIALS):
+    for _ in range(MAX_TRIALS):
         if point.tau > step.limit:
             break
         point = point_at(geometry, step, delta, sigma2, (0.0, 1.0), -1.0)

@@ -11,7 +11,7 @@ from drsvm.clock import TimeLimit
 from drsvm.learn import one_vs_rest
 from drsvm.learn.fit_data import FitData, remote_decisions
 from drsvm.learn.probability import fitted_sigmoids
-from drsvm.learn.threshold import nearest_good
+from drsvm.learn.threshold import choose_threshold
 from drsvm.learn.warning import warn_user
 from drsvm.messages import Message, Parameter
 from drsvm.model.backends import backend_of, is_remote
@@ -61,7 +61,7 @@ def decide(model: Any, data: FitData, problems: list[Problem], results: list[Res
         constant = _are_constant(problems, results)
         judged = None if constant or time.over else data.judged(*how, True)
     if judged is not None and moves:
-        model.threshold_ = nearest_good(data.weighed(judged), model.threshold)
+        model.threshold_ = choose_threshold(data.weighed(judged), model.threshold)
         model.intercept_ = model.intercept_ - model.threshold_
     if not model.calibration:
         return

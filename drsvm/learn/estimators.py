@@ -80,7 +80,7 @@ class WassersteinSVC(PartialFitMixin, FittingMixin, DecidingMixin, RobustClassif
     tol : float, optional
         Proven gap between objective and optimum that is small enough; by default 1e-6 for solver="auto", otherwise the
         solver's own default. Where little is missing, a run goes on to a smaller one, so that decisions hardly depend
-        on the solver (see `settle` of `drsvm.solve`). The order of up to 10,000,000 entries has no influence on them.
+        on the solver (see `polish` of `drsvm.solve`). The order of up to 10,000,000 entries has no influence on them.
     max_iter : int, optional
         Iteration limit per class.
     max_time : float, optional

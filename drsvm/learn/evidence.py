@@ -22,10 +22,10 @@ RANKING_TOL = 3e-3  # how exact the decisions are; with 1e-2, another share is t
 # Both were fixed on the data sets on which the study decides, and on simulated ones.
 SHARES_OF_BALL = (1.0, 0.3, 0.1)
 EVIDENCE_FOR_SHARE = 2.0  # standard errors of the lead in ROC AUC; with less, no smaller share is tried
-LEAST_JUDGED, MOST_JUDGED, FOLDS_OF_BALL = 1000, 2000, 3  # fewer prove little, more cost much
+MIN_JUDGED, MAX_JUDGED, FOLDS_OF_BALL = 1000, 2000, 3  # fewer prove little, more cost much
 
 
-def clearly_best(
+def best_if_significant(
     candidates: Sequence[float],
     problems_of: Callable[[float], list[Problem]],
     counts: np.ndarray,
@@ -77,7 +77,7 @@ def share_of_ball(
     counted = counts(0)
     n_rows = problem.n_rows if counted is None else float(counted.sum())
     can_be_judged = not problem.rows.is_kernel and (counted is None or problem.rows.copyable)
-    if n_rows < LEAST_JUDGED or not can_be_judged:
+    if n_rows < MIN_JUDGED or not can_be_judged:
         return 1.0
     centred = at_centre(problem)
     few, counted = _some_rows(centred.problem, counted)
@@ -89,15 +89,15 @@ def share_of_ball(
         return [few.replace(radius=problem.radius * share, l2=l2)]
 
     how = EVIDENCE_FOR_SHARE, first, FOLDS_OF_BALL
-    return clearly_best(SHARES_OF_BALL, problems_of, counted, time, *how, go_on=EVIDENCE_FOR_SHARE)
+    return best_if_significant(SHARES_OF_BALL, problems_of, counted, time, *how, go_on=EVIDENCE_FOR_SHARE)
 
 
 def _some_rows(problem: Problem, counts) -> tuple[Problem, np.ndarray]:
-    """Return the problem on at most MOST_JUDGED rows, in this process's memory, and what they count."""
-    many = problem.n_rows > MOST_JUDGED
+    """Return the problem on at most MAX_JUDGED rows, in this process's memory, and what they count."""
+    many = problem.n_rows > MAX_JUDGED
     if counts is None:
-        few = (problem.drawn(MOST_JUDGED) if many else problem).nearby(math.inf)
+        few = (problem.drawn(MAX_JUDGED) if many else problem).to_host(math.inf)
         return few, np.ones(few.n_given)
     counts = counts if problem.kept is None else counts[problem.kept]
-    rows = problem.drawn_rows(MOST_JUDGED) if many else np.arange(problem.n_rows)
+    rows = problem.drawn_rows(MAX_JUDGED) if many else np.arange(problem.n_rows)
     return problem.subset(rows), counts[rows]

@@ -10,8 +10,8 @@ from scipy import sparse
 from sklearn.utils.validation import _check_feature_names, _check_sample_weight
 
 from drsvm.learn import one_vs_rest, prices
-from drsvm.learn.threshold import MOST_FETCHED, Judged, judged_rows
-from drsvm.model.backends import ForCard, backend_of, engine_of, fetched
+from drsvm.learn.threshold import MAX_FETCHED, Judged, judged_rows
+from drsvm.model.backends import ForCard, backend_of, engine_of, to_numpy
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.problem import Problem
 from drsvm.model.reducers import Joined
@@ -60,7 +60,7 @@ class FitData:
 
     def _counted(self, problem: Problem) -> np.ndarray:
         counts = np.ones(problem.n_given) if self.sample_weight is None else self.sample_weight
-        return counts if problem.kept is None else counts[fetched(problem.kept)]
+        return counts if problem.kept is None else counts[to_numpy(problem.kept)]
 
     def weighed(self, judged: Judged) -> Judged:
         """Return judged rows of two classes that also count by class weights, if these are given."""
@@ -112,7 +112,7 @@ class RemoteFit(FitData):
         if len(problems) == 1:
             return super().judged(problems, results, at_centre, cv, time, unseen)
         # A sample of every class, judged by the classifiers themselves: the problems keep their labels apart.
-        few, labels, counts = self.drawn(problems, MOST_FETCHED)
+        few, labels, counts = self.drawn(problems, MAX_FETCHED)
         decisions = np.column_stack([few.decision_values(each.weights, each.intercept) for each in results])
         return Judged(decisions, labels, counts * (len(counts) / counts.sum()))
 
@@ -124,7 +124,7 @@ class RemoteFit(FitData):
         parts = []
         for label, mass in enumerate(self.backend.masses_of_classes(self.y, self.classes, self.sample_weight)):
             problem, sign = (problems[label], 1.0) if len(problems) > 1 else (problems[0], 2.0 * label - 1.0)
-            few = problem.drawn_by_class(size // len(self.classes)).nearby(math.inf)
+            few = problem.drawn_by_class(size // len(self.classes)).to_host(math.inf)
             own = np.flatnonzero(few.signs == sign)
             counts = few.sample_weight[own] * (mass / few.sample_weight[own].sum())
             parts.append(Joined((few.X[own], np.full(len(own), label), counts, few.flip_costs[own])))

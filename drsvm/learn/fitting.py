@@ -27,7 +27,7 @@ from drsvm.learn.gross_errors import FAR, far_columns, warn_of_far_rows
 from drsvm.learn.probability import check_calibration
 from drsvm.learn.radius_rule import Automatic, chosen_ball
 from drsvm.learn.threshold import check_goal
-from drsvm.model.backends import fetched
+from drsvm.model.backends import to_numpy
 from drsvm.model.centring import Centred
 from drsvm.model.problem import Problem
 from drsvm.model.result import Progress, Result, Results, Status
@@ -56,8 +56,8 @@ def _is_constant(found: Solved) -> bool:
     problem, result = found.problems[0], found.results[0]
     if len(found.results) > 1 or not (result.status.reached and np.any(result.weights) and problem.rows.copyable):
         return len(found.results) == 1 and result.status.reached and not np.any(result.weights)
-    decided = fetched(problem.decision_values(result.weights, result.intercept))
-    deviations = far_columns(decided[:, None], fetched(problem.sample_weight))[2]
+    decided = to_numpy(problem.decision_values(result.weights, result.intercept))
+    deviations = far_columns(decided[:, None], to_numpy(problem.sample_weight))[2]
     return bool((deviations < 1.0 / FAR).any())  # the margin is 1
 
 
@@ -239,7 +239,7 @@ class FittingMixin:
         task = context.subcontext(task_name="binary problem", task_id=number, max_subtasks=None)
         task.call_on_fit_task_begin(estimator=self)
         limits = {"tol": self.tol, "max_iter": self.max_iter, "max_time": time, "random_state": self.random_state}
-        limits |= {"n_threads": None if len(self.classes_) == 2 else 1, "settle": True}
+        limits |= {"n_threads": None if len(self.classes_) == 2 else 1, "polish": True}
         start, report = centred.to_centred(start), self._reporter(index, task)
         result = solve(centred.problem, self._solver(centred.problem), start=start, callback=report, **limits)
         task.call_on_fit_task_end(estimator=self)

@@ -9,7 +9,7 @@ from drsvm.learn.warning import warn_user
 from drsvm.model.memory_rows import must_stay
 
 FAR, NEAR = 50.0, 8.0  # deviations; mean absolute deviations up to which a column is not examined
-ENOUGH, MOST_NAMED = 5000, 5  # rows that describe a column, and those that a warning names
+ENOUGH, MAX_NAMED = 5000, 5  # rows that describe a column, and those that a warning names
 
 NONE = np.zeros(0, dtype=int), np.zeros(0), np.zeros(0), 1.0
 
@@ -51,7 +51,7 @@ def warn_of_far_rows(X: Any, weights, names) -> float:
         return share
     distances = np.abs(X[:, places] - middles) / deviations * (1.0 if weights is None else weights[:, None] > 0.0)
     rows, (row, worst) = np.flatnonzero(distances.max(axis=1) > FAR), divmod(distances.argmax(), len(places))
-    named = ", ".join(map(str, rows[:MOST_NAMED])) + (", ..." if len(rows) > MOST_NAMED else "")
+    named = ", ".join(map(str, rows[:MAX_NAMED])) + (", ..." if len(rows) > MAX_NAMED else "")
     column = places[worst] if names is None else repr(names[places[worst]])
     text = (
         f"Far-off rows: {len(rows)} of {len(X)} rows ({named}) are more than {FAR:g} deviations from the others, such "

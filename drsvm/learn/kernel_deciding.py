@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.fit_data import check_remote_features
-from drsvm.model.backends import ForCard, backend_of, engine_of, fetched
+from drsvm.model.backends import ForCard, backend_of, engine_of, to_numpy
 from drsvm.model.kernel_functions import (
     Given,
     KernelFunction,
@@ -32,7 +32,7 @@ WIDTH = 0.3  # γ times the mean squared distance from the centre; fixed on the 
 
 def in_memory(values) -> Any:
     """Return an array on a card as one of numpy, anything else as it is."""
-    return fetched(values) if engine_of(values) == "gpu" else values
+    return to_numpy(values) if engine_of(values) == "gpu" else values
 
 
 def kernel_problems(points, function: KernelFunction, y, classes, weights, *, intercept_cost, **ball) -> list[Problem]:
@@ -48,7 +48,7 @@ def _decisions_of_table(places, coef, intercept, rows) -> np.ndarray:
 
 def _decisions_on_card(kernel: KernelClassifier, rows) -> np.ndarray:
     functions, points = rows_of_functions(ForCard(kernel.landmarks), kernel.function), kernel.scaled(rows)
-    values = np.column_stack([fetched(functions.at(points, c)) for c in kernel.coef]) + kernel.intercept
+    values = np.column_stack([to_numpy(functions.at(points, c)) for c in kernel.coef]) + kernel.intercept
     return values.ravel() if len(kernel.coef) == 1 else values
 
 

@@ -11,13 +11,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from drsvm.clock import TimeLimit
 from drsvm.learn import prices
 from drsvm.learn.base import CommonMixin
-from drsvm.learn.evidence import clearly_best
+from drsvm.learn.evidence import best_if_significant
 from drsvm.learn.fit_data import FitData, on_engine
 from drsvm.learn.fitting import FINISHED, PILOT_PARTS, FittingMixin
 from drsvm.learn.kernel_data import Basis, ClusterKernelFit, KernelFit, checked_landmarks
 from drsvm.learn.kernel_deciding import KernelDecidingMixin, in_memory, kernel_problems
 from drsvm.learn.kernel_width import EVIDENCE, FACTORS, WITH_WIDTH, some_rows
-from drsvm.model.backends import ForCard, engine_of, fetched
+from drsvm.model.backends import ForCard, engine_of, to_numpy
 from drsvm.model.centring import Centred
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Results, Status
@@ -212,7 +212,7 @@ class WassersteinKernelSVC(FittingMixin, KernelDecidingMixin, CommonMixin, Class
             self._choose_ball(problems, self._at_centre(problems), lambda _: own, time)
             return [problem.replace(radius=self.radius_, l2=self.l2_) for problem in problems]
 
-        return clearly_best([factor * self.gamma_ for factor in FACTORS], problems_of, counts, time, EVIDENCE)
+        return best_if_significant([factor * self.gamma_ for factor in FACTORS], problems_of, counts, time, EVIDENCE)
 
     # --- in the span of landmarks: linear problems --------------------------------------------------------------------
 
@@ -274,7 +274,7 @@ class WassersteinKernelSVC(FittingMixin, KernelDecidingMixin, CommonMixin, Class
     def _store(self, problems: list[Problem], results: list[Result]) -> None:
         super()._store(problems, results)
         if problems[0].rows.is_kernel and problems[0].kept is not None:  # coefficients in the order of the given rows
-            order = np.argsort(fetched(problems[0].kept))
+            order = np.argsort(to_numpy(problems[0].kept))
             shown = [replace(one, weights=one.weights[order]) for one in results]
             self.result_ = shown[0] if len(shown) == 1 else Results(shown, self.classes_.tolist())
 
@@ -286,7 +286,7 @@ class WassersteinKernelSVC(FittingMixin, KernelDecidingMixin, CommonMixin, Class
             self.landmark_indices_ = np.full(len(basis.coefficients), -1)
             self.intercept_ = self.intercept_ + weights @ basis.functions.intercept
             return
-        kept = np.arange(X.shape[0]) if problems[0].kept is None else fetched(problems[0].kept)
+        kept = np.arange(X.shape[0]) if problems[0].kept is None else to_numpy(problems[0].kept)
         used = np.flatnonzero(weights.any(axis=0))
         self.dual_coef_, self.landmark_indices_ = weights[:, used], kept[used]
         self.landmarks_ = X[self.landmark_indices_]

@@ -11,11 +11,11 @@ from drsvm.model.problem import Problem
 
 FACTORS = (1.0, 10.0 / 3.0, 10.0)  # of the smallest γ
 EVIDENCE = 1.5  # standard errors of the lead in ROC AUC; fixed on the data sets on which the study decides
-MOST_JUDGED = 1000  # rows
+MAX_JUDGED = 1000  # rows
 WITH_WIDTH = ("rbf", "laplacian")  # the kernels whose γ is one
 
 
-def some_rows(X, y, weights, most: int = MOST_JUDGED) -> np.ndarray:
+def some_rows(X, y, weights, most: int = MAX_JUDGED) -> np.ndarray:
     """Return which rows to judge: at most so many, chosen by their contents, of every class its share."""
     counted = np.arange(len(y)) if weights is None else np.flatnonzero(weights)
     if len(counted) <= most:

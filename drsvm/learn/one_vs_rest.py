@@ -16,7 +16,7 @@ from drsvm.learn.column_errors import naming_columns
 from drsvm.learn.prices import at_centre, with_intercept_cost
 from drsvm.learn.warning import warn_user
 from drsvm.messages import Message, Parameter
-from drsvm.model.backends import fetched, is_remote
+from drsvm.model.backends import is_remote, to_numpy
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
@@ -31,8 +31,8 @@ ROWS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32
 
 CONSTANT = 1e-5  # a classifier whose decision values differ by no more is constant; margins are of order 1
 CLEAR = 3  # few rows, but as many per feature, have an optimum that is found to many digits in any order
-MOST_NAMED = 5  # the number of classes that a warning names
-LEAST_SHARE = 0.6  # of an equal share of the weight, for a rare class with class_weight="auto"
+MAX_NAMED = 5  # the number of classes that a warning names
+MIN_SHARE = 0.6  # of an equal share of the weight, for a rare class with class_weight="auto"
 TINY = 1e-12  # size of an intercept that only decides between the classes
 ADVICE_SECONDS, ADVICE_ROWS, ADVICE_SMALLEST = 5.0, 1000, 1e-6  # for `radius_max` in a warning; / a typical row
 
@@ -61,9 +61,9 @@ def _are_plain_classes(y) -> bool:
 def decisions_by_blocks(estimator, X) -> np.ndarray:
     """Return decision values, block by block: a product with float32 rows would copy them all."""
     rows = as_rows(validate_data(estimator, X, reset=False, **ROWS))
-    coef = estimator.coef_.toarray() if sparse.issparse(estimator.coef_) else fetched(estimator.coef_)
+    coef = estimator.coef_.toarray() if sparse.issparse(estimator.coef_) else to_numpy(estimator.coef_)
     values = np.empty((rows.shape[0], len(coef)))
-    for k, (weights, intercept) in enumerate(zip(coef, fetched(estimator.intercept_), strict=True)):
+    for k, (weights, intercept) in enumerate(zip(coef, to_numpy(estimator.intercept_), strict=True)):
         values[:, k] = MemoryRows(rows).dot(weights)
         values[:, k] += intercept
     return values.ravel() if len(coef) == 1 else values
@@ -131,7 +131,7 @@ def factors_of_classes(class_weight, classes, y, sample_weight) -> np.ndarray:
 def _halfway(balanced: np.ndarray) -> np.ndarray:
     """Return the roots of balanced factors, and larger ones for classes with too small a share of the weight."""
     roots = np.sqrt(balanced)
-    shares, least = (1.0 / roots) / (1.0 / roots).sum(), LEAST_SHARE / len(roots)
+    shares, least = (1.0 / roots) / (1.0 / roots).sum(), MIN_SHARE / len(roots)
     return roots * np.maximum(1.0, least / (1.0 - least) * (1.0 - shares) / shares)
 
 
@@ -207,8 +207,8 @@ def warn_of_constant_ones(problems: list[Problem], results: list[Result], thresh
             constant.append(name_of(index, classes))
             advice = advice or _advice(problem)
     if constant:
-        more = f" and {len(constant) - MOST_NAMED} more" if len(constant) > MOST_NAMED else ""
-        of = f" ({', '.join(constant[:MOST_NAMED])}{more})" if len(problems) > 1 else ""
+        more = f" and {len(constant) - MAX_NAMED} more" if len(constant) > MAX_NAMED else ""
+        of = f" ({', '.join(constant[:MAX_NAMED])}{more})" if len(problems) > 1 else ""
         warn_user(Message("The fitted classifier is constant on the training rows{}: {}", of, advice))
 
 

@@ -20,7 +20,7 @@ from drsvm.solvers.path.radius_path import RadiusPath, radius_path
 from drsvm.solvers.transforms.span_of_rows import in_span_of_rows, span_pays
 
 NEGLIGIBLE = 1e-6  # columns with means of at most so many deviations are not shifted, which saves a copy
-MOST_COPIED = 20_000_000  # entries of the rows of all classes that are kept at the same time
+MAX_COPIED = 20_000_000  # entries of the rows of all classes that are kept at the same time
 
 
 def flip_costs_of_classes(flip_cost: Mapping[Any, float], classes) -> np.ndarray:
@@ -119,7 +119,7 @@ def centres(problems: list[Problem], *, in_span: bool) -> Callable[[Problem], Ce
     if len(problems) == 1:
         return shared_centre(problems[0], in_span=in_span)
     entries = len(problems) * problems[0].n_rows * problems[0].n_features
-    if not (in_span and entries <= MOST_COPIED and span_pays(problems[0])):
+    if not (in_span and entries <= MAX_COPIED and span_pays(problems[0])):
         return at_centre
     of_classes = {id(problem.signs): shared_centre(problem, in_span=True) for problem in problems}
     return lambda problem: of_classes[id(problem.signs)](problem)

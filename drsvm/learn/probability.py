@@ -16,7 +16,7 @@ from drsvm.learn.one_vs_rest import is_constant
 from drsvm.learn.threshold import Judged
 
 KINDS = (None, "sigmoid")
-MOST_ROWS = 20_000  # two numbers need no more
+MAX_ROWS = 20_000  # two numbers need no more
 LEANING = 0.05  # of the slope, where the sigmoid and the decision disagree: ranks are those of the decisions
 DECIDED = 1e-9  # by which the predicted class is ahead, in log-odds
 SLOPES, OFFSETS = (-6.0, 6.0), (-12.0, 12.0)  # natural logarithms of slopes, and offsets, for decisions of deviation 1
@@ -50,8 +50,8 @@ def fitted_sigmoids(judged: Judged, n_classes: int) -> np.ndarray:
 
     The labels are smoothed as by Platt, which keeps the slope finite where the decisions separate the classes.
     """
-    if len(judged.labels) > MOST_ROWS:
-        chosen = np.random.default_rng(0).choice(len(judged.labels), MOST_ROWS, replace=False)
+    if len(judged.labels) > MAX_ROWS:
+        chosen = np.random.default_rng(0).choice(len(judged.labels), MAX_ROWS, replace=False)
         judged = Judged(*(values[chosen] for values in judged))
     of_class = np.bincount(judged.labels, judged.counts, minlength=n_classes)
     right = (of_class + 1.0) / (of_class + 2.0)

@@ -14,7 +14,7 @@ Chance acts on all directions in which the rows vary, and the classifier uses fe
 the factor s = min(1, 2.5·√(k/n)). The ridge keeps a direction where many others are as good, and where the radius would
 lose it: GENERAL_RIDGE · a⁴ · s² times the mean squared distance of the rows from their centre, where a is the share of
 the rows that are active in the pilot solution. With correct labels there are few of them; with wrong ones, nearly all.
-Those with a margin close to 1 count in part. With many rows the ridge is at least LEAST_RIDGE_OF_ONE / n times that
+Those with a margin close to 1 count in part. With many rows the ridge is at least MIN_RIDGE_OF_ONE / n times that
 square: what rows leave open shrinks, too. Where rows speak clearly for a smaller s, classifiers take it (`evidence`).
 In the feature space of a kernel there are as many directions as rows: s is SHARE_OF_KERNEL there, and the ridge is
 KERNEL_RIDGE · a⁴ / √n.
@@ -44,7 +44,7 @@ SHARE_OF_CHANCE = {1: 0.5, 2: 1.0, math.inf: 0.25}  # radius / F; for norm=inf, 
 
 CHANCE_DIRECTIONS = 2.5  # before √(k/n)
 GENERAL_RIDGE = 0.04  # in units of the mean squared distance of a row from the centre
-LEAST_RIDGE, LEAST_RIDGE_OF_ONE = 3e-4, 0.1  # in these units; the latter is divided by the number of rows
+MIN_RIDGE, MIN_RIDGE_OF_ONE = 3e-4, 0.1  # in these units; the latter is divided by the number of rows
 SHARE_OF_KERNEL, KERNEL_RIDGE = 0.5, 0.25  # the factor s, and the ridge times √n, for kernels
 ROWS_OF_KERNEL, FEWEST_OF_KERNEL, SECONDS_OF_A_PAIR = 3000, 200, 2e-7  # the rules for kernels: sums over all pairs
 ROWS_FOR_DIRECTIONS = 1500  # from so many rows the effective directions are estimated
@@ -52,10 +52,10 @@ ROWS_FOR_DIRECTIONS = 1500  # from so many rows the effective directions are est
 SHARE_OF_LARGEST = 0.5  # the largest radius as a fraction of `radius_max`
 
 # The rarer class must be predicted for this fraction of its share of the rows; otherwise the radius is reduced.
-LEAST_PREDICTED, REDUCTION, MOST_REDUCTIONS = 0.25, 0.7, 6
+MIN_PREDICTED, REDUCTION, MAX_REDUCTIONS = 0.25, 0.7, 6
 
 PILOT_SHARE, ROUGH_TOL = 0.5, 1e-3  # radius / F of the pilot; about all gaps (with 1e-2, a ridge depends on the steps)
-MOST_FETCHED = 2e7  # rows on a cluster or a card with at most this many entries are fetched for rough solutions
+MAX_FETCHED = 2e7  # rows on a cluster or a card with at most this many entries are fetched for rough solutions
 
 # Solutions here are those of a sample of large classes: this many rows of each, and at least so many per feature.
 ROWS_OF_A_CLASS, ROWS_PER_FEATURE = 25_000, 100
@@ -163,7 +163,7 @@ def _by_sample(rule: Callable[..., Automatic], problem: Problem, counts, **limit
     most = max(FEWEST_OF_KERNEL, min(ROWS_OF_KERNEL, (max(limits["max_time"].left(), 0.0) / SECONDS_OF_A_PAIR) ** 0.5))
     if not problem.rows.is_kernel or problem.n_rows <= 2 * most:  # fewer than that are drawn
         return None
-    few = problem.drawn(int(most)).nearby(math.inf)
+    few = problem.drawn(int(most)).to_host(math.inf)
     share = math.sqrt(few.n_rows / (problem.n_rows if counts is None else float(counts.sum())))
     found = rule(few, **limits)
     return Automatic(share * found.radius, None, share * found.ridge)
@@ -219,7 +219,7 @@ class Spread(NamedTuple):
             square = _square_of_functions(problem)
             return cls(square, SHARE_OF_KERNEL, KERNEL_RIDGE / math.sqrt(n_rows)) if square > 0.0 else cls(0.0, 1.0)
         few = problem.drawn(ROWS_FOR_DIRECTIONS) if problem.n_rows > ROWS_FOR_DIRECTIONS else problem
-        few = few.nearby(math.inf)
+        few = few.to_host(math.inf)
         square, sum_of_squares = _spectrum(few, few.rows)
         total = square
         if not square > 0.0:
@@ -229,7 +229,7 @@ class Spread(NamedTuple):
             total, sum_of_squares = _spectrum(few, few.on_rows(scaled_columns(few.X, prices)).rows)
         directions = total**2 / (sum_of_squares or 1.0)
         factor = min(1.0, CHANCE_DIRECTIONS * math.sqrt(directions / n_rows))
-        return cls(square, factor, GENERAL_RIDGE * factor**2, min(LEAST_RIDGE, LEAST_RIDGE_OF_ONE / n_rows))
+        return cls(square, factor, GENERAL_RIDGE * factor**2, min(MIN_RIDGE, MIN_RIDGE_OF_ONE / n_rows))
 
     def ridge(self, active: float) -> float:
         """Return the automatic ridge, given the share of active rows."""
@@ -285,7 +285,7 @@ def _without_giving_up(
     positive, negative = problem.masses_of_classes()
     time, share = limits["max_time"], min(positive, negative)
     results = list[Any]([pilot if is_small(sample) else None])  # where the first solution begins
-    reduced = [radius * REDUCTION**power for power in range(MOST_REDUCTIONS + 1)]
+    reduced = [radius * REDUCTION**power for power in range(MAX_REDUCTIONS + 1)]
     # If even the smallest radius does not help, none in between does.
     for number, tried in enumerate([radius, reduced[-1], *reduced[1:]]):
         if time.spent or time.over:
@@ -297,7 +297,7 @@ def _without_giving_up(
         del result
         decided = problem.decisions(*classifier).positive_mass
         decided = decided if positive <= negative else positive + negative - decided
-        helps = decided >= LEAST_PREDICTED * share
+        helps = decided >= MIN_PREDICTED * share
         if helps and number != 1:
             return Automatic(tried, results[-1])
         if number == 1 and not helps:
@@ -309,8 +309,8 @@ def _sample(problem: Problem) -> Problem:
     """Return the problem on a sample of its rows in which large classes have fewer rows, but the same weight."""
     size = max(ROWS_OF_A_CLASS, ROWS_PER_FEATURE * problem.n_features)
     if problem.n_rows < 8 * size:
-        return problem.nearby(MOST_FETCHED)  # rough solutions depend on the steps, and these on where the rows are
-    return problem.drawn_by_class(size).nearby(MOST_FETCHED)
+        return problem.to_host(MAX_FETCHED)  # rough solutions depend on the steps, and these on where the rows are
+    return problem.drawn_by_class(size).to_host(MAX_FETCHED)
 
 
 def _rough_solution(problem: Problem, limits: dict[str, Any], start=None) -> Result | Classifier:

@@ -16,7 +16,7 @@ from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.result import Result
 
 GAPS, COARSEST = 100.0, 0.1  # decision values are known up to so many gaps, or of a run cut short to 0.1
-MOST_CLASSES = 12  # a confusion matrix of more classes is not printed
+MAX_CLASSES = 12  # a confusion matrix of more classes is not printed
 
 SHORT_NAMES = {"accuracy": "accuracy", "balanced_accuracy": "balanced", "roc_auc": "ROC AUC"}
 IF_NEW = ", if the rows are new to the model"  # what the intervals of a file assume
@@ -143,7 +143,7 @@ def compared(figure: str, lead: dict[str, Any], rival: str) -> str:
 def by_class(found: dict[str, Any]) -> list[str]:
     """Return a table with one line per class: recall, precision, and how many of its rows got which prediction."""
     confusion = found["confusion"]
-    if len(confusion) > MOST_CLASSES:
+    if len(confusion) > MAX_CLASSES:
         return []
     table = [["label", "rows", "recall", "precision", *(f"predicted {name}" for name in confusion)]]
     for name, row in confusion.items():

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.model_selection import check_cv
 
 from drsvm.clock import TimeLimit
-from drsvm.model.backends import fetched
+from drsvm.model.backends import to_numpy
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result
 from drsvm.solvers.base import Candidate
@@ -31,13 +31,13 @@ GOALS = ("accuracy", "balanced_accuracy", "optimum")
 SLACK = 0.4  # of the standard error of the best score; fixed on the data sets on which the study decides
 SILVERMAN, QUARTILES, EQUAL = 1.06, 1.34, 1e-9  # of his rule for widths; the least one / the range of all values
 ROUNDING = 1e-12  # scores that differ by less are equal
-LEAST_PREDICTED, NEARLY_NONE = 0.5, 0.02  # share of the rarer class, or of all rows, for which it is predicted
+MIN_PREDICTED, NEARLY_NONE = 0.5, 0.02  # share of the rarer class, or of all rows, for which it is predicted
 
 N_FOLDS, FOLD_TOL = 5, 3e-3  # with 5e-5, held-out accuracy differs by 0.00 ± 0.03 points
 ELSEWHERE = 0.5  # of the standard deviation of decisions
 FEW_ROWS = 5000  # up to so many, every row is judged by a classifier of other rows
 ROWS_PER_FEATURE = 20  # with more rows than that, those of the training set will do
-MOST_FETCHED = 20_000  # rows on a cluster or a card
+MAX_FETCHED = 20_000  # rows on a cluster or a card
 
 
 class Judged(NamedTuple):
@@ -76,10 +76,10 @@ def judged_rows(
     centred = at_centre(problems[0])
     first = centred.problem
     if not (first.rows.readable or first.rows.copyable):
-        first = (first.drawn(MOST_FETCHED) if first.n_rows > MOST_FETCHED else first).nearby(math.inf)
-    signs = [fetched(problem.signs) for problem in (problems if len(problems) > 1 else [first])]
+        first = (first.drawn(MAX_FETCHED) if first.n_rows > MAX_FETCHED else first).to_host(math.inf)
+    signs = [to_numpy(problem.signs) for problem in (problems if len(problems) > 1 else [first])]
     labels = np.argmax(signs, axis=0) if len(signs) > 1 else (signs[0] > 0).astype(np.intp)
-    counted = fetched(counts(first))
+    counted = to_numpy(counts(first))
     in_folds = unseen and (cv is not None or _are_few(first))
     one_by_one = in_folds and cv is None and len(problems) == 1 and can_leave_out(first)
     whole = centred.with_all_features().problem if first is centred.problem else first  # folds depend on all features
@@ -91,10 +91,10 @@ def judged_rows(
         if one_by_one:
             columns.append(decisions_without(here, own.weights, own.intercept, counted))
         elif folds is None:
-            columns.append(fetched(here.decision_values(own.weights, own.intercept)))
+            columns.append(to_numpy(here.decision_values(own.weights, own.intercept)))
         else:
             values, seen = out_of_fold(here, folds, _start(here, centred, rough[index : index + 1]) or own, time)
-            columns.append(_about_as_high(values, fetched(here.decision_values(own.weights, own.intercept)), seen))
+            columns.append(_about_as_high(values, to_numpy(here.decision_values(own.weights, own.intercept)), seen))
             judged &= seen
     return Judged(np.column_stack(columns)[judged], labels[judged], counted[judged])
 
@@ -123,7 +123,7 @@ def out_of_fold(
     problem: Problem, folds: np.ndarray, solution: Result | Candidate | None, time: TimeLimit, tol: float = FOLD_TOL
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return decisions of the rows in folds, by classifiers of the other rows, and which rows have one."""
-    signs = fetched(problem.signs)
+    signs = to_numpy(problem.signs)
     trained = [mask for fold in range(folds.max() + 1) if _can_judge(signs, mask := folds != fold)]
     decisions, judged = np.zeros(len(folds)), np.zeros(len(folds), dtype=bool)
     if not trained or functions_in_time(problem, time, len(trained)) < min(ROUGH, problem.n_rows):
@@ -133,7 +133,7 @@ def out_of_fold(
     classifiers = rough_classifiers(parts, starts, tol=tol, max_time=time)
     for whole, mask, classifier in zip(problems, trained, classifiers, strict=True):
         if classifier is not None:
-            decisions[~mask] = fetched(whole.decision_values(*classifier))[~mask]
+            decisions[~mask] = to_numpy(whole.decision_values(*classifier))[~mask]
             judged[~mask] = True
     return decisions, judged
 
@@ -158,7 +158,7 @@ def _folds(problem: Problem, labels, counts, cv) -> np.ndarray:
             raise ValueError(f"cv must be at least 2 folds, or a splitter, got cv={cv}.")
         folds = folds_by_content(problem, labels, counts, int(n_folds))
         return folds if few or cv is not None else np.where(folds == 0, 0, -1)
-    given = np.arange(problem.n_given) if problem.kept is None else fetched(problem.kept)
+    given = np.arange(problem.n_given) if problem.kept is None else to_numpy(problem.kept)
     y, folds = np.zeros(problem.n_given, dtype=labels.dtype), np.full(problem.n_given, -1)
     y[given] = labels  # a splitter, or pairs of indices, is about the given rows
     for number, (_, test) in enumerate(check_cv(cv, y, classifier=True).split(np.zeros((len(y), 1)), y)):
@@ -177,7 +177,7 @@ def folds_by_content(problem: Problem, labels, counts, n_folds: int = N_FOLDS) -
     return folds[member]
 
 
-def nearest_good(judged: Judged, goal: str) -> float:
+def choose_threshold(judged: Judged, goal: str) -> float:
     """Return the threshold nearest to 0 at which decisions are nearly as good as they can be.
 
     The score of a threshold is an average over thresholds around it: single rows would decide which one is the best.
@@ -205,10 +205,10 @@ def nearest_good(judged: Judged, goal: str) -> float:
     # Where one class is rare, to predict it for hardly any row may be best by chance, and is nearly constant.
     negative = np.take(np.cumsum(counts), between)
     predicted = n - negative if masses[0] <= masses[1] else negative
-    allowed = predicted >= min(LEAST_PREDICTED * rarer, NEARLY_NONE * n)
+    allowed = predicted >= min(MIN_PREDICTED * rarer, NEARLY_NONE * n)
     allowed |= not allowed.any()
     if goal == "accuracy":
-        guard, larger = LEAST_PREDICTED * rarer, n - rarer
+        guard, larger = MIN_PREDICTED * rarer, n - rarer
         right = masses[0] + np.take(np.cumsum(np.where(positive, -counts, counts)), between)
         least = min(larger - min(SLACK * math.sqrt(larger * rarer / n), guard), right[allowed].max())
         if least < larger - guard - ROUNDING * n:  # too many rows are equal: only a constant is as good as a constant

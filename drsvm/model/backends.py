@@ -144,7 +144,7 @@ def is_remote(X: Any) -> bool:
     return engine_of(X) != "cpu"
 
 
-def fetched(values: Any) -> Any:
+def to_numpy(values: Any) -> Any:
     """Return an array of any library as one of numpy."""
     if hasattr(values, "get"):
         return values.get()

@@ -18,7 +18,7 @@ from drsvm.parallel import over
 ULP = 2.0**-53
 """Largest relative error of one rounding."""
 
-MOST_FRACTIONS = 2000
+MAX_FRACTIONS = 2000
 """Number of rows up to which sums that seem to be 0 are computed without rounding."""
 
 
@@ -30,7 +30,7 @@ def careful_transposed_dot(X, c) -> tuple[np.ndarray, np.ndarray]:
         return high.sum(axis=0) + low.sum(axis=0), np.full(X.shape[1], np.inf)
     sums = np.array([math.fsum(column) for column in np.concatenate((high, low)).T])
     errors = ULP * np.abs(sums) + (X.shape[0] + 3.0) * ULP * sizes.sum(axis=0)
-    if X.shape[0] <= MOST_FRACTIONS:
+    if X.shape[0] <= MAX_FRACTIONS:
         zeros = np.flatnonzero(sums == 0.0).tolist()
         errors[[j for j in zeros if _is_zero(X[:], c, j)]] = 0.0
     return sums, errors

@@ -19,7 +19,7 @@ from scipy import sparse
 from scipy.linalg import eigvalsh
 
 from drsvm.clock import Stopwatch, TimeLimit
-from drsvm.model.backends import backend_of, fetched
+from drsvm.model.backends import backend_of, to_numpy
 from drsvm.model.careful_sums import ULP, careful_transposed_dot
 from drsvm.model.kernel_functions import KernelFunction, Precomputed
 from drsvm.model.memory_rows import HostRows, MemoryRows
@@ -27,7 +27,7 @@ from drsvm.model.problem import Problem
 from drsvm.model.rows import ArrayRows
 from drsvm.parallel import memory_size, over, slices, usable_threads
 
-MOST_STORED, SHARE_OF_TIME = 5000, 0.2
+MAX_STORED, SHARE_OF_TIME = 5000, 0.2
 """Number of rows up to which all values of the kernel are kept, unless they take more than a SHARE_OF_TIME."""
 
 BLOCK, VALUES_OF_A_BLOCK = 256, 1 << 16
@@ -45,7 +45,7 @@ NOTICEABLE, NOT_ROUNDING = 2e-8, 1e-9
 SAME = 1e-13
 """A squared distance from the centre below this share of the squared norm is a rounding error."""
 
-MOST_CHECKED = 2000
+MAX_CHECKED = 2000
 """Number of rows on which a kernel that may be any function is checked."""
 
 NOT_POSITIVE = "The kernel is not positive definite on these rows ({}), so nothing can be proven: use another one."
@@ -67,7 +67,7 @@ class FunctionRows(ArrayRows):
         self.points, self.function, self.centre = points, function, centre
         n = points.shape[0]
         self.shape, self.stored = (n, n), n * n
-        self._values, self.keeps = values, keeps and n <= MOST_STORED
+        self._values, self.keeps = values, keeps and n <= MAX_STORED
         self._products, self._known_sides = deque(maxlen=REMEMBERED), deque(maxlen=REMEMBERED)
         self.squares = function.squares(points)
         if not (np.isfinite(self.squares).all() and (self.squares >= 0.0).all()):
@@ -196,8 +196,8 @@ class FunctionRows(ArrayRows):
         """Raise an error if a function that may be any is not positive definite on the rows, or on some of them."""
         if self.function.proven:
             return
-        some = np.random.default_rng(0).permutation(self.shape[0])[:MOST_CHECKED]
-        values = fetched(self.between(self.points[some], self.points[some]))
+        some = np.random.default_rng(0).permutation(self.shape[0])[:MAX_CHECKED]
+        values = to_numpy(self.between(self.points[some], self.points[some]))
         small = self._not_rounding
         if not np.isfinite(values).all() or np.abs(values - values.T).max() > small * np.abs(values).max():
             raise ValueError(NOT_POSITIVE.format("its values are not finite, or not symmetric"))
@@ -221,7 +221,7 @@ class FunctionRows(ArrayRows):
         square, size = float(c @ self.product(w)), float(np.abs(c) @ np.sqrt(self.squares)) ** 2
         error = self._rounding * size
         if error > NOTICEABLE * square and self.values is not None:
-            products, errors = careful_transposed_dot(fetched(self.values), w)
+            products, errors = careful_transposed_dot(to_numpy(self.values), w)
             (square,), (error,) = careful_transposed_dot(products[:, None], w)
             error += float(np.abs(w) @ errors)
         if square < -self._not_rounding * size:
@@ -250,16 +250,16 @@ class FunctionRows(ArrayRows):
 
     def weighted_sum(self, c):
         if self.centre is None:
-            return fetched(c)
+            return to_numpy(c)
         total = float(c.sum())
-        centred = fetched(c - total * self.centre)
+        centred = to_numpy(c - total * self.centre)
         if self._known_product(centred) is None:  # sides of c may be known, and where not, most of its entries are 0
             self.remember(centred, self._by_sides(c) - total * self.means)
         return centred
 
     def weighted_sums(self, columns: list[Any]) -> list[np.ndarray]:
         """Return `weighted_sum` for each of several c, with products that take one pass over values that are kept."""
-        sums = [fetched(c if self.centre is None else c - float(c.sum()) * self.centre) for c in columns]
+        sums = [to_numpy(c if self.centre is None else c - float(c.sum()) * self.centre) for c in columns]
         for c, centred, product in zip(columns, sums, self._products_of(columns), strict=True):
             self.remember(centred, product if self.centre is None else product - float(c.sum()) * self.means)
         return sums

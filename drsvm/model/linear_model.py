@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.model.backends import fetched
+from drsvm.model.backends import to_numpy
 from drsvm.model.decision_values import DecisionValues
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.result import Result
@@ -123,7 +123,7 @@ def _coef_and_intercept(model):
             f"model must be a fitted linear classifier, a Pipeline ending in one, or (coef, intercept): "
             f"{type(model).__name__} has no coef_. It is not fitted, or not linear, and cannot be audited."
         )
-    return coef, fetched(getattr(model, "intercept_", 0.0))
+    return coef, to_numpy(getattr(model, "intercept_", 0.0))
 
 
 def _compares_classes(linear) -> bool:
@@ -161,7 +161,7 @@ def _weights_of_classes(model, wanted: str = "each class") -> tuple[np.ndarray, 
         rows = [_one_row(*_coef_and_intercept(one)) for one in model.estimators_]
         return np.array([coef for coef, _ in rows]), np.array([intercept for _, intercept in rows])
     coef, intercept = model if _is_pair(model) else _coef_and_intercept(model)
-    coef, intercept = _as_array(coef), np.ravel(fetched(intercept)).astype(np.float64)
+    coef, intercept = _as_array(coef), np.ravel(to_numpy(intercept)).astype(np.float64)
     n_classes = len(getattr(model, "classes_", coef))
     if coef.ndim != 2 or len(coef) != n_classes:
         raise ValueError(
@@ -182,7 +182,7 @@ def index_of(positive, classes) -> int:
 
 
 def _as_array(coef) -> np.ndarray:
-    return coef.toarray() if hasattr(coef, "toarray") else fetched(coef)
+    return coef.toarray() if hasattr(coef, "toarray") else to_numpy(coef)
 
 
 def _one_row(coef, intercept) -> tuple[np.ndarray, float]:

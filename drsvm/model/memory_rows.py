@@ -30,7 +30,7 @@ ENTRIES_OF_SAMPLE = 10_000
 """Number of entries from which the frequencies of the columns are estimated."""
 
 
-LEAST_NOISE = 1e-10
+MIN_NOISE = 1e-10
 """Rounding errors of margins that matter, for a certificate."""
 
 
@@ -97,7 +97,7 @@ class HostRows(ArrayRows):
     def with_flip_costs(self, problem, flip_cost):
         return {"flip_cost": check_flip_costs(flip_cost, problem.n_given, problem.kept)}
 
-    def fetched(self, problem):
+    def to_host(self, problem):
         return problem
 
 
@@ -154,11 +154,10 @@ class MemoryRows(HostRows):
 
     def careful_margins(self, problem, w, b):
         terms = int(np.diff(self.X.indptr).max(initial=0)) if self.is_sparse else len(w)
-        if not self.is_small or ULP * terms * float(problem.column_sizes @ np.abs(w)) <= LEAST_NOISE:
+        if not self.is_small or ULP * terms * float(problem.column_sizes @ np.abs(w)) <= MIN_NOISE:
             return problem.margins(w, b)
-        stack = sparse.vstack if self.is_sparse else np.vstack
-        columns = stack((self.X.T, np.ones((1, self.shape[0]))))
-        columns = columns.tocsr() if self.is_sparse else columns
+        columns = self.X.T, np.ones((1, self.shape[0]))
+        columns = sparse.vstack(columns, format="csr") if self.is_sparse else np.vstack(columns)
         return problem.signs * careful_transposed_dot(columns, np.append(w, b))[0]
 
     @cached_property

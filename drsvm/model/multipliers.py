@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drsvm.model.careful_sums import ULP, careful_transposed_dot
-from drsvm.model.release import released
+from drsvm.model.free_weights import released
 from drsvm.model.risk import by_row
 from drsvm.parallel import elementwise, over_parts, total
 

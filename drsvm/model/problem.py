@@ -145,9 +145,9 @@ class Problem(RowOperations):
         other._set(**attributes)
         return other
 
-    def nearby(self, most_entries: float) -> "Problem":
+    def to_host(self, most_entries: float) -> "Problem":
         """Return the problem with its rows in this process's memory, unless they are remote and too many."""
-        return self.rows.fetched(self) if self.rows.stored <= most_entries else self
+        return self.rows.to_host(self) if self.rows.stored <= most_entries else self
 
     def subset(self, rows, weights=None) -> "Problem":
         """Return the problem on some rows, of both classes (indices among the rows with positive weight).
@@ -165,7 +165,7 @@ class Problem(RowOperations):
 
     def in_order(self) -> "Problem":
         """Return the problem with its rows in an order that depends on what they contain: copies, if they are few."""
-        if not (isinstance(self.signs, np.ndarray) and self.rows.copyable and self.rows.stored <= MOST_ORDERED):
+        if not (isinstance(self.signs, np.ndarray) and self.rows.copyable and self.rows.stored <= MAX_ORDERED):
             return self
         order = np.lexsort((self.sample_weight, self.signs, self.content_groups()))
         kept = order if self.kept is None else self.kept[order]
@@ -382,5 +382,5 @@ _CHECKS: dict[str, Callable[[Any, int], Any]] = {
 }
 """What is checked of a value, given the number of features."""
 
-MOST_ORDERED = 10_000_000  # entries of rows that may be copied for the sake of their order
+MAX_ORDERED = 10_000_000  # entries of rows that may be copied for the sake of their order
 _PRICES = ("intercept_cost", "feature_cost", "monotonic_cst")

@@ -18,7 +18,7 @@ from drsvm.model.norms import norm_for
 from drsvm.model.proximal import finite
 from drsvm.model.validation import check_flip_costs, check_number, check_signed_rows, check_weight_vector
 
-MOST_PASSES = 50_000
+MAX_PASSES = 50_000
 """Limit on passes over the samples. Dozens suffice unless steps are hundreds of times longer than those of a run."""
 
 CLOSED = 16.0 * EPS
@@ -135,7 +135,7 @@ class _Batch:
         """Make passes until the gap is closed."""
         state = self._state(np.ones(self.n), np.zeros(self.n))
         gap, scale, passes = np.inf, float(np.sum(self.rows.importance)), 0
-        while passes < MOST_PASSES and gap > CLOSED * scale:
+        while passes < MAX_PASSES and gap > CLOSED * scale:
             rest = self.terms, self.eta / self.n, self.eta, 2.0 * EPS
             gap = PASSES[self.norm.q](self.rows, self.everything, state, *rest)
             passes, scale = passes + 1, max(scale, gap)

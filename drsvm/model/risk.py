@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.model.backends import fetched
+from drsvm.model.backends import to_numpy
 from drsvm.parallel import over_parts, total
 
 TIE = 1e-13
@@ -83,7 +83,7 @@ def smallest_best_price(margins, weights, norm_of_weights: float, radius, flip_c
         order = inside[np.argsort(breakpoints[inside])[::-1]]
         mass = np.cumsum(weights[order]) + _mass_above(breakpoints, weights, high)
         first_too_many = np.searchsorted(mass, np.asarray(affordable[scarce], like=mass), side="right")
-        prices[scarce] = fetched(breakpoints[order[np.minimum(first_too_many, len(order) - 1)]])
+        prices[scarce] = to_numpy(breakpoints[order[np.minimum(first_too_many, len(order) - 1)]])
     return prices
 
 
@@ -173,7 +173,7 @@ def worst_case_error(margins, weights, norm_of_weights: float, radii, flip_cost)
     start = np.zeros(1, like=costs)
     spent = np.concatenate([start, np.cumsum(weights[order] * costs[order])])
     wrong = np.concatenate([start, np.cumsum(weights[order])])
-    return np.minimum(sure + fetched(np.interp(np.asarray(radii, like=spent), spent, wrong)), 1.0)
+    return np.minimum(sure + to_numpy(np.interp(np.asarray(radii, like=spent), spent, wrong)), 1.0)
 
 
 def costs_of_misclassification(margins, norm_of_weights: float, flip_cost) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.model.backends import fetched
+from drsvm.model.backends import to_numpy
 from drsvm.model.reducers import Distinct, Largest, Moments, Sums
 from drsvm.model.risk import by_row
 from drsvm.parallel import total
@@ -52,7 +52,7 @@ def _costs_of_classes(problem) -> Sums:
 def _masses_by_flip_cost(problem, sign: float, most: int | None) -> Distinct:
     """Return the distinct flip costs of a class, where rows have their own costs, and their weights."""
     inside = problem.signs == sign
-    found = Distinct(*map(fetched, Distinct.of(problem.flip_cost[inside], problem.sample_weight[inside])))
+    found = Distinct(*map(to_numpy, Distinct.of(problem.flip_cost[inside], problem.sample_weight[inside])))
     if most is not None and len(found.numbers) > most:
         raise ValueError(
             f"flip_cost has {len(found.numbers)} different values in a chunk, too many to collect: round them, for "
@@ -147,7 +147,7 @@ class RowOperations:
         """Return the vector of the weights, times one factor for each class."""
         return self.rows.multiples_of_weights(self, positive, negative)
 
-    def pull_of_classes(self: Any, positive: float = 1.0, negative: float = 1.0) -> tuple[np.ndarray, float]:
+    def gradient_of_classes(self: Any, positive: float = 1.0, negative: float = 1.0) -> tuple[np.ndarray, float]:
         """Return Σ c_i π_i y_i x_i and Σ c_i π_i y_i, where c_i depends on the class."""
         return self.query(_pull_of_classes, positive, negative, once=True)
 
@@ -207,7 +207,7 @@ class RowOperations:
 
     def content_groups(self: Any) -> np.ndarray:
         """Return the number of the group of equal rows that each row is in, in the order of their keys."""
-        keys = fetched(self.rows.content_keys(self))
+        keys = to_numpy(self.rows.content_keys(self))
         order, groups = np.argsort(keys), np.zeros(len(keys), dtype=np.intp)
         groups[order[1:]] = np.cumsum(np.diff(keys[order]) > SAME_KEY * np.abs(keys).max())
         return groups

@@ -2,7 +2,7 @@
 
 A problem has the parameters; its rows compute what depends on all of them. `ArrayRows` have vectors with an entry per
 row as arrays of one library (numpy here, CuPy on a card), and everything in `row_operations` is computed from their
-products; rows in parts (`engines/parts`) add up the same functions over their parts.
+products; rows in parts (`engines/sharded`) add up the same functions over their parts.
 """
 
 from abc import ABC, abstractmethod
@@ -38,7 +38,7 @@ class Rows(ABC):
     place: str = "in this process's memory"
     readable: bool = False
     """Whether single rows can be read in this process: methods that work row by row need this."""
-    in_parts: bool = False
+    is_sharded: bool = False
     """Whether the rows are in parts that have a state of their own, on the machines of a cluster."""
     copyable: bool = False
     """Whether the rows are small enough, and near enough, to be copied."""
@@ -99,7 +99,7 @@ class Rows(ABC):
         """Return the problem on a random sample in which large classes have so many rows, but the same weight."""
 
     @abstractmethod
-    def fetched(self, problem) -> Any:
+    def to_host(self, problem) -> Any:
         """Return the problem with all rows in this process's memory."""
 
     @abstractmethod

@@ -18,7 +18,7 @@ from zipfile import ZipFile
 import numpy as np
 from numpy.lib import format as npy
 
-from drsvm.model.backends import engine_of, fetched, is_remote
+from drsvm.model.backends import engine_of, is_remote, to_numpy
 from drsvm.model.result import Result, Results
 from drsvm.persistence.checks import our_classes, require
 from drsvm.persistence.names import CLASSES, FUNCTIONS, PLAIN_TYPES, SCALARS, SPARSE, named, public_name
@@ -85,7 +85,7 @@ class Writer:
         An array on a card becomes one of numpy. Vectors on a cluster, with a value for every row, stay there.
         """
         if is_remote(value):
-            return self._array(np.empty(0) if engine_of(value) == "dask" else fetched(value))
+            return self._array(np.empty(0) if engine_of(value) == "dask" else to_numpy(value))
         if name := public_name(value, PLAIN_TYPES):
             return _node(*name, "TypeNode")
         if name := public_name(value, FUNCTIONS):

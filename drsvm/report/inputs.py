@@ -48,7 +48,7 @@ class Source:
 
     file: Path | None = None
     notes: Sequence[str] = ()  # how the columns of the file were treated
-    tell_tales: Sequence[str] = ()  # columns that determine the label by themselves
+    leaky_columns: Sequence[str] = ()  # columns that determine the label by themselves
     wording: Callable[[Any], str] = str  # of a warning
     command: Callable[[Any], str] = lambda step: step.python  # of the next step (`words.NextStep`)
 

@@ -92,7 +92,7 @@ def noise_warning(analysis: Analysis) -> str | None:
 
 def tell_tale_warning(analysis: Analysis, style: Plain) -> str | None:
     """Return the warning about columns that determine the label by themselves, or None."""
-    names = analysis.material.source.tell_tales
+    names = analysis.material.source.leaky_columns
     if not names:
         return None
     verb = "alone determines" if len(names) == 1 else "each determine"
@@ -200,7 +200,7 @@ def _features(analysis: Analysis, style: Plain) -> str:
 
 def next_step(analysis: Analysis) -> NextStep:
     """Return the most useful thing to try next."""
-    names = list(analysis.material.source.tell_tales)
+    names = list(analysis.material.source.leaky_columns)
     if not names and analysis.curvature is not None and not analysis.curvature["linear_is_enough"]:
         why = "Save a classifier with a curved boundary, fitted to all rows, and apply it to new ones."
         python = 'save_model(make_pipeline(ClippedScaler(), WassersteinKernelSVC()).fit(X, y), "model.drsvm")'

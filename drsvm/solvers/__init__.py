@@ -57,7 +57,7 @@ def solve(
     callback=None,
     random_state=None,
     n_threads: int | None = None,
-    settle: bool = False,
+    polish: bool = False,
     **settings,
 ) -> Result:
     """Solve a problem and prove how good the answer is.
@@ -88,7 +88,7 @@ def solve(
         Seed for randomised solvers.
     n_threads : int, optional
         Threads for the work over the rows; by default all cores.
-    settle : bool
+    polish : bool
         Whether "interior-point" and "dual-coordinate" go on to 0.003 times `tol`, as far as limits and rounding allow.
         The gap bounds the error of the objective; that of the weights is larger, and this makes it small too, for a
         few more iterations. The estimators do so.
@@ -114,7 +114,7 @@ def solve(
     check_problem(problem, "solve")
     centred, time = Centred.of(problem), TimeLimit.of(max_time)
     options = {"callback": callback, "random_state": random_state, "n_threads": n_threads, "max_iter": max_iter}
-    options |= {"tol": default_tol(solver, tol), "settle": settle}
+    options |= {"tol": default_tol(solver, tol), "polish": polish}
     if is_auto(solver):
         narrow = in_span_of_rows(centred)
         if narrow is not centred:

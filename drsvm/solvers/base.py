@@ -19,8 +19,8 @@ from drsvm.model.result import Result
 from drsvm.model.risk import by_row
 from drsvm.model.validation import check_weight_vector
 
-SETTLED, FINEST_AIM = 0.003, 1e-10
-"""A run that is to settle goes on to this share of the tolerance, but no further than to this gap, which rounding
+POLISHED, FINEST_AIM = 0.003, 1e-10
+"""A run that is to polish goes on to this share of the tolerance, but no further than to this gap, which rounding
 usually allows. The error of the weights shrinks more slowly than the gap, at worst as its square root."""
 
 
@@ -99,7 +99,7 @@ class State(ABC):
         """Return True if the current iteration is worth a certificate."""
         return True
 
-    def judged(self, gap: float) -> None:
+    def on_certificate(self, gap: float) -> None:
         """Process the gap that a certificate has proven."""
 
     def forgot_multipliers(self) -> bool:
@@ -147,7 +147,7 @@ class Relay(State):
             self.current = following
         self.current.step()
 
-    candidate, judged = _of_current("candidate"), _of_current("judged")
+    candidate, on_certificate = _of_current("candidate"), _of_current("on_certificate")
     certificate_due, share_done = _of_current("certificate_due"), _of_current("share_done")
     close, info = _of_current("close"), _of_current("info")
     finished, gives_up = _of_current("finished"), _of_current("gives_up")
@@ -197,10 +197,10 @@ class Solver(ABC):
     uses_sums_only: bool = False
     """Whether the method can work on rows that are on a cluster or on a graphics card (see `model/rows.py`)."""
 
-    settles_quickly: bool = False
+    polishes_quickly: bool = False
     """Whether a hundredth of the gap takes few further iterations."""
 
-    def refusal(self, problem: Problem) -> str | None:
+    def unsupported_reason(self, problem: Problem) -> str | None:
         """Return the reason to reject a problem, with the value and the remedy, or None to accept it.
 
         It is called before anything starts, so it checks parameters only.
@@ -227,7 +227,7 @@ def check_limits(
     random_state=None,
     n_threads: int | None = None,
     watched: bool = False,
-    settle: bool = False,
+    polish: bool = False,
 ) -> Limits:
     """Return the limits of a run; those that are not given are the solver's defaults."""
     tol = solver.default_tol if tol is None else tol
@@ -236,7 +236,7 @@ def check_limits(
     steps = check_count(solver.default_max_iter if max_iter is None else max_iter, "max_iter")
     threads = None if n_threads is None else check_count(n_threads, "n_threads")
     first = check_start(problem, start)
-    aim = max(SETTLED * tol, min(tol, FINEST_AIM)) if settle and solver.settles_quickly else tol
+    aim = max(POLISHED * tol, min(tol, FINEST_AIM)) if polish and solver.polishes_quickly else tol
     return Limits(float(aim), steps, TimeLimit.of(max_time), threads, random_state, first, watched, float(tol))
 
 

@@ -26,10 +26,10 @@ from drsvm.solvers.interior_point.starts import Start
 SMOOTHING = 0.01
 """The μ of the central path. Of 0.001, 0.01, 0.03 and 0.1, which differ little, it is closest to training again."""
 
-MOST_FEATURES = 500
+MAX_FEATURES = 500
 """With more features, the factorisation takes longer than training again in folds."""
 
-LEAST_LEFT = 1e-9
+MIN_LEFT = 1e-9
 """Smallest 1 − h_i ℓ_i; it is positive except for rounding."""
 
 ROUNDS = 3
@@ -38,7 +38,7 @@ ROUNDS = 3
 
 def can_leave_out(problem: Problem) -> bool:
     """Return whether the formula holds: few features, in memory, labels that cannot be flipped, no prescribed signs."""
-    if not isinstance(problem.rows, MemoryRows) or problem.n_features > MOST_FEATURES:
+    if not isinstance(problem.rows, MemoryRows) or problem.n_features > MAX_FEATURES:
         return False
     regularised = problem.radius > 0.0 or problem.l2 > 0.0
     return regularised and not problem.flips_possible and problem.monotonic_cst is None
@@ -52,7 +52,7 @@ def decisions_without(problem: Problem, weights, intercept: float, counts: np.nd
     leverage = run.leverages() / np.maximum(counts, 1.0)
     alpha, h = run.curvatures()
     decisions = problem.decision_values(weights, intercept)
-    return decisions - problem.signs * alpha * leverage / np.maximum(1.0 - h * leverage, LEAST_LEFT)
+    return decisions - problem.signs * alpha * leverage / np.maximum(1.0 - h * leverage, MIN_LEFT)
 
 
 def _central(problem: Problem, weights, intercept: float) -> float:

@@ -192,7 +192,7 @@ class _Run:
             if state.forgot_multipliers():
                 self.best.prove_again()
             gap = self.best.proven.gap
-            state.judged(gap)
+            state.on_certificate(gap)
         progress = self.best.progress(self.iteration, self.watch.elapsed())
         self.history.append(progress)
         stop = False

@@ -76,9 +76,9 @@ def check_taken(solver: Solver, problem: Problem) -> None:
     own = problem.rows.own_solver
     if own not in (None, solver.name):
         raise ValueError(f"solver {solver.name!r} does not take {problem.rows.place}: use solver='auto' or {own!r}.")
-    refusal = solver.refusal(problem)
-    if refusal is not None:
-        raise ValueError(refusal)
+    reason = solver.unsupported_reason(problem)
+    if reason is not None:
+        raise ValueError(reason)
 
 
 def accepts(solver: Any, problem: Problem) -> bool:
@@ -92,13 +92,13 @@ def accepts(solver: Any, problem: Problem) -> bool:
 
 def choose(problem: Problem) -> str:
     """Return the name of the solver that `auto` picks: the most promising one that accepts the problem."""
-    refusals = []
+    reasons = []
     for name in preferences(problem):
-        refusal = _make(name, {}).refusal(problem)
-        if refusal is None:
+        reason = _make(name, {}).unsupported_reason(problem)
+        if reason is None:
             return name
-        refusals.append(refusal)
-    raise ValueError(" ".join(["solver='auto' found no solver that accepts this problem:", *refusals]))
+        reasons.append(reason)
+    raise ValueError(" ".join(["solver='auto' found no solver that accepts this problem:", *reasons]))
 
 
 def alternatives(problem: Problem, failed: str) -> list[Solver]:
@@ -107,7 +107,7 @@ def alternatives(problem: Problem, failed: str) -> list[Solver]:
     small = stored_entries(problem) <= 10_000  # a general-purpose solver takes a fraction of a second
     if others and "conic" not in others and small and find_spec("clarabel"):
         others.insert(0, "conic")
-    return [solver for solver in (_make(name, {}) for name in others) if solver.refusal(problem) is None]
+    return [solver for solver in (_make(name, {}) for name in others) if solver.unsupported_reason(problem) is None]
 
 
 def default_tol(solver: Any, tol: float | None) -> float | None:

@@ -73,7 +73,7 @@ def preferences(problem: Problem) -> list[str]:
 
 def _preferences_elsewhere(problem: Problem) -> list[str]:
     """Return the names of the solvers for rows that are not in this process's memory."""
-    many_features = problem.rows.in_parts and not interior_point_pays(problem)
+    many_features = problem.rows.is_sharded and not interior_point_pays(problem)
     return ["federated", "interior-point"] if many_features else ["interior-point"]
 
 
@@ -94,7 +94,7 @@ def interior_point_pays(problem: Problem) -> bool:
 def system_size(problem: Problem) -> int:
     """Return the number of rows of the interior-point solver's matrix."""
     n, d = problem.rows.shape
-    return n + len(free_features(problem)) if is_wide(problem) and not problem.rows.in_parts else d
+    return n + len(free_features(problem)) if is_wide(problem) and not problem.rows.is_sharded else d
 
 
 def interior_point_seconds(problem: Problem) -> float:

@@ -215,7 +215,7 @@ def corrected_direction(engine, problem, target=TARGET):
     predictor = random_direction(engine, 5)
     engine.predict(*predictor)
     d_multipliers, d_slacks = samples.direction(*predictor)
-    most = kernel.MOST_CORRECTION * samples.multipliers * samples.slacks
+    most = kernel.MAX_CORRECTION * samples.multipliers * samples.slacks
     correction = np.clip(d_multipliers * d_slacks, -most, most)
     direction = random_direction(engine, 6)
     return samples, direction, correction, samples.direction(*direction, target, correction)

@@ -134,7 +134,7 @@ def test_kinds_of_rows(client, kind):
     assert problem.is_sparse == (kind == "CSR") and (problem.rows.dtype == np.float32) == (kind == "float32")
     w = np.array([0.3, 0.1, -0.2, 0.4])
     assert problem.price_and_objective(w) == pytest.approx(known.price_and_objective(w))
-    assert problem.pull_of_classes()[0] == pytest.approx(known.pull_of_classes()[0])
+    assert problem.gradient_of_classes()[0] == pytest.approx(known.gradient_of_classes()[0])
 
 
 @pytest.mark.thorough

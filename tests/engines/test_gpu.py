@@ -85,7 +85,7 @@ def test_radius_max_path_and_risk():
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_a_newton_matrix_that_is_not_formed(norm, fit_intercept, monkeypatch):
-    monkeypatch.setattr(engine, "MOST_FEATURES", 10)
+    monkeypatch.setattr(engine, "MAX_FEATURES", 10)
     X, y = samples()
     ball = {"radius": 0.05, "norm": norm, "fit_intercept": fit_intercept}
     X = KINDS["sparse"](X)

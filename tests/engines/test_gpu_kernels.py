@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris, make_moons
 from drsvm import WassersteinKernelSVC, solve
 from drsvm.engines.gpu import kernel_rows
 from drsvm.engines.gpu.device import GpuError, cupy
-from drsvm.model.backends import ForCard, fetched
+from drsvm.model.backends import ForCard, to_numpy
 from drsvm.model.kernel_functions import Laplacian, Linear, Polynomial, Rbf
 from drsvm.model.kernel_rows import in_feature_space, rows_of_functions
 
@@ -33,7 +33,7 @@ def samples(n=700, d=3):
 def many_rows(request, monkeypatch):
     """Few rows keep all values of the kernel; with more of them, values are computed in tiles, here small ones."""
     if request.param == "in tiles":
-        monkeypatch.setattr("drsvm.model.kernel_rows.MOST_STORED", 100)
+        monkeypatch.setattr("drsvm.model.kernel_rows.MAX_STORED", 100)
         monkeypatch.setattr("drsvm.model.kernel_rows.PAIRS_FOR_CENTRE", 200_000)
         monkeypatch.setattr(kernel_rows, "TILE_ROWS", 64)
         monkeypatch.setattr(kernel_rows, "TILE_COLUMNS", 100)
@@ -51,8 +51,8 @@ def test_the_same_optimum(name, flip_cost, intercept_cost):
     expected, result = solve(here, tol=1e-7), solve(there, tol=1e-7)
     assert result.gap <= 1e-7 and result.objective == pytest.approx(expected.objective, abs=2e-7)
     assert isinstance(result.weights, np.ndarray) and isinstance(result.hinge_dual, cupy().ndarray)
-    order = np.searchsorted(fetched(there.kept), here.kept)  # rows in memory are in another order
-    margins = fetched(there.margins(result.weights))
+    order = np.searchsorted(to_numpy(there.kept), here.kept)  # rows in memory are in another order
+    margins = to_numpy(there.margins(result.weights))
     np.testing.assert_allclose(margins[order], here.margins(result.weights[order]), atol=1e-10)
 
 
@@ -61,7 +61,7 @@ def test_the_same_optimum(name, flip_cost, intercept_cost):
 def test_sums_and_norms_are_those_in_memory(name):
     X, _, c = samples()
     here, there = (rows_of_functions(rows, FUNCTIONS[name]) for rows in (X, ForCard(X)))
-    np.testing.assert_allclose(fetched(there.at(X[:50], c)), here.at(X[:50], c), rtol=1e-12)
+    np.testing.assert_allclose(to_numpy(there.at(X[:50], c)), here.at(X[:50], c), rtol=1e-12)
     c = c - c.mean()
     assert there.coordinates(c)[0] == pytest.approx(here.coordinates(c)[0], rel=1e-8)
 
@@ -76,7 +76,7 @@ def test_estimators_work_where_the_rows_are():
         assert isinstance(model.landmarks_, np.ndarray) and abs(model.threshold_ - expected.threshold_) < 0.1
         there, here = model.predict(cupy().asarray(X)), model.predict(X)
         assert isinstance(there, cupy().ndarray) and isinstance(here, np.ndarray)
-        assert (fetched(there) == here).mean() > 0.99 and (here == expected.predict(X)).mean() > 0.98
+        assert (to_numpy(there) == here).mean() > 0.99 and (here == expected.predict(X)).mean() > 0.98
 
 
 def test_several_classes_with_the_rules_and_probabilities():
@@ -85,7 +85,7 @@ def test_several_classes_with_the_rules_and_probabilities():
     model = WassersteinKernelSVC(calibration="sigmoid", engine="gpu").fit(X, names, np.r_[np.zeros(5), np.ones(145)])
     assert model.score(X, names) > 0.9 and model.gap_.max() <= 1e-4 and model.landmark_indices_.min() >= 5
     shares = model.predict_proba(cupy().asarray(X))
-    np.testing.assert_allclose(fetched(shares), model.predict_proba(X), atol=1e-9)
+    np.testing.assert_allclose(to_numpy(shares), model.predict_proba(X), atol=1e-9)
 
 
 def test_rules_of_many_rows_come_from_a_sample():

@@ -16,7 +16,7 @@ WAYS = {
     "tiles": (np.asarray, OwnMatrices, {"MANY_ROWS": 0}),
     "tiles, float32": (np.float32, OwnMatrices, {"MANY_ROWS": 0}),
     "BLAS": (np.asarray, BlasMatrices, {"FEW_FEATURES": 0}),
-    "BLAS, many blocks": (ROWS_OF_BLOCKS, BlasMatrices, {"FEW_FEATURES": 0, "BLOCK_BYTES": 1, "LEAST_ROWS": 100}),
+    "BLAS, many blocks": (ROWS_OF_BLOCKS, BlasMatrices, {"FEW_FEATURES": 0, "BLOCK_BYTES": 1, "MIN_ROWS": 100}),
     "sparse, one each": (sparse.csr_array, OwnMatrices, {}),
     "sparse, shared": (sparse.csr_array, SharedMatrix, {"OWN_BYTES": 1, "ROWS_AT_A_TIME": 300}),
     "sparse, a part each": (sparse.csr_array, SharedMatrix, {"OWN_BYTES": 4}),

@@ -107,7 +107,7 @@ def test_two_classes_are_one_problem(two_classes):
     X, y = two_classes
     ball = {"radius": 0.1, "flip_cost": 2.0, "norm": 1, "l2": 0.01, "intercept_cost": np.inf}
     model = WassersteinSVC(**PLAIN | ball).fit(X, y)
-    result = solve(Problem(X, y, fit_intercept=True, **ball), settle=True)
+    result = solve(Problem(X, y, fit_intercept=True, **ball), polish=True)
     np.testing.assert_array_equal(model.coef_, [result.weights])
     np.testing.assert_array_equal(model.intercept_, [result.intercept])
     assert (model.objective_, model.lower_bound_, model.gap_) == (result.objective, result.lower_bound, result.gap)

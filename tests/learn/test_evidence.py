@@ -20,7 +20,7 @@ def uneven():
 
 def in_full(monkeypatch, *data, **options):
     with monkeypatch.context() as patched:
-        patched.setattr(evidence, "LEAST_JUDGED", np.inf)
+        patched.setattr(evidence, "MIN_JUDGED", np.inf)
         return WassersteinSVC(**options).fit(*data)
 
 
@@ -51,7 +51,7 @@ def test_order_copies_and_few_rows(uneven, monkeypatch):
 
 
 def test_many_rows_are_judged_by_some(uneven, monkeypatch):
-    monkeypatch.setattr(evidence, "MOST_JUDGED", 1000)
+    monkeypatch.setattr(evidence, "MAX_JUDGED", 1000)
     X, y = uneven
     radius, full = WassersteinSVC().fit(X, y).radius_, in_full(monkeypatch, X, y).radius_
     assert radius < 0.5 * full

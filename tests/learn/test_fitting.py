@@ -17,7 +17,7 @@ LIMITS = {1e-5: 1e-2, 1e-6: 1e-3, 1e-8: 1e-4}
 
 FORMS = np.array, sparse.csr_array
 TIE = 1e-4  # decisions that differ by less at the optimum may be in either order
-MOST_BEYOND = 0.03  # of the fits in the long test: what is proven bounds the error of the weights only as a root
+MAX_BEYOND = 0.03  # of the fits in the long test: what is proven bounds the error of the weights only as a root
 DATASETS = ("german.numer", "splice", "spambase", "w1a", "a1a", "a2a", "a3a", "a4a", "a5a", "a6a", "a7a", "a8a", "a9a")
 
 pytestmark = [pytest.mark.filterwarnings("ignore:The fitted classifier is constant")]
@@ -73,7 +73,7 @@ def test_decisions_on_random_rows(solver, tol, monkeypatch):
     for seed in range(unless_long(4, 200)):
         X, y = random_rows(seed)
         found += beyond_the_limits(X, y, of_the_optimum(X, y, monkeypatch), tol, solver)
-    assert np.mean(found) <= MOST_BEYOND
+    assert np.mean(found) <= MAX_BEYOND
 
 
 @pytest.mark.data

@@ -1,6 +1,7 @@
 """Fitted kernel classifiers against a conic model of the problem as the documentation states it."""
 
 import math
+import warnings
 
 import cvxpy as cp
 import numpy as np
@@ -44,7 +45,9 @@ def optimum(K, signs, weights, *, radius, flip_cost, l2, fit_intercept, intercep
     objective = radius * lam + pi @ cp.maximum(*losses) + l2 / 2 * cp.sum_squares(w)
     problem = cp.Problem(cp.Minimize(objective), limits)
     accuracy = {"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9}
-    return problem.solve(solver=cp.CLARABEL, **accuracy)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Solution may be inaccurate")  # by its own measure, far below the test's
+        return problem.solve(solver=cp.CLARABEL, **accuracy)
 
 
 def random_case(seed):
@@ -89,7 +92,7 @@ def test_the_optimum_of_the_stated_problem_is_found(seed, kernel, grows, in_bloc
             patch.setattr(solver, "ALL_AT_ONCE", 0)
             patch.setattr(solver, "FIRST", 8)
         if in_blocks:
-            patch.setattr(kernel_rows, "MOST_STORED", 10)
+            patch.setattr(kernel_rows, "MAX_STORED", 10)
         check_the_optimum(seed, kernel)
 
 

@@ -14,14 +14,14 @@ from thorough import examples
 
 from drsvm import Problem, Status, WassersteinSVC, WassersteinSVCCV, worst_case_risk
 from drsvm.learn.threshold import (
-    LEAST_PREDICTED,
+    MIN_PREDICTED,
     NEARLY_NONE,
     QUARTILES,
     SILVERMAN,
     SLACK,
     Judged,
+    choose_threshold,
     folds_by_content,
-    nearest_good,
 )
 
 SCORES = {"accuracy": accuracy_score, "balanced_accuracy": balanced_accuracy_score}
@@ -49,7 +49,7 @@ def test_it_is_the_nearest_that_is_nearly_best(seed, goal):
     n = int(rng.integers(5, 42))
     signs = np.append([1.0, -1.0], rng.choice([-1.0, 1.0], n - 2))
     decisions = np.round(rng.normal(size=n) + 0.5 * signs + rng.normal(), int(rng.integers(0, 3)))
-    found = nearest_good(Judged(decisions[:, None], (signs > 0).astype(int), np.ones(n)), goal)
+    found = choose_threshold(Judged(decisions[:, None], (signs > 0).astype(int), np.ones(n)), goal)
     values = np.unique(decisions)
     if len(values) < 2:
         assert found == 0.0
@@ -62,12 +62,12 @@ def test_it_is_the_nearest_that_is_nearly_best(seed, goal):
     scores = shares[0] * correct[0] + shares[1] * correct[1]
     rarer = 1.0 if signs.sum() <= 0 else -1.0  # predicted for enough rows, or for none at any threshold
     enough = np.array([(rarer * (decisions - middle) > 0).sum() for middle in middles])
-    enough = enough >= min(LEAST_PREDICTED * (signs == rarer).sum(), NEARLY_NONE * n)
+    enough = enough >= min(MIN_PREDICTED * (signs == rarer).sum(), NEARLY_NONE * n)
     enough = enough if enough.any() else ~enough
     if goal == "accuracy":
         n_rarer, right = (signs == rarer).sum(), ((decisions - middles[:, None] > 0) == (signs > 0)).sum(axis=1)
         least = n - n_rarer - SLACK * (n_rarer * (n - n_rarer) / n) ** 0.5  # the constant's, as far as it is clear
-        if right[enough].max() < n - (1 + LEAST_PREDICTED) * n_rarer:
+        if right[enough].max() < n - (1 + MIN_PREDICTED) * n_rarer:
             assert ((decisions > found) == (rarer < 0)).all(), "nothing but a constant is good enough"
             return
         enough &= right >= min(least, right[enough].max())
@@ -90,13 +90,13 @@ def test_unseen_decisions_are_no_worse_than_a_constant(seed):
     decisions[rng.random(n) < 0.05] *= 10.0 ** rng.integers(1, 6)
     decisions = np.round(decisions, int(rng.integers(-1, 4)))
     counts = rng.integers(1, 4, n)
-    found = nearest_good(Judged(decisions[:, None], labels, counts.astype(float)), "accuracy")
+    found = choose_threshold(Judged(decisions[:, None], labels, counts.astype(float)), "accuracy")
     repeated = Judged(decisions.repeat(counts)[:, None], labels.repeat(counts), np.ones(counts.sum()))
-    copies = nearest_good(repeated, "accuracy")
+    copies = choose_threshold(repeated, "accuracy")
     assert copies == pytest.approx(found, rel=1e-9, abs=1e-9)
     masses = np.bincount(labels, counts)
     if len(np.unique(decisions)) > 1:
-        assert counts @ ((decisions > found) == labels) >= masses.max() - LEAST_PREDICTED * masses.min() - 1e-9
+        assert counts @ ((decisions > found) == labels) >= masses.max() - MIN_PREDICTED * masses.min() - 1e-9
 
 
 def test_a_far_row_does_not_widen_the_average():
@@ -104,10 +104,10 @@ def test_a_far_row_does_not_widen_the_average():
     labels = (rng.random(400) < 0.2).astype(int)
     decisions = rng.normal(size=400) + 2.5 * labels
     judged = Judged(decisions[:, None], labels, np.ones(400))
-    found = nearest_good(judged, "balanced_accuracy")
+    found = choose_threshold(judged, "balanced_accuracy")
     for value in (1e3, 1e6, -1e6):
         decisions[7] = value
-        assert nearest_good(judged, "balanced_accuracy") == pytest.approx(found, abs=0.05)
+        assert choose_threshold(judged, "balanced_accuracy") == pytest.approx(found, abs=0.05)
 
 
 def test_the_proof_is_that_of_the_direction(rare):

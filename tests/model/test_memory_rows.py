@@ -155,7 +155,7 @@ def test_several_classes_in_a_file(any_size, mapped):
 
 def test_careful_margins_of_sparse_rows_stay_sparse(monkeypatch):
     """As dense columns, these rows would take 32 GB."""
-    monkeypatch.setattr("drsvm.model.memory_rows.LEAST_NOISE", 0.0)
+    monkeypatch.setattr("drsvm.model.memory_rows.MIN_NOISE", 0.0)
     n, d = 2000, 2_000_000
     X = sparse.csr_array((np.ones(2 * n), (np.repeat(np.arange(n), 2), np.arange(2 * n))), shape=(n, d))
     problem, w = Problem(X, np.tile([-1, 1], n // 2)), np.zeros(d)

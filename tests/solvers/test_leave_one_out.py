@@ -10,7 +10,7 @@ from scipy import sparse
 from thorough import examples
 
 from drsvm import Problem, solve
-from drsvm.solvers.leave_one_out import MOST_FEATURES, can_leave_out, decisions_without
+from drsvm.solvers.leave_one_out import MAX_FEATURES, can_leave_out, decisions_without
 
 NORMS = (1, 2, math.inf)
 BALL = {"radius": 0.05, "l2": 0.05, "flip_cost": math.inf, "fit_intercept": True}
@@ -83,4 +83,4 @@ def test_where_the_formula_does_not_hold():
     assert not can_leave_out(drawn(0, flip_cost=1.0))
     assert not can_leave_out(drawn(0, monotonic_cst=[1] + [0] * 7))
     assert not can_leave_out(drawn(0, radius=0.0, l2=0.0))
-    assert not can_leave_out(drawn(0, d=MOST_FEATURES + 1))
+    assert not can_leave_out(drawn(0, d=MAX_FEATURES + 1))

@@ -15,7 +15,7 @@ from drsvm.clock import TimeLimit
 from drsvm.engines import threads
 from drsvm.model.certificate import DualPoint
 from drsvm.progress import stage
-from drsvm.solvers.base import SETTLED, Candidate
+from drsvm.solvers.base import POLISHED, Candidate
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_a_proven_gap_ends_the_run(problem, optimum):
 
 @dataclass(frozen=True)
 class Settling(Scripted):
-    settles_quickly = True
+    polishes_quickly = True
 
 
 @pytest.mark.parametrize("limit", ["steps", "progress"])
@@ -52,12 +52,12 @@ def test_a_run_that_is_to_settle_goes_on_as_far_as_it_can(problem, optimum, limi
     quick = Settling((GOOD, near, proof))
     tol = 2.0 * solve(problem, scripted(near), max_iter=1).gap
     assert solve(problem, quick, tol=tol).n_iter == 2
-    settled = solve(problem, quick, tol=tol, settle=True)
-    assert settled.n_iter == 3 and settled.gap <= SETTLED * tol and settled.tol == tol
+    settled = solve(problem, quick, tol=tol, polish=True)
+    assert settled.n_iter == 3 and settled.gap <= POLISHED * tol and settled.tol == tol
     cut = Settling((GOOD, near), finish=True) if limit == "progress" else quick
-    near_enough = solve(problem, cut, tol=tol, settle=True, max_iter=2)
-    assert near_enough.status is Status.OPTIMAL and SETTLED * tol < near_enough.gap <= near_enough.tol == tol
-    assert solve(problem, scripted(GOOD, near, proof), tol=tol, settle=True).n_iter == 2  # others are too slow for it
+    near_enough = solve(problem, cut, tol=tol, polish=True, max_iter=2)
+    assert near_enough.status is Status.OPTIMAL and POLISHED * tol < near_enough.gap <= near_enough.tol == tol
+    assert solve(problem, scripted(GOOD, near, proof), tol=tol, polish=True).n_iter == 2  # others are too slow for it
 
 
 def test_the_tolerance_of_the_solver_is_the_default(problem):

@@ -54,7 +54,7 @@ def test_every_registered_solver_can_be_made(problem):
 class Picky(Scripted):
     """A solver that rejects radii above 0.15."""
 
-    def refusal(self, problem):
+    def unsupported_reason(self, problem):
         return f"too large a radius, got radius={problem.radius}: take 0.15." if problem.radius > 0.15 else None
 
 
@@ -72,7 +72,7 @@ def test_a_rejected_problem_is_an_error_before_anything_starts(problem):
 
 
 def refuse(monkeypatch, solver, reason):
-    monkeypatch.setattr(solver, "refusal", lambda self, problem: reason)
+    monkeypatch.setattr(solver, "unsupported_reason", lambda self, problem: reason)
 
 
 def test_auto_picks_a_solver_that_accepts_the_problem(problem, monkeypatch):
@@ -106,7 +106,7 @@ def test_a_norm_and_its_cone_are_enough_for_the_interior_point(problem, monkeypa
     assert result.solver == "interior-point"
     assert result.objective == pytest.approx(solve(problem).objective, abs=1e-6)
     assert solve(other, "admm").gap <= 1e-4
-    refusals = {"dual-coordinate": {}, "feature-working-set": {}, "conic": {}, "admm": {"update": "exact"}}
-    for name, settings in refusals.items():
+    reasons = {"dual-coordinate": {}, "feature-working-set": {}, "conic": {}, "admm": {"update": "exact"}}
+    for name, settings in reasons.items():
         with pytest.raises(ValueError, match="norm=2"):
             solve(other, name, **settings)

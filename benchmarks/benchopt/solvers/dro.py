@@ -7,7 +7,7 @@ from benchmark_utils.processes import OtherProcess
 from benchopt import BaseSolver
 from benchopt.stopping_criterion import SingleRunCriterion
 
-MOST_FEATURES = 2_000
+MAX_FEATURES = 2_000
 
 
 @lru_cache
@@ -35,7 +35,7 @@ class Solver(BaseSolver):
     def skip(self, problem, optimum):
         if problem.l2 > 0:
             return True, "dro has no ridge term"
-        if problem.n_features > MOST_FEATURES:
+        if problem.n_features > MAX_FEATURES:
             return True, f"dro inverts a dense matrix with {problem.n_features} rows"
         if process_with_dro() is None:
             return True, "set DRO_PYTHON to the path of a Python that can import dro"

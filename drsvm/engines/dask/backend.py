@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from drsvm.engines.dask.blocks import delayed_blocks, lengths_of, mapped_blocks
-from drsvm.engines.parts.rows import RemoteCounts
+from drsvm.engines.sharded.rows import RemoteCounts
 from drsvm.extras import optional
 from drsvm.model.backends import Backend
 

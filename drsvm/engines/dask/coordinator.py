@@ -18,9 +18,9 @@ from drsvm.engines.dask import worker as dask_worker
 from drsvm.engines.dask.blocks import Columns
 from drsvm.engines.dask.mail import Mail
 from drsvm.engines.dask.talk import DaskTalk
-from drsvm.engines.parts.chunks import Survey
-from drsvm.engines.parts.coordinator import Coordinator, total
-from drsvm.engines.parts.part import Message, StateLost
+from drsvm.engines.sharded.chunks import Survey
+from drsvm.engines.sharded.coordinator import Coordinator, total
+from drsvm.engines.sharded.part import Message, StateLost
 from drsvm.model.rows import RowsLost
 
 FAN_IN = 8

@@ -9,7 +9,7 @@ from distributed.actor import ProxyRPC
 from distributed.protocol.serialize import to_serialize
 
 from drsvm.engines.dask.worker import Mailbox, Reply
-from drsvm.engines.parts.part import Message
+from drsvm.engines.sharded.part import Message
 
 REACH, READY = 3.0, 30.0
 """Seconds in which a worker must reply to the client directly, and in which it must have a mailbox."""

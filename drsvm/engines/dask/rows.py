@@ -7,10 +7,10 @@ import numpy as np
 from drsvm.engines.dask.blocks import Columns, columns_of, mapped_blocks
 from drsvm.engines.dask.coordinator import DaskCoordinator
 from drsvm.engines.dask.worker import block_of
-from drsvm.engines.parts.part import Message
-from drsvm.engines.parts.queries import values as values_of
-from drsvm.engines.parts.rows import PartedRows
-from drsvm.engines.parts.vectors import Vector
+from drsvm.engines.sharded.part import Message
+from drsvm.engines.sharded.queries import values as values_of
+from drsvm.engines.sharded.rows import PartedRows
+from drsvm.engines.sharded.vectors import Vector
 
 
 def dask_data(client, X, y, sample_weight, flip_cost, lengths=None, view=None) -> dict[str, Any]:

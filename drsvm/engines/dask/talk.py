@@ -6,8 +6,8 @@ import time
 from concurrent.futures import Future
 from typing import Any
 
-from drsvm.engines.parts.coordinator import Talk
-from drsvm.engines.parts.part import Message, StateLost
+from drsvm.engines.sharded.coordinator import Talk
+from drsvm.engines.sharded.part import Message, StateLost
 from drsvm.model.rows import RowsLost
 
 Group = tuple[int, ...]

@@ -10,9 +10,9 @@ from weakref import WeakValueDictionary
 import numpy as np
 from distributed import get_worker
 
-from drsvm.engines.parts.chunks import Chunk, Survey, Units
-from drsvm.engines.parts.coordinator import total
-from drsvm.engines.parts.part import Message, Part, StateLost, total_reply
+from drsvm.engines.sharded.chunks import Chunk, Survey, Units
+from drsvm.engines.sharded.coordinator import total
+from drsvm.engines.sharded.part import Message, Part, StateLost, total_reply
 from drsvm.model.validation import CheckedRows
 
 _parts: dict[str, dict[int, Part]] = {}

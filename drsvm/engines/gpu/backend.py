@@ -8,7 +8,7 @@ import numpy as np
 from drsvm.engines.gpu.checks import gpu_data, gpu_rows
 from drsvm.engines.gpu.device import cupy, on_device
 from drsvm.engines.gpu.kernel_rows import gpu_kernel_rows
-from drsvm.model.backends import Backend, ForCard, fetched
+from drsvm.model.backends import Backend, ForCard, to_numpy
 
 
 class GpuBackend(Backend):
@@ -51,7 +51,7 @@ class GpuBackend(Backend):
             return np.unique(y)
         if y.dtype.kind == "f" and not bool(cupy().isfinite(y).all()):
             raise ValueError("y has NaN or an infinite value among its labels: drop those rows.")
-        return fetched(cupy().unique(y))
+        return to_numpy(cupy().unique(y))
 
     def by_class(self, y, classes, values, weights=None):
         found = on_device(values, values.dtype)[_positions(y, classes)]
@@ -59,13 +59,13 @@ class GpuBackend(Backend):
 
     def masses_of_classes(self, y, classes, weights=None):
         weights = None if weights is None else on_device(weights)
-        return fetched(cupy().bincount(_positions(y, classes), weights, minlength=len(classes))).astype(np.float64)
+        return to_numpy(cupy().bincount(_positions(y, classes), weights, minlength=len(classes))).astype(np.float64)
 
     def counts_for_radius(self, problem, y, classes, positive, factors, sample_weight):
         return on_device(sample_weight)
 
     def decision_values(self, X, coef, intercept):
-        rows, coef, intercept = gpu_rows(X), np.atleast_2d(fetched(coef)), np.atleast_1d(fetched(intercept))
+        rows, coef, intercept = gpu_rows(X), np.atleast_2d(to_numpy(coef)), np.atleast_1d(to_numpy(intercept))
         values = [rows.dot(w, float(b)) for w, b in zip(coef, intercept, strict=True)]
         return self.like(X, values[0] if len(values) == 1 else cupy().stack(values, axis=1))
 
@@ -73,15 +73,15 @@ class GpuBackend(Backend):
         scores = cupy().from_dlpack(values)
         chosen = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
         if classes.dtype.kind not in "biuf":
-            return classes[fetched(chosen)]
+            return classes[to_numpy(chosen)]
         return self.like(values, on_device(classes, classes.dtype)[chosen])
 
     def by_row(self, function, values, parameters, n_columns):
-        return self.like(values, function(fetched(cupy().from_dlpack(values)), parameters))
+        return self.like(values, function(to_numpy(cupy().from_dlpack(values)), parameters))
 
     def like(self, X, values):
         if isinstance(X, ForCard):
-            return fetched(values)
+            return to_numpy(values)
         values = on_device(values, values.dtype)
         if isinstance(X, cupy().ndarray) or not hasattr(X, "__dlpack__"):
             return values

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.model.backends import fetched
+from drsvm.model.backends import to_numpy
 
 REMEDY = "install CuPy (pip install cupy-cuda13x, or that of another CUDA) and NVIDIA's driver, or use engine='cpu'"
 
@@ -60,7 +60,7 @@ def on_host(values: Any) -> Any:
     """Return values that may be on the card as an array of numpy; None stays None."""
     if hasattr(values, "__dlpack__") and not isinstance(values, np.ndarray | cupy().ndarray):
         values = cupy().from_dlpack(values)
-    return fetched(values) if isinstance(values, cupy().ndarray) else values
+    return to_numpy(values) if isinstance(values, cupy().ndarray) else values
 
 
 def add_square(scaled: Any, matrix: Any) -> None:

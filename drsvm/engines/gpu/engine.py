@@ -11,7 +11,7 @@ from drsvm.engines.gpu.kernels import THREADS, blocks_for, kernel
 from drsvm.engines.gpu.newton import GpuFactorised, GpuMatrixFree
 from drsvm.engines.newton import Factorised, newton_matrix
 from drsvm.kernels.passes import Step
-from drsvm.model.backends import fetched
+from drsvm.model.backends import to_numpy
 from drsvm.model.multipliers import DualSums
 from drsvm.model.problem import Problem
 from drsvm.model.risk import affordable_flips
@@ -21,7 +21,7 @@ ROUGH = 1e-4
 weights: the next steps correct what a direction lacks."""
 
 
-MOST_FEATURES = 10_000
+MAX_FEATURES = 10_000
 """With more features, the Newton matrix is not formed."""
 
 
@@ -65,11 +65,11 @@ class GpuEngine(Engine):
         sums = self.rows.weighted_sums(coefficients)
         if self.n_linear == self.n_features:
             return sums
-        return np.concatenate([sums, fetched(coefficients.sum(axis=1))[:, None]], axis=1)
+        return np.concatenate([sums, to_numpy(coefficients.sum(axis=1))[:, None]], axis=1)
 
     def _rates(self, smallest, bins, left_behind: float) -> tuple[float, float]:
         rates = Rates()
-        rates.smallest_change, rates.bins = np.minimum(fetched(smallest.min(axis=0)), 0.0), fetched(bins)
+        rates.smallest_change, rates.bins = np.minimum(to_numpy(smallest.min(axis=0)), 0.0), to_numpy(bins)
         return rates.tolerating(left_behind)
 
     def center(self, point, lam: float, mu: float) -> None:
@@ -85,7 +85,7 @@ class GpuEngine(Engine):
         coefficients, partial = cupy().empty((3, n)), self._partial(2)
         h = coefficients[2]
         self._call("curvature", h, coefficients, partial)
-        square, linear = fetched(partial.sum(axis=0)).tolist()
+        square, linear = to_numpy(partial.sum(axis=0)).tolist()
         with_border = self.n_linear > self.n_features
         added = self._collect(coefficients if with_border else coefficients[:2])
         border = added[2] if with_border else np.zeros(self.n_linear)
@@ -100,7 +100,7 @@ class GpuEngine(Engine):
     @property
     def _many_features(self) -> bool:
         """Whether a Gram matrix would cost more than many products."""
-        return self.n_features > MOST_FEATURES
+        return self.n_features > MAX_FEATURES
 
     @property
     def _far_away(self) -> bool:
@@ -114,7 +114,7 @@ class GpuEngine(Engine):
         bins = xp.zeros_like(xp.asarray(Rates().bins))
         written = self._corrections[0], coefficients, partial, smallest, bins
         self._call("predict", self._products(direction), float(lam_change), *written)
-        slack, multiplier, both, corrected, targeted = fetched(partial.sum(axis=0)).tolist()
+        slack, multiplier, both, corrected, targeted = to_numpy(partial.sum(axis=0)).tolist()
         correcting, target = self._collect(coefficients)
         rates = self._rates(smallest, bins, left_behind)
         return Prediction(*rates, slack, multiplier, both, correcting, corrected, target, targeted)
@@ -162,7 +162,7 @@ class GpuEngine(Engine):
     def dual_sums(self) -> DualSums:
         coefficients, partial = cupy().empty((2, self.n)), self._partial(4)
         self._call("sides", coefficients, partial)
-        one, other, *costs = fetched(partial.sum(axis=0)).tolist()
+        one, other, *costs = to_numpy(partial.sum(axis=0)).tolist()
         return DualSums(self.rows.weighted_sums(coefficients).T, np.array([one, other]), np.array(costs))
 
     def restored_multipliers(self, direction, lam_change: float) -> tuple[Any, Any]:

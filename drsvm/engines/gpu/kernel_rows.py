@@ -8,7 +8,7 @@ import numpy as np
 from drsvm.engines.gpu.device import cupy, free_memory, on_device
 from drsvm.engines.gpu.kernels import THREADS, blocks_for, kernel
 from drsvm.engines.gpu.rows import CardRows, DenseGpuRows
-from drsvm.model.backends import ForCard, fetched
+from drsvm.model.backends import ForCard, to_numpy
 from drsvm.model.kernel_functions import KernelFunction, dense
 from drsvm.model.kernel_rows import FunctionRows, KernelRows
 from drsvm.parallel import slices
@@ -57,8 +57,8 @@ class GpuKernelRows(FunctionRows, CardRows):
         return float(free_memory())
 
     def host_rows(self):
-        centre, values = (None if one is None else fetched(one) for one in (self.centre, self._values))
-        return KernelRows(fetched(self.points), self.function, centre, values)
+        centre, values = (None if one is None else to_numpy(one) for one in (self.centre, self._values))
+        return KernelRows(to_numpy(self.points), self.function, centre, values)
 
 
 def _add_exponentials(left, right, c, out) -> None:

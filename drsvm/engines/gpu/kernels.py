@@ -11,7 +11,7 @@ from drsvm.kernels.interior_point import BINS
 THREADS = 256
 """Threads of a block."""
 
-MOST_BLOCKS = 2048
+MAX_BLOCKS = 2048
 """A pass over more rows has blocks that take several times as many."""
 
 _TYPES = {"float64": "double", "float32": "float"}
@@ -58,4 +58,4 @@ def kernel(name: str, *types):
 
 def blocks_for(n_threads: int) -> int:
     """Return the number of blocks for so many threads."""
-    return max(1, min(-(-n_threads // THREADS), MOST_BLOCKS))
+    return max(1, min(-(-n_threads // THREADS), MAX_BLOCKS))

@@ -10,7 +10,7 @@ import numpy as np
 
 from drsvm.engines.gpu.device import GpuError, add_square, cupy, on_device, on_host
 from drsvm.engines.gpu.kernels import THREADS, blocks_for, kernel
-from drsvm.model.backends import fetched
+from drsvm.model.backends import to_numpy
 from drsvm.model.careful_sums import ULP
 from drsvm.model.memory_rows import HostRows, MemoryRows
 from drsvm.model.rows import ArrayRows
@@ -26,7 +26,7 @@ SUM_BLOCKS = 1024
 ENTRIES_OF_SUM = 8192
 """Number of entries of a column that one block of threads adds up."""
 
-TILE_BYTES, MOST_SHARED, GRAM_PARTS = 64 << 10, 220 << 10, 16
+TILE_BYTES, MAX_SHARED, GRAM_PARTS = 64 << 10, 220 << 10, 16
 """Shared memory for rows of a Gram matrix of sparse rows, its maximum, and parts of it per multiprocessor."""
 
 
@@ -60,9 +60,9 @@ class CardRows(ArrayRows):
     def host_rows(self) -> HostRows:
         """Return the rows in this process's memory."""
 
-    def fetched(self, problem):
-        costs = fetched(problem.flip_cost) if np.ndim(problem.flip_cost) else problem.flip_cost
-        vectors = {name: fetched(getattr(problem, name)) for name in ("signs", "sample_weight")}
+    def to_host(self, problem):
+        costs = to_numpy(problem.flip_cost) if np.ndim(problem.flip_cost) else problem.flip_cost
+        vectors = {name: to_numpy(getattr(problem, name)) for name in ("signs", "sample_weight")}
         return problem._with(rows=self.host_rows(), **vectors, flip_cost=costs, kept=None, n_given=problem.n_rows)
 
 
@@ -75,7 +75,7 @@ class GpuRows(CardRows):
 
     def weighted_sums(self, c) -> np.ndarray:
         """Return Σ_i c_i x_i for one, two or three rows of coefficients."""
-        return fetched(self.device_sums(c))
+        return to_numpy(self.device_sums(c))
 
     def weighted_sum(self, c):
         return self.weighted_sums(c[None])[0]
@@ -85,7 +85,7 @@ class GpuRows(CardRows):
         """Return Σ_i h_i x_i x_iᵀ, on the card, in the upper triangle; a rough one is correct to about three digits."""
 
     @abstractmethod
-    def to_host(self) -> Any:
+    def host_array(self) -> Any:
         """Return the rows as an array of numpy or scipy."""
 
     @property
@@ -95,10 +95,10 @@ class GpuRows(CardRows):
     def some(self, size):
         step = max(1, self.shape[0] // size)
         some: Any = self.taken(slice(0, step * size, step))
-        return some.to_host()
+        return some.host_array()
 
     def host_rows(self):
-        return MemoryRows(self.to_host())
+        return MemoryRows(self.host_array())
 
     def engine(self, problem, n_threads):
         from drsvm.engines.gpu.engine import GpuEngine
@@ -170,7 +170,7 @@ class DenseGpuRows(GpuRows):
         total = np.zeros(self.shape[1])
         for part, rows in self.blocks(8 * self.shape[1], GRAM_BYTES):
             wide = rows.astype(np.float64)
-            total += fetched(c[part] @ (wide * wide))
+            total += to_numpy(c[part] @ (wide * wide))
         return total
 
     def taken(self, rows):
@@ -182,8 +182,8 @@ class DenseGpuRows(GpuRows):
     def shifted(self, offset):
         return DenseGpuRows(self.X - on_device(offset, self.dtype))
 
-    def to_host(self):
-        return fetched(self.X)
+    def host_array(self):
+        return to_numpy(self.X)
 
 
 def _row_norms(data, indices, indptr, shape, dtype, p: float, factors, out) -> None:
@@ -264,14 +264,14 @@ class SparseGpuRows(GpuRows):
     @cached_property
     def parts_of_sums(self) -> ColumnParts:
         """Parts with one column each."""
-        return ColumnParts.of(fetched(self.columns[2]), ENTRIES_OF_SUM, 1)
+        return ColumnParts.of(to_numpy(self.columns[2]), ENTRIES_OF_SUM, 1)
 
     @cached_property
     def parts_of_gram(self) -> ColumnParts:
         """Parts whose rows of a Gram matrix fit into shared memory, several for each multiprocessor."""
         at_once = GRAM_PARTS * cupy().cuda.Device().attributes["MultiProcessorCount"]
         columns = max(1, TILE_BYTES // (8 * self.shape[1]))
-        return ColumnParts.of(fetched(self.columns[2]), max(ENTRIES_OF_SUM, self.stored // at_once), columns)
+        return ColumnParts.of(to_numpy(self.columns[2]), max(ENTRIES_OF_SUM, self.stored // at_once), columns)
 
     def dot(self, v, shift=0.0):
         n = self.shape[0]
@@ -295,10 +295,10 @@ class SparseGpuRows(GpuRows):
         d = self.shape[1]
         matrix, parts = cupy().zeros((d, d)), self.parts_of_gram
         room = 8 * d * int((parts.last - parts.first).max())
-        if room > MOST_SHARED:
+        if room > MAX_SHARED:
             raise GpuError(f"{d} features are too many for a Gram matrix of sparse rows on a card: use engine='cpu'.")
         form = kernel("sparse_gram", self.dtype)
-        form.max_dynamic_shared_size_bytes = MOST_SHARED
+        form.max_dynamic_shared_size_bytes = MAX_SHARED
         arguments = *self.entries, *self.columns, self.places, *parts, h, d, matrix
         form((len(parts.first),), (512,), arguments, shared_mem=room)
         return matrix
@@ -312,7 +312,7 @@ class SparseGpuRows(GpuRows):
         if self.squared is None:
             data, *places = self.columns
             self.squared = data.astype(np.float64) ** 2, *places
-        return fetched(self._sums_of_columns(self.squared, c[None])[0])
+        return to_numpy(self._sums_of_columns(self.squared, c[None])[0])
 
     def taken(self, rows):
         return SparseGpuRows(self.X[rows])
@@ -323,5 +323,5 @@ class SparseGpuRows(GpuRows):
     def shifted(self, offset):
         raise TypeError("Sparse rows on a graphics card are not shifted.")
 
-    def to_host(self):
+    def host_array(self):
         return self.X.get()

@@ -7,7 +7,7 @@ import numpy as np
 
 from drsvm.engines.gpu.device import cupy, on_device
 from drsvm.engines.gpu.rows import DenseGpuRows
-from drsvm.model.backends import fetched
+from drsvm.model.backends import to_numpy
 from drsvm.parallel import slices
 
 BUFFERS = 2
@@ -41,7 +41,7 @@ class StreamedGpuRows(DenseGpuRows):
         return self.blocks(1, self.X.nbytes)
 
     def taken(self, rows) -> DenseGpuRows:
-        rows = rows if isinstance(rows, slice) else fetched(rows)
+        rows = rows if isinstance(rows, slice) else to_numpy(rows)
         taken = on_device(self.X[rows], self.dtype)
         return DenseGpuRows(taken if self.offset is None else taken - self.offset)
 
@@ -53,8 +53,8 @@ class StreamedGpuRows(DenseGpuRows):
         offset = on_device(offset, self.dtype)
         return StreamedGpuRows(self.X, self.block_bytes, offset if self.offset is None else self.offset + offset)
 
-    def to_host(self) -> np.ndarray:
-        return self.X if self.offset is None else self.X - fetched(self.offset)
+    def host_array(self) -> np.ndarray:
+        return self.X if self.offset is None else self.X - to_numpy(self.offset)
 
 
 class _Crossing:

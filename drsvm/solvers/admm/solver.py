@@ -86,7 +86,7 @@ class Admm(Solver):
         if not 0 < self.rho < math.inf:
             raise ValueError(f"rho must be positive and finite, got rho={self.rho!r}.")
 
-    def refusal(self, problem: Problem) -> str | None:
+    def unsupported_reason(self, problem: Problem) -> str | None:
         """Reject some prices, and exact updates for norms without one."""
         if self.update == "exact" and type(problem.norm) not in EXACT:
             return f"update='exact' has no factorisation for norm={problem.norm}: use update='auto'."
@@ -95,7 +95,7 @@ class Admm(Solver):
                 f"solver 'admm' does not support intercept_cost={problem.intercept_cost:g} with l2={problem.l2:g}: "
                 "use intercept_cost=inf, l2=0 or solver='auto'."
             )
-        return super().refusal(problem)
+        return super().unsupported_reason(problem)
 
     def start(self, problem: Problem, limits: Limits) -> State:
         if np.all(problem.flip_cost == 0):
@@ -145,7 +145,7 @@ class FreePrice(_AdmmState):
     def candidate(self) -> Candidate:
         return self.offer(self.trial.weights, self.trial.intercept, [(self.trial, 1.0)])
 
-    def judged(self, gap: float) -> None:
+    def on_certificate(self, gap: float) -> None:
         self.gives_up = self.patience.ends(self.trial.iteration, gap)
 
 
@@ -265,7 +265,7 @@ class GoldenSection(_AdmmState):
     def certificate_due(self) -> bool:
         return self.due or self.gap <= self.due_at
 
-    def judged(self, gap: float) -> None:
+    def on_certificate(self, gap: float) -> None:
         # The certificate is stricter with an intercept: request another one only once the gap is smaller.
         if self.gap <= self.due_at:
             self.due_at = 0.7 * self.gap

@@ -65,7 +65,7 @@ class Conic(Solver):
         if self.backend not in BACKENDS:
             raise ValueError(f"backend must be 'clarabel' or 'highs', got backend={self.backend!r}.")
 
-    def refusal(self, problem: Problem) -> str | None:
+    def unsupported_reason(self, problem: Problem) -> str | None:
         """Reject unknown norms and, for HiGHS, problems that are not linear programs."""
         if type(problem.norm) not in NORM_ROWS:
             return f"solver 'conic' has no model for norm={problem.norm}: use solver='interior-point'."

@@ -31,22 +31,22 @@ from drsvm.solvers.incremental.epochs import UNLIMITED, Samples
 from drsvm.solvers.transforms.constant import answer_to_free_flips
 from drsvm.solvers.transforms.priced_columns import PricedColumns
 
-LEAST_PROXIMITY, TYPICAL_CHANGE = 0.01, 3.0
-"""θ is at least LEAST_PROXIMITY times the ridge, and the sum of both is at least TYPICAL_CHANGE times the change due to
+MIN_PROXIMITY, TYPICAL_CHANGE = 0.01, 3.0
+"""θ is at least MIN_PROXIMITY times the ridge, and the sum of both is at least TYPICAL_CHANGE times the change due to
 a typical multiplier."""
 
-FLIP_STIFFNESS, LEAST_STIFFNESS = 0.3, 0.5
+FLIP_STIFFNESS, MIN_STIFFNESS = 0.3, 0.5
 """Shares of the curvature estimates that enter 1/τ."""
 
-FREEDOM, LEAST_FREEDOM = 0.1, 1.0
+FREEDOM, MIN_FREEDOM = 0.1, 1.0
 """f in units of what a row's own features contribute to its margin, and its minimum."""
 
 SCALES, SCALE_ACCURACY = (0.8, 1.25), 2e-3
 """Range of multiples of the classifier that is searched for the best one, and the accuracy of the search."""
 
-WITHIN_REACH, LEAST_SHARE = 30.0, 0.02
+WITHIN_REACH, MIN_SHARE = 30.0, 0.02
 """The best multiple is searched for when the estimated gap is at most WITHIN_REACH times the tolerance. Its gain
-never reduces the estimate below LEAST_SHARE of its value, because the margins seen in an epoch are not quite those of
+never reduces the estimate below MIN_SHARE of its value, because the margins seen in an epoch are not quite those of
 one classifier."""
 
 FIRM, WHOLE = 1.0, 4
@@ -139,7 +139,7 @@ class Ascent(ABC):
         unscaled = self._estimated_gap(gap)
         near_the_end = unscaled <= WITHIN_REACH * self.tol
         self.scale, gain = self._best_scale() if near_the_end else (1.0, 0.0)
-        self.estimate = max(unscaled - gain, LEAST_SHARE * unscaled)
+        self.estimate = max(unscaled - gain, MIN_SHARE * unscaled)
 
     def _move(self) -> tuple[float, float]:
         """Run an epoch; return the gap and the largest violation found."""
@@ -181,11 +181,11 @@ class Ascent(ABC):
 
     def _proximity(self, ridge: float, mass: float) -> float:
         typical = TYPICAL_CHANGE * self.square * mass / self.problem.n_rows
-        return max(LEAST_PROXIMITY * ridge, typical - ridge, 1e-12)
+        return max(MIN_PROXIMITY * ridge, typical - ridge, 1e-12)
 
     def _intercept(self, ridge: float) -> Intercept:
         """Return the terms of the intercept in an epoch."""
-        freedom = max(FREEDOM * self.square / ridge, LEAST_FREEDOM)
+        freedom = max(FREEDOM * self.square / ridge, MIN_FREEDOM)
         damping = self.unit**2 / freedom or 1.0
         inverse = 1.0 / damping if self.unit > 0.0 else 0.0
         return Intercept(self.unit, damping, inverse, True if self.problem.prices_intercept else None)
@@ -204,7 +204,7 @@ class Ascent(ABC):
             return 1.0
         # The density of rows along the axis on which κλ moves the kink.
         stiffness = natural + FLIP_STIFFNESS * self.near / (2.0 * NEAR)
-        return max(stiffness, LEAST_STIFFNESS * self.problem.radius / max(self.lam, 1e-6), 1e-12)
+        return max(stiffness, MIN_STIFFNESS * self.problem.radius / max(self.lam, 1e-6), 1e-12)
 
     def _best_scale(self) -> tuple[float, float]:
         """Return the multiple of (w, b) with the smallest objective and its gain, based on the margins of this epoch.

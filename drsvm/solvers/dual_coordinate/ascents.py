@@ -16,7 +16,7 @@ FIRST_MASS, FADING = 0.5, 20.0
 """Assumed sum of the multipliers before there are any; and, for q = 1, the number of epochs without flips after which θ
 is half of its usual value."""
 
-MOST_NEWTON_STEPS = 50
+MAX_NEWTON_STEPS = 50
 
 
 class RoundAscent(Ascent):
@@ -134,7 +134,7 @@ class SparseAscent(SeparableAscent):
         if not self._flips_matter:
             return max(left, 0.0)
         price = 0.0
-        for _ in range(MOST_NEWTON_STEPS):
+        for _ in range(MAX_NEWTON_STEPS):
             total, number, rest, more = sizes.beyond(price, price)
             value = total / sizes.ridge + rest / sizes.damping - self.lam - (price - left) / stiffness
             step = value / (number / sizes.ridge + more / sizes.damping + 1.0 / stiffness)
@@ -175,7 +175,7 @@ class BoxAscent(SeparableAscent):
         left, centre, lam = self.problem.radius - self.flipped_cost, self.lam, self.lam
         _, number, _, more = sizes.beyond(sizes.ridge * centre, sizes.damping * centre)
         k = sizes.ridge * number + sizes.damping * more + stiffness
-        for _ in range(MOST_NEWTON_STEPS):
+        for _ in range(MAX_NEWTON_STEPS):
             total, number, rest, more = sizes.beyond(sizes.ridge * lam, sizes.damping * lam)
             value = total + rest - left - k * (lam - centre)
             step = value / (sizes.ridge * number + sizes.damping * more + k)

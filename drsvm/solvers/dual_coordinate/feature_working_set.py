@@ -29,7 +29,7 @@ from drsvm.solvers.transforms.priced_columns import AS_COLUMNS
 FEW = 100
 """With at most this many features, the first working set contains all of them."""
 
-EXPLORED, MOST_EPOCHS, WITHIN_REACH = 3e-3, 60, 10.0
+EXPLORED, MAX_EPOCHS, WITHIN_REACH = 3e-3, 60, 10.0
 """The first stage ends when the estimated gap is this small, or after this many epochs. A gap within this multiple of
 the tolerance does not end it, because epochs then reach the tolerance sooner than rounds."""
 
@@ -64,10 +64,10 @@ class FeatureWorkingSet(Solver):
 
     most_features: int = 1000
 
-    def refusal(self, problem: Problem) -> str | None:
+    def unsupported_reason(self, problem: Problem) -> str | None:
         """Reject some prices, and norms that do not give sparse weights."""
         if isinstance(problem.norm, L1):
-            return super().refusal(problem)
+            return super().unsupported_reason(problem)
         return (
             f"solver 'feature-working-set' is for norm=inf, where weights are sparse, got norm={problem.norm}: "
             "use solver='auto' or 'dual-coordinate'."
@@ -115,7 +115,7 @@ class Exploration(DualCoordinateState):
         """Do an epoch, and check whether the features for a working set are known."""
         super().step()
         near = WITHIN_REACH * self.limits.tol < self.ascent.estimate <= EXPLORED
-        if near or self.gives_up or self.ascent.count >= MOST_EPOCHS:
+        if near or self.gives_up or self.ascent.count >= MAX_EPOCHS:
             left = max(self.problem.radius - self.ascent.flipped_cost, 0.0)
             hot = np.flatnonzero((np.abs(self.ascent.v) >= HOT * left) | (self.ascent.w != 0.0))
             self.features = hot if len(hot) <= self.most_features else None
@@ -181,7 +181,7 @@ class Rounds(State):
     def candidate(self) -> Candidate:
         return self.best
 
-    def judged(self, gap: float) -> None:
+    def on_certificate(self, gap: float) -> None:
         """Raise KeyboardInterrupt again after Ctrl-C in a round, once the round has been judged and kept."""
         if self.interrupted:
             raise KeyboardInterrupt

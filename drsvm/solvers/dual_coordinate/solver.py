@@ -58,15 +58,15 @@ class DualCoordinate(Solver):
     default_tol = 1e-6
     default_max_iter = 2000
     prices = AS_COLUMNS
-    settles_quickly = True
+    polishes_quickly = True
 
     shrinking: bool = True
     hand_over: bool = True
 
-    def refusal(self, problem: Problem) -> str | None:
+    def unsupported_reason(self, problem: Problem) -> str | None:
         """Reject some prices, and norms without an ascent."""
         if type(problem.norm) in ASCENTS:
-            return super().refusal(problem)
+            return super().unsupported_reason(problem)
         return f"solver 'dual-coordinate' does not support norm={problem.norm}: use solver='interior-point'."
 
     def start(self, problem: Problem, limits: Limits) -> State:
@@ -95,7 +95,7 @@ class StateWithEstimates(State):
         promising = self.expected_gap <= self.limits.tol
         return self.limits.watched or promising or self.ascent.count >= self.next_proof
 
-    def judged(self, gap: float) -> None:
+    def on_certificate(self, gap: float) -> None:
         """Update the ratio of proven gap and estimate, and schedule the next certificate."""
         epoch, estimate = self.ascent.count, self.ascent.estimate
         if math.isfinite(estimate) and estimate > 0.0:
@@ -121,9 +121,9 @@ class DualCoordinateState(StateWithEstimates):
     def candidate(self) -> Candidate:
         return self.ascent.candidate()
 
-    def judged(self, gap: float) -> None:
+    def on_certificate(self, gap: float) -> None:
         """Give up, too, if the proven gaps do not shrink: an estimate may be far too small."""
-        super().judged(gap)
+        super().on_certificate(gap)
         self.gives_up |= self.trend.has_fallback and self.patience.ends(self.ascent.count, gap)
 
     def info(self) -> dict[str, Any]:

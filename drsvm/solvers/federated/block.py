@@ -41,7 +41,7 @@ SENT = np.float32
 WHOLE = 8
 """Rows that are firmly at a bound are visited in every WHOLE-th pass only."""
 
-LEAST_NEWS = 0.05
+MIN_NEWS = 0.05
 """Averages over the last rounds have at least this share of the latest one."""
 
 
@@ -160,7 +160,7 @@ class Block:
             )
             self.proposed, self.count = None, self.count + 1
             for mean, now in zip(self.means, (self.hinge, self.flip), strict=True):
-                mean += max(LEAST_NEWS, 1.0 / self.count) * (now - mean)
+                mean += max(MIN_NEWS, 1.0 / self.count) * (now - mean)
 
     def multipliers(self, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return α and β, or their averages over the last rounds."""

@@ -20,9 +20,9 @@ from drsvm.model.norms import L1, L2, LInf, Norm, euclidean
 from drsvm.model.problem import Problem
 from drsvm.model.reducers import Sums
 from drsvm.solvers.base import Candidate
-from drsvm.solvers.dual_coordinate.ascent import LEAST_SHARE, Place
+from drsvm.solvers.dual_coordinate.ascent import MIN_SHARE, Place
 from drsvm.solvers.dual_coordinate.ascents import BoxAscent, RoundAscent, SeparableAscent, SparseAscent
-from drsvm.solvers.federated.block import LEAST_NEWS, MANY_SCALES, SCALES, SENT, Proposal, Work, losses_along
+from drsvm.solvers.federated.block import MANY_SCALES, MIN_NEWS, SCALES, SENT, Proposal, Work, losses_along
 from drsvm.solvers.incremental.epochs import UNLIMITED, Samples
 
 TRIALS = 12
@@ -64,7 +64,7 @@ class Shared:
     def _first_guess(self) -> tuple[float, float]:
         """Return the mean of x·x, and the best λ for weights in the direction of a first proximal step."""
         problem = self.problem
-        mean, _ = problem.pull_of_classes(1.0, 1.0)
+        mean, _ = problem.gradient_of_classes(1.0, 1.0)
         direction = mean - problem.norm.dual.project_ball(mean, problem.radius)
         size = problem.norm.value(direction)
         unit = direction / (size or 1.0)
@@ -136,7 +136,7 @@ class Shared:
         """Estimate the gap, with the best multiple of the classifier."""
         unscaled = self._estimated_gap(seen.gap)
         [values] = self._values(SCALES, [self._now], seen.losses)
-        self.estimate = max(unscaled - float(values[SAME] - values.min()), LEAST_SHARE * unscaled)
+        self.estimate = max(unscaled - float(values[SAME] - values.min()), MIN_SHARE * unscaled)
 
     @property
     def least_factor(self) -> float:
@@ -217,7 +217,7 @@ class SharedSparse(SharedSeparable, SparseAscent):
 class SharedBox(SharedSeparable, BoxAscent):
     """q = ∞. Iterates may circle the optimum, so averages are offered in turn."""
 
-    news = LEAST_NEWS
+    news = MIN_NEWS
     waits_for_all = True
 
     @property

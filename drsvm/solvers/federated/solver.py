@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.engines.parts import queries
-from drsvm.engines.parts.coordinator import Run, total
+from drsvm.engines.sharded import queries
+from drsvm.engines.sharded.coordinator import Run, total
 from drsvm.model.problem import Problem
 from drsvm.model.reducers import Sums
 from drsvm.solvers.base import Candidate, Limits, Price, Solver, State
@@ -21,7 +21,7 @@ FIRST_PROOF = 32
 """Maximum number of rounds before the first certificate, regardless of the estimate."""
 
 
-SLOW, HASTE, LEAST_VISITED = 3.0, 1.5, 0.4
+SLOW, HASTE, MIN_VISITED = 3.0, 1.5, 0.4
 """Groups that take longer than SLOW times the typical time visit fewer rows, so that they take about HASTE times as
 long as is typical, but at least the last share of their rows."""
 
@@ -57,13 +57,13 @@ class Federated(Solver):
 
     patience: float = 2.0
 
-    def refusal(self, problem: Problem) -> str | None:
+    def unsupported_reason(self, problem: Problem) -> str | None:
         """Reject rows that are not in parts, some prices, and norms without an ascent."""
-        if not problem.rows.in_parts:
+        if not problem.rows.is_sharded:
             return f"solver 'federated' is for rows on a cluster, these are {problem.rows.place}: use solver='auto'."
         if type(problem.norm) not in SHARED:
             return f"solver 'federated' does not support norm={problem.norm}: use solver='interior-point'."
-        return super().refusal(problem)
+        return super().unsupported_reason(problem)
 
     def start(self, problem: Problem, limits: Limits) -> State:
         return constant_optimum(problem) or Rounds(problem, limits, self.patience)
@@ -114,7 +114,7 @@ class Rounds(StateWithEstimates):
         for group, took in self.took.items():
             now = self.visited.get(group, 1.0)
             if now < 1.0 or took > SLOW * typical:
-                self.visited[group] = min(max(now * HASTE * typical / max(took, 1e-9), LEAST_VISITED), 1.0)
+                self.visited[group] = min(max(now * HASTE * typical / max(took, 1e-9), MIN_VISITED), 1.0)
 
     def _in_time(self) -> dict[Group, Proposal]:
         """Return the proposals of this round, once those of most groups are there and others have had some time."""
@@ -182,9 +182,9 @@ class Rounds(StateWithEstimates):
         before, self.n_known_lost = self.n_known_lost, self.n_lost + len(self.coordinator.restored)
         return before != self.n_known_lost
 
-    def judged(self, gap: float) -> None:
+    def on_certificate(self, gap: float) -> None:
         """Ask for the next certificate, too, when gaps that fall like 1/rounds, which is slow, are small enough."""
-        super().judged(gap)
+        super().on_certificate(gap)
         count = self.ascent.count
         soon = max(2, math.ceil(count * (gap / self.limits.tol - 1.0))) if self.limits.tol > 0.0 else math.inf
         self.next_proof = min(self.next_proof, count + soon)

@@ -40,7 +40,7 @@ BATCH, BATCHES = 32, 256
 SHARE_OF_TOLERANCE = 0.25
 """Steps on batches may be inexact by this fraction of the tolerance."""
 
-FEW_PASSES, MOST_PASSES = 8, 512
+FEW_PASSES, MAX_PASSES = 8, 512
 """Limits on the passes over a batch, at first and later: few pay off before the optimum is close."""
 
 MANY_ROWS = 2000
@@ -49,7 +49,7 @@ MANY_ROWS = 2000
 LONGER, CLEARLY = 8.0, 0.9
 """Ratio of consecutive first steps that are tried, and ratio of objectives below which the longer one is better."""
 
-LEAST_DECREASE, COOLING, LONGEST_OPENING = 0.02, 0.3, 8
+MIN_DECREASE, COOLING, LONGEST_OPENING = 0.02, 0.3, 8
 """An opening phase continues while an epoch lowers the objective by this fraction, with step sizes that decrease by
 this ratio, for at most this many epochs."""
 
@@ -217,8 +217,8 @@ class Averaging(Phase):
         return self.best()[1]
 
     def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return averaged multipliers or, with `polish`, those of steps with memory on a copy of the point."""
-        if not self.track.settings.polish:
+        """Return averaged multipliers or, with `polish_dual`, those of steps with memory on a copy of the point."""
+        if not self.track.settings.polish_dual:
             return self.track.point.hinge, self.track.point.flip
         if self.polish is None:
             self.polish = Memory(self.track, self.track.point.copy())
@@ -283,7 +283,7 @@ class Batches(Averaging):
         if isinstance(self.schedule, Descent):
             value = self.track.value(self.track.point)
             if self.has_all_rows and value > self.schedule.lowest - self.limit:
-                self.passes = min(2 * self.passes, MOST_PASSES)
+                self.passes = min(2 * self.passes, MAX_PASSES)
             self.schedule.judge(value)
 
     def multipliers(self) -> Pair:
@@ -306,7 +306,7 @@ class Opening(Phase):
         """Do one epoch; the phase ends at the best point."""
         self.inner.epoch()
         value, best = self.inner.best()
-        worthwhile = value < (1.0 - LEAST_DECREASE) * self.lowest
+        worthwhile = value < (1.0 - MIN_DECREASE) * self.lowest
         self.lowest = min(self.lowest, value)
         if not worthwhile or self.inner.count >= LONGEST_OPENING:
             self.finished = True

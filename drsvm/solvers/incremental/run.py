@@ -40,7 +40,7 @@ class Incremental(Solver):
         Ratio of the step sizes of consecutive epochs, for "geometric".
     order : {"shuffled", "cyclic", "with-replacement"}
         Order of the rows in an epoch.
-    polish : bool
+    polish_dual : bool
         Whether to improve the multipliers by an epoch of steps with memory for every certificate. This does not
         change the classifier, but averages of plain multipliers prove much less.
     hand_over : bool
@@ -64,7 +64,7 @@ class Incremental(Solver):
     first_step: float | None = None
     decay: float = 0.97
     order: str = "shuffled"
-    polish: bool = True
+    polish_dual: bool = True
     hand_over: bool = True
 
     def __post_init__(self) -> None:
@@ -240,7 +240,7 @@ class IncrementalState(State):
         """Return True if a certificate is due: after every epoch at first, then less and less often."""
         return self.limits.watched or self.epoch >= self.next_certificate
 
-    def judged(self, gap: float) -> None:
+    def on_certificate(self, gap: float) -> None:
         self.gives_up = self.patience.ends(self.epoch, gap)
 
     def info(self) -> dict[str, Any]:

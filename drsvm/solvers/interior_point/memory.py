@@ -31,7 +31,7 @@ class _Size(NamedTuple):
 class Memory:
     """The rows of a problem in the one form that the steps are compiled for, and room for the steps."""
 
-    def __init__(self, problem: Problem, room: "Room | None" = None):
+    def __init__(self, problem: Problem, room: "Workspace | None" = None):
         self.problem, rows = problem, in_fastest_form(problem.X) if problem.is_sparse else problem.rows
         n, d = rows.shape
         kappa, flips = np.empty((2, n))
@@ -41,7 +41,7 @@ class Memory:
         self.weight = 2.0 * self.mass + float(weights @ flips)  # Σ of complementarity targets, divided by μ
         size, n_tiles = _Size(d, d + problem.fit_intercept, rows.is_sparse), math.ceil(n / TILE)
         fits = room is not None and room.size == size and n_tiles <= len(room.state)
-        self.room = room if room is not None and fits else Room(size, n_tiles)
+        self.room = room if room is not None and fits else Workspace(size, n_tiles)
         self.share = Share(*_entries(rows), d, signs, weights, flips, kappa, self.room.state[:n_tiles])
         self.work = self.room.work._replace(correction=self.room.work.correction[:n_tiles])
 
@@ -52,7 +52,7 @@ class Memory:
         return self if same and same_flips else Memory(problem, self.room)
 
 
-class Room:
+class Workspace:
     """Memory for runs on problems of a size and at most so many tiles of rows."""
 
     def __init__(self, size: _Size, n_tiles: int):

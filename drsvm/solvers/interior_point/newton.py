@@ -12,14 +12,14 @@ from drsvm.engines.newton import Factorised, MatrixFree, newton_matrix
 from drsvm.engines.threads import blas_threads_for
 from drsvm.engines.wide import WideRows
 from drsvm.kernels.newton import REGULARISATIONS
-from drsvm.model.backends import fetched
+from drsvm.model.backends import to_numpy
 from drsvm.model.problem import Problem
 from drsvm.model.risk import affordable_flips
 from drsvm.model.validation import row_blocks
 from drsvm.parallel import over
 from drsvm.solvers.interior_point.cones import Scaling
 
-DAMPING, MOST_REFINEMENTS = 1e-13, 4
+DAMPING, MAX_REFINEMENTS = 1e-13, 4
 """Relative increase of the diagonal that refinement does not remove: it keeps rounding noise out of flat directions. If
 rows range over many decades, directions that only light rows determine look flat too: see `OrthogonalSystem`."""
 
@@ -52,7 +52,7 @@ def solve_system(system: Factorised, right, right_lam: float) -> tuple[np.ndarra
         new_energy = float(residual @ correction)
         step = correction + (new_energy / energy) * step
         energy = new_energy
-    best = fetched(best)
+    best = to_numpy(best)
     return best[:-1], float(best[-1])
 
 
@@ -97,7 +97,7 @@ def _apply_factor(factor, scale, right):
 class TallSystem(Factorised):
     """The matrix itself, for n ≥ d; only its upper triangle is formed."""
 
-    most_refinements = MOST_REFINEMENTS
+    most_refinements = MAX_REFINEMENTS
 
     def __init__(self, samples: Curvature, cone: Scaling, ridge):
         self.matrix = newton_matrix(samples, cone, ridge, DAMPING)

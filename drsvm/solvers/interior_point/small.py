@@ -20,19 +20,19 @@ from drsvm.solvers.base import Candidate, Limits
 from drsvm.solvers.interior_point import state as rules
 from drsvm.solvers.interior_point.cones import BoxCone, Cone, CrossCone, SecondOrderCone
 from drsvm.solvers.interior_point.memory import Memory
-from drsvm.solvers.interior_point.newton import DAMPING, MOST_REFINEMENTS
+from drsvm.solvers.interior_point.newton import DAMPING, MAX_REFINEMENTS
 from drsvm.solvers.interior_point.priced_cones import Part, ProductCone
 from drsvm.solvers.interior_point.starts import Start
 from drsvm.solvers.interior_point.state import InteriorPointState
 from drsvm.solvers.selection import ITERATIONS, interior_point_seconds
 
-MOST_ROWS, MOST_FEATURES, MOST_ENTRIES = 15_000, 400, 200_000
+MAX_ROWS, MAX_FEATURES, MAX_ENTRIES = 15_000, 400, 200_000
 """With more rows, threads and working sets gain more; with more features, BLAS does."""
 
 AT_ONCE, TIME_FOR_MANY = 10, 1.0
 """Maximum number of steps in one call, if there are so many seconds: Ctrl-C is noticed in between, and the limit."""
 
-MOST_STEPS = 100
+MAX_STEPS = 100
 """Number of compiled steps, usually far fewer, after which a run starts again with more care."""
 
 KINDS: dict[type[Cone], int] = {BoxCone: kernel.BOX, SecondOrderCone: kernel.BALL, CrossCone: kernel.CROSS}
@@ -51,7 +51,7 @@ def are_few(X) -> bool:
         return False
     n, d = X.shape
     stored: Any = getattr(X, "nnz", n * d)
-    return n <= MOST_ROWS and d <= MOST_FEATURES and stored <= MOST_ENTRIES
+    return n <= MAX_ROWS and d <= MAX_FEATURES and stored <= MAX_ENTRIES
 
 
 class SmallState(InteriorPointState):
@@ -121,10 +121,10 @@ class SmallState(InteriorPointState):
             radius=self.problem.radius,
             l2=self.problem.l2,
             damping=DAMPING,
-            most_refinements=MOST_REFINEMENTS,
+            most_refinements=MAX_REFINEMENTS,
             step_fraction=self.settings.step_fraction,
             behind=rules.LEFT_BEHIND * self.memory.mass,
-            most_behind=rules.MOST_LEFT_BEHIND * self.memory.mass,
+            most_behind=rules.MAX_LEFT_BEHIND * self.memory.mass,
             tie=TIE,
             hindered=rules.HINDERED,
             more=rules.MORE,
@@ -132,7 +132,7 @@ class SmallState(InteriorPointState):
             total_weight=self.total_weight,
             goal=rules.CHEAP * max(self.limits.tol, rules.FINEST_TOL),
             short_step=rules.SHORT_STEP,
-            most_short_steps=rules.MOST_SHORT_STEPS,
+            most_short_steps=rules.MAX_SHORT_STEPS,
         )
 
     def step(self) -> None:
@@ -168,7 +168,7 @@ class SmallState(InteriorPointState):
         self.taken, works, self.lam, self.mu, self.products, self.short_steps, self.leeway = found
         self.fresh = False
         self.steps_of_all_starts += self.taken
-        hopeless = self.short_steps >= rules.MOST_SHORT_STEPS or self.steps_of_all_starts >= MOST_STEPS
+        hopeless = self.short_steps >= rules.MAX_SHORT_STEPS or self.steps_of_all_starts >= MAX_STEPS
         self.finished = not works or hopeless
         self.near_the_end = self._gap_may_be_small()
 

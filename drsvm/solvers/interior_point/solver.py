@@ -56,7 +56,7 @@ class InteriorPoint(Solver):
     prices = EVERY_PRICE
     reads_views = True
     uses_sums_only = True
-    settles_quickly = True
+    polishes_quickly = True
 
     step_fraction: float = 0.98
     correctors: int = 1
@@ -68,10 +68,10 @@ class InteriorPoint(Solver):
         if self.state_folder is not None and not Path(self.state_folder).is_dir():
             raise ValueError(f"state_folder={self.state_folder!r} is not a folder: create it first.")
 
-    def refusal(self, problem: Problem) -> str | None:
+    def unsupported_reason(self, problem: Problem) -> str | None:
         """Reject rows on a cluster with so many features that the matrix of an iteration does not fit."""
-        if not problem.rows.in_parts or interior_point_fits(problem):
-            return super().refusal(problem)
+        if not problem.rows.is_sharded or interior_point_fits(problem):
+            return super().unsupported_reason(problem)
         d = problem.n_features
         return (
             f"solver 'interior-point' needs matrices of {d:,} × {d:,} numbers ({8e-9 * d**2:.0f} GB each) here and on "

@@ -22,22 +22,22 @@ from drsvm.solvers.interior_point.priced_cones import cone_at
 from drsvm.solvers.interior_point.starts import Start, cold_starts, rows_to_begin_with, start_at
 from drsvm.solvers.selection import ITERATIONS, interior_point_seconds
 
-SHORT_STEP, MOST_SHORT_STEPS = 0.01, 8
+SHORT_STEP, MAX_SHORT_STEPS = 0.01, 8
 """After this many steps in a row that are all this short, a run starts again elsewhere: Newton's directions have lost
 their meaning, as happens where rows far larger than all others meet weights that were found without them."""
 
-LONG_STEP, LONGER, LEAST_GAIN = 0.5, 1.08, 0.05
+LONG_STEP, LONGER, MIN_GAIN = 0.5, 1.08, 0.05
 """A corrector is tried if a step is at most LONG_STEP, aims at steps longer by about the factor LONGER, and must gain
-LEAST_GAIN in the sum of the step lengths."""
+MIN_GAIN in the sum of the step lengths."""
 
-LEFT_BEHIND, LEFT_BEHIND_OF_MANY, MOST_LEFT_BEHIND = 3.0, 1.7, 0.05
+LEFT_BEHIND, LEFT_BEHIND_OF_MANY, MAX_LEFT_BEHIND = 3.0, 1.7, 0.05
 """Fraction of the weight that may stop short of a step, divided by μ, and the maximum of this fraction. What it adds to
 the dual residual shrinks with μ; among MANY_ROWS there are some to leave behind until μ is tiny, and with as many as
 among few the residual would shorten step after step."""
 
 MANY_ROWS = 100_000
 
-NEGLIGIBLE_MASS, MOST_WORK = 1e-7, 3e7
+NEGLIGIBLE_MASS, MAX_WORK = 1e-7, 3e7
 """Fraction that a careful run leaves behind at most, and its limit of n·d²: it is for few rows, and takes longer."""
 
 HINDERED, MORE, MOST = 0.2, 4.0, 16.0
@@ -189,7 +189,7 @@ class InteriorPointState(State):
     @property
     def _left_behind(self) -> float:
         share = LEFT_BEHIND if self.problem.n_rows < MANY_ROWS else LEFT_BEHIND_OF_MANY
-        most = NEGLIGIBLE_MASS if self.careful else MOST_LEFT_BEHIND
+        most = NEGLIGIBLE_MASS if self.careful else MAX_LEFT_BEHIND
         return min(self.leeway * share * self.mu, most) * self.engine.mass
 
     @property
@@ -248,7 +248,7 @@ class InteriorPointState(State):
         self.cone.recorrect(target, primal, dual)
         direction = self._solve(system, fixed + correction, fixed_lam + correction_lam, target)
         new = self._longest_steps(direction, target)
-        if sum(new) >= sum(steps) + LEAST_GAIN:
+        if sum(new) >= sum(steps) + MIN_GAIN:
             return direction, new
         self.cone = kept
         self.engine.swap()
@@ -271,7 +271,7 @@ class InteriorPointState(State):
         self.mu = (self.products + self.cone.products()) / self.total_weight
         self.short_steps = self.short_steps + 1 if max(primal, dual) < SHORT_STEP else 0
         self.leeway = min(MORE * self.leeway, MOST) if step < HINDERED else max(self.leeway / MORE, 1.0)
-        self.finished = self.short_steps >= MOST_SHORT_STEPS
+        self.finished = self.short_steps >= MAX_SHORT_STEPS
         self.near_the_end = self._gap_may_be_small()
 
     # --- certificates -----------------------------------------------------------------------------------------------
@@ -328,7 +328,7 @@ class InteriorPointState(State):
         d = self.problem.n_features
         return Candidate(self.point[:d], float(self.point[d:].sum()), alpha, beta)
 
-    def judged(self, gap: float) -> None:
+    def on_certificate(self, gap: float) -> None:
         """Record the proven gap; if it no longer improves, finish or restart from the origin."""
         if self.near_the_end and self.central_gap <= DEEP:
             self.futile_proofs = self.futile_proofs + 1 if gap > 0.7 * self.last_gap else 0
@@ -336,7 +336,7 @@ class InteriorPointState(State):
             self.last_gap = min(gap, self.last_gap)
         if self.finished and gap > max(self.limits.accepted, 0.0 if self.small else LOST):
             for start in self.cold_starts:
-                few = self.small and self.problem.n_rows * self.problem.n_features**2 <= MOST_WORK
+                few = self.small and self.problem.n_rows * self.problem.n_features**2 <= MAX_WORK
                 self.careful = few and self.engine.of_rows is not None
                 self.begin(*start)
                 break

@@ -26,7 +26,7 @@ ROWS_PER_FEATURE = 50
 START = 0.1
 """The first μ, divided by the possible error of a margin: no row is decided that the error leaves open."""
 
-CAUTION, LEAST_ERROR = 1.5, 0.02
+CAUTION, MIN_ERROR = 1.5, 0.02
 """Ratio of the assumed to the measured errors, and the smallest error that is assumed of a margin."""
 
 SAMPLE = 4000
@@ -36,10 +36,10 @@ SCREENED, LATE = 0.4, 0.01
 """A run on all rows turns to a working set once this is no larger a share of the rows, unless μ has fallen below LATE
 times the smallest one that a working set starts from: the few iterations that are left cost less."""
 
-SETTLED = 0.1
+POLISHED = 0.1
 """Rows of the sample are checked when μ has fallen to this share of its first value, and of that at each check."""
 
-MOST_WIDENINGS = 2
+MAX_WIDENINGS = 2
 """After this many, a working set is given up."""
 
 
@@ -59,7 +59,7 @@ class Estimate(NamedTuple):
     @classmethod
     def with_errors(cls, point, lam: float, margin_error: float, lam_error: float) -> "Estimate":
         """Return an estimate whose errors are those measured before, with some caution."""
-        return cls(point, lam, max(CAUTION * margin_error, LEAST_ERROR), CAUTION * lam_error)
+        return cls(point, lam, max(CAUTION * margin_error, MIN_ERROR), CAUTION * lam_error)
 
 
 class Pieces(NamedTuple):
@@ -147,7 +147,7 @@ class WorkingSetState(InteriorPointState):
         super().__init__(problem, settings, limits, engine, start)
         self.step_seconds *= self.share
         # If λ grows by this factor, the rows of the working set do not bound the problem.
-        self.most_lam, self.next_check = 3.0 * start.lam, SETTLED * start.mu
+        self.most_lam, self.next_check = 3.0 * start.lam, POLISHED * start.mu
         self.doubtful = False  # some rows have left their pieces, or may have
         self.cold_starts = iter(())  # a run that breaks down is not worth another start
 
@@ -156,12 +156,12 @@ class WorkingSetState(InteriorPointState):
         super().step()
         self.finished |= not self.lam <= self.most_lam
         if self.mu <= self.next_check and not self.near_the_end and not self.finished:
-            self.next_check = SETTLED * self.mu
+            self.next_check = POLISHED * self.mu
             self.doubtful = self.sample.left(self.sample_pieces, self.point, self.lam)
 
-    def judged(self, gap: float) -> None:
+    def on_certificate(self, gap: float) -> None:
         """Record whether the working set is solved to the tolerance, but the problem is not."""
-        super().judged(gap)
+        super().on_certificate(gap)
         self.doubtful |= self.near_the_end and gap > self.limits.tol
 
     def wider(self) -> "tuple[Estimate, Pieces] | None":
@@ -236,7 +236,7 @@ class WorkingSetRun(Relay):
         if wider is None:
             return None
         self.widenings += 1
-        if self.widenings > MOST_WIDENINGS or not wider[1].useful_for(state.problem):
+        if self.widenings > MAX_WIDENINGS or not wider[1].useful_for(state.problem):
             return None, None
         return wider
 
@@ -245,7 +245,7 @@ class WorkingSetRun(Relay):
         last = self.last
         if last is None or not self.screens or state.finished or state.near_the_end:
             return None
-        if not LATE * START * LEAST_ERROR < state.mu < last.mu:
+        if not LATE * START * MIN_ERROR < state.mu < last.mu:
             return None
         ahead = 2.0 * state.mu / (last.mu - state.mu)  # margins may change with μ twice as fast as measured
         errors = ahead * self.sample.error(state.point - last.point), ahead * abs(state.lam - last.lam)

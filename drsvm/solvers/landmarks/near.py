@@ -14,7 +14,7 @@ NEXT_CHANGE = 0.3
 """Expected change of margins and λ in the next span, as a share of the last one. If more rows change their piece of the
 loss, the run notices it."""
 
-MOST_OPEN = 0.7
+MAX_OPEN = 0.7
 """Share of the rows from which a run on all of them costs less."""
 
 
@@ -58,7 +58,7 @@ class NearSolution(InteriorPoint):
         changes = NEXT_CHANGE * known.margin_change, NEXT_CHANGE * known.lam_change
         estimate = Estimate.with_errors(point, known.lam, *changes)
         pieces = pieces_at(problem, estimate)
-        if not pieces.useful_for(problem, MOST_OPEN):
+        if not pieces.useful_for(problem, MAX_OPEN):
             return super().start(problem, limits)
         sample = Sample(problem)
         return WorkingSetRun(WorkingSetState(problem, self, limits, sample, estimate, pieces), sample)

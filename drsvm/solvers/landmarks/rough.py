@@ -9,11 +9,11 @@ from copy import copy
 
 import numpy as np
 
-from drsvm.model.backends import fetched
+from drsvm.model.backends import to_numpy
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result
 from drsvm.solvers.base import Candidate, Solver
-from drsvm.solvers.interior_point.small import MOST_ENTRIES
+from drsvm.solvers.interior_point.small import MAX_ENTRIES
 from drsvm.solvers.landmarks.solver import BETWEEN, Landmarks, share_between
 from drsvm.solvers.landmarks.span import WIDER, Span, drawn_rows, rough_span
 from drsvm.solvers.selection import interior_point_seconds
@@ -49,7 +49,7 @@ def linear_problems(
         alpha, beta = (problem.multipliers_from(of) for of in (solution.hinge_dual, solution.flip_dual))
         signed, between = (alpha - beta) * problem.signs, share_between(problem, alpha, beta)
         free = np.argsort(-between, kind="stable")[: np.count_nonzero(between > BETWEEN)]
-        size = min(ROUGH, max(NEAR_A_SOLUTION, MOST_ENTRIES // problem.n_rows))
+        size = min(ROUGH, max(NEAR_A_SOLUTION, MAX_ENTRIES // problem.n_rows))
         common.add_landmarks(np.union1d(free[: WIDER * size], drawn_rows(problem, size)), size)
     sums = [None] * len(trained)
     if signed is not None:
@@ -60,6 +60,6 @@ def linear_problems(
         if coefficients is not None:
             span.add_sum(coefficients)
         if solution is not None:
-            start = fetched(span.features.T @ rows.vector(solution.weights)), solution.intercept
+            start = to_numpy(span.features.T @ rows.vector(solution.weights)), solution.intercept
         found.append((span.linear(problem), start))
     return found

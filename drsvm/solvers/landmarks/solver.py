@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from drsvm.clock import TimeLimit
-from drsvm.model.backends import fetched
+from drsvm.model.backends import to_numpy
 from drsvm.model.problem import Problem
 from drsvm.model.result import Status
 from drsvm.solvers.base import Candidate, Limits, Price, Solver, State
@@ -36,7 +36,7 @@ BETWEEN = 1e-3
 LOOSEST, ACCURACY = 1e-4, 0.03
 """Largest tolerance of a problem in a span, and its tolerance as a share of the gap that was proven last."""
 
-SHARE, LEAST_SHARE = 0.3, 0.01
+SHARE, MIN_SHARE = 0.3, 0.01
 """Its usual and its smallest tolerance towards the end, as shares of the tolerance that is asked for."""
 
 SHARE_OF_MEMORY, COPIES = 0.4, 4
@@ -69,13 +69,13 @@ class Landmarks(Solver):
     n_landmarks: int | None = None
     proves: bool = True
 
-    def refusal(self, problem: Problem) -> str | None:
+    def unsupported_reason(self, problem: Problem) -> str | None:
         """Return the reason to reject a problem: no kernel, or neither a radius nor a ridge."""
         if problem.rows.own_solver != self.name:
             return "solver 'landmarks' takes problems of a kernel only: use solver='auto'."
         if problem.radius == 0.0 and problem.l2 == 0.0:
             return "a kernel needs radius > 0 or l2 > 0, got radius=0 and l2=0: weights would cost nothing."
-        return super().refusal(problem)
+        return super().unsupported_reason(problem)
 
     def start(self, problem: Problem, limits: Limits) -> State:
         return LandmarkState(problem, self, limits)
@@ -136,16 +136,16 @@ class LandmarkState(State):
             added += self.span.add_sum(v)
             self.reserve = 0.0 if added or small else self._rounding_of_norm(v)
         self.first = self._in_span(candidate)
-        self.finished = not (added or small) and self.tol <= LEAST_SHARE * self.limits.tol
+        self.finished = not (added or small) and self.tol <= MIN_SHARE * self.limits.tol
         aim = max(ACCURACY * self.gap, SHARE * self.limits.tol)
-        self.tol = min(self.tol, aim) if added or small else LEAST_SHARE * self.limits.tol
+        self.tol = min(self.tol, aim) if added or small else MIN_SHARE * self.limits.tol
         if self.span.size >= self.most:
             self.finished, self.reason = True, "memory"
             self.tol = min(self.tol, SHARE * self.limits.tol)  # there is no next time
 
     def _in_span(self, candidate: Candidate) -> tuple[np.ndarray, float]:
         """Return weights in the span, and the intercept."""
-        return fetched(self.span.features.T @ self.problem.rows.vector(candidate.weights)), candidate.intercept
+        return to_numpy(self.span.features.T @ self.problem.rows.vector(candidate.weights)), candidate.intercept
 
     def _rounding_of_norm(self, v) -> float:
         """Return by how much rounding errors may increase the norm of a sum in the span, if the radius exceeds that.
@@ -153,7 +153,7 @@ class LandmarkState(State):
         Multipliers that use up less of the radius then need not be scaled down, which would cost far more.
         """
         rows = self.problem.rows
-        inside = float(np.linalg.norm(fetched(self.span.features.T @ rows.vector(v))))
+        inside = float(np.linalg.norm(to_numpy(self.span.features.T @ rows.vector(v))))
         return min(max(float(rows.coordinates(v)[0]) - inside, 0.0), 0.5 * self.problem.radius)
 
     def candidate(self) -> Candidate:
@@ -172,7 +172,7 @@ class LandmarkState(State):
         alpha, beta = (self.problem.multipliers_from(of) for of in (self.result.hinge_dual, self.result.flip_dual))
         return alpha, beta
 
-    def judged(self, gap: float) -> None:
+    def on_certificate(self, gap: float) -> None:
         """Keep the gap; landmarks that were chosen beforehand cannot prove a smaller one."""
         self.gap = gap if self.offered.hinge_dual is not None else 0.0
         self.finished = self.finished or self.settings.n_landmarks is not None or not self.settings.proves
@@ -188,7 +188,7 @@ class LandmarkState(State):
 def share_between(problem: Problem, alpha, beta) -> np.ndarray:
     """Return how far the multipliers of every row are from their bounds, as a share of its weight."""
     between = np.minimum(alpha + beta, problem.sample_weight - np.abs(alpha - beta))
-    return fetched(between / problem.sample_weight)
+    return to_numpy(between / problem.sample_weight)
 
 
 def functions_in_time(problem: Problem, time: TimeLimit, n_solves: int = 1) -> float:

@@ -8,7 +8,7 @@ with q_l is Σ_i c_i q_l(x_i). The features are an array of the rows' library, e
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from drsvm.model.backends import fetched
+from drsvm.model.backends import to_numpy
 from drsvm.model.kernel_rows import FunctionRows
 from drsvm.model.problem import Problem
 
@@ -42,8 +42,11 @@ class Span:
         candidates = np.setdiff1d(candidates, self.landmarks)
         if len(candidates) == 0 or most <= 0:
             return 0
-        scale = np.sqrt(np.maximum(fetched(self.rows.squares[candidates]), 1e-300))
-        inside, products = fetched(self.features[candidates]).T, fetched(self.rows.between_rows(candidates, candidates))
+        scale = np.sqrt(np.maximum(to_numpy(self.rows.squares[candidates]), 1e-300))
+        inside, products = (
+            to_numpy(self.features[candidates]).T,
+            to_numpy(self.rows.between_rows(candidates, candidates)),
+        )
         kept, lower = _farthest(products / scale / scale[:, None], inside / scale, most)
         if len(kept) == 0:
             return 0
@@ -58,7 +61,7 @@ class Span:
     def add_sum(self, coefficients: np.ndarray) -> int:
         """Add Σ c_i φ(x_i) to the span; return 0 if it was in it already, else 1."""
         values, c = self.rows.product(coefficients), self.rows.vector(coefficients)
-        square, inside = float(c @ values), fetched(self.features.T @ c)
+        square, inside = float(c @ values), to_numpy(self.features.T @ c)
         rest = square - float(inside @ inside)
         size = float(np.abs(c) @ np.sqrt(self.rows.squares))
         if not rest > ROUNDING * size**2:
@@ -129,7 +132,7 @@ def _drawn_span(problem: Problem, size: int) -> Span:
 
 def drawn_rows(problem: Problem, size: int) -> np.ndarray:
     """Return at most about so many rows, drawn by their contents."""
-    return np.arange(problem.n_rows) if size >= problem.n_rows else np.sort(fetched(problem.drawn_rows(size)))
+    return np.arange(problem.n_rows) if size >= problem.n_rows else np.sort(to_numpy(problem.drawn_rows(size)))
 
 
 def _corner(old: np.ndarray, side: np.ndarray, new: np.ndarray) -> np.ndarray:

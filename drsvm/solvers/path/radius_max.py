@@ -16,9 +16,9 @@ from drsvm.solvers import solve
 from drsvm.solvers.interior_point.starts import typical_row_price
 from drsvm.solvers.registry import choose
 
-MOST_SOLVES = 60
+MAX_SOLVES = 60
 
-ENCLOSED, MOST_GROWTH = 1e-4, 10.0
+ENCLOSED, MAX_GROWTH = 1e-4, 10.0
 """Relative accuracy with features that cannot shift, and the largest factor by which a guess may exceed a radius."""
 
 
@@ -74,7 +74,7 @@ def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n
     if len(trusted) == problem.n_features:
         return 0.0
     problem = problem if len(trusted) else problem.replace(l2=0.0)
-    _, pull = _priced_pull(problem)
+    _, pull = _priced_gradient(problem)
     solved, unit = partial(_solved, max_time=time, n_threads=n_threads), typical_row_price(problem)
     try:
         if len(trusted):
@@ -103,22 +103,22 @@ def _pull_if_decisive(problem: Problem) -> float | None:
     """Return the norm of the pull of all rows, if nothing is free and no flip pays on the way to w = 0, else None."""
     if problem.trusted_features.any() or _has_free_intercept(problem):
         return None
-    prices, total = _priced_pull(problem)
+    prices, total = _priced_gradient(problem)
     if np.min(problem.flip_cost) == math.inf:  # then no flip pays
         return float(problem.norm.dual.value(total))
     size = float(problem.norm.dual.value(total))
     direction = prices * np.where(total == 0, 0.0, problem.norm.dual.worst_direction(total))
     coordinates, intercept = np.split(direction, [len(direction) - problem.prices_intercept])
-    weights = problem.rows.weights_of(coordinates, along=problem.pull_of_classes()[0])
+    weights = problem.rows.weights_of(coordinates, along=problem.gradient_of_classes()[0])
     return None if problem.flips_pay(weights, float(intercept.sum())) else size
 
 
-def _priced_pull(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+def _priced_gradient(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     """Return the prices of the weights, of the intercept too if it has one, and the pull of all rows at these prices.
 
     Features that cannot shift have the price 0.
     """
-    pull, turn = problem.pull_of_classes()
+    pull, turn = problem.gradient_of_classes()
     pull = problem.rows.coordinates(problem.with_signs(pull))
     prices = np.ones(len(pull)) if problem.feature_cost is None else problem.feature_cost
     prices = np.where(np.isinf(prices), 0.0, prices)
@@ -135,7 +135,7 @@ def _enclose(problem: Problem, trusted: Problem, unit: float, solved: Callable[.
     """Return the radius from which the features that can shift are of no use: tangents, then bisection."""
     useful, useless, radius = 0.0, math.inf, 0.1 * unit
     bisect = False
-    for _ in range(MOST_SOLVES):
+    for _ in range(MAX_SOLVES):
         result, best = solved(problem, radius), solved(trusted, radius)
         missing, bend = best.objective - result.objective, result.radius_price - best.radius_price
         if missing > max(2.0 * (result.gap + best.gap), 1e-9):
@@ -146,7 +146,7 @@ def _enclose(problem: Problem, trusted: Problem, unit: float, solved: Callable[.
             return useless
         if useless <= 1e-12 * unit:
             return 0.0
-        outside = min(useless, MOST_GROWTH * max(useful, unit))
+        outside = min(useless, MAX_GROWTH * max(useful, unit))
         middle = 0.5 * (useful + outside) if useful > 0 else 0.1 * useless
         radius = middle if bisect or not useful < guess < outside else guess
     return useless
@@ -154,7 +154,7 @@ def _enclose(problem: Problem, trusted: Problem, unit: float, solved: Callable[.
 
 def _climb(problem: Problem, radius: float, unit: float, lines: "_Lines", solved: Callable[..., Result]) -> float:
     climbing = False
-    for _ in range(MOST_SOLVES):
+    for _ in range(MAX_SOLVES):
         result = solved(problem, radius)
         step = lines.distance(radius, result)
         if step is not None:

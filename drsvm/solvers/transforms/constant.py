@@ -41,7 +41,7 @@ def constant_optimum(problem: Problem) -> ConstantState | None:
     cost = problem.flip_cost * flipped_mass if flipped_mass > 0 else 0.0
     if cost > problem.radius:
         return None
-    v, v0 = problem.pull_of_classes(*(hinge - flip))
+    v, v0 = problem.gradient_of_classes(*(hinge - flip))
     v = np.concatenate((v, (problem.intercept_cost * v0,))) if problem.prices_intercept else v
     if not problem.norm.dual.value(v) + cost <= problem.radius:
         return None

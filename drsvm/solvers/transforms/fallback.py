@@ -15,7 +15,7 @@ FIRST_LOOK, LAST_LOOK = 0.1, 1.0
 
 def can_take_over(problem: Problem) -> bool:
     """Return True if the interior-point solver accepts a problem and does not need hours for it."""
-    return InteriorPoint().refusal(problem) is None and interior_point_pays(problem)
+    return InteriorPoint().unsupported_reason(problem) is None and interior_point_pays(problem)
 
 
 class Patience:

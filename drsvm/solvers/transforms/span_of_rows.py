@@ -20,12 +20,12 @@ from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.norms import L2
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result
-from drsvm.solvers.interior_point.small import MOST_FEATURES, is_small
+from drsvm.solvers.interior_point.small import MAX_FEATURES, is_small
 
 DEPENDENT = 1e-13
 """A row whose squared distance from the span of others is at most this, relative to the largest square, is in it."""
 
-MOST_SPARSE = 300
+MAX_SPARSE = 300
 """Coordinates of more rows take longer than the few entries of sparse ones."""
 
 
@@ -89,7 +89,7 @@ def span_pays(problem: Problem) -> bool:
     """Return whether rows are few and wide, and products between them are all that matters."""
     if not isinstance(problem.rows, MemoryRows) or not problem.rows.copyable or is_small(problem):
         return False
-    most = min(MOST_SPARSE if problem.is_sparse else MOST_FEATURES, problem.n_features - 1)
+    most = min(MAX_SPARSE if problem.is_sparse else MAX_FEATURES, problem.n_features - 1)
     is_priced = problem.feature_cost is not None or problem.monotonic_cst is not None
     if is_priced or problem.n_rows > most or not isinstance(problem.norm, L2):
         return False

@@ -36,7 +36,7 @@ def test_a_step_is_a_projected_subgradient_step():
 def test_polished_multipliers_prove_more():
     problem = well_conditioned_instance(4, 200, 6)
     plain, polished = (
-        solve(problem, "isg", tol=0.0, max_iter=40, polish=polish).lower_bound for polish in (False, True)
+        solve(problem, "isg", tol=0.0, max_iter=40, polish_dual=polish).lower_bound for polish in (False, True)
     )
     assert polished > plain > 0.5 * polished
 

@@ -103,7 +103,7 @@ def test_a_good_estimate_needs_no_other_rows(norm, radius):
 @pytest.mark.parametrize(("sample", "widenings"), [(4000, 2), (20, 2), (4000, 0)])
 def test_rows_that_leave_their_pieces_are_found(monkeypatch, norm, sample, widenings):
     monkeypatch.setattr(working_set, "SAMPLE", sample)
-    monkeypatch.setattr(working_set, "MOST_WIDENINGS", widenings)
+    monkeypatch.setattr(working_set, "MAX_WIDENINGS", widenings)
     problem = well_conditioned_instance(2, 2000, 5, norm=norm, radius=0.01, flip_cost=math.inf)
     solver = FromEstimate(with_expected_error(problem, 0.008, 0.02))
     result = solve(problem, solver)

@@ -147,7 +147,7 @@ def test_values_in_blocks_are_those_in_memory(monkeypatch):
     X, y, _ = data(4, n=300)
     problem = in_feature_space(X, Rbf(0.3), y, radius=0.05, flip_cost=1.0, fit_intercept=True)
     kept = solve(problem)
-    monkeypatch.setattr("drsvm.model.kernel_rows.MOST_STORED", 100)
+    monkeypatch.setattr("drsvm.model.kernel_rows.MAX_STORED", 100)
     computed = solve(in_feature_space(X, Rbf(0.3), y, radius=0.05, flip_cost=1.0, fit_intercept=True))
     assert computed.objective == pytest.approx(kept.objective, abs=1e-9)
     np.testing.assert_allclose(problem.margins(computed.weights), problem.margins(kept.weights), atol=1e-5)

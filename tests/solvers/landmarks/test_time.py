@@ -25,7 +25,7 @@ def data(n=400):
 @pytest.fixture
 def slow(monkeypatch):
     """Values that are not kept, and seem to take a millisecond each: all pairs of 400 rows would take 160 seconds."""
-    monkeypatch.setattr(kernel_rows, "MOST_STORED", 100)
+    monkeypatch.setattr(kernel_rows, "MAX_STORED", 100)
     monkeypatch.setattr(FunctionRows, "seconds_per_value", 1e-3)
 
 

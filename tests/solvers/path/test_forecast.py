@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from instances import well_conditioned_instance
 
-from drsvm.solvers.interior_point.working_set import CAUTION, LEAST_ERROR, Sample
+from drsvm.solvers.interior_point.working_set import CAUTION, MIN_ERROR, Sample
 from drsvm.solvers.path.forecast import Forecast
 
 
@@ -36,7 +36,7 @@ def test_errors_are_those_of_the_last_forecast(forecast):
     estimate = forecast.at(0.5**3)
     np.testing.assert_allclose(estimate.point, points[3])
     error = np.abs(forecast.sample.problem.X @ [0.0, 0.5]).max()
-    assert estimate.margin_error == pytest.approx(CAUTION * max(error, LEAST_ERROR / CAUTION))
+    assert estimate.margin_error == pytest.approx(CAUTION * max(error, MIN_ERROR / CAUTION))
     assert estimate.lam_error == pytest.approx(CAUTION * 0.2)
 
 

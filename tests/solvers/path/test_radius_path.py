@@ -60,13 +60,13 @@ def test_a_path_takes_fewer_iterations_than_separate_solves(norm):
 
 def test_a_path_that_stalls_goes_on_from_scratch(monkeypatch):
     """A start at the previous solution stalls at once here."""
-    judged = InteriorPointState.judged
+    on_certificate = InteriorPointState.on_certificate
 
     def stall_if_started(self, gap):
-        judged(self, gap)
+        on_certificate(self, gap)
         self.finished |= self.limits.start is not None
 
-    monkeypatch.setattr(InteriorPointState, "judged", stall_if_started)
+    monkeypatch.setattr(InteriorPointState, "on_certificate", stall_if_started)
     monkeypatch.setattr(InteriorPointState, "certificate_due", lambda self: True)
     problem = well_conditioned_instance(8, 60, 4)
     path = radius_path(problem, [0.3, 0.1], tol=1e-8)

@@ -11,8 +11,8 @@ from functools import reduce
 from typing import Any
 
 from drsvm.clock import Stopwatch
-from drsvm.engines.parts.part import Ball, Message, StateLost, Update
-from drsvm.engines.parts.vectors import FLIP, HINGE, Kept, Vector
+from drsvm.engines.sharded.part import Ball, Message, StateLost, Update
+from drsvm.engines.sharded.vectors import FLIP, HINGE, Kept, Vector
 
 
 class Coordinator(ABC):

@@ -15,8 +15,8 @@ from thorough import examples, unless_long
 
 from drsvm import Problem, Status, radius_max, radius_path, solve
 from drsvm.engines.cpu import CpuEngine, engine_for
-from drsvm.engines.parts import quantiles
-from drsvm.engines.parts.quantiles import MASS, MOMENT, Bins, Histogram, crossing
+from drsvm.engines.sharded import quantiles
+from drsvm.engines.sharded.quantiles import MASS, MOMENT, Bins, Histogram, crossing
 from drsvm.model.certificate import dual_point
 from drsvm.model.risk import worst_case_error, worst_case_hinge
 from drsvm.model.rows import RowsLost
@@ -96,10 +96,12 @@ def test_sums_over_the_rows(data):
     scale = np.abs(problem.X).max() + 1e-300
     assert in_some.masses_of_classes() == pytest.approx(problem.masses_of_classes())
     assert in_some.flip_costs_of_classes() == pytest.approx(problem.flip_costs_of_classes())
-    assert in_some.pull_of_classes(0.3, 0.7)[0] == pytest.approx(
-        problem.pull_of_classes(0.3, 0.7)[0], abs=1e-12 * scale
+    assert in_some.gradient_of_classes(0.3, 0.7)[0] == pytest.approx(
+        problem.gradient_of_classes(0.3, 0.7)[0], abs=1e-12 * scale
     )
-    assert in_some.pull_of_classes(0.3, 0.7)[1] == pytest.approx(problem.pull_of_classes(0.3, 0.7)[1], abs=1e-12)
+    assert in_some.gradient_of_classes(0.3, 0.7)[1] == pytest.approx(
+        problem.gradient_of_classes(0.3, 0.7)[1], abs=1e-12
+    )
     assert in_some.flips_pay(w, b) == problem.flips_pay(w, b)
     rounding = 1e-12 * (1 + np.abs(problem.X @ np.diag(w)).sum(axis=1).max())
     assert tuple(in_some.decisions(w, b)) == pytest.approx(tuple(problem.decisions(w, b)), rel=1e-12, abs=rounding)

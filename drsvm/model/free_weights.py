@@ -10,7 +10,7 @@ from scipy import sparse
 
 from drsvm.model.careful_sums import careful_transposed_dot
 
-MOST_FEATURES, MOST_WORK = 500, 2e7
+MAX_FEATURES, MAX_WORK = 500, 2e7
 """Limits of the number of free features, and of its square times the number of multipliers that change."""
 
 ROUNDS, NEGLIGIBLE = 3, 1e-12
@@ -25,11 +25,11 @@ def released(problem, alpha, beta, free: np.ndarray) -> tuple[np.ndarray, np.nda
     columns = np.flatnonzero(free & (problem.column_sizes > 0))
     balanced = problem.fit_intercept and not (problem.prices_intercept and problem.radius > 0)
     width = len(columns) + balanced
-    if not 0 < len(columns) <= MOST_FEATURES:
+    if not 0 < len(columns) <= MAX_FEATURES:
         return alpha, beta
     # α alone, or part of β in exchange for as much of α.
     rooms = np.minimum(alpha, problem.sample_weight - alpha - beta), np.minimum(alpha, beta)
-    rows = [_widest(room, int(max(4 * width, MOST_WORK / width**2))) for room in rooms]
+    rows = [_widest(room, int(max(4 * width, MAX_WORK / width**2))) for room in rooms]
     if not sum(map(len, rows)):
         return alpha, beta
     units = [room[chosen] for room, chosen in zip(rooms, rows, strict=True)]

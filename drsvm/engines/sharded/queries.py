@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from drsvm.engines.parts.quantiles import Bins, Histogram, Path
+from drsvm.engines.sharded.quantiles import Bins, Histogram, Path
 from drsvm.model.careful_sums import ULP
 from drsvm.model.multipliers import ArrayMultipliers, dual_sums
 from drsvm.model.reducers import Joined, Sums

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from drsvm.engines.parts.part import Part
+from drsvm.engines.sharded.part import Part
 from drsvm.model.validation import (
     CheckedRows,
     check_classes,

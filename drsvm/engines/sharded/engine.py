@@ -4,10 +4,10 @@ import numpy as np
 
 from drsvm.engines.cpu import restoring_step
 from drsvm.engines.engine import Curvature, Engine, Prediction
-from drsvm.engines.parts import queries
-from drsvm.engines.parts.coordinator import Coordinator, Run
-from drsvm.engines.parts.part import Ball
-from drsvm.engines.parts.vectors import Kept
+from drsvm.engines.sharded import queries
+from drsvm.engines.sharded.coordinator import Coordinator, Run
+from drsvm.engines.sharded.part import Ball
+from drsvm.engines.sharded.vectors import Kept
 from drsvm.model.multipliers import DualSums
 
 

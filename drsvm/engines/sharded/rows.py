@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.engines.parts import queries
-from drsvm.engines.parts.chunks import Survey
-from drsvm.engines.parts.coordinator import Coordinator
-from drsvm.engines.parts.engine import PartedEngine
-from drsvm.engines.parts.part import Ball, View
-from drsvm.engines.parts.quantiles import MASS, MOMENT, Bins, crossing
-from drsvm.engines.parts.vectors import FLIP, HINGE, Clipped, Multiple, Vector
+from drsvm.engines.sharded import queries
+from drsvm.engines.sharded.chunks import Survey
+from drsvm.engines.sharded.coordinator import Coordinator
+from drsvm.engines.sharded.engine import PartedEngine
+from drsvm.engines.sharded.part import Ball, View
+from drsvm.engines.sharded.quantiles import MASS, MOMENT, Bins, crossing
+from drsvm.engines.sharded.vectors import FLIP, HINGE, Clipped, Multiple, Vector
 from drsvm.model.dual_scale import uncharged_features
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.multipliers import ROUNDING_OF_MASSES, DualSums, Multipliers, Totals
@@ -46,7 +46,7 @@ class PartedRows(Rows):
     """Rows in parts, which a coordinator sends messages to; a problem with them has neither signs nor weights."""
 
     place = "in parts"
-    in_parts = True
+    is_sharded = True
     most_distinct = 1 << 14
 
     def __init__(self, coordinator: Coordinator, survey: Survey, view: View | None = None):
@@ -200,7 +200,7 @@ class PartedRows(Rows):
         return self.coordinator.ask(ball, queries.rows_at_a_stride, max(1, self.survey.n_rows // size))[0]
 
     def drawn(self, problem, size):
-        direction, _ = problem.pull_of_classes()
+        direction, _ = problem.gradient_of_classes()
         [keys] = self._ask_once(problem, queries.size_of_keys, direction)
         scale = 1e6 / (keys / problem.n_rows or 1.0)
         drawn = self._ask_once(problem, queries.rows_with_small_keys, direction, scale, size / problem.n_rows)
@@ -218,7 +218,7 @@ class PartedRows(Rows):
             weights[signs == sign] *= mass / weights[signs == sign].sum()
         return _in_memory(problem, X, signs, weights, costs)
 
-    def fetched(self, problem):
+    def to_host(self, problem):
         return self.drawn_by_class(problem, problem.n_rows)
 
 

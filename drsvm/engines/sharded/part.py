@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drsvm.engines.cpu import CpuEngine
-from drsvm.engines.parts.vectors import Vector
+from drsvm.engines.sharded.vectors import Vector
 from drsvm.engines.threads import single_threaded_blas
 from drsvm.model.memory_rows import MemoryRows, RowView
 from drsvm.model.norms import Norm
