@@ -8,7 +8,7 @@ point: what is certified is the classifier with the intercept as it is returned.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -30,6 +30,9 @@ class Centred:
 
     problem: Problem
     offset: np.ndarray | None = None
+
+    is_narrow: ClassVar[bool] = False
+    """Whether there are fewer features than in the original problem."""
 
     @classmethod
     def of(cls, problem: Problem) -> "Centred":

@@ -4,7 +4,7 @@
 """
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from drsvm.clock import TimeLimit
 from drsvm.lazy import lazy_names
@@ -112,32 +112,43 @@ def solve(
     1
     """
     check_problem(problem, "solve")
-    centred, time = Centred.of(problem), TimeLimit.of(max_time)
-    options = {"callback": callback, "random_state": random_state, "n_threads": n_threads, "max_iter": max_iter}
-    options |= {"tol": default_tol(solver, tol), "polish": polish}
-    if is_auto(solver):
-        narrow = in_span_of_rows(centred)
-        if narrow is not centred:
-            check_start(problem, start)  # before it is converted
-        result = _solved(narrow, solver, settings, start, time, options)
-        if narrow is centred or not result.status.reached or result.gap <= result.tol:
+    limits = {"tol": tol, "max_iter": max_iter, "random_state": random_state, "n_threads": n_threads, "polish": polish}
+    time = TimeLimit.of(max_time)
+    return solve_centred(Centred.of(problem), solver, settings, start=start, callback=callback, max_time=time, **limits)
+
+
+def solve_centred(
+    centred: Centred,
+    solver: str | Solver = "auto",
+    settings: dict[str, Any] | None = None,
+    *,
+    start=None,
+    max_time: TimeLimit,
+    **options,
+) -> Result:
+    """Solve a problem where its rows have been moved to, and return the result for where they were.
+
+    The first attempt is in the span of the rows, if these are few and wide. If rounding there takes too much of the
+    proof, a second one goes on with all features.
+    """
+    narrow = in_span_of_rows(centred) if is_auto(solver) else centred
+    if narrow is not centred:
+        check_start(centred.problem, start)  # before it is converted
+    options["tol"] = default_tol(solver, options["tol"])
+    while True:
+        chosen = make_solver(solver, narrow.problem, **settings or {})
+        result = run(narrow.problem, chosen, start=narrow.to_centred(start), max_time=max_time, **options)
+        if result.status in FAILED and is_auto(solver) and options["max_iter"] is None:
+            result = _with_other_solvers(narrow.problem, result, max_time, options)
+        result = narrow.from_centred(result)
+        if not narrow.is_narrow or not result.status.reached or result.gap <= result.tol:
             return result
-        start = result  # rounding took the rest in other coordinates
-    return _solved(centred, solver, settings, start, time, options)
+        narrow, start = narrow.with_all_features(), result
 
 
-def _solved(centred: Centred, solver: str | Solver, settings, start, time: TimeLimit, options) -> Result:
-    """Solve a problem where its rows are, and return the result for where they were."""
-    chosen = make_solver(solver, centred.problem, **settings)
-    result = run(centred.problem, chosen, start=centred.to_centred(start), max_time=time, **options)
-    if is_auto(solver) and options["max_iter"] is None:
-        result = _with_other_solvers(centred.problem, result, time, options)
-    return centred.from_centred(result)
-
-
-def _with_other_solvers(problem: Problem, result: Result, time: TimeLimit, options) -> Result:
+def _with_other_solvers(problem: Problem, result: Result, time: TimeLimit, options: dict[str, Any]) -> Result:
     """Return the best result that other solvers can reach if `auto` has picked one that fails."""
-    for other in alternatives(problem, result.solver) if result.status in FAILED else ():
+    for other in alternatives(problem, result.solver):
         allowed = TimeLimit(PATIENCE * max(result.time, 0.1), within=time)
         again = run(problem, other, start=result, max_time=allowed, **options)
         spent = {"n_iter": result.n_iter + again.n_iter, "time": result.time + again.time}

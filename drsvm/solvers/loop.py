@@ -6,8 +6,8 @@ The loop calls `state.step()` and, when `state.certificate_due()`, evaluates `st
 
 import math
 from collections import deque
-from contextlib import contextmanager, suppress
-from typing import Any
+from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 
@@ -24,6 +24,8 @@ from drsvm.progress import Tell, taken_over
 from drsvm.solvers.base import Candidate, Limits, Solver, State, check_limits, share_of_way
 from drsvm.solvers.transforms.tiny_weights import without_rounding
 
+Callback = Callable[[Progress], object]
+
 RECENT = 3
 """Number of steps and certificates used to predict how long the next ones will take."""
 
@@ -31,12 +33,15 @@ FAR_ENOUGH = (Status.STALLED, Status.ITERATION_LIMIT, Status.TIME_LIMIT)
 """How a run may end between the gap that it is to reach and the one it aims at."""
 
 
-def run(problem: Problem, solver: Solver, *, callback=None, **limits) -> Result:
+def run(problem: Problem, solver: Solver, *, callback: Callback | None = None, **limits) -> Result:
     """Run a solver to completion; the limits are those of `drsvm.solve`."""
     problem = problem if solver.reads_views else problem.in_memory()
     checked = check_limits(problem, solver, watched=callback is not None, **limits)
     with taken_over() as tell, recorded_interrupts() as interrupts:
-        return _Run(problem, solver, checked, callback, tell, interrupts).to_completion()
+        # The vectors are too small for BLAS threads to help, and blocks of rows have their own threads; besides, BLAS's
+        # threads keep a core busy for a while after a call.
+        with threads_limited(checked.n_threads), single_threaded_blas():
+            return _Run(problem, solver, checked, callback, tell, interrupts).to_completion()
 
 
 class _Best:
@@ -52,161 +57,151 @@ class _Best:
         self.has_free_weights = bool(uncharged_features(problem)[0].any())
 
     @property
-    def is_final(self) -> bool:
-        """Whether the gap is small enough, and no bound for all weights is to be hoped for instead."""
-        small = self.proven.gap <= self.tol
-        return small and (self.has_free_weights or self.status(self.tol) is Status.OPTIMAL)
+    def lower_bound(self) -> float:
+        return Certificate(self.primal, self.dual).lower_bound
 
     @property
-    def proven(self) -> Certificate:
-        return Certificate(self.primal, self.dual)
+    def gap(self) -> float:
+        return self.primal.objective - self.lower_bound
 
-    def judge(self, candidate: Candidate) -> None:
+    def certify(self, candidate: Candidate) -> None:
+        """Keep the classifier and the bound of a candidate, where they are better."""
         # An extreme candidate may overflow or give NaN; it then fails the comparisons below and is ignored.
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(candidate.weights).all() and math.isfinite(candidate.intercept):
-                self._judge_classifier(candidate)
+                # Copied, because the state may keep modifying its array.
+                primal = primal_point(self.problem, np.array(candidate.weights), candidate.intercept)
+                if primal.objective < self.primal.objective:
+                    self.primal = primal
+                    limited = math.isfinite(self.dual.contribution_bound)
+                    if limited and not self.dual.covers(self.problem, primal.weights):
+                        self.prove_again()  # it was proven for smaller weights only
             if candidate.hinge_dual is not None or candidate.flip_dual is not None:
-                dual = self._proven(candidate.hinge_dual, candidate.flip_dual)
-                self.dual = max(self.dual, dual, key=self._rank)
+                self.dual = max(self.dual, self._dual_point(candidate.hinge_dual, candidate.flip_dual), key=self._rank)
+
+    def prove_again(self) -> None:
+        """State the bound that the multipliers prove now."""
+        self.dual = self._dual_point(self.dual.hinge_dual, self.dual.flip_dual)
+
+    def _dual_point(self, hinge_dual, flip_dual) -> DualPoint:
+        wanted = {"reference": self.primal.weights, "slight": self.slight, "enough": self.primal.objective - self.tol}
+        return dual_point(self.problem, hinge_dual, flip_dual, **wanted)
 
     def _rank(self, dual: DualPoint) -> tuple[float, bool, float]:
         """Prefer what is enough for all weights, then the larger bound; NaN is the worst."""
         bound = dual.lower_bound if dual.lower_bound >= 0.0 else 0.0
         return min(bound, self.primal.objective - self.tol), math.isinf(dual.contribution_bound), bound
 
-    def _judge_classifier(self, candidate: Candidate) -> None:
-        # Copied, because the state may keep modifying its array.
-        primal = primal_point(self.problem, np.array(candidate.weights), candidate.intercept)
-        if primal.objective < self.primal.objective:
-            self.primal = primal
-            if math.isfinite(self.dual.contribution_bound) and not self.dual.covers(self.problem, primal.weights):
-                self.prove_again()  # it was proven for smaller weights only
-
-    def prove_again(self) -> None:
-        """State the bound that the multipliers prove now."""
-        self.dual = self._proven(self.dual.hinge_dual, self.dual.flip_dual)
-
-    def _proven(self, hinge_dual, flip_dual) -> DualPoint:
-        wanted = {"reference": self.primal.weights, "slight": self.slight, "enough": self.primal.objective - self.tol}
-        return dual_point(self.problem, hinge_dual, flip_dual, **wanted)
-
     def status(self, tol: float) -> Status:
         """Return the status if the gap is at most the tolerance."""
         unconditional = math.isinf(self.dual.contribution_bound) or self.primal.objective <= tol
         return Status.OPTIMAL if unconditional else Status.OPTIMAL_WITHIN_BOUNDS
 
-    def progress(self, iteration: int, seconds: float) -> Progress:
-        return Progress(iteration, seconds, self.primal.objective, self.proven.lower_bound, self.primal.radius_price)
-
-
-@contextmanager
-def _timed(times: deque[float]):
-    watch = Stopwatch()
-    yield
-    times.append(watch.elapsed())
-
 
 class _Run:
     """The loop: steps, certificates, callbacks and the reason to stop."""
 
-    def __init__(self, problem: Problem, solver: Solver, limits: Limits, callback, tell: Tell, interrupts: Interrupts):
+    def __init__(
+        self,
+        problem: Problem,
+        solver: Solver,
+        limits: Limits,
+        callback: Callback | None,
+        tell: Tell,
+        interrupts: Interrupts,
+    ):
         self.problem, self.solver, self.limits = problem, solver, limits
         self.callback, self.tell, self.interrupts = callback, tell, interrupts
         self.watch = Stopwatch()
-        self.steps: deque[float] = deque(maxlen=RECENT)  # durations
-        self.certificates: deque[float] = deque(maxlen=RECENT)
+        self.step_times: deque[float] = deque(maxlen=RECENT)
+        self.certificate_times: deque[float] = deque(maxlen=RECENT)
         self.best, self.history = _Best(problem, limits.tol), History()
         self.iteration = 0
-        self.info: dict[str, Any] = {}
+        self.info: dict[str, object] = {}
 
     def to_completion(self) -> Result:
         """Run until there is a reason to stop, such as Ctrl-C."""
-        # The vectors are too small for BLAS threads to help, and blocks of rows have their own threads; besides, BLAS's
-        # threads keep a core busy for a while after a call.
-        with threads_limited(self.limits.n_threads), single_threaded_blas():
-            return self._result(self._status())
-
-    def _status(self) -> Status:
+        best, limits = self.best, self.limits
         try:
-            if self.limits.start is not None and not self.limits.time.long_over:
-                self.best.judge(self.limits.start)
-            if self.best.proven.gap <= self.limits.tol:
-                return self.best.status(self.limits.tol)
-            status = Status.TIME_LIMIT if self.limits.time.spent else self._solve()
-            self.interrupts.check()
-            near_enough = status in FAR_ENOUGH and self.best.proven.gap <= self.limits.accepted
-            return self.best.status(self.limits.accepted) if near_enough else status
+            if limits.start is not None and not limits.time.long_over:
+                best.certify(limits.start)
+            if best.gap <= limits.tol:
+                status = best.status(limits.tol)
+            else:
+                status = Status.TIME_LIMIT if limits.time.spent else self._iterate()
+                self.interrupts.check()
         except KeyboardInterrupt:
-            return Status.INTERRUPTED
+            status = Status.INTERRUPTED
         except RowsLost as error:
-            self.info = {"lost": str(error)}
-            return Status.LOST
+            self.info, status = {"lost": str(error)}, Status.LOST
+        near_enough = status in FAR_ENOUGH and best.gap <= limits.accepted
+        return self._result(best.status(limits.accepted) if near_enough else status)
 
-    def _solve(self) -> Status:
-        state = self.solver.start(self.problem, self.limits)
+    def _iterate(self) -> Status:
+        """Take steps until there is a reason to stop, with a certificate where one is due."""
+        time, state = self.limits.time, self.solver.start(self.problem, self.limits)
         try:
-            status = self._iterate(state)
+            reason = None if time.allows(state.step_seconds) else self._certify(state, late=True) or Status.TIME_LIMIT
+            while reason is None:
+                watch = Stopwatch()
+                state.step()
+                self.step_times.append(watch.elapsed())
+                self.iteration += state.taken
+                self.interrupts.check()
+                late, all_done = self._is_late(state), self.iteration >= self.limits.max_iter
+                if late or all_done or state.finished or state.certificate_due():
+                    reason = self._certify(state, late) or (Status.ITERATION_LIMIT if all_done else None)
+                if reason is None:
+                    self.tell(self._share_done(state))
             self.info = state.info()
+            return reason
         except KeyboardInterrupt:
-            self.limits.time.stop()  # so that `candidate` runs no further epochs
-            if self.iteration and not len(self.history):  # do not lose steps that have not been judged yet
+            time.stop()  # so that `candidate` runs no further epochs
+            if self.iteration and not len(self.history):  # do not lose steps that have not been certified yet
                 with suppress(Exception):  # the step that was interrupted may have left the state half changed
-                    self.best.judge(state.candidate())
+                    self.best.certify(state.candidate())
             raise
         finally:
             state.close()
-        return status
 
-    def _iterate(self, state: State) -> Status:
-        time = self.limits.time
-        if not time.allows(state.step_seconds):
-            return self._judge(state, late=True) or Status.TIME_LIMIT
-        while self.iteration < self.limits.max_iter:
-            with _timed(self.steps):
-                state.step()
-            self.iteration += state.taken
-            self.interrupts.check()
-            step = max(self.steps)
-            late = time.left() <= step + max(self.certificates, default=step) or not time.allows(state.step_seconds)
-            last = state.finished or late or self.iteration >= self.limits.max_iter
-            if last or state.certificate_due():
-                status = self._judge(state, late)
-                if status is not None:
-                    return status
-            self.tell(self._share_done(state))
-        return Status.ITERATION_LIMIT
+    def _is_late(self, state: State) -> bool:
+        """Return whether there is no time for another step and a certificate."""
+        left = self.limits.time.left()
+        if left == math.inf:
+            return False
+        step = max(self.step_times)
+        too_short = left <= step + max(self.certificate_times, default=step)
+        return too_short or not self.limits.time.allows(state.step_seconds)
 
     def _share_done(self, state: State) -> float:
         """Return the share of the way to the tolerance or, if that is more, to a limit."""
         share = state.share_done()
         if share is None:
-            share = share_of_way(1.0, self.best.proven.gap, self.limits.tol)
+            share = share_of_way(1.0, self.best.gap, self.limits.tol)
         seconds, left = self.watch.elapsed(), max(self.limits.time.left(), 0.0)
         return max(share, self.iteration / self.limits.max_iter, seconds / (seconds + left))
 
-    def _judge(self, state: State, late: bool) -> Status | None:
+    def _certify(self, state: State, late: bool) -> Status | None:
         """Compute a certificate, notify state and callback, and return the reason to stop, if any."""
-        with _timed(self.certificates):
-            self.best.judge(state.candidate())
-            if state.forgot_multipliers():
-                self.best.prove_again()
-            gap = self.best.proven.gap
-            state.on_certificate(gap)
-        progress = self.best.progress(self.iteration, self.watch.elapsed())
+        best, watch = self.best, Stopwatch()
+        best.certify(state.candidate())
+        if state.forgot_multipliers():
+            best.prove_again()
+        objective, bound = best.primal.objective, best.lower_bound
+        state.on_certificate(objective - bound)
+        self.certificate_times.append(watch.elapsed())
+        progress = Progress(self.iteration, self.watch.elapsed(), objective, bound, best.primal.radius_price)
         self.history.append(progress)
         stop = False
         if self.callback is not None:
             self.interrupts.check()
             stop = self.callback(progress)
             self.interrupts.forget()  # a callback may handle Ctrl-C itself, as a debugger does
-        reasons = {
-            self.best.status(self.limits.tol): self.best.is_final,
-            Status.STOPPED: stop,
-            Status.TIME_LIMIT: late,
-            Status.STALLED: state.finished,
-        }
-        return next((status for status, holds in reasons.items() if holds), None)
+        reached = best.status(self.limits.tol)
+        # If there is hope for a bound for all weights, one for limited weights is not enough.
+        final = objective - bound <= self.limits.tol and (best.has_free_weights or reached is Status.OPTIMAL)
+        reasons = ((final, reached), (stop, Status.STOPPED), (late, Status.TIME_LIMIT), (state.finished, Status.STALLED))
+        return next((status for holds, status in reasons if holds), None)
 
     def _result(self, status: Status) -> Result:
         best, zeros = self.best, self.problem.rows.zeros
@@ -215,14 +210,14 @@ class _Run:
         if status.reached:
             with suppress(RowsLost):  # what has been proven stays so
                 allowed = self.limits.accepted
-                best.primal = without_rounding(self.problem, best.primal, best.proven.lower_bound, allowed)
+                best.primal = without_rounding(self.problem, best.primal, best.lower_bound, allowed)
         primal, dual = best.primal, best.dual
         return Result(
             weights=primal.weights,
             intercept=primal.intercept,
             radius_price=primal.radius_price,
             objective=primal.objective,
-            lower_bound=best.proven.lower_bound,
+            lower_bound=best.lower_bound,
             hinge_dual=self.problem.to_given_rows(dual.hinge_dual),
             flip_dual=self.problem.to_given_rows(dual.flip_dual),
             status=status,

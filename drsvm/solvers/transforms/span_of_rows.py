@@ -37,6 +37,8 @@ class InSpan(Centred):
     spanning: Any = None  # some rows,
     triangle: Any = None  # and their coordinates
 
+    is_narrow = True
+
     def to_centred(self, start) -> Any:
         return _with_weights(super().to_centred(start), self._coordinates)
 
