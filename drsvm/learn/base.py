@@ -1,17 +1,28 @@
 """What the estimators have in common: scikit-learn's classes, and the link to their documentation."""
 
+import math
+from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 from sklearn.utils.metaestimators import available_if
 
+from drsvm.annotations import Matrix, Vector
+from drsvm.learn.one_vs_rest import towards_majority
 from drsvm.learn.probability import log_probabilities, probabilities
 from drsvm.model.backends import backend_of
+from drsvm.model.result import Result, Results
+
+if TYPE_CHECKING:
+    from drsvm.learn.fit_data import FitData
+    from drsvm.learn.problems import Solved
+    from drsvm.solvers.incremental.block_fit import BlockFit
 
 _BUILT = Path(__file__).parents[2] / "docs" / "_build" / "html"  # of a source checkout
 
@@ -39,10 +50,19 @@ class CommonMixin(CallbackSupportMixin):
 
     _doc_link_module = "drsvm"
 
+    if TYPE_CHECKING:
+        classes_: np.ndarray
+        coef_: Matrix
+        intercept_: np.ndarray
+        sigmoids_: np.ndarray
+        result_: Result | Results | None
+
+        def decision_function(self, X) -> Vector: ...
+
     @property
     def _doc_link_template(self) -> str:
-        found = address()
-        return found and f"{found}/generated/drsvm.{type(self).__name__}.html"
+        pages = address()
+        return pages and f"{pages}/generated/drsvm.{type(self).__name__}.html"
 
     @available_if(_is_calibrated)
     def predict_proba(self, X):
@@ -57,7 +77,7 @@ class CommonMixin(CallbackSupportMixin):
         """Return the logarithms of the probabilities, of shape (n_samples, n_classes)."""
         return self._by_row(log_probabilities, X)
 
-    def _by_row(self: Any, function, X):
+    def _by_row(self, function: Callable[[np.ndarray, np.ndarray], np.ndarray], X) -> np.ndarray:
         decisions = self.decision_function(X)
         if not hasattr(self, "sigmoids_"):
             raise NotFittedError(
@@ -73,6 +93,24 @@ class CommonMixin(CallbackSupportMixin):
         tags = super().__sklearn_tags__()  # pyright: ignore[reportAttributeAccessIssue]
         tags.input_tags.sparse = True
         return tags
+
+    def _store(self, data: "FitData", solved: "Solved") -> None:
+        """Store what all classifiers have, with the intercept of the optimum."""
+        problems, results = solved.posed.problems, solved.results
+        weights, intercepts = np.array([r.weights for r in results]), np.array([r.intercept for r in results])
+        self.intercept_ = towards_majority(problems, weights, intercepts)
+        self.radius_, self.l2_, self.intercept_cost_ = solved.ball.radius, solved.ball.l2, problems[0].intercept_cost
+        self.class_factors_, self.threshold_ = data.class_factors, 0.0
+        self.__dict__.pop("sigmoids_", None)  # of an earlier fit
+        self.n_iter_ = max(result.n_iter for result in results)
+        self.result_ = results[0] if len(results) == 1 else Results(results, data.classes.tolist())
+        self._store_certificate(results)
+
+    def _store_certificate(self, runs: "Sequence[Result | BlockFit]") -> None:
+        """Store what is proven: a number for two classes, otherwise an array; NaN where nothing is."""
+        for name in ("objective", "lower_bound", "gap", "radius_price"):
+            values = [getattr(run, name, math.nan) for run in runs]
+            setattr(self, f"{name}_", float(values[0]) if len(runs) == 1 else np.array(values))
 
 
 class RobustClassifier(CommonMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstimator):

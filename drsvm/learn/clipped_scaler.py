@@ -16,7 +16,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from drsvm.learn.fit_data import check_remote_features
+from drsvm.learn.places import check_remote_features
 from drsvm.model.backends import backend_of
 from drsvm.model.validation import check_number
 

@@ -10,8 +10,9 @@ from sklearn import config_context
 from sklearn.metrics import check_scoring
 
 from drsvm.clock import TimeLimit
-from drsvm.learn import one_vs_rest, prices
+from drsvm.learn import one_vs_rest
 from drsvm.learn.estimators import WassersteinSVC
+from drsvm.learn.problems import at_centre, path_at_centre
 from drsvm.model.centring import Centred
 from drsvm.model.problem import Problem
 from drsvm.solvers.interior_point.small import is_small
@@ -123,12 +124,12 @@ def _walked(problem: Problem, radii: np.ndarray, time: TimeLimit, limits: dict[s
     """Return the classifiers of one problem; those of few rows need no proof, as no score can tell."""
     proves = limits["solver"] not in ("auto", "interior-point") or limits["max_iter"] is not None
     if proves or not (is_small(problem) or span_pays(problem)):
-        path = prices.path_at_centre(problem, radii, max_time=time, **limits)
+        path = path_at_centre(problem, radii, max_time=time, **limits)
         if path.interrupted:
             raise KeyboardInterrupt
         found, idle = path.results, any(one.n_iter == 0 and one.gap > one.tol for one in path.results)
         return Walked(path.weights, path.intercepts, *_times_and_gaps(found), not idle)
-    centred = in_span_of_rows(prices.at_centre(problem))
+    centred = in_span_of_rows(at_centre(problem))
     shifted = Centred.of(centred.problem)  # if the intercept has no price
     found = rough_path(shifted.problem, radii, tol=limits["tol"], max_time=time)
     missing = len(radii) - len(found)

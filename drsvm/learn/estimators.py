@@ -1,28 +1,49 @@
-"""`WassersteinSVC`: the robust linear classifier as a scikit-learn estimator (see `fitting`)."""
+"""`WassersteinSVC`: the robust linear classifier as a scikit-learn estimator.
+
+    X, y → data → problems → ball → solve → fitted attributes → threshold → probabilities → warnings
+
+With more than two classes, each class is trained against the rest, with its own problem and certificate (see
+`one_vs_rest`).
+"""
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
+from sklearn.callback import with_callbacks
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
+from drsvm.annotations import Vector
 from drsvm.clock import TimeLimit
-from drsvm.learn import prices
+from drsvm.engines.threads import single_threaded_blas
+from drsvm.learn import one_vs_rest, prices
+from drsvm.learn.ball import choose_ball
 from drsvm.learn.base import RobustClassifier
-from drsvm.learn.deciding import DecidingMixin
-from drsvm.learn.fit_data import FitData, fit_data
-from drsvm.learn.fitting import FittingMixin
-from drsvm.learn.partial_fit import PartialFitMixin
-from drsvm.model.centring import Centred
+from drsvm.learn.deciding import can_move, sigmoids_of, unseen_decisions
+from drsvm.learn.equalising import solve_least_equalised
+from drsvm.learn.fit_data import FitData, fit_data, naming_large_entries
+from drsvm.learn.gross_errors import warn_of_far_rows
+from drsvm.learn.outcome import report_outcome, warn_of_large_budgets
+from drsvm.learn.partial_fit import feed_block, learns_in_blocks
+from drsvm.learn.places import check_remote_features
+from drsvm.learn.probability import check_calibration
+from drsvm.learn.problems import BinaryProblems, Solved
+from drsvm.learn.solving import FitTask, RunOptions, solve_problems
+from drsvm.learn.threshold import Judged, check_goal, choose_threshold
+from drsvm.learn.warm_start import earlier_fit
+from drsvm.model.backends import backend_of, is_remote
+from drsvm.model.memory_rows import must_stay
 from drsvm.model.norms import norm_for
-from drsvm.model.problem import Problem
-from drsvm.model.result import Result
+from drsvm.progress import following, lines
 from drsvm.solvers.base import Solver
 from drsvm.solvers.registry import is_auto
 
 
-class WassersteinSVC(PartialFitMixin, FittingMixin, DecidingMixin, RobustClassifier):
+class WassersteinSVC(RobustClassifier):
     """Linear classifier for data with some wrong labels and shifting features, with a proof attached.
 
     It minimises the expected hinge loss under the worst distribution within a Wasserstein ball around the training
@@ -207,44 +228,134 @@ class WassersteinSVC(PartialFitMixin, FittingMixin, DecidingMixin, RobustClassif
         self.n_jobs = n_jobs
         self.engine = engine
 
+    @with_callbacks
+    def fit(self, X, y, sample_weight=None, flip_cost=None):
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Features.
+        y : array of shape (n_samples,)
+            Labels.
+        sample_weight : array of shape (n_samples,), optional
+            Weights of the samples; a weight of 0 removes the sample.
+        flip_cost : array of shape (n_samples,), optional
+            Cost of flipping the label of each sample, ``inf`` for verified ones. It replaces the parameter `flip_cost`.
+
+        Returns
+        -------
+        self
+            On Ctrl-C, the best classifier so far is stored before KeyboardInterrupt is raised.
+        """
+        time = TimeLimit.of(self.max_time)
+        # Limiting BLAS takes a while, so it is done once for all the runs of a fit.
+        with following(lines(print), print) if self.verbose else nullcontext(), single_threaded_blas():
+            check_goal(self.threshold)
+            check_calibration(self.calibration)
+            earlier = earlier_fit(self) if self.warm_start else None
+            data = fit_data(self, X, y, sample_weight, self.class_weight, self.engine)
+            self.classes_, self._flip_cost_by_row = data.classes, flip_cost is not None
+            share = warn_of_far_rows(data.X, data.sample_weight, getattr(self, "feature_names_in_", None))
+            parameters = self._problem_parameters(data.costs_by_class, flip_cost)
+            options = RunOptions(self.solver, self.tol, self.max_iter, self.random_state, self.n_jobs)
+            automatic = isinstance(self.class_weight, str) and self.class_weight == "auto"
+            task = FitTask(self, X, y, may_solve_again=automatic)
+
+            def solve_weighted() -> Solved:
+                """Pose the problems with the present weights of the classes, choose the ball, and solve."""
+                with naming_large_entries(data):
+                    posed = BinaryProblems.at_centre(data.problems(parameters), in_span=is_auto(self.solver))
+                    ball = choose_ball(posed, self.radius, self.l2, self.solver, data.counts, time, share)
+                starts = ball.solutions
+                if earlier is not None:
+                    starts = earlier.starts_for(data.classes, self.n_features_in_, otherwise=starts)
+                return solve_problems(posed, ball, starts, options, task, time)
+
+            solved = solve_least_equalised(data, solve_weighted, time) if automatic else solve_weighted()
+            warn_of_large_budgets(solved.posed.problems, data.classes)
+            self._store(data, solved)
+            self.coef_ = np.stack([result.weights for result in solved.results])
+            moves = can_move(self.threshold, self.fit_intercept, solved, time)
+            unseen = self._unseen(data, solved, moves, time)
+            if moves and unseen is not None:
+                self.threshold_ = choose_threshold(data.weighed(unseen), self.threshold)
+                self.intercept_ = self.intercept_ - self.threshold_
+            if self.calibration and not solved.cut_short:
+                self.sigmoids_ = sigmoids_of(data, solved, self.cv, time, self.threshold_, unseen)
+            self.coef_, self.intercept_ = data.like(self.coef_), data.like(self.intercept_)
+            self.__dict__.pop("_block_fits", None)  # a later partial_fit starts from this fit
+            task.end()
+            report_outcome(solved, self.threshold_, data.classes, self.verbose)
+        return self
+
+    def _problem_parameters(self, costs_by_class: Callable[[np.ndarray], Vector], flip_cost) -> dict[str, Any]:
+        """Return the parameters of the problems but for the radius; X has been checked."""
+        costs = self.flip_cost if flip_cost is None else flip_cost
+        of_rows = costs, self.l2, self.fit_intercept, self.intercept_cost, self.classes_, costs_by_class
+        of_features = prices.feature_prices(self)
+        return {"norm": self.norm} | prices.problem_parameters(*of_rows) | of_features
+
+    def _unseen(self, data: FitData, solved: Solved, moves: bool, time: TimeLimit) -> Judged | None:
+        """Return decisions about rows that the classifier has not seen, if something is placed by them."""
+        return unseen_decisions(data, solved, self.cv, time) if moves or self.calibration else None
+
+    @available_if(learns_in_blocks)
+    def partial_fit(self, X, y, classes=None, sample_weight=None, flip_cost=None):
+        """Take one incremental pass over a block of rows; all blocks together act as one training set.
+
+        The first block determines what `fit` computes from all rows. An intercept with a price is priced at the centre
+        of its rows (of sparse rows, at the origin); with ``intercept_cost="auto"`` the price is that of this block.
+        With ``radius="auto"``, radius and ridge are what `fit` would use for this block alone: for all rows together
+        they would be smaller, about in proportion to the root of their number; with a given radius, ``l2="auto"`` is 0.
+        ``class_weight="auto"`` means equal weights here, and the threshold is that of the optimum. There are no
+        probabilities: it is not available with `calibration`.
+
+        Parameters
+        ----------
+        X, y, sample_weight, flip_cost
+            As in `fit`, for one block. A weight of 1 is that of a typical row in any block.
+        classes : array, optional
+            All labels; required in the first call, unless `fit` was called before. After `fit`, training continues from
+            its classifier, with its radius and price of the intercept where these are automatic.
+
+        Returns
+        -------
+        self
+            Without a certificate: `objective_`, `lower_bound_` and `gap_` are NaN, and `result_` is None.
+            `radius_price_` is that of the method, and `n_iter_` the number of blocks.
+        """
+        feed_block(self, X, y, classes, sample_weight, flip_cost)
+        return self
+
+    def decision_function(self, X):
+        """Return w·x + b for every row, of shape (n_samples,) or (n_samples, n_classes).
+
+        The sign is the decision for two classes, otherwise the largest one decides.
+        """
+        if is_remote(X):
+            check_is_fitted(self)
+            coef = self.coef_.toarray() if sparse.issparse(self.coef_) else self.coef_  # after `sparsify`
+            one = len(coef) == 1
+            classifier = (coef[0], float(self.intercept_[0])) if one else (coef, self.intercept_)
+            return check_remote_features(self, X).decision_values(X, *classifier)
+        is_on_disk = (isinstance(X, np.ndarray) or sparse.issparse(X)) and X.ndim == 2 and must_stay(X)
+        if not (is_on_disk or is_remote(getattr(self, "coef_", None))):
+            return super().decision_function(X)
+        check_is_fitted(self)
+        return one_vs_rest.decisions_by_blocks(self, X)
+
+    def predict(self, X):
+        """Return the label of every row, of shape (n_samples,).
+
+        For a Dask collection the labels are a Dask array, which is computed on demand; for an array on a graphics card,
+        numeric labels are on the card too.
+        """
+        backend = backend_of(X)
+        return super().predict(X) if backend is None else backend.labels(self.decision_function(X), self.classes_)
+
     def _trained_ball(self) -> dict[str, Any]:
         """Return the parameters of the ball, for `drsvm.model.linear_model.own_ball`; None: only `fit` knew them."""
         flip_cost = None if getattr(self, "_flip_cost_by_row", False) else self.flip_cost
-        return {
-            "radius": self.radius_,
-            "flip_cost": flip_cost,
-            "norm": norm_for(self.norm).p,
-            "feature_cost": prices.feature_costs(self),
-        }
-
-    # --- what is linear about a fit ---------------------------------------------------------------------------------
-
-    def _data(self, X, y, sample_weight) -> FitData:
-        return fit_data(self, X, y, sample_weight)
-
-    def _prices(self) -> dict[str, Any]:
-        return {"norm": self.norm} | prices.feature_prices(self)
-
-    def _at_centre(self, problems: list[Problem]) -> Callable[[Problem], Centred]:
-        return prices.centres(problems, in_span=is_auto(self.solver))
-
-    def _earlier_classifier(self) -> tuple[np.ndarray, list[Any]] | None:
-        """Return the classes of an earlier fit and its results (with multipliers), or else its classifiers."""
-        if not hasattr(self, "coef_"):
-            return None
-        if self.result_ is not None:
-            return self.classes_, [self.result_] if isinstance(self.result_, Result) else list(self.result_)
-        coef: Any = self.coef_
-        coef = coef.toarray() if sparse.issparse(coef) else coef  # after `sparsify`
-        return self.classes_, list(zip(coef, self.intercept_, strict=True))
-
-    def _starts(self, earlier, otherwise: list[Any]) -> list[Any]:
-        if earlier is not None and np.array_equal(earlier[0], self.classes_):
-            weights = [start.weights if isinstance(start, Result) else start[0] for start in earlier[1]]
-            if all(len(w) == self.n_features_in_ for w in weights):
-                return earlier[1]
-        return otherwise
-
-    def _store_classifier(self, problems: list[Problem], results: list[Result]) -> None:
-        self.__dict__.pop("_block_fits", None)  # a later partial_fit starts from this fit
-        self.coef_ = np.stack([result.weights for result in results])
+        norm, costs = norm_for(self.norm).p, prices.feature_costs(self)
+        return {"radius": self.radius_, "flip_cost": flip_cost, "norm": norm, "feature_cost": costs}

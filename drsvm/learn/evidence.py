@@ -6,13 +6,13 @@ more than chance explains; with wrong labels, differences are smaller, and the f
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from drsvm.clock import TimeLimit
 from drsvm.learn.intervals import auc_parts, errors_ahead
 from drsvm.learn.threshold import N_FOLDS, folds_by_content, out_of_fold
+from drsvm.model.centring import Centred
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result
 from drsvm.solvers.base import Candidate
@@ -65,22 +65,19 @@ def best_if_significant(
     return best
 
 
-def share_of_ball(
-    problem: Problem, at_centre, counts: Callable[[int], Any], with_ridge: bool, time: TimeLimit, solution: Any
-) -> float:
+def share_of_ball(centred: Centred, counts: np.ndarray | None, with_ridge: bool, time: TimeLimit, solution) -> float:
     """Return which share of the problem's radius to take: all of it, unless rows are ranked clearly better with less.
 
     The ridge shrinks with the square of the share, or not at all. `counts` are those of the automatic radius, and the
-    solution, if there is one, is close to that of the problem. Rows of kernels are not judged, nor rows elsewhere that
-    count differently.
+    solution, if there is one, is close to that of the original problem. Rows of kernels are not judged, nor rows
+    elsewhere that count differently.
     """
-    counted = counts(0)
-    n_rows = problem.n_rows if counted is None else float(counted.sum())
-    can_be_judged = not problem.rows.is_kernel and (counted is None or problem.rows.copyable)
+    problem = centred.problem
+    n_rows = problem.n_rows if counts is None else float(counts.sum())
+    can_be_judged = not problem.rows.is_kernel and (counts is None or problem.rows.copyable)
     if n_rows < MIN_JUDGED or not can_be_judged:
         return 1.0
-    centred = at_centre(problem)
-    few, counted = _some_rows(centred.problem, counted)
+    few, counted = _some_rows(problem, counts)
     first = centred.to_centred(solution)
     first = Candidate(*first) if isinstance(first, tuple) else first
 

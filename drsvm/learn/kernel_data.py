@@ -6,30 +6,55 @@ a linear classifier. Width, radius, ridge and the price of the intercept are cho
 process's memory. For radius and ridge each of them counts for many; the evidence for a width is that of so few rows.
 """
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
+from drsvm.annotations import Costs, Matrix
+from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.fit_data import FitData, RemoteFit
-from drsvm.learn.kernel_deciding import kernel_problems
+from drsvm.learn.kernel import Kernel
 from drsvm.learn.radius_rule import ROWS_OF_KERNEL
+from drsvm.model.backends import ForCard
 from drsvm.model.kernel_functions import KernelFunction
 from drsvm.model.kernel_model import KernelClassifier
-from drsvm.model.kernel_rows import FunctionRows, KernelRows
+from drsvm.model.kernel_rows import FunctionRows, KernelRows, in_feature_space
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.problem import Problem
 from drsvm.model.validation import check_flip_costs, check_rows
 from drsvm.solvers.landmarks.span import Span
 
+KernelOf = Callable[[], Kernel]
+"""The kernel of an estimator that has seen X."""
+
+
+def kernel_problems(
+    points, function: KernelFunction, y, classes, weights, *, intercept_cost: float | str, **parameters
+) -> list[Problem]:
+    """Return one problem per class, or one for two classes."""
+    first = in_feature_space(points, function, y == one_vs_rest.positive_labels(classes)[0], weights, **parameters)
+    return one_vs_rest.for_every_class(prices.with_intercept_cost(first, intercept_cost), y, classes, weights)
+
 
 class KernelFit(FitData):
-    """Rows in this process's memory, whose points may be on a card."""
+    """Rows in this process's memory; the points that the kernel takes may be on a card."""
 
-    points: Any
-    function: KernelFunction
     stand_for: float = 1.0  # rows, each of these
+    basis: "Basis | None" = None  # of the span of landmarks, if the problems are in one
+
+    def __init__(self, estimator, X, y, sample_weight, class_weight, kernel_of: KernelOf, *, on_card: bool = False):
+        super().__init__(estimator, X, y, sample_weight, class_weight)
+        self.kernel = kernel = kernel_of()
+        self.gamma = kernel.coefficient(self.X, self.sample_weight)
+        self.function, points = kernel.function(self.gamma, self.X), kernel.points(self.X)
+        self.points = ForCard(points) if on_card else points
+
+    def widen(self, gamma: float) -> None:
+        """Take another coefficient."""
+        self.gamma, self.function = gamma, self.kernel.function(gamma, self.X)
 
     def join_copies(self, flip_cost) -> None:
         """Let the first of equal rows with the same label and flip cost count for all of them, as if by its weight."""
@@ -46,20 +71,26 @@ class KernelFit(FitData):
         joined[some] = np.bincount(first, given[some], len(some)) if first else 0.0
         if not np.array_equal(joined, given):
             self.sample_weight = joined
-            self._weigh(self.class_weight)
+            self._weigh(self._factors_for(self.class_weight))
 
     def counts(self, index):
         return None if self.sample_weight is None else self.stand_for * self.sample_weight
 
-    def problems(self, ball: dict[str, Any]) -> list[Problem]:
-        """Return one problem per class, or one for two classes."""
-        return kernel_problems(self.points, self.function, self.y, self.classes, self.weights, **ball)
+    def problems(self, parameters):
+        return kernel_problems(self.points, self.function, self.y, self.classes, self.weights, **parameters)
 
-    def linear_problems(self, ball: dict[str, Any]) -> list[Problem]:
+    def problems_at_width(self, gamma: float, rows: np.ndarray, parameters: dict[str, Any]) -> list[Problem]:
+        """Return the problems of some rows, with another coefficient."""
+        costs = parameters["flip_cost"]
+        parameters = parameters | {"flip_cost": costs[rows] if np.ndim(costs) else costs}
+        points, weights = self.kernel.priced(self.X[rows]), None if self.weights is None else self.weights[rows]
+        return kernel_problems(points, self.kernel.function(gamma), self.y[rows], self.classes, weights, **parameters)
+
+    def linear_problems(self, parameters: dict[str, Any]) -> list[Problem]:
         """Return the problems of the rows themselves."""
-        return super().problems(ball)
+        return super().problems(parameters)
 
-    def sample(self, estimator, problems: list[Problem], flip_cost, size: int) -> "tuple[KernelFit, Any]":
+    def sample(self, problems: list[Problem], flip_cost: Costs | None, size: int) -> "tuple[KernelFit, Costs | None]":
         """Return the data by which rules choose, and the flip costs of the rows if they are given."""
         return self, flip_cost
 
@@ -67,19 +98,26 @@ class KernelFit(FitData):
 class ClusterKernelFit(RemoteFit):
     """Rows on a cluster."""
 
-    def linear_problems(self, ball: dict[str, Any]) -> list[Problem]:
+    basis: "Basis | None" = None
+
+    def __init__(self, estimator, X, y, sample_weight, class_weight, kernel_of: KernelOf):
+        super().__init__(estimator, X, y, sample_weight, class_weight)
+        self.estimator, self.kernel_of, self.kernel = estimator, kernel_of, kernel_of()
+
+    def linear_problems(self, parameters: dict[str, Any]) -> list[Problem]:
         """Return the problems of the rows themselves."""
-        problems, self.first = super().problems(ball), None  # which would keep the rows on the workers
+        problems, self.first = super().problems(parameters), None  # which would keep the rows on the workers
         return problems
 
-    def sample(self, estimator, problems: list[Problem], flip_cost, size: int) -> tuple[KernelFit, Any]:
-        """Return at least so many rows, or all, which stand for all of them."""
+    def sample(self, problems: list[Problem], flip_cost: Costs | None, size: int) -> tuple[KernelFit, Costs | None]:
+        """Return at least `size` rows, or all, which stand for all of them."""
         few, labels, counts = self.drawn(problems, max(ROWS_OF_KERNEL, size))
         stand_for = problems[0].n_rows / few.n_rows
-        data = KernelFit(estimator, few.X, self.classes[labels], counts / stand_for)
+        labels = self.classes[labels]
+        data = KernelFit(self.estimator, few.X, labels, counts / stand_for, self.class_weight, self.kernel_of)
         data.stand_for = stand_for
-        self.name_features(estimator)  # an array of numpy has no names
-        return estimator._with_function(data), None if flip_cost is None else few.flip_costs
+        self.name_features(self.estimator)  # an array of numpy has no names
+        return data, None if flip_cost is None else few.flip_costs
 
 
 class Basis(NamedTuple):
@@ -88,7 +126,7 @@ class Basis(NamedTuple):
     The functions are 0 at the centre of the rows, if these have one.
     """
 
-    landmarks: Any
+    landmarks: Matrix
     coefficients: np.ndarray
     functions: KernelClassifier
 
@@ -109,7 +147,7 @@ class Basis(NamedTuple):
         return problem.with_rows(problem.rows.mapped(problem, self.functions.at))
 
 
-def checked_landmarks(landmarks, n_features: int) -> Any:
+def checked_landmarks(landmarks, n_features: int) -> Matrix:
     """Return given landmarks as rows."""
     try:
         rows = check_rows(landmarks)

@@ -2,38 +2,45 @@
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.callback import with_callbacks
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from drsvm.annotations import Matrix, Vector
 from drsvm.clock import TimeLimit
-from drsvm.learn import prices
+from drsvm.engines.threads import single_threaded_blas
+from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.base import CommonMixin
-from drsvm.learn.evidence import best_if_significant
-from drsvm.learn.fit_data import FitData, on_engine
-from drsvm.learn.fitting import FINISHED, PILOT_PARTS, FittingMixin
-from drsvm.learn.kernel_data import Basis, ClusterKernelFit, KernelFit, checked_landmarks
-from drsvm.learn.kernel_deciding import KernelDecidingMixin, in_memory, kernel_problems
-from drsvm.learn.kernel_width import EVIDENCE, FACTORS, WITH_WIDTH, some_rows
-from drsvm.model.backends import ForCard, engine_of, to_numpy
-from drsvm.model.centring import Centred
-from drsvm.model.problem import Problem
-from drsvm.model.result import Result, Results, Status
-from drsvm.progress import stage
-from drsvm.solvers.base import check_count, generator_of
+from drsvm.learn.deciding import can_move, sigmoids_of, unseen_decisions
+from drsvm.learn.equalising import solve_least_equalised
+from drsvm.learn.fit_data import naming_large_entries
+from drsvm.learn.gross_errors import warn_of_far_rows
+from drsvm.learn.kernel import Kernel
+from drsvm.learn.kernel_data import ClusterKernelFit, KernelFit
+from drsvm.learn.kernel_problems import posed_with_ball, results_in_span
+from drsvm.learn.outcome import FINISHED, report_outcome, warn_of_large_budgets
+from drsvm.learn.places import check_remote_features, on_engine
+from drsvm.learn.probability import check_calibration
+from drsvm.learn.problems import Solved
+from drsvm.learn.solving import FitTask, RunOptions, solve_problems
+from drsvm.learn.threshold import check_goal, choose_threshold
+from drsvm.model.backends import ForCard, backend_of, engine_of, to_numpy
+from drsvm.model.kernel_functions import KernelFunction
+from drsvm.model.kernel_model import KernelClassifier
+from drsvm.model.kernel_rows import rows_of_functions
+from drsvm.model.result import Results, Status
+from drsvm.progress import following, lines
+from drsvm.solvers.base import check_count
 from drsvm.solvers.landmarks.solver import Landmarks
-from drsvm.solvers.landmarks.span import WIDER
-
-NO_NUMBER = "X is on a Dask cluster: give the number of rows of which the classifier is made, such as n_landmarks=300."
-NOT_IN_SPAN = (
-    "Given landmarks, and rows on a Dask cluster, need a kernel that is a function, and no graphics card: got "
-    "kernel={!r} and engine={!r}."
-)
 
 
-class WassersteinKernelSVC(FittingMixin, KernelDecidingMixin, CommonMixin, ClassifierMixin, BaseEstimator):
+class WassersteinKernelSVC(CommonMixin, ClassifierMixin, BaseEstimator):
     """Nonlinear classifier for data with some wrong labels, with a proof attached.
 
     It solves the problem of `WassersteinSVC` (with norm=2) in the feature space of a kernel. Each iteration works in
@@ -168,127 +175,182 @@ class WassersteinKernelSVC(FittingMixin, KernelDecidingMixin, CommonMixin, Class
         self.n_jobs = n_jobs
         self.engine = engine
 
-    # --- what is special about this fit -----------------------------------------------------------------------------
+    @with_callbacks
+    def fit(self, X, y, sample_weight=None, flip_cost=None):
+        """Fit the classifier.
 
-    def _data(self, X, y, sample_weight) -> FitData:
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Features; values of the kernel if it is "precomputed".
+        y : array of shape (n_samples,)
+            Labels.
+        sample_weight : array of shape (n_samples,), optional
+            Weights of the samples; a weight of 0 removes the sample.
+        flip_cost : array of shape (n_samples,), optional
+            Cost of flipping the label of each sample, ``inf`` for verified ones. It replaces the parameter `flip_cost`.
+
+        Returns
+        -------
+        self
+            On Ctrl-C, the best classifier so far is stored before KeyboardInterrupt is raised.
+        """
+        time = TimeLimit.of(self.max_time)
+        with following(lines(print), print) if self.verbose else nullcontext(), single_threaded_blas():
+            check_goal(self.threshold)
+            check_calibration(self.calibration)
+            data = self._data(X, y, sample_weight)
+            self.classes_, self._flip_cost_by_row = data.classes, flip_cost is not None
+            if self.kernel != "precomputed":
+                warn_of_far_rows(data.X, data.sample_weight, getattr(self, "feature_names_in_", None))
+            automatic = isinstance(self.class_weight, str) and self.class_weight == "auto"
+            task = FitTask(self, X, y, may_solve_again=automatic)
+
+            def solve_weighted() -> Solved:
+                """Pose the problems with the present weights of the classes, choose width and ball, and solve."""
+                with naming_large_entries(data):
+                    posed, ball = posed_with_ball(self, data, flip_cost, time)
+                solver = Landmarks(self._max_landmarks()) if posed.problems[0].rows.is_kernel else "auto"
+                options = RunOptions(solver, self.tol, self.max_iter, self.random_state, self.n_jobs)
+                # A rough solution is made of more rows than may be wanted, and would be kept if it is better.
+                starts = ball.solutions if self.n_landmarks == "auto" else [None] * len(posed)
+                return results_in_span(solve_problems(posed, ball, starts, options, task, time))
+
+            solved = solve_least_equalised(data, solve_weighted, time) if automatic else solve_weighted()
+            warn_of_large_budgets(solved.posed.problems, data.classes)
+            self._store(data, solved)
+            self._store_functions(data, solved)
+            moves = can_move(self.threshold, self.fit_intercept, solved, time)
+            unseen = unseen_decisions(data, solved, self.cv, time) if moves or self.calibration else None
+            if moves and unseen is not None:
+                self.threshold_ = choose_threshold(data.weighed(unseen), self.threshold)
+                self.intercept_ = self.intercept_ - self.threshold_
+            if self.calibration and not solved.cut_short:
+                self.sigmoids_ = sigmoids_of(data, solved, self.cv, time, self.threshold_, unseen)
+            self.intercept_ = data.like(self.intercept_)
+            task.end()
+            # Given landmarks prove what they can.
+            finished = FINISHED if self.n_landmarks == "auto" else (*FINISHED, Status.STALLED)
+            report_outcome(solved, self.threshold_, data.classes, self.verbose, finished)
+        return self
+
+    # --- the steps that are special about this fit --------------------------------------------------------------------
+
+    def _data(self, X, y, sample_weight) -> KernelFit | ClusterKernelFit:
         engine = engine_of(on_engine(X, self.engine))
         if engine == "dask":
-            return ClusterKernelFit(self, X, y, sample_weight)
-        data = self._with_function(KernelFit(self, *map(in_memory, (X, y, sample_weight))))
-        self._fitted_rows = data.X
-        data.points = ForCard(data.points) if engine == "gpu" else data.points
-        return data
+            return ClusterKernelFit(self, X, y, sample_weight, self.class_weight, self._kernel)
+        X, y, sample_weight = map(in_memory, (X, y, sample_weight))
+        return KernelFit(self, X, y, sample_weight, self.class_weight, self._kernel, on_card=engine == "gpu")
 
-    def _with_function(self, data: KernelFit) -> KernelFit:
-        """Set the coefficient of the kernel; return the data with its function."""
-        self.gamma_ = self._coefficient(data.X, data.sample_weight)
-        data.points, data.function = self._points(data.X), self._function(data.X)
-        return data
+    def _problem_parameters(self, costs_by_class: Callable[[np.ndarray], Vector], flip_cost) -> dict[str, Any]:
+        costs = self.flip_cost if flip_cost is None else flip_cost
+        of_rows = costs, self.l2, self.fit_intercept, self.intercept_cost, self.classes_, costs_by_class
+        return prices.problem_parameters(*of_rows)
 
-    def _problems(self, data: Any, flip_cost, time: TimeLimit) -> list[Problem]:
-        if data.backend is None and (self.cv is None or np.isscalar(self.cv)):  # given folds may part copies
-            data.join_copies(flip_cost)
-        in_span = data.backend is not None or self.landmarks is not None
-        return (self._problems_in_span if in_span else self._kernel_problems)(data, flip_cost, time)
-
-    def _kernel_problems(self, data: Any, flip_cost, time: TimeLimit) -> list[Problem]:
-        if self.gamma == "rule" and self.kernel in WITH_WIDTH:
-            with stage("choosing the width"):
-                self.gamma_ = self._chosen_width(data, flip_cost, TimeLimit(time.left() / PILOT_PARTS, within=time))
-            data.function = self._function(data.X)
-        return data.problems(self._ball(data.costs_by_class, flip_cost) | {"time": time})
-
-    def _chosen_width(self, data: Any, flip_cost, time: TimeLimit) -> float:
-        """Return a multiple of the γ of the rule by which some rows are ranked well."""
-        rows = some_rows(data.X, data.y, data.weights)
-        points, y = self._priced(data.X[rows]), data.y[rows]
-        weights, own = (None if one is None else one[rows] for one in (data.weights, data.sample_weight))
-        counts = np.ones(len(rows)) if own is None else own
-
-        def problems_of(gamma: float) -> list[Problem]:
-            ball = self._ball(data.costs_by_class, flip_cost)
-            ball["flip_cost"] = ball["flip_cost"][rows] if np.ndim(ball["flip_cost"]) else ball["flip_cost"]
-            problems = kernel_problems(points, self._function(gamma=gamma), y, data.classes, weights, **ball)
-            self._choose_ball(problems, self._at_centre(problems), lambda _: own, time)
-            return [problem.replace(radius=self.radius_, l2=self.l2_) for problem in problems]
-
-        return best_if_significant([factor * self.gamma_ for factor in FACTORS], problems_of, counts, time, EVIDENCE)
-
-    # --- in the span of landmarks: linear problems --------------------------------------------------------------------
-
-    def _problems_in_span(self, data: Any, flip_cost, time: TimeLimit) -> list[Problem]:
-        """Return linear problems in the span of landmarks; radius and ridge are chosen on the way, with a sample."""
-        if self.kernel == "precomputed" or engine_of(getattr(data, "points", None)) == "gpu":
-            raise ValueError(NOT_IN_SPAN.format(self.kernel, self.engine))
-        given = None if self.landmarks is None else checked_landmarks(self.landmarks, self.n_features_in_)
-        most = self._most_landmarks() if given is None else given.shape[0]
-        if most is None:
-            raise ValueError(NO_NUMBER)
-        rows = data.linear_problems(self._ball(data.costs_by_class, flip_cost) | {"intercept_cost": math.inf})
-        few, flip_cost = data.sample(self, rows, flip_cost, WIDER * most)
-        problems = self._kernel_problems(few, flip_cost, time)
-        self._choose_ball(problems, Centred, few.counts, time)
-        if given is None:
-            given = few.X[np.sort(generator_of(self.random_state).permutation(few.X.shape[0])[: WIDER * most])]
-        self._basis = Basis.of(given, most, self._priced(given), problems[0].rows, prices.feature_costs(self))
-        return [self._basis.mapped(one).replace(intercept_cost=problems[0].intercept_cost) for one in rows]
-
-    def _choose_ball(
-        self, problems: list[Problem], at_centre, counts, time: TimeLimit, share: float = 1.0
-    ) -> list[Result | None]:
-        if problems[0].rows.is_kernel:
-            return super()._choose_ball(problems, at_centre, counts, time)
-        return [None for _ in problems]  # radius and ridge were chosen with the span
-
-    def _at_centre(self, problems: list[Problem]) -> Callable[[Problem], Centred]:
-        # Rows are relative to their centre already, except that in a span there is one centre for all classes.
-        return Centred if problems[0].rows.is_kernel or len(problems) == 1 else prices.at_centre
-
-    def _solve(self, index, centred, start, context, time) -> Result:
-        result = super()._solve(index, centred, start, context, time)
-        if centred.problem.rows.is_kernel:  # without time for a proof, the bound is that of the last span
-            bound = min(result.info.get("bound_in_span", -math.inf), result.objective)
-            in_span = result.lower_bound == 0.0 and result.objective - bound <= result.tol
-            return replace(result, status=Status.OPTIMAL_IN_SPAN, lower_bound=bound) if in_span else result
-        # A weaker claim, about limited weights, stays as it is.
-        return replace(result, status=Status.OPTIMAL_IN_SPAN) if result.status is Status.OPTIMAL else result
-
-    # --- in the whole feature space ---------------------------------------------------------------------------------
-
-    @property
-    def _finished(self) -> tuple[Status, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """How a run may end without a warning: given landmarks prove what they can."""
-        return FINISHED if self.n_landmarks == "auto" else (*FINISHED, Status.STALLED)
-
-    def _most_landmarks(self) -> int | None:
+    def _max_landmarks(self) -> int | None:
         auto = self.n_landmarks == "auto"
         return None if auto else check_count(self.n_landmarks, "n_landmarks", "an integer ≥ 1 or 'auto'")
 
-    def _solver(self, problem: Problem) -> str | Landmarks:
-        return Landmarks(self._most_landmarks()) if problem.rows.is_kernel else "auto"
-
-    def _starts(self, earlier, otherwise: list[Any]) -> list[Any]:
-        # A rough solution is made of more rows than may be wanted, and would be kept if it is better.
-        return otherwise if self.n_landmarks == "auto" else [None] * len(otherwise)
-
-    def _store(self, problems: list[Problem], results: list[Result]) -> None:
-        super()._store(problems, results)
-        if problems[0].rows.is_kernel and problems[0].kept is not None:  # coefficients in the order of the given rows
-            order = np.argsort(to_numpy(problems[0].kept))
-            shown = [replace(one, weights=one.weights[order]) for one in results]
-            self.result_ = shown[0] if len(shown) == 1 else Results(shown, self.classes_.tolist())
-
-    def _store_classifier(self, problems: list[Problem], results: list[Result]) -> None:
-        X, basis = (self.__dict__.pop(name, None) for name in ("_fitted_rows", "_basis"))
-        weights = np.stack([result.weights for result in results])
-        if not problems[0].rows.is_kernel:
+    def _store_functions(self, data: KernelFit | ClusterKernelFit, solved: Solved) -> None:
+        """Store the landmarks and their coefficients, and the intercept of functions that are not centred."""
+        problems, weights = solved.posed.problems, np.stack([result.weights for result in solved.results])
+        basis = data.basis
+        if basis is not None:
             self.landmarks_, self.dual_coef_ = basis.landmarks, weights @ basis.coefficients.T
             self.landmark_indices_ = np.full(len(basis.coefficients), -1)
             self.intercept_ = self.intercept_ + weights @ basis.functions.intercept
             return
-        kept = np.arange(X.shape[0]) if problems[0].kept is None else to_numpy(problems[0].kept)
+        kept = np.arange(data.X.shape[0]) if problems[0].kept is None else to_numpy(problems[0].kept)
+        if problems[0].kept is not None:  # coefficients in the order of the given rows
+            order = np.argsort(kept)
+            shown = [replace(result, weights=result.weights[order]) for result in solved.results]
+            self.result_ = shown[0] if len(shown) == 1 else Results(shown, self.classes_.tolist())
         used = np.flatnonzero(weights.any(axis=0))
         self.dual_coef_, self.landmark_indices_ = weights[:, used], kept[used]
-        self.landmarks_ = X[self.landmark_indices_]
+        self.landmarks_ = data.X[self.landmark_indices_]
         means = [problem.rows.mean_of(w) for problem, w in zip(problems, weights, strict=True)]
         self.intercept_ = self.intercept_ - np.array(means)
+
+    # --- decisions ----------------------------------------------------------------------------------------------------
+
+    def decision_function(self, X):
+        """Return f(x) + b for every row, of shape (n_samples,) or (n_samples, n_classes)."""
+        check_is_fitted(self)
+        backend = backend_of(X)
+        if engine_of(X) == "dask":
+            shape = () if len(self.dual_coef_) == 1 else (len(self.dual_coef_),)
+            return check_remote_features(self, X).by_block(X, self._decisions(), shape)
+        rows = validate_data(self, in_memory(X), reset=False, **one_vs_rest.ROWS)
+        if backend is None:
+            return self._decisions()(rows)
+        return backend.like(X, self._decisions(on_card=self.kernel != "precomputed")(rows))
+
+    def _decisions(self, on_card: bool = False) -> Callable[[Matrix], np.ndarray]:
+        """Return the decision function of rows in memory, which may be computed on a card."""
+        if self.kernel == "precomputed":
+            return partial(_decisions_of_table, self.landmark_indices_, self.dual_coef_, self.intercept_)
+        kernel = self._kernel_classifier()
+        return partial(_decisions_on_card, kernel) if on_card else kernel.decisions
+
+    def predict(self, X):
+        """Return the label of every row, of shape (n_samples,)."""
+        decisions, backend = self.decision_function(X), backend_of(X)
+        if backend is not None:
+            return backend.labels(decisions, self.classes_)
+        chosen = (decisions > 0).astype(int) if decisions.ndim == 1 else decisions.argmax(axis=1)
+        return self.classes_[chosen]
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of the features if the kernel is linear, of shape (1 or n_classes, n_features)."""
+        if self.kernel != "linear":
+            raise AttributeError(f"coef_ is only available with kernel='linear', got kernel={self.kernel!r}.")
+        weights, costs = self.dual_coef_ @ self.landmarks_, prices.feature_costs(self)
+        return weights if costs is None else weights * costs**2
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        return tags
+
+    # --- for `drsvm.model.kernel_model`, `drsvm.model.linear_model` and model files -----------------------------------
+
+    def _kernel(self) -> Kernel:
+        """Return the kernel for rows with the features that have been seen."""
+        return Kernel(self.kernel, self.gamma, self.degree, self.coef0, prices.feature_costs(self))
+
+    def _function(self) -> KernelFunction:
+        """Return the function of the fitted classifier."""
+        return self._kernel().function(self.gamma_)
+
+    def _kernel_classifier(self) -> KernelClassifier:
+        classifier = self.dual_coef_, self.intercept_, self.classes_, prices.feature_costs(self)
+        return KernelClassifier(self._function(), self._kernel().priced(self.landmarks_), *classifier)
+
+    def _trained_ball(self) -> dict[str, Any]:
+        """Return the ball in units of shifts of the priced features: 1 is at most L in the feature space."""
+        steepness, costs = self._function().lipschitz, prices.feature_costs(self)
+        if steepness is None:
+            return {}
+        flip_cost = None  # several of them: `worst_case_risk` asks for them
+        if not (self._flip_cost_by_row or isinstance(self.flip_cost, Mapping)):
+            flip_cost = self.flip_cost / steepness
+        return {"radius": self.radius_ / steepness, "flip_cost": flip_cost, "norm": 2, "feature_cost": costs}
+
+
+def in_memory(values) -> Matrix:
+    """Return an array on a card as one of numpy, anything else as it is."""
+    return to_numpy(values) if engine_of(values) == "gpu" else values
+
+
+def _decisions_of_table(places: np.ndarray, coef: np.ndarray, intercept: np.ndarray, rows: Matrix) -> np.ndarray:
+    values = np.asarray(rows[:, places] @ coef.T, dtype=np.float64) + intercept
+    return values.ravel() if len(coef) == 1 else values
+
+
+def _decisions_on_card(kernel: KernelClassifier, rows: Matrix) -> np.ndarray:
+    functions, points = rows_of_functions(ForCard(kernel.landmarks), kernel.function), kernel.scaled(rows)
+    values = np.column_stack([to_numpy(functions.at(points, c)) for c in kernel.coef]) + kernel.intercept
+    return values.ravel() if len(kernel.coef) == 1 else values

@@ -24,6 +24,7 @@ from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.label_quality import LabelIssues, issues_from
 from drsvm.learn.one_vs_rest import ROWS, is_constant
 from drsvm.learn.out_of_fold import Folds, Rows, decision_values, folds_of, of_all_rows, warn_of_constant_folds
+from drsvm.learn.threshold import Judged
 from drsvm.model.validation import as_rows, check_entries
 
 FOLD_TOL = 1e-4  # proven gap of the classifiers in the folds: it changes the ranking far less than another split does
@@ -153,9 +154,11 @@ def find_label_issues(
 class LabelJudge(WassersteinSVC):
     """The default classifier for label issues: with folds, it keeps their decisions instead of placing a threshold."""
 
-    def _decide(self, data, problems, results, at_centre, time):
+    judged: Judged
+
+    def _unseen(self, data, solved, moves, time):
         if self.cv is not None:
-            self.judged = data.judged(problems, results, at_centre, self.cv, time, True)
+            self.judged = data.unseen(solved, self.cv, time, out_of_fold=True)
 
 
 class AtOnce(NamedTuple):

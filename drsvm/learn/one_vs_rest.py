@@ -6,37 +6,27 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from drsvm.clock import TimeLimit
 from drsvm.learn.column_errors import naming_columns
-from drsvm.learn.prices import at_centre, with_intercept_cost
-from drsvm.learn.warning import warn_user
-from drsvm.messages import Message, Parameter
+from drsvm.learn.prices import with_intercept_cost
+from drsvm.learn.problems import CONSTANT
 from drsvm.model.backends import is_remote, to_numpy
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.problem import Problem
-from drsvm.model.result import Result, Status
-from drsvm.model.risk import by_row
 from drsvm.model.validation import CheckedRows, as_rows
 from drsvm.progress import part
 from drsvm.solvers.interior_point.small import is_small
-from drsvm.solvers.path.radius_max import radius_max
 
 # The form of the rows; rows that already have it are not copied.
 ROWS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
 
-CONSTANT = 1e-5  # a classifier whose decision values differ by no more is constant; margins are of order 1
 CLEAR = 3  # few rows, but as many per feature, have an optimum that is found to many digits in any order
-MAX_NAMED = 5  # the number of classes that a warning names
 MIN_SHARE = 0.6  # of an equal share of the weight, for a rare class with class_weight="auto"
 TINY = 1e-12  # size of an intercept that only decides between the classes
-ADVICE_SECONDS, ADVICE_ROWS, ADVICE_SMALLEST = 5.0, 1000, 1e-6  # for `radius_max` in a warning; / a typical row
-
-BALANCED, SEARCH = Parameter("class_weight", "balanced"), Parameter("WassersteinSVCCV")
 
 
 def checked_rows(estimator, X, y, *, reset: bool = True) -> tuple[Any, np.ndarray]:
@@ -191,78 +181,3 @@ def towards_majority(problems: list[Problem], coefs: np.ndarray, intercepts: np.
         return intercepts
     shares = [problem.masses_of_classes()[0] for problem in problems]
     return np.where(undecided, TINY * (np.array(shares) - 0.5), intercepts)
-
-
-def warn_of_constant_ones(problems: list[Problem], results: list[Result], threshold: float, classes) -> None:
-    """Warn of classifiers that decide alike for all training rows, except those that ran out of time."""
-    constant: list[str] = []
-    advice = ""
-    for index, (problem, result) in enumerate(zip(problems, results, strict=True)):
-        if result.status is Status.TIME_LIMIT:
-            continue
-        decided = problem.decisions(result.weights, result.intercept - threshold)
-        # One class against the rest may never be predicted; it is constant if its decision values do not differ.
-        useless = decided.highest - decided.lowest <= CONSTANT
-        if useless or (len(problems) == 1 and (decided.lowest > 0 or decided.highest <= 0)):
-            constant.append(name_of(index, classes))
-            advice = advice or _advice(problem)
-    if constant:
-        more = f" and {len(constant) - MAX_NAMED} more" if len(constant) > MAX_NAMED else ""
-        of = f" ({', '.join(constant[:MAX_NAMED])}{more})" if len(problems) > 1 else ""
-        warn_user(Message("The fitted classifier is constant on the training rows{}: {}", of, advice))
-
-
-def _advice(problem: Problem) -> str:
-    """Return what helps against a constant classifier, with the largest useful radius as a number."""
-    if np.max(problem.flip_cost) == 0:
-        return "flip_cost=0 lets the adversary flip every label for free. Use a larger one, or the default, inf."
-    few = problem.drawn(ADVICE_ROWS) if problem.rows.is_kernel and problem.n_rows > 2 * ADVICE_ROWS else problem
-    largest = radius_max(at_centre(few).problem, max_time=ADVICE_SECONDS)
-    if largest <= ADVICE_SMALLEST * problem.typical_row_norm():
-        text = "no radius gives a better one, because the features hardly differ between the classes. Use other "
-        return Message(text + "features, or {} if one class is rare.", BALANCED)
-    rare = Message("{} if one class is rare, or {}, which tries it and several radii.", BALANCED, SEARCH)
-    if problem.radius >= largest:
-        text = (
-            "radius={:.3g} is too large for these data. The largest useful radius is {:.3g}; use half of it or less, "
-            "or {}. It may also help to standardise the features, or to use {}"
-        )
-        return Message(text, problem.radius, largest, Parameter("radius", "auto"), rare)
-    text = "the rows of the smaller class do not outweigh the others at radius={:.3g}. Use {}"
-    return Message(text, problem.radius, rare)
-
-
-def warn_of_large_budgets(problems: list[Problem], classes) -> None:
-    """Warn if the adversary can afford to flip all labels of a class."""
-    for index, problem in enumerate(problems):
-        if not problem.flips_possible:
-            continue
-        costs = problem.flip_costs_of_classes()
-        if problem.radius >= min(costs):
-            share = problem.masses_of_classes()[int(np.argmin(costs))]
-            side = "the rarer class" if share <= 0.5 else "the larger class"
-            side = f"{classes[index]!r} against the rest" if len(problems) > 1 else side
-            if by_row(problem.flip_cost):
-                words = f"radius={problem.radius:g}, at a flip_cost of {min(costs):.3g} in all,"
-            else:
-                words = f"radius / flip_cost = {problem.radius:g} / {problem.flip_cost:g}"
-            warn_user(
-                f"{words} lets the adversary flip every label of {side}, which has a "
-                f"share of {share:.3g} of the weight. Choose a smaller radius or a larger flip_cost."
-            )
-            return
-
-
-def warn_of_large_gaps(short: list[Result], n_problems: int) -> None:
-    """Warn of problems that did not reach their tolerance."""
-    if not short:
-        return
-    worst = max(short, key=lambda result: result.gap)
-    gap = f"The proven gap is {worst.gap:.1e}, above the tolerance {worst.tol:.1e} ({worst.status})."
-    if n_problems > 1:
-        late = sum(result.status is Status.TIME_LIMIT for result in short)
-        cut = f", {late} of them for lack of time" if late else ""
-        gap = f"{len(short)} of {n_problems} classes did not reach the tolerance {worst.tol:.1e}{cut}; the largest "
-        gap += f"proven gap is {worst.gap:.1e} ({worst.status})."
-    remedy = "{} Allow more iterations or time ({}, {}), accept a larger {}, or standardise the features."
-    warn_user(Message(remedy, gap, *map(Parameter, ("max_iter", "max_time", "tol"))), ConvergenceWarning)

@@ -19,9 +19,10 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.validation import _check_sample_weight
 
 from drsvm.clock import TimeLimit
-from drsvm.learn import cross_validation, one_vs_rest, prices
+from drsvm.learn import cross_validation, one_vs_rest
 from drsvm.learn.cross_validation import CV_TOL, SELECTION_RULES, Fold, PathScores, score_path
 from drsvm.learn.probability import check_calibration
+from drsvm.learn.problems import at_centre
 from drsvm.learn.radius_rule import automatic
 from drsvm.learn.warning import warn_user
 from drsvm.messages import Message, Parameter
@@ -132,7 +133,7 @@ class SearchMixin:
 
         `share` is the part of the spread of the rows that is not due to gross errors.
         """
-        problems = [in_span_of_rows(prices.at_centre(problem)).problem for problem in problems]
+        problems = [in_span_of_rows(at_centre(problem)).problem for problem in problems]
         limits = {"counts": counts, "n_threads": self._n_threads()}
         found = one_vs_rest.for_each(problems, automatic, time.share(2), **limits)
         auto, ridge = share * min(one.radius for one in found), share**2 * float(np.mean([one.ridge for one in found]))

@@ -10,14 +10,16 @@ wrong labels the scores are wrong as well.
 
 import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.model_selection import check_cv
 
 from drsvm.clock import TimeLimit
+from drsvm.learn.problems import Solved, Start
 from drsvm.model.backends import to_numpy
+from drsvm.model.centring import Centred
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result
 from drsvm.solvers.base import Candidate
@@ -57,54 +59,55 @@ def check_goal(threshold) -> str:
 
 
 def judged_rows(
-    problems: list[Problem],
-    results: list[Result],
-    at_centre,
-    counts,
+    solved: Solved,
+    counts: Callable[[Problem], np.ndarray],
     cv: Any,
     time: TimeLimit,
     unseen: bool,
-    rough: Sequence[Any] = (),
 ) -> Judged:
     """Return decisions of the rows of problems: if rows are few and `unseen`, by classifiers that have not seen them.
 
     Those of two classes are trained without one row each, by a formula, where it holds and no folds are given; others
     in folds, whose probabilities are better for several classes (log loss on digits and wine: 0.257, against 0.285).
     `counts` is a function of the first problem, or of one with some of its rows. Folds cut short judge nothing. They
-    start at rough solutions, if there are any: unlike the results, these do not depend on the solver.
+    start at the rough solutions of the rules, if there are any: unlike the results, these do not depend on the solver.
     """
-    centred = at_centre(problems[0])
+    posed, results, n_problems = solved.posed, solved.results, len(solved.results)
+    centred = posed.centred(0)
     first = centred.problem
     if not (first.rows.readable or first.rows.copyable):
         first = (first.drawn(MAX_FETCHED) if first.n_rows > MAX_FETCHED else first).to_host(math.inf)
-    signs = [to_numpy(problem.signs) for problem in (problems if len(problems) > 1 else [first])]
+    signs = [to_numpy(problem.signs) for problem in (posed.problems if n_problems > 1 else [first])]
     labels = np.argmax(signs, axis=0) if len(signs) > 1 else (signs[0] > 0).astype(np.intp)
     counted = to_numpy(counts(first))
     in_folds = unseen and (cv is not None or _are_few(first))
-    one_by_one = in_folds and cv is None and len(problems) == 1 and can_leave_out(first)
-    whole = centred.with_all_features().problem if first is centred.problem else first  # folds depend on all features
-    folds = _folds(whole, labels, counted, cv) if in_folds and not one_by_one else None
+    one_by_one = in_folds and cv is None and n_problems == 1 and can_leave_out(first)
+    folds = None
+    if in_folds and not one_by_one:
+        # Folds depend on all features.
+        whole = centred.with_all_features().problem if first is centred.problem else first
+        folds = _folds(whole, labels, counted, cv)
     columns, judged = [], np.ones(len(labels), dtype=bool)
-    for index, (problem, result) in enumerate(zip(problems, results, strict=True)):
-        centred = at_centre(problem) if index else centred  # a copy of the rows for each class, one at a time
+    for index, result in enumerate(results):
+        centred = posed.centred(index) if index else centred  # a copy of the rows for each class, one at a time
         here, own = centred.problem if index else first, centred.to_centred(result)
         if one_by_one:
             columns.append(decisions_without(here, own.weights, own.intercept, counted))
         elif folds is None:
             columns.append(to_numpy(here.decision_values(own.weights, own.intercept)))
         else:
-            values, seen = out_of_fold(here, folds, _start(here, centred, rough[index : index + 1]) or own, time)
+            values, seen = out_of_fold(here, folds, _start(here, centred, solved.ball.solutions[index]) or own, time)
             columns.append(_about_as_high(values, to_numpy(here.decision_values(own.weights, own.intercept)), seen))
             judged &= seen
     return Judged(np.column_stack(columns)[judged], labels[judged], counted[judged])
 
 
-def _start(problem: Problem, centred, rough: Sequence[Any]) -> Candidate | None:
+def _start(problem: Problem, centred: Centred, rough: Start) -> Candidate | None:
     """Return a rough solution; folds of a kernel need one with multipliers, and get none."""
-    if problem.rows.is_kernel or not rough or rough[0] is None:
+    if problem.rows.is_kernel or rough is None:
         return None
-    found = centred.to_centred(rough[0])
-    return Candidate(*found) if isinstance(found, tuple) else Candidate(found.weights, found.intercept)
+    start = centred.to_centred(rough)
+    return Candidate(*start) if isinstance(start, tuple) else Candidate(start.weights, start.intercept)
 
 
 def _about_as_high(values: np.ndarray, own: np.ndarray, seen: np.ndarray) -> np.ndarray:

@@ -68,6 +68,10 @@ class Backend(ABC):
     def by_row(self, function, values, parameters, n_columns: int) -> Any:
         """Return a function of decision values, computed in numpy, that has so many columns."""
 
+    def by_block(self, X, function, shape: tuple[int, ...]) -> Any:
+        """Return what a function returns for every block of rows, of this shape for each of them."""
+        raise TypeError(f"There are no blocks of rows of type {type(X).__name__}.")
+
     @abstractmethod
     def like(self, X, values) -> Any:
         """Return fitted weights as an array of the library that X comes from."""

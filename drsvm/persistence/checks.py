@@ -200,7 +200,7 @@ def _check_kernel(model: Any) -> None:
         are_columns = ((places >= 0) & (places < model.n_features_in_)).all()
         require(are_columns, "landmark_indices_ are not columns of a precomputed kernel.")
     elif n_landmarks:
-        points = model._priced(model.landmarks_[:1])
+        points = model._kernel().priced(model.landmarks_[:1])
         model._function().values(points, points)
 
 

@@ -13,10 +13,10 @@ def kernel_values(graph: Any, points: str, model: Any) -> str:
     way = _WAYS.get(model.kernel) if isinstance(model.kernel, str) else None
     if way is None:
         raise NotImplementedError(f"kernel={model.kernel!r}: only {', '.join(_WAYS)} have an ONNX form.")
-    costs = model._priced(np.ones((1, model.n_features_in_)))
+    costs = model._kernel().priced(np.ones((1, model.n_features_in_)))
     if (costs != 1.0).any():
         points = graph.node("Mul", points, graph.constant(costs))
-    return way(graph, points, dense(model._priced(model.landmarks_)), model._function())
+    return way(graph, points, dense(model._kernel().priced(model.landmarks_)), model._function())
 
 
 def _products(graph: Any, points: str, landmarks: np.ndarray) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import accuracy_score
 
-from drsvm.learn.prices import intercept_cost_or_auto, path_at_centre, with_intercept_cost
+from drsvm.learn.prices import intercept_cost_or_auto, with_intercept_cost
+from drsvm.learn.problems import path_at_centre
 from drsvm.model.problem import Problem
 from drsvm.model.validation import check_labels, check_rows
 from drsvm.plotting import style

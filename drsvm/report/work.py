@@ -23,6 +23,7 @@ from drsvm.learn import prices
 from drsvm.learn.kernel_svc import WassersteinKernelSVC
 from drsvm.learn.label_issues import find_label_issues, robust_classifier
 from drsvm.learn.label_quality import LabelIssues
+from drsvm.learn.problems import at_centre
 from drsvm.messages import Message, Parameter
 from drsvm.model.linear_model import row_weights
 from drsvm.model.problem import Problem
@@ -174,7 +175,7 @@ def _path(material: Material, positive, tell: Tell, time: TimeLimit) -> RadiusPa
     settings = {name: material.setting(name) for name in ("l2", "fit_intercept", "intercept_cost")}
     settings |= prices.feature_prices(material.linear) | material.ball_of(material.y)
     settings["sample_weight"] = material.row_weights(positive)
-    original = prices.at_centre(Problem(material.X, material.y == positive, **settings))
+    original = at_centre(Problem(material.X, material.y == positive, **settings))
     problem = original.problem
     largest = radius_max(problem, max_time=time.share(2))
     if largest == 0.0:

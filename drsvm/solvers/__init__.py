@@ -114,7 +114,7 @@ def solve(
     check_problem(problem, "solve")
     limits = {"tol": tol, "max_iter": max_iter, "random_state": random_state, "n_threads": n_threads, "polish": polish}
     time = TimeLimit.of(max_time)
-    return solve_centred(Centred.of(problem), solver, settings, start=start, callback=callback, max_time=time, **limits)
+    return solve_centred(Centred(problem), solver, settings, start=start, callback=callback, max_time=time, **limits)
 
 
 def solve_centred(
@@ -128,12 +128,15 @@ def solve_centred(
 ) -> Result:
     """Solve a problem where its rows have been moved to, and return the result for where they were.
 
-    The first attempt is in the span of the rows, if these are few and wide. If rounding there takes too much of the
-    proof, a second one goes on with all features.
+    Columns that are far from 0 are shifted, unless the rows have been moved before. The first attempt is in the span of
+    the rows, if these are few and wide; if rounding takes too much of the proof there, a second one goes on with all
+    features.
     """
+    if centred.offset is None and not centred.is_narrow:
+        centred = Centred.of(centred.problem)
     narrow = in_span_of_rows(centred) if is_auto(solver) else centred
     if narrow is not centred:
-        check_start(centred.problem, start)  # before it is converted
+        check_start(centred.problem, start)  # before it is put into other coordinates
     options["tol"] = default_tol(solver, options["tol"])
     while True:
         chosen = make_solver(solver, narrow.problem, **settings or {})

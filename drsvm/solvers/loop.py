@@ -8,6 +8,7 @@ import math
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
@@ -37,11 +38,11 @@ def run(problem: Problem, solver: Solver, *, callback: Callback | None = None, *
     """Run a solver to completion; the limits are those of `drsvm.solve`."""
     problem = problem if solver.reads_views else problem.in_memory()
     checked = check_limits(problem, solver, watched=callback is not None, **limits)
-    with taken_over() as tell, recorded_interrupts() as interrupts:
-        # The vectors are too small for BLAS threads to help, and blocks of rows have their own threads; besides, BLAS's
-        # threads keep a core busy for a while after a call.
-        with threads_limited(checked.n_threads), single_threaded_blas():
-            return _Run(problem, solver, checked, callback, tell, interrupts).to_completion()
+    # The vectors are too small for BLAS threads to help, and blocks of rows have their own threads; besides, BLAS's
+    # threads keep a core busy for a while after a call.
+    one_thread = threads_limited(checked.n_threads), single_threaded_blas()
+    with taken_over() as tell, recorded_interrupts() as interrupts, one_thread[0], one_thread[1]:
+        return _Run(problem, solver, checked, callback, tell, interrupts).to_completion()
 
 
 class _Best:
@@ -117,7 +118,7 @@ class _Run:
         self.certificate_times: deque[float] = deque(maxlen=RECENT)
         self.best, self.history = _Best(problem, limits.tol), History()
         self.iteration = 0
-        self.info: dict[str, object] = {}
+        self.info: dict[str, Any] = {}
 
     def to_completion(self) -> Result:
         """Run until there is a reason to stop, such as Ctrl-C."""
@@ -200,8 +201,9 @@ class _Run:
         reached = best.status(self.limits.tol)
         # If there is hope for a bound for all weights, one for limited weights is not enough.
         final = objective - bound <= self.limits.tol and (best.has_free_weights or reached is Status.OPTIMAL)
-        reasons = ((final, reached), (stop, Status.STOPPED), (late, Status.TIME_LIMIT), (state.finished, Status.STALLED))
-        return next((status for holds, status in reasons if holds), None)
+        if final or stop:
+            return reached if final else Status.STOPPED
+        return Status.TIME_LIMIT if late else Status.STALLED if state.finished else None
 
     def _result(self, status: Status) -> Result:
         best, zeros = self.best, self.problem.rows.zeros

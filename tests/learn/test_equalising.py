@@ -7,8 +7,8 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from drsvm import Status, WassersteinKernelSVC, WassersteinSVC
-from drsvm.learn import fitting
-from drsvm.learn.fitting import SHARES_OF_WAY
+from drsvm.learn import solving
+from drsvm.learn.equalising import SHARES_OF_WAY
 from drsvm.learn.one_vs_rest import factors_of_classes
 
 
@@ -75,8 +75,8 @@ def test_ctrl_c_ends_each_of_the_solutions(number, monkeypatch):
         result = fitting_solve(*given, **options)
         return replace(result, status=Status.INTERRUPTED) if len(calls) == number else result
 
-    fitting_solve = fitting.solve
-    monkeypatch.setattr(fitting, "solve", interrupted)
+    fitting_solve = solving.solve_centred
+    monkeypatch.setattr(solving, "solve_centred", interrupted)
     model = WassersteinSVC()
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)

@@ -9,11 +9,10 @@ from sklearn.datasets import make_classification
 from sklearn.metrics import roc_auc_score
 
 from drsvm import WassersteinKernelSVC
-from drsvm.learn import kernel_svc
+from drsvm.learn import kernel_problems
 from drsvm.learn.intervals import auc_parts, errors_ahead
+from drsvm.learn.kernel import FACTORS, WIDTH, some_rows
 from drsvm.learn.kernel_data import KernelFit
-from drsvm.learn.kernel_deciding import WIDTH
-from drsvm.learn.kernel_width import FACTORS, some_rows
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +39,7 @@ def test_curves_are_found_and_planes_need_no_narrow_functions(checkerboard):
 
 def test_order_and_copies_of_rows_do_not_matter(checkerboard, monkeypatch):
     """Also if there are more rows than are judged for the width: copies are no further rows."""
-    monkeypatch.setattr(kernel_svc, "some_rows", partial(some_rows, most=150))
+    monkeypatch.setattr(kernel_problems, "some_rows", partial(some_rows, most=150))
     X, y = checkerboard[0][:120], checkerboard[1][:120]
     counts = 1 + np.arange(120) % 3
     order = np.random.default_rng(1).permutation(np.repeat(np.arange(120), counts))
@@ -56,7 +55,8 @@ def test_order_and_copies_of_rows_do_not_matter(checkerboard, monkeypatch):
 def test_copies_are_joined_if_label_and_flip_cost_agree(container):
     X = np.array([[0.0, 1.0], [2.0, 0.0], [-0.0, 1.0], [0.0, 1.0], [2.0, 0.0], [0.0, 1.0]])
     y, costs, weights = np.array([0, 1, 0, 1, 1, 0]), np.array([1.0, 1.0, 1.0, 1.0, 1.0, 2.0]), np.arange(1.0, 7.0)
-    data = KernelFit(WassersteinKernelSVC(), container(X), y, weights)
+    model = WassersteinKernelSVC()
+    data = KernelFit(model, container(X), y, weights, model.class_weight, model._kernel)
     data.join_copies(costs)
     assert data.sample_weight.tolist() == [4.0, 7.0, 0.0, 4.0, 0.0, 6.0]  # −0 is 0
     data.equalise(1.0)

@@ -21,6 +21,7 @@ from thorough import examples
 
 from drsvm import Problem, WassersteinSVCCV, auto_radius, solve, worst_case_risk
 from drsvm.learn import prices
+from drsvm.learn.problems import at_centre
 from drsvm.persistence import load_model, save_model
 
 NAMES = ["age", "height", "income"]
@@ -231,7 +232,7 @@ def test_rows_are_copied_only_if_they_must_be_shifted(data, dtype):
 
     def centred(rows, **parameters):
         problem = Problem(rows, y, sample_weight=weights, **{"fit_intercept": True, **parameters})
-        return problem, prices.at_centre(problem)
+        return problem, at_centre(problem)
 
     for parameters in ({"fit_intercept": False, "intercept_cost": 1.0}, {"intercept_cost": math.inf}):
         problem, found = centred(X + 5.0, **parameters)

@@ -11,7 +11,7 @@ from scipy import sparse
 from thorough import examples
 
 from drsvm import Problem, WassersteinSVC, WassersteinSVCCV, certify, solve
-from drsvm.learn.prices import at_centre, shared_centre
+from drsvm.learn.problems import BinaryProblems, at_centre
 from drsvm.solvers.transforms.span_of_rows import InSpan, in_span_of_rows
 
 N, D = 30, 500
@@ -81,7 +81,7 @@ def test_the_proof_is_that_of_the_rows_as_they_are():
 def test_classifiers_come_back_as_they_were():
     X, y = drawn(1)
     problem = Problem(X, y, radius=0.1, l2=0.1, fit_intercept=True, flip_cost=math.inf, intercept_cost=1.0)
-    centred = shared_centre(problem, in_span=True)(problem)
+    centred = BinaryProblems.at_centre([problem], in_span=True).centred(0)
     assert isinstance(centred, InSpan) and centred.problem.n_features <= N
     weights, intercept = X.T @ np.random.default_rng(0).normal(size=N), 0.3
     inside = centred.to_centred((weights, intercept))

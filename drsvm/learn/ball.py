@@ -1,0 +1,67 @@
+"""Radius and ridge of a fit: given, or chosen by rule and by evidence against the rule."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from drsvm.clock import TimeLimit
+from drsvm.learn.evidence import share_of_ball
+from drsvm.learn.one_vs_rest import for_each
+from drsvm.learn.problems import Ball, BinaryProblems
+from drsvm.learn.radius_rule import Automatic, automatic, automatic_ridge
+from drsvm.model.validation import check_number
+from drsvm.progress import stage
+from drsvm.solvers.base import Solver
+from drsvm.solvers.registry import accepts
+
+PILOT_PARTS = 4  # the pilot solutions of radius="auto" may take one in this many parts of the time
+
+
+def number_or_auto(value: float | str, name: str) -> float | None:
+    """Return a parameter as a number; None for "auto"."""
+    if isinstance(value, str):
+        if value != "auto":
+            raise ValueError(f"{name} must be a number or 'auto', got {name}={value!r}.")
+        return None
+    return check_number(value, name)
+
+
+def choose_ball(
+    posed: BinaryProblems,
+    radius: float | str,
+    l2: float | str,
+    solver: str | Solver,
+    counts: Callable[[int], np.ndarray | None],
+    time: TimeLimit,
+    share: float = 1.0,
+) -> Ball:
+    """Return the given radius and ridge, or those of the rules.
+
+    `counts(index)` says how many rows each row of a problem stands for (None: one), and `share` is the part of the
+    spread that is not due to gross errors: a ball for far rows would leave no others apart.
+    """
+    given_radius, given_l2 = number_or_auto(radius, "radius"), number_or_auto(l2, "l2")
+    if given_radius is not None and given_l2 is not None:
+        return Ball(given_radius, given_l2, [None] * len(posed))
+    # No share of the time, because the fit may then take its first step even if no time is left.
+    pilot = TimeLimit(time.left() / PILOT_PARTS, within=time)
+
+    def measured(index: int, max_time: TimeLimit) -> Automatic:
+        centred = posed.centred(index)
+        rule = automatic if given_radius is None else automatic_ridge
+        found = rule(centred.problem, counts=counts(index), max_time=max_time)
+        return found._replace(solution=centred.from_centred(found.solution))
+
+    with stage("choosing the radius"):
+        found = for_each(range(len(posed)), measured, pilot)
+        solutions = [one.solution for one in found] + [None] * (len(posed) - len(found))
+        chosen_radius = share * min(one.radius for one in found) if given_radius is None else given_radius
+        chosen_l2 = share**2 * float(np.mean([one.ridge for one in found])) if given_l2 is None else given_l2
+        if given_radius is None and len(posed) == 1:
+            centred = posed.with_ball(chosen_radius, chosen_l2).centred(0)
+            smaller = share_of_ball(centred, counts(0), given_l2 is None, pilot, solutions[0])
+            chosen_radius *= smaller
+            chosen_l2 *= smaller**2 if given_l2 is None else 1.0
+    if given_l2 is None and not accepts(solver, posed.problems[0].replace(l2=chosen_l2)):
+        chosen_l2 = 0.0  # if that is not supported either, the error says why
+    return Ball(chosen_radius, chosen_l2, solutions)

@@ -1,0 +1,114 @@
+"""The runs of a fit: one per binary problem, some in parallel, reported to scikit-learn's callbacks."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator
+from sklearn.callback import CallbackSupportMixin
+
+from drsvm.clock import TimeLimit
+from drsvm.learn.one_vs_rest import name_of
+from drsvm.learn.problems import Ball, BinaryProblems, Solved, Start
+from drsvm.model.result import Progress, Result, Status
+from drsvm.progress import part, stage, tell
+from drsvm.solvers import solve_centred
+from drsvm.solvers.base import Solver
+
+
+class Classifier(CallbackSupportMixin, BaseEstimator):
+    """What a task needs to know of an estimator."""
+
+    classes_: np.ndarray
+    verbose: int
+
+
+class FitTask:
+    """A fit, as scikit-learn's callbacks see it: a task with one subtask for every run."""
+
+    def __init__(self, estimator: Classifier, X, y, *, may_solve_again: bool):
+        self.estimator, self.data, self.classes = estimator, {"X": X, "y": y}, estimator.classes_
+        self.listening = bool(getattr(estimator, "_skl_callbacks", ()))
+        n_classes = len(self.classes)
+        tasks = n_classes if n_classes > 2 else None if may_solve_again else 1
+        self.context = estimator._init_callback_context(max_subtasks=tasks, sequential_subtasks=n_classes == 2)
+        self.context.call_on_fit_task_begin(estimator=estimator, **self.data)
+
+    def end(self) -> None:
+        """Tell callbacks that the fit has ended."""
+        self.context.call_on_fit_task_end(estimator=self.estimator, **self.data, reconstruction_attributes={})
+
+    @contextmanager
+    def run(self, index: int) -> Iterator[Callable[[Progress], bool] | None]:
+        """Yield the callback of one of the runs; None: the solver then computes only a final certificate."""
+        number = index if len(self.classes) > 2 else None
+        task = self.context.subcontext(task_name="binary problem", task_id=number, max_subtasks=None)
+        task.call_on_fit_task_begin(estimator=self.estimator)
+        name, verbose = name_of(index, self.classes), self.estimator.verbose
+
+        def report(progress: Progress) -> bool:
+            if verbose >= 2:
+                values = f"objective {progress.objective:.8f}, gap {progress.gap:.1e}"
+                print(f"[{name}] iteration {progress.iteration}, {progress.time:.2f} s: {values}", flush=True)
+            if not self.listening:
+                return False
+            step = task.subcontext(task_name="iteration")
+            step.call_on_fit_task_begin(estimator=self.estimator)
+            return bool(step.call_on_fit_task_end(estimator=self.estimator))
+
+        yield report if self.listening or verbose >= 2 else None
+        task.call_on_fit_task_end(estimator=self.estimator)
+
+
+class RunOptions(NamedTuple):
+    """What the runs of a fit have in common."""
+
+    solver: str | Solver
+    tol: float | None
+    max_iter: int | None
+    random_state: int | np.random.Generator | None
+    n_jobs: int | None
+
+
+def solve_problems(
+    posed: BinaryProblems, ball: Ball, starts: Sequence[Start], options: RunOptions, task: FitTask, time: TimeLimit
+) -> Solved:
+    """Solve the problems of all classes, some in parallel; Ctrl-C stops all, with their best results so far."""
+    posed, n = posed.with_ball(ball.radius, ball.l2), len(posed)
+    jobs = 1 if n == 1 and options.n_jobs is None else min(effective_n_jobs(options.n_jobs), n)
+    limits = {"tol": options.tol, "max_iter": options.max_iter, "random_state": options.random_state, "polish": True}
+    limits["n_threads"] = None if n == 1 else 1
+
+    def solve_one(index: int) -> Result:
+        share = time.share((n - index) / jobs)
+        with part(index / n, (index + 1) / n), task.run(index) as report:
+            how = {"start": starts[index], "callback": report, "max_time": share}
+            result = solve_centred(posed.centred(index), options.solver, **how, **limits)
+        if result.status is Status.INTERRUPTED:
+            time.stop()
+        return result
+
+    with stage("solving"):
+        results = list(map(solve_one, range(n))) if jobs == 1 else _in_threads(solve_one, n, jobs, time)
+    return Solved(posed, ball, results)
+
+
+def _in_threads(solve_one: Callable[[int], Result], n: int, jobs: int, time: TimeLimit) -> list[Result]:
+    with ThreadPoolExecutor(jobs) as pool:
+        waiting = [pool.submit(solve_one, index) for index in range(n)]
+        try:
+            results = []
+            for future in waiting:
+                results.append(future.result())
+                tell(len(results) / n)
+            return results
+        except KeyboardInterrupt:
+            time.stop()
+            return [replace(future.result(), status=Status.INTERRUPTED) for future in waiting]
+        except BaseException:
+            time.stop()
+            raise
