@@ -88,7 +88,7 @@ class BinaryProblems:
 
     def with_ball(self, radius: float, l2: float) -> "BinaryProblems":
         """Return the problems with another radius and ridge; rows that have been moved are shared."""
-        problems = [problem.replace(radius=radius, l2=l2) for problem in self.problems]
+        problems = [problem.with_ball(radius, l2) for problem in self.problems]
         if self.moved is None:
             return BinaryProblems(problems)
         here = zip(self.problems, problems, self.moved, strict=True)

@@ -79,7 +79,7 @@ class Centred:
 
     def with_ball(self, radius: float, l2: float) -> "Centred":
         """Return this for a problem that differs in radius and ridge."""
-        return replace(self, problem=self.problem.replace(radius=radius, l2=l2))
+        return replace(self, problem=self.problem.with_ball(radius, l2))
 
     def _moved(self, classifier, sign: float) -> Any:
         if classifier is None or self.offset is None:

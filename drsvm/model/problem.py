@@ -11,6 +11,8 @@ norm), no sign is prescribed, and κ is one number.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from functools import partial
+from operator import itemgetter
 from typing import Any, final
 
 import numpy as np
@@ -98,6 +100,15 @@ class Problem(RowOperations):
     kept: Any = field(repr=False)  # indices of the rows with a weight; None: all of them
     n_given: int = field(repr=False)
 
+    n_rows: int = field(init=False)
+    """Number of rows with a positive weight."""
+    n_features: int = field(init=False)
+    """Number of features."""
+    is_sparse: bool = field(init=False)
+    """Whether the rows are stored in a sparse format."""
+    prices_intercept: bool = field(init=False)
+    """Whether there is an intercept inside the norm."""
+
     def __init__(
         self,
         X,
@@ -129,21 +140,36 @@ class Problem(RowOperations):
         return problem
 
     def _set(self, **values) -> None:
-        for name, value in values.items():
+        """Set attributes in their checked form, and what follows from them."""
+        known = vars(self)  # a frozen dataclass refuses assignments
+        known.update(values)
+        for value in values.values():
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
-            object.__setattr__(self, name, value)
+        if "rows" in values:
+            (known["n_rows"], known["n_features"]), known["is_sparse"] = self.rows.shape, self.rows.is_sparse
+        if "fit_intercept" in values or "intercept_cost" in values:
+            known["prices_intercept"] = bool(known["fit_intercept"]) and math.isfinite(known["intercept_cost"])
 
     def _set_parameters(self, **parameters) -> None:
         """Check and set parameters other than the flip costs, which belong to the rows."""
-        self._set(**{name: _CHECKS[name](value, self.n_features) for name, value in parameters.items()})
+        for name, value in parameters.items():
+            if name in _CHECKS_OF_FEATURES:
+                parameters[name] = None if value is None else _CHECKS_OF_FEATURES[name](value, self.n_features)
+            else:
+                parameters[name] = _CHECKS[name](value)
+        self._set(**parameters)
 
     def _with(self, **attributes) -> "Problem":
         """Return the problem with other attributes, which are in their checked form."""
-        other, known = object.__new__(type(self)), vars(self)
-        vars(other).update({name: known[name] for name in _FIELDS})
+        other = object.__new__(Problem)
+        vars(other).update(zip(_FIELDS, _VALUES(vars(self)), strict=True))
         other._set(**attributes)
         return other
+
+    def with_ball(self, radius: float, l2: float) -> "Problem":
+        """Return the problem with another radius and ridge, which have been checked."""
+        return self._with(radius=radius, l2=l2)
 
     def to_host(self, most_entries: float) -> "Problem":
         """Return the problem with its rows in this process's memory, unless they are remote and too many."""
@@ -224,21 +250,6 @@ class Problem(RowOperations):
         return self.rows.X
 
     @property
-    def n_rows(self) -> int:
-        """Number of rows with a positive weight."""
-        return self.rows.shape[0]
-
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return self.rows.shape[1]
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether the rows are stored in a sparse format."""
-        return self.rows.is_sparse
-
-    @property
     def flip_costs(self) -> np.ndarray:
         """The flip cost of every row; of rows in parts, some of them, the smallest and the largest included."""
         if by_row(self.flip_cost):
@@ -255,11 +266,6 @@ class Problem(RowOperations):
         """Whether the adversary can afford to flip any label."""
         flips = affordable_flips(self.flip_cost, self.radius)[1]
         return flips if isinstance(flips, bool) else bool(flips.any())
-
-    @property
-    def prices_intercept(self) -> bool:
-        """Whether there is an intercept inside the norm."""
-        return self.fit_intercept and math.isfinite(self.intercept_cost)
 
     @property
     def has_prices(self) -> bool:
@@ -354,6 +360,7 @@ class Problem(RowOperations):
 
 
 _FIELDS = tuple(field.name for field in fields(Problem))
+_VALUES = itemgetter(*_FIELDS)
 
 
 def check_problem(problem: Any, caller: str) -> None:
@@ -371,15 +378,14 @@ PARAMETERS = ("radius", "flip_cost", "norm", "l2", "fit_intercept", "intercept_c
 _DEFAULTS = {"radius": 0.1, "flip_cost": 1.0, "norm": norm_for(2), "l2": 0.0, "fit_intercept": False}
 _DEFAULTS |= {"intercept_cost": math.inf, "feature_cost": None, "monotonic_cst": None}
 
-_CHECKS: dict[str, Callable[[Any, int], Any]] = {
-    "radius": lambda value, _: check_number(value, "radius"),
-    "norm": lambda value, _: norm_for(value),
-    "l2": lambda value, _: check_number(value, "l2"),
-    "fit_intercept": lambda value, _: bool(value),
-    "intercept_cost": lambda value, _: check_intercept_cost(value),
-    "feature_cost": check_feature_costs,
-    "monotonic_cst": check_monotonic_signs,
+_CHECKS: dict[str, Callable[[Any], Any]] = {
+    "radius": partial(check_number, name="radius"),
+    "norm": norm_for,
+    "l2": partial(check_number, name="l2"),
+    "fit_intercept": bool,
+    "intercept_cost": check_intercept_cost,
 }
+_CHECKS_OF_FEATURES = {"feature_cost": check_feature_costs, "monotonic_cst": check_monotonic_signs}
 """What is checked of a value, given the number of features."""
 
 MAX_ORDERED = 10_000_000  # entries of rows that may be copied for the sake of their order

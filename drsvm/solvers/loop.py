@@ -142,7 +142,9 @@ class _Run:
         """Take steps until there is a reason to stop, with a certificate where one is due."""
         time, state = self.limits.time, self.solver.start(self.problem, self.limits)
         try:
-            reason = None if time.allows(state.step_seconds) else self._certify(state, late=True) or Status.TIME_LIMIT
+            reason = None
+            if time.left() < math.inf and not time.allows(state.step_seconds):
+                reason = self._certify(state, late=True) or Status.TIME_LIMIT
             while reason is None:
                 watch = Stopwatch()
                 state.step()

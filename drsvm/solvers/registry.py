@@ -34,8 +34,10 @@ def solver_classes() -> dict[str, str]:
     return {module: " ".join(name for home, name in _REGISTRY.values() if home == module) for module in modules}
 
 
-def make_solver(solver: Any, problem: Problem, **settings) -> Solver:
+def make_solver(solver: str | Solver, problem: Problem, **settings) -> Solver:
     """Return the solver for a name and its settings, or a given object as is; raise if it rejects the problem."""
+    if is_auto(solver) and not settings:
+        return chosen_solver(problem)
     if not isinstance(solver, Solver):
         solver = _make(choose(problem) if is_auto(solver) else solver, settings)
     elif settings:
@@ -44,7 +46,7 @@ def make_solver(solver: Any, problem: Problem, **settings) -> Solver:
     return solver
 
 
-def _make(name: Any, settings: dict[str, Any]) -> Solver:
+def _make(name: str, settings: dict[str, Any]) -> Solver:
     if not isinstance(name, str) or name not in _REGISTRY:
         raise ValueError(f"solver must be one of {', '.join(solver_names())}, got solver={name!r}.")
     chosen = _class_of(name)
@@ -61,7 +63,7 @@ def _class_of(name: str) -> Any:
     return getattr(import_module(module), class_name)
 
 
-def is_auto(solver: Any) -> bool:
+def is_auto(solver: str | Solver) -> bool:
     """Return True if the choice of the solver is left to this library."""
     return isinstance(solver, str) and solver == "auto"
 
@@ -81,7 +83,7 @@ def check_taken(solver: Solver, problem: Problem) -> None:
         raise ValueError(reason)
 
 
-def accepts(solver: Any, problem: Problem) -> bool:
+def accepts(solver: str | Solver, problem: Problem) -> bool:
     """Return whether a solver, or the one of a name, takes a problem."""
     try:
         make_solver(solver, problem)
@@ -91,12 +93,18 @@ def accepts(solver: Any, problem: Problem) -> bool:
 
 
 def choose(problem: Problem) -> str:
-    """Return the name of the solver that `auto` picks: the most promising one that accepts the problem."""
+    """Return the name of the solver that `auto` picks."""
+    return chosen_solver(problem).name
+
+
+def chosen_solver(problem: Problem) -> Solver:
+    """Return the most promising solver that supports the problem."""
     reasons = []
     for name in preferences(problem):
-        reason = _make(name, {}).unsupported_reason(problem)
+        solver = _make(name, {})
+        reason = solver.unsupported_reason(problem)
         if reason is None:
-            return name
+            return solver
         reasons.append(reason)
     raise ValueError(" ".join(["solver='auto' found no solver that accepts this problem:", *reasons]))
 
@@ -110,6 +118,6 @@ def alternatives(problem: Problem, failed: str) -> list[Solver]:
     return [solver for solver in (_make(name, {}) for name in others) if solver.unsupported_reason(problem) is None]
 
 
-def default_tol(solver: Any, tol: float | None) -> float | None:
+def default_tol(solver: str | Solver, tol: float | None) -> float | None:
     """Return the tolerance of a run: the given one, that of `auto`, or None for the solver's default."""
     return 1e-6 if tol is None and is_auto(solver) else tol

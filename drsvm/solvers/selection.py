@@ -60,12 +60,14 @@ def preferences(problem: Problem) -> list[str]:
     rival, wide = RIVALS.get(type(problem.norm)), problem.n_rows < problem.n_features
     if rival is None:
         return ["interior-point"]
-    least = rival.least_wide if wide else rival.least
-    quick = interior_point_seconds(problem) <= (QUICK_WIDE if wide else QUICK)
+    seconds = interior_point_seconds(problem)
+    if seconds <= (QUICK_WIDE if wide else QUICK):
+        return ["interior-point", *rival.solvers]
     # Methods that do not read the rows in their order would copy those of a view, or wait for those of a large file.
     too_large = stored_entries(problem) * problem.rows.dtype.itemsize > 0.25 * memory_size()
     streamed = isinstance(problem.X, RowView) or (too_large and is_mapped(problem.X))
-    if interior_point_pays(problem) and (quick or streamed or interior_point_epochs(problem) < least):
+    few_epochs = seconds / epoch_seconds(problem) < (rival.least_wide if wide else rival.least)
+    if interior_point_pays(problem) and (streamed or few_epochs):
         return ["interior-point", *rival.solvers]
     conic = ["conic"] if problem.has_prices and not interior_point_fits(problem) else []
     return [*rival.solvers, *conic, "interior-point"]
@@ -101,30 +103,24 @@ def interior_point_seconds(problem: Problem) -> float:
     """Return the approximate seconds of an interior-point solve; its threads share the work over the rows."""
     if not problem.rows.readable:
         return 0.0  # the costs below are those of this machine's cores
-    n, _ = problem.rows.shape
-    size = system_size(problem)
-    passes = (SPARSE_PASSES if problem.is_sparse else DENSE_PASSES) * stored_entries(problem) + PER_ROW * n
+    (n, d), stored, wide = problem.rows.shape, max(problem.rows.stored, 1), is_wide(problem)
+    size = system_size(problem) if wide else d
+    passes = (SPARSE_PASSES if problem.is_sparse else DENSE_PASSES) * stored + PER_ROW * n
     matrix = MULTIPLICATION * size**3 / 3.0 + PER_ENTRY_OF_THE_MATRIX * size**2
-    threads = max(1, min(available_cores(), stored_entries(problem) // THREAD_WORK))
-    return ITERATIONS * (OVERHEAD + matrix + (passes + _gram_seconds(problem)) / threads**0.6)  # measured speed-up
+    if wide and isinstance(problem.norm, L2) and problem.feature_cost is None and problem.monotonic_cst is None:
+        gram = 0.0  # the cone of q = 2 scales all features equally, so the matrix is formed once
+    elif problem.is_sparse:
+        gram = SPARSE_MULTIPLICATION * stored**2 * (5.0 / d if wide else 0.5 / n)
+    else:
+        gram = MULTIPLICATION * n * d * size
+    threads = max(1, min(available_cores(), stored // THREAD_WORK))
+    return ITERATIONS * (OVERHEAD + matrix + (passes + gram) / threads**0.6)  # measured speed-up
 
 
-def _gram_seconds(problem: Problem) -> float:
-    n, d = problem.rows.shape
-    wide = is_wide(problem)
-    uniform = isinstance(problem.norm, L2) and problem.feature_cost is None and problem.monotonic_cst is None
-    if wide and uniform:
-        return 0.0  # the cone of q = 2 scales all features equally, so the matrix is formed once
-    if problem.is_sparse:
-        return SPARSE_MULTIPLICATION * stored_entries(problem) ** 2 * (5.0 / d if wide else 0.5 / n)
-    return MULTIPLICATION * n * d * system_size(problem)
-
-
-def interior_point_epochs(problem: Problem) -> float:
-    """Return the number of epochs that take about as long as the interior-point solver."""
+def epoch_seconds(problem: Problem) -> float:
+    """Return the approximate seconds of an epoch of the solvers that may be faster."""
     rival = RIVALS[type(problem.norm)]
-    epoch = 3e-4 + rival.per_entry * stored_entries(problem) + rival.per_row * problem.n_rows
-    return interior_point_seconds(problem) / epoch
+    return 3e-4 + rival.per_entry * stored_entries(problem) + rival.per_row * problem.n_rows
 
 
 def stored_entries(problem: Problem) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Limits, Relay, State
 from drsvm.solvers.interior_point.solver import InteriorPoint
-from drsvm.solvers.selection import interior_point_epochs, interior_point_pays, interior_point_seconds
+from drsvm.solvers.selection import epoch_seconds, interior_point_pays, interior_point_seconds
 
 FIRST_LOOK, LAST_LOOK = 0.1, 1.0
 """The trend is evaluated from this fraction of the time of an interior-point solve, and trusted up to this multiple."""
@@ -43,7 +43,7 @@ class Trend:
 
     def __init__(self, problem: Problem, tol: float):
         self.tol = max(tol, 1e-12)
-        self.budget = interior_point_epochs(problem) if can_take_over(problem) else math.inf
+        self.budget = interior_point_seconds(problem) / epoch_seconds(problem) if can_take_over(problem) else math.inf
         self.gaps = [math.inf]
 
     @property

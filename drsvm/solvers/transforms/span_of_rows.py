@@ -64,10 +64,10 @@ class InSpan(Centred):
         return Centred(self.whole, self.offset)
 
     def with_ball(self, radius: float, l2: float) -> Centred:
-        whole = self.whole.replace(radius=radius, l2=l2)
+        whole = self.whole.with_ball(radius, l2)
         if uncharged_features(whole)[1].any():
             return replace(self.with_all_features(), problem=whole)
-        return replace(self, problem=self.problem.replace(radius=radius, l2=l2), whole=whole)
+        return replace(self, problem=self.problem.with_ball(radius, l2), whole=whole)
 
 
 def in_span_of_rows(centred: Centred) -> Centred:
