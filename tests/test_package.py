@@ -60,7 +60,7 @@ def test_importing_the_package_does_no_work_and_imports_no_extra(imported):
 
 
 def test_importing_the_solvers_does_not_import_every_one(imported):
-    assert "drsvm.solvers.registry" in imported["solvers"]
+    assert "drsvm.solvers.selection" in imported["solvers"]
     assert "drsvm.solvers.incremental.run" not in imported["solvers"]
 
 

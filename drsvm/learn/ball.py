@@ -12,7 +12,7 @@ from drsvm.learn.radius_rule import Automatic, automatic, automatic_ridge
 from drsvm.model.validation import check_number
 from drsvm.progress import stage
 from drsvm.solvers.base import Solver
-from drsvm.solvers.registry import accepts
+from drsvm.solvers.selection import accepts
 
 PILOT_PARTS = 4  # the pilot solutions of radius="auto" may take one in this many parts of the time
 

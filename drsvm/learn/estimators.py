@@ -24,7 +24,6 @@ from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.ball import choose_ball
 from drsvm.learn.base import RobustClassifier
 from drsvm.learn.deciding import can_move, sigmoids_of, unseen_decisions
-from drsvm.learn.equalising import solve_least_equalised
 from drsvm.learn.fit_data import FitData, fit_data, naming_large_entries
 from drsvm.learn.gross_errors import warn_of_far_rows
 from drsvm.learn.outcome import report_outcome, warn_of_large_budgets
@@ -32,7 +31,7 @@ from drsvm.learn.partial_fit import feed_block, learns_in_blocks
 from drsvm.learn.places import check_remote_features
 from drsvm.learn.probability import check_calibration
 from drsvm.learn.problems import BinaryProblems, Solved
-from drsvm.learn.solving import FitTask, RunOptions, solve_problems
+from drsvm.learn.solving import FitTask, RunOptions, solve_equalised, solve_problems
 from drsvm.learn.threshold import Judged, check_goal, choose_threshold
 from drsvm.learn.warm_start import earlier_fit
 from drsvm.model.backends import backend_of, is_remote
@@ -40,7 +39,7 @@ from drsvm.model.memory_rows import must_stay
 from drsvm.model.norms import norm_for
 from drsvm.progress import following, lines
 from drsvm.solvers.base import Solver
-from drsvm.solvers.registry import is_auto
+from drsvm.solvers.selection import is_auto
 
 
 class WassersteinSVC(RobustClassifier):
@@ -272,7 +271,8 @@ class WassersteinSVC(RobustClassifier):
                     starts = earlier.starts_for(data.classes, self.n_features_in_, otherwise=starts)
                 return solve_problems(posed, ball, starts, options, task, time)
 
-            solved = solve_least_equalised(data, solve_weighted, time) if automatic else solve_weighted()
+            solved = solve_weighted()
+            solved = solve_equalised(solved, data, solve_weighted, time) if automatic else solved
             warn_of_large_budgets(solved.posed.problems, data.classes)
             self._store(data, solved)
             self.coef_ = np.stack([result.weights for result in solved.results])

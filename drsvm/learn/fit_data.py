@@ -179,7 +179,7 @@ class RemoteFit(FitData):
 
 def fit_data(estimator: BaseEstimator, X, y, sample_weight, class_weight: ClassWeight, engine: str = "auto") -> FitData:
     """Return the data of a fit where an engine wants them."""
-    X = on_engine(X, engine)
+    X = X if engine == "auto" else on_engine(X, engine)
     return (RemoteFit if is_remote(X) else FitData)(estimator, X, y, sample_weight, class_weight)
 
 

@@ -18,7 +18,6 @@ from drsvm.engines.threads import single_threaded_blas
 from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.base import CommonMixin
 from drsvm.learn.deciding import can_move, sigmoids_of, unseen_decisions
-from drsvm.learn.equalising import solve_least_equalised
 from drsvm.learn.fit_data import naming_large_entries
 from drsvm.learn.gross_errors import warn_of_far_rows
 from drsvm.learn.kernel import Kernel
@@ -28,7 +27,7 @@ from drsvm.learn.outcome import FINISHED, report_outcome, warn_of_large_budgets
 from drsvm.learn.places import check_remote_features, on_engine
 from drsvm.learn.probability import check_calibration
 from drsvm.learn.problems import Solved
-from drsvm.learn.solving import FitTask, RunOptions, solve_problems
+from drsvm.learn.solving import FitTask, RunOptions, solve_equalised, solve_problems
 from drsvm.learn.threshold import check_goal, choose_threshold
 from drsvm.model.backends import ForCard, backend_of, engine_of, to_numpy
 from drsvm.model.kernel_functions import KernelFunction
@@ -216,7 +215,8 @@ class WassersteinKernelSVC(CommonMixin, ClassifierMixin, BaseEstimator):
                 starts = ball.solutions if self.n_landmarks == "auto" else [None] * len(posed)
                 return results_in_span(solve_problems(posed, ball, starts, options, task, time))
 
-            solved = solve_least_equalised(data, solve_weighted, time) if automatic else solve_weighted()
+            solved = solve_weighted()
+            solved = solve_equalised(solved, data, solve_weighted, time) if automatic else solved
             warn_of_large_budgets(solved.posed.problems, data.classes)
             self._store(data, solved)
             self._store_functions(data, solved)

@@ -65,7 +65,8 @@ class BinaryProblems:
 
         Only `auto` may choose other coordinates, which is what `in_span` says.
         """
-        narrow = in_span and span_pays(problems[0])
+        is_wide = problems[0].n_rows < problems[0].n_features
+        narrow = is_wide and in_span and span_pays(problems[0])
         entries = len(problems) * problems[0].n_rows * problems[0].n_features
         if len(problems) > 1 and not (narrow and entries <= MAX_COPIED):
             return cls(problems)

@@ -302,7 +302,7 @@ class Problem(RowOperations):
 
     def margins(self, w, b: float = 0.0) -> np.ndarray:
         """Return m_i = y_i (w·x_i + b) for every row."""
-        margins = self.decision_values(w, b)
+        margins = self.rows.dot(w, b)
         over_parts(margins, lambda part: np.multiply(margins[part], self.signs[part], out=margins[part]))
         return margins
 

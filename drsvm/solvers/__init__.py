@@ -13,7 +13,7 @@ from drsvm.model.problem import Problem, check_problem
 from drsvm.model.result import Result, Status
 from drsvm.solvers.base import Solver, check_start
 from drsvm.solvers.loop import run
-from drsvm.solvers.registry import alternatives, default_tol, is_auto, make_solver, solver_classes, solver_names
+from drsvm.solvers.selection import alternatives, default_tol, is_auto, make_solver, solver_classes, solver_names
 from drsvm.solvers.transforms.span_of_rows import in_span_of_rows
 
 __all__ = ["make_solver", "solve", "solver_names"]
@@ -134,7 +134,8 @@ def solve_centred(
     """
     if centred.offset is None and not centred.is_narrow:
         centred = Centred.of(centred.problem)
-    narrow = in_span_of_rows(centred) if is_auto(solver) else centred
+    is_wide = centred.problem.n_rows < centred.problem.n_features
+    narrow = in_span_of_rows(centred) if is_wide and is_auto(solver) else centred
     if narrow is not centred:
         check_start(centred.problem, start)  # before it is put into other coordinates
     options["tol"] = default_tol(solver, options["tol"])

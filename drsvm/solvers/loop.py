@@ -23,26 +23,43 @@ from drsvm.model.rows import RowsLost
 from drsvm.parallel import threads_limited
 from drsvm.progress import Tell, taken_over
 from drsvm.solvers.base import Candidate, Limits, Solver, State, check_limits, share_of_way
-from drsvm.solvers.transforms.tiny_weights import without_rounding
 
 Callback = Callable[[Progress], object]
 
 RECENT = 3
 """Number of steps and certificates used to predict how long the next ones will take."""
 
+ROUNDING = 1e-9
+"""Weights below this fraction of the largest one are rounding errors, and so is a smaller increase of the objective."""
+
 FAR_ENOUGH = (Status.STALLED, Status.ITERATION_LIMIT, Status.TIME_LIMIT)
 """How a run may end between the gap that it is to reach and the one it aims at."""
 
 
 def run(problem: Problem, solver: Solver, *, callback: Callback | None = None, **limits) -> Result:
-    """Run a solver to completion; the limits are those of `drsvm.solve`."""
+    """Run a solver until there is a reason to stop, such as Ctrl-C; the limits are those of `drsvm.solve`."""
     problem = problem if solver.reads_views else problem.in_memory()
     checked = check_limits(problem, solver, watched=callback is not None, **limits)
     # The vectors are too small for BLAS threads to help, and blocks of rows have their own threads; besides, BLAS's
     # threads keep a core busy for a while after a call.
     one_thread = threads_limited(checked.n_threads), single_threaded_blas()
     with taken_over() as tell, recorded_interrupts() as interrupts, one_thread[0], one_thread[1]:
-        return _Run(problem, solver, checked, callback, tell, interrupts).to_completion()
+        loop = _Loop(problem, solver, checked, callback, tell, interrupts)
+        best = loop.best
+        try:
+            if checked.start is not None and not checked.time.long_over:
+                best.certify(checked.start)
+            if best.gap <= checked.tol:
+                status = best.status(checked.tol)
+            else:
+                status = Status.TIME_LIMIT if checked.time.spent else loop.iterate()
+                interrupts.check()
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        except RowsLost as error:
+            loop.info, status = {"lost": str(error)}, Status.LOST
+        near_enough = status in FAR_ENOUGH and best.gap <= checked.accepted
+        return loop.result(best.status(checked.accepted) if near_enough else status)
 
 
 class _Best:
@@ -99,7 +116,7 @@ class _Best:
         return Status.OPTIMAL if unconditional else Status.OPTIMAL_WITHIN_BOUNDS
 
 
-class _Run:
+class _Loop:
     """The loop: steps, certificates, callbacks and the reason to stop."""
 
     def __init__(
@@ -120,25 +137,7 @@ class _Run:
         self.iteration = 0
         self.info: dict[str, Any] = {}
 
-    def to_completion(self) -> Result:
-        """Run until there is a reason to stop, such as Ctrl-C."""
-        best, limits = self.best, self.limits
-        try:
-            if limits.start is not None and not limits.time.long_over:
-                best.certify(limits.start)
-            if best.gap <= limits.tol:
-                status = best.status(limits.tol)
-            else:
-                status = Status.TIME_LIMIT if limits.time.spent else self._iterate()
-                self.interrupts.check()
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
-        except RowsLost as error:
-            self.info, status = {"lost": str(error)}, Status.LOST
-        near_enough = status in FAR_ENOUGH and best.gap <= limits.accepted
-        return self._result(best.status(limits.accepted) if near_enough else status)
-
-    def _iterate(self) -> Status:
+    def iterate(self) -> Status:
         """Take steps until there is a reason to stop, with a certificate where one is due."""
         time, state = self.limits.time, self.solver.start(self.problem, self.limits)
         try:
@@ -153,9 +152,10 @@ class _Run:
                 self.interrupts.check()
                 late, all_done = self._is_late(state), self.iteration >= self.limits.max_iter
                 if late or all_done or state.finished or state.certificate_due():
-                    reason = self._certify(state, late) or (Status.ITERATION_LIMIT if all_done else None)
+                    reason = self._certify(state, late)
                 if reason is None:
                     self.tell(self._share_done(state))
+                    reason = Status.ITERATION_LIMIT if all_done else None
             self.info = state.info()
             return reason
         except KeyboardInterrupt:
@@ -207,7 +207,8 @@ class _Run:
             return reached if final else Status.STOPPED
         return Status.TIME_LIMIT if late else Status.STALLED if state.finished else None
 
-    def _result(self, status: Status) -> Result:
+    def result(self, status: Status) -> Result:
+        """Return the best classifier and bound so far."""
         best, zeros = self.best, self.problem.rows.zeros
         if status is Status.OPTIMAL and math.isfinite(best.dual.contribution_bound):
             best.dual = DualPoint(zeros(), zeros(), 0.0)  # this bound holds for all classifiers
@@ -234,3 +235,30 @@ class _Run:
             contribution_bound=dual.contribution_bound,
             info=self.info,
         )
+
+
+def without_rounding(problem: Problem, point: PrimalPoint, lower_bound: float, tol: float) -> PrimalPoint:
+    """Return an optimal classifier without the weights that do not matter; its gap is still at most tol.
+
+    Interior solutions have no weight that is exactly 0. With q = 1 most optimal weights are, so there larger ones are
+    tried too. The objective is computed again, so the certificate stays strict.
+    """
+    sizes = np.abs(point.weights)
+    largest = float(sizes.max(initial=0.0))
+    if largest == 0.0:
+        return point
+    allowed = lower_bound + tol
+    if problem.radius * problem.norm_of(point.weights) <= max(1e-5, 10.0 * tol):  # all together hardly cost anything
+        for intercept in (0.0, float(np.sign(point.intercept)), point.intercept):  # a free one is −1, 0 or 1
+            zero = primal_point(problem, np.zeros_like(point.weights), intercept)
+            if zero.objective <= min(allowed, point.objective + ROUNDING):
+                return zero
+    if problem.rows.is_kernel:  # coefficients of functions, none of which is a feature
+        return point
+    for share in (1e-2, 1e-3, 1e-4, 1e-6, ROUNDING) if problem.norm.q == 1 else (ROUNDING,):
+        small = (sizes > 0) & (sizes <= share * largest)
+        if small.any():
+            tidy = primal_point(problem, np.where(small, 0.0, point.weights), point.intercept)
+            if tidy.objective <= allowed:
+                return tidy
+    return point

@@ -18,7 +18,7 @@ from drsvm.solvers.interior_point.solver import InteriorPoint
 from drsvm.solvers.interior_point.starts import Start, start_at, start_beside
 from drsvm.solvers.interior_point.state import CHEAP
 from drsvm.solvers.landmarks.rough import rough_solver
-from drsvm.solvers.transforms.tiny_weights import without_rounding
+from drsvm.solvers.loop import without_rounding
 
 WORTH_THREADS = 5_000_000
 """Entries times features of all problems together from which threads save more time than they take."""

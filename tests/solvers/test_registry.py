@@ -13,7 +13,7 @@ from drsvm.solvers.base import Solver
 from drsvm.solvers.dual_coordinate.solver import DualCoordinate
 from drsvm.solvers.interior_point import cones
 from drsvm.solvers.interior_point.solver import InteriorPoint
-from drsvm.solvers.registry import choose
+from drsvm.solvers.selection import choose
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from drsvm.model.result import Result, Status
 from drsvm.model.rows import RowsLost
 from drsvm.solvers import solve
 from drsvm.solvers.interior_point.starts import typical_row_price
-from drsvm.solvers.registry import choose
+from drsvm.solvers.selection import choose
 
 MAX_SOLVES = 60
 

@@ -19,7 +19,7 @@ from drsvm.solvers.interior_point.working_set import screening_pays
 from drsvm.solvers.loop import run
 from drsvm.solvers.path.forecast import Forecasting
 from drsvm.solvers.path.radius_max import radius_max
-from drsvm.solvers.registry import check_taken, default_tol, make_solver
+from drsvm.solvers.selection import check_taken, default_tol, make_solver
 from drsvm.solvers.transforms.constant import constant_optimum
 
 

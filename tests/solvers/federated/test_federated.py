@@ -15,7 +15,7 @@ from thorough import examples
 from drsvm import Problem, certify, solve
 from drsvm.solvers.federated.block import Block, Work, losses_along
 from drsvm.solvers.federated.shared import shared_for
-from drsvm.solvers.registry import choose
+from drsvm.solvers.selection import choose
 
 TOL = 1e-3
 

@@ -14,7 +14,7 @@ from thorough import examples
 from drsvm import Problem, radius_max, radius_path, solve
 from drsvm.solvers.base import check_limits
 from drsvm.solvers.dual_coordinate.solver import DualCoordinate, ascent_for
-from drsvm.solvers.registry import choose
+from drsvm.solvers.selection import choose
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
 
