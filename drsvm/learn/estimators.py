@@ -208,7 +208,7 @@ class WassersteinSVC(PartialFitMixin, FittingMixin, DecidingMixin, RobustClassif
         self.engine = engine
 
     def _trained_ball(self) -> dict[str, Any]:
-        """Return the parameters of the ball, for `drsvm.model.linear_model.own_ball`; None: only `fit` knew them."""
+        """Return the parameters of the ball, for `worst_case.linear_model.own_ball`; None: only `fit` knew them."""
         flip_cost = None if getattr(self, "_flip_cost_by_row", False) else self.flip_cost
         return {
             "radius": self.radius_,

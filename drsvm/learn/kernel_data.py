@@ -16,11 +16,11 @@ from drsvm.learn.fit_data import FitData, RemoteFit
 from drsvm.learn.kernel_deciding import kernel_problems
 from drsvm.learn.radius_rule import ROWS_OF_KERNEL
 from drsvm.model.kernel_functions import KernelFunction
-from drsvm.model.kernel_model import KernelClassifier
 from drsvm.model.kernel_rows import FunctionRows, KernelRows
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.problem import Problem
 from drsvm.model.validation import check_flip_costs, check_rows
+from drsvm.model.worst_case.kernel_model import KernelClassifier
 from drsvm.solvers.landmarks.span import Span
 
 

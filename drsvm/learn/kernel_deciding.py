@@ -20,11 +20,11 @@ from drsvm.model.kernel_functions import (
     Rbf,
     squared_norms,
 )
-from drsvm.model.kernel_model import KernelClassifier
 from drsvm.model.kernel_rows import in_feature_space, rows_of_functions
 from drsvm.model.memory_rows import scaled_columns
 from drsvm.model.problem import Problem
 from drsvm.model.validation import check_number
+from drsvm.model.worst_case.kernel_model import KernelClassifier
 from drsvm.solvers.base import check_count
 
 WIDTH = 0.3  # γ times the mean squared distance from the centre; fixed on the data sets on which the study decides
@@ -97,7 +97,7 @@ class KernelDecidingMixin:
         weights, costs = self.dual_coef_ @ self.landmarks_, prices.feature_costs(self)
         return weights if costs is None else weights * costs**2
 
-    # --- for `drsvm.model.kernel_model` and `drsvm.model.linear_model` ----------------------------------------------
+    # --- for `drsvm.model.worst_case` -------------------------------------------------------------------------------
 
     def _kernel_classifier(self: Any) -> KernelClassifier:
         classifier = self.dual_coef_, self.intercept_, self.classes_, prices.feature_costs(self)
