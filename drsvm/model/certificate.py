@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.annotations import Vector
 from drsvm.model.careful_sums import ULP
 from drsvm.model.centring import Centred
 from drsvm.model.dual_scale import best_multiple, largest_contribution, uncharged_features
@@ -158,13 +157,7 @@ class _Repair(NamedTuple):
 
 
 def dual_point(
-    problem: Problem,
-    hinge_dual: Vector | None = None,
-    flip_dual: Vector | None = None,
-    *,
-    reference: np.ndarray | None = None,
-    slight: float = SLIGHT,
-    enough: float = math.inf,
+    problem: Problem, hinge_dual=None, flip_dual=None, *, reference=None, slight=SLIGHT, enough: float = math.inf
 ) -> DualPoint:
     """Make multipliers feasible and return them with the bound they prove; NaN among them proves a bound of NaN.
 
@@ -201,7 +194,8 @@ def dual_point(
         multipliers = repaired(repair)
     scale, bound, validity = best
     multipliers.shrink(scale, scale)
-    if 0.0 < scale < 1.0 and (careful or _rounding_matters(problem)):
+    digits_matter = careful or (_can_add_again(problem) and _cost(problem, ULP * problem.column_sizes) > NEGLIGIBLE)
+    if 0.0 < scale < 1.0 and digits_matter:
         # The product is rounded: a v_j that was exactly 0 need not be so any more, a v on a tiny ball not on it.
         _, bound, validity = best_multiple(problem, *_sums(problem, multipliers, repair.balances, 0.0), reference)
     return DualPoint(*multipliers.vectors(), bound, validity.norm, validity.contribution)
@@ -217,16 +211,14 @@ def _repairs(problem: Problem, careful: bool) -> list[_Repair]:
     return repairs
 
 
-def _sums(
-    problem: Problem, multipliers: Multipliers, balanced: bool, slight: float
-) -> tuple[float, float, np.ndarray, float]:
+def _sums(problem: Problem, multipliers: Multipliers, balanced: bool, slight: float):
     """Return mass, cost, v and v_0, where v is as far from 0 as rounding errors allow."""
     totals = multipliers.totals(careful=slight == 0.0)
     if slight > 0.0:
         cost_of_errors = _cost(problem, totals.rounding * problem.column_sizes)
         if cost_of_errors <= NEGLIGIBLE:
             return totals.mass, totals.flip_cost, totals.v, 0.0 if balanced else totals.v0
-        if cost_of_errors > slight and problem.rows.readable and problem.rows.is_small:
+        if cost_of_errors > slight and _can_add_again(problem):
             totals = multipliers.totals(careful=True)
     mass, cost, v, v0, rounding = totals
     if balanced:
@@ -239,10 +231,8 @@ def _sums(
     return mass, cost, v + away * rounding * problem.column_sizes, v0
 
 
-def _rounding_matters(problem: Problem) -> bool:
-    """Return whether the last digits of multipliers may change the bound, and rows are few enough to add them again."""
-    costs = _cost(problem, ULP * problem.column_sizes) > NEGLIGIBLE
-    return costs and problem.rows.readable and problem.rows.is_small
+def _can_add_again(problem: Problem) -> bool:
+    return problem.rows.readable and problem.rows.is_small
 
 
 def _cost(problem: Problem, errors: np.ndarray) -> float:

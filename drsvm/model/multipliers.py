@@ -119,11 +119,11 @@ class ArrayMultipliers(Multipliers):
         over_parts(all_weights, clip)
 
     def _check(self, values: Vector | None, name: str) -> Vector:
-        n = self.problem.n_rows
-        values = self.problem.rows.zeros() if values is None else self.problem.rows.vector(values)
-        if values.shape != (n,):
-            raise ValueError(f"{name} must have one entry per row of the problem ({n}), got {values.shape}.")
-        return values
+        n, rows = self.problem.n_rows, self.problem.rows
+        vector: Vector = rows.zeros() if values is None else rows.vector(values)
+        if vector.shape != (n,):
+            raise ValueError(f"{name} must have one entry per row of the problem ({n}), got {vector.shape}.")
+        return vector
 
     def sides(self) -> tuple[float, float]:
         def sums(part):

@@ -5,7 +5,6 @@ A model file contains the public module of a class, the one from which users imp
 """
 
 from importlib import import_module
-from typing import Any
 
 CLASSES = {
     "drsvm": "WassersteinSVC WassersteinSVCCV WassersteinKernelSVC ClippedScaler Result",
@@ -67,12 +66,12 @@ NODES = {
 """Everything that a model file may name, with the kinds of nodes (see `nodes`) that may do so."""
 
 
-def named(home: str, name: str) -> Any:
+def named(home: str, name: str):
     """Return the class, function or type that a file calls by a name in the tables; None if it does not exist."""
     return type(None) if name == "NoneType" else getattr(import_module(home), name, None)
 
 
-def public_name(thing: Any, homes: dict[str, str]) -> tuple[str, str] | None:
+def public_name(thing: object, homes: dict[str, str]) -> tuple[str, str] | None:
     """Return the module and the name that files have for a class or function, or None if it is not in the table."""
     name = getattr(thing, "__name__", "")
     home = next((home for home, names in homes.items() if name in names.split()), None)

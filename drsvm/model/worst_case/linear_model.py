@@ -212,7 +212,7 @@ def codes_of_two(y: Labels, n: int, classes: np.ndarray | None, positive) -> tup
     return classes, (signs > 0).astype(int)
 
 
-def codes_of_labels(y: Labels, n: int, classes: np.ndarray | None, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+def codes_of_labels(y: Labels, n: int, classes, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the classes in the order of the weights, by default sorted, and the place of each label among them."""
     labels = check_label_vector(y, n)
     if classes is None:
