@@ -9,14 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from problems import classifiers, generator, problems
 from scipy import sparse
-from scipy.optimize import linprog
 from thorough import for_each
 
 from drsvm import Problem, certify, worst_case_distribution, worst_case_risk
 from drsvm.model.certificate import dual_point, primal_point
 from drsvm.model.dual_scale import best_multiple
 from drsvm.model.norms import norm_for
-from drsvm.model.risk import smallest_best_price
 
 NORMS = (1, 2, math.inf)
 KINDS = ("rows", "features", "intercept", "signs", "all")
@@ -192,19 +190,6 @@ def plain_objective(problem, w, margins, price):
     return problem.radius * price + problem.sample_weight @ losses + 0.5 * problem.l2 * (w @ w)
 
 
-def test_quantiles_of_many_different_costs():
-    rng = np.random.default_rng(0)
-    n = 60_000
-    margins, weights = rng.normal(size=n), np.full(n, 1 / n)
-    costs = np.exp(rng.normal(size=n))
-    breakpoints = np.minimum(2 * margins, 1 + margins) / costs
-    order = np.argsort(-breakpoints)
-    slopes = np.cumsum((weights * costs)[order])
-    for radius in (1e-4, 0.01, 0.2):
-        expected = breakpoints[order][np.searchsorted(slopes, radius, side="right")]
-        assert smallest_best_price(margins, weights, 0.0, radius, costs) == expected
-
-
 # Invariances
 
 
@@ -328,69 +313,16 @@ def test_projections_onto_priced_balls_are_optimal(q):
 # The worst case
 
 
-def an_audit(kind, norm, seed):
-    """Return a problem, a classifier and the arguments of its audit."""
+@for_each(kind=KINDS, norm=NORMS, seed=range(4))
+def test_with_the_intercept_s_own_price_the_risk_is_the_objective(kind, norm, seed):
     problem = priced_problem(kind, norm, 0.0, seed)
     rng = np.random.default_rng(seed)
     w = problem.with_signs(rng.normal(size=problem.n_features) + 0.3)
     b = float(rng.normal()) if problem.fit_intercept else 0.0
-    ball = {"flip_cost": problem.flip_cost, "norm": norm, "feature_cost": problem.feature_cost}
-    return problem, (w, b), {"radius": problem.radius, "sample_weight": problem.sample_weight, **ball}
-
-
-def best_gain(gains, costs, problem, per_unit):
-    """Return the adversary's best gain: mass of every row gains at its cost, the rest of the budget `per_unit` each."""
-    usable = np.isfinite(costs)
-    answer = linprog(
-        -np.append((gains - per_unit * np.where(usable, costs, 0.0)), 0.0),
-        A_ub=[np.append(np.where(usable, costs, 0.0), 0.0)],
-        b_ub=[problem.radius],
-        bounds=[*((0, mass if use else 0) for mass, use in zip(problem.sample_weight, usable, strict=True)), (0, 0)],
-    )
-    return per_unit * problem.radius - answer.fun
-
-
-@for_each(kind=KINDS, norm=NORMS, seed=range(4))
-def test_worst_case_risks_solve_the_linear_programs_of_the_adversary(kind, norm, seed):
-    problem, (w, b), audit = an_audit(kind, norm, seed)
-    margins, costs = problem.margins(w, b), problem.flip_costs
-    size = problem.replace(intercept_cost=math.inf).norm_of(w, b)
-    hinge = np.maximum(1 - margins, 0)
-    expected = problem.sample_weight @ hinge + best_gain(np.maximum(1 + margins, 0) - hinge, costs, problem, size)
-    assert worst_case_risk((w, b), problem.X, problem.signs, **audit) == pytest.approx(expected, abs=1e-9)
-    wrong = margins <= 0
-    expected = problem.sample_weight @ wrong + best_gain(~wrong, np.minimum(margins / size, costs) * ~wrong, problem, 0)
-    error = worst_case_risk((w, b), problem.X, problem.signs, **audit, loss="zero-one")
-    assert error == pytest.approx(expected, abs=1e-9)
-
-
-@for_each(kind=KINDS, norm=NORMS, seed=range(4))
-def test_with_the_intercept_s_own_price_the_risk_is_the_objective(kind, norm, seed):
-    problem, (w, b), audit = an_audit(kind, norm, seed)
-    cost = problem.intercept_cost
-    risk = worst_case_risk((w, b), problem.X, problem.signs, **audit, intercept_cost=cost)
-    assert risk == pytest.approx(problem.objective(w, b), abs=1e-12)
+    ball = {name: getattr(problem, name) for name in ("flip_cost", "feature_cost", "intercept_cost", "sample_weight")}
     radii = [0.0, problem.radius, 1.0]
-    risks = worst_case_risk((w, b), problem.X, problem.signs, **{**audit, "radius": radii}, intercept_cost=cost)
+    risks = worst_case_risk((w, b), problem.X, problem.signs, radius=radii, norm=norm, **ball)
     assert risks == pytest.approx([problem.replace(radius=radius).objective(w, b) for radius in radii], abs=1e-12)
-
-
-@for_each(kind=KINDS, norm=NORMS, seed=range(4))
-def test_the_worst_distribution_pays_the_prices(kind, norm, seed):
-    problem, (w, b), audit = an_audit(kind, norm, seed)
-    worst = worst_case_distribution((w, b), problem.X, problem.signs, **audit, slack=1e-4)
-    moves = worst.features - problem.X[worst.rows]
-    prices = np.ones(len(w)) if problem.feature_cost is None else problem.feature_cost
-    trusted = np.isinf(prices)
-    assert not moves[:, trusted].any()
-    assert np.isfinite(problem.flip_costs[worst.rows[worst.flipped]]).all()
-    shifts = np.linalg.norm(moves[:, ~trusted] * prices[~trusted], norm, axis=1)
-    flips = problem.flip_costs[worst.rows[worst.flipped]] @ worst.mass[worst.flipped]
-    assert worst.transport_cost == pytest.approx(worst.mass @ shifts + flips, rel=1e-9)
-    assert worst.transport_cost <= problem.radius * (1 + 1e-9)
-    np.testing.assert_allclose(np.bincount(worst.rows, worst.mass), problem.sample_weight)
-    assert worst.risk == pytest.approx(worst_case_risk((w, b), problem.X, problem.signs, **audit))
-    assert worst.expected_loss == pytest.approx(worst.risk, abs=1e-9 if worst.attained else 2e-4)
 
 
 def test_the_model_s_own_prices_are_the_default_except_those_of_rows():
