@@ -35,11 +35,6 @@ def audits(draw, **fixed):
     )
 
 
-def margins_of(model, X, y):
-    w, b = model
-    return y * (X @ w + b)
-
-
 # The risk
 
 LARGE_MARGINS = (
@@ -87,18 +82,6 @@ def test_shapes_of_the_answer():
     assert isinstance(worst_case_risk(MODEL, X, Y, radius=0.1), float)
     assert worst_case_risk(MODEL, X, Y, radius=[[0.1, 0.2], [0.3, 0.4]]).shape == (2, 2)
     assert worst_case_risk(MODEL, X, Y, radius=[], loss="zero-one").shape == (0,)
-
-
-def test_radius_zero_is_the_loss_on_the_data():
-    margins = margins_of(MODEL, X, Y)
-    assert worst_case_risk(MODEL, X, Y, radius=0) == pytest.approx(np.maximum(1 - margins, 0).mean(), rel=1e-14)
-    assert worst_case_risk(MODEL, X, Y, radius=0, loss="zero-one") == pytest.approx((margins <= 0).mean(), rel=1e-14)
-
-
-def test_free_flips_make_every_sample_wrong():
-    margins = margins_of(MODEL, X, Y)
-    assert worst_case_risk(MODEL, X, Y, radius=0, flip_cost=0) == pytest.approx((1 + np.abs(margins)).mean(), rel=1e-14)
-    assert worst_case_risk(MODEL, X, Y, radius=0, flip_cost=0, loss="zero-one") == pytest.approx(1, rel=1e-14)
 
 
 def test_a_constant_classifier_is_hurt_by_flips_only():
@@ -354,16 +337,3 @@ def test_bad_loss_and_slack_are_rejected():
         worst_case_distribution(MODEL, X, Y, radius=0.1, slack=0)
     with pytest.raises(ValueError, match="slack=-1"):
         worst_case_distribution(MODEL, X, Y, radius=0.1, slack=-1)
-
-
-@pytest.mark.parametrize("loss", ["hinge", "zero-one"])
-def test_the_risk_of_random_flips_and_shifts_stays_below(loss):
-    """No adversary picked at random within the budget does more harm."""
-    rng, (w, b) = np.random.default_rng(5), MODEL
-    for _ in range(200):
-        flips, norm = rng.random(6) < 0.3, NORMS[rng.integers(3)]
-        shifts = rng.normal(size=X.shape) * rng.choice([0.0, 0.3, 2.0], size=(6, 1))
-        cost = (np.linalg.norm(shifts, norm, axis=1) + 0.7 * flips).mean()
-        margins = np.where(flips, -Y, Y) * ((X + shifts) @ w + b)
-        harm = (np.maximum(1 - margins, 0) if loss == "hinge" else margins <= 0).mean()
-        assert harm <= worst_case_risk(MODEL, X, Y, radius=cost, flip_cost=0.7, norm=norm, loss=loss) * (1 + 1e-12)
