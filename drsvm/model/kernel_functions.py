@@ -51,6 +51,13 @@ def _ones(X: Matrix) -> Vector:
 class KernelFunction(ABC):
     """A positive definite function of two points."""
 
+    lipschitz: ClassVar[float | None] = None
+    """The L with ‖φ(x) − φ(x′)‖ ≤ L ‖x − x′‖₂; None if there is none."""
+    proven: ClassVar[bool] = True
+    """Whether the function is positive definite for all points; otherwise values are checked."""
+    precision: ClassVar[float] = 2 * ULP
+    """Relative error of the values."""
+
     @abstractmethod
     def values(self, X: Matrix, Z: Matrix) -> np.ndarray:
         """Return k(x, z) for all pairs of rows, in a new array."""
@@ -58,11 +65,6 @@ class KernelFunction(ABC):
     @abstractmethod
     def squares(self, X: Matrix) -> Vector:
         """Return k(x, x) for every row."""
-
-    @property
-    def lipschitz(self) -> float | None:
-        """The L with ‖φ(x) − φ(x′)‖ ≤ L ‖x − x′‖₂; None if there is none."""
-        return None
 
     def exponents(self, X: Matrix, Z: Matrix) -> tuple[np.ndarray, np.ndarray] | None:
         """Return matrices A, B with k(x, z) = exp(min(ABᵀ, 0)) for points in arrays; None if there are none."""
@@ -72,28 +74,18 @@ class KernelFunction(ABC):
         """Return ‖Σ c_i φ(x_i)‖ where φ is known, rounded up; None: from values of the kernel."""
         return None
 
-    proven: ClassVar[bool] = True
-    """Whether the function is positive definite for all points; otherwise values are checked."""
-
-    @property
-    def precision(self) -> float:
-        """Relative error of the values."""
-        return 2 * ULP
-
 
 @dataclass(frozen=True)
 class Linear(KernelFunction):
     """x·z."""
+
+    lipschitz: ClassVar[float | None] = 1.0
 
     def values(self, X, Z):
         return inner_products(X, Z)
 
     def squares(self, X):
         return squared_norms(X)
-
-    @property
-    def lipschitz(self):
-        return 1.0
 
     def norm_of_sum(self, X, c):
         sums, errors = careful_transposed_dot(X, c)
@@ -149,7 +141,7 @@ class Rbf(Radial):
         return np.maximum(distances, 0.0, out=distances)
 
     @property
-    def lipschitz(self) -> float:
+    def lipschitz(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
         return math.sqrt(2.0 * self.gamma)
 
     def exponents(self, X, Z):
@@ -243,7 +235,7 @@ class Precomputed(KernelFunction):
     proven: ClassVar[bool] = False
 
     @cached_property
-    def precision(self):  # pyright: ignore[reportIncompatibleMethodOverride]
+    def precision(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Relative error of the values: a table may have been rounded to single precision, whatever its type is now."""
         table = np.asarray(self.table)
         with np.errstate(over="ignore"):

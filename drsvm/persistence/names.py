@@ -5,6 +5,7 @@ A model file contains the public module of a class, the one from which users imp
 """
 
 from importlib import import_module
+from typing import Any
 
 CLASSES = {
     "drsvm": "WassersteinSVC WassersteinSVCCV WassersteinKernelSVC ClippedScaler Result",
@@ -66,7 +67,7 @@ NODES = {
 """Everything that a model file may name, with the kinds of nodes (see `nodes`) that may do so."""
 
 
-def named(home: str, name: str):
+def named(home: str, name: str) -> Any:
     """Return the class, function or type that a file calls by a name in the tables; None if it does not exist."""
     return type(None) if name == "NoneType" else getattr(import_module(home), name, None)
 

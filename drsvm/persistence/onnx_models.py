@@ -6,7 +6,7 @@ gaps in double precision, indicators of gaps, and rare levels that share a colum
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.impute import MissingIndicator, SimpleImputer
@@ -21,14 +21,11 @@ from drsvm.learn.probability import DECIDED, LEANING
 from drsvm.model.kernel_functions import Laplacian, Linear, Polynomial, Rbf, dense, squared_norms
 from drsvm.persistence.checks import Model, has_kernel, our_classes
 
-if TYPE_CHECKING:
-    from onnx import ModelProto  # pyright: ignore[reportMissingImports]
-
 Converted: TypeAlias = Any
-"""What skl2onnx passes to converters: the scope of names, the operator for a step, the container of nodes."""
+"""What skl2onnx makes and passes to converters: models, scopes of names, operators for steps, containers of nodes."""
 
 
-def to_onnx(model: Model) -> "ModelProto":
+def to_onnx(model: Model) -> Converted:
     """Return a fitted model as an ONNX graph with the outputs ``label``, ``decision`` and, if any, ``probabilities``.
 
     Parameters
@@ -91,7 +88,7 @@ def _doubles_of(width: int):
     return _types().DoubleTensorType([None, width])
 
 
-def _rename_inputs(model: "ModelProto", names: list[str]) -> None:
+def _rename_inputs(model: Converted, names: list[str]) -> None:
     """Give the inputs the names of the columns, which skl2onnx would change; other names must differ from them."""
     graph = model.graph
     outputs = {output.name for output in graph.output}

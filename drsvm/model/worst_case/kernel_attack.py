@@ -64,8 +64,6 @@ class KernelAttack(KernelAdversary):
     def _used(self) -> np.ndarray:
         return np.flatnonzero(self.data.weights > 0)
 
-    # --- moves of rows ----------------------------------------------------------------------------------------------
-
     def _margins(self, rows, shifts, codes, slopes: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return the margins of shifted rows and, if wanted, their gradients, in units of cost."""
         kernel = self.data.kernel
@@ -127,8 +125,6 @@ class KernelAttack(KernelAdversary):
     def _unflipped(self) -> tuple[np.ndarray, np.ndarray]:
         return self._in_blocks(self._used, self.data.codes[self._used])
 
-    # --- the error rate ---------------------------------------------------------------------------------------------
-
     @cached_property
     def distances(self):
         """The length of the shortest shift across the boundary that was found for each row."""
@@ -158,8 +154,6 @@ class KernelAttack(KernelAdversary):
             turned = self._margins(rows, middle[:, None] * ways, codes)[0] <= 0.0
             inside, across = np.where(turned, inside, middle), np.where(turned, middle, across)
         return across[:, None] * ways
-
-    # --- the hinge loss ---------------------------------------------------------------------------------------------
 
     @cached_property
     def moves(self) -> Moves:

@@ -208,8 +208,8 @@ def codes_of_two(y: Labels, n: int, classes: np.ndarray | None, positive) -> tup
         return np.array([others[0], positive]) if len(others) == 1 else mask, (labels == positive).astype(int)
     if np.isin(labels, [-1, 1]).all():
         return np.array([-1, 1]), (labels == 1).astype(int)
-    classes, signs = check_labels(labels, n)
-    return classes, (signs > 0).astype(int)
+    two_labels, signs = check_labels(labels, n)
+    return two_labels, (signs > 0).astype(int)
 
 
 def codes_of_labels(y: Labels, n: int, classes, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
