@@ -242,12 +242,6 @@ def test_epigraph_projection_of_the_axis(norm, s):
     assert lam == max(s, 0.0)
 
 
-def test_epigraph_projection_of_the_textbook_example():
-    w, lam = norm_for(math.inf).project_epigraph(np.array([1.0, 1.0]), 0.0)
-    np.testing.assert_allclose(w, [1 / 3, 1 / 3], rtol=1e-15)
-    assert lam == pytest.approx(2 / 3, rel=1e-15)
-
-
 @for_each_norm
 def test_epigraph_projection_leaves_its_input_alone(norm):
     x = np.arange(12.0)[::3]  # not contiguous
@@ -319,16 +313,6 @@ def assert_agrees_with_exact_projection(norm, x, s, stiffness, tolerance):
 def test_epigraph_projection_agrees_with_exact_arithmetic(norm, data):
     x, s, stiffness = data.draw(epigraph_points(norm))
     assert_agrees_with_exact_projection(norm, x, s, stiffness, tolerance=1e-13)
-
-
-@for_each_norm
-@given(x=numbers(), s=numbers(), stiffness=stiffnesses)
-def test_epigraph_projection_in_one_dimension(norm, x, s, stiffness):
-    """With one feature the norms agree, and the cone is a wedge of two rays."""
-    w, lam = norm.project_epigraph(np.array([x]), s, stiffness)
-    on_ray = max(0.0, (stiffness * abs(x) + s) / (1 + stiffness))
-    expected = (abs(x), s) if abs(x) <= s else (on_ray, on_ray)
-    assert (abs(w[0]), lam) == pytest.approx(expected, rel=0, abs=4e-15 * (abs(x) + abs(s)))
 
 
 def long_vector(kind, d, rng):

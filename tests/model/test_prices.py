@@ -205,17 +205,6 @@ def test_default_prices_change_nothing(norm, l2):
     assert dual_point(priced, alpha, beta).lower_bound == dual_point(plain, alpha, beta).lower_bound
 
 
-@for_each(norm=NORMS, l2=(0.0, 0.4))
-def test_a_price_of_all_features_is_another_unit_of_cost(norm, l2):
-    plain = priced_problem("rows", norm, l2, 0)
-    dear = plain.replace(feature_cost=3.0, radius=3 * plain.radius, flip_cost=3 * plain.flip_cost)
-    rng = np.random.default_rng(0)
-    w = rng.normal(size=plain.n_features)
-    assert dear.objective(w) == pytest.approx(plain.objective(w), rel=1e-13)
-    alpha, beta = (plain.sample_weight * rng.random(plain.n_rows) for _ in range(2))
-    assert dual_point(dear, alpha, beta).lower_bound == pytest.approx(dual_point(plain, alpha, beta).lower_bound)
-
-
 @pytest.mark.parametrize("norm", NORMS)
 def test_a_price_is_the_unit_of_its_column(norm):
     problem = priced_problem("all", norm, 0.0, 0)
