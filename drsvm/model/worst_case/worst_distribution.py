@@ -11,7 +11,7 @@ from drsvm.model.problem import Problem
 from drsvm.model.validation import check_number
 from drsvm.model.worst_case.decision_values import DecisionValues, margins_of
 from drsvm.model.worst_case.kernel_attack import KernelAttack
-from drsvm.model.worst_case.worst_risk import adversary_for, ball_of, problem_of, values_of
+from drsvm.model.worst_case.worst_risk import adversary_for, ball_of, values_of
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -149,10 +149,10 @@ def worst_case_distribution(
     if slack == 0:
         raise ValueError("slack must be positive, got slack=0: it bounds the loss forgone if no maximum exists.")
     data = values_of(model, X, y, sample_weight, positive)
-    ball = {"radius": radius, "flip_cost": flip_cost, "norm": norm, "feature_cost": feature_cost}
-    problem = problem_of(data, ball_of(model, data, ball))
-    risk = float(adversary_for(data, problem).hinge_risks(np.array(problem.radius)))
-    attack = adversary_for(data, problem, KernelAttack).worst_attack(slack)
+    given = {"radius": radius, "flip_cost": flip_cost, "norm": norm, "feature_cost": feature_cost}
+    ball = ball_of(model, data, given)
+    adversary = adversary_for(data, ball, KernelAttack)
+    attack = adversary.worst_attack(slack)
     rows, mass, codes = attack.atoms
     return WorstCaseDistribution(
         rows,
@@ -161,10 +161,10 @@ def worst_case_distribution(
         labels=data.classes[codes],
         shift=attack.shift,
         direction=attack.direction,
-        risk=risk,
+        risk=float(adversary_for(data, ball).hinge_risks(np.array(adversary.problem.radius))),
         attained=attack.attained,
         _codes=codes,
         _pair=attack.pair,
         _data=data,
-        _problem=problem,
+        _problem=adversary.problem,
     )

@@ -163,7 +163,7 @@ def _risk(kind: type[KernelAdversary], model, X, y, sample_weight, positive, los
     else:
         data = values_of(model, X, y, sample_weight, positive)
         ball = ball_of(model, data, given)
-        adversary = adversary_for(data, problem_of(data, {**ball, "radius": 0.0}), kind)
+        adversary = adversary_for(data, {**ball, "radius": 0.0}, kind)
         radius, risks = ball["radius"], adversary.hinge_risks if loss == "hinge" else adversary.error_rates
     values = risks(np.array([validation.check_number(value, "radius") for value in np.ravel(radius).tolist()]))
     return float(values[0]) if np.ndim(radius) == 0 else values.reshape(np.shape(radius))
@@ -190,8 +190,11 @@ def values_of(model, X, y, sample_weight, positive) -> DecisionValues:
     return kernel_values(model, kernel, X, y, sample_weight, positive)
 
 
-def adversary_for(data: DecisionValues, problem: Problem, kind: type[KernelAdversary] = KernelAdversary) -> Adversary:
+def adversary_for(data: DecisionValues, ball: Ball, kind: type[KernelAdversary] = KernelAdversary) -> Adversary:
     """Return the adversary whose worst case is exact or, for a kernel, the given kind: an upper or a lower bound."""
+    rows, signs = MemoryRows(data.X), np.ones(len(data.codes))  # labels do not matter, and rows may have weight 0
+    problem = Problem.of_checked(rows=rows, signs=signs, sample_weight=data.weights, classes=data.classes)
+    problem = problem.replace(fit_intercept=True, **ball)
     return kind(data, problem) if isinstance(data, KernelValues) else Adversary(data, problem)
 
 
@@ -212,10 +215,3 @@ def ball_of(model, classifier: DecisionValues | LinearClassifier, given: Ball) -
             "of them apply to these rows is not known. Pass a number or one per row of X."
         )
     return ball
-
-
-def problem_of(data: DecisionValues, ball: Ball) -> Problem:
-    """Return the problem with these rows and this ball, without their labels; rows may have weight 0."""
-    rows, signs = MemoryRows(data.X), np.ones(len(data.codes))
-    problem = Problem.of_checked(rows=rows, signs=signs, sample_weight=data.weights, classes=data.classes)
-    return problem.replace(fit_intercept=True, **ball)
