@@ -67,7 +67,7 @@ def audit(
 def _ball(
     classifier, model: Path, radii: list[float] | None, flip_cost: float | None, norm: str | None
 ) -> dict[str, Any]:
-    from drsvm.model.linear_model import own_ball
+    from drsvm.model.worst_case.linear_model import own_ball
 
     own = own_ball(classifier)
     if not own:

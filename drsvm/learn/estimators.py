@@ -355,7 +355,7 @@ class WassersteinSVC(RobustClassifier):
         return super().predict(X) if backend is None else backend.labels(self.decision_function(X), self.classes_)
 
     def _trained_ball(self) -> dict[str, Any]:
-        """Return the parameters of the ball, for `drsvm.model.linear_model.own_ball`; None: only `fit` knew them."""
+        """Return the parameters of the ball, for `worst_case.linear_model.own_ball`; None: only `fit` knew them."""
         flip_cost = None if getattr(self, "_flip_cost_by_row", False) else self.flip_cost
         norm, costs = norm_for(self.norm).p, prices.feature_costs(self)
         return {"radius": self.radius_, "flip_cost": flip_cost, "norm": norm, "feature_cost": costs}

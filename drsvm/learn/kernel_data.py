@@ -20,11 +20,11 @@ from drsvm.learn.kernel import Kernel
 from drsvm.learn.radius_rule import ROWS_OF_KERNEL
 from drsvm.model.backends import ForCard
 from drsvm.model.kernel_functions import KernelFunction
-from drsvm.model.kernel_model import KernelClassifier
 from drsvm.model.kernel_rows import FunctionRows, KernelRows, in_feature_space
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.problem import Problem
 from drsvm.model.validation import check_flip_costs, check_rows
+from drsvm.model.worst_case.kernel_model import KernelClassifier
 from drsvm.solvers.landmarks.span import Span
 
 KernelOf = Callable[[], Kernel]

@@ -31,9 +31,9 @@ from drsvm.learn.solving import FitTask, RunOptions, solve_equalised, solve_prob
 from drsvm.learn.threshold import check_goal, choose_threshold
 from drsvm.model.backends import ForCard, backend_of, engine_of, to_numpy
 from drsvm.model.kernel_functions import KernelFunction
-from drsvm.model.kernel_model import KernelClassifier
 from drsvm.model.kernel_rows import rows_of_functions
 from drsvm.model.result import Results, Status
+from drsvm.model.worst_case.kernel_model import KernelClassifier
 from drsvm.progress import following, lines
 from drsvm.solvers.base import check_count
 from drsvm.solvers.landmarks.solver import Landmarks
@@ -315,7 +315,7 @@ class WassersteinKernelSVC(CommonMixin, ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = self.kernel != "precomputed"
         return tags
 
-    # --- for `drsvm.model.kernel_model`, `drsvm.model.linear_model` and model files -----------------------------------
+    # --- for worst cases and model files ---------------------------------------------------------------------------------
 
     def _kernel(self) -> Kernel:
         """Return the kernel for rows with the features that have been seen."""

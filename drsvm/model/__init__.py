@@ -3,11 +3,9 @@
 `problem` has the data and parameters, checked by `validation` and frozen; `centring` shifts columns far from 0. Its
 `rows` may be in memory (`memory_rows`), elsewhere (`backends`), or functions of a kernel (`kernel_rows`,
 `kernel_functions`); `row_operations` and `reducers` are what is computed from all of them. `norms` and `risk` give the
-objective. A `certificate` makes `multipliers` feasible (`release`), finds their best multiple (`dual_scale`) and adds
-them up without growing errors (`careful_sums`); a `result` carries what it proves. `proximal` is the single-sample
-step, `proximal_batch` that of several. `worst_case` and `worst_distribution` serve the classifiers of other libraries
-too: `linear_model` reads their weights, `decision_values` are those on the rows, and an `adversary` attacks them. Those
-with a kernel are bounded in their feature space (`kernel_model`), and attacked by gradients (`kernel_attack`).
+objective. A `certificate` makes `multipliers` feasible, finds their best multiple (`dual_scale`) and adds them up
+without growing errors (`careful_sums`); a `result` carries what it proves. `proximal` has the steps for a sample and
+for a batch. `worst_case/` is about any given classifier, also of other libraries.
 """
 
 from typing import TYPE_CHECKING
@@ -18,26 +16,25 @@ if TYPE_CHECKING:
     from drsvm.model.certificate import Certificate as Certificate
     from drsvm.model.certificate import certify as certify
     from drsvm.model.problem import Problem as Problem
+    from drsvm.model.proximal import ProximalBatchStep as ProximalBatchStep
     from drsvm.model.proximal import ProximalStep as ProximalStep
+    from drsvm.model.proximal import proximal_batch_step as proximal_batch_step
     from drsvm.model.proximal import proximal_step as proximal_step
-    from drsvm.model.proximal_batch import ProximalBatchStep as ProximalBatchStep
-    from drsvm.model.proximal_batch import proximal_batch_step as proximal_batch_step
     from drsvm.model.result import History as History
     from drsvm.model.result import Progress as Progress
     from drsvm.model.result import Result as Result
     from drsvm.model.result import Status as Status
-    from drsvm.model.worst_case import attacked_risk as attacked_risk
-    from drsvm.model.worst_case import worst_case_risk as worst_case_risk
-    from drsvm.model.worst_distribution import WorstCaseDistribution as WorstCaseDistribution
-    from drsvm.model.worst_distribution import worst_case_distribution as worst_case_distribution
+    from drsvm.model.worst_case.worst_distribution import WorstCaseDistribution as WorstCaseDistribution
+    from drsvm.model.worst_case.worst_distribution import worst_case_distribution as worst_case_distribution
+    from drsvm.model.worst_case.worst_risk import attacked_risk as attacked_risk
+    from drsvm.model.worst_case.worst_risk import worst_case_risk as worst_case_risk
 else:
     _NAMES = {
         ".certificate": "Certificate certify",
         ".problem": "Problem",
-        ".proximal": "ProximalStep proximal_step",
-        ".proximal_batch": "ProximalBatchStep proximal_batch_step",
+        ".proximal": "ProximalBatchStep ProximalStep proximal_batch_step proximal_step",
         ".result": "History Progress Result Status",
-        ".worst_case": "attacked_risk worst_case_risk",
-        ".worst_distribution": "WorstCaseDistribution worst_case_distribution",
+        ".worst_case.worst_risk": "attacked_risk worst_case_risk",
+        ".worst_case.worst_distribution": "WorstCaseDistribution worst_case_distribution",
     }
     __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

@@ -7,7 +7,6 @@ by a large number (`dual_scale`).
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -53,7 +52,7 @@ def _sums(rows, c) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return high, low, sizes
 
 
-def _split(x, c, largest: Callable[[Any], Any], n: int) -> tuple[np.ndarray, np.ndarray]:
+def _split(x, c, largest: Callable[[np.ndarray], np.ndarray], n: int) -> tuple[np.ndarray, np.ndarray]:
     """Split products so that the high parts add up exactly: in each column they are multiples of one number.
 
     This is the splitting of AccSum (Rump, Ogita and Oishi 2008), with a power of 2 above 2n of the largest terms. The

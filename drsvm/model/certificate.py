@@ -11,14 +11,14 @@ These functions certify the results of every solver.
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from drsvm.model.careful_sums import ULP
 from drsvm.model.centring import Centred
 from drsvm.model.dual_scale import best_multiple, largest_contribution, uncharged_features
-from drsvm.model.multipliers import Multipliers
+from drsvm.model.multipliers import Multipliers, must_balance
 from drsvm.model.problem import Problem, check_problem
 from drsvm.model.validation import check_weight_vector
 
@@ -135,7 +135,7 @@ def primal_point(problem: Problem, weights, intercept: float = 0.0) -> PrimalPoi
     return PrimalPoint(weights, intercept, *problem.price_and_objective(weights, intercept))
 
 
-def _with_signs(problem, weights) -> np.ndarray:
+def _with_signs(problem: Problem, weights: np.ndarray) -> np.ndarray:
     if problem.monotonic_cst is None:
         return weights
     signed = problem.with_signs(weights)
@@ -149,19 +149,11 @@ def _with_signs(problem, weights) -> np.ndarray:
     return signed
 
 
-class _Way(NamedTuple):
-    """A way to make clipped multipliers feasible: v_j = 0 at free weights, as far as possible, and v_0 = 0, or not."""
+class _Repair(NamedTuple):
+    """How clipped multipliers are made feasible: v_j = 0 at free weights, as far as possible, and v_0 = 0, or not."""
 
-    release: bool
-    balance: bool
-
-    def of(self, problem: Problem, hinge_dual, flip_dual, free) -> Multipliers:
-        multipliers: Any = problem.rows.multipliers(problem, hinge_dual, flip_dual)
-        if self.release:
-            multipliers.release(free)
-        if self.balance:
-            multipliers.balance()
-        return multipliers
+    cancels: bool
+    balances: bool
 
 
 def dual_point(
@@ -173,50 +165,60 @@ def dual_point(
     is `enough`, no other way to make them feasible is tried.
     """
     free = uncharged_features(problem)[1]
-    arguments, careful = (problem, hinge_dual, flip_dual, free), bool(free.any())
-    first, *others = _ways(problem, careful)
-    multipliers, way = first.of(*arguments), first
+    careful = bool(free.any())
     limit = 0.0 if careful else slight
-    mass, cost, v, v0 = _sums(problem, multipliers, first.balance, limit)
+
+    def repaired(repair: _Repair) -> Multipliers:
+        multipliers = problem.rows.multipliers(problem, hinge_dual, flip_dual)
+        if repair.cancels:
+            multipliers.cancel_sums(free)
+        if repair.balances:
+            multipliers.balance()
+        return multipliers
+
+    repair, *others = _repairs(problem, careful)
+    multipliers = repaired(repair)
+    mass, cost, v, v0 = _sums(problem, multipliers, repair.balances, limit)
     best = best_multiple(problem, mass, cost, v, v0, reference)
     if best[1] >= mass - abs(v0):  # the mass of balanced ones, which prove no more
-        others = [other for other in others if other.release]
+        others = [other for other in others if other.cancels]
     if best[1] >= enough and not careful:
         others = []
     for other in others:
         del multipliers  # the memory is needed, so they are made again rather than kept
-        multipliers = other.of(*arguments)
-        found = best_multiple(problem, *_sums(problem, multipliers, other.balance, limit), reference)
-        way, best = (other, found) if found[1] > best[1] else (way, best)
-    if others and way is not others[-1]:
+        multipliers = repaired(other)
+        multiple = best_multiple(problem, *_sums(problem, multipliers, other.balances, limit), reference)
+        repair, best = (other, multiple) if multiple[1] > best[1] else (repair, best)
+    if others and repair is not others[-1]:
         del multipliers
-        multipliers = way.of(*arguments)
+        multipliers = repaired(repair)
     scale, bound, validity = best
     multipliers.shrink(scale, scale)
-    if 0.0 < scale < 1.0 and (careful or _rounding_matters(problem)):
+    digits_matter = careful or (_can_add_again(problem) and _cost(problem, ULP * problem.column_sizes) > NEGLIGIBLE)
+    if 0.0 < scale < 1.0 and digits_matter:
         # The product is rounded: a v_j that was exactly 0 need not be so any more, a v on a tiny ball not on it.
-        _, bound, validity = best_multiple(problem, *_sums(problem, multipliers, way.balance, 0.0), reference)
+        _, bound, validity = best_multiple(problem, *_sums(problem, multipliers, repair.balances, 0.0), reference)
     return DualPoint(*multipliers.vectors(), bound, validity.norm, validity.contribution)
 
 
-def _ways(problem: Problem, careful: bool) -> list[_Way]:
-    ways = [_Way(release=False, balance=problem.fit_intercept)]
-    must_balance = problem.fit_intercept and not (problem.prices_intercept and problem.radius > 0)
-    if not must_balance and problem.fit_intercept:
-        ways.insert(0, _Way(release=False, balance=False))
+def _repairs(problem: Problem, careful: bool) -> list[_Repair]:
+    """Return the repairs to try, the quickest first."""
+    repairs = [_Repair(cancels=False, balances=problem.fit_intercept)]
+    if problem.fit_intercept and not must_balance(problem):
+        repairs.insert(0, _Repair(cancels=False, balances=False))
     if careful and problem.rows.readable:
-        ways.append(_Way(release=True, balance=must_balance))
-    return ways
+        repairs.append(_Repair(cancels=True, balances=must_balance(problem)))
+    return repairs
 
 
-def _sums(problem, multipliers: Multipliers, balanced: bool, slight: float) -> tuple[float, float, np.ndarray, float]:
+def _sums(problem: Problem, multipliers: Multipliers, balanced: bool, slight: float):
     """Return mass, cost, v and v_0, where v is as far from 0 as rounding errors allow."""
     totals = multipliers.totals(careful=slight == 0.0)
     if slight > 0.0:
         cost_of_errors = _cost(problem, totals.rounding * problem.column_sizes)
         if cost_of_errors <= NEGLIGIBLE:
             return totals.mass, totals.flip_cost, totals.v, 0.0 if balanced else totals.v0
-        if cost_of_errors > slight and problem.rows.readable and problem.rows.is_small:
+        if cost_of_errors > slight and _can_add_again(problem):
             totals = multipliers.totals(careful=True)
     mass, cost, v, v0, rounding = totals
     if balanced:
@@ -229,13 +231,11 @@ def _sums(problem, multipliers: Multipliers, balanced: bool, slight: float) -> t
     return mass, cost, v + away * rounding * problem.column_sizes, v0
 
 
-def _rounding_matters(problem) -> bool:
-    """Return whether the last digits of multipliers may change the bound, and rows are few enough to add them again."""
-    costs = _cost(problem, ULP * problem.column_sizes) > NEGLIGIBLE
-    return costs and problem.rows.readable and problem.rows.is_small
+def _can_add_again(problem: Problem) -> bool:
+    return problem.rows.readable and problem.rows.is_small
 
 
-def _cost(problem, errors) -> float:
+def _cost(problem: Problem, errors: np.ndarray) -> float:
     """Return approximately how much errors of v may change a bound."""
     if problem.l2 > 0:
         return float(errors @ problem.column_sizes) / problem.l2

@@ -10,29 +10,30 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
+from drsvm.annotations import Matrix, Vector
 from drsvm.model.careful_sums import ULP, careful_transposed_dot
 
 GROWTHS = 60
 """Steps of the search for the shift that a row needs to be turned: each bound is valid, the last one the best."""
 
 
-def squared_norms(X) -> Any:
+def squared_norms(X: Matrix) -> Vector:
     """Return x·x for every row."""
     return np.asarray(X.multiply(X).sum(axis=1)).ravel() if sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
 
 
-def inner_products(X, Z) -> Any:
+def inner_products(X: Matrix, Z: Matrix) -> np.ndarray:
     """Return x·z for all pairs of rows."""
     return dense(X @ Z.T)
 
 
-def dense(X) -> Any:
+def dense(X: Matrix) -> np.ndarray:
     """Return rows as an array."""
     return X.toarray() if sparse.issparse(X) else X
 
@@ -42,7 +43,7 @@ def _far(t) -> np.ndarray:
     return np.sqrt(-np.expm1(np.log1p(2.0 * t) - 2.0 * t))
 
 
-def _ones(X) -> Any:
+def _ones(X: Matrix) -> Vector:
     return np.ones(X.shape[0]) if sparse.issparse(X) else np.ones_like(X[:, 0], dtype=np.float64)
 
 
@@ -50,49 +51,41 @@ def _ones(X) -> Any:
 class KernelFunction(ABC):
     """A positive definite function of two points."""
 
+    lipschitz: ClassVar[float | None] = None
+    """The L with ‖φ(x) − φ(x′)‖ ≤ L ‖x − x′‖₂; None if there is none."""
+    proven: ClassVar[bool] = True
+    """Whether the function is positive definite for all points; otherwise values are checked."""
+    precision: ClassVar[float] = 2 * ULP
+    """Relative error of the values."""
+
     @abstractmethod
-    def values(self, X, Z) -> Any:
+    def values(self, X: Matrix, Z: Matrix) -> np.ndarray:
         """Return k(x, z) for all pairs of rows, in a new array."""
 
     @abstractmethod
-    def squares(self, X) -> Any:
+    def squares(self, X: Matrix) -> Vector:
         """Return k(x, x) for every row."""
 
-    @property
-    def lipschitz(self) -> float | None:
-        """The L with ‖φ(x) − φ(x′)‖ ≤ L ‖x − x′‖₂; None if there is none."""
-        return None
-
-    def exponents(self, X, Z) -> Any:
+    def exponents(self, X: Matrix, Z: Matrix) -> tuple[np.ndarray, np.ndarray] | None:
         """Return matrices A, B with k(x, z) = exp(min(ABᵀ, 0)) for points in arrays; None if there are none."""
         return None
 
-    def norm_of_sum(self, X, c) -> float | None:
+    def norm_of_sum(self, X: Matrix, c: Vector) -> float | None:
         """Return ‖Σ c_i φ(x_i)‖ where φ is known, rounded up; None: from values of the kernel."""
         return None
-
-    proven: ClassVar[bool] = True
-    """Whether the function is positive definite for all points; otherwise values are checked."""
-
-    @property
-    def precision(self) -> float:
-        """Relative error of the values."""
-        return 2 * ULP
 
 
 @dataclass(frozen=True)
 class Linear(KernelFunction):
     """x·z."""
 
+    lipschitz: ClassVar[float | None] = 1.0
+
     def values(self, X, Z):
         return inner_products(X, Z)
 
     def squares(self, X):
         return squared_norms(X)
-
-    @property
-    def lipschitz(self):
-        return 1.0
 
     def norm_of_sum(self, X, c):
         sums, errors = careful_transposed_dot(X, c)
@@ -124,7 +117,7 @@ class Radial(KernelFunction):
     gamma: float
 
     @abstractmethod
-    def distances(self, X, Z) -> Any:
+    def distances(self, X: Matrix, Z: Matrix) -> np.ndarray:
         """Return the distances of all pairs of rows, in a new array."""
 
     def values(self, X, Z):
@@ -141,14 +134,14 @@ class Rbf(Radial):
     """exp(−γ ‖x − z‖₂²)."""
 
     def distances(self, X, Z):
-        found = inner_products(X, Z)
-        found *= -2.0
-        found += squared_norms(X)[:, None]
-        found += squared_norms(Z)
-        return np.maximum(found, 0.0, out=found)
+        distances = inner_products(X, Z)
+        distances *= -2.0
+        distances += squared_norms(X)[:, None]
+        distances += squared_norms(Z)
+        return np.maximum(distances, 0.0, out=distances)
 
     @property
-    def lipschitz(self) -> float:
+    def lipschitz(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
         return math.sqrt(2.0 * self.gamma)
 
     def exponents(self, X, Z):
@@ -208,14 +201,17 @@ class Laplacian(Radial):
         X, Z = dense(X), dense(Z)
         if isinstance(X, np.ndarray):
             return cdist(X, Z, "cityblock")
-        return sum(np.abs(x[:, None] - z) for x, z in zip(X.T, Z.T, strict=True))
+        distances = np.zeros((len(X), len(Z)), like=X)  # on a card
+        for x, z in zip(X.T, Z.T, strict=True):
+            distances += np.abs(x[:, None] - z)
+        return distances
 
 
 @dataclass(frozen=True)
 class Given(KernelFunction):
     """A function of the user, which returns the values for two matrices."""
 
-    function: Callable[[Any, Any], Any]
+    function: Callable[[Matrix, Matrix], Matrix]
     proven: ClassVar[bool] = False
 
     def values(self, X, Z):
@@ -235,11 +231,11 @@ class Given(KernelFunction):
 class Precomputed(KernelFunction):
     """A table of values: points are their numbers in it, as the rows of a matrix with one column."""
 
-    table: Any
+    table: Matrix
     proven: ClassVar[bool] = False
 
     @cached_property
-    def precision(self):  # pyright: ignore[reportIncompatibleMethodOverride]
+    def precision(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Relative error of the values: a table may have been rounded to single precision, whatever its type is now."""
         table = np.asarray(self.table)
         with np.errstate(over="ignore"):

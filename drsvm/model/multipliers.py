@@ -2,17 +2,27 @@
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
+from drsvm.annotations import Costs, Vector
 from drsvm.model.careful_sums import ULP, careful_transposed_dot
-from drsvm.model.free_weights import released
 from drsvm.model.risk import by_row
 from drsvm.parallel import elementwise, over_parts, total
 
+if TYPE_CHECKING:
+    from drsvm.model.problem import Problem
+
 ROUNDING_OF_MASSES = 32 * ULP
 """Bound on the relative error of sums of multipliers, and of the products with factors after them."""
+
+MAX_FEATURES, MAX_WORK = 500, 2e7
+"""Limits of the number of free features, and of its square times the number of multipliers that change for them."""
+
+ROUNDS, MIN_SINGULAR = 3, 1e-12
+"""Number of corrections, and the share of the largest singular value below which directions are not corrected."""
 
 
 class DualSums(NamedTuple):
@@ -23,18 +33,20 @@ class DualSums(NamedTuple):
     flip_cost: np.ndarray  # Σ κ β
 
 
-def dual_sums(problem, hinge_dual, flip_dual, careful: bool = False) -> DualSums:
+def dual_sums(problem: "Problem", hinge_dual: Vector, flip_dual: Vector, careful: bool = False) -> DualSums:
     """Return the sums of multipliers in arrays; careful ones have errors that do not grow with the rows."""
     signs = problem.signs
-    one = elementwise(signs, lambda part: np.where(signs[part] > 0, hinge_dual[part], flip_dual[part]))
-    other = elementwise(signs, lambda part: np.where(signs[part] > 0, flip_dual[part], hinge_dual[part]))
+
+    def where_positive(values, others) -> Vector:
+        return elementwise(signs, lambda part: np.where(signs[part] > 0, values[part], others[part]))
+
+    nothing = np.broadcast_to(np.zeros((), like=flip_dual), flip_dual.shape)
+    sides = where_positive(hinge_dual, flip_dual), where_positive(flip_dual, hinge_dual)
+    flipped = where_positive(nothing, flip_dual), where_positive(flip_dual, nothing)
     add = (lambda c: careful_transposed_dot(problem.X, c)[0]) if careful else problem.rows.weighted_sum
-    rows = np.stack([add(side) for side in (one, other)], axis=1)
-    mass = np.array([total(side, lambda part, side=side: side[part].sum()) for side in (one, other)])
-    flipped = [
-        elementwise(signs, lambda part, s=s: np.where(signs[part] == s, flip_dual[part], 0.0)) for s in (-1.0, 1.0)
-    ]
-    return DualSums(rows, mass, np.array([problem.cost_of_flips(beta) for beta in flipped]))
+    mass = [total(side, lambda part, side=side: side[part].sum()) for side in sides]
+    costs = [problem.cost_of_flips(beta) for beta in flipped]
+    return DualSums(np.stack([add(side) for side in sides], axis=1), np.array(mass), np.array(costs))
 
 
 class Totals(NamedTuple):
@@ -44,7 +56,12 @@ class Totals(NamedTuple):
     flip_cost: float  # Σ κ β
     v: np.ndarray  # Σ (α − β) y x
     v0: float  # Σ (α − β) y
-    rounding: Any  # bounds on the errors of v, relative to the sizes of the columns: a number, or one for each
+    rounding: Costs  # bounds on the errors of v, relative to the sizes of the columns: a number, or one for each
+
+
+def must_balance(problem: "Problem") -> bool:
+    """Return whether v_0 must be 0: the intercept is free, or no radius pays for its price."""
+    return problem.fit_intercept and not (problem.prices_intercept and problem.radius > 0)
 
 
 class Multipliers(ABC):
@@ -72,18 +89,14 @@ class Multipliers(ABC):
         light = min(one, other)
         self.shrink(light / one if one > light else 1.0, light / other if other > light else 1.0)
 
-
-def _is_rounded(alpha, beta) -> bool:
-    """Return whether a difference α − β is not exact: then no sum of such differences is known to be exactly 0."""
-    difference = alpha - beta
-    taken = alpha - difference
-    return bool(np.any((alpha - (difference + taken)) + (taken - beta) != 0.0))
+    def cancel_sums(self, free: np.ndarray) -> None:
+        """Change the multipliers so that v_j = 0 at free features, if the rows can be read and it takes few changes."""
 
 
 class ArrayMultipliers(Multipliers):
     """Multipliers in arrays; they are clipped copies of the given ones, and modified in place to save memory."""
 
-    def __init__(self, problem, hinge_dual, flip_dual):
+    def __init__(self, problem: "Problem", hinge_dual: Vector | None, flip_dual: Vector | None):
         self.problem = problem
         hinge_dual, flip_dual = self._check(hinge_dual, "hinge_dual"), self._check(flip_dual, "flip_dual")
         all_weights = problem.sample_weight
@@ -91,7 +104,7 @@ class ArrayMultipliers(Multipliers):
         flips_possible = problem.flips_possible
         can_flip = problem.can_flip if by_row(problem.flip_cost) else None
 
-        def clip(part):
+        def clip(part: slice) -> None:
             weights = all_weights[part]
             alpha, beta = self.alpha[part], self.beta[part]
             np.minimum(np.maximum(hinge_dual[part], 0.0, out=alpha), weights, out=alpha)
@@ -105,12 +118,12 @@ class ArrayMultipliers(Multipliers):
 
         over_parts(all_weights, clip)
 
-    def _check(self, values, name: str) -> Any:
-        n = self.problem.n_rows
-        values = self.problem.rows.zeros() if values is None else self.problem.rows.vector(values)
-        if values.shape != (n,):
-            raise ValueError(f"{name} must have one entry per row of the problem ({n}), got {values.shape}.")
-        return values
+    def _check(self, values: Vector | None, name: str) -> Vector:
+        n, rows = self.problem.n_rows, self.problem.rows
+        vector: Vector = rows.zeros() if values is None else rows.vector(values)
+        if vector.shape != (n,):
+            raise ValueError(f"{name} must have one entry per row of the problem ({n}), got {vector.shape}.")
+        return vector
 
     def sides(self) -> tuple[float, float]:
         def sums(part):
@@ -146,9 +159,65 @@ class ArrayMultipliers(Multipliers):
             v0 = math.fsum(signed)
         return Totals(mass, problem.cost_of_flips(beta), v, v0, rounding)
 
-    def release(self, free: np.ndarray) -> None:
-        """Change the multipliers so that v_j = 0 at the free features, as far as possible."""
-        self.alpha, self.beta = released(self.problem, self.alpha, self.beta, free)
-
-    def vectors(self) -> tuple[np.ndarray, np.ndarray]:
+    def vectors(self) -> tuple[Vector, Vector]:
         return self.alpha, self.beta
+
+    def cancel_sums(self, free: np.ndarray) -> None:
+        """Change the multipliers so that v_j at the free features, and v_0 if it must be, are 0 up to rounding.
+
+        Where weights cost nothing, any v_j other than 0 makes a bound worse, however small (`dual_scale`). With the
+        multipliers of most methods it is small. The smallest change that makes it 0, measured in units of what every
+        multiplier can change by, costs no more than about v·w. Nothing changes if there are too many features, or if
+        none of the multipliers can change.
+        """
+        problem, balanced = self.problem, must_balance(self.problem)
+        columns = np.flatnonzero(free & (problem.column_sizes > 0))
+        width = len(columns) + balanced
+        if not (problem.rows.readable and 0 < len(columns) <= MAX_FEATURES):
+            return
+        # α alone, or part of β in exchange for as much of α.
+        rooms = (
+            np.minimum(self.alpha, problem.sample_weight - self.alpha - self.beta),
+            np.minimum(self.alpha, self.beta),
+        )
+        alone, exchanged = (_widest(room, int(max(4 * width, MAX_WORK / width**2))) for room in rooms)
+        units = np.concatenate([rooms[0][alone], rooms[1][exchanged]])
+        if not len(units):
+            return
+        scale, rows = problem.column_sizes[columns], np.concatenate([alone, exchanged])
+        effects = units * np.where(np.arange(len(rows)) < len(alone), 1.0, 2.0)
+        matrix = _signed_rows(problem, rows, columns, balanced) * effects[:, None]
+        matrix[:, : len(columns)] /= scale
+        left, values, right = np.linalg.svd(matrix, full_matrices=False)
+        kept = values > MIN_SINGULAR * values[0]
+        for _ in range(ROUNDS):
+            signed = (self.alpha - self.beta) * problem.signs
+            v = careful_transposed_dot(problem.X, signed)[0][columns] / scale
+            target = np.append(v, signed.sum()) if balanced else v
+            changes = units * (-left[:, kept] @ ((right[kept] @ target) / values[kept]))
+            self.alpha[alone] += changes[: len(alone)]
+            self.alpha[exchanged] += changes[len(alone) :]
+            self.beta[exchanged] -= changes[len(alone) :]
+            np.clip(self.beta, 0.0, problem.sample_weight, out=self.beta)
+            np.clip(self.alpha, 0.0, problem.sample_weight - self.beta, out=self.alpha)
+
+
+def _is_rounded(alpha: Vector, beta: Vector) -> bool:
+    """Return whether a difference α − β is not exact: then no sum of such differences is known to be exactly 0."""
+    difference = alpha - beta
+    taken = alpha - difference
+    return bool(np.any((alpha - (difference + taken)) + (taken - beta) != 0.0))
+
+
+def _widest(room: np.ndarray, size: int) -> np.ndarray:
+    """Return the rows with the most room, of those that have any."""
+    rows = np.flatnonzero(room > 0)
+    return rows if len(rows) <= size else np.sort(rows[np.argpartition(-room[rows], size)[:size]])
+
+
+def _signed_rows(problem: "Problem", rows: np.ndarray, columns: np.ndarray, balanced: bool) -> np.ndarray:
+    """Return y_i x_ij for some rows and columns, and y_i in a last column if the sides are balanced."""
+    chosen = problem.X[rows][:, columns]
+    chosen = chosen.toarray() if sparse.issparse(chosen) else chosen
+    constant = np.ones((len(rows), int(balanced)))
+    return problem.signs[rows][:, None] * np.hstack([chosen.astype(np.float64), constant])

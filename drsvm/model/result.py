@@ -75,7 +75,9 @@ class Progress:
         return max(self.objective - self.lower_bound, 0.0)
 
 
-@dataclass
+_RECORDED = ("iteration", "time", "objective", "lower_bound", "radius_price")
+
+
 class History:
     """The progress of a run, one entry per certificate.
 
@@ -90,40 +92,38 @@ class History:
     True
     """
 
-    records: list[Progress] = field(default_factory=list)
+    def __init__(self) -> None:
+        self._columns: dict[str, list[float] | np.ndarray] = {name: [] for name in _RECORDED}
 
     def append(self, progress: Progress) -> None:
         """Add one entry."""
-        self.records.append(progress)
+        for name, column in self._columns.items():
+            column = self._columns[name] = list(column) if isinstance(column, np.ndarray) else column
+            column.append(getattr(progress, name))
 
     def __len__(self) -> int:
-        return len(self.records)
+        return len(self._columns["iteration"])
 
     def to_dict(self) -> dict[str, np.ndarray]:
         """Return the columns iteration, time, objective, lower_bound, gap and radius_price as arrays."""
-        names = ("iteration", "time", "objective", "lower_bound", "gap", "radius_price")
-        return {name: np.array([getattr(record, name) for record in self.records]) for name in names}
+        *columns, prices = (np.array(self._columns[name]) for name in _RECORDED)
+        gaps = np.maximum(columns[2] - columns[3], 0.0)
+        return dict(zip((*_RECORDED[:-1], "gap", _RECORDED[-1]), (*columns, gaps, prices), strict=True))
 
     def __getstate__(self) -> dict[str, np.ndarray]:
         """Return plain arrays, which any serialisation format can store."""
         return self.to_dict()
 
     def __setstate__(self, state: dict[str, np.ndarray]) -> None:
-        names = ("iteration", "time", "objective", "lower_bound", "radius_price")
-        self._columns = [np.asarray(state[name]) for name in names]
-        if {column.shape for column in self._columns} != {(len(self._columns[0]),)}:
+        self._columns = {name: np.asarray(state[name]) for name in _RECORDED}
+        if {np.shape(column) for column in self._columns.values()} != {(len(self),)}:
             raise ValueError("the columns of a history are vectors of one length.")
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "records" and "_columns" in vars(self):  # objects that a model need not have when it is loaded
-            self.records = [Progress(*row) for row in zip(*(column.tolist() for column in self._columns), strict=True)]
-            return self.records
-        if name.startswith("_") or name == "records":
-            raise AttributeError(name)
-        try:
-            return self.to_dict()[name]
-        except KeyError:
-            raise AttributeError(f"a history has no column {name!r}") from None
+    def __getattr__(self, name: str) -> np.ndarray:
+        columns = {} if name.startswith("_") else self.to_dict()
+        if name not in columns:
+            raise AttributeError(f"a history has no column {name!r}")
+        return columns[name]
 
     def to_frame(self):
         """Return the columns as a pandas DataFrame (pandas must be installed)."""
@@ -214,11 +214,11 @@ class Result:
 
     def to_json(self) -> str:
         """Return everything except the multipliers and `info` as JSON; infinite bounds of the weights become null."""
-        names = ("intercept", "radius_price", "objective", "lower_bound", "gap", "weight_bound", "contribution_bound")
-        figures = {name: getattr(self, name) for name in names}
         plain = {
             "weights": self.weights.tolist(),
-            **{name: None if name.endswith("_bound") and np.isinf(v) else v for name, v in figures.items()},
+            **{name: getattr(self, name) for name in ("intercept", "radius_price", "objective", "lower_bound", "gap")},
+            "weight_bound": None if np.isinf(self.weight_bound) else self.weight_bound,
+            "contribution_bound": None if np.isinf(self.contribution_bound) else self.contribution_bound,
             "status": str(self.status),
             "message": self.status.message,
             **{name: getattr(self, name) for name in ("solver", "n_iter", "time", "tol")},
@@ -228,10 +228,9 @@ class Result:
 
     def __repr__(self) -> str:
         used = np.count_nonzero(self.weights)
-        condition = f"  only for      {self.condition}"
         lines = [
             f"Result: {self.status}: {self.status.message}",
-            *([condition] if self.condition else []),
+            *([f"  only for      {self.condition}"] if self.condition else []),
             f"  objective     {self.objective:.10f}",
             f"  lower bound   {self.lower_bound:.10f}",
             f"  gap           {self.gap:.2e}  (tolerance {self.tol:.0e})",
@@ -252,14 +251,11 @@ class Results(list[Result]):
     def __repr__(self) -> str:
         labels = self.labels if len(self.labels) == len(self) else list(map(str, range(len(self))))  # it was changed
         reached = sum(result.status.reached for result in self)
-        head = ("class", "objective", "gap", "radius price", "nonzero", "iterations", "status")
-        rows: list[tuple[str, ...]] = [head]
+        rows: list[tuple[str, ...]] = [("class", "objective", "gap", "radius price", "nonzero", "iterations", "status")]
         for label, one in zip(labels, self, strict=True):
             figures = f"{one.objective:.8f}", f"{one.gap:.1e}", f"{one.radius_price:.5g}"
             rows.append((label, *figures, str(np.count_nonzero(one.weights)), str(one.n_iter), str(one.status)))
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:-1], widths[1:-1]), row[-1]]) for row in rows
-        ]
+        first, *others, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
+        lines = ["  ".join([row[0].ljust(first), *map(str.rjust, row[1:-1], others), row[-1]]) for row in rows]
         title = f"Results: {len(self)} classes, each against the rest; {reached} reached the tolerance"
         return "\n  ".join([title, *lines])

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from drsvm.annotations import Costs
 from drsvm.model.backends import to_numpy
-from drsvm.parallel import over_parts, total
+from drsvm.parallel import elementwise, over_parts, total
 
 TIE = 1e-13
 """Relative slack in comparing a sum of weights with the budget ε/κ, so that rounding does not shift a quantile."""
@@ -49,7 +50,7 @@ def expected_loss(margins, weights, radius_price: float, flip_cost) -> float:
     return total(margins, loss)
 
 
-def affordable_flips(flip_cost, radius: float) -> tuple[Any, Any]:
+def affordable_flips(flip_cost: Costs, radius: float) -> tuple[Any, Any]:
     """Return the cost of a flip, 0 where none is affordable, and whether one is: numbers, or arrays over the rows."""
     if not by_row(flip_cost):
         flips = flip_cost == 0.0 or (math.isfinite(flip_cost) and radius > 0.0)
@@ -96,23 +97,17 @@ def flips_with_price(margins, weights, flip_cost):
         return flip_gains(margins[priced]) / flip_cost[priced], slopes / max(total, 1e-300), total
     if flip_cost == 0 or math.isinf(flip_cost):
         return np.zeros(0), np.zeros(0), 1.0
-    breakpoints = np.empty_like(margins)
-
-    def fill(part):
-        np.divide(flip_gains(margins[part]), flip_cost, out=breakpoints[part])
-
-    over_parts(margins, fill)
-    return breakpoints, weights, flip_cost
+    return elementwise(margins, lambda part: flip_gains(margins[part]) / flip_cost), weights, flip_cost
 
 
 def _between(breakpoints, low: float, high: float) -> np.ndarray:
     """Return the positions of the breakpoints above `low` and at most `high`."""
 
-    def found(part):
+    def positions(part):
         values = breakpoints[part]
         return part.start + np.flatnonzero((values > low) & (values <= high))
 
-    return np.concatenate(over_parts(breakpoints, found))
+    return np.concatenate(over_parts(breakpoints, positions))
 
 
 def _bracket(breakpoints, weights, masses) -> tuple[float, float]:

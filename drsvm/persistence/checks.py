@@ -11,13 +11,19 @@ import io
 from collections.abc import Iterator
 from dataclasses import fields
 from numbers import Integral, Real
-from typing import Any, get_origin
+from typing import Any, TypeAlias, get_origin
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
 
 from drsvm.model.result import Result
 from drsvm.persistence.names import NODES
+
+Model: TypeAlias = Any
+"""A classifier, a Pipeline that ends in one, or what a file has in its place; the attributes are scikit-learn's."""
+
+Json: TypeAlias = Any
+"""A value of JSON; objects of a schema are dicts of them."""
 
 RATIO = 50  # an archive may unpack to this many times its size; models do to 1 to 45 times, by their multipliers
 SMALL = 64 << 20  # any archive may unpack to this many bytes: the size of the multipliers of four million rows
@@ -30,21 +36,20 @@ class RejectedError(ValueError):
     """A file is rejected, or a model cannot be saved; the message gives the reason."""
 
 
-def require(condition: Any, message: str) -> None:
+def require(condition: object, message: str) -> None:
     """Reject a file or a model unless a condition is true."""
     if not condition:
         raise RejectedError(message)
 
 
-def check_archive(archive: bytes) -> None:
-    """Reject an archive whose directory lists more than a model contains."""
-    with ZipFile(io.BytesIO(archive)) as packed:
-        _check_members(packed.infolist(), len(archive), max(SMALL, RATIO * len(archive)))
+def allowed_size(archive: bytes) -> int:
+    """Return how many bytes an archive may unpack to."""
+    return max(SMALL, RATIO * len(archive))
 
 
 def members_of(archive: bytes) -> dict[str, bytearray]:
     """Return the content of an archive by name, also that of archives within it, which are sparse matrices."""
-    size, allowed = len(archive), max(SMALL, RATIO * len(archive))
+    size, allowed = len(archive), allowed_size(archive)
     members = _read(archive, size, allowed)
     allowed -= sum(map(len, members.values()))
     for name in [name for name in members if name.endswith(".npz")]:
@@ -57,7 +62,7 @@ def members_of(archive: bytes) -> dict[str, bytearray]:
 def _read(archive: bytes | bytearray, size: int, allowed: int) -> dict[str, bytearray]:
     contents = {}
     with ZipFile(io.BytesIO(archive)) as packed:
-        _check_members(packed.infolist(), size, allowed)
+        check_members(packed.infolist(), size, allowed)
         for member in packed.infolist():
             # Read in blocks: otherwise zipfile inflates up to 2 GB before it compares sizes with the directory.
             content = contents[member.filename] = bytearray()
@@ -67,10 +72,14 @@ def _read(archive: bytes | bytearray, size: int, allowed: int) -> dict[str, byte
     return contents
 
 
-def _check_members(members: list[ZipInfo], size: int, allowed: int) -> None:
-    texts = [member.file_size for member in members if member.filename == "schema.json"]
-    _check_size("it", sum(member.file_size for member in members), size, allowed)
-    _check_size("its schema.json", max(texts, default=0), size, max(SMALL_TEXT, RATIO * size))
+def check_members(members: list[ZipInfo], size: int, allowed: int) -> None:
+    """Reject an archive of a given size whose directory lists more than a model contains."""
+    total = sum(member.file_size for member in members)
+    text = max((member.file_size for member in members if member.filename == "schema.json"), default=0)
+    for what, unpacked, limit in (("it", total, allowed), ("its schema.json", text, max(SMALL_TEXT, RATIO * size))):
+        times = f"{unpacked / 1e6:,.0f} MB, {unpacked / size:,.0f} times the size of the file"
+        rejection = f"{what} would unpack to {times}, which no drsvm model does. Do not trust its source."
+        require(unpacked <= limit, rejection)
     for member in members:  # others are unpacked without a bound
         is_known = member.compress_type in (ZIP_STORED, ZIP_DEFLATED)
         require(is_known, f"{member.filename!r} in it has a compression method that drsvm models never use.")
@@ -79,46 +88,35 @@ def _check_members(members: list[ZipInfo], size: int, allowed: int) -> None:
     require(len(names) == len(members), "it has two parts with the same name, which drsvm models never have.")
 
 
-def _check_size(what: str, total: int, size: int, allowed: int) -> None:
-    times = f"{total / 1e6:,.0f} MB, {total / size:,.0f} times the size of the file"
-    require(total <= allowed, f"{what} would unpack to {times}, which no drsvm model does. Do not trust its source.")
-
-
-def check_schema(schema: Any) -> None:
+def check_schema(schema: Json) -> None:
     """Reject a schema with names that are not allowed."""
     foreign = set()
-    for node in _nodes(schema):
+    waiting: list[Json] = [schema]
+    for entry in waiting:  # which grows
+        node = entry if isinstance(entry, dict) else {}
         if {"__class__", "__module__", "__loader__"} & set(node):
             name, kind = f"{node.get('__module__')}.{node.get('__class__')}", node.get("__loader__")
             if kind not in NODES.get(name, ()):
                 foreign.add(f"{name} ({kind})" if name in NODES else name)
+        waiting.extend(node.values() if node else entry if isinstance(entry, list) else ())
     names = ", ".join(sorted(foreign))[:1000]
     names = f"it contains {names if names.isprintable() else ascii(names)}, which no drsvm model needs"
     require(not foreign, f"{names}: loading such types may run code. Do not trust its source.")
 
 
-def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
-    """Yield all objects of a schema."""
-    waiting: list[Any] = [schema]
-    for entry in waiting:  # which grows
-        if isinstance(entry, dict):
-            yield entry
-        waiting.extend(entry.values() if isinstance(entry, dict) else entry if isinstance(entry, list) else ())
+def our_classes() -> tuple[type, ...]:
+    """Return the classifiers of this library; importing them takes a while."""
+    from drsvm import WassersteinKernelSVC, WassersteinSVC, WassersteinSVCCV
+
+    return WassersteinSVC, WassersteinSVCCV, WassersteinKernelSVC
 
 
-def check_given(model: Any) -> None:
-    """Raise an error if a model is not one that can be saved, or not fitted."""
-    for last in classifiers(model):
-        kind = type(last).__name__
-        require(not hasattr(last, "best_estimator_"), f"{kind} is a search: save its best_estimator_.")
-        is_ours = isinstance(last, our_classes()) or kind == "CalibratedClassifierCV"
-        require(is_ours, f"it does not end in {OURS}, but in {kind}.")
-        require(hasattr(last, "intercept_"), f"{kind} is not fitted: call fit first.")
-        is_own = callable(getattr(last, "kernel", None))
-        require(not is_own, "its kernel is a function of your own: save it with joblib.dump, or name a kernel.")
+def has_kernel(classifier: Model) -> bool:
+    """Return True for a classifier that is made of landmarks instead of weights."""
+    return isinstance(classifier, our_classes()[2:])
 
 
-def classifiers(model: Any) -> Iterator[Any]:
+def classifiers(model: Model) -> Iterator[Model]:
     """Yield the classifiers at the end of a model: several in a fitted CalibratedClassifierCV."""
     inner = [model.estimator] if type(model).__name__ == "FrozenEstimator" else []
     if hasattr(model, "calibrated_classifiers_"):
@@ -132,35 +130,7 @@ def classifiers(model: Any) -> Iterator[Any]:
         yield model
 
 
-def our_classes() -> tuple[type, ...]:
-    """Return the classifiers of this library; importing them takes a while."""
-    from drsvm import WassersteinKernelSVC, WassersteinSVC, WassersteinSVCCV
-
-    return WassersteinSVC, WassersteinSVCCV, WassersteinKernelSVC
-
-
-def has_kernel(classifier: Any) -> bool:
-    """Return True for a classifier that is made of landmarks instead of weights."""
-    return isinstance(classifier, our_classes()[2:])
-
-
-def check_loaded(content: Any) -> None:
-    """Raise an error if the content of a file is not a whole model with its metadata."""
-    parts = content if isinstance(content, dict) else {}
-    require(isinstance(parts.get("metadata"), dict), "it has no metadata.")
-    for last in classifiers(parts.get("model")):
-        require(isinstance(last, our_classes()), f"it does not end in {OURS}.")
-        if has_kernel(last):
-            _check_classifier(vars(last), "dual_coef_", "landmarks_")
-            _check_kernel(last)
-        else:
-            _check_classifier(vars(last), "coef_", "coef_")
-        results = vars(last).get("result_")  # None after partial_fit
-        for result in results if isinstance(results, list) else [] if results is None else [results]:
-            _check_result(result)
-
-
-def _check_steps(steps: Any) -> None:
+def _check_steps(steps: object) -> None:
     pairs = steps if isinstance(steps, list | tuple) else ()
     are_pairs = pairs and all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs)
     require(are_pairs, "the steps of its Pipeline are not pairs of a name and a step.")
@@ -169,29 +139,54 @@ def _check_steps(steps: Any) -> None:
         require(is_step, f"step {name!r} of its Pipeline is not a transformer.")
 
 
-def _check_classifier(state: dict[str, Any], name: str, points: str) -> None:
-    """Check that all parts fit together: the array with a row per decision, and the one with a column per feature."""
-    coef: Any = state.get(name)
-    wide: Any = state.get(points)
-    intercept: Any = state.get("intercept_")
-    classes: Any = state.get("classes_")
-    require(_are_numbers(coef, 2), f"{name} is not an array of numbers with one row per decision.")
-    fits = _are_numbers(intercept, 1) and intercept.shape == coef.shape[:1]
+def check_given(model: Model) -> None:
+    """Raise an error if a model is not one that can be saved, or not fitted."""
+    for last in classifiers(model):
+        kind = type(last).__name__
+        require(not hasattr(last, "best_estimator_"), f"{kind} is a search: save its best_estimator_.")
+        is_ours = isinstance(last, our_classes()) or kind == "CalibratedClassifierCV"
+        require(is_ours, f"it does not end in {OURS}, but in {kind}.")
+        require(hasattr(last, "intercept_"), f"{kind} is not fitted: call fit first.")
+        is_own = callable(getattr(last, "kernel", None))
+        require(not is_own, "its kernel is a function of your own: save it with joblib.dump, or name a kernel.")
+
+
+def check_loaded(content: object) -> None:
+    """Raise an error if the content of a file is not a whole model with its metadata."""
+    parts = content if isinstance(content, dict) else {}
+    require(isinstance(parts.get("metadata"), dict), "it has no metadata.")
+    for last in classifiers(parts.get("model")):
+        require(isinstance(last, our_classes()), f"it does not end in {OURS}.")
+        _check_arrays(vars(last), *(("dual_coef_", "landmarks_") if has_kernel(last) else ("coef_", "coef_")))
+        if has_kernel(last):
+            _check_kernel(last)
+        results = vars(last).get("result_")  # None after partial_fit
+        for result in results if isinstance(results, list) else [] if results is None else [results]:
+            _check_result(result)
+
+
+def _check_arrays(state: dict[str, Any], name: str, points: str) -> None:
+    """Check that all arrays fit together: the one with a row per decision, and the one with a column per feature."""
+    require(_is_array(state.get(name), 2), f"{name} is not an array of numbers with one row per decision.")
+    n_rows, classes, sigmoids = state[name].shape[0], state.get("classes_"), state.get("sigmoids_")
+    fits = _is_array(state.get("intercept_"), 1) and len(state["intercept_"]) == n_rows
     require(fits, f"intercept_ is not an array with one number per row of {name}.")
-    n_classes = 2 if coef.shape[0] == 1 else coef.shape[0]
+    n_classes = 2 if n_rows == 1 else n_rows
     fits = isinstance(classes, np.ndarray) and classes.shape == (n_classes,)
     require(fits, f"classes_ is not an array of {n_classes} labels.")
-    fits = _are_numbers(wide, 2) and state.get("n_features_in_") == wide.shape[1]
+    fits = _is_array(state.get(points), 2) and state.get("n_features_in_") == state[points].shape[1]
     require(fits, f"n_features_in_ is not the number of columns of {points}.")
-    sigmoids: Any = state.get("sigmoids_")
-    fits = sigmoids is None or (_are_numbers(sigmoids, 2) and sigmoids.shape == (coef.shape[0], 2))
+    fits = sigmoids is None or (_is_array(sigmoids, 2) and sigmoids.shape == (n_rows, 2))
     require(fits, f"sigmoids_ is not an array with a slope and an offset per row of {name}.")
 
 
-def _check_kernel(model: Any) -> None:
+def _is_array(values: object, ndim: int) -> bool:
+    return getattr(values, "ndim", None) == ndim and getattr(values, "dtype", np.dtype(object)).kind == "f"
+
+
+def _check_kernel(model: Model) -> None:
     """Check that the landmarks have coefficients, and that the kernel is one of the library that can be evaluated."""
-    places: Any = vars(model).get("landmark_indices_")
-    n_landmarks = model.dual_coef_.shape[1]
+    places, n_landmarks = vars(model).get("landmark_indices_"), model.dual_coef_.shape[1]
     fits = model.landmarks_.shape[0] == n_landmarks and getattr(places, "shape", None) == (n_landmarks,)
     require(fits, "landmarks_ and landmark_indices_ do not have one entry per column of dual_coef_.")
     fits = isinstance(model.kernel, str) and isinstance(vars(model).get("gamma_"), float)
@@ -204,11 +199,7 @@ def _check_kernel(model: Any) -> None:
         model._function().values(points, points)
 
 
-def _are_numbers(values: Any, ndim: int) -> bool:
-    return getattr(values, "ndim", None) == ndim and getattr(values, "dtype", np.dtype(object)).kind == "f"
-
-
-def _check_result(result: Any) -> None:
+def _check_result(result: object) -> None:
     """Check that a result has all its parts, of the right types."""
     is_whole = isinstance(result, Result) and set(vars(result)) == {entry.name for entry in fields(Result)}
     require(is_whole, "the result in it is incomplete.")

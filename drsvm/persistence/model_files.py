@@ -18,15 +18,8 @@ from typing import Any, NamedTuple
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 from drsvm import __version__
-from drsvm.persistence.checks import (
-    RejectedError,
-    check_archive,
-    check_given,
-    check_loaded,
-    check_schema,
-    members_of,
-    require,
-)
+from drsvm.persistence import checks
+from drsvm.persistence.checks import Model, RejectedError, require
 from drsvm.persistence.nodes import Builder, Writer
 from drsvm.writing import write_files
 
@@ -51,11 +44,11 @@ class ModelFileError(ValueError):
 class SavedModel(NamedTuple):
     """The contents of a model file: the fitted classifier, and metadata with the version that wrote it as ``drsvm``."""
 
-    model: Any
+    model: Model
     metadata: dict[str, Any]
 
 
-def save_model(model, path: str | Path, metadata: dict[str, Any] | None = None) -> None:
+def save_model(model: Model, path: str | Path, metadata: dict[str, Any] | None = None) -> None:
     """Save a fitted classifier.
 
     Parameters
@@ -84,7 +77,7 @@ def save_model(model, path: str | Path, metadata: dict[str, Any] | None = None) 
     """
     content = {"model": model, "metadata": {**(metadata or {}), "drsvm": __version__}}
     try:
-        check_given(model)
+        checks.check_given(model)
         try:
             archive = _written(content, ZIP_DEFLATED)
         except RejectedError:  # compressed, it would unpack to more than is allowed
@@ -105,11 +98,12 @@ def _written(content: dict[str, Any], compression: int) -> bytes:
         f"it contains {', '.join(sorted(writer.foreign))}, which is not allowed in a model file: save it with "
         "joblib.dump or skops.io.dump, or use solvers given by name and transformers without functions of your own.",
     )
-    check_archive(packed.getvalue())
-    return packed.getvalue()
+    written = packed.getvalue()
+    checks.check_members(archive.infolist(), len(written), checks.allowed_size(written))
+    return written
 
 
-def load_model(path: str | Path) -> Any:
+def load_model(path: str | Path) -> Model:
     """Load a classifier from a file without running any code named in the file.
 
     Parameters
@@ -171,21 +165,21 @@ class OpenModel:
         self.path = Path(path)
         archive = _checked_archive(self.path)
         with self._errors():
-            self.members = members_of(archive)
+            self.members = checks.members_of(archive)
             self.schema = json.loads(self.members["schema.json"])
-            check_schema(self.schema)
+            checks.check_schema(self.schema)
 
     def metadata(self) -> dict[str, Any]:
         """Return the metadata alone; the model is not checked further."""
         with self._errors():
-            found = Builder(self.members).build(self.schema["content"]["metadata"])
-            require(isinstance(found, dict), "it has no metadata.")
-        return found
+            metadata = Builder(self.members).build(self.schema["content"]["metadata"])
+            require(isinstance(metadata, dict), "it has no metadata.")
+        return metadata
 
     def load(self) -> SavedModel:
         with self._errors():
             content = Builder(self.members).build(self.schema)
-            check_loaded(content)
+            checks.check_loaded(content)
         return SavedModel(content["model"], content["metadata"])
 
     @contextmanager

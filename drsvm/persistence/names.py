@@ -72,7 +72,7 @@ def named(home: str, name: str) -> Any:
     return type(None) if name == "NoneType" else getattr(import_module(home), name, None)
 
 
-def public_name(thing: Any, homes: dict[str, str]) -> tuple[str, str] | None:
+def public_name(thing: object, homes: dict[str, str]) -> tuple[str, str] | None:
     """Return the module and the name that files have for a class or function, or None if it is not in the table."""
     name = getattr(thing, "__name__", "")
     home = next((home for home, names in homes.items() if name in names.split()), None)

@@ -12,7 +12,7 @@ import io
 import math
 from collections.abc import Callable, Iterable
 from inspect import signature
-from typing import Any
+from typing import Any, BinaryIO
 from zipfile import ZipFile
 
 import numpy as np
@@ -20,7 +20,7 @@ from numpy.lib import format as npy
 
 from drsvm.model.backends import engine_of, is_remote, to_numpy
 from drsvm.model.result import Result, Results
-from drsvm.persistence.checks import our_classes, require
+from drsvm.persistence.checks import Json, our_classes, require
 from drsvm.persistence.names import CLASSES, FUNCTIONS, PLAIN_TYPES, SCALARS, SPARSE, named, public_name
 
 HARMLESS = {"memory": (None,), "input": ("content",)}
@@ -46,7 +46,7 @@ class Writer:
             slice: lambda value: _node("builtins", "slice", "SliceNode", [value.start, value.stop, value.step]),
         }
 
-    def node(self, value: Any) -> Any:
+    def node(self, value: object) -> Json:
         if value is None or type(value) in (bool, int, float, str):
             return value
         if isinstance(value, np.generic) and (name := public_name(type(value), SCALARS)):
@@ -55,10 +55,10 @@ class Writer:
             return _node("numpy", "dtype", "DTypeNode", value.str)
         return self._ways.get(type(value), self._named)(value)
 
-    def _nodes(self, values: Iterable[Any]) -> list[Any]:
+    def _nodes(self, values: Iterable[object]) -> list[Json]:
         return [self.node(value) for value in values]
 
-    def _array(self, value: np.ndarray) -> Any:
+    def _array(self, value: np.ndarray) -> Json:
         if value.dtype.hasobject:
             content = self._nodes(value.ravel().tolist())
             return {**_node("numpy", "ndarray", "ObjectArrayNode", content), "shape": list(value.shape)}
@@ -66,20 +66,20 @@ class Writer:
             "numpy", "ndarray", "NdArrayNode", ".npy", lambda out: np.save(out, value, allow_pickle=False)
         )
 
-    def _file(self, home: str, name: str, loader: str, ending: str, write: Callable[[Any], None]) -> Any:
+    def _file(self, home: str, name: str, loader: str, ending: str, write: Callable[[BinaryIO], None]) -> Json:
         self._files += 1
         content = io.BytesIO()
         write(content)
         self.archive.writestr(f"{self._files}{ending}", content.getvalue())
         return _node(home, name, loader, f"{self._files}{ending}")
 
-    def _dict(self, value: dict) -> Any:
+    def _dict(self, value: dict) -> Json:
         if all(type(key) is str and key not in RESERVED for key in value):
             return _node("builtins", "dict", "DictNode", {key: self.node(each) for key, each in value.items()})
         pairs = [[self.node(key), self.node(each)] for key, each in value.items()]
         return _node("builtins", "dict", "PairsNode", pairs)
 
-    def _named(self, value: Any) -> Any:
+    def _named(self, value: Any) -> Json:
         """Return a class, a function, a sparse matrix or an object of a class in the tables; note anything else.
 
         An array on a card becomes one of numpy. Vectors on a cluster, with a value for every row, stay there.
@@ -107,12 +107,12 @@ class Writer:
         return None
 
 
-def _node(home: str, name: str, loader: str, content: Any = None) -> dict[str, Any]:
+def _node(home: str, name: str, loader: str, content: Json = None) -> dict[str, Json]:
     bare = {"__module__": home, "__class__": name, "__loader__": loader}
     return bare if content is None else {**bare, "content": content}
 
 
-def risky_attributes(state: Any) -> list[str]:
+def risky_attributes(state: dict[str, Any]) -> list[str]:
     """Return the names of attributes with which an estimator would read or write files."""
     return [name for name, harmless in HARMLESS.items() if name in state and state[name] not in harmless]
 
@@ -122,7 +122,7 @@ class Builder:
 
     def __init__(self, members: dict[str, bytearray]):
         self._files = dict(members)  # those that were not read yet
-        self._ways: dict[str, Callable[[dict[str, Any]], Any]] = {
+        self._ways: dict[str, Callable[[dict[str, Json]], Any]] = {
             "ScalarNode": lambda node: self._class(node)(_one_value(node["content"])),
             "DictNode": lambda node: {key: self.build(value) for key, value in node["content"].items()},
             "PairsNode": lambda node: _dict_of(*([self.build(pair[k]) for pair in node["content"]] for k in (0, 1))),
@@ -137,13 +137,13 @@ class Builder:
             "ObjectNode": self._object,
         }
 
-    def build(self, node: Any) -> Any:
+    def build(self, node: Json) -> Any:
         return self._ways[node["__loader__"]](node) if isinstance(node, dict) else _one_value(node)
 
-    def _class(self, node: dict[str, Any]) -> Any:
+    def _class(self, node: dict[str, Json]):
         return named(node["__module__"], node["__class__"])
 
-    def _list(self, node: dict[str, Any]) -> list[Any]:
+    def _list(self, node: dict[str, Json]) -> list:
         return [self.build(part) for part in node["content"]]
 
     def _read(self, file: str) -> np.ndarray:
@@ -156,7 +156,7 @@ class Builder:
         require(not _plain(dtype).hasobject, f"{file} in it is an array of objects.")
         return np.ndarray(shape, dtype, content, stream.tell(), order="F" if is_fortran else "C")
 
-    def _sparse(self, node: dict[str, Any]) -> Any:
+    def _sparse(self, node: dict[str, Json]):
         from scipy import sparse
 
         names = ["data", "offsets"] if node["__class__"].startswith("dia") else ["data", "indices", "indptr"]
@@ -167,8 +167,8 @@ class Builder:
             matrix.check_format(full_check=True)  # scipy would read memory beyond its arrays for others
         return matrix
 
-    def _object(self, node: dict[str, Any]) -> Any:
-        cls: Any = self._class(node)
+    def _object(self, node: dict[str, Json]):
+        cls = self._class(node)
         state = self.build(node["content"])
         require(isinstance(state, dict) and not risky_attributes(state), f"the attributes of {node['__class__']}.")
         made = object.__new__(cls)
@@ -183,7 +183,7 @@ class Builder:
         return made
 
 
-def _one_value(value: Any) -> Any:
+def _one_value(value: Json) -> Json:
     require(value is None or isinstance(value, bool | int | float | str), "it contains a list that is not in a node.")
     return value
 
@@ -193,6 +193,6 @@ def _plain(dtype: np.dtype) -> np.dtype:
     return dtype
 
 
-def _dict_of(keys: list[Any], values: list[Any]) -> dict[Any, Any]:
+def _dict_of(keys: list, values: list) -> dict:
     require(len(set(map(hash, keys))) > len(keys) - 100, "a dict in it has keys with the same hash.")
     return dict(zip(keys, values, strict=True))

@@ -5,7 +5,8 @@ most of scikit-learn's transformers; the converters here are for our classifiers
 gaps in double precision, indicators of gaps, and rare levels that share a column.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.impute import MissingIndicator, SimpleImputer
@@ -17,11 +18,14 @@ from drsvm.datasets.values import Style
 from drsvm.extras import optional
 from drsvm.learn.clipped_scaler import ClippedScaler, parameters_of
 from drsvm.learn.probability import DECIDED, LEANING
-from drsvm.persistence.checks import has_kernel, our_classes
-from drsvm.persistence.onnx_kernels import kernel_values
+from drsvm.model.kernel_functions import Laplacian, Linear, Polynomial, Rbf, dense, squared_norms
+from drsvm.persistence.checks import Model, has_kernel, our_classes
+
+Converted: TypeAlias = Any
+"""What skl2onnx makes and passes to converters: models, scopes of names, operators for steps, containers of nodes."""
 
 
-def to_onnx(model: Any) -> Any:
+def to_onnx(model: Model) -> Converted:
     """Return a fitted model as an ONNX graph with the outputs ``label``, ``decision`` and, if any, ``probabilities``.
 
     Parameters
@@ -50,41 +54,41 @@ def to_onnx(model: Any) -> Any:
             Pipeline(steps if reader is None else steps[1:]),
             name="drsvm",
             initial_types=[(f"input{place}", kind) for place, (_, kind) in enumerate(inputs)],
-            custom_conversion_functions={**ours, **others},
+            custom_conversion_functions={kind: _converter(add) for kind, add in (ours | others).items()},
             custom_shape_calculators={**dict.fromkeys(ours, _keep_types), **dict.fromkeys(others, _doubles)},
             custom_parsers=dict.fromkeys(our_classes(), _classifier_outputs),
         )
     except (RuntimeError, NotImplementedError) as error:
         raise ValueError(f"the model cannot be exported to ONNX: {error}") from None
-    return _with_inputs_called(graph, [name for name, _ in inputs])
+    _rename_inputs(graph, [name for name, _ in inputs])
+    return graph
 
 
 def register_onnx_converters() -> None:
     """Register the converters of our estimators, so that ``skl2onnx.to_onnx`` converts pipelines that contain them."""
     skl2onnx = skl2onnx_or_error()
-    skl2onnx.update_registered_converter(ClippedScaler, "DrsvmClippedScaler", _doubles, _scaler)
+    skl2onnx.update_registered_converter(ClippedScaler, "DrsvmClippedScaler", _doubles, _converter(_scaler))
     for kind in our_classes():
-        skl2onnx.update_registered_converter(
-            kind, f"Drsvm{kind.__name__}", _keep_types, _classifier, parser=_classifier_outputs
-        )
+        name, add = f"Drsvm{kind.__name__}", _converter(_classifier)
+        skl2onnx.update_registered_converter(kind, name, _keep_types, add, parser=_classifier_outputs)
 
 
-def skl2onnx_or_error() -> Any:
+def skl2onnx_or_error():
     """Return skl2onnx; if it is missing, the error names the package to install."""
     return optional("skl2onnx", "exporting to ONNX needs")
 
 
-def _types() -> Any:
+def _types():
     from skl2onnx.common import data_types  # pyright: ignore[reportMissingImports]
 
     return data_types
 
 
-def _doubles_of(width: int) -> Any:
+def _doubles_of(width: int):
     return _types().DoubleTensorType([None, width])
 
 
-def _with_inputs_called(model: Any, names: list[str]) -> Any:
+def _rename_inputs(model: Converted, names: list[str]) -> None:
     """Give the inputs the names of the columns, which skl2onnx would change; other names must differ from them."""
     graph = model.graph
     outputs = {output.name for output in graph.output}
@@ -99,26 +103,27 @@ def _with_inputs_called(model: Any, names: list[str]) -> Any:
     for node in graph.node:
         node.input[:] = [renamed(name) for name in node.input]
         node.output[:] = [renamed(name) for name in node.output]
-    return model
 
 
-def _classifier_outputs(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None) -> list[Any]:
+def _classifier_outputs(
+    scope: Converted, model: Model, inputs: list[Converted], custom_parsers=None
+) -> list[Converted]:
     types = _types()
     kind = types.Int64TensorType if model.classes_.dtype.kind in "iub" else types.StringTensorType
+    outputs = {"label": kind([None]), "decision": _doubles_of(len(model.intercept_))}
+    if hasattr(model, "predict_proba") and hasattr(model, "sigmoids_"):
+        outputs["probabilities"] = _doubles_of(len(model.classes_))
     operator = scope.declare_local_operator(f"Drsvm{type(model).__name__}", model)
     operator.inputs.extend(inputs)
-    operator.outputs.append(scope.declare_local_variable("label", kind([None])))
-    operator.outputs.append(scope.declare_local_variable("decision", _doubles_of(len(model.intercept_))))
-    if hasattr(model, "predict_proba") and hasattr(model, "sigmoids_"):
-        operator.outputs.append(scope.declare_local_variable("probabilities", _doubles_of(len(model.classes_))))
+    operator.outputs.extend(scope.declare_local_variable(name, kind) for name, kind in outputs.items())
     return operator.outputs
 
 
-def _keep_types(operator: Any) -> None:
+def _keep_types(operator: Converted) -> None:
     """Keep the types that `_classifier_outputs` has set."""
 
 
-def _doubles(operator: Any) -> None:
+def _doubles(operator: Converted) -> None:
     step = operator.raw_operator
     if hasattr(step, "categories_"):
         width = sum(_levels(step, place)[1] for place in range(len(step.categories_)))
@@ -128,18 +133,20 @@ def _doubles(operator: Any) -> None:
 
 
 class Graph:
-    """Adds nodes to the graph."""
+    """Adds the nodes of one step to the graph."""
 
-    def __init__(self, scope: Any, container: Any):
-        self.scope, self.container = scope, container
+    def __init__(self, scope: Converted, operator: Converted, container: Converted):
+        self.scope, self.container, self.step = scope, container, operator.raw_operator
+        self.inputs = [each.full_name for each in operator.inputs]
+        self.outputs = [each.full_name for each in operator.outputs]
 
-    def node(self, kind: str, *inputs: str, into: str | None = None, domain: str = "", **attributes: Any) -> str:
+    def node(self, kind: str, *inputs: str, into: str | None = None, domain: str = "", **attributes) -> str:
         output = into or self.scope.get_unique_variable_name(kind.lower())
         name = self.scope.get_unique_operator_name(kind)
         self.container.add_node(kind, list(inputs), [output], op_domain=domain, name=name, **attributes)
         return output
 
-    def constant(self, values: Any) -> str:
+    def constant(self, values: np.typing.ArrayLike) -> str:
         from onnx import helper  # pyright: ignore[reportMissingImports]
 
         array = np.asarray(values)
@@ -155,19 +162,23 @@ class Graph:
 
         return self.node("Cast", name, into=into, to=TensorProto.DOUBLE)
 
-    def joined(self, operator: Any) -> str:
-        """Return the inputs of a step side by side, as doubles."""
-        names = [self.double(each.full_name) for each in operator.inputs]
+    def joined(self) -> str:
+        """Return the inputs of the step side by side, as doubles."""
+        names = [self.double(name) for name in self.inputs]
         return names[0] if len(names) == 1 else self.node("Concat", *names, axis=1)
 
 
-def _classifier(scope: Any, operator: Any, container: Any) -> None:
+def _converter(add: Callable[[Graph], None]) -> Callable[[Converted, Converted, Converted], None]:
+    """Return a function that adds the nodes of a step, as skl2onnx calls it."""
+    return lambda scope, operator, container: add(Graph(scope, operator, container))
+
+
+def _classifier(graph: Graph) -> None:
     """Add w·x + b or f(x) + b, and the label by its sign or by the largest value."""
-    graph, model = Graph(scope, container), operator.raw_operator
-    label, decision, *chances = (each.full_name for each in operator.outputs)
-    points = graph.joined(operator)
+    model, points = graph.step, graph.joined()
+    label, decision, *chances = graph.outputs
     if has_kernel(model):
-        points, coef = kernel_values(graph, points, model), model.dual_coef_
+        points, coef = _kernel_values(graph, points, model), model.dual_coef_
     else:
         coef = np.asarray(model.coef_.todense() if hasattr(model.coef_, "todense") else model.coef_)
     product = graph.node("MatMul", points, graph.constant(coef.T))
@@ -211,34 +222,61 @@ def _chances(graph: Graph, decisions: str, sigmoids: np.ndarray, output: str) ->
     graph.node("Softmax", graph.node("Where", is_predicted, ahead, logs), axis=1, into=output)
 
 
-def _imputer(scope: Any, operator: Any, container: Any) -> None:
-    graph, step = Graph(scope, container), operator.raw_operator
-    fill = np.asarray(step.statistics_)
-    if fill.dtype.kind not in "fiu" or step.add_indicator or not np.isfinite(fill).all():
+def _kernel_values(graph: Graph, points: str, model: Model) -> str:
+    """Add the values k(x, z) for all pairs of rows and landmarks, by the formulas of `drsvm.model.kernel_functions`."""
+    costs = model._kernel().priced(np.ones((1, model.n_features_in_)))
+    if (costs != 1.0).any():
+        points = graph.node("Mul", points, graph.constant(costs))
+    function, landmarks = model._function(), dense(model._kernel().priced(model.landmarks_))
+
+    def products(factor: float) -> str:
+        return graph.node("MatMul", points, graph.constant(factor * landmarks.T))
+
+    match function:
+        case Linear():
+            return products(1.0)
+        case Polynomial():
+            # Not a factor of the products: onnxruntime would fuse the nodes, and round the factor to single precision.
+            shifted = graph.node("Add", products(function.gamma), graph.constant([function.coef0]))
+            return graph.node("Pow", shifted, graph.constant([float(function.degree)]))
+        case Rbf():
+            squares = graph.node(
+                "ReduceSum", graph.node("Mul", points, points), graph.constant(np.array([1])), keepdims=1
+            )
+            both = graph.node("Add", squares, graph.constant(squared_norms(landmarks)))
+            distances = graph.node("Max", graph.node("Sub", both, products(2.0)), graph.constant([0.0]))
+        case Laplacian():
+            columns = graph.node("Unsqueeze", points, graph.constant(np.array([1])))
+            apart = graph.node("Abs", graph.node("Sub", columns, graph.constant(landmarks)))
+            distances = graph.node("ReduceSum", apart, graph.constant(np.array([2])), keepdims=0)
+        case _:
+            raise NotImplementedError(f"kernel={model.kernel!r}: only rbf, laplacian, poly, linear have an ONNX form.")
+    return graph.node("Exp", graph.node("Mul", distances, graph.constant([-function.gamma])))
+
+
+def _imputer(graph: Graph) -> None:
+    fill = np.asarray(graph.step.statistics_)
+    if fill.dtype.kind not in "fiu" or graph.step.add_indicator or not np.isfinite(fill).all():
         raise NotImplementedError("a SimpleImputer of texts, with indicators, or of columns without any value.")
-    given = graph.joined(operator)
-    empty, filled = graph.node("IsNaN", given), graph.constant(fill[None])
-    graph.node("Where", empty, filled, given, into=operator.outputs[0].full_name)
+    given = graph.joined()
+    graph.node("Where", graph.node("IsNaN", given), graph.constant(fill[None]), given, into=graph.outputs[0])
 
 
-def _scaler(scope: Any, operator: Any, container: Any) -> None:
-    graph = Graph(scope, container)
-    lower, upper, mean, scale = (graph.constant(values) for values in parameters_of(operator.raw_operator))
-    clipped = graph.node("Min", graph.node("Max", graph.joined(operator), lower), upper)
-    graph.node("Div", graph.node("Sub", clipped, mean), scale, into=operator.outputs[0].full_name)
+def _scaler(graph: Graph) -> None:
+    lower, upper, mean, scale = (graph.constant(values) for values in parameters_of(graph.step))
+    clipped = graph.node("Min", graph.node("Max", graph.joined(), lower), upper)
+    graph.node("Div", graph.node("Sub", clipped, mean), scale, into=graph.outputs[0])
 
 
-def _indicator(scope: Any, operator: Any, container: Any) -> None:
-    graph, step = Graph(scope, container), operator.raw_operator
-    empty = graph.node("IsNaN", graph.joined(operator))
-    chosen = graph.node("Gather", empty, graph.constant(np.asarray(step.features_, dtype=np.int64)), axis=1)
-    graph.double(chosen, into=operator.outputs[0].full_name)
+def _indicator(graph: Graph) -> None:
+    features = graph.constant(np.asarray(graph.step.features_, dtype=np.int64))
+    chosen = graph.node("Gather", graph.node("IsNaN", graph.joined()), features, axis=1)
+    graph.double(chosen, into=graph.outputs[0])
 
 
-def _encoder(scope: Any, operator: Any, container: Any) -> None:
+def _encoder(graph: Graph) -> None:
     """Add one block of 0/1 columns per column of texts; an unknown level is rare, or beyond the block: all zeros."""
-    graph, step = Graph(scope, container), operator.raw_operator
-    columns, count = [each.full_name for each in operator.inputs], len(step.categories_)
+    step, columns, count = graph.step, graph.inputs, len(graph.step.categories_)
     if len(columns) != count:  # one input with all columns
         [together] = columns
         columns = [graph.node("Gather", together, graph.constant(np.array([k])), axis=1) for k in range(count)]
@@ -250,10 +288,10 @@ def _encoder(scope: Any, operator: Any, container: Any) -> None:
         flat = graph.node("Reshape", code, graph.constant(np.array([-1])))
         depth, values = graph.constant(np.array([width])), graph.constant(np.array([0, 1], dtype=np.float32))
         blocks.append(graph.double(graph.node("OneHot", flat, depth, values, axis=1)))
-    graph.node("Concat", *blocks, axis=1, into=operator.outputs[0].full_name)
+    graph.node("Concat", *blocks, axis=1, into=graph.outputs[0])
 
 
-def _levels(encoder: Any, place: int) -> tuple[dict[str, int], int, int]:
+def _levels(encoder: OneHotEncoder, place: int) -> tuple[dict[str, int], int, int]:
     """Return the column of every level of an input, the number of columns, and the column of unknown levels."""
     levels = encoder.categories_[place]
     if encoder.drop is not None or not all(isinstance(level, str) for level in levels):

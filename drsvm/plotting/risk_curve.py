@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.model.kernel_model import kernel_classifier
-from drsvm.model.linear_model import behind_pipeline, own_ball
-from drsvm.model.worst_case import attacked_risk, worst_case_risk
+from drsvm.model.worst_case.kernel_model import kernel_classifier
+from drsvm.model.worst_case.linear_model import behind_pipeline, own_ball
+from drsvm.model.worst_case.worst_risk import attacked_risk, worst_case_risk
 from drsvm.plotting.style import Display, line_styles, mark_radius, numbered, plain, quiet
 
 _LABELS = {"hinge": "worst-case risk (hinge loss)", "zero-one": "worst-case error rate"}

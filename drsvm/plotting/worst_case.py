@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.model.decision_values import margins_of
-from drsvm.model.kernel_model import kernel_classifier
-from drsvm.model.linear_model import behind_pipeline
-from drsvm.model.worst_distribution import WorstCaseDistribution, worst_case_distribution
+from drsvm.model.worst_case.decision_values import margins_of
+from drsvm.model.worst_case.kernel_model import kernel_classifier
+from drsvm.model.worst_case.linear_model import behind_pipeline
+from drsvm.model.worst_case.worst_distribution import WorstCaseDistribution, worst_case_distribution
 from drsvm.plotting.flip_matrix import draw_flips
 from drsvm.plotting.style import (
     BLUE,

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.model.decision_values import DecisionValues
-from drsvm.model.worst_distribution import WorstCaseDistribution
+from drsvm.model.worst_case.decision_values import DecisionValues
+from drsvm.model.worst_case.worst_distribution import WorstCaseDistribution
 from drsvm.plotting.projection import Plane, plane_for
 from drsvm.plotting.style import plain, short
 

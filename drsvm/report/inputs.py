@@ -21,9 +21,9 @@ from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.clipped_scaler import ClippedScaler, clipped_cells, number
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.model_selection import WassersteinSVCCV
-from drsvm.model.linear_model import behind_pipeline
 from drsvm.model.result import Result
 from drsvm.model.validation import check_rows
+from drsvm.model.worst_case.linear_model import behind_pipeline
 
 
 class Rows(NamedTuple):

@@ -25,10 +25,10 @@ from drsvm.learn.label_issues import find_label_issues, robust_classifier
 from drsvm.learn.label_quality import LabelIssues
 from drsvm.learn.problems import at_centre
 from drsvm.messages import Message, Parameter
-from drsvm.model.linear_model import row_weights
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
-from drsvm.model.worst_distribution import worst_case_distribution
+from drsvm.model.worst_case.linear_model import row_weights
+from drsvm.model.worst_case.worst_distribution import worst_case_distribution
 from drsvm.progress import Tell, following, stage, taken_over
 from drsvm.report.analysis import Analysis
 from drsvm.report.inputs import Given, Material, prepare

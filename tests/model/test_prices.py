@@ -8,15 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from problems import classifiers, generator, problems
-from scipy import sparse
-from scipy.optimize import linprog
 from thorough import for_each
 
 from drsvm import Problem, certify, worst_case_distribution, worst_case_risk
 from drsvm.model.certificate import dual_point, primal_point
 from drsvm.model.dual_scale import best_multiple
 from drsvm.model.norms import norm_for
-from drsvm.model.risk import smallest_best_price
 
 NORMS = (1, 2, math.inf)
 KINDS = ("rows", "features", "intercept", "signs", "all")
@@ -192,19 +189,6 @@ def plain_objective(problem, w, margins, price):
     return problem.radius * price + problem.sample_weight @ losses + 0.5 * problem.l2 * (w @ w)
 
 
-def test_quantiles_of_many_different_costs():
-    rng = np.random.default_rng(0)
-    n = 60_000
-    margins, weights = rng.normal(size=n), np.full(n, 1 / n)
-    costs = np.exp(rng.normal(size=n))
-    breakpoints = np.minimum(2 * margins, 1 + margins) / costs
-    order = np.argsort(-breakpoints)
-    slopes = np.cumsum((weights * costs)[order])
-    for radius in (1e-4, 0.01, 0.2):
-        expected = breakpoints[order][np.searchsorted(slopes, radius, side="right")]
-        assert smallest_best_price(margins, weights, 0.0, radius, costs) == expected
-
-
 # Invariances
 
 
@@ -219,17 +203,6 @@ def test_default_prices_change_nothing(norm, l2):
     assert priced.feature_cost is None and priced.monotonic_cst is None
     alpha, beta = 0.3 * plain.sample_weight, 0.1 * plain.sample_weight
     assert dual_point(priced, alpha, beta).lower_bound == dual_point(plain, alpha, beta).lower_bound
-
-
-@for_each(norm=NORMS, l2=(0.0, 0.4))
-def test_a_price_of_all_features_is_another_unit_of_cost(norm, l2):
-    plain = priced_problem("rows", norm, l2, 0)
-    dear = plain.replace(feature_cost=3.0, radius=3 * plain.radius, flip_cost=3 * plain.flip_cost)
-    rng = np.random.default_rng(0)
-    w = rng.normal(size=plain.n_features)
-    assert dear.objective(w) == pytest.approx(plain.objective(w), rel=1e-13)
-    alpha, beta = (plain.sample_weight * rng.random(plain.n_rows) for _ in range(2))
-    assert dual_point(dear, alpha, beta).lower_bound == pytest.approx(dual_point(plain, alpha, beta).lower_bound)
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -328,72 +301,21 @@ def test_projections_onto_priced_balls_are_optimal(q):
 # The worst case
 
 
-def an_audit(kind, norm, seed):
-    """Return a problem, a classifier and the arguments of its audit."""
+@for_each(kind=KINDS, norm=NORMS, seed=range(4))
+def test_with_the_intercept_s_own_price_the_risk_is_the_objective(kind, norm, seed):
     problem = priced_problem(kind, norm, 0.0, seed)
     rng = np.random.default_rng(seed)
     w = problem.with_signs(rng.normal(size=problem.n_features) + 0.3)
     b = float(rng.normal()) if problem.fit_intercept else 0.0
-    ball = {"flip_cost": problem.flip_cost, "norm": norm, "feature_cost": problem.feature_cost}
-    return problem, (w, b), {"radius": problem.radius, "sample_weight": problem.sample_weight, **ball}
-
-
-def best_gain(gains, costs, problem, per_unit):
-    """Return the adversary's best gain: mass of every row gains at its cost, the rest of the budget `per_unit` each."""
-    usable = np.isfinite(costs)
-    answer = linprog(
-        -np.append((gains - per_unit * np.where(usable, costs, 0.0)), 0.0),
-        A_ub=[np.append(np.where(usable, costs, 0.0), 0.0)],
-        b_ub=[problem.radius],
-        bounds=[*((0, mass if use else 0) for mass, use in zip(problem.sample_weight, usable, strict=True)), (0, 0)],
-    )
-    return per_unit * problem.radius - answer.fun
-
-
-@for_each(kind=KINDS, norm=NORMS, seed=range(4))
-def test_worst_case_risks_solve_the_linear_programs_of_the_adversary(kind, norm, seed):
-    problem, (w, b), audit = an_audit(kind, norm, seed)
-    margins, costs = problem.margins(w, b), problem.flip_costs
-    size = problem.replace(intercept_cost=math.inf).norm_of(w, b)
-    hinge = np.maximum(1 - margins, 0)
-    expected = problem.sample_weight @ hinge + best_gain(np.maximum(1 + margins, 0) - hinge, costs, problem, size)
-    assert worst_case_risk((w, b), problem.X, problem.signs, **audit) == pytest.approx(expected, abs=1e-9)
-    wrong = margins <= 0
-    expected = problem.sample_weight @ wrong + best_gain(~wrong, np.minimum(margins / size, costs) * ~wrong, problem, 0)
-    error = worst_case_risk((w, b), problem.X, problem.signs, **audit, loss="zero-one")
-    assert error == pytest.approx(expected, abs=1e-9)
-
-
-@for_each(kind=KINDS, norm=NORMS, seed=range(4))
-def test_with_the_intercept_s_own_price_the_risk_is_the_objective(kind, norm, seed):
-    problem, (w, b), audit = an_audit(kind, norm, seed)
-    cost = problem.intercept_cost
-    risk = worst_case_risk((w, b), problem.X, problem.signs, **audit, intercept_cost=cost)
-    assert risk == pytest.approx(problem.objective(w, b), abs=1e-12)
+    ball = {name: getattr(problem, name) for name in ("flip_cost", "feature_cost", "intercept_cost", "sample_weight")}
     radii = [0.0, problem.radius, 1.0]
-    risks = worst_case_risk((w, b), problem.X, problem.signs, **{**audit, "radius": radii}, intercept_cost=cost)
+    risks = worst_case_risk((w, b), problem.X, problem.signs, radius=radii, norm=norm, **ball)
     assert risks == pytest.approx([problem.replace(radius=radius).objective(w, b) for radius in radii], abs=1e-12)
 
 
-@for_each(kind=KINDS, norm=NORMS, seed=range(4))
-def test_the_worst_distribution_pays_the_prices(kind, norm, seed):
-    problem, (w, b), audit = an_audit(kind, norm, seed)
-    worst = worst_case_distribution((w, b), problem.X, problem.signs, **audit, slack=1e-4)
-    moves = worst.features - problem.X[worst.rows]
-    prices = np.ones(len(w)) if problem.feature_cost is None else problem.feature_cost
-    trusted = np.isinf(prices)
-    assert not moves[:, trusted].any()
-    assert np.isfinite(problem.flip_costs[worst.rows[worst.flipped]]).all()
-    shifts = np.linalg.norm(moves[:, ~trusted] * prices[~trusted], norm, axis=1)
-    flips = problem.flip_costs[worst.rows[worst.flipped]] @ worst.mass[worst.flipped]
-    assert worst.transport_cost == pytest.approx(worst.mass @ shifts + flips, rel=1e-9)
-    assert worst.transport_cost <= problem.radius * (1 + 1e-9)
-    np.testing.assert_allclose(np.bincount(worst.rows, worst.mass), problem.sample_weight)
-    assert worst.risk == pytest.approx(worst_case_risk((w, b), problem.X, problem.signs, **audit))
-    assert worst.expected_loss == pytest.approx(worst.risk, abs=1e-9 if worst.attained else 2e-4)
-
-
 def test_the_model_s_own_prices_are_the_default_except_those_of_rows():
+    X, Y = np.arange(12.0).reshape(4, 3), [0, 1, 0, 1]
+
     class Trained:
         coef_, intercept_, classes_ = np.array([[1.0, 2.0, -1.0]]), np.zeros(1), np.array([0, 1])
 
@@ -412,63 +334,3 @@ def test_the_model_s_own_prices_are_the_default_except_those_of_rows():
     assert worst_case_risk(model, X, Y, flip_cost=[1.0, math.inf, 3.0, 1.0]) > 0
     with pytest.raises(ValueError, match=r"flip_cost must .* one entry per row of X \(4\)"):
         worst_case_distribution(model, X, Y, flip_cost=[1.0, math.inf])
-
-
-# What a problem accepts and carries along
-
-X = np.arange(12.0).reshape(4, 3)
-Y = [0, 1, 0, 1]
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "message"),
-    [
-        ({"flip_cost": [1.0, 2.0]}, ValueError, r"flip_cost must .* one entry per row of X \(4\), got shape \(2,\)"),
-        ({"flip_cost": [1, -1, 2, 3]}, ValueError, "flip_cost has -1 at row 1: costs must be at least 0"),
-        ({"flip_cost": [1, math.nan, 2, 3]}, ValueError, "flip_cost has nan at row 1"),
-        ({"flip_cost": [1, 1e-200, 2, 3]}, ValueError, "flip_cost has 1e-200 at row 1: .* use 0"),
-        ({"flip_cost": ["a", "b", "c", "d"]}, TypeError, "flip_cost must contain real numbers"),
-        ({"feature_cost": [0.0, 1.0, 1.0]}, ValueError, "feature_cost has 0 at feature 0: prices must lie"),
-        ({"feature_cost": [1.0, math.nan, 1.0]}, ValueError, "feature_cost has nan at feature 1"),
-        ({"feature_cost": [1.0, 1.0]}, ValueError, r"one entry per feature of X \(3\), got shape \(2,\)"),
-        ({"feature_cost": "high"}, TypeError, "feature_cost must contain real numbers, got feature_cost='high'"),
-        ({"monotonic_cst": [2, 0, 0]}, ValueError, "monotonic_cst has 2 at feature 0: use 1 for"),
-        ({"monotonic_cst": [True, False, True]}, TypeError, "monotonic_cst must contain real numbers"),
-        ({"intercept_cost": 0.0}, ValueError, "intercept_cost=0.0 is out of range: prices must lie"),
-        ({"intercept_cost": math.nan}, ValueError, "intercept_cost must be at least 0"),
-        ({"intercept_cost": [1.0]}, TypeError, "intercept_cost must be a number"),
-    ],
-)
-def test_bad_prices_are_rejected(given, error, message):
-    with pytest.raises(error, match=message):
-        Problem(X, Y, **given)
-
-
-@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
-def test_prices_are_carried_along(container):
-    problem = Problem(
-        container(X),
-        Y,
-        flip_cost=[1.0, math.inf, 2.0, 0.0],
-        sample_weight=[1, 1, 0, 1],
-        fit_intercept=True,
-        intercept_cost=2.0,
-        feature_cost=[1.0, math.inf, 3.0],
-        monotonic_cst=[0, 1, -1],
-    )
-    assert problem.flip_costs.tolist() == [1.0, math.inf, 0.0]
-    assert problem.can_flip.tolist() == [True, False, True]
-    assert problem.replace(radius=0.0).can_flip.tolist() == [False, False, True]
-    assert problem.trusted_features.tolist() == [False, True, False]
-    assert problem.norm_of(np.array([3.0, 100.0, 12.0]), 24.0) == 13.0
-    assert problem.replace(fit_intercept=False).norm_of(np.array([3.0, 100.0, 12.0])) == 5.0
-    part = problem.subset([1, 2])
-    assert part.flip_costs.tolist() == [math.inf, 0.0] and part.intercept_cost == 2.0
-    assert problem.replace(flip_cost=[5.0, 6.0, 7.0, 8.0]).flip_costs.tolist() == [5.0, 6.0, 8.0]
-    assert problem.replace(flip_cost=[5.0, 5.0, 7.0, 5.0]).flip_cost == 5.0
-    fewer = problem.on_features([0, 2])
-    assert fewer.feature_cost.tolist() == [1.0, 3.0] and fewer.monotonic_cst.tolist() == [0, -1]
-    assert problem.on_features([0]).feature_cost is None and problem.on_features([0]).monotonic_cst is None
-    other = problem.relabelled(np.array([True, False, False, True]))
-    assert other.flip_costs.tolist() == problem.flip_costs.tolist() and other.has_prices
-    assert "flip_cost=0…inf" in repr(problem) and "intercept_cost=2.0" in repr(problem)

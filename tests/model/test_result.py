@@ -2,7 +2,6 @@
 
 import copy
 import json
-import math
 import pickle
 import sys
 from types import SimpleNamespace
@@ -142,11 +141,6 @@ def test_every_status_has_a_name_and_a_sentence():
         "lost",
     ]
     assert all(len(status.message.split()) >= 4 for status in Status)
-
-
-def test_progress_has_a_gap():
-    progress = Progress(iteration=2, time=0.1, objective=0.75, lower_bound=0.5, radius_price=math.pi)
-    assert progress.gap == 0.25
 
 
 def test_results_of_several_classes_print_as_a_table():

@@ -38,3 +38,16 @@ def test_without_a_budget_large_margins_leave_no_risk(flip_cost):
     margins = np.random.default_rng(3).uniform(1e3, 1e5, 50)
     weights = np.full(50, 0.02)
     np.testing.assert_array_equal(risk.worst_case_hinge(margins, weights, 1e4, np.zeros(2), flip_cost), [0.0, 0.0])
+
+
+def test_quantiles_of_many_different_costs():
+    rng = np.random.default_rng(0)
+    n = 60_000
+    margins, weights = rng.normal(size=n), np.full(n, 1 / n)
+    costs = np.exp(rng.normal(size=n))
+    breakpoints = np.minimum(2 * margins, 1 + margins) / costs
+    order = np.argsort(-breakpoints)
+    slopes = np.cumsum((weights * costs)[order])
+    for radius in (1e-4, 0.01, 0.2):
+        expected = breakpoints[order][np.searchsorted(slopes, radius, side="right")]
+        assert risk.smallest_best_price(margins, weights, 0.0, radius, costs) == expected

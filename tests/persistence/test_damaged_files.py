@@ -1,17 +1,16 @@
 """Model files that were changed at random, with a valid checksum, or made to take far more memory than their size."""
 
 import copy
-import hashlib
 import io
 import json
 import random
 import time
 import tracemalloc
 import warnings
-import zipfile
 
 import numpy as np
 import pytest
+from archives import node, npy, packed, unpacked, with_checksum, zipped
 from problems import plain_svc
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -24,7 +23,6 @@ from thorough import unless_long
 
 from drsvm import WassersteinKernelSVC, WassersteinSVCCV
 from drsvm.persistence import ModelFileError, load_model, save_model
-from drsvm.persistence.model_files import FORMAT, MAGIC
 from drsvm.persistence.names import NODES
 
 MEMORY, SECONDS = 100 << 20, 2.0  # what loading a small file may take; the time is that of the processor
@@ -82,21 +80,6 @@ def save_table(folder):
     with pytest.raises(SystemExit) as ended:
         main(["fit", str(folder / "table.csv"), "--label", "left", "--model", str(folder / "table.drsvm"), "--json"])
     assert not ended.value.code
-
-
-def unpacked(content):
-    with zipfile.ZipFile(io.BytesIO(content.partition(b"\n")[2])) as opened:
-        return {name: opened.read(name) for name in opened.namelist()}
-
-
-def packed(members, compression=zipfile.ZIP_DEFLATED, change=bytes):
-    """Return a model file of some members; `change` may change the archive."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", compression) as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    content = change(out.getvalue())
-    return MAGIC + f"{FORMAT} sha256:{hashlib.sha256(content).hexdigest()}\n".encode() + content
 
 
 def cost_of(path):
@@ -185,7 +168,7 @@ def changed_file(archives, rng):
     arrays = [member for member in members if member.endswith(".npy")]
     kind = rng.choice(["structure", "structure", "header", "bytes", "archive"])
     if kind == "archive":
-        return f"{name}: {kind}", packed(members, change=lambda archive: with_other_bytes(archive, rng))
+        return f"{name}: {kind}", with_checksum(with_other_bytes(zipped(members), rng))
     member = {"structure": "schema.json", "header": rng.choice(arrays), "bytes": rng.choice(list(members))}[kind]
     change = {"structure": with_other_structure, "header": with_other_header, "bytes": with_other_bytes}[kind]
     changed = change(members[member], rng)
@@ -210,18 +193,8 @@ def test_files_changed_at_random_are_rejected_or_harmless(archives, tmp_path, se
 # --- files that are larger than they look -------------------------------------------------------------------------
 
 
-def node(home, name, loader, **parts):
-    return {"__module__": home, "__class__": name, "__loader__": loader, **parts}
-
-
 def array_node(number):
     return node("numpy", "ndarray", "NdArrayNode", content=f"{number}.npy")
-
-
-def npy(array):
-    out = io.BytesIO()
-    np.save(out, array)
-    return out.getvalue()
 
 
 def npy_of(dtype, shape, data=b""):

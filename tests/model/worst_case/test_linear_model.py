@@ -18,8 +18,8 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import compute_sample_weight
 
 from drsvm import Problem, WassersteinSVC, WassersteinSVCCV, solve, worst_case_distribution, worst_case_risk
-from drsvm.model.linear_model import linear_classifier_for
-from drsvm.model.worst_case import DEFAULT_PRICES
+from drsvm.model.worst_case.linear_model import linear_classifier_for
+from drsvm.model.worst_case.worst_risk import DEFAULT_PRICES
 
 CLASSES = ["ant", "bee", "cat"]
 MULTICLASS = [

@@ -2,18 +2,16 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from drsvm.model.adversary import Adversary
-from drsvm.model.decision_values import DecisionValues, margins_of
-from drsvm.model.kernel_attack import KernelAttack
-from drsvm.model.kernel_model import KernelValues
+from drsvm.annotations import Costs, Labels, Matrix, NormName
 from drsvm.model.problem import Problem
 from drsvm.model.validation import check_number
-from drsvm.model.worst_case import adversary_for, ball_of, problem_of, values_of
+from drsvm.model.worst_case.decision_values import DecisionValues, margins_of
+from drsvm.model.worst_case.kernel_attack import KernelAttack
+from drsvm.model.worst_case.worst_risk import adversary_for, ball_of, values_of
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -73,16 +71,14 @@ class WorstCaseDistribution:
         return self.shift * (1.0 * (self._codes == second) - (self._codes == first))
 
     @cached_property
-    def features(self):
+    def features(self) -> Matrix:
         """The features of the atoms after the shifts: dense for dense data, CSR for sparse data."""
-        steps, original = self._steps, self._data.X[self.rows]
-        if sparse.issparse(original):
-            if self.direction.ndim == 1:
-                moves = sparse.csr_array(steps[:, None]) @ sparse.csr_array(self.direction[None, :])
-            else:
-                moves = sparse.csr_array(steps[:, None] * self.direction)
-            return (original.astype(np.float64) + moves).tocsr()
-        return original.astype(np.float64) + steps[:, None] * self.direction
+        steps, original = self._steps[:, None], self._data.X[self.rows].astype(np.float64)
+        if not sparse.issparse(original):
+            return original + steps * self.direction
+        if self.direction.ndim == 1:
+            return (original + sparse.csr_array(steps) @ sparse.csr_array(self.direction[None, :])).tocsr()
+        return (original + sparse.csr_array(steps * self.direction)).tocsr()
 
     @cached_property
     def transport_cost(self) -> float:
@@ -111,12 +107,12 @@ class WorstCaseDistribution:
 
 def worst_case_distribution(
     model,
-    X,
-    y,
+    X: Matrix,
+    y: Labels,
     *,
     radius: float | None = None,
-    flip_cost: Any = None,
-    norm: Any = None,
+    flip_cost: Costs | None = None,
+    norm: NormName | None = None,
     feature_cost=None,
     sample_weight=None,
     positive=None,
@@ -152,34 +148,23 @@ def worst_case_distribution(
     slack = check_number(slack, "slack")
     if slack == 0:
         raise ValueError("slack must be positive, got slack=0: it bounds the loss forgone if no maximum exists.")
-    parameters = {"radius": radius, "flip_cost": flip_cost, "norm": norm, "feature_cost": feature_cost}
     data = values_of(model, X, y, sample_weight, positive)
-    problem = problem_of(data, ball_of(model, data, parameters))
-    risk = float(adversary_for(data, problem).hinge_risks(np.array(problem.radius)))
-    found = _found(data, problem) if isinstance(data, KernelValues) else _attaining(data, problem, slack)
-    return WorstCaseDistribution(**found, risk=risk, _data=data, _problem=problem)
-
-
-def _attaining(data: DecisionValues, problem: Problem, slack: float) -> dict[str, Any]:
-    """Return atoms that attain the risk of a linear classifier, or come within the slack of it."""
-    (rows, mass, codes), shift, pair, attained = Adversary(data, problem).worst_attack(slack)
-    first, second = pair
-    costs = 1.0 if problem.feature_cost is None else problem.feature_cost
-    direction = problem.norm.worst_direction((data.coef[first] - data.coef[second]) / costs) / costs
-    found = {"shift": shift, "direction": direction, "attained": attained, "_pair": pair}
-    return _atoms(data, rows, mass, codes) | found
-
-
-def _found(data: KernelValues, problem: Problem) -> dict[str, Any]:
-    """Return the atoms of the worst attack on a classifier with a kernel that was found."""
-    rows, mass, codes, moves = KernelAttack(data, problem).worst_atoms()
-    shift = np.linalg.norm(moves, axis=1)
-    direction = moves / np.where(shift > 0.0, shift, 1.0)[:, None]
-    direction = direction if problem.feature_cost is None else direction / problem.feature_cost
-    found = {"shift": shift, "direction": direction, "attained": False, "_pair": None}
-    return _atoms(data, rows, mass, codes) | found
-
-
-def _atoms(data: DecisionValues, rows, mass, codes) -> dict[str, Any]:
-    flipped, labels = codes != data.codes[rows], data.classes[codes]
-    return {"rows": rows, "mass": mass, "flipped": flipped, "labels": labels, "_codes": codes}
+    given = {"radius": radius, "flip_cost": flip_cost, "norm": norm, "feature_cost": feature_cost}
+    ball = ball_of(model, data, given)
+    adversary = adversary_for(data, ball, KernelAttack)
+    attack = adversary.worst_attack(slack)
+    rows, mass, codes = attack.atoms
+    return WorstCaseDistribution(
+        rows,
+        mass,
+        flipped=codes != data.codes[rows],
+        labels=data.classes[codes],
+        shift=attack.shift,
+        direction=attack.direction,
+        risk=float(adversary_for(data, ball).hinge_risks(np.array(adversary.problem.radius))),
+        attained=attack.attained,
+        _codes=codes,
+        _pair=attack.pair,
+        _data=data,
+        _problem=adversary.problem,
+    )

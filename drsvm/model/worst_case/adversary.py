@@ -12,11 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.model.decision_values import DecisionValues, margins_of, values_at
 from drsvm.model.problem import Problem
 from drsvm.model.risk import TIE, flip_gains, smallest_best_price, worst_case_error, worst_case_hinge
-
-ROUNDING = 1e-13  # if at most this share of the budget is left after flips, it is a rounding error
+from drsvm.model.worst_case.decision_values import DecisionValues, margins_of, values_at
 
 
 class Atoms(NamedTuple):
@@ -28,12 +26,13 @@ class Atoms(NamedTuple):
 
 
 class Attack(NamedTuple):
-    """Atoms, how far they move, and between which two classes; `attained` is False if farther would be worse."""
+    """Atoms, how far they move, and where: between two classes, or each its own way (pair=None)."""
 
     atoms: Atoms
     shift: np.ndarray
-    pair: tuple[int, int]
-    attained: bool
+    direction: np.ndarray
+    pair: tuple[int, int] | None
+    attained: bool  # False if another attack would be worse
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +51,7 @@ class Adversary:
             rates[j, k] = rates[k, j] = self.rate_of(coef[j] - coef[k], intercept[j] - intercept[k])
         return rates
 
-    def rate_of(self, w, b: float) -> float:
+    def rate_of(self, w: np.ndarray, b: float) -> float:
         """Return the highest rate at which a shift changes a difference of two values."""
         return self.problem.norm_of(w, b)
 
@@ -86,26 +85,32 @@ class Adversary:
                 np.fmin(distances, (own - values) / rates[data.codes], out=distances, where=own != values)
         return np.where(data.margins > 0, distances, 0.0)
 
-    def hinge_risks(self, radii) -> np.ndarray:
+    def hinge_risks(self, radii: np.ndarray) -> np.ndarray:
         """Return the largest expected loss for every radius."""
         data, cost = self.data, self.problem.flip_cost
         return worst_case_hinge(data.margins, data.weights, self.rate, radii, cost, data.flip_margins)
 
-    def error_rates(self, radii) -> np.ndarray:
+    def error_rates(self, radii: np.ndarray) -> np.ndarray:
         """Return the largest error rate for every radius."""
         return worst_case_error(self.distances, self.data.weights, 1.0, radii, self.problem.flip_cost)
 
     def worst_attack(self, slack: float) -> Attack:
         """Return an attack with the largest expected loss, or within `slack` of it if none has."""
+        atoms, shift, pair, attained = self._worst_moves(slack)
+        costs = 1.0 if self.problem.feature_cost is None else self.problem.feature_cost
+        lead = self.data.coef[pair[0]] - self.data.coef[pair[1]]
+        return Attack(atoms, shift, self.problem.norm.worst_direction(lead / costs) / costs, pair, attained)
+
+    def _worst_moves(self, slack: float) -> tuple[Atoms, np.ndarray, tuple[int, int], bool]:
         share = self._flipped_share()
         atoms = self._split(share)
         left = self.problem.radius - self.problem.cost_of_flips(self.data.weights * share)
-        if left <= ROUNDING * self.problem.radius or self.rate == 0:
-            return Attack(atoms, np.zeros(len(atoms.rows)), self._steepest[0], attained=True)
+        if left <= TIE * self.problem.radius or self.rate == 0:
+            return atoms, np.zeros(len(atoms.rows)), self._steepest[0], True
         for pair in self._steepest:
             moved = self._movable(atoms, pair)
             if moved.any():
-                return Attack(atoms, np.where(moved, left / atoms.mass[moved].sum(), 0.0), pair, attained=True)
+                return atoms, np.where(moved, left / atoms.mass[moved].sum(), 0.0), pair, True
         return self._move_little_mass_far(atoms, left, slack)
 
     def _flipped_share(self) -> np.ndarray:
@@ -127,7 +132,7 @@ class Adversary:
             slopes = weights * (np.where(priced, costs, 0.0) / unit)
             budget = problem.radius / unit
             left = budget - float(slopes @ share)
-            if left > ROUNDING * budget:
+            if left > TIE * budget:
                 share[tied] = min(left / slopes[tied].sum(), 1.0)
         return share
 
@@ -135,7 +140,7 @@ class Adversary:
         rows = self._split(np.zeros(len(self.data.codes)))
         return any(self._movable(rows, pair).any() for pair in self._steepest)
 
-    def _split(self, share) -> Atoms:
+    def _split(self, share: np.ndarray) -> Atoms:
         """Return the atoms: a partly flipped row becomes two."""
         weights = self.data.weights
         kept = np.flatnonzero((share < 1) & (weights > 0))
@@ -157,7 +162,7 @@ class Adversary:
             lead = values[label] - values[other]
             yield label, np.maximum(lead - margins, lead - 1.0)
 
-    def _move_little_mass_far(self, atoms: Atoms, left: float, slack: float) -> Attack:
+    def _move_little_mass_far(self, atoms: Atoms, left: float, slack: float):
         """Split the atom that forgoes least, flip a part of it if need be, and move it as far as the budget allows."""
         options = []
         for pair in self._steepest:
@@ -171,8 +176,7 @@ class Adversary:
         atoms.mass[best] -= part
         added = (atoms.rows[best], part, label)
         atoms = Atoms(*(np.append(values, value) for values, value in zip(atoms, added, strict=True)))
-        shift = np.append(np.zeros(len(atoms.rows) - 1), left / part - cost)
-        return Attack(atoms, shift, pair, attained=forgone <= 0)
+        return atoms, np.append(np.zeros(len(atoms.rows) - 1), left / part - cost), pair, forgone <= 0
 
     def _costs_of_label(self, atoms: Atoms, label: int) -> np.ndarray:
         """Return what it costs to give the atoms a label: a flip, nothing, or less than nothing where one is undone."""

@@ -5,30 +5,25 @@ For classifiers with a kernel it is bounded on both sides.
 
 import math
 import numbers
-from collections.abc import Callable
-from functools import partial
-from typing import Any
 
 import numpy as np
 
+from drsvm.annotations import Costs, Labels, Matrix, NormName
 from drsvm.model import validation
-from drsvm.model.adversary import Adversary
 from drsvm.model.backends import is_remote
-from drsvm.model.decision_values import DecisionValues
-from drsvm.model.kernel_attack import KernelAttack
-from drsvm.model.kernel_model import KernelAdversary, KernelValues, kernel_classifier, kernel_values
-from drsvm.model.linear_model import (
+from drsvm.model.memory_rows import MemoryRows
+from drsvm.model.problem import Problem
+from drsvm.model.worst_case.adversary import Adversary
+from drsvm.model.worst_case.decision_values import Ball, DecisionValues
+from drsvm.model.worst_case.kernel_attack import KernelAttack
+from drsvm.model.worst_case.kernel_model import KernelAdversary, KernelValues, kernel_classifier, kernel_values
+from drsvm.model.worst_case.linear_model import (
     LinearClassifier,
     behind_pipeline,
     check_known,
     decision_values,
     linear_classifier_for,
 )
-from drsvm.model.memory_rows import MemoryRows
-from drsvm.model.problem import Problem
-from drsvm.model.validation import check_number
-
-_RISKS = {"hinge": "hinge_risks", "zero-one": "error_rates"}
 
 # The prices for models of other libraries: the defaults of `WassersteinSVC`, which differ from those of `Problem`.
 DEFAULT_PRICES = {"flip_cost": math.inf, "norm": 2, "feature_cost": None}
@@ -36,12 +31,12 @@ DEFAULT_PRICES = {"flip_cost": math.inf, "norm": 2, "feature_cost": None}
 
 def worst_case_risk(
     model,
-    X,
-    y,
+    X: Matrix,
+    y: Labels,
     *,
-    radius=None,
-    flip_cost: Any = None,
-    norm: Any = None,
+    radius: float | np.typing.ArrayLike | None = None,
+    flip_cost: Costs | None = None,
+    norm: NormName | None = None,
     feature_cost=None,
     intercept_cost: float = math.inf,
     sample_weight=None,
@@ -110,20 +105,19 @@ def worst_case_risk(
     >>> round(worst_case_risk(model, X, y, radius=0.1, loss="zero-one", positive=1), 2)  # one class against the rest
     0.22
     """
-    parameters = {"radius": radius, "flip_cost": flip_cost, "norm": norm, "feature_cost": feature_cost}
-    parameters["intercept_cost"] = intercept_cost
-    audited = _remote if is_remote(X) else _here
-    return _by_radius(audited, model, X, y, sample_weight, positive, loss, parameters)
+    given = {"radius": radius, "flip_cost": flip_cost, "norm": norm, "feature_cost": feature_cost}
+    given["intercept_cost"] = intercept_cost
+    return _risk(KernelAdversary, model, X, y, sample_weight, positive, loss, given)
 
 
 def attacked_risk(
     model,
-    X,
-    y,
+    X: Matrix,
+    y: Labels,
     *,
-    radius=None,
-    flip_cost: Any = None,
-    norm: Any = None,
+    radius: float | np.typing.ArrayLike | None = None,
+    flip_cost: Costs | None = None,
+    norm: NormName | None = None,
     feature_cost=None,
     sample_weight=None,
     loss: str = "hinge",
@@ -156,28 +150,36 @@ def attacked_risk(
     >>> attacked_risk(model, X, y, **ball) <= worst_case_risk(model, X, y, **ball)
     True
     """
-    parameters = {"radius": radius, "flip_cost": flip_cost, "norm": norm, "feature_cost": feature_cost}
-    return _by_radius(partial(_here, kind=KernelAttack), model, X, y, sample_weight, positive, loss, parameters)
+    given = {"radius": radius, "flip_cost": flip_cost, "norm": norm, "feature_cost": feature_cost}
+    return _risk(KernelAttack, model, X, y, sample_weight, positive, loss, given)
 
 
-def _by_radius(audited, model, X, y, sample_weight, positive, loss: str, parameters: dict[str, Any]):
-    if loss not in _RISKS:
+def _risk(kind: type[KernelAdversary], model, X, y, sample_weight, positive, loss: str, given: Ball):
+    """Return the risk by radius; for a kernel, as this kind of adversary bounds it."""
+    if loss not in ("hinge", "zero-one"):
         raise ValueError(f"loss must be 'hinge' or 'zero-one', got loss={loss!r}.")
-    radius, risks = audited(model, X, y, sample_weight, positive, loss, parameters)
-    values = risks(np.array([check_number(value, "radius") for value in np.ravel(radius).tolist()]))
+    if is_remote(X) and kind is KernelAdversary:
+        radius, risks = _remote(model, X, y, sample_weight, positive, loss, given)
+    else:
+        data = values_of(model, X, y, sample_weight, positive)
+        ball = ball_of(model, data, given)
+        adversary = adversary_for(data, {**ball, "radius": 0.0}, kind)
+        radius, risks = ball["radius"], adversary.hinge_risks if loss == "hinge" else adversary.error_rates
+    values = risks(np.array([validation.check_number(value, "radius") for value in np.ravel(radius).tolist()]))
     return float(values[0]) if np.ndim(radius) == 0 else values.reshape(np.shape(radius))
 
 
-_Audited = tuple[Any, Callable[[np.ndarray], np.ndarray]]  # the radius, or several radii, and the risks by radius
-
-
-def _here(
-    model, X, y, sample_weight, positive, loss: str, parameters: dict[str, Any], kind=KernelAdversary
-) -> _Audited:
-    data = values_of(model, X, y, sample_weight, positive)
-    ball = ball_of(model, data, parameters)
-    adversary = adversary_for(data, problem_of(data, {**ball, "radius": 0.0}), kind)
-    return ball["radius"], getattr(adversary, _RISKS[loss])
+def _remote(model, X, y, sample_weight, positive, loss: str, given: Ball):
+    """Return the radius, or several radii, and a function that returns their risks where the rows are."""
+    classifier, X = linear_classifier_for(model, X, positive)
+    ball = ball_of(model, classifier, given)
+    labels = y if classifier.mask_label is None else y == classifier.mask_label
+    problem = Problem(X, labels, sample_weight=sample_weight, **{**ball, "radius": 0.0, "fit_intercept": True})
+    if classifier.classes is not None and classifier.mask_label is None:
+        check_known(problem.classes, classifier.classes)
+    coef = validation.check_weight_vector(classifier.coef, problem.n_features, "the model's coef")
+    size = problem.norm_of(coef, classifier.intercept)
+    return ball["radius"], lambda radii: problem.rows.worst_case(problem, loss, coef, classifier.intercept, size, radii)
 
 
 def values_of(model, X, y, sample_weight, positive) -> DecisionValues:
@@ -188,29 +190,18 @@ def values_of(model, X, y, sample_weight, positive) -> DecisionValues:
     return kernel_values(model, kernel, X, y, sample_weight, positive)
 
 
-def adversary_for(data: DecisionValues, problem: Problem, kind: type[KernelAdversary] = KernelAdversary) -> Adversary:
+def adversary_for(data: DecisionValues, ball: Ball, kind: type[KernelAdversary] = KernelAdversary) -> Adversary:
     """Return the adversary whose worst case is exact or, for a kernel, the given kind: an upper or a lower bound."""
+    rows, signs = MemoryRows(data.X), np.ones(len(data.codes))  # labels do not matter, and rows may have weight 0
+    problem = Problem.of_checked(rows=rows, signs=signs, sample_weight=data.weights, classes=data.classes)
+    problem = problem.replace(fit_intercept=True, **ball)
     return kind(data, problem) if isinstance(data, KernelValues) else Adversary(data, problem)
 
 
-def _remote(model, X, y, sample_weight, positive, loss: str, parameters: dict[str, Any]) -> _Audited:
-    classifier, X = linear_classifier_for(model, X, positive)
-    ball = ball_of(model, classifier, parameters)
-    labels = y if classifier.mask_label is None else y == classifier.mask_label
-    costs = {**ball, "radius": 0.0, "fit_intercept": True}
-    problem: Any = Problem(X, labels, sample_weight=sample_weight, **costs)
-    if classifier.classes is not None and classifier.mask_label is None:
-        check_known(problem.classes, classifier.classes)
-    coef = validation.check_weight_vector(classifier.coef, problem.n_features, "the model's coef")
-    size = problem.norm_of(coef, classifier.intercept)
-    risk = problem.rows.worst_case
-    return ball["radius"], lambda radii: risk(problem, loss, coef, classifier.intercept, size, radii)
-
-
-def ball_of(model, classifier: DecisionValues | LinearClassifier, parameters: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters of the ball: those that are not None, the model's own, or the defaults."""
-    ball = DEFAULT_PRICES | classifier.own_ball
-    ball |= {name: value for name, value in parameters.items() if value is not None}
+def ball_of(model, classifier: DecisionValues | LinearClassifier, given: Ball) -> Ball:
+    """Return the parameters of the ball: those given that are not None, the model's own, or the defaults."""
+    ball: Ball = DEFAULT_PRICES | classifier.own_ball
+    ball |= {name: value for name, value in given.items() if value is not None}
     costs = ball["feature_cost"]
     ball["feature_cost"] = validation.in_order_of_features(costs, classifier.names, "feature_cost", otherwise=1.0)
     if "radius" not in ball:
@@ -218,16 +209,9 @@ def ball_of(model, classifier: DecisionValues | LinearClassifier, parameters: di
             f"radius is required for a {type(model).__name__}: pass one, for instance radius=0.1. Only a "
             "WassersteinSVC or WassersteinSVCCV has a radius of its own."
         )
-    if parameters["flip_cost"] is None and not isinstance(ball["flip_cost"], numbers.Real):
+    if given["flip_cost"] is None and not isinstance(ball["flip_cost"], numbers.Real):
         raise ValueError(
             f"flip_cost is required for this {type(model).__name__}: it was trained with several flip costs, and which "
             "of them apply to these rows is not known. Pass a number or one per row of X."
         )
     return ball
-
-
-def problem_of(data: DecisionValues, ball: dict[str, Any]) -> Problem:
-    """Return the problem with these rows and this ball, without their labels; rows may have weight 0."""
-    rows, signs = MemoryRows(data.X), np.ones(len(data.codes))
-    problem = Problem.of_checked(rows=rows, signs=signs, sample_weight=data.weights, classes=data.classes)
-    return problem.replace(fit_intercept=True, **ball)

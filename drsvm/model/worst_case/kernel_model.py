@@ -12,29 +12,28 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
-from drsvm.model.adversary import Adversary
-from drsvm.model.decision_values import DecisionValues
+from drsvm.annotations import Labels, Matrix
 from drsvm.model.kernel_functions import Rbf, dense
 from drsvm.model.kernel_rows import BLOCK, KernelRows
-from drsvm.model.linear_model import (
-    behind_pipeline,
-    check_feature_names,
+from drsvm.model.memory_rows import scaled_columns
+from drsvm.model.validation import check_rows
+from drsvm.model.worst_case.adversary import Adversary
+from drsvm.model.worst_case.decision_values import PAIR, DecisionValues
+from drsvm.model.worst_case.linear_model import (
     codes_of_labels,
-    feature_names,
+    codes_of_two,
     index_of,
+    last_step,
     own_ball,
     row_weights,
-    signs_of_labels,
 )
-from drsvm.model.memory_rows import scaled_columns
-from drsvm.model.validation import check_label_vector, check_rows
+from drsvm.parallel import slices
 
-PRICES = np.append(0.0, np.geomspace(1e-3, 1.0, 50))
+PRICE_GRID = np.append(0.0, np.geomspace(1e-3, 1.0, 50))
 """Prices of the radius for which the hinge loss is bounded, in units of the highest rate at which it can grow."""
 
-LENGTHS = np.geomspace(1e-4, 8.0, 250)
+SHIFT_GRID = np.geomspace(1e-4, 8.0, 250)
 """Shifts between which losses are bounded, in units of 1/L."""
 
 
@@ -42,22 +41,22 @@ class KernelClassifier(NamedTuple):
     """The decision functions Σ_j c_j k(x, z_j) + b of a model."""
 
     function: Any  # a KernelFunction; `kernel_classifier` returns none but Rbf
-    landmarks: Any  # the points z_j, with scaled features
+    landmarks: Matrix  # the points z_j, with scaled features
     coef: np.ndarray  # of shape (1 or number of classes, number of landmarks)
     intercept: np.ndarray
     classes: np.ndarray
     scales: np.ndarray | None  # by which features are multiplied before the kernel; None: by 1
 
-    def scaled(self, X) -> Any:
+    def scaled(self, X: Matrix) -> Matrix:
         """Return rows as the kernel takes them."""
         X = X.astype(np.float64, copy=False)
         return X if self.scales is None else scaled_columns(X, self.scales)
 
-    def at(self, X) -> np.ndarray:
+    def at(self, X: Matrix) -> np.ndarray:
         """Return the decision values of the rows, of shape (n, 1 or number of classes)."""
         return KernelRows(self.landmarks, self.function).at(self.scaled(X), self.coef.T) + self.intercept
 
-    def decisions(self, X) -> np.ndarray:
+    def decisions(self, X: Matrix) -> np.ndarray:
         """Return the decision values of the rows as classifiers do, of shape (n,) if there is one function."""
         values = self.at(X)
         return values.ravel() if len(self.coef) == 1 else values
@@ -68,20 +67,19 @@ def kernel_classifier(model) -> KernelClassifier | None:
     if hasattr(model, "coef_") or not hasattr(model, "dual_coef_") or len(getattr(model, "classes_", ())) < 2:
         return None
     if hasattr(model, "_kernel_classifier"):  # WassersteinKernelSVC
-        found = model._kernel_classifier()
+        classifier = model._kernel_classifier()
     elif hasattr(model, "support_vectors_") and len(model.classes_) == 2:  # SVC; with more classes, pairs vote
-        function: Any = Rbf(float(model._gamma)) if model.kernel == "rbf" else None
-        coef = model.dual_coef_.toarray() if sparse.issparse(model.dual_coef_) else model.dual_coef_
-        found = KernelClassifier(function, model.support_vectors_, coef, model.intercept_, model.classes_, None)
+        function, coef = Rbf(float(model._gamma)) if model.kernel == "rbf" else None, dense(model.dual_coef_)
+        classifier = KernelClassifier(function, model.support_vectors_, coef, model.intercept_, model.classes_, None)
     else:
         return None
-    if not isinstance(found.function, Rbf):
+    if not isinstance(classifier.function, Rbf):
         raise ValueError(
             f"Nothing is claimed about the worst case of this {type(model).__name__}: with kernel={model.kernel!r}, no "
             "multiple of a shift of the features is known to bound the shift in the feature space. Use kernel='rbf' or "
             "kernel='linear'."
         )
-    return found
+    return classifier
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,23 +92,21 @@ class KernelValues(DecisionValues):
         return self.kernel.at(X).T
 
 
-def kernel_values(model, kernel: KernelClassifier, X, y, sample_weight=None, positive=None) -> KernelValues:
+def kernel_values(model, kernel: KernelClassifier, X: Matrix, y: Labels, sample_weight, positive) -> KernelValues:
     """Check that a model and data match; compute the values of all classes, or of one of several against the rest."""
-    last, X = behind_pipeline(model, X)
-    check_feature_names(last, X)
-    names, X = feature_names(model, last, X), check_rows(X)
+    last, X, names = last_step(model, X)
+    X, ball = check_rows(X), own_ball(last)
     n, d = X.shape
     if d != kernel.landmarks.shape[1]:
         raise ValueError(f"X has {d} features, but the model was fitted with {kernel.landmarks.shape[1]}.")
     if len(kernel.coef) == 1 or positive is not None:
         row = 0 if len(kernel.coef) == 1 else index_of(positive, kernel.classes)
-        classes, signs = signs_of_labels(y, n, kernel.classes, positive)
-        codes, pair = (signs > 0).astype(int), np.array([-0.5, 0.5])
-        kernel = kernel._replace(coef=np.outer(pair, kernel.coef[row]), intercept=pair * kernel.intercept[row])
+        classes, codes = codes_of_two(y, n, kernel.classes, positive)
+        kernel = kernel._replace(coef=np.outer(PAIR, kernel.coef[row]), intercept=PAIR * kernel.intercept[row])
     else:
-        classes, codes = codes_of_labels(check_label_vector(y, n), kernel.classes, len(kernel.coef))
-    found = kernel.at(X).T, kernel.coef, kernel.intercept, classes, own_ball(last), names
-    return KernelValues(X, codes, row_weights(sample_weight, n), *found, kernel)
+        classes, codes = codes_of_labels(y, n, kernel.classes, len(kernel.coef))
+    values, weights = kernel.at(X).T, row_weights(sample_weight, n)
+    return KernelValues(X, codes, weights, values, kernel.coef, kernel.intercept, classes, ball, names, kernel)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +127,8 @@ class KernelAdversary(Adversary):
     @cached_property
     def ratios(self) -> np.ndarray:
         """By how much each scaled feature changes if its unscaled one moves at a cost of 1."""
-        d = self.data.X.shape[1]
-        scales = np.ones(d) if self.data.kernel.scales is None else self.data.kernel.scales
+        scales = self.data.kernel.scales
+        scales = np.ones(self.data.X.shape[1]) if scales is None else scales
         return scales if self.problem.feature_cost is None else scales / self.problem.feature_cost
 
     @cached_property
@@ -155,18 +151,14 @@ class KernelAdversary(Adversary):
         # Leads over rates are distances in H divided by L; the kernel knows the shift that each of them takes.
         shifts = function.least_shifts(function.lipschitz * self.stretch * super().distances)
         unsure = np.flatnonzero((shifts > 0.0) & np.isfinite(shifts))
-        for first in range(0, len(unsure), BLOCK):
-            rows = unsure[first : first + BLOCK]
-            shifts[rows] = self._shifts_to_boundaries(rows, shifts[rows])
+        for part in slices(len(unsure), BLOCK):
+            rows = unsure[part]
+            shortest = np.full(len(rows), np.inf)  # shifts of scaled features across any boundary
+            for some, lead in self._leads(rows, self.data.codes[rows]):
+                to_boundary = function.shifts_to_boundary(*lead, shifts[rows[some]])
+                shortest[some] = np.minimum(shortest[some], to_boundary)
+            shifts[rows] = shortest
         return shifts / self.stretch
-
-    def _shifts_to_boundaries(self, rows, start) -> np.ndarray:
-        """Return what some rows must be shifted at least to turn, in scaled features; `start` is less."""
-        shortest = np.full(len(rows), np.inf)
-        for some, known in self._leads(rows, self.data.codes[rows]):
-            shifts = self.data.kernel.function.shifts_to_boundary(*known, start[some])
-            shortest[some] = np.minimum(shortest[some], shifts)
-        return shortest
 
     def _leads(self, rows, codes) -> Iterator[tuple[np.ndarray, tuple[np.ndarray, ...]]]:
         """Yield, for every class, the rows with other labels, and f(x), ‖∇f(x)‖, ‖f‖ and b of their lead f + b."""
@@ -186,11 +178,10 @@ class KernelAdversary(Adversary):
         risks = super().hinge_risks(radii)
         if self.rate == 0.0:
             return risks
-        prices, used = self.rate * PRICES, np.flatnonzero(self.data.weights)
+        prices, used = self.rate * PRICE_GRID, np.flatnonzero(self.data.weights)
         net = np.zeros(len(prices))
-        for first in range(0, len(used), BLOCK):
-            rows = used[first : first + BLOCK]
-            net += self.data.weights[rows] @ self._net_losses(rows, prices)
+        for part in slices(len(used), BLOCK):
+            net += self.data.weights[used[part]] @ self._net_losses(used[part], prices)
         return np.minimum(risks, (np.multiply.outer(radii, prices) + net).min(axis=-1))
 
     def _net_losses(self, rows, prices) -> np.ndarray:
@@ -203,15 +194,15 @@ class KernelAdversary(Adversary):
             codes = (own[some] + turned) % len(self.data.coef)
             lengths, losses = self._losses_after_shifts(rows[some], codes)
             for k, unit in enumerate(prices):
-                found = (losses - unit * lengths).max(axis=1) - unit * price[some]
-                net[some, k] = np.maximum(net[some, k], found)
+                moved = (losses - unit * lengths).max(axis=1) - unit * price[some]
+                net[some, k] = np.maximum(net[some, k], moved)
         return net
 
     def _losses_after_shifts(self, rows, codes) -> tuple[np.ndarray, np.ndarray]:
         """Return costs of shifts, and the largest losses of some rows with given labels between each and the next."""
         function = self.data.kernel.function
-        shifts = np.append(0.0, LENGTHS) / function.lipschitz
+        shifts = np.append(0.0, SHIFT_GRID) / function.lipschitz
         losses = np.zeros((len(rows), len(shifts)))
-        for some, known in self._leads(rows, codes):
-            losses[some] = np.maximum(losses[some], 1.0 - function.lowest_after_shifts(*known, shifts))
+        for some, lead in self._leads(rows, codes):
+            losses[some] = np.maximum(losses[some], 1.0 - function.lowest_after_shifts(*lead, shifts))
         return shifts / self.stretch, losses

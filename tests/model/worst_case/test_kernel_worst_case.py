@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 from drsvm import WassersteinKernelSVC, WassersteinSVC, worst_case_distribution, worst_case_risk
 from drsvm.model import attacked_risk
 from drsvm.model.kernel_functions import Rbf
-from drsvm.model.kernel_model import KernelClassifier
+from drsvm.model.worst_case.kernel_model import KernelClassifier
 
 LOSSES = ("hinge", "zero-one")
 

@@ -1,30 +1,36 @@
 """The decision values of all classes on the rows of an audit, and their margins."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+
+from drsvm.annotations import Matrix
+
+Ball: TypeAlias = dict[str, Any]
+"""Parameters of a ball by name, as `drsvm.Problem` takes them; `radius` may have several values."""
+
+PAIR = np.array([-0.5, 0.5])
+"""A decision with one value f, for two classes or one against the rest, has the values −f/2 and f/2."""
 
 
 @dataclass(frozen=True, eq=False)
 class DecisionValues:
-    """The decision values f_k of all classes on the data to evaluate; the largest one decides.
+    """The decision values f_k of all classes on the data to evaluate; the largest one decides."""
 
-    A decision with one value f, for two classes or one against the rest, has the values −f/2 and f/2.
-    """
-
-    X: Any
+    X: Matrix
     codes: np.ndarray  # the place of each row's label among the classes
     weights: np.ndarray
     values: np.ndarray  # of shape (number of classes, n)
     coef: np.ndarray  # of shape (number of classes, d)
     intercept: np.ndarray
     classes: np.ndarray
-    own_ball: dict[str, Any]  # what a classifier of this library was trained with
-    names: Any  # of the features, or None
+    own_ball: Ball  # what a classifier of this library was trained with
+    names: Sequence[str] | None  # of the features
 
-    def at(self, X) -> np.ndarray:
+    def at(self, X: Matrix) -> np.ndarray:
         """Return the decision values of other rows, of shape (number of classes, number of rows)."""
         return (X @ self.coef.T + self.intercept).T
 

@@ -11,13 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.model.decision_values import margins_of, values_at
 from drsvm.model.kernel_functions import dense
-from drsvm.model.kernel_model import KernelAdversary
 from drsvm.model.risk import TIE
+from drsvm.model.worst_case.adversary import Atoms, Attack
+from drsvm.model.worst_case.decision_values import margins_of, values_at
+from drsvm.model.worst_case.kernel_model import KernelAdversary
+from drsvm.parallel import slices
 
-LENGTHS = np.geomspace(0.05, 8.0, 8)
-"""Radii of the balls that rows are moved in, in units of 1/L."""
+BALL_RADII = np.geomspace(0.05, 8.0, 8)
+"""Of the balls that rows are moved in, in units of 1/L."""
 
 STEPS, SHORTENINGS, HALVINGS = 12, 4, 25
 """Gradient steps in a ball, rounds in which the way across the boundary is shortened, and halvings of each."""
@@ -39,6 +41,7 @@ class Moves(NamedTuple):
 class Spending(NamedTuple):
     """Changes from one option of a row to a costlier one, in the order in which the adversary pays for them."""
 
+    start: np.ndarray  # the option of each row before: the worst that costs nothing
     rows: np.ndarray
     options: np.ndarray
     costs: np.ndarray  # total cost up to and including each change
@@ -60,8 +63,6 @@ class KernelAttack(KernelAdversary):
     @cached_property
     def _used(self) -> np.ndarray:
         return np.flatnonzero(self.data.weights > 0)
-
-    # --- moves of rows ----------------------------------------------------------------------------------------------
 
     def _margins(self, rows, shifts, codes, slopes: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return the margins of shifted rows and, if wanted, their gradients, in units of cost."""
@@ -103,7 +104,7 @@ class KernelAttack(KernelAdversary):
 
     def _moves(self, rows, codes) -> tuple[np.ndarray, np.ndarray]:
         """Return shifts of some rows with the lowest margins that were found in each ball, and these margins."""
-        limits = LENGTHS / (self.data.kernel.function.lipschitz * (self.stretch or 1.0))
+        limits = BALL_RADII / (self.data.kernel.function.lipschitz * (self.stretch or 1.0))
         starts = np.stack(self._starts(rows, codes))[:, :, None, :]  # starts, rows, lengths, features
         shape = (*starts.shape[:2], len(limits))
         lengths = np.broadcast_to(limits, shape).ravel()
@@ -116,16 +117,13 @@ class KernelAttack(KernelAdversary):
         return shifts, np.take_along_axis(margins, best, axis=0)[0]
 
     def _in_blocks(self, rows, codes) -> tuple[np.ndarray, np.ndarray]:
-        size = max(1, ENTRIES // (3 * len(LENGTHS) * len(self._landmarks)))
-        parts = [slice(k, k + size) for k in range(0, max(len(rows), 1), size)]
-        found = [self._moves(rows[part], codes[part]) for part in parts]
-        return np.concatenate([shifts for shifts, _ in found]), np.concatenate([margins for _, margins in found])
+        size = max(1, ENTRIES // (3 * len(BALL_RADII) * len(self._landmarks)))
+        shifts, margins = zip(*(self._moves(rows[part], codes[part]) for part in slices(len(rows), size)), strict=True)
+        return np.concatenate(shifts), np.concatenate(margins)
 
     @cached_property
     def _unflipped(self) -> tuple[np.ndarray, np.ndarray]:
         return self._in_blocks(self._used, self.data.codes[self._used])
-
-    # --- the error rate ---------------------------------------------------------------------------------------------
 
     @cached_property
     def distances(self):
@@ -157,8 +155,6 @@ class KernelAttack(KernelAdversary):
             inside, across = np.where(turned, inside, middle), np.where(turned, middle, across)
         return across[:, None] * ways
 
-    # --- the hinge loss ---------------------------------------------------------------------------------------------
-
     @cached_property
     def moves(self) -> Moves:
         """All options of the rows that have weight."""
@@ -179,10 +175,10 @@ class KernelAttack(KernelAdversary):
         return np.repeat(codes[:, None], costs.shape[1], axis=1), shifts, costs, np.maximum(1.0 - margins, 0.0)
 
     @cached_property
-    def spending(self) -> tuple[np.ndarray, Spending]:
-        """The options that cost nothing, and what is paid for one after the other."""
+    def spending(self) -> Spending:
+        """What is paid for one after the other."""
         costs, losses, weights = self.moves.costs, self.moves.losses, self.data.weights[self._used]
-        free = now = np.where(costs == 0.0, losses, -np.inf).argmax(axis=1)
+        start = now = np.where(costs == 0.0, losses, -np.inf).argmax(axis=1)
         changes = []
         while len(changes) == 0 or len(changes[-1][0]) > 0:  # to the next corner of every row's envelope
             dearer, worse = (each - values_at(each.T, now)[:, None] for each in (costs, losses))
@@ -195,34 +191,34 @@ class KernelAttack(KernelAdversary):
         rows, options, rates, dearer, worse = (np.concatenate(each) for each in zip(*changes, strict=True))
         order = np.argsort(-rates, kind="stable")
         spent, gained = (np.cumsum(weights[rows[order]] * each[order]) for each in (dearer, worse))
-        return free, Spending(rows[order], options[order], spent, gained)
+        return Spending(start, rows[order], options[order], spent, gained)
 
     def hinge_risks(self, radii):
         """Return the expected loss that the moves reach for every radius."""
-        free, spending = self.spending
-        start = float(self.data.weights[self._used] @ values_at(self.moves.losses.T, free))
-        spent, gained = (np.append(0.0, each) for each in (spending.costs, spending.gains))
-        return start + np.interp(radii, spent, gained)
+        unpaid = float(self.data.weights[self._used] @ values_at(self.moves.losses.T, self.spending.start))
+        spent, gained = (np.append(0.0, each) for each in (self.spending.costs, self.spending.gains))
+        return unpaid + np.interp(radii, spent, gained)
 
-    def worst_atoms(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Return rows, masses, labels and shifts, in units of cost, that use up the budget; one row may be split."""
-        chosen, spending = self.spending
-        radius, weights = self.problem.radius, self.data.weights[self._used]
-        paid = int(np.searchsorted(spending.costs, radius * (1.0 + TIE), side="right"))
-        chosen = chosen.copy()
-        for row, option in zip(spending.rows[:paid], spending.options[:paid], strict=True):
-            chosen[row] = option
-        places, options, mass = np.arange(len(chosen)), chosen, weights.copy()
-        if paid < len(spending.rows):  # a part of the next change is affordable
-            before = spending.costs[paid - 1] if paid else 0.0
-            share = max(radius - before, 0.0) / (spending.costs[paid] - before)
-            row = spending.rows[paid]
-            places, options = np.append(places, row), np.append(options, spending.options[paid])
-            mass = np.append(mass, share * mass[row])
-            mass[row] *= 1.0 - share
-        kept = mass > 0.0
-        places, options = places[kept], options[kept]
-        return self._used[places], mass[kept], self.moves.codes[places, options], self.moves.shifts[places, options]
+    def worst_attack(self, slack):
+        """Return the worst attack that was found: it uses up the budget, and may split one row."""
+        start, rows, changes, costs, _ = self.spending
+        radius, mass = self.problem.radius, self.data.weights[self._used]
+        paid = int(np.searchsorted(costs, radius * (1.0 + TIE), side="right"))
+        places, options = np.arange(len(start)), start.copy()
+        options[rows[:paid]] = changes[:paid]  # of several changes of a row, the last one
+        if paid < len(rows):  # a part of the next change is affordable
+            before = costs[paid - 1] if paid else 0.0
+            share = max(radius - before, 0.0) / (costs[paid] - before)
+            places, options = np.append(places, rows[paid]), np.append(options, changes[paid])
+            mass = np.append(mass, share * mass[rows[paid]])
+            mass[rows[paid]] *= 1.0 - share
+        places, options, mass = places[mass > 0.0], options[mass > 0.0], mass[mass > 0.0]
+        moves = self.moves.shifts[places, options]
+        shift = np.linalg.norm(moves, axis=1)
+        direction = moves / np.where(shift > 0.0, shift, 1.0)[:, None]
+        direction = direction if self.problem.feature_cost is None else direction / self.problem.feature_cost
+        atoms = Atoms(self._used[places], mass, self.moves.codes[places, options])
+        return Attack(atoms, shift, direction, None, attained=False)
 
 
 def _of_length(directions, lengths) -> np.ndarray:

@@ -1,0 +1,245 @@
+"""Weights, intercepts and labels of any linear classifier.
+
+A model with more than two classes has one row of weights per class. Either all classes are compared, and the largest
+decision value decides, or one class is evaluated against the rest.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from drsvm.annotations import Labels, Matrix
+from drsvm.model.backends import to_numpy
+from drsvm.model.memory_rows import MemoryRows
+from drsvm.model.result import Result
+from drsvm.model.validation import (
+    check_label_vector,
+    check_labels,
+    check_rows,
+    check_weight_vector,
+    check_weights,
+    distinct_labels,
+)
+from drsvm.model.worst_case.decision_values import PAIR, Ball, DecisionValues
+
+
+class LinearClassifier(NamedTuple):
+    """One linear decision function of a model."""
+
+    coef: np.ndarray
+    intercept: float
+    classes: np.ndarray | None  # the labels that the model knows
+    mask_label: Any  # the label for positive decision values against all others; None: the larger one of two
+    own_ball: Ball
+    names: Sequence[str] | None  # of the features
+
+
+def linear_classifier_for(model, X: Matrix, positive=None) -> tuple[LinearClassifier, Matrix]:
+    """Return the decision function of a model, and X as transformed for it; the rows are not looked at."""
+    linear, X, names = last_step(model, X)
+    classes = getattr(linear, "classes_", None)
+    several = classes is not None and len(classes) > 2
+    pair = _row_of_class(linear, classes, positive) if several else _coef_and_intercept(linear)
+    mask_label = positive if classes is None or several else None
+    return LinearClassifier(*_one_row(*pair), classes, mask_label, own_ball(linear), names), X
+
+
+def decision_values(model, X: Matrix, y: Labels, sample_weight=None, positive=None) -> DecisionValues:
+    """Check that model and data match; compute the values of all classes, or of one of several against the rest."""
+    linear = behind_pipeline(model)[0]
+    if positive is None and _compares_classes(linear):
+        _, X, names = last_step(model, X)
+        X, ball = check_rows(X), own_ball(linear)
+        coef, intercept = _weights_of_classes(linear)
+        coef = np.array([check_weight_vector(weights, X.shape[1], "the model's coef") for weights in coef])
+        values = np.array([MemoryRows(X).dot(w) + b for w, b in zip(coef, intercept, strict=True)])
+        classes, codes = codes_of_labels(y, X.shape[0], getattr(linear, "classes_", None), len(coef))
+    else:
+        (weights, b, classes, _, ball, names), X = linear_classifier_for(model, X, positive)
+        X = check_rows(X)
+        weights = check_weight_vector(weights, X.shape[1], "the model's coef")
+        coef, intercept = np.outer(PAIR, weights), PAIR * b
+        values = np.outer(PAIR, MemoryRows(X).dot(weights) + b)
+        classes, codes = codes_of_two(y, X.shape[0], classes, positive)
+    weights = row_weights(sample_weight, X.shape[0])
+    return DecisionValues(X, codes, weights, values, coef, intercept, classes, ball, names)
+
+
+def row_weights(sample_weight, n: int) -> np.ndarray:
+    """Return the checked weights, by default equal ones."""
+    weights = check_weights(sample_weight, n)
+    return np.full(n, 1.0 / n) if weights is None else weights
+
+
+def own_ball(model) -> Ball:
+    """Return the radius and the prices that a fitted classifier of this library was trained with; {} for any other."""
+    return model._trained_ball() if hasattr(model, "_trained_ball") and hasattr(model, "intercept_") else {}
+
+
+def behind_pipeline(model, X=None):
+    """Return the last step of a pipeline, or of the best estimator of a search, and X as transformed for it."""
+    while hasattr(model, "steps") or hasattr(model, "best_estimator_"):
+        if not hasattr(model, "steps"):
+            model = model.best_estimator_
+            continue
+        X = model[:-1].transform(X) if X is not None and len(model.steps) > 1 else X
+        model = model[-1]
+    return model, X
+
+
+def last_step(model, X: Matrix) -> tuple[Any, Matrix, Sequence[str] | None]:
+    """Return the last step of a pipeline, X as transformed for it, and the names of its features if there are any.
+
+    A data frame with other columns than in the fit is rejected: the weights would apply to the wrong features.
+    """
+    last, X = behind_pipeline(model, X)
+    expected, columns = getattr(last, "feature_names_in_", None), getattr(X, "columns", None)
+    if expected is not None and columns is not None and list(expected) != list(columns):
+        strange = [name for name in columns if name not in set(expected)] or ["(only their order differs)"]
+        raise ValueError(
+            f"X has different columns from those the model was fitted with: {strange[0]!r} … Pass the columns "
+            f"{list(expected[:3])} … in this order, for instance X[model.feature_names_in_]."
+        )
+    names = expected if columns is None else columns
+    pipeline = getattr(model, "best_estimator_", model)
+    if names is None and len(getattr(pipeline, "steps", ())) > 1:
+        try:
+            names = pipeline[:-1].get_feature_names_out()
+        except (AttributeError, ValueError):  # a step that gives no names
+            names = None
+    return last, X, names
+
+
+def _is_pair(model) -> bool:
+    return isinstance(model, tuple | list) and len(model) == 2
+
+
+def _compares_classes(linear) -> bool:
+    """Return whether a model has several decision values; (coef, intercept) may have those of two classes."""
+    if _is_pair(linear):
+        return np.ndim(linear[0]) == 2 and len(_as_array(linear[0])) > 1
+    return len(getattr(linear, "classes_", ())) > 2
+
+
+def _coef_and_intercept(model):
+    if _is_pair(model):
+        return model
+    if isinstance(model, Result):
+        return model.weights, model.intercept
+    if len(getattr(model, "estimators_", ())) == 1 and not hasattr(model, "coef_"):  # OneVsRestClassifier, two classes
+        model = model.estimators_[0]
+    coef = getattr(model, "coef_", None)
+    if coef is None:
+        raise TypeError(
+            f"model must be a fitted linear classifier, a Pipeline ending in one, or (coef, intercept): "
+            f"{type(model).__name__} has no coef_. It is not fitted, or not linear, and cannot be audited."
+        )
+    return coef, getattr(model, "intercept_", 0.0)
+
+
+def _row_of_class(model, classes, positive) -> tuple[np.ndarray, float]:
+    """Return coef and intercept for one class against the rest, for a model with more than two classes."""
+    if positive is None:
+        raise ValueError(
+            f"{type(model).__name__} separates {len(classes)} classes: choose the one to evaluate against the rest "
+            f"with positive=, for instance positive={classes.tolist()[0]!r}."
+        )
+    index = index_of(positive, classes)
+    coef, intercept = _weights_of_classes(model, f"{positive!r} against the rest")
+    return coef[index], intercept[index]
+
+
+def _weights_of_classes(model, wanted: str = "each class") -> tuple[np.ndarray, np.ndarray]:
+    """Return the weights and the intercept of every class; with more than two, other models have none per class."""
+    name = type(model).__name__
+    if any(hasattr(model, sign) for sign in ("support_vectors_", "decision_function_shape", "pairwise_indices_")):
+        raise ValueError(
+            f"{name} compares pairs of classes and has no decision function for {wanted}: "
+            "use LinearSVC, or wrap the model in a OneVsRestClassifier."
+        )
+    if hasattr(model, "label_binarizer_"):  # OneVsRestClassifier
+        rows = [_one_row(*_coef_and_intercept(one)) for one in model.estimators_]
+        return np.array([coef for coef, _ in rows]), np.array([intercept for _, intercept in rows])
+    coef, intercept = _coef_and_intercept(model)
+    coef, intercept = _as_array(coef), np.ravel(to_numpy(intercept)).astype(np.float64)
+    n_classes = len(getattr(model, "classes_", coef))
+    if coef.ndim != 2 or len(coef) != n_classes:
+        raise ValueError(
+            f"{name} has {n_classes} classes but coef_ of shape {coef.shape}: without one row per class, no class "
+            "can be evaluated against the rest. Pass (coef, intercept) of one decision function."
+        )
+    if len(intercept) not in (1, len(coef)) or not np.isfinite(intercept).all():
+        raise ValueError(f"the model's intercept must be one finite number per class, got {intercept.tolist()}.")
+    return coef, np.broadcast_to(intercept, len(coef))
+
+
+def _one_row(coef, intercept) -> tuple[np.ndarray, float]:
+    """Return the weights as a vector and the intercept as a number; scikit-learn adds a dimension to both."""
+    coef, intercept = _as_array(coef), np.ravel(to_numpy(intercept))
+    if coef.ndim == 2 and coef.shape[0] != 1:
+        raise ValueError(
+            f"model separates {coef.shape[0]} classes: pass one row, (coef[k], intercept[k]), and its label as "
+            "positive=."
+        )
+    if intercept.size != 1 or not np.isfinite(intercept).all():
+        raise ValueError(f"the model's intercept must be one finite number, got {intercept.tolist()}.")
+    return np.ravel(coef).astype(np.float64), float(intercept[0])
+
+
+def _as_array(coef) -> np.ndarray:
+    return coef.toarray() if hasattr(coef, "toarray") else to_numpy(coef)
+
+
+def codes_of_two(y: Labels, n: int, classes: np.ndarray | None, positive) -> tuple[np.ndarray, np.ndarray]:
+    """Return two labels, or False and True for a class against the rest, and the place of each row's among them."""
+    labels, mask = check_label_vector(y, n), np.array([False, True])
+    if classes is not None:
+        check_known(labels, classes)
+        if len(classes) > 2:
+            return mask, (labels == positive).astype(int)
+        if positive is not None:
+            index_of(positive, classes)  # with two classes, either choice gives the same decisions
+        return np.asarray(classes), (labels == classes[1]).astype(int)
+    if positive is not None:
+        others = np.unique(labels[labels != positive])
+        if len(others) == len(np.unique(labels)):
+            raise ValueError(f"positive={positive!r} is not among the labels of y ({others.tolist()[:5]} …).")
+        return np.array([others[0], positive]) if len(others) == 1 else mask, (labels == positive).astype(int)
+    if np.isin(labels, [-1, 1]).all():
+        return np.array([-1, 1]), (labels == 1).astype(int)
+    two_labels, signs = check_labels(labels, n)
+    return two_labels, (signs > 0).astype(int)
+
+
+def codes_of_labels(y: Labels, n: int, classes, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the classes in the order of the weights, by default sorted, and the place of each label among them."""
+    labels = check_label_vector(y, n)
+    if classes is None:
+        classes = distinct_labels(labels)
+        if len(classes) != n_classes:
+            raise ValueError(
+                f"model separates {n_classes} classes, but y has {len(classes)} labels: which weights belong to which "
+                "label is not known. Pass rows of all classes, or one row (coef[k], intercept[k]) and its label as "
+                "positive=."
+            )
+    check_known(labels, classes)
+    order = np.argsort(classes)
+    return np.asarray(classes), order[np.searchsorted(classes, labels, sorter=order)]
+
+
+def index_of(positive, classes) -> int:
+    """Return the place of a label among the classes."""
+    places = np.flatnonzero(np.asarray(classes) == positive)
+    if len(places) != 1:
+        raise ValueError(f"positive={positive!r} is not one of the classes {np.asarray(classes).tolist()}.")
+    return int(places[0])
+
+
+def check_known(labels: np.ndarray, classes) -> None:
+    """Raise an error if a label is not among the classes of a model."""
+    unknown = ~np.isin(labels, classes)
+    if unknown.any():
+        raise ValueError(
+            f"y has the label {labels[unknown].tolist()[0]!r}, but the model only knows {classes.tolist()}."
+        )
