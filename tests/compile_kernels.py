@@ -18,7 +18,7 @@ from scipy import sparse
 
 from drsvm import Problem, solve
 from drsvm.engines.cpu import CpuEngine
-from drsvm.kernels.batch_epochs import contribute
+from drsvm.kernels.memory_epochs import Batching, contribute
 from drsvm.model import proximal_batch_step, proximal_step
 from drsvm.solvers.incremental.epochs import Epochs, Parameters, Samples
 
@@ -90,7 +90,7 @@ def compile_epochs(kind, **parameters):
     epochs.subgradient(problem, point, step, 1.0, 8)
     epochs.proximal(point, step, 1.0)
     epochs.memory(problem, point, step)
-    epochs.batches(point, np.stack([point.hinge, point.flip]), step, 1.0, 8)
+    epochs.batches(point, Batching(8, np.stack([point.hinge, point.flip]), 0.0, 64), step, 1.0)
     contribute(samples.rows, np.arange(samples.n), point, epochs.terms, step)
 
 

@@ -5,16 +5,18 @@ between. The point is valid after every slice; rows that were not visited keep t
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from drsvm.annotations import Matrix
 from drsvm.clock import Stopwatch, TimeLimit
-from drsvm.kernels import batch_epochs, memory_epochs, proximal_epochs, subgradient_epochs
+from drsvm.kernels import memory_epochs, proximal_epochs, subgradient_epochs
 from drsvm.kernels.entries import row_squares
 from drsvm.kernels.epoch_state import Iterate, Terms
+from drsvm.kernels.memory_epochs import PASSES, Batching
 from drsvm.model.memory_rows import compiled_rows
 from drsvm.model.norms import Norm
 from drsvm.model.problem import Problem
@@ -35,7 +37,7 @@ result."""
 class Kind(NamedTuple):
     """A kernel, and the approximate nanoseconds of a step per entry of its rows and, at worst, per feature."""
 
-    kernel: Any
+    kernel: Callable[..., Any]
     per_entry: float
     per_feature: float = 0.0
 
@@ -51,14 +53,14 @@ SUBGRADIENT = {
     math.inf: Kind(subgradient_epochs.subgradient_epoch_linf, 10.0, 3.0),
 }
 MEMORY = {
-    1: Kind(memory_epochs.PASSES[1], 30.0, 1.5),
-    2: Kind(memory_epochs.PASSES[2], 20.0),
-    math.inf: Kind(memory_epochs.PASSES[math.inf], 30.0, 1.5),
+    1: Kind(PASSES[1], 30.0, 1.5),
+    2: Kind(PASSES[2], 20.0),
+    math.inf: Kind(PASSES[math.inf], 30.0, 1.5),
 }
 BATCHES = {
-    1: Kind(batch_epochs.batch_epoch_l1, 100.0, 20.0),
-    2: Kind(batch_epochs.batch_epoch_l2, 60.0, 10.0),
-    math.inf: Kind(batch_epochs.batch_epoch_linf, 100.0, 20.0),
+    1: Kind(memory_epochs.batch_epoch_l1, 100.0, 20.0),
+    2: Kind(memory_epochs.batch_epoch_l2, 60.0, 10.0),
+    math.inf: Kind(memory_epochs.batch_epoch_linf, 100.0, 20.0),
 }
 
 WORTH_A_THREAD = 2e6
@@ -71,8 +73,8 @@ class Parameters:
 
     norm: Norm
     radius: float
-    kappa: Any  # a number, or one per row; 0 where a flip is impossible
-    flips: Any  # whether it is possible
+    kappa: float | np.ndarray  # 0 where a flip is impossible
+    flips: bool | np.ndarray  # whether it is possible
     l2: float
     with_intercept: bool
     constant_column: bool = False  # whether the last column is an intercept, which has no ridge
@@ -92,11 +94,10 @@ class Parameters:
 class Samples:
     """Rows in the layout that the kernels read (see `Rows`); nothing is copied."""
 
-    def __init__(self, X, signs, weights):
+    def __init__(self, X: Matrix, signs: np.ndarray, weights: np.ndarray):
         self.n, self.d = X.shape
         self.signs, self.weights = signs, weights
-        importance = self.n * weights
-        self.rows = compiled_rows(X, signs, importance)
+        self.rows = compiled_rows(X, signs, self.n * weights)
         self.row_squares = np.empty(self.n)
         row_squares(self.rows.data, self.rows.indptr, self.d, self.row_squares)
         self.entries_per_row = self.rows.data.size / self.n
@@ -134,6 +135,8 @@ class Epochs:
         self.square = samples.mean_square if mean_square is None else mean_square
         self.free = self.square if parameters.with_intercept else 0.0
         self.ridged = samples.d - int(parameters.constant_column and parameters.l2 > 0.0)
+        p = parameters
+        self.terms = Terms(p.radius, p.kappa, p.flips, p.l2, self.ridged, self.free)
         # A bound on the mean square of the gradients in λ, of which the radius limits the number.
         squares = parameters.kappa * np.minimum(parameters.kappa, parameters.radius)
         square_of_flips = float(squares if np.ndim(squares) == 0 else np.average(squares, weights=samples.weights))
@@ -146,30 +149,22 @@ class Epochs:
         lam = 0.0 if self.parameters.limits_weights else UNLIMITED
         return Iterate(np.zeros(d), np.array([lam, 0.0, lam]), np.ones(n), np.zeros(n))
 
-    @property
-    def terms(self) -> Terms:
-        """Parameters of the kernels."""
-        p = self.parameters
-        return Terms(p.radius, p.kappa, p.flips, p.l2, self.ridged, self.free)
-
-    def _next_order(self) -> np.ndarray:
+    def _next_order(self, distinct: int = 1) -> np.ndarray:
+        """Return the rows of the next epoch; so many at a time, those of a batch, are all different."""
         n = self.samples.n
         if self.order == "shuffled":
             return self.rng.permutation(n)
-        return np.arange(n) if self.order == "cyclic" else self.rng.integers(0, n, n)
-
-    def _next_batches(self, batch_size: int) -> np.ndarray:
-        """Return the next order, in which all rows of a batch are different."""
-        n = self.samples.n
-        if self.order != "with-replacement":
-            return self._next_order()
-        sizes = [min(batch_size, n - first) for first in range(0, n, batch_size)]
+        if self.order == "cyclic":
+            return np.arange(n)
+        if distinct == 1:
+            return self.rng.integers(0, n, n)
+        sizes = [min(distinct, n - first) for first in range(0, n, distinct)]
         return np.concatenate([self.rng.choice(n, size, replace=False) for size in sizes])
 
     def _visit(self, kind: Kind, order: np.ndarray, point: Iterate, *arguments, batch_size: int = 1) -> None:
         """Call a kernel on one slice of the rows after another, until the time is up."""
-        for part in self._slices(order, self._slice_length(kind, batch_size)):
-            kind.kernel(self.samples.rows, part, point, self.terms, *arguments)
+        for rows in self._slices(order, self._slice_length(kind, batch_size)):
+            kind.kernel(self.samples.rows, rows, point, self.terms, *arguments)
 
     def _slices(self, order: np.ndarray, length: int) -> Iterator[np.ndarray]:
         """Yield one slice of the rows after another, until the time is up."""
@@ -192,46 +187,31 @@ class Epochs:
         """Take a proximal step on every row; multipliers move towards the current ones by the fraction `share`."""
         self._visit(PROXIMAL[self.parameters.norm.q], self._next_order(), point, step, share)
 
-    def batches(
-        self,
-        point: Iterate,
-        latest: np.ndarray,
-        step: float,
-        share: float,
-        batch_size: int,
-        limit: float = 0.0,
-        most_passes: int = 64,
-    ) -> None:
-        """Take a proximal step on every batch, by passes over it until its objective is exact to the limit, at least.
-
-        `latest` has the last multipliers of all rows, in two rows.
-        """
-        q, order = self.parameters.norm.q, self._next_batches(batch_size)
-        if self._work(MEMORY[q], batch_size) < 2 * WORTH_A_THREAD:
-            self._visit(
-                BATCHES[q], order, point, step, share, batch_size, latest, limit, most_passes, batch_size=batch_size
-            )
+    def batches(self, point: Iterate, batching: Batching, step: float, share: float) -> None:
+        """Take a proximal step on every batch, by passes over it until its objective is exact to the limit, at least."""
+        q, size, latest = self.parameters.norm.q, batching.size, batching.latest
+        order = self._next_order(distinct=size)
+        if self._work(MEMORY[q], size) < 2 * WORTH_A_THREAD:
+            self._visit(BATCHES[q], order, point, step, share, batching, batch_size=size)
             return
-        for first in range(0, order.size, batch_size):
+        for first in range(0, order.size, size):
             if self.started and self.time.left() <= 0.0:
                 break
-            self._large_step(point, latest, step / batch_size, order[first : first + batch_size], limit, most_passes)
+            self._large_step(point, batching, step / size, order[first : first + size])
         point.hinge[:] += share * (latest[0] - point.hinge)
         point.flip[:] += share * (latest[1] - point.flip)
 
-    def _large_step(
-        self, point: Iterate, latest: np.ndarray, length: float, batch: np.ndarray, limit: float, most_passes: int
-    ) -> None:
-        """Take a step on one batch, with several threads; see `batch_epochs.py`."""
+    def _large_step(self, point: Iterate, batching: Batching, length: float, batch: np.ndarray) -> None:
+        """Take a step on one batch, with several threads; see `memory_epochs.py`."""
         total = length * batch.size
-        state = self._centred(point, total, latest[0], latest[1])
-        batch_epochs.contribute(self.samples.rows, batch, state, self.terms, length)
+        state = self._centred(point, total, *batching.latest)
+        memory_epochs.contribute(self.samples.rows, batch, state, self.terms, length)
         new = point
-        for _ in range(most_passes):
+        for _ in range(batching.most_passes):
             gap = self._pass(state, batch, length, total)
             new = self._nearest(state, total)
-            moved = self._distance_square(new, point)
-            if gap / batch.size <= max(batch_epochs.ENOUGH * moved / total, limit) or self.time.left() <= 0.0:
+            enough = max(memory_epochs.ENOUGH * self._distance_square(new, point) / total, batching.limit)
+            if gap / batch.size <= enough or self.time.left() <= 0.0:
                 break
         point.w[:], point.scalars[:] = new.w, new.scalars
 
@@ -289,9 +269,8 @@ class Epochs:
         if self._metric is None and self.parameters.norm.q == math.inf:
             metric = feature_metric(problem.column_squares())
             self._metric = np.stack([metric, 1.0 / metric])
-        kind = SUBGRADIENT[self.parameters.norm.q]
-        order = self._next_order()
-        self._visit(kind, order, point, step, share, batch_size, self._metric, batch_size=batch_size)
+        arguments = step, share, batch_size, self._metric
+        self._visit(SUBGRADIENT[self.parameters.norm.q], self._next_order(), point, *arguments, batch_size=batch_size)
 
     def memory(self, problem: Problem, point: Iterate, step: float) -> None:
         """Take a step with memory on every row, with the point as centre, and move the point to the result."""
@@ -301,7 +280,7 @@ class Epochs:
         state = self._centred(point, total, point.hinge, point.flip)
         state.w[:] += total * v
         state.scalars[:2] += total * flipped_cost, total * self.free * v0
-        kind = MEMORY[self.parameters.norm.q]
-        self._visit(kind, self._next_order(), state, step, total, memory_epochs.TOLERANCE)
+        arguments = step, total, memory_epochs.TOLERANCE
+        self._visit(MEMORY[self.parameters.norm.q], self._next_order(), state, *arguments)
         new = self._nearest(state, total)
         point.w[:], point.scalars[:] = new.w, new.scalars
