@@ -10,7 +10,7 @@ An intercept with a price has w₀ = (u₀ − clip(u₀, ±h)) / θ₀ or w₀ 
 λ changes with the flips of the epoch: λ = λ₀ + τ Σ κ (β − β₀).
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,7 +36,7 @@ class SeparablePlace(NamedTuple):
     """What the dual function depends on along the edges of a row; z = y_i x_i."""
 
     row: np.ndarray  # u and z at the entries of the row
-    entries: Any
+    entries: np.integer
     shift: float  # multiple of z that was added to u
     u0: float  # times y_i
     lam: float

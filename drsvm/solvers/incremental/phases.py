@@ -77,7 +77,7 @@ class Track:
         point, problem, inner = self.point, self.problem, self.columns.to_columns(start)
         margins = problem.margins(start.weights, start.intercept)
         price = problem.radius_price(start.weights, margins, start.intercept)
-        lam = price if self.epochs.parameters.limits_weights else UNLIMITED
+        lam = price if self.epochs.limits_weights else UNLIMITED
         point.w[:] = inner.weights
         point.scalars[:] = lam, inner.intercept, lam
         if start.hinge_dual is not None and start.flip_dual is not None:
@@ -85,7 +85,6 @@ class Track:
             point.flip[:] = np.clip(start.flip_dual / problem.sample_weight, 0.0, 1.0 - point.hinge) * problem.can_flip
 
     def classifier(self, point: Iterate) -> tuple[np.ndarray, float]:
-        """Return the weights and the intercept of a point."""
         classifier = self.columns.from_columns(Candidate(point.w, float(point.scalars[1])))
         return classifier.weights, classifier.intercept
 
@@ -95,7 +94,7 @@ class Track:
         with np.errstate(over="ignore", invalid="ignore"):
             margins = self.problem.margins(w, b)
             lam = self.problem.norm_of(w, b)
-            if self.problem.flips_possible and self.epochs.parameters.limits_weights:
+            if self.problem.flips_possible and self.epochs.limits_weights:
                 lam = max(point.scalars[0], lam)
             value = self.problem.objective_at(w, margins, lam)
         return value if math.isfinite(value) else math.inf

@@ -11,13 +11,12 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State, check_count
-from drsvm.solvers.incremental.epochs import ORDERS, Epochs, Parameters, Samples
+from drsvm.solvers.incremental.epochs import ORDERS, Epochs
 from drsvm.solvers.incremental.phases import Batches, Memory, Opening, Phase, Proximal, Subgradient, Track
 from drsvm.solvers.incremental.step_sizes import check_steps
 from drsvm.solvers.transforms.constant import answer_to_free_flips
@@ -207,10 +206,9 @@ class IncrementalState(State):
 
     def __init__(self, problem: Problem, settings: Incremental, limits: Limits):
         self.problem, self.limits, self.columns = problem, limits, PricedColumns.of(problem)
-        inner = self.columns.problem
-        samples = Samples(inner.X, np.array(inner.signs, dtype=np.float64), np.array(inner.sample_weight))
-        parameters = Parameters.of(inner, constant_column=self.columns.intercept_cost is not None)
-        epochs = Epochs(samples, parameters, settings.order, limits.generator(), time=limits.time)
+        has_constant = self.columns.intercept_cost is not None
+        rng = limits.generator()
+        epochs = Epochs.of(self.columns.problem, settings.order, rng, has_constant, time=limits.time)
         self.track = Track(problem, self.columns, epochs, limits, settings)
         self.epoch, self.next_certificate = 0, 1
         self.seen = Counter[str]()
@@ -239,6 +237,6 @@ class IncrementalState(State):
     def on_certificate(self, gap: float) -> None:
         self.gives_up = self.patience.ends(self.epoch, gap)
 
-    def info(self) -> dict[str, Any]:
+    def info(self) -> dict:
         """Return the number of epochs of each phase, and advice if they make little progress."""
         return {"epochs": dict(self.seen)} | ({"advice": ADVICE} if self.gives_up and self.limits.tol > 0.0 else {})

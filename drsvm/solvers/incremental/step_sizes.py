@@ -106,9 +106,7 @@ class Descent:
         self.lowest = min(self.lowest, objective)
 
 
-def schedule_for(
-    settings: "Incremental", first: float, natural: float, epochs: int
-) -> Cycles | Schedule | Descent:
+def schedule_for(settings: "Incremental", first: float, natural: float, epochs: int) -> Cycles | Schedule | Descent:
     """Return the step sizes of all epochs; `first`, in natural steps, applies if the settings have no first step."""
     first = sensible(first * natural if settings.first_step is None else settings.first_step, natural)
     if settings.steps == "auto":

@@ -8,10 +8,10 @@ from instances import sparse_rows, well_conditioned_instance
 from problems import NORMS
 
 from drsvm import Problem, solve
-from drsvm.parallel import threads_limited
 from drsvm.kernels.memory_epochs import Batching
+from drsvm.parallel import threads_limited
 from drsvm.solvers.incremental import epochs as epochs_module
-from drsvm.solvers.incremental.epochs import Epochs, Parameters, Samples
+from drsvm.solvers.incremental.epochs import Epochs
 from drsvm.solvers.incremental.step_sizes import SPAN, Descent
 
 N = 300
@@ -26,13 +26,12 @@ def always_threads(monkeypatch):
 
 
 def epochs_of(problem, order="shuffled"):
-    samples = Samples(problem.X, np.array(problem.signs, dtype=float), np.array(problem.sample_weight))
-    return Epochs(samples, Parameters.of(problem), order, np.random.default_rng(0))
+    return Epochs.of(problem, order, np.random.default_rng(0))
 
 
 def flat(point, epochs):
     """Return a point as a vector, in the units of the steps."""
-    intercept = point.scalars[1] / math.sqrt(epochs.free) if epochs.free > 0 else 0.0
+    intercept = point.scalars[1] / math.sqrt(epochs.terms.free) if epochs.terms.free > 0 else 0.0
     return np.r_[point.w, point.scalars[0], intercept]
 
 
