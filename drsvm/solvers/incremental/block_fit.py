@@ -72,10 +72,9 @@ class BlockFit:
         radius, self.flip_cost = check_number(radius, "radius"), check_flip_cost(flip_cost)
         self.intercept_cost, self.centre = check_intercept_cost(intercept_cost), centre
         self.priced = bool(fit_intercept) and math.isfinite(self.intercept_cost)
-        kappa, flips = affordable_flips(self.flip_cost, radius)
-        ridged = n_features + int(self.priced and l2 == 0.0)
-        free = float(bool(fit_intercept) and not self.priced)
-        self.norm, self.terms = norm_for(norm), Terms(radius, kappa, flips, check_number(l2, "l2"), ridged, free)
+        ridged, free = n_features + int(self.priced and l2 == 0.0), float(bool(fit_intercept) and not self.priced)
+        flips = affordable_flips(self.flip_cost, radius)
+        self.norm, self.terms = norm_for(norm), Terms(radius, *flips, check_number(l2, "l2"), ridged, free)
         self.rng = np.random.default_rng(0 if random_state is None else random_state)
         weights, intercept, price = (np.zeros(n_features), 0.0, 0.0) if start is None else start
         self.weights, self.radius_price = np.array(weights, dtype=float), float(price)
