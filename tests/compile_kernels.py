@@ -18,9 +18,9 @@ from scipy import sparse
 
 from drsvm import Problem, solve
 from drsvm.engines.cpu import CpuEngine
-from drsvm.kernels.batch_epochs import contribute
+from drsvm.kernels.memory_epochs import Batching, contribute
 from drsvm.model import proximal_batch_step, proximal_step
-from drsvm.solvers.incremental.epochs import Epochs, Parameters, Samples
+from drsvm.solvers.incremental.epochs import Epochs
 
 N, D = 400, 300  # enough entries, zeros included, for sparse rows to stay sparse
 KINDS = ("dense", "sparse")
@@ -84,14 +84,13 @@ def compile_dual_coordinate():
 def compile_epochs(kind, **parameters):
     """Make an epoch of every kind."""
     problem = problem_of(kind, **parameters)
-    samples = Samples(problem.X, np.array(problem.signs, dtype=np.float64), np.array(problem.sample_weight))
-    epochs = Epochs(samples, Parameters.of(problem), "cyclic", None)
+    epochs = Epochs.of(problem, "cyclic", np.random.default_rng(0))
     point, step = epochs.origin(), 0.1 * epochs.natural_step
     epochs.subgradient(problem, point, step, 1.0, 8)
     epochs.proximal(point, step, 1.0)
     epochs.memory(problem, point, step)
-    epochs.batches(point, np.stack([point.hinge, point.flip]), step, 1.0, 8)
-    contribute(samples.rows, np.arange(samples.n), point, epochs.terms, step)
+    epochs.batches(point, Batching(8, np.stack([point.hinge, point.flip]), 0.0, 64), step, 1.0)
+    contribute(epochs.samples.rows, np.arange(problem.n_rows), point, epochs.terms, step)
 
 
 def compile_incremental():

@@ -30,7 +30,8 @@ class Band(NamedTuple):
 def make_band(w, width):
     """Return the band for given weights and an initial half width; it is built when first needed."""
     weights = np.zeros(NUMBERS + w.size)
-    weights[NUMBERS:] = w
+    for j in range(w.size):  # numba takes seconds to compile an assignment to a slice
+        weights[NUMBERS + j] = w[j]
     weights[WIDTH], weights[LOW], weights[HIGH] = width, -1.0, -1.0
     return Band(weights, np.empty((2, NUMBERS + w.size), np.uint64))
 

@@ -9,7 +9,7 @@ offset 0, scale 1, a fresh sum, and a bucket width that matches the pace of the 
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class Pending(NamedTuple):
     """Sums over the weights, computed from the pending ones; for thresholds up to which all weights are pending."""
 
     sizes: np.ndarray
-    waiting: Any
+    waiting: int
     total: float  # Σ |w_j|
     active: float  # number of nonzero weights
 

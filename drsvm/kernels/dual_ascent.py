@@ -7,7 +7,8 @@ functions are selected by the type of the place at compile time.
 """
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -33,8 +34,8 @@ class Edge(NamedTuple):
 class Flips(NamedTuple):
     """What flips cost: numbers, or arrays with one entry per row."""
 
-    kappa: Any  # 0 where the label cannot be flipped
-    possible: Any  # False where it cannot
+    kappa: float | np.ndarray  # 0 where the label cannot be flipped
+    possible: bool | np.ndarray  # False where it cannot
 
 
 class Intercept(NamedTuple):
@@ -43,7 +44,7 @@ class Intercept(NamedTuple):
     unit: float  # a₀: the price, 1 if it is free, 0 without an intercept
     damping: float  # θ₀ of the term around its centre
     inverse: float  # 1/θ₀, 0 without an intercept
-    priced: Any  # True, or None if it is free: the compiler then removes the other branch
+    priced: Literal[True] | None  # None if it is free: the compiler then removes the other branch
 
 
 class Multipliers(NamedTuple):
@@ -56,8 +57,8 @@ class Multipliers(NamedTuple):
     margins: np.ndarray  # at the last visit
 
 
-SLOPES: dict[type, Any] = {}
-MOVES: dict[type, Any] = {}
+SLOPES: dict[type, Callable] = {}
+MOVES: dict[type, Callable] = {}
 """The implementations of `slope_at` and `moved` for each type of place."""
 
 slope_at, moved = by_type(SLOPES), by_type(MOVES)

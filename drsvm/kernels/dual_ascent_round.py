@@ -58,13 +58,8 @@ class RoundPlace(NamedTuple):
 
 
 @kernel(inner=True, forceinline=True)
-def _answer(square, cost, u0, terms, guess):
-    """Return the best classifier for given sums, from a guess of λ."""
-    return _answer_for(terms.intercept.priced, square, cost, u0, terms, guess)
-
-
-@kernel(inner=True, forceinline=True)
-def _answer_for(priced, square, cost, u0, terms, guess):
+def _answer(priced, square, cost, u0, terms, guess):
+    """Return the best classifier for given sums, from a guess of λ; `priced`, of the intercept, selects the code."""
     if priced is not None:
         return _answer_inside(square, cost, u0, terms, guess)
     length, freedom = math.sqrt(square), terms.intercept.inverse
@@ -118,9 +113,8 @@ def _shifted(place, edge, t, terms):
 
 @kernel(inner=True)
 def _moved(start, edge, t, terms):
-    place = _shifted(start, edge, t, terms)
-    sign, along, row_square, square, cost, u0, kappa, before = place
-    answer = _answer(square, cost, u0, terms, before.lam)
+    sign, along, row_square, square, cost, u0, kappa, before = _shifted(start, edge, t, terms)
+    answer = _answer(terms.intercept.priced, square, cost, u0, terms, before.lam)
     return RoundPlace(sign, along, row_square, square, cost, u0, kappa, answer)
 
 
@@ -129,7 +123,7 @@ def _slope(start, edge, t, terms):
     place = _shifted(start, edge, t, terms)
     answer = start.answer
     if t != 0.0:
-        answer = _answer(place.square, place.cost, place.u0, terms, answer.lam)
+        answer = _answer(terms.intercept.priced, place.square, place.cost, place.u0, terms, answer.lam)
     scale, lam, touching, bias, freedom = answer
     margin = scale * place.along + place.sign * bias
     slope = edge.hinge * (1.0 - margin) + edge.flip * (1.0 + margin - place.kappa * lam)
@@ -182,7 +176,7 @@ def round_epoch(squares, rows, order, active, firm, multipliers, flips, terms):
     data, indices, indptr, width, _, weights = rows
     u, sums = multipliers.u, multipliers.sums
     square, cost, u0 = square_of(u), sums[0], sums[1]
-    answer = _answer(square, cost, u0, terms, terms.centre)
+    answer = _answer(terms.intercept.priced, square, cost, u0, terms, terms.centre)
     gap = near = violation = 0.0
     position = 0
     for _ in range(active):  # every iteration passes or deactivates one row

@@ -10,7 +10,7 @@ An intercept with a price has w₀ = (u₀ − clip(u₀, ±h)) / θ₀ or w₀ 
 λ changes with the flips of the epoch: λ = λ₀ + τ Σ κ (β − β₀).
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,7 +36,7 @@ class SeparablePlace(NamedTuple):
     """What the dual function depends on along the edges of a row; z = y_i x_i."""
 
     row: np.ndarray  # u and z at the entries of the row
-    entries: Any
+    entries: np.integer
     shift: float  # multiple of z that was added to u
     u0: float  # times y_i
     lam: float
@@ -59,13 +59,8 @@ def _line(row, entries, shift, limit, inside):
 
 
 @kernel(inner=True, forceinline=True)
-def _intercept(u0, terms):
-    """Return b for a given u₀, and its derivative with respect to Σ (α_i − β_i) y_i."""
-    return _intercept_for(terms.intercept.priced, u0, terms)
-
-
-@kernel(inner=True, forceinline=True)
-def _intercept_for(priced, u0, terms):
+def _intercept(priced, u0, terms):
+    """Return b for a given u₀, and its derivative with respect to Σ (α_i − β_i) y_i; `priced` selects the code."""
     unit, damping, inverse, _ = terms.intercept
     if priced is None:
         return inverse * u0, inverse
@@ -87,7 +82,7 @@ def _moved(place, edge, t, terms):
 def _slope(start, edge, t, terms):
     place = _moved(start, edge, t, terms)
     product, square = _line(place.row, place.entries, place.shift, terms.limit, terms.inside)
-    b, freedom = _intercept(place.u0, terms)
+    b, freedom = _intercept(terms.intercept.priced, place.u0, terms)
     margin = product / terms.ridge + b
     slope = edge.hinge * (1.0 - margin) + edge.flip * (1.0 + margin - place.kappa * place.lam)
     net, cost = edge.hinge - edge.flip, place.kappa * edge.flip
@@ -123,14 +118,13 @@ def _epoch(rows, order, active, firm, multipliers, flips, terms, row):
     _, indices, indptr, width, signs, weights = rows
     u, sums = multipliers.u, multipliers.sums
     lam, u0 = sums[0], sums[1]
-    b, _ = _intercept(u0, terms)
+    b, _ = _intercept(terms.intercept.priced, u0, terms)
     gap = near = violation = 0.0
     position = 0
     for _ in range(active):  # every iteration passes or deactivates one row
         i = order[position]
-        change, kappa, cost, missing, firmness, is_near = _visit(
-            i, rows, firm, multipliers, flips, terms, lam, u0, b, row
-        )
+        visit = _visit(i, rows, firm, multipliers, flips, terms, lam, u0, b, row)
+        change, kappa, cost, missing, firmness, is_near = visit
         gap += missing
         near += weights[i] * kappa * kappa if is_near else 0.0
         if firmness > firm:
@@ -144,7 +138,7 @@ def _epoch(rows, order, active, firm, multipliers, flips, terms, row):
                 u[column(indices, k, first)] = row[0, k - first] + change * row[1, k - first]
             u0 += terms.intercept.unit * signs[i] * change
         lam += cost / terms.stiffness
-        b, _ = _intercept(u0, terms)
+        b, _ = _intercept(terms.intercept.priced, u0, terms)
         position += 1
     sums[0], sums[1] = lam, u0
     return active, gap, near, violation, None

@@ -12,8 +12,7 @@ import math
 
 import numpy as np
 
-from drsvm.kernels.compiling import kernel
-from drsvm.kernels.scaled_vector import onto_cone
+from drsvm.kernels.compiling import FAST, kernel
 
 ONE, TWO, INFINITY = 1, 2, 3
 """Codes of the norm q: min(q, 3)."""
@@ -84,6 +83,17 @@ def _sum_above(sizes, lower, offset):
             total = new
             count += 1
     return total, count
+
+
+@kernel(inner=True, fastmath=FAST)
+def onto_cone(norm, s, rho):
+    """Return λ and the factor that projects a vector of the given norm onto the cone."""
+    if norm <= s:
+        return s, 1.0
+    if rho * norm <= -s:
+        return 0.0, 0.0
+    lam = (rho * norm + s) / (1.0 + rho)
+    return lam, lam / norm
 
 
 @kernel(inner=True, allocates=True)

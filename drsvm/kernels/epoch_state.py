@@ -1,10 +1,18 @@
-"""Parameters and iterate of an epoch of the incremental methods."""
+"""Parameters and iterate of an epoch of the incremental methods, and weights as scale × vector.
 
-from typing import Any, NamedTuple
+For q = 2 the norm of the weights is tracked, too: shrinking all of them then costs nothing.
+"""
+
+import math
+from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.kernels.compiling import kernel
+from drsvm.kernels.compiling import FAST, kernel
+from drsvm.kernels.entries import clear_rows, square_of
+
+SMALLEST_SCALE, CANCELLED = 1e-60, 1e-8
+"""Below this scale the vector is rescaled; below this share of its terms the squared norm is recomputed."""
 
 
 class Terms(NamedTuple):
@@ -13,12 +21,12 @@ class Terms(NamedTuple):
     `kappa` and `flips` are numbers or arrays with one entry per row.
     """
 
-    radius: Any
-    kappa: Any  # 0 where labels are trusted
-    flips: Any  # False where labels are trusted
-    l2: Any
-    ridged: Any  # number of columns with a ridge; a constant column, which has none, comes last
-    free: Any  # 0 without an intercept, otherwise the square of its unit: b moves by η · free times its gradient
+    radius: float
+    kappa: float | np.ndarray  # 0 where labels are trusted
+    flips: bool | np.ndarray  # False where labels are trusted
+    l2: float
+    ridged: int  # number of columns with a ridge; a constant column, which has none, comes last
+    free: float  # 0 without an intercept, otherwise the square of its unit: b moves by η · free times its gradient
 
 
 class Iterate(NamedTuple):
@@ -50,3 +58,32 @@ def note(hinge, flip, i, before, delta, sigma2, share):
     # Callers read `before` early in a step because it is rarely in the cache.
     hinge[i] = before[0] + share * (max(delta + sigma2, 0.0) - before[0])
     flip[i] = before[1] + share * (sigma2 - before[1])
+
+
+@kernel(inner=True, fastmath=FAST)
+def norm_of(w, scale, norm_square, terms_square):
+    """Return the norm of scale·w from its square, a sum whose terms may have cancelled."""
+    if norm_square < CANCELLED * terms_square:
+        norm_square = scale * scale * square_of(w)
+    return math.sqrt(norm_square)
+
+
+@kernel(inner=True, fastmath=FAST)
+def stretched(w, scale, norm_square, first, factor):
+    """Multiply the weights from `first` on by a factor; return the new ‖scale·w‖²."""
+    for j in range(first, w.size):
+        norm_square += (factor * factor - 1.0) * (scale * w[j]) ** 2
+        w[j] *= factor
+    return norm_square
+
+
+@kernel(inner=True, fastmath=FAST)
+def settled(w, scale, norm_square, indices, indptr, order, cleared, end):
+    """Return the scale, ‖scale·w‖² and the position in the order of rows since which w has accumulated from 0."""
+    if scale == 0.0:
+        clear_rows(indices, indptr, order, cleared, end, w)
+        scale, norm_square, cleared = 1.0, 0.0, end
+    elif scale < SMALLEST_SCALE:
+        w *= scale
+        scale, norm_square = 1.0, square_of(w)
+    return scale, norm_square, cleared

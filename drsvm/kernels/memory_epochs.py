@@ -1,9 +1,9 @@
-"""Exact proximal steps on many rows at once, by passes over the rows.
+"""Exact proximal steps on many rows at once, by passes over the rows: of all rows (memory), or of batches.
 
     minimise over ‖w‖_q ≤ λ    Σ_i (step_size / total_step) g_i max(1 − m_i, 1 + m_i − κλ, 0) + ελ + (c/2)‖w‖²
                                + (1/2 total_step) (‖w − w̄‖² + (b − b̄)² / free + (λ − λ̄)²)
 
-The state, the weights a of a store and scalars = [s, b, an estimate of λ], is the sum of the centre and the
+The state, an iterate with the weights a and scalars = [s, b, an estimate of λ], is the sum of the centre and the
 contributions of all rows, before the projection onto the cone:
 
     a = w̄ + step_size Σ_i g_i δ_i y_i x_i,      s = λ̄ − ε total_step + step_size Σ_i g_i κ σ₂_i.
@@ -11,48 +11,39 @@ contributions of all rows, before the projection onto the cone:
 A visit replaces a row's last contribution with the best one. This is an exact maximisation of the dual function over
 the row's triangle, a smooth concave function on a product of triangles, so passes converge to the step. The cost of a
 visit is proportional to the row's nonzeros for all norms: for q = 1 and ∞, the projection is computed from a band
-(`band.py`).
+(`band.py`), which then has the weights of the state. A `store` is a geometry with these weights, and without a row.
+
+The step with size η on a batch of b rows minimises the mean of its terms, (1/b) Σ f_i(w, b, λ) + ‖· − last‖²/2η,
+starting from the last multipliers of its rows. With the duality gap G, the move Δ is −η times a G-subgradient of the
+mean. Passes end when ηG ≤ ‖Δ‖²/2, when G is below a given limit, or when there were enough of them. In the first case,
+as after an exact step, no minimiser of the mean is farther from the new point than from the last one.
+A last batch of fewer rows takes a step shorter in proportion, so that every row has the same influence.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.kernels.band import BASE, STEPS, Band, make_band, put_in, take_out
+from drsvm.kernels.band import BASE, FEW_STEPS, HIGH, LOW, STEPS, make_band, put_in, take_out
 from drsvm.kernels.compiling import FAST, by_type, kernel
 from drsvm.kernels.entries import add_row, at, bounds, clipped_dots, column, dot_and_square, longest_row, square_of
-from drsvm.kernels.epoch_state import stiffness
-from drsvm.kernels.geometry import Box, Diamond, Euclidean, point_at
+from drsvm.kernels.epigraph import INFINITY, ONE, TWO, nearest, shrink
+from drsvm.kernels.epoch_state import Iterate, note, stiffness
+from drsvm.kernels.geometry import AllWeights, Box, Diamond, Euclidean, point_at
 from drsvm.kernels.triangle import duality_gap, make_step, multipliers, noise
 
 TOLERANCE = 2e-12
 """Accuracy of a visit in a run (see `ProximalStep.tolerance`)."""
 
-
-class Plain(NamedTuple):
-    """The weights of a state for q = 2."""
-
-    weights: np.ndarray
-
-
-class Soft(NamedTuple):
-    """The weights of a state for q = 1, and space for a row."""
-
-    band: Band
-    row: Any
-
-
-class Clipped(NamedTuple):
-    """The same for q = ∞."""
-
-    band: Band
-    row: Any
+ENOUGH = 0.5
+"""ηG/‖Δ‖² after which passes over a batch end."""
 
 
 @kernel(inner=True, fastmath=FAST)
-def _plain_pass(store, rows, order, scalars, hinge, flip, terms, step_size, rho, tolerance):
+def _plain_pass(store, rows, order, state, terms, step_size, rho, tolerance):
     data, indices, indptr, width, signs, importance = rows
+    _, scalars, hinge, flip = state
     a, free = store.weights, terms.free
     s, b = scalars[0], scalars[1]
     norm_square, lacking = square_of(a), 0.0
@@ -85,12 +76,13 @@ def _plain_pass(store, rows, order, scalars, hinge, flip, terms, step_size, rho,
 
 
 @kernel(inner=True, fastmath=FAST)
-def _banded_pass(make_geometry, boxed, store, rows, order, scalars, hinge, flip, terms, step_size, rho, tolerance):
+def _banded_pass(make_geometry, boxed, store, rows, order, state, terms, step_size, rho, tolerance):
     data, indices, indptr, width, signs, importance = rows
-    band, row, free = store.band, store.row, terms.free
+    _, scalars, hinge, flip = state
+    row, band, free = store.row, store.rest, terms.free
     s, b, lacking = scalars[0], scalars[1], 0.0
     still = make_step(0.0, rho, 0.0, False, s, scalars[2], 0.0, 0.0, 0.0, 0.0, tolerance)
-    lam = point_at(make_geometry(None, 0, band), still, 0.0, 0.0, (0.0, 0.0), -1.0).lam
+    lam = point_at(store, still, 0.0, 0.0, (0.0, 0.0), -1.0).lam
     for position in range(order.size):
         i = order[position]
         sign, length = signs[i], step_size * importance[i]
@@ -127,48 +119,170 @@ def _banded_pass(make_geometry, boxed, store, rows, order, scalars, hinge, flip,
 
 
 @kernel(inner=True, fastmath=FAST)
-def _soft_pass(store, rows, order, scalars, hinge, flip, terms, step_size, rho, tolerance):
-    return _banded_pass(Diamond, False, store, rows, order, scalars, hinge, flip, terms, step_size, rho, tolerance)
+def _diamond_pass(store, rows, order, state, terms, step_size, rho, tolerance):
+    return _banded_pass(Diamond, False, store, rows, order, state, terms, step_size, rho, tolerance)
 
 
 @kernel(inner=True, fastmath=FAST)
-def _clipped_pass(store, rows, order, scalars, hinge, flip, terms, step_size, rho, tolerance):
-    return _banded_pass(Box, True, store, rows, order, scalars, hinge, flip, terms, step_size, rho, tolerance)
+def _box_pass(store, rows, order, state, terms, step_size, rho, tolerance):
+    return _banded_pass(Box, True, store, rows, order, state, terms, step_size, rho, tolerance)
 
 
-visit_rows = by_type({Plain: _plain_pass, Soft: _soft_pass, Clipped: _clipped_pass})
+visit_rows = by_type({AllWeights: _plain_pass, Diamond: _diamond_pass, Box: _box_pass})
 """Visit rows once in the given order; return Σ g_i times the duality gap of each row before its visit."""
 
 
+@kernel(inner=True, allocates=True)
+def _banded_store(make_geometry, rows, w, step_size):
+    return make_geometry(np.empty((2, longest_row(rows.indptr, rows.width))), np.int64(0), make_band(w, step_size))
+
+
+@kernel(inner=True, allocates=True)
+def _banded_epoch(make_geometry, rows, order, state, terms, step_size, total_step, tolerance):
+    w = state.w
+    store = _banded_store(make_geometry, rows, w, step_size)
+    gap = visit_rows(store, rows, order, state, terms, step_size, stiffness(total_step, terms.l2), tolerance)
+    for j in range(w.size):  # numba takes seconds to compile an assignment to all of an array
+        w[j] = store.rest.weights[BASE + np.uint64(j)]
+    return gap
+
+
 @kernel()
-def memory_epoch_l2(rows, order, iterate, terms, step_size, total_step, tolerance):
-    """Do this for q = 2 with the state and the multipliers of an iterate."""
-    w, scalars, hinge, flip = iterate
+def memory_epoch_l2(rows, order, state, terms, step_size, total_step, tolerance):
+    """Visit rows once in the given order for q = 2; return Σ g_i times the duality gap of each row before its visit."""
     rho = stiffness(total_step, terms.l2)
-    return visit_rows(Plain(w), rows, order, scalars, hinge, flip, terms, step_size, rho, tolerance)
+    return visit_rows(AllWeights(state.w), rows, order, state, terms, step_size, rho, tolerance)
 
 
 @kernel()
-def memory_epoch_l1(rows, order, iterate, terms, step_size, total_step, tolerance):
+def memory_epoch_l1(rows, order, state, terms, step_size, total_step, tolerance):
     """Do the same for q = 1."""
-    w, scalars, hinge, flip = iterate
-    rho = stiffness(total_step, terms.l2)
-    store = Soft(make_band(w, step_size), np.empty((2, longest_row(rows.indptr, rows.width))))
-    gap = visit_rows(store, rows, order, scalars, hinge, flip, terms, step_size, rho, tolerance)
-    w[:] = store.band.weights[BASE:]
-    return gap
+    return _banded_epoch(Diamond, rows, order, state, terms, step_size, total_step, tolerance)
 
 
 @kernel()
-def memory_epoch_linf(rows, order, iterate, terms, step_size, total_step, tolerance):
+def memory_epoch_linf(rows, order, state, terms, step_size, total_step, tolerance):
     """Do the same for q = ∞."""
-    w, scalars, hinge, flip = iterate
-    rho = stiffness(total_step, terms.l2)
-    store = Clipped(make_band(w, step_size), np.empty((2, longest_row(rows.indptr, rows.width))))
-    gap = visit_rows(store, rows, order, scalars, hinge, flip, terms, step_size, rho, tolerance)
-    w[:] = store.band.weights[BASE:]
-    return gap
+    return _banded_epoch(Box, rows, order, state, terms, step_size, total_step, tolerance)
 
 
 PASSES = {1: memory_epoch_l1, 2: memory_epoch_l2, math.inf: memory_epoch_linf}
 """By the norm q."""
+
+
+# --- batches ---------------------------------------------------------------------------------------------------------
+
+
+class Batching(NamedTuple):
+    """How an epoch divides the rows, and how exact its steps are."""
+
+    size: int  # of a batch
+    latest: np.ndarray  # the last multipliers σ₁ and σ₂ of every row in two rows
+    limit: float  # a gap that ends the passes over a batch
+    most_passes: int
+
+
+@kernel(inner=True, forceinline=True)
+def _renew_nothing(store):
+    pass
+
+
+@kernel(inner=True, forceinline=True)
+def _renew_band(store):
+    weights = store.rest.weights
+    weights[LOW], weights[HIGH], weights[STEPS] = -1.0, -1.0, FEW_STEPS  # built when first needed, as wide as before
+
+
+_renew = by_type({AllWeights: _renew_nothing, Diamond: _renew_band, Box: _renew_band})
+
+
+@kernel(fastmath=FAST)
+def contribute(rows, batch, state, terms, length):
+    """Add what the rows of a batch contribute to a state with its multipliers."""
+    data, indices, indptr, width, signs, importance = rows
+    a, scalars, hinge, flip = state
+    for position in range(batch.size):
+        i = batch[position]
+        own = length * importance[i]
+        shift = own * (hinge[i] - flip[i]) * signs[i]
+        if shift != 0.0:
+            first, last = bounds(indptr, width, i)
+            add_row(data, indices, first, last, shift, a)
+        scalars[0] += own * at(terms.kappa, i) * flip[i]
+        scalars[1] += shift * terms.free
+
+
+@kernel(inner=True, allocates=True)
+def _nearest_point(q, a, s, rho, out):
+    """Write the weights of a state's point into `out` and return λ."""
+    for j in range(a.size):
+        out[j] = a[j] / rho
+    theta, lam = nearest(q, out, s, rho)
+    shrink(q, out, theta, lam, out)
+    return lam
+
+
+@kernel(inner=True, fastmath=FAST)
+def _distance_square(one, other):
+    total = 0.0
+    for j in range(one.size):
+        total += (one[j] - other[j]) ** 2
+    return total
+
+
+@kernel(inner=True, allocates=True)
+def _batch_step(q, store, state, trial, rows, batch, iterate, terms, length, batching):
+    """Move the iterate by one step, as accurately as asked."""
+    w, scalars, a, sums = iterate.w, iterate.scalars, state.w, state.scalars
+    total = length * batch.size
+    rho, passes, due = stiffness(total, terms.l2), 0, 1
+    for j in range(w.size):
+        a[j] = w[j] if j < terms.ridged else w[j] * rho
+    sums[0], sums[1], sums[2] = scalars[0] - total * terms.radius, scalars[1], scalars[0]
+    _renew(store)
+    contribute(rows, batch, state, terms, length)
+    while passes < batching.most_passes:
+        gap = visit_rows(store, rows, batch, state, terms, length, rho, TOLERANCE)
+        passes += 1
+        if passes == due:  # looking at all weights after every pass would cost more than short passes
+            due *= 2
+            lam = _nearest_point(q, a, sums[0], rho, trial)
+            moved = _distance_square(trial, w) + (lam - scalars[0]) ** 2
+            if terms.free > 0.0:
+                moved += (sums[1] - scalars[1]) ** 2 / terms.free
+            if gap / batch.size <= max(ENOUGH * moved / total, batching.limit):
+                break
+    scalars[0], scalars[1] = _nearest_point(q, a, sums[0], rho, w), sums[1]
+
+
+@kernel(inner=True, allocates=True)
+def _take_batches(q, store, a, rows, order, iterate, terms, eta, share, batching):
+    latest, hinge, flip = batching.latest, iterate.hinge, iterate.flip
+    state, trial = Iterate(a, np.zeros(3), latest[0], latest[1]), np.empty(a.size)
+    for start in range(0, order.size, batching.size):
+        batch = order[start : min(start + batching.size, order.size)]
+        _batch_step(q, store, state, trial, rows, batch, iterate, terms, eta / batching.size, batching)
+        for position in range(batch.size):
+            i = batch[position]
+            note(hinge, flip, i, (hinge[i], flip[i]), latest[0, i] - latest[1, i], latest[1, i], share)
+
+
+@kernel()
+def batch_epoch_l2(rows, order, iterate, terms, eta, share, batching):
+    """Take a step on every batch of rows in the given order, q = 2; multipliers are averaged (see `note`)."""
+    a = np.empty(iterate.w.size)
+    _take_batches(TWO, AllWeights(a), a, rows, order, iterate, terms, eta, share, batching)
+
+
+@kernel()
+def batch_epoch_l1(rows, order, iterate, terms, eta, share, batching):
+    """Do the same for q = 1."""
+    store = _banded_store(Diamond, rows, iterate.w, eta / batching.size)
+    _take_batches(ONE, store, store.rest.weights[BASE:], rows, order, iterate, terms, eta, share, batching)
+
+
+@kernel()
+def batch_epoch_linf(rows, order, iterate, terms, eta, share, batching):
+    """Do the same for q = ∞."""
+    store = _banded_store(Box, rows, iterate.w, eta / batching.size)
+    _take_batches(INFINITY, store, store.rest.weights[BASE:], rows, order, iterate, terms, eta, share, batching)

@@ -14,9 +14,9 @@ from drsvm.kernels import bucket_queue as queues
 from drsvm.kernels.bucket_queue import ACTIVE, OFFSET, SCALE, TOTAL, WAITING, Pending
 from drsvm.kernels.compiling import FAST, kernel
 from drsvm.kernels.entries import add_row, at, bounds, column, dot_and_square, longest_row, outer_dot, square_of
-from drsvm.kernels.epoch_state import note, stiffness
+from drsvm.kernels.epigraph import onto_cone
+from drsvm.kernels.epoch_state import norm_of, note, settled, stiffness, stretched
 from drsvm.kernels.geometry import AllWeights, Box, Diamond, Euclidean, threshold
-from drsvm.kernels.scaled_vector import norm_of, onto_cone, settled, stretched
 from drsvm.kernels.triangle import EPS, FLIPPED, HINGE, LINES, NOWHERE, limited, make_step, multipliers, steepest
 
 ROUGH, EXACT = 2e-12, 2.0 * EPS
@@ -70,7 +70,7 @@ def proximal_epoch_l2(rows, order, iterate, terms, eta, share):
 
 
 @kernel(inner=True, fastmath=FAST)
-def draw_from(data, indices, first, last, sign, w, row):
+def _draw_row(data, indices, first, last, sign, w, row):
     """Move a row's weights into `row`, with z, and write 0 into w; return w·z and x·x."""
     along = square = 0.0
     for k in range(first, last):
@@ -103,7 +103,7 @@ def _box_epoch(rows, order, iterate, terms, eta, share, row):
         first, last = bounds(indptr, width, i)
         for j in range(terms.ridged, w.size):
             w[j] *= rho
-        along, square = draw_from(data, indices, first, last, sign, w, row)
+        along, square = _draw_row(data, indices, first, last, sign, w, row)
         bias, base = sign * b, lam - eta * radius
         step = make_step(length, rho, kappa, flips, base, lam, bias, free, square, abs(along), ROUGH)
         box = Box(row, np.int64(last - first), AllWeights(w))

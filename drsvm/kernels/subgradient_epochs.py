@@ -12,10 +12,10 @@ from drsvm.kernels import bucket_queue as queues
 from drsvm.kernels.bucket_queue import OFFSET, SCALE, TOTAL
 from drsvm.kernels.compiling import FAST, kernel
 from drsvm.kernels.entries import at, bounds, column, dot, outer_dot, square_of
-from drsvm.kernels.epoch_state import note, stiffness
+from drsvm.kernels.epigraph import onto_cone
+from drsvm.kernels.epoch_state import norm_of, note, settled, stiffness, stretched
 from drsvm.kernels.geometry import MAX_STEPS
 from drsvm.kernels.proximal_epochs import common_threshold
-from drsvm.kernels.scaled_vector import norm_of, onto_cone, settled, stretched
 
 
 @kernel(inner=True, fastmath=FAST)

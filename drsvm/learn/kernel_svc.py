@@ -315,7 +315,7 @@ class WassersteinKernelSVC(CommonMixin, ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = self.kernel != "precomputed"
         return tags
 
-    # --- for worst cases and model files ---------------------------------------------------------------------------------
+    # --- for worst cases and model files ------------------------------------------------------------------------------
 
     def _kernel(self) -> Kernel:
         """Return the kernel for rows with the features that have been seen."""

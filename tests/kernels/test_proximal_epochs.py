@@ -11,14 +11,13 @@ from scipy import sparse
 from drsvm import Problem
 from drsvm.model.norms import norm_for
 from drsvm.model.proximal import proximal_step
-from drsvm.solvers.incremental.epochs import Epochs, Parameters, Samples
+from drsvm.solvers.incremental.epochs import Epochs
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
 
 
 def epochs_of(problem, order="cyclic"):
-    samples = Samples(problem.X, np.array(problem.signs, dtype=float), np.array(problem.sample_weight))
-    return Epochs(samples, Parameters.of(problem), order, np.random.default_rng(0))
+    return Epochs.of(problem, order, np.random.default_rng(0))
 
 
 def random_case(rng):
@@ -51,7 +50,7 @@ def test_steps_are_exact_proximal_steps(norm):
         problem = Problem(rows, [1, -1], norm=norm, fit_intercept=fit_intercept, **parameters)
         epochs = epochs_of(problem)
         epochs._next_order = lambda: np.array([0])
-        epochs.free = 1.0 if fit_intercept else 0.0
+        epochs.terms = epochs.terms._replace(free=1.0 if fit_intercept else 0.0)
         point = epochs.origin()
         point.w[:], point.scalars[:2] = w, (lam, b)
         epochs.proximal(point, eta, 1.0)
@@ -86,8 +85,8 @@ def test_subgradient_steps_are_projected_ones(norm, batch_size, l2):
             active = np.maximum(np.maximum(hinge, flipped), 0)
             one, two, none = (pieces.astype(float) for pieces in (hinge == active, flipped == active, active == 0))
             sigma1, sigma2 = one / (one + two + none), two / (one + two + none)
-            pull = (sigma1 - sigma2) * y / len(y)
-            w, b = w / (1 + eta * l2) + eta * (pull @ X), b + eta * epochs.free * pull.sum()
+            gradient = (sigma1 - sigma2) * y / len(y)
+            w, b = w / (1 + eta * l2) + eta * (gradient @ X), b + eta * epochs.terms.free * gradient.sum()
             lam -= eta * (problem.radius - problem.flip_cost * sigma2.mean())
             w, lam = problem.norm.project_epigraph(w, lam)
     np.testing.assert_allclose(point.w, w, rtol=1e-9, atol=1e-12)
@@ -108,12 +107,12 @@ def test_memory_with_a_fixed_centre_is_a_proximal_step_on_the_whole(norm, kind, 
     for _ in range(300):
         point.w[:], point.scalars[:] = 0.0, 0.0  # back to the centre
         epochs.memory(problem, point, step)
-    pull, turn = problem.weighted_sum(pi * (point.hinge - point.flip))
+    gradient, turn = problem.weighted_sum(pi * (point.hinge - point.flip))
     lam = total * (problem.flip_cost * float(pi @ point.flip) - problem.radius)
     stiffness = 1 + total * l2
-    w, lam = problem.norm.project_epigraph(total * pull / stiffness, lam, stiffness)
+    w, lam = problem.norm.project_epigraph(total * gradient / stiffness, lam, stiffness)
     np.testing.assert_allclose(point.w, w, rtol=1e-9, atol=1e-12)
-    assert point.scalars[:2] == pytest.approx([lam, total * epochs.free * turn], rel=1e-9, abs=1e-12)
+    assert point.scalars[:2] == pytest.approx([lam, total * epochs.terms.free * turn], rel=1e-9, abs=1e-12)
     m = problem.margins(w, point.scalars[1])
     hinge, flipped = 1 - m, 1 + m - problem.flip_cost * lam
     loss = np.maximum(np.maximum(hinge, flipped), 0)

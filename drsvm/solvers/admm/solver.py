@@ -87,7 +87,6 @@ class Admm(Solver):
             raise ValueError(f"rho must be positive and finite, got rho={self.rho!r}.")
 
     def unsupported_reason(self, problem: Problem) -> str | None:
-        """Reject some prices, and exact updates for norms without one."""
         if self.update == "exact" and type(problem.norm) not in EXACT:
             return f"update='exact' has no factorisation for norm={problem.norm}: use update='auto'."
         if problem.prices_intercept and problem.l2 > 0.0:
@@ -123,8 +122,9 @@ class _AdmmState(State):
         """Return a classifier with the combined multipliers of the given trials."""
         alpha, beta = np.zeros((2, self.problem.n_rows))
         for trial, share in proof:
-            hinge, flip = self.subproblem.multipliers(trial.line.slopes, trial.line.lam)
-            alpha, beta = alpha + share * hinge, beta + share * flip
+            if trial.line.slopes is not None:
+                hinge, flip = self.subproblem.multipliers(trial.line.slopes, trial.line.lam)
+                alpha, beta = alpha + share * hinge, beta + share * flip
         return self.columns.from_columns(Candidate(weights, intercept, alpha, beta))
 
 
@@ -173,9 +173,8 @@ class GoldenSection(_AdmmState):
         self.due = False
         trial = self._weak_end() or self._inner_to_improve()
         self.subproblem.iterate(trial)
-        value = trial.upper
-        if trial.iteration in PRICED_AT:
-            value = min(value, self.subproblem.best_objective(trial))
+        priced = trial.iteration in PRICED_AT
+        value = min(trial.upper, self.subproblem.best_objective(trial)) if priced else trial.upper
         if value < self.objective:
             self.best, self.objective = Candidate(trial.weights, trial.intercept), value
         self._cut_off()
@@ -234,14 +233,10 @@ class GoldenSection(_AdmmState):
                 low, high = (low, min(high, crossing)) if line.tilt > 0.0 else (max(low, crossing), high)
         if high - low > FINEST / self.problem.radius:  # otherwise the optimum is known to rounding
             self.low, self.high = low, high
-            self.left = self._highest(low, self.left, *(p for p in self.inside if p.lam <= low))
-            self.right = self._highest(high, self.right, *(p for p in self.inside if p.lam >= high))
+            trials = self._trials()
+            self.left = max((t for t in trials if t.lam <= low), key=lambda t: t.line.at(low), default=None)
+            self.right = max((t for t in trials if t.lam >= high), key=lambda t: t.line.at(high), default=None)
             self.inside = [trial for trial in self.inside if low < trial.lam < high]
-
-    def _highest(self, lam: float, *trials: Trial | None) -> Trial | None:
-        """Return the trial whose line is highest at the given λ."""
-        present = [trial for trial in trials if trial is not None]
-        return max(present, key=lambda trial: trial.line.at(lam), default=None)
 
     # --- bounds and certificates ------------------------------------------------------------------------------------
 

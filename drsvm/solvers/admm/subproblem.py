@@ -15,7 +15,6 @@ define a line below f everywhere.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -54,7 +53,6 @@ class Line:
     slopes: np.ndarray | None  # None: the line ελ, which needs no proof
 
     def at(self, lam: float) -> float:
-        """Return the height at another λ."""
         return self.height + self.tilt * (lam - self.lam)
 
 
@@ -111,7 +109,6 @@ class CentredRows:
             self.mean += problem.weighted_sum(problem.sample_weight * problem.signs)[0]
 
     def gram_seconds(self) -> float:
-        """Return about how many seconds the Gram matrix takes."""
         n, d = self.problem.X.shape
         if sparse.issparse(self.problem.X):
             return SPARSE_MULTIPLICATION * self.stored**2 / n
@@ -128,12 +125,9 @@ class CentredRows:
         gram = np.zeros((self.problem.n_features,) * 2)
         for block in self._gram_blocks():
             rows, roots = self.problem.X[block], np.sqrt(self.problem.sample_weight[block])
-            if sparse.issparse(rows):
-                scaled = sparse.diags_array(roots) @ rows
-                gram += (scaled.T @ scaled).toarray()
-            else:
-                scaled = rows * roots[:, None]
-                gram += scaled.T @ scaled
+            scaled = sparse.diags_array(roots) @ rows if sparse.issparse(rows) else rows * roots[:, None]
+            product = scaled.T @ scaled
+            gram += product.toarray() if sparse.issparse(product) else product
         noise = 1e-14 * float(np.trace(gram)) or 1.0
         return gram - np.outer(self.mean, self.mean), noise
 
@@ -206,12 +200,10 @@ class Subproblem:
         return Trial(lam, rho, weights, intercept, split, slopes, split_sum, slope_sum, line, average)
 
     def _sums(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return Σ c_i (x_i, 1) for both rows of coefficients."""
         split_sum, slope_sum = (np.append(*self.problem.signed_sum(row)) for row in self.coefficients)
         return split_sum, slope_sum
 
     def iterate(self, trial: Trial) -> None:
-        """Do one ADMM iteration."""
         right = trial.rho * trial.split_sum + trial.slope_sum
         balance = right[-1] if self.problem.fit_intercept else 0.0
         trial.weights = self.quadratic.solve(
@@ -246,7 +238,7 @@ class Subproblem:
     def _priced(self, lam: float) -> float:
         return self.problem.radius * lam if self.problem.radius > 0 else 0.0  # λ may be infinite
 
-    def _flip_price(self, lam: float) -> Any:
+    def _flip_price(self, lam: float) -> float | np.ndarray:
         """Return κλ, inf where no flip is possible: a number, or one per row."""
         with np.errstate(over="ignore"):
             lams = np.where(self.flips, np.multiply(self.kappa, min(lam, UNLIMITED)), math.inf)
@@ -286,9 +278,7 @@ class Subproblem:
             trial.rho = min(max(trial.rho * change, 1e-9), 1e9)
 
     def multipliers(self, slopes, lam: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the multipliers α and β for slopes g at the given λ; without slopes, they are 0."""
-        if slopes is None:
-            return np.zeros(self.problem.n_rows), np.zeros(self.problem.n_rows)
+        """Return the multipliers α and β for slopes g at the given λ."""
         between = self._flip_price(lam) < 2.0  # the two pieces cross above 0
         alpha = np.where(between, 0.5 * (1.0 - slopes), np.maximum(-slopes, 0.0))
         beta = np.where(between, 0.5 * (1.0 + slopes), np.maximum(slopes, 0.0))

@@ -8,6 +8,7 @@ of the models.
 """
 
 import ctypes
+import math
 import os
 import pickle
 import signal
@@ -18,25 +19,29 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from drsvm.extras import optional
 
+if TYPE_CHECKING:
+    from drsvm.clock import TimeLimit
 
-class Task(NamedTuple):
-    """A model (see `solver.py`), and the limits for the backend."""
+
+class Model(NamedTuple):
+    """minimise ½ xᵀPx + costᵀx subject to Ax ≤ bound; the last `n_cone` rows lie in a second-order cone instead."""
 
     P: sparse.csc_array
     cost: np.ndarray
     A: sparse.csc_array
     bound: np.ndarray
     n_cone: int
-    accuracy: float
-    n_threads: int  # 0: chosen by the backend
-    seconds: float
+    unit: float  # of the features: without it, the backends fail on small features (large weights)
+    accuracy: float = 1e-11
+    n_threads: int = 0  # 0: chosen by the backend
+    seconds: float = math.inf
 
 
 class Answer(NamedTuple):
@@ -44,48 +49,45 @@ class Answer(NamedTuple):
 
     x: np.ndarray
     multipliers: np.ndarray
-    info: dict[str, Any]
+    info: dict
 
 
-def _clarabel(task: Task, should_stop: Callable[[], bool]) -> Answer:
+def _clarabel(model: Model, should_stop: Callable[[], bool]) -> Answer:
     clarabel = import_extra("clarabel")
     settings = clarabel.DefaultSettings()
     settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = task.accuracy
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = model.accuracy
     settings.max_iter = 200
-    settings.time_limit = task.seconds
-    settings.max_threads = task.n_threads
-    cones = [clarabel.NonnegativeConeT(len(task.bound) - task.n_cone)]
-    if task.n_cone:
-        cones.append(clarabel.SecondOrderConeT(task.n_cone))
-    P, A = sparse.csc_matrix(task.P), sparse.csc_matrix(task.A)
-    solver = clarabel.DefaultSolver(P, task.cost, A, task.bound, cones, settings)
+    settings.time_limit = model.seconds
+    settings.max_threads = model.n_threads
+    cones = [clarabel.NonnegativeConeT(len(model.bound) - model.n_cone)]
+    if model.n_cone:
+        cones.append(clarabel.SecondOrderConeT(model.n_cone))
+    P, A = sparse.csc_matrix(model.P), sparse.csc_matrix(model.A)
+    solver = clarabel.DefaultSolver(P, model.cost, A, model.bound, cones, settings)
     solver.set_termination_callback(lambda _: should_stop())
     answer = solver.solve()
     info = {"backend": "clarabel", "backend_status": str(answer.status), "backend_iterations": answer.iterations}
     return Answer(np.array(answer.x), np.array(answer.z), info)
 
 
-def _highs(task: Task, should_stop: Callable[[], bool]) -> Answer:
+def _highs(model: Model, should_stop: Callable[[], bool]) -> Answer:
     highspy = import_extra("highspy")
     highs = highspy.Highs()
     highs.setOptionValue("output_flag", False)
-    highs.setOptionValue("time_limit", float(min(task.seconds, 1e30)))
-    highs.setOptionValue("threads", task.n_threads)
-    feasibility = max(task.accuracy, 1e-10)
-    highs.setOptionValue("primal_feasibility_tolerance", feasibility)
-    highs.setOptionValue("dual_feasibility_tolerance", feasibility)
+    highs.setOptionValue("time_limit", float(min(model.seconds, 1e30)))
+    highs.setOptionValue("threads", model.n_threads)
+    for side in ("primal", "dual"):
+        highs.setOptionValue(f"{side}_feasibility_tolerance", max(model.accuracy, 1e-10))
     lp = highspy.HighsLp()
-    lp.num_row_, lp.num_col_ = task.A.shape
-    lp.col_cost_ = task.cost
-    lp.col_lower_ = np.full(lp.num_col_, -highspy.kHighsInf)
-    lp.col_upper_ = np.full(lp.num_col_, highspy.kHighsInf)
+    lp.num_row_, lp.num_col_ = model.A.shape
+    lp.col_cost_, lp.row_upper_ = model.cost, model.bound
+    lp.col_lower_, lp.col_upper_ = np.full((2, lp.num_col_), [[-highspy.kHighsInf], [highspy.kHighsInf]])
     lp.row_lower_ = np.full(lp.num_row_, -highspy.kHighsInf)
-    lp.row_upper_ = task.bound
     lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    lp.a_matrix_.start_ = task.A.indptr
-    lp.a_matrix_.index_ = task.A.indices
-    lp.a_matrix_.value_ = task.A.data
+    lp.a_matrix_.start_ = model.A.indptr
+    lp.a_matrix_.index_ = model.A.indices
+    lp.a_matrix_.value_ = model.A.data
     highs.passModel(lp)
     highs.cbSimplexInterrupt += lambda event: event.interrupt(should_stop())
     highs.cbIpmInterrupt += lambda event: event.interrupt(should_stop())
@@ -95,7 +97,7 @@ def _highs(task: Task, should_stop: Callable[[], bool]) -> Answer:
     return Answer(np.array(solution.col_value), -np.array(solution.row_dual), info)
 
 
-BACKENDS: dict[str, Callable[[Task, Callable[[], bool]], Answer]] = {"clarabel": _clarabel, "highs": _highs}
+BACKENDS: dict[str, Callable[[Model, Callable[[], bool]], Answer]] = {"clarabel": _clarabel, "highs": _highs}
 MODULES = {"clarabel": "clarabel", "highs": "highspy"}
 
 
@@ -126,7 +128,7 @@ def postponed_interrupt():
 # --- the process -----------------------------------------------------------------------------------------------------
 
 
-def answer_of_process(backend: str, task: Task, limit) -> Answer | None:
+def answer_of_process(backend: str, model: Model, limit: "TimeLimit") -> Answer | None:
     """Return the answer of a separate process, or None if it was terminated at the time limit."""
     import_extra(MODULES[backend])  # report a missing extra here
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
@@ -134,7 +136,7 @@ def answer_of_process(backend: str, task: Task, limit) -> Answer | None:
     program = [sys.executable, "-P", __file__]
     setting = {"env": environment, "start_new_session": True, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with tempfile.TemporaryFile() as message:
-        pickle.dump((backend, tuple(task), time.time()), message, protocol=5)
+        pickle.dump((backend, tuple(model), time.time()), message, protocol=5)
         message.seek(0)
         with subprocess.Popen(program, stdin=message, **setting) as child:
             try:
@@ -144,7 +146,7 @@ def answer_of_process(backend: str, task: Task, limit) -> Answer | None:
                 child.wait()
 
 
-def _wait(child: subprocess.Popen, limit) -> Answer | None:
+def _wait(child: subprocess.Popen, limit: "TimeLimit") -> Answer | None:
     while not limit.long_over:  # the backend's own limit comes first, if it keeps to it
         try:
             answer, errors = child.communicate(timeout=0.05)
@@ -165,9 +167,9 @@ def _answer_parent() -> None:
     backend, values, sent = pickle.load(sys.stdin.buffer)
     channel = os.dup(1)
     os.dup2(2, 1)  # keeps what a backend prints out of the answer
-    task = Task(*values)
-    task = task._replace(seconds=max(task.seconds - (time.time() - sent), 1e-3))
-    answer = BACKENDS[backend](task, lambda: False)
+    model = Model(*values)
+    model = model._replace(seconds=max(model.seconds - (time.time() - sent), 1e-3))
+    answer = BACKENDS[backend](model, lambda: False)
     with os.fdopen(channel, "wb") as parent:
         pickle.dump(tuple(answer), parent, protocol=5)
 

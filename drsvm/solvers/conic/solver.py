@@ -20,7 +20,7 @@ from scipy import sparse
 from drsvm.model.norms import L1, L2, LInf, Norm
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import EVERY_PRICE, Candidate, Limits, Solver, State
-from drsvm.solvers.conic.backends import BACKENDS, Answer, Task, answer_of_process, import_extra, postponed_interrupt
+from drsvm.solvers.conic.backends import BACKENDS, Answer, Model, answer_of_process, import_extra, postponed_interrupt
 from drsvm.solvers.interior_point.priced_cones import priced_entries
 
 LARGE = 200_000
@@ -66,7 +66,6 @@ class Conic(Solver):
             raise ValueError(f"backend must be 'clarabel' or 'highs', got backend={self.backend!r}.")
 
     def unsupported_reason(self, problem: Problem) -> str | None:
-        """Reject unknown norms and, for HiGHS, problems that are not linear programs."""
         if type(problem.norm) not in NORM_ROWS:
             return f"solver 'conic' has no model for norm={problem.norm}: use solver='interior-point'."
         linear = problem.l2 == 0 and not (isinstance(problem.norm, L2) and _with_norm(problem))
@@ -78,16 +77,16 @@ class Conic(Solver):
         )
 
     def start(self, problem: Problem, limits: Limits) -> "ConicState":
-        return ConicState(problem, build_model(problem), self, limits)
+        return ConicState(problem, self, limits)
 
 
 class ConicState(State):
     """One call of the backend."""
 
-    def __init__(self, problem: Problem, model: "Model", settings: Conic, limits: Limits):
-        self._problem, self._model, self._settings, self._limits = problem, model, settings, limits
+    def __init__(self, problem: Problem, settings: Conic, limits: Limits):
+        self._problem, self._model, self._settings, self._limits = problem, build_model(problem), settings, limits
         self._answer = Candidate(np.zeros(problem.n_features))
-        self._info: dict[str, Any] = {}
+        self._info: dict = {}
 
     def step(self) -> None:
         answer = self._solve()
@@ -95,77 +94,58 @@ class ConicState(State):
             self._info = {"backend": self._settings.backend, "backend_status": "terminated at the time limit"}
         else:
             self._info = answer.info
-            self._answer = self._model.read(self._problem, answer.x, answer.multipliers)
+            self._answer = _read(self._problem, answer, self._model.unit)
         self.finished = True
 
     def _solve(self) -> Answer | None:
-        model, backend, limits = self._model, self._settings.backend, self._limits
-        limited = self._settings.accuracy, limits.n_threads or 0, max(limits.time.left(), 1e-3)
-        task = Task(model.P, model.cost, model.A, model.bound, model.n_cone, *limited)
+        backend, accuracy, limits = self._settings.backend, self._settings.accuracy, self._limits
+        limited = {"n_threads": limits.n_threads or 0, "seconds": max(limits.time.left(), 1e-3)}
+        model = self._model._replace(accuracy=accuracy, **limited)
         if model.A.nnz > LARGE and sys.executable and not hasattr(sys, "frozen"):  # else there is no Python to start
-            return answer_of_process(backend, task, limits.time)
+            return answer_of_process(backend, model, limits.time)
         with postponed_interrupt() as interrupted:
-            return BACKENDS[backend](task, interrupted.is_set)
+            return BACKENDS[backend](model, interrupted.is_set)
 
     def candidate(self) -> Candidate:
         return self._answer
 
-    def info(self) -> dict[str, Any]:
+    def info(self) -> dict:
         return self._info
 
 
-@dataclass(frozen=True, eq=False)
-class Model:
-    """minimise ½ xᵀPx + costᵀx subject to Ax ≤ bound; the last `n_cone` rows lie in a second-order cone instead.
-
-    Features are measured in `unit`, because otherwise the backends fail on small features (large weights).
-    """
-
-    P: sparse.csc_array
-    cost: np.ndarray
-    A: sparse.csc_array
-    bound: np.ndarray
-    n_cone: int
-    unit: float
-
-    def read(self, problem: Problem, x, multipliers) -> Candidate:
-        """Return the answer in terms of the problem."""
-        n, d = problem.n_rows, problem.n_features
-        intercept = float(x[d]) if problem.fit_intercept else 0.0
-        flip_dual = np.zeros(n)
-        flip_dual[problem.can_flip] = multipliers[n : n + np.count_nonzero(problem.can_flip)]
-        weights = x[:d] / self.unit
-        if problem.monotonic_cst is not None:  # the backend's tolerance may leave weights slightly beyond 0
-            weights[weights * problem.monotonic_cst < 0] = 0.0
-        return Candidate(weights, intercept, multipliers[:n], flip_dual if problem.flips_possible else None)
+def _read(problem: Problem, answer: Answer, unit: float) -> Candidate:
+    """Return the answer in terms of the problem."""
+    n, d, x, multipliers = problem.n_rows, problem.n_features, answer.x, answer.multipliers
+    flip_dual = np.zeros(n)
+    flip_dual[problem.can_flip] = multipliers[n : n + np.count_nonzero(problem.can_flip)]
+    weights = x[:d] / unit
+    if problem.monotonic_cst is not None:  # the backend's tolerance may leave weights slightly beyond 0
+        weights[weights * problem.monotonic_cst < 0] = 0.0
+    intercept = float(x[d]) if problem.fit_intercept else 0.0
+    return Candidate(weights, intercept, multipliers[:n], flip_dual if problem.flips_possible else None)
 
 
 def build_model(problem: Problem) -> Model:
-    """Build the matrices of the problem; the variables are w, b, λ, t and u, without those a case does not need."""
+    """Build the matrices of the problem; the variables are (w, b), λ, t and u, without those a case does not need."""
     n, d = problem.n_rows, problem.n_features
     unit = _unit(problem)
-    signed = (sparse.csr_array(problem.X.astype(np.float64)) * (problem.signs / unit)[:, None]).tocsr()
-    b = [sparse.csr_array(problem.signs[:, None])] if problem.fit_intercept else []
-    losses = -sparse.eye_array(n, format="csr")
-    norm_rows, n_cone = _norm_rows(problem, unit) if _with_norm(problem) else NormRows([])
-    others = [None] * (max(map(len, norm_rows), default=0) - (3 + len(b)))  # additional variables of the norm
-
-    def row(w, b, lam, t=None):
-        return [w, *b, lam, t, *others]
-
-    flips, no_b = np.flatnonzero(problem.can_flip), [None] * len(b)
-    blocks = [row(-signed, [-column for column in b], sparse.csr_array((n, 1)), losses)]
+    signed = sparse.csr_array(problem.X.astype(np.float64)) * (problem.signs / unit)[:, None]
+    if problem.fit_intercept:
+        signed = sparse.hstack([signed, sparse.csr_array(problem.signs[:, None])])
+    signed, losses = sparse.csr_array(signed), -sparse.eye_array(n, format="csr")
+    flips = np.flatnonzero(problem.can_flip)
+    blocks = [[-signed, sparse.csr_array((n, 1)), losses], [None, None, losses]]
     if len(flips):
-        lams = -problem.flip_costs[flips, None] / unit
-        blocks.append(row(signed[flips], [column[flips] for column in b], lams, losses[flips]))
-    blocks.append(row(None, no_b, None, losses))
-    blocks += [row(rows, no_b, None) for rows in _sign_rows(problem)]
-    A = sparse.block_array([*blocks, *norm_rows], format="csc")
-    bound = np.zeros(A.shape[0])
+        blocks.insert(1, [signed[flips], -problem.flip_costs[flips, None] / unit, losses[flips]])
+    if problem.monotonic_cst is not None:
+        held = np.flatnonzero(problem.monotonic_cst)
+        blocks.append([_picked(held, -problem.monotonic_cst[held], signed.shape[1]), None, None])
+    norm_blocks, n_cone = _norm_rows(problem, unit) if _with_norm(problem) else NormRows([])
+    others = [None] * (max(map(len, norm_blocks), default=3) - 3)  # additional variables of the norm
+    A = sparse.block_array([*([*block, *others] for block in blocks), *norm_blocks], format="csc")
+    bound, cost, lam = np.zeros(A.shape[0]), np.zeros(A.shape[1]), signed.shape[1]
     bound[: n + len(flips)] = -1.0
-    cost = np.zeros(A.shape[1])
-    cost[d + len(b)] = problem.radius / unit
-    cost[d + len(b) + 1 : d + len(b) + 1 + n] = problem.sample_weight
+    cost[lam], cost[lam + 1 : lam + 1 + n] = problem.radius / unit, problem.sample_weight
     P = sparse.diags_array(np.where(np.arange(A.shape[1]) < d, problem.l2 / unit**2, 0.0), format="csc")
     return Model(P, cost, A, bound, n_cone, unit)
 
@@ -182,55 +162,41 @@ def _unit(problem: Problem) -> float:
     return float(np.clip(unit, 1e-6 * typical, typical)) if unit > 0 else typical
 
 
+def _picked(entries: np.ndarray, factors: np.ndarray, size: int) -> sparse.csr_array:
+    """Return the matrix that picks entries of a vector, times factors."""
+    return sparse.csr_array((factors.astype(np.float64), (np.arange(len(entries)), entries)), (len(entries), size))
+
+
 class NormRows(NamedTuple):
-    """Rows of blocks for ‖v‖_q ≤ λ, over the variables w, b, λ, t and the additional ones of the norm."""
+    """Rows of blocks for ‖v‖_q ≤ λ, over the variables (w, b), λ, t and the additional ones of the norm."""
 
     blocks: list[list[Any]]
     n_cone: int = 0  # number of rows that form a second-order cone
 
 
-def _sign_rows(problem: Problem) -> list[sparse.csr_array]:
-    """Return the matrix of −s_j w_j ≤ 0, if there are signs."""
-    if problem.monotonic_cst is None:
-        return []
-    held = np.flatnonzero(problem.monotonic_cst)
-    signs = -problem.monotonic_cst[held].astype(np.float64)
-    return [sparse.csr_array((signs, (np.arange(len(held)), held)), shape=(len(held), problem.n_features))]
-
-
 def _norm_rows(problem: Problem, unit: float) -> NormRows:
-    parts = _priced_parts(problem, unit)
-    n_priced = parts[0].shape[0]
-    if n_priced == 0:  # nothing is priced: 0 ≤ λ
-        return NormRows([[*[None] * len(parts), -np.ones((1, 1)), None]])
-    return NORM_ROWS[type(problem.norm)](parts, n_priced)
-
-
-def _priced_parts(problem: Problem, unit: float) -> list[sparse.csr_array]:
-    """Return matrices that map w and b to the priced weights v."""
-    d = problem.n_features
     entries, prices = priced_entries(problem)
-    factors, shape = np.where(entries < d, 1.0, unit) / prices, (len(entries), d + problem.fit_intercept)
-    both = sparse.csr_array((factors, (np.arange(len(entries)), entries)), shape=shape)
-    return [both[:, :d], both[:, d:]] if problem.fit_intercept else [both]
+    d, n = problem.n_features, len(entries)
+    if n == 0:  # nothing is priced: 0 ≤ λ
+        return NormRows([[None, -np.ones((1, 1)), None]])
+    v = _picked(entries, np.where(entries < d, 1.0, unit) / prices, d + problem.fit_intercept)
+    return NORM_ROWS[type(problem.norm)](v, n)
 
 
-def _cross_rows(v, n: int) -> NormRows:
+def _cross_rows(v: sparse.csr_array, n: int) -> NormRows:
     """Return the rows for q = 1: v ≤ u, −v ≤ u and Σ u ≤ λ."""
     eye, total = sparse.eye_array(n), sparse.csr_array(np.ones((1, n)))
-    rows = [[*v, None, None, -eye], [*(-part for part in v), None, None, -eye]]
-    return NormRows([*rows, [*[None] * len(v), -np.ones((1, 1)), None, total]])
+    return NormRows([[v, None, None, -eye], [-v, None, None, -eye], [None, -np.ones((1, 1)), None, total]])
 
 
-def _round_rows(v, n: int) -> NormRows:
+def _round_rows(v: sparse.csr_array, n: int) -> NormRows:
     """Return the rows for q = 2: (λ, v) in the second-order cone."""
-    return NormRows([[*[None] * len(v), -np.ones((1, 1)), None], [*(-part for part in v), None, None]], n + 1)
+    return NormRows([[None, -np.ones((1, 1)), None], [-v, None, None]], n + 1)
 
 
-def _box_rows(v, n: int) -> NormRows:
+def _box_rows(v: sparse.csr_array, n: int) -> NormRows:
     """Return the rows for q = ∞: v ≤ λ and −v ≤ λ."""
-    ones = -np.ones((n, 1))
-    return NormRows([[*v, ones, None], [*(-part for part in v), ones, None]])
+    return NormRows([[v, -np.ones((n, 1)), None], [-v, -np.ones((n, 1)), None]])
 
 
 NORM_ROWS: dict[type[Norm], Callable[..., NormRows]] = {L1: _cross_rows, L2: _round_rows, LInf: _box_rows}

@@ -14,6 +14,7 @@ and vanish in the limit:
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ import numpy as np
 
 from drsvm.kernels.dual_ascent import NEAR, Flips, Intercept, Multipliers
 from drsvm.kernels.dual_ascent_round import RoundTerms, round_epoch
-from drsvm.kernels.dual_ascent_separable import separable_epoch
+from drsvm.kernels.dual_ascent_separable import SeparableTerms, separable_epoch
 from drsvm.model.norms import euclidean
 from drsvm.model.problem import Problem
 from drsvm.model.risk import affordable_flips
@@ -59,11 +60,11 @@ class Place(NamedTuple):
 
     u: np.ndarray
     sums: np.ndarray
-    terms: Any
+    terms: Any  # RoundTerms or SeparableTerms
     proximity: float  # θ
 
 
-def epoch_kernel(terms, samples: Samples) -> Any:
+def epoch_kernel(terms: RoundTerms | SeparableTerms, samples: Samples) -> Callable:
     """Return the epoch for the terms of a norm."""
     return partial(round_epoch, samples.row_squares) if isinstance(terms, RoundTerms) else separable_epoch
 
@@ -76,7 +77,7 @@ class Ascent(ABC):
         problem, start = self.columns.problem, None if start is None else self.columns.to_columns(start)
         self.problem, self.rng, self.tol, self.shrinking = problem, rng, tol, shrinking
         self.flips = Flips(*affordable_flips(problem.flip_cost, problem.radius))
-        self.samples = Samples(problem.X, np.array(problem.signs, dtype=np.float64), np.array(problem.sample_weight))
+        self.samples = Samples(problem.X, problem.signs, problem.sample_weight)
         self.rows = self.samples.rows._replace(importance=self.samples.weights)
         self.square = self.samples.mean_square
         self.unit = problem.intercept_cost if problem.prices_intercept else float(problem.fit_intercept)
@@ -142,7 +143,6 @@ class Ascent(ABC):
         self.estimate = max(unscaled - gain, MIN_SHARE * unscaled)
 
     def _move(self) -> tuple[float, float]:
-        """Run an epoch; return the gap and the largest violation found."""
         place = self._place()
         multipliers = Multipliers(place.u, place.sums, self.hinge, self.flip, self.margins)
         self.active, gap, self.near, violation, answer = epoch_kernel(place.terms, self.samples)(
@@ -152,11 +152,11 @@ class Ascent(ABC):
         return gap, violation
 
     @abstractmethod
-    def _place(self) -> "Place":
+    def _place(self) -> Place:
         """Return where an epoch starts."""
 
     @abstractmethod
-    def _arrive(self, place: "Place", answer) -> None:
+    def _arrive(self, place: Place, answer) -> None:
         """Set the sums and the classifier after an epoch, which has changed u and the sums of the place."""
 
     def _plus_centre(self, vector, proximity: float) -> np.ndarray:
@@ -171,12 +171,10 @@ class Ascent(ABC):
 
     @property
     def any_flips(self) -> bool:
-        """Whether any label is flipped."""
         return bool(self.flip.any())
 
     @property
     def mass(self) -> float:
-        """Sum of the multipliers."""
         return float(self.hinge.sum() + self.flip.sum())
 
     def _proximity(self, ridge: float, mass: float) -> float:
@@ -184,14 +182,12 @@ class Ascent(ABC):
         return max(MIN_PROXIMITY * ridge, typical - ridge, 1e-12)
 
     def _intercept(self, ridge: float) -> Intercept:
-        """Return the terms of the intercept in an epoch."""
         freedom = max(FREEDOM * self.square / ridge, MIN_FREEDOM)
         damping = self.unit**2 / freedom or 1.0
         inverse = 1.0 / damping if self.unit > 0.0 else 0.0
         return Intercept(self.unit, damping, inverse, True if self.problem.prices_intercept else None)
 
     def _u0(self, intercept: Intercept) -> float:
-        """Return u₀ of the current multipliers and centre."""
         return self.unit * self.imbalance + (intercept.damping * self.b / self.unit if self.unit > 0.0 else 0.0)
 
     def _settle_intercept(self, intercept: Intercept, u0: float, b: float) -> None:

@@ -185,7 +185,6 @@ class BoxAscent(SeparableAscent):
         return lam
 
     def candidate(self) -> Candidate:
-        """Return classifier and multipliers: the current ones and the averages in turn."""
         self.offer_average = not self.offer_average
         if self.average is None or self.offer_average or np.all(self.problem.flip_cost == 0):
             return super().candidate()

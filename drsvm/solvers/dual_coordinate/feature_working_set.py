@@ -11,7 +11,6 @@ interior-point solver takes over on all features.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -65,7 +64,6 @@ class FeatureWorkingSet(Solver):
     most_features: int = 1000
 
     def unsupported_reason(self, problem: Problem) -> str | None:
-        """Reject some prices, and norms that do not give sparse weights."""
         if isinstance(problem.norm, L1):
             return super().unsupported_reason(problem)
         return (
@@ -96,8 +94,7 @@ class FeatureWorkingSetState(Relay):
             return self.epochs
         return None
 
-    def info(self) -> dict[str, Any]:
-        """Return the numbers of epochs, rounds and interior-point iterations, and the size of the working set."""
+    def info(self) -> dict:
         return {**self.epochs.info(), **self.rounds.info()}
 
 
@@ -112,7 +109,6 @@ class Exploration(DualCoordinateState):
             self.most_features = min(self.most_features, max(FEW, problem.n_features // 2))
 
     def step(self) -> None:
-        """Do an epoch, and check whether the features for a working set are known."""
         super().step()
         near = WITHIN_REACH * self.limits.tol < self.ascent.estimate <= EXPLORED
         if near or self.gives_up or self.ascent.count >= MAX_EPOCHS:
@@ -186,6 +182,6 @@ class Rounds(State):
         if self.interrupted:
             raise KeyboardInterrupt
 
-    def info(self) -> dict[str, Any]:
+    def info(self) -> dict:
         size = None if self.count == 0 or self.too_many else len(self.working)
         return {"rounds": self.count, "iterations": self.iterations, "features": size}

@@ -64,16 +64,12 @@ class DualCoordinate(Solver):
     hand_over: bool = True
 
     def unsupported_reason(self, problem: Problem) -> str | None:
-        """Reject some prices, and norms without an ascent."""
         if type(problem.norm) in ASCENTS:
             return super().unsupported_reason(problem)
         return f"solver 'dual-coordinate' does not support norm={problem.norm}: use solver='interior-point'."
 
     def start(self, problem: Problem, limits: Limits) -> State:
-        constant = constant_optimum(problem)
-        if constant is not None:
-            return constant
-        run = DualCoordinateState(problem, limits, self.shrinking)
+        run = constant_optimum(problem) or DualCoordinateState(problem, limits, self.shrinking)
         return WithFallback(run, problem, limits) if self.hand_over else run
 
 
@@ -96,7 +92,6 @@ class StateWithEstimates(State):
         return self.limits.watched or promising or self.ascent.count >= self.next_proof
 
     def on_certificate(self, gap: float) -> None:
-        """Update the ratio of proven gap and estimate, and schedule the next certificate."""
         epoch, estimate = self.ascent.count, self.ascent.estimate
         if math.isfinite(estimate) and estimate > 0.0:
             self.ratio = min(max(gap / estimate, 0.1), 100.0)
@@ -114,7 +109,6 @@ class DualCoordinateState(StateWithEstimates):
         self.gives_up = no_term_limits_the_weights and self.trend.has_fallback
 
     def step(self) -> None:
-        """Run an epoch, and check whether further epochs will pay off."""
         self.ascent.epoch(whole=self.expected_gap <= self.limits.tol)
         self.gives_up |= self.trend.hopeless(self.expected_gap)
 
@@ -126,7 +120,7 @@ class DualCoordinateState(StateWithEstimates):
         super().on_certificate(gap)
         self.gives_up |= self.trend.has_fallback and self.patience.ends(self.ascent.count, gap)
 
-    def info(self) -> dict[str, Any]:
+    def info(self) -> dict:
         return {"epochs": self.ascent.count}
 
 

@@ -1,12 +1,11 @@
 """Fitting to rows that arrive in blocks, one after another, and need not fit into memory together."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 from scipy import sparse
 
-from drsvm.kernels.epoch_state import Iterate
+from drsvm.kernels.epoch_state import Iterate, Terms
 from drsvm.model.norms import norm_for
 from drsvm.model.risk import affordable_flips
 from drsvm.model.validation import (
@@ -16,7 +15,7 @@ from drsvm.model.validation import (
     check_number,
     check_signed_rows,
 )
-from drsvm.solvers.incremental.epochs import Epochs, Parameters, Samples
+from drsvm.solvers.incremental.epochs import Epochs, Samples
 from drsvm.solvers.transforms.priced_columns import with_constant
 
 FIRST_STEP, EXPONENT = 0.1, 0.75
@@ -72,10 +71,10 @@ class BlockFit:
     ):
         radius, self.flip_cost = check_number(radius, "radius"), check_flip_cost(flip_cost)
         self.intercept_cost, self.centre = check_intercept_cost(intercept_cost), centre
-        priced = bool(fit_intercept) and math.isfinite(self.intercept_cost)
+        self.priced = bool(fit_intercept) and math.isfinite(self.intercept_cost)
+        ridged, free = n_features + int(self.priced and l2 == 0.0), float(bool(fit_intercept) and not self.priced)
         flips = affordable_flips(self.flip_cost, radius)
-        free = bool(fit_intercept) and not priced
-        self.parameters = Parameters(norm_for(norm), radius, *flips, check_number(l2, "l2"), free, priced)
+        self.norm, self.terms = norm_for(norm), Terms(radius, *flips, check_number(l2, "l2"), ridged, free)
         self.rng = np.random.default_rng(0 if random_state is None else random_state)
         weights, intercept, price = (np.zeros(n_features), 0.0, 0.0) if start is None else start
         self.weights, self.radius_price = np.array(weights, dtype=float), float(price)
@@ -90,7 +89,6 @@ class BlockFit:
         return self.value_at_centre - self._shift()
 
     def _shift(self) -> float:
-        """Return w·centre."""
         return 0.0 if self.centre is None else float(self.weights @ self.centre)
 
     def feed(self, X, signs, sample_weight=None, flip_cost=None) -> "BlockFit":
@@ -112,34 +110,34 @@ class BlockFit:
         if d != len(self.weights):
             raise ValueError(f"X has {d} features, but BlockFit expects {len(self.weights)}.")
         flip_cost = self.flip_cost if flip_cost is None else check_flip_costs(flip_cost, n)
-        kappa, flips = affordable_flips(flip_cost, self.parameters.radius)
-        self._pass(Samples(self._columns(X), signs, importance / n), replace(self.parameters, kappa=kappa, flips=flips))
+        kappa, flips = affordable_flips(flip_cost, self.terms.radius)
+        self._pass(Samples(self._columns(X), signs, importance / n), self.terms._replace(kappa=kappa, flips=flips))
         return self
 
     def _columns(self, X):
         """Return the rows relative to the centre, with the column of a priced intercept."""
         if self.centre is not None:
             X = (X.toarray() if sparse.issparse(X) else X) - self.centre.astype(X.dtype)
-        return with_constant(X, self.intercept_cost) if self.parameters.constant_column else X
+        return with_constant(X, self.intercept_cost) if self.priced else X
 
-    def _pass(self, samples: Samples, parameters: Parameters) -> None:
+    def _pass(self, samples: Samples, terms: Terms) -> None:
         self.n_blocks += 1
         self.n_rows += samples.n
         self._mean_square += (samples.mean_square - self._mean_square) * samples.n / self.n_rows
-        epochs = Epochs(samples, parameters, "shuffled", self.rng, self._mean_square)
+        epochs = Epochs(samples, self.norm, terms, "shuffled", self.rng, self._mean_square)
         point = epochs.origin()
         if self._point is not None:
             point = Iterate(self._point.w, self._point.scalars, point.hinge, point.flip)
         elif self.weights.any():
-            lam = self.radius_price if parameters.limits_weights else point.scalars[0]
+            lam = self.radius_price if epochs.limits_weights else point.scalars[0]
             point.w[: len(self.weights)], point.scalars[:] = self.weights, (lam, self.value_at_centre, lam)
-            if parameters.constant_column:
+            if self.priced:
                 point.w[-1], point.scalars[1] = self.value_at_centre / self.intercept_cost, 0.0
         step = FIRST_STEP * epochs.natural_step / self.n_blocks**EXPONENT
         epochs.proximal(point, step, 1.0)
         self._point = point
         share = min(1.0, (1.0 + RECENT) / (self.n_blocks + RECENT))
-        value = self.intercept_cost * point.w[-1] if parameters.constant_column else point.scalars[1]
+        value = self.intercept_cost * point.w[-1] if self.priced else point.scalars[1]
         self.weights += share * (point.w[: len(self.weights)] - self.weights)
         self.value_at_centre += share * (float(value) - self.value_at_centre)
         self.radius_price += share * (float(point.scalars[0]) - self.radius_price)

@@ -5,16 +5,17 @@ between. The point is valid after every slice; rows that were not visited keep t
 """
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
+from drsvm.annotations import Matrix
 from drsvm.clock import Stopwatch, TimeLimit
-from drsvm.kernels import batch_epochs, memory_epochs, proximal_epochs, subgradient_epochs
+from drsvm.kernels import memory_epochs, proximal_epochs, subgradient_epochs
 from drsvm.kernels.entries import row_squares
 from drsvm.kernels.epoch_state import Iterate, Terms
+from drsvm.kernels.memory_epochs import PASSES, Batching
 from drsvm.model.memory_rows import compiled_rows
 from drsvm.model.norms import Norm
 from drsvm.model.problem import Problem
@@ -35,7 +36,7 @@ result."""
 class Kind(NamedTuple):
     """A kernel, and the approximate nanoseconds of a step per entry of its rows and, at worst, per feature."""
 
-    kernel: Any
+    kernel: Callable
     per_entry: float
     per_feature: float = 0.0
 
@@ -51,52 +52,27 @@ SUBGRADIENT = {
     math.inf: Kind(subgradient_epochs.subgradient_epoch_linf, 10.0, 3.0),
 }
 MEMORY = {
-    1: Kind(memory_epochs.PASSES[1], 30.0, 1.5),
-    2: Kind(memory_epochs.PASSES[2], 20.0),
-    math.inf: Kind(memory_epochs.PASSES[math.inf], 30.0, 1.5),
+    1: Kind(PASSES[1], 30.0, 1.5),
+    2: Kind(PASSES[2], 20.0),
+    math.inf: Kind(PASSES[math.inf], 30.0, 1.5),
 }
 BATCHES = {
-    1: Kind(batch_epochs.batch_epoch_l1, 100.0, 20.0),
-    2: Kind(batch_epochs.batch_epoch_l2, 60.0, 10.0),
-    math.inf: Kind(batch_epochs.batch_epoch_linf, 100.0, 20.0),
+    1: Kind(memory_epochs.batch_epoch_l1, 100.0, 20.0),
+    2: Kind(memory_epochs.batch_epoch_l2, 60.0, 10.0),
+    math.inf: Kind(memory_epochs.batch_epoch_linf, 100.0, 20.0),
 }
 
 WORTH_A_THREAD = 2e6
 """Nanoseconds of a pass over a batch from which another thread pays off."""
 
 
-@dataclass(frozen=True, eq=False)
-class Parameters:
-    """Parameters of the problem, in the form that the kernels expect."""
-
-    norm: Norm
-    radius: float
-    kappa: Any  # a number, or one per row; 0 where a flip is impossible
-    flips: Any  # whether it is possible
-    l2: float
-    with_intercept: bool
-    constant_column: bool = False  # whether the last column is an intercept, which has no ridge
-
-    @classmethod
-    def of(cls, problem: Problem, constant_column: bool = False) -> "Parameters":
-        """Return the parameters of a problem."""
-        flips = affordable_flips(problem.flip_cost, problem.radius)
-        return cls(problem.norm, problem.radius, *flips, problem.l2, problem.fit_intercept, constant_column)
-
-    @property
-    def limits_weights(self) -> bool:
-        """Whether a larger λ costs more."""
-        return self.radius > 0
-
-
 class Samples:
-    """Rows in the layout that the kernels read (see `Rows`); nothing is copied."""
+    """Rows in the layout that the kernels read (see `Rows`); their entries are not copied."""
 
-    def __init__(self, X, signs, weights):
+    def __init__(self, X: Matrix, signs: np.ndarray, weights: np.ndarray):
         self.n, self.d = X.shape
-        self.signs, self.weights = signs, weights
-        importance = self.n * weights
-        self.rows = compiled_rows(X, signs, importance)
+        self.signs, self.weights = np.array(signs, dtype=np.float64), np.array(weights)
+        self.rows = compiled_rows(X, self.signs, self.n * self.weights)
         self.row_squares = np.empty(self.n)
         row_squares(self.rows.data, self.rows.indptr, self.d, self.row_squares)
         self.entries_per_row = self.rows.data.size / self.n
@@ -122,57 +98,68 @@ def feature_metric(squares: np.ndarray) -> np.ndarray:
 class Epochs:
     """Epochs of all kinds over given rows; each updates a point in place.
 
+    A free intercept has `terms.free` = 1 at first, and then the mean square of the rows, so that units do not matter.
     Under a time limit, slices that would end too late are skipped, except for the very first one.
     """
 
     def __init__(
-        self, samples: Samples, parameters: Parameters, order: str, rng, mean_square=None, time: TimeLimit | None = None
+        self,
+        samples: Samples,
+        norm: Norm,
+        terms: Terms,
+        order: str,
+        rng: np.random.Generator,
+        mean_square: float | None = None,
+        time: TimeLimit | None = None,
     ):
-        self.samples, self.parameters, self.order, self.rng = samples, parameters, order, rng
-        self.time = TimeLimit() if time is None else time
-        self.started = False
-        self.square = samples.mean_square if mean_square is None else mean_square
-        self.free = self.square if parameters.with_intercept else 0.0
-        self.ridged = samples.d - int(parameters.constant_column and parameters.l2 > 0.0)
+        self.samples, self.norm, self.order, self.rng = samples, norm, order, rng
+        self.time, self.started = TimeLimit() if time is None else time, False
+        square = samples.mean_square if mean_square is None else mean_square
+        self.terms = terms._replace(free=square * terms.free)
         # A bound on the mean square of the gradients in λ, of which the radius limits the number.
-        squares = parameters.kappa * np.minimum(parameters.kappa, parameters.radius)
-        square_of_flips = float(squares if np.ndim(squares) == 0 else np.average(squares, weights=samples.weights))
-        self.natural_step = 1.0 / (self.square + square_of_flips)
+        squares = terms.kappa * np.minimum(terms.kappa, terms.radius)
+        square += float(squares if np.ndim(squares) == 0 else np.average(squares, weights=samples.weights))
+        self.natural_step = 1.0 / square
         self._metric: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, problem: Problem, order: str, rng: np.random.Generator, constant_column=False, time=None) -> "Epochs":
+        """Return the epochs of a problem; its last column may be an intercept, which has no ridge."""
+        kappa, flips = affordable_flips(problem.flip_cost, problem.radius)
+        ridged = problem.n_features - int(constant_column and problem.l2 > 0.0)
+        terms = Terms(problem.radius, kappa, flips, problem.l2, ridged, float(problem.fit_intercept))
+        samples = Samples(problem.X, problem.signs, problem.sample_weight)
+        return cls(samples, problem.norm, terms, order, rng, time=time)
+
+    @property
+    def limits_weights(self) -> bool:
+        """Whether a larger λ costs more."""
+        return self.terms.radius > 0.0
 
     def origin(self) -> Iterate:
         """Return the point 0, with all hinges active."""
         n, d = self.samples.n, self.samples.d
-        lam = 0.0 if self.parameters.limits_weights else UNLIMITED
+        lam = 0.0 if self.limits_weights else UNLIMITED
         return Iterate(np.zeros(d), np.array([lam, 0.0, lam]), np.ones(n), np.zeros(n))
 
-    @property
-    def terms(self) -> Terms:
-        """Parameters of the kernels."""
-        p = self.parameters
-        return Terms(p.radius, p.kappa, p.flips, p.l2, self.ridged, self.free)
-
-    def _next_order(self) -> np.ndarray:
+    def _next_order(self, distinct: int = 1) -> np.ndarray:
+        """Return the rows of the next epoch; so many at a time, those of a batch, are all different."""
         n = self.samples.n
         if self.order == "shuffled":
             return self.rng.permutation(n)
-        return np.arange(n) if self.order == "cyclic" else self.rng.integers(0, n, n)
-
-    def _next_batches(self, batch_size: int) -> np.ndarray:
-        """Return the next order, in which all rows of a batch are different."""
-        n = self.samples.n
-        if self.order != "with-replacement":
-            return self._next_order()
-        sizes = [min(batch_size, n - first) for first in range(0, n, batch_size)]
+        if self.order == "cyclic":
+            return np.arange(n)
+        if distinct == 1:
+            return self.rng.integers(0, n, n)
+        sizes = [min(distinct, n - first) for first in range(0, n, distinct)]
         return np.concatenate([self.rng.choice(n, size, replace=False) for size in sizes])
 
     def _visit(self, kind: Kind, order: np.ndarray, point: Iterate, *arguments, batch_size: int = 1) -> None:
         """Call a kernel on one slice of the rows after another, until the time is up."""
-        for part in self._slices(order, self._slice_length(kind, batch_size)):
-            kind.kernel(self.samples.rows, part, point, self.terms, *arguments)
+        for rows in self._slices(order, self._slice_length(kind, batch_size)):
+            kind.kernel(self.samples.rows, rows, point, self.terms, *arguments)
 
     def _slices(self, order: np.ndarray, length: int) -> Iterator[np.ndarray]:
-        """Yield one slice of the rows after another, until the time is up."""
         took = 0.0
         for first in range(0, order.size, length):
             if self.started and self.time.left() <= took:
@@ -190,48 +177,33 @@ class Epochs:
 
     def proximal(self, point: Iterate, step: float, share: float) -> None:
         """Take a proximal step on every row; multipliers move towards the current ones by the fraction `share`."""
-        self._visit(PROXIMAL[self.parameters.norm.q], self._next_order(), point, step, share)
+        self._visit(PROXIMAL[self.norm.q], self._next_order(), point, step, share)
 
-    def batches(
-        self,
-        point: Iterate,
-        latest: np.ndarray,
-        step: float,
-        share: float,
-        batch_size: int,
-        limit: float = 0.0,
-        most_passes: int = 64,
-    ) -> None:
-        """Take a proximal step on every batch, by passes over it until its objective is exact to the limit, at least.
-
-        `latest` has the last multipliers of all rows, in two rows.
-        """
-        q, order = self.parameters.norm.q, self._next_batches(batch_size)
-        if self._work(MEMORY[q], batch_size) < 2 * WORTH_A_THREAD:
-            self._visit(
-                BATCHES[q], order, point, step, share, batch_size, latest, limit, most_passes, batch_size=batch_size
-            )
+    def batches(self, point: Iterate, batching: Batching, step: float, share: float) -> None:
+        """Take a proximal step on every batch, by passes until its objective is exact to the limit, at least."""
+        q, size, latest = self.norm.q, batching.size, batching.latest
+        order = self._next_order(distinct=size)
+        if self._work(MEMORY[q], size) < 2 * WORTH_A_THREAD:
+            self._visit(BATCHES[q], order, point, step, share, batching, batch_size=size)
             return
-        for first in range(0, order.size, batch_size):
+        for first in range(0, order.size, size):
             if self.started and self.time.left() <= 0.0:
                 break
-            self._large_step(point, latest, step / batch_size, order[first : first + batch_size], limit, most_passes)
+            self._large_step(point, batching, step / size, order[first : first + size])
         point.hinge[:] += share * (latest[0] - point.hinge)
         point.flip[:] += share * (latest[1] - point.flip)
 
-    def _large_step(
-        self, point: Iterate, latest: np.ndarray, length: float, batch: np.ndarray, limit: float, most_passes: int
-    ) -> None:
-        """Take a step on one batch, with several threads; see `batch_epochs.py`."""
+    def _large_step(self, point: Iterate, batching: Batching, length: float, batch: np.ndarray) -> None:
+        """Take a step on one batch, with several threads; see `memory_epochs.py`."""
         total = length * batch.size
-        state = self._centred(point, total, latest[0], latest[1])
-        batch_epochs.contribute(self.samples.rows, batch, state, self.terms, length)
+        state = self._centred(point, total, *batching.latest)
+        memory_epochs.contribute(self.samples.rows, batch, state, self.terms, length)
         new = point
-        for _ in range(most_passes):
+        for _ in range(batching.most_passes):
             gap = self._pass(state, batch, length, total)
             new = self._nearest(state, total)
-            moved = self._distance_square(new, point)
-            if gap / batch.size <= max(batch_epochs.ENOUGH * moved / total, limit) or self.time.left() <= 0.0:
+            enough = max(memory_epochs.ENOUGH * self._distance_square(new, point) / total, batching.limit)
+            if gap / batch.size <= enough or self.time.left() <= 0.0:
                 break
         point.w[:], point.scalars[:] = new.w, new.scalars
 
@@ -242,7 +214,7 @@ class Epochs:
         mean of the copies is then the state of all new multipliers, and because the dual function is concave, its value
         there is at least the mean of those of the copies: no pass lowers it.
         """
-        kind = MEMORY[self.parameters.norm.q]
+        kind = MEMORY[self.norm.q]
         n_threads = max(1, min(usable_threads(), int(self._work(kind, batch.size) / WORTH_A_THREAD)))
         gap = 0.0
 
@@ -260,48 +232,46 @@ class Epochs:
         return gap
 
     def _work(self, kind: Kind, n_rows: int) -> float:
-        """Return the approximate nanoseconds of visits to some rows."""
         return (kind.per_entry * self.samples.entries_per_row + 100.0) * n_rows
 
     def _centred(self, point: Iterate, total: float, hinge: np.ndarray, flip: np.ndarray) -> Iterate:
         """Return the state for a step with the point as centre, before the contributions of the rows."""
         lam, b = point.scalars[0], point.scalars[1]
-        scalars = np.array([lam - total * self.parameters.radius, b, lam])
+        scalars = np.array([lam - total * self.terms.radius, b, lam])
         state = Iterate(point.w.copy(), scalars, hinge, flip)
-        state.w[self.ridged :] *= 1.0 + total * self.parameters.l2
+        state.w[self.terms.ridged :] *= 1.0 + total * self.terms.l2
         return state
 
     def _nearest(self, state: Iterate, total: float) -> Iterate:
         """Return the point of a state."""
-        stiffness = 1.0 + total * self.parameters.l2
-        w, lam = self.parameters.norm.project_epigraph(state.w / stiffness, state.scalars[0], stiffness)
-        b = state.scalars[1] if self.parameters.with_intercept else 0.0
+        stiffness = 1.0 + total * self.terms.l2
+        w, lam = self.norm.project_epigraph(state.w / stiffness, state.scalars[0], stiffness)
+        b = state.scalars[1] if self.terms.free > 0.0 else 0.0
         return Iterate(w, np.array([lam, b, lam]), state.hinge, state.flip)
 
     def _distance_square(self, one: Iterate, other: Iterate) -> float:
         """Return the squared distance of two points in the units of the steps."""
         lam, b, _ = one.scalars - other.scalars
-        return float(np.sum((one.w - other.w) ** 2) + lam**2 + (b**2 / self.free if self.free > 0.0 else 0.0))
+        of_intercept = b**2 / self.terms.free if self.terms.free > 0.0 else 0.0
+        return float(np.sum((one.w - other.w) ** 2) + lam**2 + of_intercept)
 
     def subgradient(self, problem: Problem, point: Iterate, step: float, share: float, batch_size: int) -> None:
-        """Take a subgradient step on every batch."""
         batch_size = min(batch_size, self.samples.n)
-        if self._metric is None and self.parameters.norm.q == math.inf:
+        if self._metric is None and self.norm.q == math.inf:
             metric = feature_metric(problem.column_squares())
             self._metric = np.stack([metric, 1.0 / metric])
-        kind = SUBGRADIENT[self.parameters.norm.q]
-        order = self._next_order()
-        self._visit(kind, order, point, step, share, batch_size, self._metric, batch_size=batch_size)
+        arguments = step, share, batch_size, self._metric
+        self._visit(SUBGRADIENT[self.norm.q], self._next_order(), point, *arguments, batch_size=batch_size)
 
     def memory(self, problem: Problem, point: Iterate, step: float) -> None:
         """Take a step with memory on every row, with the point as centre, and move the point to the result."""
         total, weights = step * self.samples.n, self.samples.weights
         v, v0 = problem.weighted_sum(weights * (point.hinge - point.flip))
-        flipped_cost = float(np.sum(self.parameters.kappa * (weights * point.flip)))
+        flipped_cost = float(np.sum(self.terms.kappa * (weights * point.flip)))
         state = self._centred(point, total, point.hinge, point.flip)
         state.w[:] += total * v
-        state.scalars[:2] += total * flipped_cost, total * self.free * v0
-        kind = MEMORY[self.parameters.norm.q]
-        self._visit(kind, self._next_order(), state, step, total, memory_epochs.TOLERANCE)
+        state.scalars[:2] += total * flipped_cost, total * self.terms.free * v0
+        arguments = step, total, memory_epochs.TOLERANCE
+        self._visit(MEMORY[self.norm.q], self._next_order(), state, *arguments)
         new = self._nearest(state, total)
         point.w[:], point.scalars[:] = new.w, new.scalars

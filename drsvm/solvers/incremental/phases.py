@@ -13,19 +13,23 @@ each epoch the centre moves to the point reached. Its multipliers are those of t
 import math
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import blas
 
 from drsvm.clock import Stopwatch
 from drsvm.kernels.epoch_state import Iterate
+from drsvm.kernels.memory_epochs import Batching
 from drsvm.model.certificate import dual_point
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits
 from drsvm.solvers.incremental.epochs import UNLIMITED, Epochs
 from drsvm.solvers.incremental.step_sizes import LARGEST, Cycles, Descent, Schedule, schedule_for, sensible
 from drsvm.solvers.transforms.priced_columns import PricedColumns
+
+if TYPE_CHECKING:
+    from drsvm.solvers.incremental.run import Incremental
 
 SHARE, SHARE_OF_MULTIPLIERS = 0.2, 0.1
 """Weights of the latest epoch in the averages of points and of multipliers."""
@@ -53,7 +57,6 @@ MIN_DECREASE, COOLING, LONGEST_OPENING = 0.02, 0.3, 8
 """An opening phase continues while an epoch lowers the objective by this fraction, with step sizes that decrease by
 this ratio, for at most this many epochs."""
 
-
 Pair = tuple[np.ndarray, np.ndarray]
 """Multipliers of the hinges and of the flips."""
 
@@ -61,19 +64,20 @@ Pair = tuple[np.ndarray, np.ndarray]
 class Track:
     """The point that the phases move in turn, the epochs that move it, and the common settings."""
 
-    def __init__(self, problem: Problem, columns: PricedColumns, epochs: Epochs, limits: Limits, settings: Any):
-        self.problem, self.columns, self.epochs = problem, columns, epochs
-        self.limits, self.settings = limits, settings  # those of Incremental
+    def __init__(
+        self, problem: Problem, columns: PricedColumns, epochs: Epochs, limits: Limits, settings: "Incremental"
+    ):
+        self.problem, self.columns, self.epochs, self.limits, self.settings = problem, columns, epochs, limits, settings
         self.point = epochs.origin()
         if limits.start is not None:
-            self.go_to(limits.start)
+            self._go_to(limits.start)
 
-    def go_to(self, start: Candidate) -> None:
+    def _go_to(self, start: Candidate) -> None:
         """Move the point to a given classifier, with its multipliers if it has any."""
         point, problem, inner = self.point, self.problem, self.columns.to_columns(start)
         margins = problem.margins(start.weights, start.intercept)
         price = problem.radius_price(start.weights, margins, start.intercept)
-        lam = price if self.epochs.parameters.limits_weights else UNLIMITED
+        lam = price if self.epochs.limits_weights else UNLIMITED
         point.w[:] = inner.weights
         point.scalars[:] = lam, inner.intercept, lam
         if start.hinge_dual is not None and start.flip_dual is not None:
@@ -81,7 +85,6 @@ class Track:
             point.flip[:] = np.clip(start.flip_dual / problem.sample_weight, 0.0, 1.0 - point.hinge) * problem.can_flip
 
     def classifier(self, point: Iterate) -> tuple[np.ndarray, float]:
-        """Return the weights and the intercept of a point."""
         classifier = self.columns.from_columns(Candidate(point.w, float(point.scalars[1])))
         return classifier.weights, classifier.intercept
 
@@ -91,7 +94,7 @@ class Track:
         with np.errstate(over="ignore", invalid="ignore"):
             margins = self.problem.margins(w, b)
             lam = self.problem.norm_of(w, b)
-            if self.problem.flips_possible and self.epochs.parameters.limits_weights:
+            if self.problem.flips_possible and self.epochs.limits_weights:
                 lam = max(point.scalars[0], lam)
             value = self.problem.objective_at(w, margins, lam)
         return value if math.isfinite(value) else math.inf
@@ -123,7 +126,7 @@ class Phase(ABC):
     def point(self) -> Iterate:
         return self.track.point
 
-    def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
+    def multipliers(self) -> Pair:
         """Return the multipliers to be judged, as fractions of the weights."""
         return self.track.point.hinge, self.track.point.flip
 
@@ -151,8 +154,7 @@ class Memory(Phase):
         self.hinge += share * (point.hinge - self.hinge)
         self.flip += share * (point.flip - self.flip)
 
-    def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the multipliers of the last epoch or the averages, whichever prove the higher bound."""
+    def multipliers(self) -> Pair:
         return self.track.better((self.own.hinge, self.own.flip), (self.hinge, self.flip), self.own)
 
 
@@ -167,9 +169,7 @@ class Averaging(Phase):
     def __init__(self, track: Track, first: float = FIRST_PROXIMAL):
         super().__init__(track)
         first *= few_rows_factor(track.problem)
-        self.schedule: Cycles | Descent | Schedule = schedule_for(
-            track.settings, first, track.epochs.natural_step, track.limits.max_iter
-        )
+        self.schedule = schedule_for(track.settings, first, track.epochs.natural_step, track.limits.max_iter)
         self.average, self.count = track.point.copy(), 0
         self.polish: Memory | None = None
 
@@ -178,7 +178,6 @@ class Averaging(Phase):
         """Do one epoch with the given step size."""
 
     def epoch(self) -> None:
-        """Do one epoch, and update the averages."""
         if self.count == 0 and isinstance(self.schedule, Cycles) and self.track.settings.first_step is None:
             self.schedule = replace(self.schedule, first=self._longest_good_step(self.schedule.first))
         self.count += 1
@@ -209,17 +208,16 @@ class Averaging(Phase):
 
     def best(self) -> tuple[float, Iterate]:
         """Return the objective of the better of the last point and the average, and that point."""
-        choices = self.track.point, self.average
-        return min(((self.track.value(point), point) for point in choices), key=lambda pair: pair[0])
+        values = [(self.track.value(point), point) for point in (self.track.point, self.average)]
+        return min(values, key=lambda pair: pair[0])
 
     def point(self) -> Iterate:
-        """Return the better of the last point and the average."""
         return self.best()[1]
 
-    def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
+    def multipliers(self) -> Pair:
         """Return averaged multipliers or, with `polish_dual`, those of steps with memory on a copy of the point."""
         if not self.track.settings.polish_dual:
-            return self.track.point.hinge, self.track.point.flip
+            return super().multipliers()
         if self.polish is None:
             self.polish = Memory(self.track, self.track.point.copy())
         self.polish.epoch()
@@ -233,7 +231,7 @@ class Subgradient(Averaging):
 
     def __init__(self, track: Track, batch_size: int | None):
         usual = max(1, min(BATCH, track.problem.n_rows // BATCHES))
-        self.batch_size = min(usual if batch_size is None else batch_size, track.problem.n_rows)
+        self.batch_size = min(batch_size or usual, track.problem.n_rows)
         super().__init__(track, FIRST_SUBGRADIENT * math.sqrt(self.batch_size))
 
     def move(self, step: float, share: float) -> None:
@@ -260,8 +258,7 @@ class Batches(Averaging):
     name = "batches"
 
     def __init__(self, track: Track, batch_size: int | None):
-        n = track.problem.n_rows
-        self.batch_size = n if batch_size is None else min(batch_size, n)
+        self.batch_size = min(batch_size or track.problem.n_rows, track.problem.n_rows)
         super().__init__(track, FIRST_OF_BATCHES * self.batch_size)
         self.latest = np.stack([track.point.hinge, track.point.flip])
         self.limit, self.passes = SHARE_OF_TOLERANCE * track.limits.tol, FEW_PASSES
@@ -275,8 +272,8 @@ class Batches(Averaging):
         return self.batch_size == self.track.problem.n_rows
 
     def move(self, step: float, share: float) -> None:
-        accuracy = self.limit, self.passes
-        self.track.epochs.batches(self.track.point, self.latest, step, share, self.batch_size, *accuracy)
+        batching = Batching(self.batch_size, self.latest, self.limit, self.passes)
+        self.track.epochs.batches(self.track.point, batching, step, share)
 
     def epoch(self) -> None:
         super().epoch()
@@ -303,13 +300,12 @@ class Opening(Phase):
         inner.schedule = Schedule("geometric", inner.schedule.step(1), COOLING)
 
     def epoch(self) -> None:
-        """Do one epoch; the phase ends at the best point."""
         self.inner.epoch()
         value, best = self.inner.best()
         worthwhile = value < (1.0 - MIN_DECREASE) * self.lowest
         self.lowest = min(self.lowest, value)
         if not worthwhile or self.inner.count >= LONGEST_OPENING:
-            self.finished = True
+            self.finished = True  # at the best point
             self.track.point.w[:], self.track.point.scalars[:] = best.w, best.scalars
 
     def point(self) -> Iterate:

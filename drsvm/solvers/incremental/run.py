@@ -8,15 +8,15 @@ Columns of very different scales slow down all of them. If epochs do not pay off
 """
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State, check_count
-from drsvm.solvers.incremental.epochs import ORDERS, Epochs, Parameters, Samples
+from drsvm.solvers.incremental.epochs import ORDERS, Epochs
 from drsvm.solvers.incremental.phases import Batches, Memory, Opening, Phase, Proximal, Subgradient, Track
 from drsvm.solvers.incremental.step_sizes import check_steps
 from drsvm.solvers.transforms.constant import answer_to_free_flips
@@ -157,7 +157,6 @@ class Ippa(Incremental):
         return super().is_pure or not self.memory
 
     def phases(self, track: Track) -> Iterator[Phase]:
-        """Yield plain steps and, if requested, steps with memory."""
         if self.batch_size != 1:
             if self.steps == "auto":
                 yield Opening(Proximal(track))
@@ -195,7 +194,6 @@ class Hybrid(Ippa):
     proximal_batch_size: int | None = 1
 
     def phases(self, track: Track) -> Iterator[Phase]:
-        """Yield subgradient steps while they pay off, then proximal steps, with memory if requested."""
         yield Opening(Subgradient(track, self.batch_size))
         if self.proximal_batch_size != 1:
             yield Batches(track, self.proximal_batch_size)
@@ -208,13 +206,12 @@ class IncrementalState(State):
 
     def __init__(self, problem: Problem, settings: Incremental, limits: Limits):
         self.problem, self.limits, self.columns = problem, limits, PricedColumns.of(problem)
-        inner = self.columns.problem
-        samples = Samples(inner.X, np.array(inner.signs, dtype=np.float64), np.array(inner.sample_weight))
-        parameters = Parameters.of(inner, constant_column=self.columns.intercept_cost is not None)
-        epochs = Epochs(samples, parameters, settings.order, limits.generator(), time=limits.time)
+        has_constant = self.columns.intercept_cost is not None
+        rng = limits.generator()
+        epochs = Epochs.of(self.columns.problem, settings.order, rng, has_constant, time=limits.time)
         self.track = Track(problem, self.columns, epochs, limits, settings)
         self.epoch, self.next_certificate = 0, 1
-        self.seen: dict[str, int] = {}
+        self.seen = Counter[str]()
         self.patience = Patience(first_look=64, limits=limits)
         self._phases = settings.phases(self.track)
         self.phase = next(self._phases)
@@ -223,26 +220,23 @@ class IncrementalState(State):
         self.epoch += 1
         if self.phase.finished:
             self.phase = next(self._phases)
-        name = self.phase.name
-        self.seen[name] = self.seen.get(name, 0) + 1
+        self.seen[self.phase.name] += 1
         self.phase.epoch()
 
     def candidate(self) -> Candidate:
-        """Return the best available point, with multipliers."""
-        self.next_certificate = self.epoch + max(1, self.epoch // 10)
+        self.next_certificate = self.epoch + max(1, self.epoch // 10)  # after every epoch at first, then less often
         if np.all(self.problem.flip_cost == 0):
             return answer_to_free_flips(self.problem)
-        point, multipliers = self.phase.point(), self.phase.multipliers()
-        hinge, flip = (self.problem.sample_weight * shares for shares in multipliers)
+        point = self.phase.point()
+        hinge, flip = (self.problem.sample_weight * shares for shares in self.phase.multipliers())
         return self.columns.from_columns(Candidate(point.w, float(point.scalars[1]), hinge, flip))
 
     def certificate_due(self) -> bool:
-        """Return True if a certificate is due: after every epoch at first, then less and less often."""
         return self.limits.watched or self.epoch >= self.next_certificate
 
     def on_certificate(self, gap: float) -> None:
         self.gives_up = self.patience.ends(self.epoch, gap)
 
-    def info(self) -> dict[str, Any]:
+    def info(self) -> dict:
         """Return the number of epochs of each phase, and advice if they make little progress."""
         return {"epochs": dict(self.seen)} | ({"advice": ADVICE} if self.gives_up and self.limits.tol > 0.0 else {})

@@ -14,7 +14,10 @@ square of the subgradients, so that the unit of the features does not matter.
 import math
 import numbers
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from drsvm.solvers.incremental.run import Incremental
 
 SCHEMES = ("auto", "geometric", "harmonic", "root")
 
@@ -88,7 +91,6 @@ class Descent:
         self.now = self.first
 
     def step(self, epoch: int) -> float:
-        """Return η of an epoch."""
         return self.now
 
     def judge(self, objective: float) -> None:
@@ -104,7 +106,7 @@ class Descent:
         self.lowest = min(self.lowest, objective)
 
 
-def schedule_for(settings: Any, first: float, natural: float, epochs: int) -> Cycles | Schedule:
+def schedule_for(settings: "Incremental", first: float, natural: float, epochs: int) -> Cycles | Schedule | Descent:
     """Return the step sizes of all epochs; `first`, in natural steps, applies if the settings have no first step."""
     first = sensible(first * natural if settings.first_step is None else settings.first_step, natural)
     if settings.steps == "auto":

@@ -15,9 +15,10 @@ import numpy as np
 from drsvm.clock import TimeLimit
 from drsvm.model.backends import to_numpy
 from drsvm.model.problem import Problem
-from drsvm.model.result import Status
+from drsvm.model.result import Result, Status
 from drsvm.solvers.base import Candidate, Limits, Price, Solver, State
-from drsvm.solvers.landmarks.near import Known, NearSolution
+from drsvm.solvers.interior_point.solver import InteriorPoint
+from drsvm.solvers.interior_point.working_set import Estimate, Sample, WorkingSetRun, WorkingSetState, pieces_at
 from drsvm.solvers.landmarks.span import WIDER, Span, rough_span
 from drsvm.solvers.loop import run
 
@@ -45,6 +46,13 @@ SHARE_OF_MEMORY, COPIES = 0.4, 4
 SOLVING, MORE = 1.5e-9, 1.1
 """Seconds of a solve in a span per row and squared size, and by which factor the next span should be larger."""
 
+NEXT_CHANGE = 0.3
+"""Expected change of margins and λ in the next span, as a share of the last one. If more rows change their piece of the
+loss, the run notices it."""
+
+MAX_OPEN = 0.7
+"""Share of the rows from which a run on all of them costs less."""
+
 
 @dataclass(frozen=True)
 class Landmarks(Solver):
@@ -70,7 +78,6 @@ class Landmarks(Solver):
     proves: bool = True
 
     def unsupported_reason(self, problem: Problem) -> str | None:
-        """Return the reason to reject a problem: no kernel, or neither a radius nor a ridge."""
         if problem.rows.own_solver != self.name:
             return "solver 'landmarks' takes problems of a kernel only: use solver='auto'."
         if problem.radius == 0.0 and problem.l2 == 0.0:
@@ -104,7 +111,6 @@ class LandmarkState(State):
             self.first = self._in_span(limits.start)
 
     def step(self) -> None:
-        """Solve the problem in the span."""
         if self.result is not None and self.settings.n_landmarks is None:
             self._change_span()
         limits = {"max_time": self.limits.time, "n_threads": self.limits.n_threads}
@@ -144,7 +150,6 @@ class LandmarkState(State):
             self.tol = min(self.tol, SHARE * self.limits.tol)  # there is no next time
 
     def _in_span(self, candidate: Candidate) -> tuple[np.ndarray, float]:
-        """Return weights in the span, and the intercept."""
         return to_numpy(self.span.features.T @ self.problem.rows.vector(candidate.weights)), candidate.intercept
 
     def _rounding_of_norm(self, v) -> float:
@@ -168,7 +173,7 @@ class LandmarkState(State):
         self.offered = Candidate(weights, self.result.intercept, *((alpha, beta) if proven else ()))
         return self.offered
 
-    def _multipliers(self) -> tuple[Any, Any]:
+    def _multipliers(self) -> tuple[np.ndarray, np.ndarray]:
         alpha, beta = (self.problem.multipliers_from(of) for of in (self.result.hinge_dual, self.result.flip_dual))
         return alpha, beta
 
@@ -177,12 +182,56 @@ class LandmarkState(State):
         self.gap = gap if self.offered.hinge_dual is not None else 0.0
         self.finished = self.finished or self.settings.n_landmarks is not None or not self.settings.proves
 
-    def info(self) -> dict[str, Any]:
-        """Return the size of the span."""
-        found: dict[str, Any] = {"landmarks": self.span.landmarks, "functions": self.span.size}
+    def info(self) -> dict:
+        found: dict = {"landmarks": self.span.landmarks, "functions": self.span.size}
         if self.offered.hinge_dual is None:
             found["bound_in_span"] = getattr(self.result, "lower_bound", -np.inf)
         return found | ({"limit": self.reason} if self.reason else {})
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """The solution in the last span, and by how much margins and λ differed from those in the span before it."""
+
+    margins: np.ndarray
+    lam: float
+    margin_change: float = np.inf
+    lam_change: float = np.inf
+
+    @classmethod
+    def of(cls, problem: Problem, result: Result, last: "Known | None") -> "Known":
+        margins, lam = problem.margins(result.weights, result.intercept), result.radius_price
+        if last is None:
+            return cls(margins, lam)
+        return cls(margins, lam, float(np.abs(margins - last.margins).max()), abs(lam - last.lam))
+
+
+@dataclass(frozen=True)
+class NearSolution(InteriorPoint):
+    """An interior-point solver that begins as close to the start as the solution is expected to be.
+
+    Attributes
+    ----------
+    known : Known, optional
+        What is known about the start; without it, a run begins like any other.
+    """
+
+    known: Known | None = None
+
+    def start(self, problem: Problem, limits: Limits) -> State:
+        """Begin on the rows whose piece of the loss is open, if these are few; otherwise on all."""
+        known, near = self.known, limits.start
+        pays = problem.rows.selectable and not self.takes_compiled_steps(problem)
+        if known is None or near is None or not pays or not (known.lam > 0.0 and known.margin_change < np.inf):
+            return super().start(problem, limits)
+        point = np.append(near.weights, [near.intercept] * problem.fit_intercept)
+        changes = NEXT_CHANGE * known.margin_change, NEXT_CHANGE * known.lam_change
+        estimate = Estimate.with_errors(point, known.lam, *changes)
+        pieces = pieces_at(problem, estimate)
+        if not pieces.useful_for(problem, MAX_OPEN):
+            return super().start(problem, limits)
+        sample = Sample(problem)
+        return WorkingSetRun(WorkingSetState(problem, self, limits, sample, estimate, pieces), sample)
 
 
 def share_between(problem: Problem, alpha, beta) -> np.ndarray:

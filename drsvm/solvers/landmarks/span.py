@@ -34,7 +34,6 @@ class Span:
 
     @property
     def size(self) -> int:
-        """Number of functions in the basis."""
         return self.features.shape[1]
 
     def add_landmarks(self, candidates: np.ndarray, most: int) -> int:
@@ -90,7 +89,6 @@ class Span:
         return problem.with_rows(self.rows.with_features(features if centre is None else features - centre @ features))
 
     def coefficients(self, weights) -> np.ndarray:
-        """Return the coefficients of the rows in a function with these weights."""
         found = self.sums @ (self._of_sums @ weights)
         found[self.landmarks] += self._of_landmarks @ weights
         return found
@@ -136,5 +134,4 @@ def drawn_rows(problem: Problem, size: int) -> np.ndarray:
 
 
 def _corner(old: np.ndarray, side: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """Return [[old, side], [0, new]]."""
     return np.block([[old, side], [np.zeros((new.shape[0], old.shape[1])), new]])

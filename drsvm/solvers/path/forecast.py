@@ -30,7 +30,6 @@ class Forecasting(Solver):
         self.run: WorkingSetRun | None = None
 
     def start(self, problem: Problem, limits: Limits) -> State:
-        """Start on the working set of the forecast, or on all rows if there is none."""
         forecast = self.forecast = self.forecast or Forecast(Sample(problem))
         if self.run is not None:
             last = self.run.current
@@ -73,7 +72,6 @@ class Forecast:
         self.errors: tuple[float, float] | None = None
 
     def add(self, radius: float, point, lam: float) -> None:
-        """Add the solution at the next radius."""
         self.before, self.last = self.last, Solution(math.log(radius), point, lam)
         self.errors = None
         if self.expected is not None:

@@ -67,14 +67,13 @@ def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n
     if np.all(problem.flip_cost == 0):
         return 0.0
     problem = Centred.of(problem).problem
-    size = _pull_if_decisive(problem)
-    if size is not None:
-        return size
+    decisive = _decisive_gradient(problem)
+    if decisive is not None:
+        return decisive
     trusted = np.zeros(0) if problem.feature_cost is None else np.flatnonzero(np.isinf(problem.feature_cost))
     if len(trusted) == problem.n_features:
         return 0.0
     problem = problem if len(trusted) else problem.replace(l2=0.0)
-    _, pull = _priced_gradient(problem)
     solved, unit = partial(_solved, max_time=time, n_threads=n_threads), typical_row_price(problem)
     try:
         if len(trusted):
@@ -83,7 +82,8 @@ def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n
         lines = _constant_classifiers(problem)
         # With one line the first tangent should be a good one; with two, the lower line must not be missed.
         single = len(lines.slopes) == 1
-        radius = 0.2 * min(problem.norm.dual.value(pull), problem.typical_flip_cost()) if single else 1e-3 * unit
+        gradient = problem.norm.dual.value(_priced_gradient(problem)[1])
+        radius = 0.2 * min(gradient, problem.typical_flip_cost()) if single else 1e-3 * unit
         return _climb(problem, radius or 1e-2 * unit, unit, lines, solved)
     except _TimeIsUp as reached:
         return reached.radius
@@ -99,32 +99,32 @@ def is_useful(
     return _constant_classifiers(problem).distance(radius, result) is not None
 
 
-def _pull_if_decisive(problem: Problem) -> float | None:
-    """Return the norm of the pull of all rows, if nothing is free and no flip pays on the way to w = 0, else None."""
+def _decisive_gradient(problem: Problem) -> float | None:
+    """Return the norm of the gradient at 0, if nothing is free and no flip pays on the way to w = 0, else None."""
     if problem.trusted_features.any() or _has_free_intercept(problem):
         return None
-    prices, total = _priced_gradient(problem)
+    prices, gradient = _priced_gradient(problem)
+    size = float(problem.norm.dual.value(gradient))
     if np.min(problem.flip_cost) == math.inf:  # then no flip pays
-        return float(problem.norm.dual.value(total))
-    size = float(problem.norm.dual.value(total))
-    direction = prices * np.where(total == 0, 0.0, problem.norm.dual.worst_direction(total))
+        return size
+    direction = prices * np.where(gradient == 0, 0.0, problem.norm.dual.worst_direction(gradient))
     coordinates, intercept = np.split(direction, [len(direction) - problem.prices_intercept])
     weights = problem.rows.weights_of(coordinates, along=problem.gradient_of_classes()[0])
     return None if problem.flips_pay(weights, float(intercept.sum())) else size
 
 
 def _priced_gradient(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
-    """Return the prices of the weights, of the intercept too if it has one, and the pull of all rows at these prices.
+    """Return the prices of the weights, of the intercept too if it has one, and the gradient at 0 at these prices.
 
     Features that cannot shift have the price 0.
     """
-    pull, turn = problem.gradient_of_classes()
-    pull = problem.rows.coordinates(problem.with_signs(pull))
-    prices = np.ones(len(pull)) if problem.feature_cost is None else problem.feature_cost
+    gradient, of_intercept = problem.gradient_of_classes()
+    gradient = problem.rows.coordinates(problem.with_signs(gradient))
+    prices = np.ones(len(gradient)) if problem.feature_cost is None else problem.feature_cost
     prices = np.where(np.isinf(prices), 0.0, prices)
     if problem.prices_intercept:
-        prices, pull = np.append(prices, problem.intercept_cost), np.append(pull, turn)
-    return prices, prices * pull
+        prices, gradient = np.append(prices, problem.intercept_cost), np.append(gradient, of_intercept)
+    return prices, prices * gradient
 
 
 def _has_free_intercept(problem: Problem) -> bool:
@@ -182,7 +182,6 @@ def _raise_if_ended(result: Result) -> None:
 
 
 def _solved(problem: Problem, radius: float, **limits) -> Result:
-    """Solve a problem at a radius, to the accuracy that the solver allows."""
     problem = problem.replace(radius=radius)
     solver = choose(problem)
     result = solve(problem, solver, tol=1e-9 if solver == "interior-point" else 1e-6, **limits)

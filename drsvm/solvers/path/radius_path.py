@@ -171,27 +171,27 @@ class _Walk:
 
     def __init__(self, solver: Solver, problem: Problem, limits: dict[str, Any]):
         self.solver, self.limits, self.last = solver, limits, None
-        self.interior_point, self.forecasting, self.small = isinstance(solver, InteriorPoint), None, None
+        self.warm: RunsOnFewRows | Forecasting | None = None  # starts from the previous solutions
+        self.is_interior_point = isinstance(solver, InteriorPoint)
         if isinstance(solver, InteriorPoint) and solver.takes_compiled_steps(problem):
-            self.small = RunsOnFewRows(solver)
+            self.warm = RunsOnFewRows(solver)
         elif isinstance(solver, InteriorPoint) and solver.screening and screening_pays(problem):
-            self.forecasting = Forecasting(solver)
+            self.warm = Forecasting(solver)
 
     def solve(self, problem: Problem, time: TimeLimit) -> Result:
         """Start from the previous solutions; if that stalls, solve from scratch."""
         result = self._warm_result(problem, time)
-        if result is None or (self.interior_point and result.status is Status.STALLED):
+        if result is None or (self.is_interior_point and result.status is Status.STALLED):
             result = run(problem, self.solver, max_time=time, **self.limits)
         self.last = result
         return result
 
     def _warm_result(self, problem: Problem, time: TimeLimit) -> Result | None:
-        if self.small is not None and not time.spent:
-            return run(problem, self.small, max_time=time, **self.limits)
-        if self.forecasting is not None and problem.radius > 0 and not time.spent:
-            return run(problem, self.forecasting, max_time=time, **self.limits)
-        if self.interior_point and problem.radius == 0 and not time.spent:
-            return None
+        if self.is_interior_point and not time.spent:
+            if self.warm is not None and (problem.radius > 0 or isinstance(self.warm, RunsOnFewRows)):
+                return run(problem, self.warm, max_time=time, **self.limits)
+            if problem.radius == 0:
+                return None
         return run(problem, self.solver, start=self.last, max_time=time, **self.limits)
 
 
@@ -209,7 +209,6 @@ class RunsOnFewRows(Solver):
         self.solver, self.last = solver, None
 
     def start(self, problem: Problem, limits: Limits) -> State:
-        """Start where the last run was."""
         if self.last is not None and constant_optimum(problem) is None:
             return self.last.again(problem, limits)
         state = self.solver.start(problem, limits)

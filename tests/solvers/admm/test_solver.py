@@ -22,7 +22,6 @@ SHIFT_NORMS = {1: math.inf, 2: 2, math.inf: 1}
 TOL = 1e-4
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
-pytestmark = pytest.mark.filterwarnings("error")
 
 
 def check_optimal(problem, result, known=None):

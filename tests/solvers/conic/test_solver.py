@@ -2,24 +2,16 @@
 
 import itertools
 import math
-import os
-import subprocess
-import sys
-import textwrap
-import time
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from hypothesis import given
 from problems import NORMS, STRANGE_DATA, Plain, problems, random_rows
 from scipy import sparse
-from thorough import examples, for_each, unless_long
+from thorough import examples, for_each
 
 from drsvm import Problem, Status, solve
-from drsvm.clock import TimeLimit
-from drsvm.solvers.conic import solver as conic
 from drsvm.solvers.conic.solver import build_model, cvxpy_model
 
 WEIGHT_NORMS = {1: math.inf, 2: 2, math.inf: 1}
@@ -42,16 +34,6 @@ def test_proven_optima_are_reproduced(load_dataset, proven_optimum, dataset, q, 
     assert result.objective == pytest.approx(known.optimum, abs=1e-7)
     assert known.optimum - 1e-7 <= result.lower_bound <= known.optimum + 1e-9
     assert result.radius_price == pytest.approx(known.radius_price, rel=1e-3)
-
-
-@pytest.mark.data
-@pytest.mark.parametrize("q", [1, math.inf])
-def test_both_backends_agree_on_data(load_dataset, q):
-    X, y = load_dataset("a1a")
-    problem = Problem(X[:400], y[:400], norm=WEIGHT_NORMS[q], fit_intercept=True)
-    clarabel, highs = (solve(problem, "conic", backend=backend) for backend in ("clarabel", "highs"))
-    assert clarabel.status is highs.status is Status.OPTIMAL
-    assert highs.objective == pytest.approx(clarabel.objective, abs=1e-8)
 
 
 # Random problems
@@ -275,7 +257,7 @@ def test_a_problem_in_which_nothing_is_priced(norm):
     assert result.radius_price >= 0
 
 
-# The model and the backends
+# The model
 
 
 def test_the_model_has_only_the_rows_it_needs():
@@ -291,222 +273,3 @@ def test_the_model_has_only_the_rows_it_needs():
     assert build_model(problem.replace(feature_cost=[1.0, 2.0, math.inf])).n_cone == 3
     assert build_model(problem.replace(intercept_cost=1.0)).n_cone == 5
     assert build_model(problem.replace(monotonic_cst=[1, 0, -1])).A.shape == (3 * 10 + 2 + 4, 15)
-
-
-def test_the_report_of_the_backend_is_kept():
-    problem = Problem([[1.0], [-1.0]], [1, -1], norm=1)
-    info = solve(problem, "conic").info
-    assert info["backend"] == "clarabel" and info["backend_status"] == "Solved" and info["backend_iterations"] > 0
-    assert solve(problem, "conic", backend="highs").info == {"backend": "highs", "backend_status": "Optimal"}
-
-
-def test_an_inaccurate_backend_is_not_trusted():
-    X, y = random_rows(np.random.default_rng(14), 30, 3, "gaussian")
-    problem = Problem(X, y)
-    inaccurate = solve(problem, "conic", accuracy=1e-2)
-    assert inaccurate.info["backend_status"] == "Solved"
-    assert inaccurate.status is Status.STALLED and inaccurate.gap > 1e-7
-    assert inaccurate.lower_bound <= solve(problem, "conic").objective <= inaccurate.objective
-
-
-@pytest.mark.parametrize("backend", ["clarabel", "highs"])
-def test_a_time_limit_is_kept(backend):
-    X, y = random_rows(np.random.default_rng(15), 300, 30, "gaussian")
-    result = solve(Problem(X, y, norm=1), "conic", backend=backend, max_time=1e-6)
-    assert result.status is Status.TIME_LIMIT
-    assert 0 <= result.lower_bound <= result.objective <= 1
-
-
-@pytest.mark.parametrize("backend", ["clarabel", "highs"])
-def test_the_number_of_threads_makes_no_difference(backend):
-    X, y = random_rows(np.random.default_rng(16), 30, 3, "gaussian")
-    problem = Problem(X, y, norm=1)
-    assert solve(problem, "conic", backend=backend, n_threads=1).gap <= 1e-7
-
-
-def test_unsuitable_backends_are_rejected():
-    problem = Problem([[1.0], [-1.0]], [1, -1])
-    with pytest.raises(ValueError, match="backend must be 'clarabel' or 'highs', got backend='ecos'"):
-        solve(problem, "conic", backend="ecos")
-    for quadratic in (problem, problem.replace(norm=1, l2=1.0)):
-        with pytest.raises(ValueError, match=r"norm=1 or norm=inf with l2=0, got norm=.*: use backend='clarabel'"):
-            solve(quadratic, "conic", backend="highs")
-
-
-@pytest.mark.parametrize("module", ["clarabel", "highspy", "cvxpy"])
-def test_a_missing_extra_is_named(monkeypatch, module):
-    monkeypatch.setitem(sys.modules, module, None)  # makes its import fail
-    problem = Problem([[1.0], [-1.0]], [1, -1], norm=1)
-    with pytest.raises(ImportError, match=f"needs {module}: pip install {module}"):
-        if module == "cvxpy":
-            cvxpy_model(problem)
-        else:
-            solve(problem, "conic", backend={"clarabel": "clarabel", "highspy": "highs"}[module])
-
-
-INTERRUPTED_SOLVE = """
-    import os, signal
-    import clarabel
-    import numpy as np
-    from drsvm import Problem, solve
-
-    given = clarabel.DefaultSolver
-
-    class Interrupted:
-        '''Clarabel, with a Ctrl-C in its third iteration.'''
-
-        def __init__(self, *arguments):
-            self.solver, self.calls = given(*arguments), 0
-
-        def set_termination_callback(self, should_stop):
-            def interrupt_then_ask(info):
-                self.calls += 1
-                if self.calls == 3:
-                    os.kill(os.getpid(), signal.SIGINT)
-                return should_stop(info)
-
-            self.solver.set_termination_callback(interrupt_then_ask)
-
-        def solve(self):
-            answer = self.solver.solve()
-            print("iterations", answer.iterations)
-            return answer
-
-    clarabel.DefaultSolver = Interrupted
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 5))
-    result = solve(Problem(X, X[:, 0] + rng.normal(size=60) > 0), "conic")
-    print("status", result.status)
-    print("bounds", 0 <= result.lower_bound <= result.objective <= 1 + 1e-12)
-"""
-
-
-@pytest.mark.thorough
-@pytest.mark.skipif(os.name != "posix", reason="a process cannot send itself Ctrl-C elsewhere")
-def test_control_c_ends_a_solve_with_a_result():
-    script = [sys.executable, "-c", textwrap.dedent(INTERRUPTED_SOLVE)]
-    run = subprocess.run(script, capture_output=True, text=True, timeout=120)
-    assert run.returncode == 0, run.stderr
-    said = dict(line.split() for line in run.stdout.splitlines())
-    assert said["status"] == "interrupted" and said["bounds"] == "True"
-    assert int(said["iterations"]) < 6  # it stopped soon, not at the end
-
-
-# A separate process
-
-
-@pytest.fixture
-def child_finds(monkeypatch, tmp_path):
-    """Return a function that replaces a module for the backend process, which is used for models of any size."""
-    monkeypatch.setattr(conic, "LARGE", 0)
-
-    def put(name, code):
-        __import__(name)  # the real one remains here
-        (tmp_path / f"{name}.py").write_text(textwrap.dedent(code))
-        monkeypatch.syspath_prepend(tmp_path)
-
-    return put
-
-
-FOREVER = """
-    import pathlib, time
-    pathlib.Path(__file__).with_suffix(".started").touch()
-    time.sleep(600)
-"""
-
-
-@pytest.mark.parametrize(
-    ("backend", "norm"), unless_long([("clarabel", 2)], [("clarabel", 2), ("clarabel", math.inf), ("highs", 1)])
-)
-def test_a_separate_process_gives_the_same_answer(monkeypatch, backend, norm):
-    X, y = random_rows(np.random.default_rng(18), 40, 3, "gaussian")
-    problem = Problem(X, y, norm=norm, fit_intercept=True)
-    here = solve(problem, "conic", backend=backend, n_threads=1)
-    monkeypatch.setattr(conic, "LARGE", 0)
-    monkeypatch.setitem(conic.BACKENDS, backend, None)  # it must not be called in this process
-    there = solve(problem, "conic", backend=backend, n_threads=1)
-    assert there.status is Status.OPTIMAL and there.info == here.info
-    assert there.objective == here.objective and there.lower_bound == here.lower_bound
-    np.testing.assert_array_equal(there.weights, here.weights)
-
-
-def test_a_backend_that_ignores_its_limit_is_terminated(child_finds):
-    child_finds("clarabel", FOREVER)
-    X, y = random_rows(np.random.default_rng(19), 12, 2, "gaussian")
-    result = solve(Problem(X, y), "conic", max_time=0.5)
-    assert result.status is Status.TIME_LIMIT
-    assert result.info == {"backend": "clarabel", "backend_status": "terminated at the time limit"}
-    assert result.objective == pytest.approx(1.0) and not result.weights.any()
-
-
-def test_a_shared_limit_can_end_a_backend_from_another_thread(child_finds, tmp_path):
-    child_finds("clarabel", FOREVER)
-    X, y = random_rows(np.random.default_rng(19), 12, 2, "gaussian")
-    limit = TimeLimit()
-    with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(solve, Problem(X, y), "conic", max_time=limit)
-        while not (tmp_path / "clarabel.started").exists():
-            time.sleep(0.01)
-        limit.stop()
-        assert waiting.result(timeout=60).status is Status.TIME_LIMIT
-
-
-def test_the_error_of_a_failed_process_is_shown(child_finds):
-    child_finds("clarabel", "raise MemoryError('no room for the factors')")
-    with pytest.raises(RuntimeError, match=r"exit status 1: (?s:.*)no room for the factors"):
-        solve(Problem([[1.0], [-1.0]], [1, -1]), "conic")
-
-
-def test_output_printed_by_a_backend_does_not_affect_its_answer(child_finds):
-    child_finds(
-        "highspy",
-        """
-        import os, sys
-        os.write(1, b"HiGHS says hello")
-        sys.path.remove(os.path.dirname(__file__))
-        del sys.modules["highspy"]
-        sys.modules["highspy"] = __import__("highspy")
-        """,
-    )
-    assert solve(Problem([[1.0], [-1.0]], [1, -1], norm=1), "conic", backend="highs").status is Status.OPTIMAL
-
-
-INTERRUPTED_PROCESS = """
-    import os, signal, sys, threading, time
-    import clarabel
-    from drsvm import Problem, solve
-    from drsvm.solvers.conic import solver as conic
-
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background of a shell ignore it
-    conic.LARGE = 0
-    sys.path.insert(0, {folder!r})
-
-    def interrupt():
-        while not os.path.exists({folder!r} + "/clarabel.started"):
-            time.sleep(0.01)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    threading.Thread(target=interrupt).start()
-    print("status", solve(Problem([[1.0], [-1.0]], [1, -1]), "conic").status)
-    try:
-        os.waitpid(-1, os.WNOHANG)
-    except ChildProcessError:
-        print("children none")
-"""
-
-
-@pytest.mark.skipif(os.name != "posix", reason="a process cannot send itself Ctrl-C elsewhere")
-def test_control_c_ends_the_process_of_a_backend(tmp_path):
-    (tmp_path / "clarabel.py").write_text(textwrap.dedent(FOREVER))
-    script = [sys.executable, "-c", textwrap.dedent(INTERRUPTED_PROCESS).format(folder=str(tmp_path))]
-    run = subprocess.run(script, capture_output=True, text=True, timeout=120)
-    assert run.returncode == 0 and run.stderr == ""
-    assert dict(line.split() for line in run.stdout.splitlines()) == {"status": "interrupted", "children": "none"}
-
-
-def test_a_solve_never_warns():
-    X, y = random_rows(np.random.default_rng(17), 12, 2, "degenerate")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for norm, radius, flip_cost in itertools.product(NORMS, [0.0, 0.1], [0.0, 1.0, math.inf]):
-            solve(Problem(X, y, radius, flip_cost, norm), "conic")

@@ -10,7 +10,6 @@ from thorough import unless_long
 
 from drsvm import Problem, Status, parallel, radius_path, solve
 from drsvm.model import memory_rows
-from drsvm.solvers import make_solver
 from drsvm.solvers.base import check_limits
 from drsvm.solvers.dual_coordinate.ascents import BoxAscent, RoundAscent, SparseAscent
 from drsvm.solvers.dual_coordinate.solver import DualCoordinate, ascent_for
@@ -135,11 +134,6 @@ def test_the_seed_determines_the_order_of_the_rows():
     assert (weights[0] != weights[2]).any()
 
 
-def test_settings_are_checked():
-    with pytest.raises(TypeError, match="no setting speed; its settings: shrinking, hand_over"):
-        make_solver("dual-coordinate", well_conditioned_instance(0, 10, 2), speed=3)
-
-
 @pytest.mark.parametrize("norm", [2, math.inf])
 @pytest.mark.parametrize("change", [{"flip_cost": math.inf}, {"radius": 0.0, "l2": 0.01}])
 def test_starts_from_other_problems(norm, change):
@@ -161,23 +155,11 @@ def test_a_start_with_zero_weights_does_no_harm(norm):
     assert warm.gap <= 1e-5 and warm.n_iter <= cold.n_iter + 5
 
 
-def test_a_start_at_its_own_solution_is_proven_quickly():
-    problem = well_conditioned_instance(5, 300, 5, flip_cost=math.inf)
-    solved = solve(problem, "dual-coordinate", tol=1e-6, hand_over=False)
-    again = solve(problem, "dual-coordinate", tol=1e-7, start=solved, hand_over=False)
-    assert again.n_iter <= 15 and again.gap <= 1e-7
-
-
 @pytest.mark.parametrize("norm", NORMS)
 def test_one_feature_and_odd_prices(norm):
     problem = well_conditioned_instance(6, 40, 1, norm=norm, flip_cost=math.inf, radius=0.05)
     assert solve(problem, "dual-coordinate", hand_over=False).gap <= 1e-6
     assert solve(problem.replace(flip_cost=1e200), "dual-coordinate").gap <= 1e-6
-
-
-def test_averages_prove_more_for_bounded_weights():
-    problem = well_conditioned_instance(7, 100, 5, norm=1, flip_cost=math.inf, radius=0.3)
-    assert solve(problem, "dual-coordinate", hand_over=False, tol=1e-3, max_iter=500).gap <= 1e-3
 
 
 def test_it_does_not_hand_over_at_the_iteration_limit():

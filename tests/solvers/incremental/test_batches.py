@@ -8,9 +8,10 @@ from instances import sparse_rows, well_conditioned_instance
 from problems import NORMS
 
 from drsvm import Problem, solve
+from drsvm.kernels.memory_epochs import Batching
 from drsvm.parallel import threads_limited
 from drsvm.solvers.incremental import epochs as epochs_module
-from drsvm.solvers.incremental.epochs import Epochs, Parameters, Samples
+from drsvm.solvers.incremental.epochs import Epochs
 from drsvm.solvers.incremental.step_sizes import SPAN, Descent
 
 N = 300
@@ -25,13 +26,12 @@ def always_threads(monkeypatch):
 
 
 def epochs_of(problem, order="shuffled"):
-    samples = Samples(problem.X, np.array(problem.signs, dtype=float), np.array(problem.sample_weight))
-    return Epochs(samples, Parameters.of(problem), order, np.random.default_rng(0))
+    return Epochs.of(problem, order, np.random.default_rng(0))
 
 
 def flat(point, epochs):
     """Return a point as a vector, in the units of the steps."""
-    intercept = point.scalars[1] / math.sqrt(epochs.free) if epochs.free > 0 else 0.0
+    intercept = point.scalars[1] / math.sqrt(epochs.terms.free) if epochs.terms.free > 0 else 0.0
     return np.r_[point.w, point.scalars[0], intercept]
 
 
@@ -87,7 +87,7 @@ def test_no_step_on_all_rows_leads_away_from_the_optimum(request, norm, path):
     distance = math.inf
     with threads_limited(3 if path == "three threads" else 1):
         for _ in range(8):
-            epochs.batches(point, latest, 3.0 * epochs.natural_step, 1.0, N)
+            epochs.batches(point, Batching(N, latest, 0.0, 64), 3.0 * epochs.natural_step, 1.0)
             before, distance = distance, float(np.linalg.norm(flat(point, epochs) - flat(target, epochs)))
             assert distance <= before + 1e-9
     np.testing.assert_array_equal(point.hinge, latest[0])
@@ -100,7 +100,7 @@ def test_no_pass_of_several_threads_lowers_the_dual_value(always_threads, norm):
     total, centre, weights = 20.0 * epochs.natural_step, epochs.origin(), problem.sample_weight
     centre.scalars[0] = 1.0
     state = epochs._centred(centre, total, np.ones(N), np.zeros(N))
-    epochs_module.batch_epochs.contribute(epochs.samples.rows, np.arange(N), state, epochs.terms, total / N)
+    epochs_module.memory_epochs.contribute(epochs.samples.rows, np.arange(N), state, epochs.terms, total / N)
 
     def dual_value():
         """Return the value of the Lagrangian at the point of the multipliers."""
@@ -134,7 +134,7 @@ def test_runs_are_the_same_for_a_seed_and_a_number_of_threads(always_threads):
 
 def test_drawn_batches_contain_no_row_twice():
     epochs = epochs_of(well_conditioned_instance(3, 100, 2), "with-replacement")
-    order = epochs._next_batches(30)
+    order = epochs._next_order(distinct=30)
     assert len(order) == 100
     assert all(len(set(order[first : first + 30])) == len(order[first : first + 30]) for first in range(0, 100, 30))
     assert len(set(order)) < 100

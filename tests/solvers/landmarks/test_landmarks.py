@@ -101,7 +101,7 @@ def test_a_span_of_few_functions_proves_the_full_problem():
 
 @pytest.mark.parametrize("flip_cost", [math.inf, 5.0, 0.5])
 def test_radius_max_is_that_of_explicit_features(flip_cost):
-    """Whether it is the norm of the pull or, with cheap flips, takes solves."""
+    """Whether it is the norm of the gradient or, with cheap flips, takes solves."""
     X, y, weights = data(7)
     ball = {"flip_cost": flip_cost, "fit_intercept": True, "intercept_cost": 0.7}
     problem = in_feature_space(X, Rbf(0.3), y, weights, **ball)
@@ -109,7 +109,6 @@ def test_radius_max_is_that_of_explicit_features(flip_cost):
 
 
 def test_given_landmarks_bound_the_full_problem():
-    """Few landmarks give a worse function and a valid, weaker bound."""
     X, y, _ = data(2, n=200)
     problem = in_feature_space(X, Rbf(0.3), y, radius=0.05, flip_cost=math.inf, fit_intercept=True)
     best = solve(problem)
@@ -132,7 +131,6 @@ def test_features_of_landmarks_give_the_linear_problem_in_their_span():
 
 
 def test_linear_kernel_is_the_linear_problem():
-    """A linear kernel gives the classifier of the rows themselves."""
     X, y, weights = data(3)
     ball = {"radius": 0.1, "flip_cost": 1.0, "fit_intercept": True}
     problem = in_feature_space(X, Linear(), y, weights, **ball)
@@ -143,7 +141,6 @@ def test_linear_kernel_is_the_linear_problem():
 
 
 def test_values_in_blocks_are_those_in_memory(monkeypatch):
-    """More rows than are kept give the same answer."""
     X, y, _ = data(4, n=300)
     problem = in_feature_space(X, Rbf(0.3), y, radius=0.05, flip_cost=1.0, fit_intercept=True)
     kept = solve(problem)
@@ -165,7 +162,6 @@ def test_a_kernel_that_is_not_positive_definite_is_an_error():
 
 
 def test_other_solvers_refuse_kernels():
-    """The error names the solver that takes them."""
     X, y, _ = data(6)
     problem = in_feature_space(X, Rbf(0.3), y, radius=0.1)
     with pytest.raises(ValueError, match="landmarks"):

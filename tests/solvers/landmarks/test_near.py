@@ -8,7 +8,7 @@ import pytest
 
 from drsvm import Problem
 from drsvm.solvers.interior_point.solver import InteriorPoint
-from drsvm.solvers.landmarks.near import Known, NearSolution
+from drsvm.solvers.landmarks.solver import Known, NearSolution
 from drsvm.solvers.loop import run
 
 FEW_CHANGES, MANY_CHANGES = (0.02, 0.5), (4.0, 0.5)  # of margins and λ

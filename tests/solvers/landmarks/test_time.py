@@ -22,6 +22,11 @@ def data(n=400):
     return X, np.where(X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=n) > 0, 1, -1)
 
 
+def kernel_problem(n=400, **options):
+    X, y = data(n)
+    return in_feature_space(X, Rbf(0.3), y, **BALL, **options)
+
+
 @pytest.fixture
 def slow(monkeypatch):
     """Values that are not kept, and seem to take a millisecond each: all pairs of 400 rows would take 160 seconds."""
@@ -31,7 +36,7 @@ def slow(monkeypatch):
 
 @pytest.mark.usefixtures("slow")
 def test_a_proof_that_would_not_fit_is_not_begun(monkeypatch):
-    problem = in_feature_space(data()[0], Rbf(0.3), data()[1], **BALL)
+    problem = kernel_problem()
     assert problem.rows.means is not None  # the only product with more functions than a span has
     used, at = [], type(problem.rows).at
     monkeypatch.setattr(type(problem.rows), "at", lambda *given: used.append(np.count_nonzero(given[2])) or at(*given))
@@ -55,7 +60,7 @@ def test_without_a_proof_the_claim_is_about_a_span():
 @pytest.mark.usefixtures("slow")
 @pytest.mark.parametrize("allowed", [0, 1, 2])
 def test_a_proof_is_given_up_between_blocks(allowed, monkeypatch):
-    problem, answers = in_feature_space(data()[0], Rbf(0.3), data()[1], **BALL), [True] * allowed
+    problem, answers = kernel_problem(), [True] * allowed
     monkeypatch.setattr(kernel_rows, "BLOCK", 20)
     monkeypatch.setattr(kernel_rows, "usable_threads", lambda: 1)
     time, computed, at = TimeLimit(1.0), [], problem.rows.at
@@ -68,7 +73,7 @@ def test_a_proof_is_given_up_between_blocks(allowed, monkeypatch):
 
 
 def test_rules_and_folds_with_little_time_take_few_rows_or_none(monkeypatch):
-    problem = in_feature_space(*data(1000)[:1], Rbf(0.3), data(1000)[1], **BALL)
+    problem = kernel_problem(1000)
     assert automatic(problem).solution is not None
     monkeypatch.setattr("drsvm.learn.radius_rule.SECONDS_OF_A_PAIR", 1.0)
     by_few = automatic(problem, max_time=10.0)
@@ -81,13 +86,13 @@ def test_rules_and_folds_with_little_time_take_few_rows_or_none(monkeypatch):
 @pytest.mark.parametrize(("seconds", "kept"), [(1e-7, True), (1e-4, False)])
 def test_values_are_kept_if_there_is_time_for_them(seconds, kept, monkeypatch):
     monkeypatch.setattr(FunctionRows, "seconds_per_value", seconds)
-    problem = in_feature_space(data()[0], Rbf(0.3), data()[1], time=TimeLimit(10.0), **BALL)
+    problem = kernel_problem(time=TimeLimit(10.0))
     assert (problem.rows.values is not None) == kept
-    assert in_feature_space(data()[0], Rbf(0.3), data()[1], **BALL).rows.values is not None
+    assert kernel_problem().rows.values is not None
 
 
 def test_a_run_without_any_time_ends_with_the_constant_classifier():
-    problem = in_feature_space(data()[0], Rbf(0.3), data()[1], **BALL)
+    problem = kernel_problem()
     result = solve(problem, max_time=TimeLimit(-5.0))
     assert (result.status, result.objective, result.n_iter) == (Status.TIME_LIMIT, pytest.approx(1.0), 0)
 

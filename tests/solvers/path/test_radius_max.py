@@ -63,19 +63,12 @@ def test_with_trusted_labels_and_no_intercept_it_is_a_norm(norm):
 @for_each_norm
 @with_and_without_intercept
 @pytest.mark.parametrize("flip_cost", [1.0, math.inf])
-def test_unequal_classes_with_good_features(norm, fit_intercept, flip_cost):
-    rng = np.random.default_rng(5)
-    y = np.where(np.arange(60) < 20, 1, -1)
-    X = rng.normal(size=(60, 3)) + 6.0 * y[:, None]
-    check_radius_max(Problem(X, y, flip_cost=flip_cost, norm=norm, fit_intercept=fit_intercept))
-
-
-@for_each_norm
-def test_unequal_classes_with_poor_features(norm):
+@pytest.mark.parametrize(("smaller", "unit", "apart"), [(20, 1.0, 6.0), (6, 0.01, 0.5)], ids=["good", "poor"])
+def test_features_of_unequal_classes(norm, fit_intercept, flip_cost, smaller, unit, apart):
     """With 10 % of one class and uninformative features, b = −1 is optimal already at a small radius."""
-    y = np.where(np.arange(100) < 10, 1, -1)
-    X = 0.01 * (np.random.default_rng(6).normal(size=(100, 3)) + 0.5 * y[:, None])
-    check_radius_max(Problem(X, y, flip_cost=1.0, norm=norm, fit_intercept=True))
+    y = np.where(np.arange(60) < smaller, 1, -1)
+    X = unit * (np.random.default_rng(5).normal(size=(60, 3)) + apart * y[:, None])
+    check_radius_max(Problem(X, y, flip_cost=flip_cost, norm=norm, fit_intercept=fit_intercept))
 
 
 @pytest.mark.parametrize("flip_cost", [1.0, math.inf])
