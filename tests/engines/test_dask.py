@@ -1,4 +1,4 @@
-"""Rows on a Dask cluster of processes on this machine, which talk over the loopback address."""
+"""Rows on a Dask cluster of processes on this machine, which channel over the loopback address."""
 
 import gc
 import math
@@ -251,14 +251,14 @@ def test_workers_forget_what_nobody_needs(client):
     problem = Problem(*on_cluster(X, y), **BALL)
     name = problem.rows.coordinator.name
     result = solve(problem)
-    assert any(name in kept for kept in client.run(lambda: list(dask_worker._parts)).values())
+    assert any(name in kept for kept in client.run(lambda: list(dask_worker._shards)).values())
     del problem
     gc.collect()
     assert float(result.hinge_dual.sum().compute()) > 0
     del result
     gc.collect()
     until = time.monotonic() + 60.0
-    while any(name in kept for kept in client.run(lambda: list(dask_worker._parts)).values()):
+    while any(name in kept for kept in client.run(lambda: list(dask_worker._shards)).values()):
         assert time.monotonic() < until
         time.sleep(0.05)
 
@@ -269,9 +269,9 @@ def test_workers_forget_the_parts_of_a_client_that_is_gone(client):
     with distributed.Client(client.scheduler.address, set_as_default=False) as other, other.as_current():
         problem = Problem(*rows, **BALL)
     name = problem.rows.coordinator.name
-    assert any(name in kept for kept in client.run(lambda: list(dask_worker._parts)).values())
+    assert any(name in kept for kept in client.run(lambda: list(dask_worker._shards)).values())
     until = time.monotonic() + 60.0
-    while any(name in kept for kept in client.run(lambda: list(dask_worker._parts)).values()):
+    while any(name in kept for kept in client.run(lambda: list(dask_worker._shards)).values()):
         Problem(*on_cluster(*samples(seed=1)), **BALL)
         assert time.monotonic() < until
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from in_parts import in_parts, parted
 from problems import NORMS, classifiers, generator, problems
 from scipy import sparse
+from sharded_here import sharded, sharded_problem
 from thorough import examples, unless_long
 
 from drsvm import Problem, Status, radius_max, radius_path, solve
@@ -40,7 +40,7 @@ def cut_problems(draw, **options):
         problem = problem.replace(flip_cost=costs)
     n = problem.n_rows
     cuts = sorted(draw(st.sets(st.integers(1, n - 1), max_size=3)))
-    return problem, parted(problem, cuts)
+    return problem, sharded(problem, cuts)
 
 
 # --- questions ------------------------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ def test_bounds_of_multipliers(data):
         assert 0 <= remote.lower_bound <= local.lower_bound * (1 + 1e-9) + 1e-8
         return
     assert remote.lower_bound == pytest.approx(local.lower_bound, rel=1e-9, abs=1e-11)
-    parts = in_some.rows.coordinator.parts
+    parts = in_some.rows.coordinator.shards
     vectors = [np.concatenate([part.values(v) for part in parts]) for v in (remote.hinge_dual, remote.flip_dual)]
     assert vectors[0] == pytest.approx(local.hinge_dual, rel=1e-9, abs=1e-12)
     assert vectors[1] == pytest.approx(local.flip_dual, rel=1e-9, abs=1e-12)
@@ -122,7 +122,7 @@ def test_only_some_of_the_costs_are_known_here_but_the_smallest_and_the_largest(
     X, y = samples(5000)
     costs = np.random.default_rng(0).uniform(1, 2, size=5000)
     costs[[17, 4000]] = 0.5, math.inf
-    problem = in_parts(X, y, [100, 2000], flip_costs=costs, **BALL)
+    problem = sharded_problem(X, y, [100, 2000], flip_costs=costs, **BALL)
     assert len(problem.flip_cost) < 200
     assert (problem.flip_cost.min(), problem.flip_cost.max()) == (0.5, math.inf)
     assert problem.typical_flip_cost() == pytest.approx(1.5, abs=0.1)
@@ -130,7 +130,7 @@ def test_only_some_of_the_costs_are_known_here_but_the_smallest_and_the_largest(
 
 def test_equal_costs_become_a_number():
     X, y = samples()
-    assert in_parts(X, y, [100], flip_costs=np.full(400, 2.0), **BALL).flip_cost == 2.0
+    assert sharded_problem(X, y, [100], flip_costs=np.full(400, 2.0), **BALL).flip_cost == 2.0
 
 
 # --- quantiles ------------------------------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ def test_numbers_beyond_the_limits():
 
 def test_an_extreme_classifier_has_an_infinite_objective_at_best():
     X, y = samples()
-    problem = in_parts(1e10 * X, y, [100], **BALL)
+    problem = sharded_problem(1e10 * X, y, [100], **BALL)
     with np.errstate(all="ignore"):
         assert not problem.price_and_objective(np.full(5, 1e300))[1] < math.inf
 
@@ -255,7 +255,7 @@ def test_the_same_optimum(norm, flip_cost, l2, intercept):
     X, y = samples()
     ball = {**BALL, "norm": norm, "flip_cost": flip_cost, "l2": l2, "fit_intercept": intercept != "none"}
     ball["intercept_cost"] = 2.0 if intercept == "priced" else math.inf
-    result = solve(in_parts(X, y, [3, 250], **ball), tol=1e-8)
+    result = solve(sharded_problem(X, y, [3, 250], **ball), tol=1e-8)
     assert result.gap <= 1e-8
     assert result.objective == pytest.approx(solve(Problem(X, y, **ball), tol=1e-8).objective, abs=2e-8)
 
@@ -265,11 +265,11 @@ def test_other_rows(kind):
     X, y = samples()
     X = {"csr": sparse.csr_array(np.round(X)), "float32": X.astype(np.float32), "far from 0": X + 480.0}[kind]
     ball = {**BALL, "fit_intercept": True}
-    problem = in_parts(X, y, [3, 250], **ball)
+    problem = sharded_problem(X, y, [3, 250], **ball)
     result = solve(problem, tol=1e-8)
     assert result.gap <= 1e-8
     assert result.objective == pytest.approx(solve(Problem(X, y, **ball), tol=1e-8).objective, abs=2e-8)
-    assert all(type(part.X) is type(X) and part.X.dtype == X.dtype for part in problem.rows.coordinator.parts)
+    assert all(type(part.X) is type(X) and part.X.dtype == X.dtype for part in problem.rows.coordinator.shards)
 
 
 def test_prices_of_rows_and_features():
@@ -278,7 +278,7 @@ def test_prices_of_rows_and_features():
     ball = {**BALL, "feature_cost": np.array([0.5, 1.0, 2.0, math.inf, 1.0]), "monotonic_cst": [1, 0, -1, 0, 0]}
     ball |= {"fit_intercept": True, "intercept_cost": 3.0}
     weights = np.random.default_rng(1).integers(0, 3, size=400)
-    problem = in_parts(X, y, [3, 250], weights, costs, **ball)
+    problem = sharded_problem(X, y, [3, 250], weights, costs, **ball)
     result = solve(problem, tol=1e-8)
     expected = solve(Problem(X, y, sample_weight=weights, **ball | {"flip_cost": costs}), tol=1e-8)
     assert result.gap <= 1e-8
@@ -288,14 +288,14 @@ def test_prices_of_rows_and_features():
 def test_a_wide_chunk_is_no_wide_problem():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 1200)), np.where(np.arange(60) % 2 == 0, 1, -1)
-    problem = in_parts(X, y, [20], **BALL)
+    problem = sharded_problem(X, y, [20], **BALL)
     assert solve(problem, tol=1e-8).objective == pytest.approx(solve(Problem(X, y), tol=1e-8).objective, abs=2e-8)
 
 
 def test_paths_and_the_largest_radius():
     X, y = samples()
     ball = {**BALL, "fit_intercept": True}
-    problem, known = in_parts(X, y, [3, 250], **ball), Problem(X, y, **ball)
+    problem, known = sharded_problem(X, y, [3, 250], **ball), Problem(X, y, **ball)
     assert radius_max(problem) == pytest.approx(radius_max(known), rel=1e-6)
     radii = np.geomspace(1.0, 0.01, 5) * radius_max(known)
     found, expected = radius_path(problem, radii, tol=1e-8), radius_path(known, radii, tol=1e-8)
@@ -306,12 +306,14 @@ def test_paths_and_the_largest_radius():
 def test_the_largest_radius_with_prices(prices):
     X, y = samples()
     ball = {**BALL, **prices, "fit_intercept": True, "intercept_cost": 2.0, "l2": 0.01}
-    assert radius_max(in_parts(X, y, [3, 250], **ball)) == pytest.approx(radius_max(Problem(X, y, **ball)), rel=1e-3)
+    assert radius_max(sharded_problem(X, y, [3, 250], **ball)) == pytest.approx(
+        radius_max(Problem(X, y, **ball)), rel=1e-3
+    )
 
 
 def test_a_start_from_few_rows():
     X, y = samples(12_000)
-    problem = in_parts(X, y, [1000, 5000], **BALL)
+    problem = sharded_problem(X, y, [1000, 5000], **BALL)
     drawn = problem.drawn(2000)
     assert 1000 < drawn.n_rows < 4000
     assert drawn.sample_weight.sum() == pytest.approx(1.0)
@@ -321,7 +323,7 @@ def test_a_start_from_few_rows():
 
 def test_samples_of_equal_rows():
     X = np.repeat([[1.0, 0.5], [-1.0, 0.25]], 5000, axis=0)
-    problem = in_parts(X, X[:, 0], [4000], **BALL)
+    problem = sharded_problem(X, X[:, 0], [4000], **BALL)
     assert 100 <= problem.drawn(200).n_rows <= 400
 
 
@@ -329,7 +331,7 @@ def test_samples_by_class():
     X, y = samples(3000)
     y[:40] = 1
     y[40:] = -1
-    drawn = in_parts(X, y, [30, 1000], **BALL).drawn_by_class(100)
+    drawn = sharded_problem(X, y, [30, 1000], **BALL).drawn_by_class(100)
     assert (drawn.signs > 0).sum() == 40 and (drawn.signs < 0).sum() == 100
     assert drawn.masses_of_classes() == pytest.approx((40 / 3000, 2960 / 3000))
 
@@ -339,7 +341,7 @@ def test_samples_by_class():
 
 def test_an_iteration_takes_three_rounds():
     X, y = samples()
-    problem = in_parts(X, y, [100], **BALL)
+    problem = sharded_problem(X, y, [100], **BALL)
     rounds = []
     engine = engine_for(problem)
     first = problem.rows.coordinator.n_rounds
@@ -352,7 +354,7 @@ def test_an_iteration_takes_three_rounds():
 
 def lose_after(problem, number, rounds):
     """Let a part lose its state after some rounds."""
-    coordinator, part = problem.rows.coordinator, problem.rows.coordinator.parts[number]
+    coordinator, part = problem.rows.coordinator, problem.rows.coordinator.shards[number]
     original = coordinator.round
     passed = []
 
@@ -369,8 +371,8 @@ def lose_after(problem, number, rounds):
 @pytest.mark.parametrize("rounds", [6, 14, 25, 32])
 def test_a_part_that_has_lost_its_state_makes_all_changes_again(rounds):
     X, y = samples()
-    expected = solve(in_parts(X, y, [100], **BALL), tol=1e-9)
-    problem = in_parts(X, y, [100], **BALL)
+    expected = solve(sharded_problem(X, y, [100], **BALL), tol=1e-9)
+    problem = sharded_problem(X, y, [100], **BALL)
     passed = lose_after(problem, 1, rounds)
     result = solve(problem, tol=1e-9)
     assert len(passed) > rounds
@@ -382,7 +384,7 @@ def test_a_part_that_has_lost_its_state_makes_all_changes_again(rounds):
 def test_a_question_that_comes_twice_has_the_same_answer():
     """A cluster may ask again if it has lost an answer; the change must not be made twice."""
     X, y = samples()
-    problem = in_parts(X, y, [100], **BALL)
+    problem = sharded_problem(X, y, [100], **BALL)
     coordinator = problem.rows.coordinator
     round_ = coordinator.round
 
@@ -399,24 +401,24 @@ def test_a_question_that_comes_twice_has_the_same_answer():
 
 def test_nothing_stays_in_the_parts():
     X, y = samples()
-    problem = in_parts(X, y, [100], **BALL)
+    problem = sharded_problem(X, y, [100], **BALL)
     result = solve(problem)
-    runs = [run for part in problem.rows.coordinator.parts for run in part.runs.values()]
+    runs = [run for part in problem.rows.coordinator.shards for run in part.runs.values()]
     assert len(runs) == 2 and all(run.engine is None for run in runs)
-    alpha = np.concatenate([part.values(result.hinge_dual) for part in problem.rows.coordinator.parts])
+    alpha = np.concatenate([part.values(result.hinge_dual) for part in problem.rows.coordinator.shards])
     assert 0.0 < alpha.sum() <= 1.0
     del result, runs
     gc.collect()
-    assert not any(part.runs for part in problem.rows.coordinator.parts)
+    assert not any(part.runs for part in problem.rows.coordinator.shards)
 
 
 def test_only_what_is_in_use_is_kept():
     X, y = samples()
-    problem = in_parts(X, y, [100], **BALL)
+    problem = sharded_problem(X, y, [100], **BALL)
     kept = []
 
     def count(progress):
-        kept.append(max(len(run.slots) for part in problem.rows.coordinator.parts for run in part.runs.values()))
+        kept.append(max(len(run.slots) for part in problem.rows.coordinator.shards for run in part.runs.values()))
 
     solve(problem, callback=count)
     assert len(kept) > 5 and max(kept) <= 3
@@ -424,11 +426,13 @@ def test_only_what_is_in_use_is_kept():
 
 def test_a_start_at_a_result():
     X, y = samples()
-    problem = in_parts(X, y, [100], **BALL)
+    problem = sharded_problem(X, y, [100], **BALL)
     result = solve(problem, tol=1e-8)
     again = solve(problem, tol=1e-8, start=result)
     assert again.n_iter == 0 and again.gap == pytest.approx(result.gap, abs=1e-12)
-    elsewhere = solve(in_parts(X, y, [200], **BALL), tol=1e-8, start=result)  # its multipliers are in other parts
+    elsewhere = solve(
+        sharded_problem(X, y, [200], **BALL), tol=1e-8, start=result
+    )  # its multipliers are in other parts
     assert elsewhere.n_iter > 0 and elsewhere.objective == pytest.approx(result.objective, abs=2e-8)
 
 
@@ -436,13 +440,13 @@ def test_a_start_at_a_result():
 def test_an_interrupted_round(rounds):
     """Some parts may have made a change whose answer never came; what they have still proves a bound."""
     X, y = samples()
-    problem = in_parts(X, y, [100], **BALL)
+    problem = sharded_problem(X, y, [100], **BALL)
     original, passed = problem.rows.coordinator.round, []
 
     def interrupted(message):
         passed.append(message)
         if len(passed) == rounds:
-            problem.rows.coordinator.parts[0].reply(message)
+            problem.rows.coordinator.shards[0].reply(message)
             raise KeyboardInterrupt
         return original(message)
 
@@ -455,7 +459,7 @@ def test_an_interrupted_round(rounds):
 
 def test_lost_rows_end_a_run_with_what_was_proven():
     X, y = samples()
-    problem = in_parts(X, y, [100], **BALL)
+    problem = sharded_problem(X, y, [100], **BALL)
     expected = solve(problem, tol=1e-3)
 
     def lose(progress):
@@ -474,7 +478,7 @@ def test_lost_rows_end_a_run_with_what_was_proven():
 
 def test_the_log_begins_anew_at_every_start():
     X, y = samples()
-    engine = engine_for(in_parts(X, y, [100], **BALL))
+    engine = engine_for(sharded_problem(X, y, [100], **BALL))
     for _ in range(3):
         engine.center(np.zeros(5), 1.0, 1.0)
         engine.predict(np.ones(5), 0.1)
@@ -496,15 +500,15 @@ def test_errors_name_the_chunk():
     broken = X.copy()
     broken[150, 2] = np.nan
     with pytest.raises(ValueError, match="In chunk 1: X has nan at row 50, column 2"):
-        in_parts(broken, y, [100], **BALL)
+        sharded_problem(broken, y, [100], **BALL)
     with pytest.raises(ValueError, match="exactly two labels, got 3"):
-        in_parts(X, np.arange(400) % 3, [100], **BALL)
+        sharded_problem(X, np.arange(400) % 3, [100], **BALL)
     with pytest.raises(ValueError, match="exactly two labels, got 1"):
-        in_parts(X, np.ones(400), [100], **BALL)
+        sharded_problem(X, np.ones(400), [100], **BALL)
     with pytest.raises(ValueError, match="In chunk 0: sample_weight has -1"):
-        in_parts(X, y, [100], -np.ones(400), **BALL)
+        sharded_problem(X, y, [100], -np.ones(400), **BALL)
     with pytest.raises(ValueError, match="sample_weight is 0 for every row"):
-        in_parts(X, y, [100], np.zeros(400), **BALL)
+        sharded_problem(X, y, [100], np.zeros(400), **BALL)
 
 
 def test_chunks_must_have_the_same_features():
@@ -513,14 +517,14 @@ def test_chunks_must_have_the_same_features():
             return np.ones((rows.stop - rows.start, 2 if rows.start == 0 else 3))
 
     with pytest.raises(ValueError, match="Chunk 1 of X has 3 columns, but chunk 0 has 2"):
-        in_parts(Uneven(), np.array([1, -1, 1, -1]), [2], **BALL)
+        sharded_problem(Uneven(), np.array([1, -1, 1, -1]), [2], **BALL)
 
 
 def test_huge_and_tiny_weights():
     X, y = samples()
     expected = solve(Problem(X, y), tol=1e-8).objective
     for scale in (1e300, 1e-300):
-        assert solve(in_parts(X, y, [100], np.full(400, scale), **BALL), tol=1e-8).objective == pytest.approx(
+        assert solve(sharded_problem(X, y, [100], np.full(400, scale), **BALL), tol=1e-8).objective == pytest.approx(
             expected, abs=2e-8
         )
 
@@ -529,8 +533,8 @@ def test_empty_chunks_and_chunks_without_weight():
     X, y = samples()
     weights = np.ones(400)
     weights[100:200] = 0.0
-    problem = in_parts(X, y, [0, 100, 200, 200], weights, **BALL)
-    assert (problem.n_given, problem.n_rows, len(problem.rows.coordinator.parts)) == (400, 300, 2)
+    problem = sharded_problem(X, y, [0, 100, 200, 200], weights, **BALL)
+    assert (problem.n_given, problem.n_rows, len(problem.rows.coordinator.shards)) == (400, 300, 2)
     expected = solve(Problem(X, y, sample_weight=weights), tol=1e-8).objective
     assert solve(problem, tol=1e-8).objective == pytest.approx(expected, abs=2e-8)
 

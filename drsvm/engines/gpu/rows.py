@@ -13,7 +13,7 @@ from drsvm.engines.gpu.kernels import THREADS, blocks_for, kernel
 from drsvm.model.backends import to_numpy
 from drsvm.model.careful_sums import ULP
 from drsvm.model.memory_rows import HostRows, MemoryRows
-from drsvm.model.rows import ArrayRows
+from drsvm.model.rows import Rows
 from drsvm.model.validation import check_flip_cost, check_weights
 from drsvm.parallel import slices
 
@@ -41,7 +41,7 @@ def checked_costs(flip_cost, n: int, kept) -> Any:
     return float(costs[0]) if bool((costs == costs[0]).all()) else costs
 
 
-class CardRows(ArrayRows):
+class CardRows(Rows):
     """Rows whose vectors, with an entry per row, are arrays of CuPy."""
 
     place = "on a graphics card"

@@ -1,51 +1,54 @@
-"""Vectors with one entry per row that stay in the parts: only how to compute them there crosses."""
+"""Vectors with one entry per row that stay in the shards: only how to compute them there crosses."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from drsvm.model.multipliers import ArrayMultipliers
 
+if TYPE_CHECKING:
+    from drsvm.engines.sharded.shard import Ball, Shard
+
 HINGE, FLIP = 0, 1
 """Positions of α and β in pairs of multipliers."""
 
 
-class Vector(ABC):
-    """A vector whose entries are computed by the parts of the rows."""
+class RemoteVector(ABC):
+    """A vector whose entries are computed by the shards of the rows."""
 
     @abstractmethod
-    def values(self, part) -> np.ndarray:
-        """Return the entries for the rows of a part."""
+    def values(self, shard: "Shard") -> np.ndarray:
+        """Return the entries for the rows of a shard."""
 
     def kept(self) -> "list[Kept]":
-        """Return the vectors in the memory of parts that this one is computed from."""
+        """Return the vectors in the memory of shards that this one is computed from."""
         return []
 
 
 @dataclass(frozen=True)
-class Multiple(Vector):
+class Multiple(RemoteVector):
     """The weights of the rows, times a factor for each class."""
 
     positive: float
     negative: float
 
-    def values(self, part) -> np.ndarray:
-        return np.where(part.signs > 0, self.positive, self.negative) * part.weights
+    def values(self, shard: "Shard") -> np.ndarray:
+        return np.where(shard.signs > 0, self.positive, self.negative) * shard.weights
 
 
 @dataclass(frozen=True)
-class Kept(Vector):
+class Kept(RemoteVector):
     """Multipliers that a run has kept in a slot; `slot_in_use` is a slot that is free when nothing refers to it."""
 
     run: str
     slot: int
     which: int
-    slot_in_use: Any = field(default=None, compare=False, repr=False)
+    slot_in_use: object = field(default=None, compare=False, repr=False)
 
-    def values(self, part) -> np.ndarray:
-        return part.runs[self.run].slots[self.slot][self.which]
+    def values(self, shard: "Shard") -> np.ndarray:
+        return shard.runs[self.run].slots[self.slot][self.which]
 
     def kept(self) -> "list[Kept]":
         return [self]
@@ -55,17 +58,17 @@ class Kept(Vector):
 
 
 @dataclass(frozen=True, eq=False)
-class Clipped(Vector):
+class Clipped(RemoteVector):
     """One of two vectors of multipliers, clipped to their bounds, with a factor for each side of the balance."""
 
-    hinge: Vector | None
-    flip: Vector | None
-    ball: Any
+    hinge: RemoteVector | None
+    flip: RemoteVector | None
+    ball: "Ball"
     factors: tuple[float, float]
     which: int
 
-    def values(self, part) -> np.ndarray:
-        multipliers = ArrayMultipliers(part.problem(self.ball), part.values(self.hinge), part.values(self.flip))
+    def values(self, shard: "Shard") -> np.ndarray:
+        multipliers = ArrayMultipliers(shard.problem(self.ball), shard.values(self.hinge), shard.values(self.flip))
         multipliers.shrink(*self.factors)
         return multipliers.vectors()[self.which]
 

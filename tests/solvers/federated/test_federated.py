@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from in_parts import PartsHere, TalkHere, parted
 from problems import NORMS, problems
 from scipy import sparse
+from sharded_here import ChannelHere, ShardsHere, sharded
 from thorough import examples
 
 from drsvm import Problem, certify, solve
@@ -41,7 +41,7 @@ def test_the_same_optimum(norm, l2, flip_cost, intercept, cuts):
     ball["intercept_cost"] = 2.0 if intercept == "priced" else math.inf
     weights = np.random.default_rng(1).integers(0, 3, size=600)
     problem = Problem(X, y, sample_weight=weights, **ball)
-    result = solve(parted(problem, cuts), "federated", tol=TOL, max_iter=300)
+    result = solve(sharded(problem, cuts), "federated", tol=TOL, max_iter=300)
     optimum = solve(problem, "interior-point", tol=1e-8).objective
     assert result.gap <= (TOL if norm != 1 else 0.1)  # which takes many more rounds
     assert result.lower_bound - 1e-8 <= optimum <= result.objective + 1e-8
@@ -52,13 +52,13 @@ def test_the_same_optimum(norm, l2, flip_cost, intercept, cuts):
 def test_no_bound_is_false(data):
     problem = data.draw(problems(scales=(1.0,), l2=1.0))
     cuts = sorted(data.draw(st.sets(st.integers(1, problem.n_rows - 1), max_size=5)))
-    result = solve(parted(problem, cuts), "federated", max_iter=data.draw(st.integers(1, 40)), tol=1e-4)
+    result = solve(sharded(problem, cuts), "federated", max_iter=data.draw(st.integers(1, 40)), tol=1e-4)
     optimum = solve(problem, "interior-point", tol=1e-8)
     assert result.lower_bound <= optimum.objective + 1e-9
     assert result.objective >= optimum.lower_bound - 1e-9
 
 
-class Late(TalkHere):
+class Late(ChannelHere):
     """The first group replies to every fifth call only, if somebody has not the time to wait for it."""
 
     calls = 0
@@ -74,7 +74,7 @@ class Late(TalkHere):
         return super().receive(seconds)
 
 
-class Lost(TalkHere):
+class Lost(ChannelHere):
     """The first group loses its state at some calls."""
 
     calls = 0
@@ -82,24 +82,24 @@ class Lost(TalkHere):
     def receive(self, seconds=math.inf):
         self.calls += 1
         if self.calls in (7, 20):
-            self.coordinator.parts[0].runs.clear()
+            self.coordinator.shards[0].runs.clear()
         return super().receive(seconds)
 
 
 @pytest.mark.parametrize("norm", [2, math.inf])
 @pytest.mark.parametrize("kind", [Late, Lost])
 def test_groups_that_are_late_or_lost(monkeypatch, norm, kind):
-    talks = []
-    monkeypatch.setattr(PartsHere, "talk", lambda self: talks.append(kind(self)) or talks[-1])
+    channels = []
+    monkeypatch.setattr(ShardsHere, "channel", lambda self: channels.append(kind(self)) or channels[-1])
     X, y = text()
     problem = Problem(X, y, radius=0.02, norm=norm, fit_intercept=True)
-    result = solve(parted(problem, [200, 400]), "federated", tol=TOL)
+    result = solve(sharded(problem, [200, 400]), "federated", tol=TOL)
     assert result.gap <= TOL
     assert result.lower_bound <= solve(problem, "interior-point", tol=1e-8).objective <= result.objective + 1e-8
-    assert talks[0].calls > 20
+    assert channels[0].calls > 20
 
 
-class Clocked(TalkHere):
+class Clocked(ChannelHere):
     """A pass over the rows takes a second."""
 
     now = 0.0
@@ -149,9 +149,9 @@ class Unsteady(Clocked):
 
 def on_clock(monkeypatch, kind, problem, cuts, **settings):
     """Solve a problem in parts; return the result, and how long it took by the clock of the groups."""
-    talks = []
-    monkeypatch.setattr(PartsHere, "talk", lambda self: talks.append(kind(self)) or talks[-1])
-    return solve(parted(problem, cuts), "federated", tol=TOL, **settings), talks[0].now
+    channels = []
+    monkeypatch.setattr(ShardsHere, "channel", lambda self: channels.append(kind(self)) or channels[-1])
+    return solve(sharded(problem, cuts), "federated", tol=TOL, **settings), channels[0].now
 
 
 @pytest.mark.parametrize("norm", [2, math.inf])
@@ -188,8 +188,8 @@ def test_rows_at_a_bound_stay_exactly_there():
     """Otherwise they would not count as firm, and be visited in every pass."""
     X, y = text(2000)
     weights = 0.5 + np.random.default_rng(3).random(2000)
-    there = parted(Problem(X, y, radius=0.02, norm=math.inf, sample_weight=weights), [1000])
-    block = Block(there.rows.coordinator.parts[0].problem(there.rows.ball(there)))
+    there = sharded(Problem(X, y, radius=0.02, norm=math.inf, sample_weight=weights), [1000])
+    block = Block(there.rows.coordinator.shards[0].problem(there.rows.ball(there)))
     shared = shared_for(there, None, 2)
     for number, share in enumerate([1.0, 0.7, 1.0, 1.0]):
         block.propose(shared.work(number, {number - 1: share}, number == 0)._replace(factor=1.9 - 0.3 * number))
@@ -216,8 +216,8 @@ def test_losses_of_multiples():
 def test_a_bound_is_that_of_the_multipliers_that_are_left():
     X, y = text()
     problem = Problem(X, y, radius=0.02, norm=2, fit_intercept=True)
-    there = parted(problem, [200, 400])
-    parts = there.rows.coordinator.parts
+    there = sharded(problem, [200, 400])
+    parts = there.rows.coordinator.shards
 
     def lose_and_stop(progress):
         if progress.iteration == 12:
@@ -234,8 +234,8 @@ def test_a_bound_is_that_of_the_multipliers_that_are_left():
 def test_many_features_on_a_cluster_need_no_matrix():
     X = sparse.eye_array(4, 200_000, format="csr")
     problem = Problem(X, [1, 1, -1, -1], radius=0.01)
-    assert choose(parted(problem, [2])) == "federated"
+    assert choose(sharded(problem, [2])) == "federated"
     with pytest.raises(ValueError, match=r"200,000 × 200,000 numbers .*use solver='auto' or 'federated'"):
-        solve(parted(problem, [2]), "interior-point")
+        solve(sharded(problem, [2]), "interior-point")
     with pytest.raises(ValueError, match="is for rows on a cluster"):
         solve(problem, "federated")

@@ -1,4 +1,4 @@
-"""Problems in parts, in this process."""
+"""Problems in shards, in this process."""
 
 import math
 from functools import reduce
@@ -6,39 +6,39 @@ from itertools import pairwise
 from operator import add
 
 from drsvm.engines.sharded.chunks import Chunk, Survey
-from drsvm.engines.sharded.coordinator import Coordinator, Talk, total
-from drsvm.engines.sharded.rows import PartedRows
+from drsvm.engines.sharded.coordinator import Coordinator, WorkerChannel, total
+from drsvm.engines.sharded.rows import ShardedRows
 from drsvm.model.problem import PARAMETERS, Problem
 
 
-class PartsHere(Coordinator):
-    """Parts in this process."""
+class ShardsHere(Coordinator):
+    """Shards in this process."""
 
-    def __init__(self, parts):
+    def __init__(self, shards):
         super().__init__()
-        self.parts = parts
+        self.shards = shards
 
     def round(self, message):
-        return total(part.reply(message) for part in self.parts)
+        return total(shard.reply(message) for shard in self.shards)
 
     def post(self, message):
-        for part in self.parts:
-            part.reply(message)
+        for shard in self.shards:
+            shard.reply(message)
 
-    def talk(self):
-        return TalkHere(self)
+    def channel(self):
+        return ChannelHere(self)
 
     def forget(self, run):
-        for part in self.parts:
-            part.runs.pop(run, None)
+        for shard in self.shards:
+            shard.runs.pop(run, None)
 
 
-class TalkHere(Talk):
-    """Every part is a group, and replies in turn."""
+class ChannelHere(WorkerChannel):
+    """Every shard is a group, and replies in turn."""
 
     def __init__(self, coordinator):
         self.coordinator, self.waiting = coordinator, {}
-        self.groups = [(part.number,) for part in coordinator.parts]
+        self.groups = [(shard.number,) for shard in coordinator.shards]
 
     def send(self, group, message):
         self.waiting[group] = message
@@ -46,8 +46,8 @@ class TalkHere(Talk):
     def receive(self, seconds=math.inf):
         group = next(iter(self.waiting))
         message = self.waiting.pop(group)
-        [part] = [part for part in self.coordinator.parts if part.number == group[0]]
-        return group, part.reply(message)
+        [shard] = [shard for shard in self.coordinator.shards if shard.number == group[0]]
+        return group, shard.reply(message)
 
     def stopwatch(self):
         return Still()
@@ -60,7 +60,7 @@ class Still:
         return 0.0
 
 
-def in_parts(X, y, cuts, sample_weight=None, flip_costs=None, coordinator=PartsHere, **ball):
+def sharded_problem(X, y, cuts, sample_weight=None, flip_costs=None, coordinator=ShardsHere, **ball):
     """Return the problem on rows that are cut before some of them."""
     columns = X, y, sample_weight, flip_costs
     ends = pairwise([0, *cuts, len(y)])
@@ -70,17 +70,19 @@ def in_parts(X, y, cuts, sample_weight=None, flip_costs=None, coordinator=PartsH
     ]
     survey = reduce(add, map(Survey.of, chunks))
     units = survey.units()
-    parts = [chunk.part(units) for chunk in chunks if survey.used[chunk.number] > 0]
+    shards = [chunk.shard(units) for chunk in chunks if survey.used[chunk.number] > 0]
     problem = object.__new__(Problem)
-    problem._set(**PartedRows(coordinator(parts), survey).attributes(ball.pop("flip_cost", None)))
+    problem._set(**ShardedRows(coordinator(shards), survey).attributes(ball.pop("flip_cost", None)))
     defaults = {"radius": 0.1, "norm": 2, "l2": 0.0, "fit_intercept": False, "intercept_cost": math.inf}
     problem._set_parameters(**defaults | {"feature_cost": None, "monotonic_cst": None} | ball)
     return problem
 
 
-def parted(problem, cuts, coordinator=PartsHere):
-    """Return a problem with its rows in parts."""
+def sharded(problem, cuts, coordinator=ShardsHere):
+    """Return a problem with its rows in shards."""
     ball = {name: getattr(problem, name) for name in PARAMETERS}
     costs = ball.pop("flip_cost")
     costs = {"flip_costs": costs} if getattr(costs, "ndim", 0) else {"flip_cost": costs}
-    return in_parts(problem.X, problem.signs, cuts, problem.sample_weight, coordinator=coordinator, **costs, **ball)
+    return sharded_problem(
+        problem.X, problem.signs, cuts, problem.sample_weight, coordinator=coordinator, **costs, **ball
+    )
