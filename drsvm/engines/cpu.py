@@ -11,9 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from drsvm.engines.engine import Curvature, Engine, Rates
-from drsvm.engines.matrices import FEW_FEATURES, in_fastest_form, matrices_for
-from drsvm.engines.threads import available_cores
-from drsvm.engines.wide import WideRows
+from drsvm.engines.matrices import FEW_FEATURES, WideRows, in_fastest_form, matrices_for
 from drsvm.kernels import passes
 from drsvm.kernels.passes import BLOCK, Buffers, Share, Step
 from drsvm.kernels.products import TILE
@@ -21,7 +19,7 @@ from drsvm.model.memory_rows import RowView, in_memory, unsigned_parts
 from drsvm.model.multipliers import DualSums
 from drsvm.model.problem import Problem
 from drsvm.model.risk import affordable_flips
-from drsvm.parallel import over, slices
+from drsvm.parallel import available_cores, over, slices
 
 THREAD_WORK = 50_000
 """Fewest stored entries that make another thread worthwhile."""

@@ -15,8 +15,8 @@ from drsvm.kernels.interior_point import BINS
 from drsvm.model.multipliers import DualSums
 
 if TYPE_CHECKING:
+    from drsvm.engines.matrices import WideRows
     from drsvm.engines.newton import Factorised
-    from drsvm.engines.wide import WideRows
 
 Cone: TypeAlias = Any
 """A cone of `solvers/interior_point/cones.py`, above the engines: it adds its part to the Newton matrix."""
@@ -31,7 +31,7 @@ class Curvature(NamedTuple):
     predictor: np.ndarray  # (w, b)
     predictor_lam: float  # λ
     border: np.ndarray  # (w, b) × b
-    of_rows: Vector | None = None  # the curvature h of every row, if no matrix is formed
+    of_rows: Any = None  # the curvature h of every row, if no matrix is formed
 
 
 class Prediction(NamedTuple):

@@ -54,7 +54,7 @@ class Backend(ABC):
         """Return the distinct labels."""
 
     @abstractmethod
-    def by_class(self, y: Labels, classes: np.ndarray, values: np.ndarray, weights=None) -> Vector:
+    def by_class(self, y: Labels, classes: np.ndarray, values: np.ndarray, weights=None) -> Labels:
         """Return the value of its class for every row, times its weight if there is one."""
 
     @abstractmethod

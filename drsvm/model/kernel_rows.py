@@ -64,6 +64,8 @@ class FunctionRows(Rows):
     dtype = np.dtype(np.float64)
     rounding = 0.0  # errors of norms are part of `coordinates`
 
+    centre: Matrix
+
     def __init__(self, points: Matrix, function: KernelFunction, centre=None, values=None, keeps: bool = True):
         self.points, self.function, self.centre = points, function, centre
         n = points.shape[0]
@@ -146,7 +148,7 @@ class FunctionRows(Rows):
         Values that are kept are read once for both.
         """
         sides = _sides(c)
-        products = [self._known_side(side) for side in sides]
+        products: list[Matrix] = [self._known_side(side) for side in sides]
         unknown = [k for k in (0, 1) if products[k] is None]
         for k, product in zip(unknown, self._products_of([sides[k] for k in unknown]) if unknown else (), strict=True):
             products[k] = product

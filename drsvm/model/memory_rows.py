@@ -118,7 +118,7 @@ class MemoryRows(HostRows):
     def copyable(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return not must_stay(self.X)
 
-    selectable = copyable
+    selectable = copyable  # pyright: ignore[reportAssignmentType]
 
     def mapped(self, problem, function):
         return MemoryRows(changed(self.X, function))

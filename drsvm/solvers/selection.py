@@ -8,11 +8,10 @@ interior-point solver takes over as soon as they turn out not to be (`fallback.p
 from typing import NamedTuple
 
 from drsvm.engines.cpu import THREAD_WORK, free_features, is_wide
-from drsvm.engines.threads import available_cores
 from drsvm.model.memory_rows import RowView, is_mapped
 from drsvm.model.norms import L1, L2, LInf, Norm
 from drsvm.model.problem import Problem
-from drsvm.parallel import memory_size
+from drsvm.parallel import available_cores, memory_size
 
 ITERATIONS = 14
 """Usual number of iterations of the interior-point solver."""

@@ -13,8 +13,7 @@ import drsvm.engines.cpu as cpu
 from drsvm import Problem
 from drsvm.engines.cpu import CpuEngine
 from drsvm.engines.engine import TIE
-from drsvm.engines.matrices import matrices_for
-from drsvm.engines.wide import WideRows
+from drsvm.engines.matrices import WideRows, matrices_for
 from drsvm.kernels import interior_point as kernel
 
 TARGET = 0.004

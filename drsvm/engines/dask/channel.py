@@ -10,11 +10,10 @@ import queue
 import time
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import distributed
 from distributed.actor import ProxyRPC
-from distributed.core import PooledRPCCall
 from distributed.protocol.serialize import to_serialize
 
 from drsvm.engines.dask.worker import Mailbox, Reply
@@ -35,7 +34,7 @@ GLANCE = 2.0
 GONE = (OSError, RuntimeError, KeyError, asyncio.CancelledError)
 """Errors of a connection: it is closed, or the worker was started again and does not know its mailbox."""
 
-Connection = tuple[PooledRPCCall | ProxyRPC, distributed.Future]
+Connection = tuple[Any, distributed.Future]
 """How to reach a worker, and its mailbox, which lives as long as somebody refers to it."""
 
 
@@ -44,6 +43,7 @@ class DaskChannel(WorkerChannel):
 
     def __init__(self, coordinator: "DaskCoordinator"):
         self.coordinator = coordinator
+        self.client: Any = coordinator.client
         self.replies: queue.SimpleQueue[tuple[Group, Future]] = queue.SimpleQueue()
         self.waiting: dict[Group, Message] = {}
         self.sent: dict[Group, tuple[str, Future]] = {}  # where to, and the reply
@@ -51,8 +51,9 @@ class DaskChannel(WorkerChannel):
         self.next_look = time.monotonic() + GLANCE
 
     def send(self, group: Group, message: Message) -> None:
-        address, loop = self.coordinator.places[group[0]], self.coordinator.client.loop.asyncio_loop
-        future = asyncio.run_coroutine_threadsafe(self._reply(address, list(group), message), loop)
+        address = self.coordinator.places[group[0]]
+        reply = self._reply(address, list(group), message)
+        future = asyncio.run_coroutine_threadsafe(reply, self.client.loop.asyncio_loop)
         self.waiting[group], self.sent[group] = message, (address, future)
         future.add_done_callback(lambda done: self.replies.put((group, done)))
 
@@ -73,16 +74,15 @@ class DaskChannel(WorkerChannel):
         raise reply["exception"]
 
     async def _connect(self, address: str) -> Connection:
-        client = self.coordinator.client
         options = {"actor": True, "workers": [address], "allow_other_workers": False, "pure": False}
-        mailbox = client.submit(Mailbox, **options)
+        mailbox = self.client.submit(Mailbox, **options)
         await mailbox.result(timeout=READY)
-        if client.direct_to_workers is not False:
-            direct = client.rpc(address)
+        if self.client.direct_to_workers is not False:
+            direct = self.client.rpc(address)
             with suppress(OSError):  # workers behind a firewall are reached by way of the scheduler
                 await asyncio.wait_for(direct.identity(), REACH)
                 return direct, mailbox
-        return ProxyRPC(client.scheduler, address), mailbox
+        return ProxyRPC(self.client.scheduler, address), mailbox
 
     def receive(self, seconds: float = math.inf) -> tuple[Group, Summable]:
         until = time.monotonic() + seconds
@@ -109,7 +109,7 @@ class DaskChannel(WorkerChannel):
     def _look_after_workers(self) -> None:
         """Build the shards of workers that are gone again: it may take long until a connection notices that."""
         try:
-            there = set(self.coordinator.client.scheduler_info()["workers"])
+            there = set(self.client.scheduler_info()["workers"])
         except Exception as error:
             raise RowsLost(f"The Dask cluster does not reply ({type(error).__name__}: {error}).") from error
         for group in list(self.waiting):

@@ -214,7 +214,7 @@ def _check_agreement(address: str, theirs: dict[str, str | None], ours: dict[str
             )
 
 
-def _tell_workers(client: Client, function: Callable, *arguments) -> None:
+def _tell_workers(client: Any, function: Callable, *arguments) -> None:
     """Call a function on all workers, without waiting; from any thread, and whether there are workers or not."""
     with suppress(Exception):
         client.loop.add_callback(_call, client, function, *arguments)

@@ -11,8 +11,7 @@ from drsvm.engines.dask.coordinator import DaskCoordinator
 from drsvm.engines.dask.worker import block_of
 from drsvm.engines.sharded.queries import values as values_of
 from drsvm.engines.sharded.rows import ShardedRows
-from drsvm.engines.sharded.shard import Message
-from drsvm.engines.sharded.vectors import RemoteVector
+from drsvm.engines.sharded.shard import Message, RemoteVector
 from drsvm.model.problem import Problem
 from drsvm.model.rows import Attributes
 

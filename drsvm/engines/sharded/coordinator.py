@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from functools import reduce
 
 from drsvm.clock import Stopwatch
-from drsvm.engines.sharded.shard import Ball, Message, Query, StateLost, Update
-from drsvm.engines.sharded.vectors import FLIP, HINGE, Kept, RemoteVector
+from drsvm.engines.sharded.shard import FLIP, HINGE, Ball, Kept, Message, Query, RemoteVector, StateLost, Update
 from drsvm.model.reducers import Summable
 
 Group = tuple[int, ...]

@@ -5,8 +5,7 @@ import numpy as np
 from drsvm.engines.engine import Curvature, Engine
 from drsvm.engines.sharded import queries
 from drsvm.engines.sharded.coordinator import Coordinator, Run
-from drsvm.engines.sharded.shard import Ball
-from drsvm.engines.sharded.vectors import Kept
+from drsvm.engines.sharded.shard import Ball, Kept
 from drsvm.model.multipliers import DualSums
 
 

@@ -5,8 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from drsvm.engines.sharded.quantiles import Bins, Histogram, Path
-from drsvm.engines.sharded.shard import Shard
-from drsvm.engines.sharded.vectors import RemoteVector
+from drsvm.engines.sharded.shard import RemoteVector, Shard
 from drsvm.model.careful_sums import ULP
 from drsvm.model.multipliers import ArrayMultipliers, dual_sums
 from drsvm.model.problem import Problem
@@ -20,9 +19,6 @@ def of_problem(_, problem: Problem, function: Callable[..., Summable], *argument
     return function(problem, *arguments)
 
 
-# --- sums -----------------------------------------------------------------------------------------------------------
-
-
 def targets(_, problem: Problem) -> Sums:
     """Return Σ π, and Σ π over the rows that can be flipped."""
     weights = problem.sample_weight
@@ -34,9 +30,6 @@ def sums_of_multipliers(shard: Shard, problem: Problem, hinge_dual, flip_dual, c
     clipped = ArrayMultipliers(problem, shard.values(hinge_dual), shard.values(flip_dual))
     rounding = 3.0 * ULP if careful else problem.rows.rounding
     return Sums((*dual_sums(problem, clipped.alpha, clipped.beta, careful), rounding))
-
-
-# --- quantiles ------------------------------------------------------------------------------------------------------
 
 
 def breakpoints(_, problem: Problem, w, b: float, floor: float, path: Path, bins: Bins) -> Sums:
@@ -54,9 +47,6 @@ def costs_of_errors(_, problem: Problem, w, b: float, size: float, path: Path, b
     costs = costs_of_misclassification(margins, size, problem.flip_cost)
     priced = (costs > 0) & np.isfinite(costs)
     return Sums((Histogram.of(costs[priced], weights[priced], path, bins), float(weights @ (costs == 0))))
-
-
-# --- samples --------------------------------------------------------------------------------------------------------
 
 
 def size_of_keys(_, problem: Problem, direction) -> Sums:
@@ -94,9 +84,6 @@ def rows_at_places(shard: Shard, problem: Problem, before, places) -> Joined:
 def _sample(problem: Problem, rows: np.ndarray) -> Joined:
     costs = problem.flip_cost[rows] if np.ndim(problem.flip_cost) else None
     return Joined((problem.X[rows], problem.signs[rows], problem.sample_weight[rows], costs))
-
-
-# --- vectors --------------------------------------------------------------------------------------------------------
 
 
 def of_engine(shard: Shard, _, run: str, name: str, *arguments) -> Summable:

@@ -15,8 +15,7 @@ from drsvm.engines.sharded.chunks import Survey
 from drsvm.engines.sharded.coordinator import Coordinator
 from drsvm.engines.sharded.engine import ShardedEngine
 from drsvm.engines.sharded.quantiles import MASS, MOMENT, Bins, crossing
-from drsvm.engines.sharded.shard import Ball, Query, View
-from drsvm.engines.sharded.vectors import FLIP, HINGE, Clipped, Multiple, RemoteVector
+from drsvm.engines.sharded.shard import FLIP, HINGE, Ball, Clipped, Multiple, Query, RemoteVector, View
 from drsvm.model.dual_scale import uncharged_features
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.multipliers import ROUNDING_OF_MASSES, DualSums, Multipliers, Totals
@@ -183,7 +182,7 @@ class ShardedRows(Rows):
     def multiples_of_weights(self, problem, positive, negative) -> Multiple:  # pyright: ignore
         return Multiple(positive, negative)
 
-    def multipliers_from(self, problem, values):
+    def multipliers_from(self, problem, values) -> RemoteVector | None:  # pyright: ignore
         known = isinstance(values, RemoteVector) and all(kept.run in self.coordinator.runs for kept in values.kept())
         return values if known else None
 
@@ -230,7 +229,9 @@ def _in_memory(problem: Problem, X: Matrix, signs: np.ndarray, weights: np.ndarr
 class ShardedMultipliers(Multipliers):
     """Clipped multipliers; factors of the two sides apply to their sums, and to the vectors when these are used."""
 
-    def __init__(self, unclipped: tuple[RemoteVector | None, ...], ball: Ball, sums: DualSums, rounding: float):
+    def __init__(
+        self, unclipped: tuple[RemoteVector | None, RemoteVector | None], ball: Ball, sums: DualSums, rounding: float
+    ):
         self.unclipped, self.ball, self.sums = unclipped, ball, sums
         self.rounding = rounding + ROUNDING_OF_MASSES  # also of the sums over the shards
         self.factors = np.ones(2)

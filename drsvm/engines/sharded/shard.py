@@ -6,8 +6,9 @@ expects; a shard that has lost it makes the changes again, from the beginning.
 """
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -16,9 +17,9 @@ from scipy import sparse
 
 from drsvm.annotations import Matrix
 from drsvm.engines.cpu import CpuEngine
-from drsvm.engines.sharded.vectors import RemoteVector
 from drsvm.engines.threads import single_threaded_blas
 from drsvm.model.memory_rows import MemoryRows, RowView, chosen_columns
+from drsvm.model.multipliers import ArrayMultipliers
 from drsvm.model.norms import Norm
 from drsvm.model.problem import Problem
 from drsvm.model.reducers import Largest, Summable, Sums
@@ -136,7 +137,7 @@ class Shard:
             fit_intercept=ball.fit_intercept,
         )
 
-    def values(self, vector: RemoteVector | None) -> np.ndarray | None:
+    def values(self, vector: "RemoteVector | None") -> np.ndarray | None:
         """Return a vector with one entry per row; None means 0."""
         return None if vector is None else vector.values(self)
 
@@ -205,3 +206,70 @@ def _summable(values: Any) -> Sums | None:
         return None
     nested = values if isinstance(values, tuple) else (values,)
     return Sums(chain.from_iterable(value if isinstance(value, tuple) else (value,) for value in nested))
+
+
+# --- vectors with one entry per row stay in the shards: only how to compute them there crosses ----------------------
+
+HINGE, FLIP = 0, 1
+"""Positions of α and β in pairs of multipliers."""
+
+
+class RemoteVector(ABC):
+    """A vector whose entries are computed by the shards of the rows."""
+
+    @abstractmethod
+    def values(self, shard: "Shard") -> np.ndarray:
+        """Return the entries for the rows of a shard."""
+
+    def kept(self) -> "list[Kept]":
+        """Return the vectors in the memory of shards that this one is computed from."""
+        return []
+
+
+@dataclass(frozen=True)
+class Multiple(RemoteVector):
+    """The weights of the rows, times a factor for each class."""
+
+    positive: float
+    negative: float
+
+    def values(self, shard: "Shard") -> np.ndarray:
+        return np.where(shard.signs > 0, self.positive, self.negative) * shard.weights
+
+
+@dataclass(frozen=True)
+class Kept(RemoteVector):
+    """Multipliers that a run has kept in a slot; `slot_in_use` is a slot that is free when nothing refers to it."""
+
+    run: str
+    slot: int
+    which: int
+    slot_in_use: object = field(default=None, compare=False, repr=False)
+
+    def values(self, shard: "Shard") -> np.ndarray:
+        return shard.runs[self.run].slots[self.slot][self.which]
+
+    def kept(self) -> "list[Kept]":
+        return [self]
+
+    def __reduce__(self):
+        return Kept, (self.run, self.slot, self.which)
+
+
+@dataclass(frozen=True, eq=False)
+class Clipped(RemoteVector):
+    """One of two vectors of multipliers, clipped to their bounds, with a factor for each side of the balance."""
+
+    hinge: RemoteVector | None
+    flip: RemoteVector | None
+    ball: Ball
+    factors: tuple[float, float]
+    which: int
+
+    def values(self, shard: "Shard") -> np.ndarray:
+        multipliers = ArrayMultipliers(shard.problem(self.ball), shard.values(self.hinge), shard.values(self.flip))
+        multipliers.shrink(*self.factors)
+        return multipliers.vectors()[self.which]
+
+    def kept(self) -> list[Kept]:
+        return [kept for vector in (self.hinge, self.flip) if vector is not None for kept in vector.kept()]

@@ -79,7 +79,7 @@ class Proposal(NamedTuple):
     lost: int = 0  # number of blocks whose multipliers were lost
 
     def __add__(self, other: "Proposal") -> "Proposal":  # pyright: ignore[reportIncompatibleMethodOverride]
-        return Proposal(*(one + two for one, two in zip(self, other, strict=True)))
+        return Proposal._make(one + two for one, two in zip(self, other, strict=True))
 
 
 class Block:
