@@ -4,6 +4,7 @@ import math
 from functools import reduce
 from itertools import pairwise
 from operator import add
+from types import SimpleNamespace
 
 from drsvm.engines.sharded.chunks import Chunk, Survey
 from drsvm.engines.sharded.coordinator import Coordinator, WorkerChannel, total
@@ -50,14 +51,7 @@ class ChannelHere(WorkerChannel):
         return group, shard.reply(message)
 
     def stopwatch(self):
-        return Still()
-
-
-class Still:
-    """A watch that stands still: replies take no time."""
-
-    def elapsed(self):
-        return 0.0
+        return SimpleNamespace(elapsed=lambda: 0.0)  # replies take no time
 
 
 def sharded_problem(X, y, cuts, sample_weight=None, flip_costs=None, coordinator=ShardsHere, **ball):
@@ -72,7 +66,7 @@ def sharded_problem(X, y, cuts, sample_weight=None, flip_costs=None, coordinator
     units = survey.units()
     shards = [chunk.shard(units) for chunk in chunks if survey.used[chunk.number] > 0]
     problem = object.__new__(Problem)
-    problem._set(**ShardedRows(coordinator(shards), survey).attributes(ball.pop("flip_cost", None)))
+    problem._set(**ShardedRows(coordinator(shards), survey).attributes(ball.pop("flip_cost", 1.0)))
     defaults = {"radius": 0.1, "norm": 2, "l2": 0.0, "fit_intercept": False, "intercept_cost": math.inf}
     problem._set_parameters(**defaults | {"feature_cost": None, "monotonic_cst": None} | ball)
     return problem

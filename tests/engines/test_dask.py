@@ -65,8 +65,14 @@ def on_cluster(X, y):
     return da.from_array(X, chunks=(CUTS, 2)), da.from_array(y, chunks=400)
 
 
-def check(problem, X, y, **ball):
-    result, expected = solve(problem, tol=1e-8), solve(Problem(X, y, **ball), "interior-point", tol=1e-8)
+def both(X=None, y=None, **ball):
+    """Return the same problem on the cluster and in this process."""
+    X, y = samples() if X is None else (X, y)
+    return Problem(*on_cluster(X, y), **BALL | ball), Problem(X, y, **BALL | ball)
+
+
+def check(problem, here):
+    result, expected = solve(problem, tol=1e-8), solve(here, "interior-point", tol=1e-8)
     assert result.gap <= 1e-8
     assert result.objective == pytest.approx(expected.objective, abs=2e-8)
     return result
@@ -82,10 +88,8 @@ def check(problem, X, y, **ball):
     intercept_cost=unless_long((2.0,), (2.0, math.inf)),
 )
 def test_the_same_optimum(client, norm, l2, flip_cost, intercept_cost):
-    X, y = samples()
-    ball = {"radius": 0.05, "norm": norm, "l2": l2, "flip_cost": flip_cost}
-    ball |= {"fit_intercept": True, "intercept_cost": intercept_cost}
-    check(Problem(*on_cluster(X, y), **ball), X, y, **ball)
+    ball = {"norm": norm, "l2": l2, "flip_cost": flip_cost, "intercept_cost": intercept_cost}
+    check(*both(**ball, fit_intercept=True))
 
 
 @pytest.mark.thorough
@@ -96,7 +100,7 @@ def test_weights_and_prices(client):
     ball = {"feature_cost": [0.5, 1.0, 2.0, math.inf], "radius": 0.05, "fit_intercept": True, "intercept_cost": 3.0}
     columns = {"sample_weight": weights, "flip_cost": costs}
     there = {name: da.from_array(values, chunks=250) for name, values in columns.items()}
-    result = check(Problem(*on_cluster(X, y), **ball, **there), X, y, **ball, **columns)
+    result = check(Problem(*on_cluster(X, y), **ball, **there), Problem(X, y, **ball, **columns))
     alpha = result.hinge_dual.compute()
     assert alpha.shape == (N,) and (alpha[weights == 0] == 0).all() and (alpha[weights > 0] > 0).any()
 
@@ -141,14 +145,13 @@ def test_kinds_of_rows(client, kind):
 def test_sparse_rows(client):
     X, y = samples()
     X = np.round(X, 1)
-    check(Problem(*rows_of_kind("CSR", client, X, y), **BALL), X, y, **BALL)
+    check(Problem(*rows_of_kind("CSR", client, X, y), **BALL), Problem(X, y, **BALL))
 
 
 @pytest.mark.thorough
 def test_columns_far_from_0(client):
     X, y = samples()
-    X = X + 480.0
-    check(Problem(*on_cluster(X, y), **BALL, fit_intercept=True), X, y, **BALL, fit_intercept=True)
+    check(*both(X + 480.0, y, fit_intercept=True))
 
 
 def test_other_features_for_the_same_samples(client):
@@ -156,14 +159,13 @@ def test_other_features_for_the_same_samples(client):
     columns = {"sample_weight": np.arange(N) % 3, "flip_cost": 0.5 + (np.arange(N) % 2)}
     problem = Problem(*on_cluster(X, y), radius=0.05, **columns)
     one, two = (problem.rows.mapped(problem, np.tanh) for _ in range(2))
-    check(problem.with_rows(one), np.tanh(X), y, radius=0.05, **columns)
+    check(problem.with_rows(one), Problem(np.tanh(X), y, radius=0.05, **columns))
     assert [block.key for block in one.columns.X] == [block.key for block in two.columns.X]  # computed once
 
 
 @pytest.mark.thorough
 def test_paths_and_the_largest_radius(client):
-    X, y = samples()
-    problem, known = Problem(*on_cluster(X, y), flip_cost=10.0), Problem(X, y, flip_cost=10.0)
+    problem, known = both(flip_cost=10.0)
     largest = radius_max(known)
     assert radius_max(problem) == pytest.approx(largest, rel=1e-6)
     radii = largest * np.array([0.5, 0.3])
@@ -177,8 +179,9 @@ def test_other_labels_weights_and_costs(client):
     problem = Problem(*on_cluster(X, y), **BALL)
     mask, weights, costs = X[:, 0] > 0.3, np.linspace(1, 2, N), np.where(y > 0, 0.5, 2.0)
     other = problem.relabelled(da.from_array(mask, chunks=(CUTS,)), weights)
-    check(other, X, mask, **BALL, sample_weight=weights)
-    check(problem.replace(flip_cost=da.from_array(costs, chunks=(CUTS,))), X, y, radius=0.05, flip_cost=costs)
+    check(other, Problem(X, mask, **BALL, sample_weight=weights))
+    with_costs = problem.replace(flip_cost=da.from_array(costs, chunks=(CUTS,)))
+    check(with_costs, Problem(X, y, radius=0.05, flip_cost=costs))
 
 
 @pytest.mark.parametrize("loss", ["hinge", "zero-one"])
@@ -227,18 +230,16 @@ def test_nothing_with_an_entry_per_row_crosses(client, monkeypatch):
 def test_an_iteration_takes_three_rounds(client, few_features, monkeypatch):
     """Answers are added on a worker, or here if they are small."""
     monkeypatch.setattr(dask_coordinator, "FEW_FEATURES", few_features)
-    X, y = samples()
-    problem = Problem(*on_cluster(X, y), **BALL)
+    problem, here = both()
     before = problem.rows.coordinator.n_rounds
-    result = check(problem, X, y, **BALL)
+    result = check(problem, here)
     assert problem.rows.coordinator.n_rounds - before <= 3 * result.n_iter + 12
 
 
 @pytest.mark.thorough
 def test_multipliers_are_fetched_when_they_are_computed(client):
-    X, y = samples()
-    problem = Problem(*on_cluster(X, y), **BALL)
-    result, expected = solve(problem, tol=1e-9), solve(Problem(X, y, **BALL), "interior-point", tol=1e-9)
+    problem, here = both()
+    result, expected = solve(problem, tol=1e-9), solve(here, "interior-point", tol=1e-9)
     assert isinstance(result.hinge_dual, da.Array) and result.hinge_dual.chunks == (CUTS,)
     assert result.hinge_dual.compute() == pytest.approx(expected.hinge_dual, abs=1e-7)
     assert float(result.flip_dual.sum().compute()) == pytest.approx(expected.flip_dual.sum(), abs=1e-7)
@@ -247,32 +248,35 @@ def test_multipliers_are_fetched_when_they_are_computed(client):
 
 @pytest.mark.thorough
 def test_workers_forget_what_nobody_needs(client):
-    X, y = samples()
-    problem = Problem(*on_cluster(X, y), **BALL)
+    problem, _ = both()
     name = problem.rows.coordinator.name
     result = solve(problem)
-    assert any(name in kept for kept in client.run(lambda: list(dask_worker._shards)).values())
+    assert has_shards(client, name)
     del problem
     gc.collect()
     assert float(result.hinge_dual.sum().compute()) > 0
     del result
     gc.collect()
     until = time.monotonic() + 60.0
-    while any(name in kept for kept in client.run(lambda: list(dask_worker._shards)).values()):
+    while has_shards(client, name):
         assert time.monotonic() < until
         time.sleep(0.05)
 
 
+def has_shards(client, coordinator):
+    """Return whether a worker has shards of a coordinator."""
+    return any(coordinator in names for names in client.run(lambda: list(dask_worker._shards)).values())
+
+
 @pytest.mark.thorough
-def test_workers_forget_the_parts_of_a_client_that_is_gone(client):
-    rows = on_cluster(*samples())
+def test_workers_forget_the_shards_of_a_client_that_is_gone(client):
     with distributed.Client(client.scheduler.address, set_as_default=False) as other, other.as_current():
-        problem = Problem(*rows, **BALL)
+        problem, _ = both()
     name = problem.rows.coordinator.name
-    assert any(name in kept for kept in client.run(lambda: list(dask_worker._shards)).values())
+    assert has_shards(client, name)
     until = time.monotonic() + 60.0
-    while any(name in kept for kept in client.run(lambda: list(dask_worker._shards)).values()):
-        Problem(*on_cluster(*samples(seed=1)), **BALL)
+    while has_shards(client, name):
+        both(*samples(seed=1))
         assert time.monotonic() < until
 
 
@@ -290,11 +294,9 @@ def test_predictions_are_lazy(client, kind):
     assert DaskBackend().labels(one, [-1, 1]).compute().tolist() == np.where(X @ coef[0] + 0.5 > 0, 1, -1).tolist()
     several = DaskBackend().decision_values(rows, coef, intercept)
     names = np.array(["a", "b", "c"])
-    assert several.compute() == pytest.approx(X @ coef.T + intercept)
-    assert (
-        DaskBackend().labels(several, names).compute().tolist()
-        == names[np.argmax(X @ coef.T + intercept, axis=1)].tolist()
-    )
+    expected = X @ coef.T + intercept
+    assert several.compute() == pytest.approx(expected)
+    assert DaskBackend().labels(several, names).compute().tolist() == names[np.argmax(expected, axis=1)].tolist()
 
 
 # --- wrong input ----------------------------------------------------------------------------------------------------
@@ -304,18 +306,17 @@ def test_errors_name_the_chunk(client):
     X, y = samples()
     broken = X.copy()
     broken[310, 2] = np.nan
-    with pytest.raises(ValueError, match="In chunk 2: X has nan at row 9, column 2"):
-        Problem(*on_cluster(broken, y))
-    with pytest.raises(ValueError, match="exactly two labels, got 3"):
-        Problem(*on_cluster(X, np.arange(N) % 3))
-    with pytest.raises(ValueError, match="exactly two labels, got 1"):
-        Problem(*on_cluster(X, np.ones(N)))
-    with pytest.raises(ValueError, match="y has 999 entries, but X has 1000 rows"):
-        Problem(*on_cluster(X, y[:-1]))
-    with pytest.raises(ValueError, match="y has 2 chunks, but X has 3"):
-        Problem(rows_of_kind("delayed", client, X, y)[0], [dask.delayed(y[:500]), dask.delayed(y[500:])])
-    with pytest.raises(TypeError, match=r"call X\.compute_chunk_sizes"):
-        Problem(rows_of_kind("frame", client, X, y)[0], y)
+    halves = [dask.delayed(y[:500]), dask.delayed(y[500:])]
+    for error, columns, message in [
+        (ValueError, on_cluster(broken, y), "In chunk 2: X has nan at row 9, column 2"),
+        (ValueError, on_cluster(X, np.arange(N) % 3), "exactly two labels, got 3"),
+        (ValueError, on_cluster(X, np.ones(N)), "exactly two labels, got 1"),
+        (ValueError, on_cluster(X, y[:-1]), "y has 999 entries, but X has 1000 rows"),
+        (ValueError, (rows_of_kind("delayed", client, X, y)[0], halves), "y has 2 chunks, but X has 3"),
+        (TypeError, (rows_of_kind("frame", client, X, y)[0], y), r"call X\.compute_chunk_sizes"),
+    ]:
+        with pytest.raises(error, match=message):
+            Problem(*columns)
     with pytest.raises(ValueError, match="solver 'ippa' reads the rows one by one, and these are on a Dask cluster"):
         solve(Problem(*on_cluster(X, y)), "ippa")
 
@@ -348,6 +349,12 @@ def test_another_version(client, monkeypatch):
 
 
 # --- losses ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr(dask_coordinator, "PATIENCE", 1.0)
+    monkeypatch.setattr(dask_coordinator, "GLANCE", 0.5)
 
 
 def end_process():
@@ -384,11 +391,8 @@ def test_a_killed_worker_costs_its_chunks_and_no_more(own_client, mapped):
 
 
 @pytest.mark.thorough
-def test_workers_that_are_gone(client_here, monkeypatch):
-    monkeypatch.setattr(dask_coordinator, "PATIENCE", 1.0)
-    monkeypatch.setattr(dask_coordinator, "GLANCE", 0.5)
-    X, y = samples()
-    problem = Problem(*on_cluster(X, y), **BALL)
+def test_workers_that_are_gone(client_here, impatient):
+    problem, _ = both()
 
     def callback(progress):
         if progress.iteration == 5:
@@ -406,8 +410,7 @@ def test_workers_that_are_gone(client_here, monkeypatch):
 @pytest.mark.thorough
 def test_a_killed_worker_does_not_stop_a_federated_run(own_client):
     """Its rows are computed again elsewhere, and begin with multipliers 0."""
-    X, y = samples()
-    problem = Problem(*on_cluster(X, y), **BALL)
+    problem, here = both()
     victim = next(iter(problem.rows.coordinator.places.values()))
     killed = []
 
@@ -417,15 +420,14 @@ def test_a_killed_worker_does_not_stop_a_federated_run(own_client):
             kill(own_client, victim)
 
     result = solve(problem, "federated", tol=1e-3, callback=kill_once)
-    optimum = solve(Problem(X, y, **BALL), "interior-point", tol=1e-8).objective
+    optimum = solve(here, "interior-point", tol=1e-8).objective
     assert killed and problem.rows.coordinator.restored and result.gap <= 1e-3
     assert result.lower_bound - 1e-8 <= optimum <= result.objective + 1e-8
 
 
 @pytest.mark.thorough
 def test_a_worker_that_joins_does_not_disturb(client_here):
-    X, y = samples()
-    problem = Problem(*on_cluster(X, y), **BALL)
+    problem, _ = both()
 
     def hire(progress):
         if progress.iteration == 3:
@@ -436,8 +438,8 @@ def test_a_worker_that_joins_does_not_disturb(client_here):
     assert len(client_here.nthreads()) == 2 and result.gap <= 1e-3 and not problem.rows.coordinator.restored
 
 
-def test_errors_of_the_parts_are_raised_as_they_are(client):
-    problem = Problem(*on_cluster(*samples()), **BALL)
+def test_errors_of_the_shards_are_raised_as_they_are(client):
+    problem, _ = both()
     with pytest.raises(ValueError, match="invalid literal"):
         problem.query(lambda _: int("x"))
     assert not problem.rows.coordinator.restored
@@ -448,14 +450,11 @@ def test_rows_that_cannot_be_computed_again(own_client):
     X, y = samples()
     workers = list(own_client.nthreads())
     halves = [slice(0, 500), slice(500, N)]
-    futures = [
-        [
-            own_client.scatter(values[half], workers=[worker], hash=False)
-            for half, worker in zip(halves, workers, strict=True)
-        ]
-        for values in (X, y)
-    ]
-    problem = Problem(*futures, **BALL)
+    places = list(zip(halves, workers, strict=True))
+    X, y = (
+        [own_client.scatter(values[half], workers=[worker], hash=False) for half, worker in places] for values in (X, y)
+    )
+    problem = Problem(X, y, **BALL)
 
     def callback(progress):
         if progress.iteration == 4:
@@ -465,10 +464,8 @@ def test_rows_that_cannot_be_computed_again(own_client):
     assert result.status is Status.LOST and "pass rows that Dask can compute again" in result.info["lost"]
 
 
-def test_a_scheduler_that_is_gone(client_here, monkeypatch):
-    monkeypatch.setattr(dask_coordinator, "PATIENCE", 1.0)
-    monkeypatch.setattr(dask_coordinator, "GLANCE", 0.5)
-    problem = Problem(*on_cluster(*samples()), **BALL)
+def test_a_scheduler_that_is_gone(client_here, impatient):
+    problem, _ = both()
     assert [numbers for _, numbers in problem.rows.coordinator.groups()] == [[0, 2], [1]]  # one task for each thread
 
     def callback(progress):
