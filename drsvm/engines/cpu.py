@@ -95,7 +95,6 @@ def _of_slice(known: dict[str, np.ndarray], rows: slice) -> dict[str, np.ndarray
 
 
 def _tiles(rows: slice) -> slice:
-    """Return the tiles of some rows."""
     return slice(rows.start // TILE, math.ceil(rows.stop / TILE))
 
 

@@ -161,9 +161,14 @@ class SharedMatrix(Matrices):
             if group < len(self.matrices):
                 self._form(self.matrices[group], self.parts[place :: self.in_group], *self.row_cuts[group : group + 2])
 
+        def add(k):
+            features = slice(k, None, self.n_shares)
+            for other in self.matrices[1:]:
+                self.matrices[0, features] += other[features]
+
         in_threads(form)
         if len(self.matrices) > 1:
-            in_threads(lambda k: self._add(slice(k, None, self.n_shares)))
+            in_threads(add)
         return self.matrices[0]
 
     def _form(self, matrix, parts, first: int, last: int) -> None:
@@ -174,11 +179,6 @@ class SharedMatrix(Matrices):
             rows = start, min(start + self.at_a_time, last)
             for features in parts:
                 kernel.gram_of_features(*self.entries, self.curvatures, *rows, *features, matrix)
-
-    def _add(self, features: slice) -> None:
-        """Add the other matrices to the first one."""
-        for other in self.matrices[1:]:
-            self.matrices[0, features] += other[features]
 
 
 def matrices_for(rows: MemoryRows, n_shares: int, n_threads: int, *, wide: bool) -> Matrices:

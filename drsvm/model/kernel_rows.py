@@ -59,7 +59,6 @@ class FunctionRows(Rows):
     is_kernel = True
     own_solver = "landmarks"
     is_sparse = False
-    is_small = False
     copyable = True
     dtype = np.dtype(np.float64)
     rounding = 0.0  # errors of norms are part of `coordinates`

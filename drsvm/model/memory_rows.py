@@ -18,7 +18,7 @@ from drsvm.kernels import products as kernel
 from drsvm.kernels.entries import Rows as CompiledRows
 from drsvm.model.careful_sums import ULP, careful_transposed_dot
 from drsvm.model.rows import Rows
-from drsvm.model.validation import check_flip_costs, check_weights, row_blocks, row_norms
+from drsvm.model.validation import check_flip_costs, row_blocks, row_norms
 from drsvm.parallel import PART, over, over_parts, parts_of, slices, usable_threads
 
 LARGE = 1 << 20
@@ -90,10 +90,6 @@ class HostRows(Rows):
     def vector(self, values):
         return np.asarray(values, dtype=np.float64)
 
-    def checked_weights(self, sample_weight, n):
-        weights = check_weights(sample_weight, n)
-        return np.full(n, 1.0 / n) if weights is None else weights
-
     def with_flip_costs(self, problem, flip_cost):
         return {"flip_cost": check_flip_costs(flip_cost, problem.n_given, problem.kept)}
 
@@ -122,8 +118,6 @@ class MemoryRows(HostRows):
 
     def mapped(self, problem, function):
         return MemoryRows(changed(self.X, function))
-
-    # --- products ---------------------------------------------------------------------------------------------------
 
     @property
     def rounding(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -207,8 +201,6 @@ class MemoryRows(HostRows):
         blocks = [self.X] if self.is_small else (self.X[part] for part in row_blocks(self.X))
         scaled = blocks if factors is None else (scaled_columns(block, factors) for block in blocks)
         return np.concatenate([row_norms(block, p) for block in scaled])
-
-    # --- other rows -------------------------------------------------------------------------------------------------
 
     def shifted(self, offset):
         """Return x − offset for every row; of sparse rows only stored entries, all others must have offset 0."""

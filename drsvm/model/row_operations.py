@@ -44,19 +44,16 @@ class PullVariances(NamedTuple):
 
 
 def _masses_of_classes(problem: "Problem") -> Sums:
-    """Return the weights of the rows of label + and of label −."""
     signs, weights = problem.signs, problem.sample_weight
     return Sums(total(signs, lambda part, sign=sign: weights[part] @ (signs[part] == sign)) for sign in (1.0, -1.0))
 
 
 def _costs_of_classes(problem: "Problem") -> Sums:
-    """Return the costs of flipping all rows of label +, and of label −, where rows have their own costs."""
     masks = problem.signs > 0, problem.signs < 0
     return Sums(float(problem.sample_weight[mask] @ problem.flip_cost[mask]) for mask in masks)
 
 
 def _masses_by_flip_cost(problem: "Problem", sign: float, most: int | None) -> Distinct:
-    """Return the distinct flip costs of a class, where rows have their own costs, and their weights."""
     inside = problem.signs == sign
     costs = Distinct(*map(to_numpy, Distinct.of(problem.flip_cost[inside], problem.sample_weight[inside])))
     if most is not None and len(costs.numbers) > most:
@@ -68,7 +65,6 @@ def _masses_by_flip_cost(problem: "Problem", sign: float, most: int | None) -> D
 
 
 def _pull_of_classes(problem: "Problem", positive: float, negative: float) -> Sums:
-    """Return Σ c_i π_i y_i x_i and Σ c_i π_i y_i, where c_i depends on the class."""
     return Sums(problem.weighted_sum(problem.multiples_of_weights(positive, negative)))
 
 
@@ -80,7 +76,6 @@ def _decisions(problem: "Problem", w, b: float) -> Sums:
 
 
 def _flips_pay(problem: "Problem", w, b: float) -> Largest:
-    """Return 1 if 2 m_i > κ_i for some row."""
     return Largest((2.0 * problem.margins(w, b) > problem.flip_cost).any())
 
 
@@ -91,12 +86,10 @@ def _norms(problem: "Problem", factors) -> Sums:
 
 
 def _column_squares(problem: "Problem") -> np.ndarray:
-    """Return Σ π x² for every feature."""
     return problem.rows.sum_of_squares(problem.sample_weight)
 
 
 def _moments(problem: "Problem") -> Moments:
-    """Return the moments of dense columns."""
     mass = float(problem.sample_weight.sum())
     means, deviations = problem.rows.moments(problem.sample_weight / mass)
     return Moments(mass, means, deviations**2)
@@ -123,14 +116,10 @@ class RowOperations:
         """Return the value of a function for all rows (see `Rows.query`)."""
         return self.rows.query(self, function, *arguments, once=once)
 
-    # --- certificates -----------------------------------------------------------------------------------------------
-
     def price_and_objective(self: "Problem", w, b: float = 0.0) -> tuple[float, float]:
         """Return the smallest optimal λ ≥ ‖(w/a, b/a_0)‖_q for the given weights, and the objective with it."""
         price, risk = self.rows.price_and_risk(self, w, b, self.norm_of(w, b))
         return price, risk + self.ridge(w)
-
-    # --- classes ----------------------------------------------------------------------------------------------------
 
     def masses_of_classes(self: "Problem") -> tuple[float, float]:
         """Return the weights of the rows of label + and of label −."""
@@ -157,8 +146,6 @@ class RowOperations:
         """Return Σ c_i π_i y_i x_i and Σ c_i π_i y_i, where c_i depends on the class."""
         return self.query(_pull_of_classes, positive, negative, once=True)
 
-    # --- decisions --------------------------------------------------------------------------------------------------
-
     def decisions(self: "Problem", w, b: float = 0.0) -> Decisions:
         """Return the range of the decision values, and the weight of the rows that are decided positive."""
         highest, lowest, mass = self.query(_decisions, w, b)
@@ -167,8 +154,6 @@ class RowOperations:
     def flips_pay(self: "Problem", w, b: float = 0.0) -> bool:
         """Return whether 2 m_i > κ_i for some row."""
         return self.query(_flips_pay, w, b) > 0
-
-    # --- sizes ------------------------------------------------------------------------------------------------------
 
     def typical_row_norm(self: "Problem", of_features=None) -> float:
         """Return the mean p-norm of the rows, as a scale for shifts: of the nonzero ones (1 if there are none).
@@ -208,8 +193,6 @@ class RowOperations:
         """
         problem, counts, scale = (self, None, None) if counts is None else self.rows.counted(self, counts)
         return PullVariances(*problem.query(_pull_variances, pilot, counts, scale))
-
-    # --- samples and groups -----------------------------------------------------------------------------------------
 
     def content_groups(self: "Problem") -> np.ndarray:
         """Return the number of the group of equal rows that each row is in, in the order of their keys."""

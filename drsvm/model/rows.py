@@ -16,7 +16,7 @@ from drsvm.annotations import Costs, Labels, Matrix, Vector
 from drsvm.model.multipliers import ArrayMultipliers, Multipliers
 from drsvm.model.reducers import Summable
 from drsvm.model.risk import expected_loss, smallest_best_price, worst_case_error, worst_case_hinge
-from drsvm.model.validation import check_labels
+from drsvm.model.validation import check_labels, check_weights
 
 if TYPE_CHECKING:
     from drsvm.model.problem import Problem
@@ -86,7 +86,8 @@ class Rows(ABC):
 
     def checked_weights(self, sample_weight, n: int) -> Vector:
         """Return weights of n given rows that sum to 1; by default they are equal."""
-        raise NotImplementedError
+        weights = check_weights(sample_weight, n)
+        return self.vector(np.full(n, 1.0 / n) if weights is None else weights)
 
     def coordinates(self, w: np.ndarray) -> np.ndarray:
         """Return the coordinates of weights, or of a sum of rows, in an orthonormal basis."""

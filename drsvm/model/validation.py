@@ -218,7 +218,9 @@ def check_entries(rows: Matrix) -> None:
     if not all(ordinary):
         first, block = blocks[ordinary.index(False)].start, stored[blocks[ordinary.index(False)]]
         bad = np.argwhere(~(np.abs(block, dtype=np.float64) <= LARGEST_ENTRY))[0]
-        i, j = (first + bad[0], bad[1]) if stored.ndim == 2 else _coordinates(rows, first + bad[0])
+        i, j = first + bad[0], bad[-1]
+        if stored.ndim == 1:
+            i, j = np.searchsorted(rows.indptr, i, side="right") - 1, rows.indices[i]
         value = block[tuple(bad)]
         large = ", which is too large," if np.isfinite(value) else ""
         raise ValueError(
@@ -229,11 +231,6 @@ def check_entries(rows: Matrix) -> None:
 
 def _are_ordinary(block: np.ndarray) -> bool:
     return float(block.min()) >= -LARGEST_ENTRY and float(block.max()) <= LARGEST_ENTRY  # both are NaN if an entry is
-
-
-def _coordinates(rows: Matrix, position: int) -> tuple[int, int]:
-    i = int(np.searchsorted(rows.indptr, position, side="right")) - 1
-    return i, int(rows.indices[position])
 
 
 def check_label_vector(y: Labels, n: int) -> np.ndarray:

@@ -60,8 +60,6 @@ class DaskCoordinator(Coordinator):
         self.places: dict[int, str] = {}
         self._build([number for number, used in self.survey.used.items() if used > 0])
 
-    # --- rounds -----------------------------------------------------------------------------------------------------
-
     def round(self, message: Message) -> Summable:
         if len(self.groups()) <= FAN_IN:
             return self.channel().round(message)
@@ -119,8 +117,6 @@ class DaskCoordinator(Coordinator):
     def channel(self) -> DaskChannel:
         return DaskChannel(self)
 
-    # --- chunks -----------------------------------------------------------------------------------------------------
-
     def _build(self, numbers: Iterable[int]) -> None:
         """Make shards of chunks, wherever their rows are."""
         self.places |= dict(self._of_chunks("build", dask_worker.build, numbers, self.units))
@@ -153,10 +149,7 @@ class DaskCoordinator(Coordinator):
             _check_agreement(address, versions["packages"], found["client"]["packages"])
         self._checked |= set(found["workers"])
 
-    # --- replies ----------------------------------------------------------------------------------------------------
-
     def _results(self, futures: list[Future]) -> list[Any]:
-        """Wait for the results of tasks."""
         since = time.monotonic()
         while True:
             try:

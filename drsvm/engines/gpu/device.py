@@ -1,7 +1,6 @@
 # pyright: reportMissingImports=false
 """The graphics card: CuPy, if it is installed and finds one, its memory and its BLAS."""
 
-from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -71,26 +70,18 @@ def add_square(scaled: Matrix, matrix: Matrix) -> None:
     Rows in float32 are multiplied by tensor cores, to about three digits.
     """
     from cupy import cublas
+    from cupy.cuda.device import get_cublas_handle
+    from cupy_backends.cuda.libs import cublas as library
 
     if scaled.dtype == np.float64 and len(matrix) >= SYRK_FROM:
         cublas.syrk("T", scaled, out=matrix, beta=1.0)
-        return
-    if scaled.dtype == np.float64:
+    elif scaled.dtype == np.float64:
         cublas.gemm("T", "N", scaled, scaled, out=matrix, beta=1.0)
-        return
-    with _tensor_cores():
-        matrix += cublas.gemm("T", "N", scaled, scaled)
-
-
-@contextmanager
-def _tensor_cores():
-    from cupy.cuda import device
-    from cupy_backends.cuda.libs import cublas
-
-    handle = device.get_cublas_handle()
-    mode = cublas.getMathMode(handle)
-    cublas.setMathMode(handle, TF32)
-    try:
-        yield
-    finally:
-        cublas.setMathMode(handle, mode)
+    else:
+        handle = get_cublas_handle()
+        mode = library.getMathMode(handle)
+        library.setMathMode(handle, TF32)
+        try:
+            matrix += cublas.gemm("T", "N", scaled, scaled)
+        finally:
+            library.setMathMode(handle, mode)

@@ -51,7 +51,6 @@ class GpuEngine(Engine):
         self._step = self._spare_step = NO_STEP
 
     def _call(self, name: str, *arguments) -> None:
-        """Call a kernel that works on all samples."""
         samples = self._state, self.n, self.weights, self.signs, *self.flip_arguments
         kernel(name)((blocks_for(self.n),), (THREADS,), (*samples, *arguments))
 

@@ -15,7 +15,7 @@ from drsvm.model.backends import to_numpy
 from drsvm.model.careful_sums import ULP
 from drsvm.model.memory_rows import HostRows, MemoryRows
 from drsvm.model.rows import Rows
-from drsvm.model.validation import check_flip_cost, check_weights
+from drsvm.model.validation import check_flip_cost
 from drsvm.parallel import slices
 
 GRAM_BYTES = 1 << 29
@@ -51,8 +51,7 @@ class CardRows(Rows):
         return on_device(values)
 
     def checked_weights(self, sample_weight, n):
-        weights = check_weights(on_host(sample_weight), n)
-        return cupy().full(n, 1.0 / n) if weights is None else on_device(weights)
+        return super().checked_weights(on_host(sample_weight), n)
 
     def with_flip_costs(self, problem, flip_cost):
         return {"flip_cost": checked_costs(flip_cost, problem.n_given, problem.kept)}
@@ -70,10 +69,12 @@ class CardRows(Rows):
 class GpuRows(CardRows):
     """Rows on the card, as matrices."""
 
-    X: Matrix
+    def __init__(self, X: Matrix):
+        self.X, self.shape, self.dtype = X, X.shape, X.dtype
+        self.stored = X.nnz if self.is_sparse else X.size
 
-    @abstractmethod
-    def taken(self, rows) -> "GpuRows": ...
+    def taken(self, rows) -> "GpuRows":
+        return type(self)(self.X[rows])
 
     @abstractmethod
     def device_sums(self, c: Matrix) -> Matrix:
@@ -115,10 +116,6 @@ class DenseGpuRows(GpuRows):
     """A C-ordered array on the card."""
 
     is_sparse = False
-
-    def __init__(self, X: Matrix):
-        self.X = X
-        self.shape, self.dtype, self.stored = X.shape, X.dtype, X.size
 
     def blocks(self, row_bytes: int, most_bytes: int) -> Iterator[tuple[slice, Matrix]]:
         """Yield parts of the rows, so that `row_bytes` for each of them are at most `most_bytes`."""
@@ -177,9 +174,6 @@ class DenseGpuRows(GpuRows):
             wide = rows.astype(np.float64)
             total += to_numpy(c[part] @ (wide * wide))
         return total
-
-    def taken(self, rows):
-        return DenseGpuRows(self.X[rows])
 
     def on_features(self, features):
         return DenseGpuRows(cupy().ascontiguousarray(self.X[:, on_device(features, np.int64)]))
@@ -246,10 +240,10 @@ class SparseGpuRows(GpuRows):
 
     is_sparse = True
 
-    def __init__(self, X: Matrix):
-        self.X = X
-        self.shape, self.dtype, self.stored = X.shape, X.dtype, X.nnz
-        self.entries = _entries(X)
+    @cached_property
+    def entries(self) -> tuple[Vector, Vector, Vector]:
+        """The entries by rows."""
+        return _entries(self.X)
 
     @cached_property
     def columns(self) -> tuple[Vector, Vector, Vector]:
@@ -318,9 +312,6 @@ class SparseGpuRows(GpuRows):
 
     def sum_of_squares(self, c):
         return to_numpy(self._sums_of_columns(self.squared_columns, c[None])[0])
-
-    def taken(self, rows):
-        return SparseGpuRows(self.X[rows])
 
     def on_features(self, features):
         return SparseGpuRows(self.X[:, on_device(features, np.int64)].tocsr())

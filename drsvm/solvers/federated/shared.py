@@ -114,10 +114,25 @@ class Shared(Ascent):
 
     def best_step(self, proposal: Proposal, share: float = 1.0) -> float:
         """Return how far to go along a proposal, from 0 to 1; the next ones are bolder if this is all the way."""
-        step = self._best_step(self.place, proposal)
+        low, high = 0.0, 1.0
+        if self._slope(proposal, 1.0) >= 0.0:
+            low = 1.0
+        else:
+            for _ in range(TRIALS):
+                middle = 0.5 * (low + high)
+                low, high = (low, middle) if self._slope(proposal, middle) < 0.0 else (middle, high)
+        step = 0.5 * (low + high)
         change = BOLDER if step == 1.0 else MORE_CAREFUL
         self.factor = min(max(self.factor * change**share, self.least_factor), self.most)
         return step
+
+    def _slope(self, proposal: Proposal, step: float) -> float:
+        w, lam, b = self._classifier(self._along(self.place, proposal, step))
+        return proposal.mass - float(w @ proposal.v) - lam * proposal.cost - b * proposal.imbalance
+
+    def _along(self, place: Place, proposal: Proposal, step: float) -> Place:
+        work = Work(place.u, place.sums, place.terms, step, SCALES, 0, {}, False, 1.0).after(proposal)
+        return place._replace(u=work.u, sums=work.sums)
 
     def move(self, seen: Proposal) -> None:
         """Move the centre to the classifier of the current sums; `seen` is what all blocks have seen last."""
@@ -127,7 +142,9 @@ class Shared(Ascent):
         self.place = self._place()
         news = max(self.news, 1.0 / self.count)
         self.means = tuple(mean + news * (now - mean) for mean, now in zip(self.means, self._now, strict=True))
-        self._judge(seen)
+        unscaled = self._estimated_gap(seen.gap)
+        [values] = self._values(SCALES, [self._now], seen.losses)  # the estimate is for the best multiple
+        self.estimate = max(unscaled - float(values[SAME] - values.min()), MIN_SHARE * unscaled)
 
     @property
     def _now(self) -> tuple[np.ndarray, float, float]:
@@ -140,12 +157,6 @@ class Shared(Ascent):
         self.v, self.cost = self.v - v, max(self.cost - cost, 0.0)
         self.imbalance, self.all_mass = self.imbalance - imbalance, max(self.all_mass - mass, 0.0)
         self.place = self._place()
-
-    def _judge(self, seen: Proposal) -> None:
-        """Estimate the gap, with the best multiple of the classifier."""
-        unscaled = self._estimated_gap(seen.gap)
-        [values] = self._values(SCALES, [self._now], seen.losses)
-        self.estimate = max(unscaled - float(values[SAME] - values.min()), MIN_SHARE * unscaled)
 
     @property
     def least_factor(self) -> float:
@@ -170,23 +181,6 @@ class Shared(Ascent):
         best, multiple = np.unravel_index(np.argmin(values), values.shape)
         w, b, _ = offers[best]
         return MANY_SCALES[multiple] * w, float(MANY_SCALES[multiple] * b)
-
-    def _best_step(self, place: Place, proposal: Proposal) -> float:
-        if self._slope(place, proposal, 1.0) >= 0.0:
-            return 1.0
-        low, high = 0.0, 1.0
-        for _ in range(TRIALS):
-            middle = 0.5 * (low + high)
-            low, high = (low, middle) if self._slope(place, proposal, middle) < 0.0 else (middle, high)
-        return 0.5 * (low + high)
-
-    def _slope(self, place: Place, proposal: Proposal, step: float) -> float:
-        w, lam, b = self._classifier(self._along(place, proposal, step))
-        return proposal.mass - float(w @ proposal.v) - lam * proposal.cost - b * proposal.imbalance
-
-    def _along(self, place: Place, proposal: Proposal, step: float) -> Place:
-        work = Work(place.u, place.sums, place.terms, step, SCALES, 0, {}, False, 1.0).after(proposal)
-        return place._replace(u=work.u, sums=work.sums)
 
 
 class SharedRound(Shared, RoundAscent):
