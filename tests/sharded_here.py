@@ -1,4 +1,4 @@
-"""Problems in shards, in this process."""
+"""Sharded problems, in this process."""
 
 import math
 from functools import reduce
@@ -6,10 +6,27 @@ from itertools import pairwise
 from operator import add
 from types import SimpleNamespace
 
+import numpy as np
+
+from drsvm import solve
 from drsvm.engines.sharded.chunks import Chunk, Survey
 from drsvm.engines.sharded.coordinator import Coordinator, WorkerChannel, total
 from drsvm.engines.sharded.rows import ShardedRows
 from drsvm.model.problem import PARAMETERS, Problem
+
+
+def samples(n=400, d=5, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(n) < 0.4, 1, -1)
+    return rng.normal(size=(n, d)) + 0.5 * y[:, None], y
+
+
+def check(there, here, solver="interior-point"):
+    """Return the result for a sharded problem, which has the same proven optimum as one in memory."""
+    result = solve(there, tol=1e-8)
+    assert result.gap <= 1e-8
+    assert abs(result.objective - solve(here, solver, tol=1e-8).objective) <= 2e-8
+    return result
 
 
 class ShardsHere(Coordinator):

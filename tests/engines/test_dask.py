@@ -1,17 +1,16 @@
-"""Rows on a Dask cluster of processes on this machine, which channel over the loopback address."""
+"""Rows on a Dask cluster of processes on this machine, which talk over the loopback address."""
 
 import gc
 import math
-import os
 import time
 
 import numpy as np
 import pytest
 from scipy import sparse
+from sharded_here import check
 from thorough import for_each, unless_long
 
-from drsvm import Problem, Status, radius_max, radius_path, solve, worst_case_risk
-from drsvm.model.rows import RowsLost
+from drsvm import Problem, solve, worst_case_risk
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
@@ -20,13 +19,9 @@ dask = pytest.importorskip("dask")
 from drsvm.engines.dask import coordinator as dask_coordinator  # noqa: E402
 from drsvm.engines.dask import worker as dask_worker  # noqa: E402
 from drsvm.engines.dask.backend import DaskBackend  # noqa: E402
-from tests.cluster import new_cluster  # noqa: E402
+from tests.cluster import BALL, CUTS, D, N, both, new_cluster, on_cluster, samples  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Dask's own, at the end of a cluster
-
-N, D = 1000, 4
-CUTS = (300, 1, 699)
-BALL = {"radius": 0.05, "flip_cost": 1.0}
 
 
 @pytest.fixture(scope="module", params=unless_long([2], [2, 4]), ids="{} workers".format)
@@ -37,45 +32,6 @@ def client(request, two_workers):
         return
     with new_cluster(n_workers=request.param) as cluster, distributed.Client(cluster) as client:
         yield client
-
-
-@pytest.fixture
-def own_client(two_workers):
-    """A cluster whose workers a test may kill: they are replaced for the next test."""
-    with two_workers.as_current():
-        yield two_workers
-    two_workers.wait_for_workers(2)
-
-
-@pytest.fixture
-def client_here():
-    """A cluster in this process, which starts quickly."""
-    cluster = new_cluster(processes=False, host=None, n_workers=1, threads_per_worker=2)
-    with cluster, distributed.Client(cluster, set_as_default=False) as client, client.as_current():
-        yield client
-
-
-def samples(n=N, seed=0):
-    rng = np.random.default_rng(seed)
-    y = np.where(rng.random(n) < 0.4, 1, -1)
-    return rng.normal(size=(n, D)) + 0.6 * y[:, None], y
-
-
-def on_cluster(X, y):
-    return da.from_array(X, chunks=(CUTS, 2)), da.from_array(y, chunks=400)
-
-
-def both(X=None, y=None, **ball):
-    """Return the same problem on the cluster and in this process."""
-    X, y = samples() if X is None else (X, y)
-    return Problem(*on_cluster(X, y), **BALL | ball), Problem(X, y, **BALL | ball)
-
-
-def check(problem, here):
-    result, expected = solve(problem, tol=1e-8), solve(here, "interior-point", tol=1e-8)
-    assert result.gap <= 1e-8
-    assert result.objective == pytest.approx(expected.objective, abs=2e-8)
-    return result
 
 
 # --- the same optimum -----------------------------------------------------------------------------------------------
@@ -139,19 +95,8 @@ def test_kinds_of_rows(client, kind):
     w = np.array([0.3, 0.1, -0.2, 0.4])
     assert problem.price_and_objective(w) == pytest.approx(known.price_and_objective(w))
     assert problem.gradient_of_classes()[0] == pytest.approx(known.gradient_of_classes()[0])
-
-
-@pytest.mark.thorough
-def test_sparse_rows(client):
-    X, y = samples()
-    X = np.round(X, 1)
-    check(Problem(*rows_of_kind("CSR", client, X, y), **BALL), Problem(X, y, **BALL))
-
-
-@pytest.mark.thorough
-def test_columns_far_from_0(client):
-    X, y = samples()
-    check(*both(X + 480.0, y, fit_intercept=True))
+    if kind == "CSR":
+        check(problem, known)
 
 
 def test_other_features_for_the_same_samples(client):
@@ -161,16 +106,6 @@ def test_other_features_for_the_same_samples(client):
     one, two = (problem.rows.mapped(problem, np.tanh) for _ in range(2))
     check(problem.with_rows(one), Problem(np.tanh(X), y, radius=0.05, **columns))
     assert [block.key for block in one.columns.X] == [block.key for block in two.columns.X]  # computed once
-
-
-@pytest.mark.thorough
-def test_paths_and_the_largest_radius(client):
-    problem, known = both(flip_cost=10.0)
-    largest = radius_max(known)
-    assert radius_max(problem) == pytest.approx(largest, rel=1e-6)
-    radii = largest * np.array([0.5, 0.3])
-    found, expected = radius_path(problem, radii, tol=1e-8), radius_path(known, radii, tol=1e-8)
-    assert [r.objective for r in found.results] == pytest.approx([r.objective for r in expected.results], abs=2e-8)
 
 
 @pytest.mark.thorough
@@ -346,131 +281,3 @@ def test_another_version(client, monkeypatch):
     monkeypatch.setattr(client, "get_versions", lambda **_: found)
     with pytest.raises(RuntimeError, match=f"{worker} has drsvm 0.0.7, but this process has drsvm {here}"):
         Problem(*on_cluster(*samples()))
-
-
-# --- losses ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def impatient(monkeypatch):
-    monkeypatch.setattr(dask_coordinator, "PATIENCE", 1.0)
-    monkeypatch.setattr(dask_coordinator, "GLANCE", 0.5)
-
-
-def end_process():
-    os._exit(1)
-
-
-def kill(client, address):
-    """End a worker's process, without warning."""
-    client.run(end_process, workers=[address], on_error="ignore")
-
-
-@pytest.mark.parametrize("mapped", unless_long([True], [False, True]))
-def test_a_killed_worker_costs_its_chunks_and_no_more(own_client, mapped):
-    X, y = samples()
-    rows = da.from_array(X, chunks=(200, D)), da.from_array(y, chunks=200)
-    problem = Problem(*rows, **BALL)
-    if mapped:  # and what it had computed of them
-        problem, X = problem.with_rows(problem.rows.mapped(problem, np.tanh)), np.tanh(X)
-    expected = solve(Problem(X, y, **BALL), "interior-point", tol=1e-9)
-    places = dict(problem.rows.coordinator.places)
-    victim = places[0]
-    killed = []
-
-    def callback(progress):
-        if progress.iteration == 5 and not killed:
-            killed.append(victim)
-            kill(own_client, victim)
-
-    result = solve(problem, tol=1e-9, callback=callback)
-    assert killed and result.status is Status.OPTIMAL
-    assert result.objective == pytest.approx(expected.objective, abs=1e-9)
-    assert result.weights == pytest.approx(expected.weights, abs=1e-6)
-    assert sorted(problem.rows.coordinator.restored) == sorted(k for k, place in places.items() if place == victim)
-
-
-@pytest.mark.thorough
-def test_workers_that_are_gone(client_here, impatient):
-    problem, _ = both()
-
-    def callback(progress):
-        if progress.iteration == 5:
-            client_here.cluster.scale(0)
-            while client_here.nthreads():
-                time.sleep(0.05)
-
-    result = solve(problem, tol=1e-9, callback=callback)
-    assert result.status is Status.LOST and "no worker at work for 1 s" in result.info["lost"]
-    assert result.n_iter == 5 and 0 < result.gap < 1
-    with pytest.raises(RowsLost):
-        problem.price_and_objective(np.ones(D))
-
-
-@pytest.mark.thorough
-def test_a_killed_worker_does_not_stop_a_federated_run(own_client):
-    """Its rows are computed again elsewhere, and begin with multipliers 0."""
-    problem, here = both()
-    victim = next(iter(problem.rows.coordinator.places.values()))
-    killed = []
-
-    def kill_once(progress):
-        if progress.iteration == 3 and not killed:
-            killed.append(victim)
-            kill(own_client, victim)
-
-    result = solve(problem, "federated", tol=1e-3, callback=kill_once)
-    optimum = solve(here, "interior-point", tol=1e-8).objective
-    assert killed and problem.rows.coordinator.restored and result.gap <= 1e-3
-    assert result.lower_bound - 1e-8 <= optimum <= result.objective + 1e-8
-
-
-@pytest.mark.thorough
-def test_a_worker_that_joins_does_not_disturb(client_here):
-    problem, _ = both()
-
-    def hire(progress):
-        if progress.iteration == 3:
-            client_here.cluster.scale(2)
-            client_here.wait_for_workers(2)
-
-    result = solve(problem, "federated", tol=1e-3, callback=hire)
-    assert len(client_here.nthreads()) == 2 and result.gap <= 1e-3 and not problem.rows.coordinator.restored
-
-
-def test_errors_of_the_shards_are_raised_as_they_are(client):
-    problem, _ = both()
-    with pytest.raises(ValueError, match="invalid literal"):
-        problem.query(lambda _: int("x"))
-    assert not problem.rows.coordinator.restored
-
-
-@pytest.mark.thorough
-def test_rows_that_cannot_be_computed_again(own_client):
-    X, y = samples()
-    workers = list(own_client.nthreads())
-    halves = [slice(0, 500), slice(500, N)]
-    places = list(zip(halves, workers, strict=True))
-    X, y = (
-        [own_client.scatter(values[half], workers=[worker], hash=False) for half, worker in places] for values in (X, y)
-    )
-    problem = Problem(X, y, **BALL)
-
-    def callback(progress):
-        if progress.iteration == 4:
-            kill(own_client, workers[0])
-
-    result = solve(problem, tol=1e-9, callback=callback)
-    assert result.status is Status.LOST and "pass rows that Dask can compute again" in result.info["lost"]
-
-
-def test_a_scheduler_that_is_gone(client_here, impatient):
-    problem, _ = both()
-    assert [numbers for _, numbers in problem.rows.coordinator.groups()] == [[0, 2], [1]]  # one task for each thread
-
-    def callback(progress):
-        if progress.iteration == 3:
-            client_here.cluster.close()
-
-    result = solve(problem, tol=1e-9, callback=callback)
-    assert result.status is Status.LOST and "start another cluster" in result.info["lost"]

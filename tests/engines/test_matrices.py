@@ -56,7 +56,6 @@ def test_the_equations_are_those_of_numpy(monkeypatch, container, kind, settings
     extended = np.column_stack([X, np.ones(n)])[:, : engine.n_linear]
     np.testing.assert_allclose(curvature.column, extended.T @ column, rtol=1e-10, atol=1e-13)
     np.testing.assert_allclose(curvature.border, (extended.T @ h) * intercept, rtol=1e-11, atol=1e-13)
-    engine.close()
 
 
 def test_a_matrix_can_be_formed_again():

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from problems import NORMS, classifiers, generator, problems
 from scipy import sparse
-from sharded_here import sharded, sharded_problem
+from sharded_here import check, samples, sharded, sharded_problem
 from thorough import examples, unless_long
 
 from drsvm import Problem, Status, radius_max, radius_path, solve
@@ -18,12 +18,6 @@ from drsvm.engines.cpu import CpuEngine, engine_for
 from drsvm.model.certificate import dual_point
 from drsvm.model.risk import worst_case_error, worst_case_hinge
 from drsvm.model.rows import RowsLost
-
-
-def samples(n=400, d=5, seed=0):
-    rng = np.random.default_rng(seed)
-    y = np.where(rng.random(n) < 0.4, 1, -1)
-    return rng.normal(size=(n, d)) + 0.5 * y[:, None], y
 
 
 @pytest.fixture
@@ -35,13 +29,6 @@ def data():
 def problem(data):
     """Two shards."""
     return sharded_problem(*data, [100])
-
-
-def check(there, here, solver="auto"):
-    """Assert that a sharded problem has the same proven optimum as one in memory."""
-    result = solve(there, tol=1e-8)
-    assert result.gap <= 1e-8
-    assert result.objective == pytest.approx(solve(here, solver, tol=1e-8).objective, abs=2e-8)
 
 
 @st.composite
@@ -393,49 +380,9 @@ def test_the_log_begins_anew_at_every_start(problem):
     assert len(engine.run.log) == 1
 
 
-# --- chunks ---------------------------------------------------------------------------------------------------------
-
-
-def test_errors_name_the_chunk(data):
-    X, y = data
-    broken = X.copy()
-    broken[150, 2] = np.nan
-    for columns, message in [
-        ((broken, y), "In chunk 1: X has nan at row 50, column 2"),
-        ((X, np.arange(400) % 3), "exactly two labels, got 3"),
-        ((X, np.ones(400)), "exactly two labels, got 1"),
-        ((X, y, -np.ones(400)), "In chunk 0: sample_weight has -1"),
-        ((X, y, np.zeros(400)), "sample_weight is 0 for every row"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            sharded_problem(*columns[:2], [100], *columns[2:])
-
-
-def test_chunks_must_have_the_same_features():
-    class Uneven:
-        def __getitem__(self, rows):
-            return np.ones((rows.stop - rows.start, 2 if rows.start == 0 else 3))
-
-    with pytest.raises(ValueError, match="Chunk 1 of X has 3 columns, but chunk 0 has 2"):
-        sharded_problem(Uneven(), np.array([1, -1, 1, -1]), [2])
-
-
-@pytest.mark.parametrize("scale", [1e300, 1e-300])
-def test_huge_and_tiny_weights(data, scale):
-    check(sharded_problem(*data, [100], np.full(400, scale)), Problem(*data))
-
-
-def test_empty_chunks_and_chunks_without_weight(data):
-    weights = np.ones(400)
-    weights[100:200] = 0.0
-    problem = sharded_problem(*data, [0, 100, 200, 200], weights)
-    assert (problem.n_given, problem.n_rows, len(problem.rows.coordinator.shards)) == (400, 300, 2)
-    check(problem, Problem(*data, sample_weight=weights))
-
-
 @examples(8, 500)
 @given(st.data())
 def test_solutions_of_random_problems(data):
     problem, there = data.draw(cut_problems(scales=(1.0,), l2=1.0))
     assume(problem.n_rows > 2)
-    check(there, problem, solver="interior-point")
+    check(there, problem)
