@@ -223,9 +223,10 @@ class CpuEngine(Engine):
         return lambda k, _: self._threads[k].totals[:n_sums]
 
     def _rates(self) -> tuple[OfRows, OfRows]:
-        """Clear the rates of all threads, and return functions that select those of a thread."""
-        rates = [thread.rates.clear() for thread in self._threads]
-        return lambda k, _: rates[k].smallest_change, lambda k, _: rates[k].bins
+        """Begin new rates for all threads, and return functions that select those of a thread."""
+        for thread in self._threads:
+            thread.rates = Rates()
+        return lambda k, _: self._threads[k].rates.smallest_change, lambda k, _: self._threads[k].rates.bins
 
     def _sum_of_totals(self, n_sums: int) -> np.ndarray:
         return np.sum([thread.totals[:n_sums] for thread in self._threads], axis=0)

@@ -62,15 +62,10 @@ class Rates:
         self.smallest_change = np.zeros(2)
         self.bins = np.zeros((2, BINS + 1))
 
-    def clear(self) -> "Rates":
-        self.smallest_change[:] = 0.0
-        self.bins[:] = 0.0
-        return self
-
     def __add__(self, other: "Rates") -> "Rates":
         both = Rates()
-        np.minimum(self.smallest_change, other.smallest_change, out=both.smallest_change)
-        np.add(self.bins, other.bins, out=both.bins)
+        both.smallest_change = np.minimum(self.smallest_change, other.smallest_change)
+        both.bins = self.bins + other.bins
         return both
 
     def tolerating(self, share: float) -> tuple[float, float]:

@@ -92,7 +92,7 @@ class OwnMatrices(Matrices):
     def begin(self, k):
         self.parts[k] = 0.0
 
-    def filled(self, k, rows):
+    def filled(self, k, rows) -> tuple[np.ndarray | None, np.ndarray | None]:
         return self.parts[k], None
 
     def result(self, in_threads):

@@ -86,7 +86,7 @@ class DaskBackend(Backend):
         names = ("y", "sample_weight")
         columns = [delayed_blocks(column, name) for column, name in zip(_with_weights(y, weights), names, strict=False)]
         masses = compute(*(delayed(of_block)(*blocks) for blocks in zip(*columns, strict=True)))
-        return np.sum(masses, axis=0, dtype=np.float64)
+        return np.asarray(np.sum(masses, axis=0), dtype=np.float64)
 
     def like(self, X, values):
         return np.asarray(values)

@@ -119,7 +119,7 @@ def _is_on_cluster(values: Matrix) -> bool:
     return hasattr(values, "to_delayed")
 
 
-def _futures(client: "Client", blocks: list[Block]) -> list[Block]:
+def _futures(client, blocks: list[Block]) -> list[Block]:
     from distributed import Future
 
     delayed = [block for block in blocks if not isinstance(block, Future)]

@@ -140,14 +140,14 @@ class DaskCoordinator(Coordinator):
 
     def _check_versions(self) -> None:
         try:
-            found: Any = self.client.get_versions(packages=[SAME_VERSION, *SAME_MAJOR_VERSION])
+            report: Any = self.client.get_versions(packages=[SAME_VERSION, *SAME_MAJOR_VERSION])
             threads: Any = self.client.nthreads()
         except (*GONE, RuntimeError) as error:
             raise RowsLost(_gone(error)) from error
         self._threads = dict(threads)
-        for address, versions in found["workers"].items():
-            _check_agreement(address, versions["packages"], found["client"]["packages"])
-        self._checked |= set(found["workers"])
+        for address, versions in report["workers"].items():
+            _check_agreement(address, versions["packages"], report["client"]["packages"])
+        self._checked |= set(report["workers"])
 
     def _results(self, futures: list[Future]) -> list[Any]:
         since = time.monotonic()

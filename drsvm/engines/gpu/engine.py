@@ -75,22 +75,20 @@ class GpuEngine(Engine):
 
     def center(self, point, lam: float, mu: float) -> None:
         self._mu = mu
-        margins = self._products(point) * self.signs
-        self._call("center", margins, float(lam), float(mu))
+        self._call("center", self._products(point) * self.signs, float(lam), float(mu))
 
     def total_slack(self) -> float:
         return float(self.weights @ self._state[5])
 
     def curvature(self) -> Curvature:
-        n = self.n
-        coefficients, partial = cupy().empty((3, n)), self._partial(2)
+        coefficients, partial = cupy().empty((3, self.n)), self._partial(2)
         h = coefficients[2]
         self._call("curvature", h, coefficients, partial)
         square, linear = to_numpy(partial.sum(axis=0)).tolist()
         with_border = self.n_linear > self.n_features
         added = self._collect(coefficients if with_border else coefficients[:2])
         border = added[2] if with_border else np.zeros(self.n_linear)
-        gram = None if self._many_features else self.rows.gram(h, rough=self._far_away)
+        gram = None if self._many_features else self.rows.gram(h, rough=self._step.target > ROUGH)
         return Curvature(gram, added[0], square, added[1], linear, border, of_rows=h)
 
     def factorised(self, samples, cone, ridge, damping, regularisations) -> Factorised:
@@ -102,11 +100,6 @@ class GpuEngine(Engine):
     def _many_features(self) -> bool:
         """Whether a Gram matrix would cost more than many products."""
         return self.n_features > MAX_FEATURES
-
-    @property
-    def _far_away(self) -> bool:
-        """Whether the optimum is so far away that a few digits of the Gram matrix are enough for a good direction."""
-        return self._step.target > ROUGH
 
     def prediction(self, direction, lam_change):
         xp = cupy()

@@ -71,8 +71,8 @@ class Histogram:
             early, inside = places < wanted, places == wanted
             before += masses[early].sum(), masses[early] @ numbers[early]
             numbers, masses = numbers[inside], masses[inside]
-        found, moments = bins.bins_of(numbers), masses * numbers
-        sums = np.stack([np.bincount(found, values, minlength=N_BINS) for values in (masses, moments)])
+        places, moments = bins.bins_of(numbers), masses * numbers
+        sums = np.stack([np.bincount(places, values, minlength=N_BINS) for values in (masses, moments)])
         few = len(numbers) <= FEW or numbers.min() == numbers.max()
         return cls(before, sums, Distinct.of(numbers, masses) if few else None)
 

@@ -73,12 +73,12 @@ def sizes_of_classes(shard: Shard, problem: Problem) -> Joined:
 
 def rows_at_places(shard: Shard, problem: Problem, before, places) -> Joined:
     """Return the rows at some places among all rows of their class; `before` counts those in earlier shards."""
-    found = []
+    chosen = []
     for sign, first, wanted in zip((-1.0, 1.0), before, places, strict=True):
         members = np.flatnonzero(problem.signs == sign)
         own = wanted - first[shard.number]
-        found.append(members[own[(own >= 0) & (own < len(members))]])
-    return _sample(problem, np.concatenate(found))
+        chosen.append(members[own[(own >= 0) & (own < len(members))]])
+    return _sample(problem, np.concatenate(chosen))
 
 
 def _sample(problem: Problem, rows: np.ndarray) -> Joined:

@@ -131,32 +131,28 @@ class ShardedRows(Rows):
     # --- certificates -----------------------------------------------------------------------------------------------
 
     def price_and_risk(self, problem, w, b, size):
-        [price], [risk] = self._prices_and_risks(problem, w, b, size, [problem.radius])
-        return price, risk
+        return self._prices_and_risks(problem, w, b, size, [problem.radius])[0]
 
     def worst_case(self, problem, loss, w, b, size, radii):
         if loss == "zero-one":
             return self._worst_case_error(problem, w, b, size, radii)
-        return np.array(self._prices_and_risks(problem, w, b, size, radii)[1])
+        return np.array([risk for _, risk in self._prices_and_risks(problem, w, b, size, radii)])
 
-    def _prices_and_risks(
-        self, problem: Problem, w: np.ndarray, b: float, size: float, radii
-    ) -> tuple[list[float], list[float]]:
+    def _prices_and_risks(self, problem: Problem, w, b: float, size: float, radii) -> list[tuple[float, float]]:
         """Return the smallest optimal λ ≥ size and the risk, for every radius."""
         histograms = cache(partial(self._ask, problem, queries.breakpoints, w, b, size))
         bins = Bins(size, math.inf, max(size, 1.0 / problem.typical_flip_cost(), 1e-300), descending=True)
         whole, loss = histograms((), bins)
-        prices, risks = [], []
+        prices_and_risks = []
         for radius in radii:
             affordable = radius * (1.0 + TIE)
             price, (mass, moment) = size, whole.total
             if affordable < mass:
                 price, mass, moment = crossing(histograms, bins, affordable, MASS)
-            prices.append(price)
-            risks.append(radius * price + loss + max(moment - price * mass, 0.0))
-        return prices, risks
+            prices_and_risks.append((price, radius * price + loss + max(moment - price * mass, 0.0)))
+        return prices_and_risks
 
-    def _worst_case_error(self, problem: Problem, w: np.ndarray, b: float, size: float, radii) -> np.ndarray:
+    def _worst_case_error(self, problem: Problem, w, b: float, size: float, radii) -> np.ndarray:
         histograms = cache(partial(self._ask, problem, queries.costs_of_errors, w, b, size))
         bins = Bins(0.0, math.inf, 1.0 / size if size > 0 else min(problem.typical_flip_cost(), 1e300))
         whole, sure = histograms((), bins)
@@ -226,12 +222,13 @@ def _in_memory(problem: Problem, X: Matrix, signs: np.ndarray, weights: np.ndarr
     return Problem.of_checked(**data, classes=problem.classes, **parameters)
 
 
+Pair = tuple[RemoteVector | None, RemoteVector | None]
+
+
 class ShardedMultipliers(Multipliers):
     """Clipped multipliers; factors of the two sides apply to their sums, and to the vectors when these are used."""
 
-    def __init__(
-        self, unclipped: tuple[RemoteVector | None, RemoteVector | None], ball: Ball, sums: DualSums, rounding: float
-    ):
+    def __init__(self, unclipped: Pair, ball: Ball, sums: DualSums, rounding: float):
         self.unclipped, self.ball, self.sums = unclipped, ball, sums
         self.rounding = rounding + ROUNDING_OF_MASSES  # also of the sums over the shards
         self.factors = np.ones(2)
