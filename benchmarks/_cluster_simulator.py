@@ -16,7 +16,7 @@ from pathlib import Path
 from _common import seconds
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
-from in_parts import PartsHere, TalkHere, parted
+from sharded_here import ChannelHere, ShardsHere, sharded
 
 from drsvm.solvers.federated.block import Block, Work
 from drsvm.solvers.federated.shared import shared_for
@@ -39,13 +39,13 @@ class Network:
     n_bytes: int = 0
     n_messages: int = 0
 
-    def work_of(self, part, begin: float, share: float = 1.0) -> float:
+    def work_of(self, shard, begin: float, share: float = 1.0) -> float:
         """Return when a machine has worked for a share of an epoch; its state is lost if it fails meanwhile."""
-        end = begin + share * self.seconds * self.factors.get(part.number, 1.0)
-        if self.failures.get(part.number, math.inf) > end:
+        end = begin + share * self.seconds * self.factors.get(shard.number, 1.0)
+        if self.failures.get(shard.number, math.inf) > end:
             return end
-        del self.failures[part.number]
-        part.runs.clear()
+        del self.failures[shard.number]
+        shard.runs.clear()
         return end + self.recovery
 
     def sent(self, n_bytes: int, n_messages: int = 1) -> float:
@@ -54,35 +54,35 @@ class Network:
         return n_bytes / self.bandwidth
 
 
-class SimulatedCluster(PartsHere):
-    """Parts in this process, each on a machine of a network, with a centre that talks to all of them."""
+class SimulatedCluster(ShardsHere):
+    """Shards in this process, each on a machine of a network, with a centre that talks to all of them."""
 
-    def __init__(self, network: Network, parts):
-        super().__init__(parts)
+    def __init__(self, network: Network, shards):
+        super().__init__(shards)
         self.network = network
 
-    def talk(self):
-        return SimulatedTalk(self)
+    def channel(self):
+        return SimulatedChannel(self)
 
     def round(self, message):
-        return self.talk().round(message)
+        return self.channel().round(message)
 
 
-class SimulatedTalk(TalkHere):
+class SimulatedChannel(ChannelHere):
     """Replies arrive in the order of the simulated clock."""
 
     def __init__(self, cluster: SimulatedCluster):
         super().__init__(cluster)
-        self.network, self.parts = cluster.network, {part.number: part for part in cluster.parts}
+        self.network, self.shards = cluster.network, {shard.number: shard for shard in cluster.shards}
         self.outgoing = self.incoming = self.network.now  # when the lines of the centre are free
         self.replies, self.order = [], itertools.count()
 
     def send(self, group, message):
-        part, network = self.parts[group[0]], self.network
+        shard, network = self.shards[group[0]], self.network
         self.waiting[group] = message
         self.outgoing = max(self.outgoing, network.now) + network.sent(len(pickle.dumps(message)))
-        end = network.work_of(part, self.outgoing + network.latency, share_of(message))
-        reply = part.reply(message)
+        end = network.work_of(shard, self.outgoing + network.latency, share_of(message))
+        reply = shard.reply(message)
         heapq.heappush(self.replies, (end + network.latency, next(self.order), group, reply))
 
     def receive(self, seconds=math.inf):
@@ -117,7 +117,7 @@ class SimulatedWatch:
 
 def simulated(problem, n_machines: int, network: Network, cluster=SimulatedCluster):
     """Return the problem with its rows on the machines of a network."""
-    return parted(problem, even_cuts(problem.n_rows, n_machines), lambda parts: cluster(network, parts))
+    return sharded(problem, even_cuts(problem.n_rows, n_machines), lambda shards: cluster(network, shards))
 
 
 def even_cuts(n_rows: int, n_machines: int) -> list[int]:
@@ -126,8 +126,8 @@ def even_cuts(n_rows: int, n_machines: int) -> list[int]:
 
 def epoch_seconds(problem, n_machines: int) -> float:
     """Measure an epoch of one of several machines, here."""
-    there = parted(problem, even_cuts(problem.n_rows, n_machines))
+    there = sharded(problem, even_cuts(problem.n_rows, n_machines))
     work = shared_for(there, None, n_machines).work(0, {}, True)
-    block = Block(there.rows.coordinator.parts[0].problem(there.rows.ball(there)))
+    block = Block(there.rows.coordinator.shards[0].problem(there.rows.ball(there)))
     block.propose(work)
     return statistics.median(seconds(lambda: block.propose(work))[0] for _ in range(9))

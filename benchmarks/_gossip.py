@@ -77,11 +77,11 @@ class LinkedMachines(SimulatedCluster):
         self.depth = _depth(self.linked)
 
     def round(self, message):
-        network, n_links = self.network, len(self.parts) - 1
+        network, n_links = self.network, len(self.shards) - 1
         down = network.sent(len(pickle.dumps(message)), n_links) + network.latency
         begin = max(network.now, *self.ready) + self.depth * down
-        end = max(network.work_of(part, begin) for part in self.parts)
-        replies = [part.reply(message) for part in self.parts]
+        end = max(network.work_of(part, begin) for part in self.shards)
+        replies = [part.reply(message) for part in self.shards]
         up = network.sent(len(pickle.dumps(replies[0])), n_links) + network.latency
         network.now = end + self.depth * up
         self.ready[:] = network.now
@@ -123,7 +123,7 @@ class GossipRounds(Rounds):
         self.cluster = self.coordinator
         self.weights = metropolis(self.cluster.linked)
         self.n_averages = averages_to_shrink(self.weights, shrinkage)
-        self.machines: list[Any] = [self.ascent, *(copy.copy(self.ascent) for _ in self.cluster.parts[1:])]
+        self.machines: list[Any] = [self.ascent, *(copy.copy(self.ascent) for _ in self.cluster.shards[1:])]
         self.estimates = np.zeros((len(self.machines), problem.n_features + N_CHANGES + N_SEEN))
         self.last_seen = np.zeros((len(self.machines), N_SEEN))
 
@@ -141,7 +141,7 @@ class GossipRounds(Rounds):
 
     def _change(self, number: int, machine) -> np.ndarray:
         """Return by how much the sums of a machine change in an epoch."""
-        group, part = self.talk.groups[number], self.cluster.parts[number]
+        group, part = self.channel.groups[number], self.cluster.shards[number]
         work = machine.work(self.number, self.shares.get(group, {}), group not in self.shares)
         proposal = Proposal(*part.reply(self.run.message(queries.of_engine, "propose", work)))
         self.cluster.ready[number] = self.cluster.network.work_of(part, self.cluster.ready[number])

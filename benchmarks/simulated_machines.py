@@ -102,14 +102,14 @@ def real_clusters(problem):
 def _round_trip(there) -> float:
     """Return the seconds until a worker replies to a message without work."""
     from drsvm.engines.sharded import queries
-    from drsvm.engines.sharded.part import Message
+    from drsvm.engines.sharded.shard import Message
 
     coordinator = there.rows.coordinator
-    talk, message = coordinator.talk(), Message((), there.rows.ball(there), queries.of_problem, (_nothing,))
+    channel, message = coordinator.channel(), Message((), there.rows.ball(there), queries.of_problem, (_nothing,))
 
     def ask():
-        talk.send(talk.groups[0], message)
-        talk.receive()
+        channel.send(channel.groups[0], message)
+        channel.receive()
 
     ask()
     return statistics.median(seconds(ask)[0] for _ in range(9))

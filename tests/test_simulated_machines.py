@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from in_parts import parted
 from scipy import sparse
+from sharded_here import sharded
 from thorough import unless_long
 
 from drsvm import Problem, solve
@@ -36,7 +36,7 @@ def optimum(problem):
 
 def test_another_clock_changes_nothing(problem):
     network = Network(seconds=0.1)
-    here = solve(parted(problem, even_cuts(problem.n_rows, N_MACHINES)), "federated", tol=TOL)
+    here = solve(sharded(problem, even_cuts(problem.n_rows, N_MACHINES)), "federated", tol=TOL)
     cluster = simulated(problem, N_MACHINES, network)
     there = solve(cluster, "federated", tol=TOL)
     assert there.info == here.info

@@ -6,14 +6,12 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
-from drsvm.engines.engine import Curvature, Engine, Prediction, Rates
-from drsvm.engines.matrices import FEW_FEATURES, in_fastest_form, matrices_for
-from drsvm.engines.threads import available_cores
-from drsvm.engines.wide import WideRows
+from drsvm.engines.engine import Curvature, Engine, Rates
+from drsvm.engines.matrices import FEW_FEATURES, WideRows, in_fastest_form, matrices_for
 from drsvm.kernels import passes
 from drsvm.kernels.passes import BLOCK, Buffers, Share, Step
 from drsvm.kernels.products import TILE
@@ -21,7 +19,7 @@ from drsvm.model.memory_rows import RowView, in_memory, unsigned_parts
 from drsvm.model.multipliers import DualSums
 from drsvm.model.problem import Problem
 from drsvm.model.risk import affordable_flips
-from drsvm.parallel import over
+from drsvm.parallel import available_cores, over, slices
 
 THREAD_WORK = 50_000
 """Fewest stored entries that make another thread worthwhile."""
@@ -33,7 +31,6 @@ entries, one after the other."""
 WIDE_FROM = 1000
 """With fewer features, the d-sized system is used even if there are fewer rows: it is more accurate."""
 
-
 MAX_FREE = 300
 """With more weights without norm and ridge than this, the d-sized system is used."""
 
@@ -42,6 +39,11 @@ VIEW_BYTES = 1 << 21
 
 LIGHT = 32
 """With at most this many entries per row, the Gram matrix costs about as much as a few passes over the rows."""
+
+Value = TypeVar("Value")
+
+OfRows = Callable[[int, slice], np.ndarray]
+"""An argument of a kernel that depends on the number of the share and on the rows of it."""
 
 
 def is_wide(problem: Problem) -> bool:
@@ -71,44 +73,34 @@ class _Thread:
     totals: np.ndarray
     rates: Rates
 
-    def parts(self) -> Iterator[tuple[slice, Share]]:
+    def blocks(self) -> Iterator[tuple[slice, Share]]:
         """Yield the rows with what is known about them: all at once, or block by block if they are a view."""
         view = self.share.data
         if not isinstance(view, RowView):
             yield slice(self.first, self.last), self.share
             return
         size = BLOCK * max(1, VIEW_BYTES // (8 * BLOCK * view.shape[1]))
-        for first in range(self.first, self.last, size):
-            rows = slice(first, min(first + size, self.last))
-            yield rows, self._part_of_view(view, rows)
+        for block in slices(self.last - self.first, size):
+            rows = slice(self.first + block.start, self.first + block.stop)
+            data = np.ascontiguousarray(view[rows])
+            data.flags.writeable = False  # as in a problem: kernels are compiled for read-only rows
+            yield rows, self.share._replace(data=data, **_of_slice(self.share._asdict(), block))
 
-    def _part_of_view(self, view: RowView, rows: slice) -> Share:
-        mine = slice(rows.start - self.first, rows.stop - self.first)
 
-        def part(values):
-            return values[mine] if np.ndim(values) else values
-
-        data = np.ascontiguousarray(view[rows])
-        data.flags.writeable = False  # as in a problem: kernels are compiled for read-only rows
-        share = self.share
-        return share._replace(
-            data=data,
-            signs=share.signs[mine],
-            weights=share.weights[mine],
-            flips=part(share.flips),
-            kappa=part(share.kappa),
-            state=share.state[_tiles(mine)],
-        )
+def _of_slice(known: dict[str, np.ndarray], rows: slice) -> dict[str, np.ndarray]:
+    """Return what kernels take of the vectors and the state of some rows; some may be one number for all rows."""
+    vectors = {name: known[name] for name in ("signs", "weights", "flips", "kappa")}
+    chosen = {name: values[rows] if np.ndim(values) else values for name, values in vectors.items()}
+    return chosen | {"state": known["state"][_tiles(rows)]}
 
 
 def _tiles(rows: slice) -> slice:
-    """Return the tiles of some rows."""
     return slice(rows.start // TILE, math.ceil(rows.stop / TILE))
 
 
-def _sums(parts: list[tuple[float, ...]]) -> list[float]:
+def _sums(values: list[tuple[float, ...]]) -> list[float]:
     """Add several numbers of each thread, in the order of the rows."""
-    return [sum(values) for values in zip(*parts, strict=True)]
+    return [sum(numbers) for numbers in zip(*values, strict=True)]
 
 
 def room_for(shape: tuple[int, ...], folder: str | None) -> np.ndarray:
@@ -123,18 +115,13 @@ def room_for(shape: tuple[int, ...], folder: str | None) -> np.ndarray:
 
 
 def buffers_for(n_linear: int, n_transposed: int, *, sparse: bool) -> Buffers:
-    """Return memory for the passes of one thread, which may transpose so many features."""
+    """Return memory for the passes of one thread, which may transpose `n_transposed` features."""
     block = np.zeros((n_linear, 4)).T if sparse else np.zeros((4, n_linear))  # scattered sums lie together
     room = np.empty(TILE), np.zeros((4, TILE)), np.empty((2, TILE)), np.empty((n_transposed, TILE)), np.empty((4, TILE))
     return Buffers(*room, block)
 
 
-def restoring_step(rate: float) -> float:
-    """Return the longest safe step that preserves all products."""
-    return min(1.0, 0.5 / max(rate, 1e-300))
-
-
-_NO_CORRECTION, _NO_STEP = np.empty((0, 4, TILE)), Step(np.empty(0), 0.0, 0.0)
+_NO_CORRECTION, NO_STEP = np.empty((0, 4, TILE)), Step(np.empty(0), 0.0, 0.0)
 
 
 class CpuEngine(Engine):
@@ -159,16 +146,15 @@ class CpuEngine(Engine):
         self.light = stored <= LIGHT * n
         self.n_threads = max(1, min(n_threads or available_cores(), stored // THREAD_WORK, math.ceil(n / TILE)))
         kappa, flips = affordable_flips(problem.flip_cost, problem.radius)
-        flips = 1.0 * flips
+        vectors = {"signs": problem.signs, "weights": problem.sample_weight, "flips": 1.0 * flips, "kappa": kappa}
         self.mass = float(problem.sample_weight.sum())
-        self.weight = 2.0 * self.mass + float(problem.sample_weight @ np.broadcast_to(flips, n))
+        self.weight = 2.0 * self.mass + float(problem.sample_weight @ np.broadcast_to(vectors["flips"], n))
         self._state_folder = state_folder
         self._state = room_for((math.ceil(n / TILE), 6, TILE), state_folder) if state is None else state
         self._corrections = [_NO_CORRECTION] * 2  # the one in use and a spare
-        self._step: Any = None  # the corrected direction in use, and a spare
-        self._spare_step: Any = None
-        cuts = self._cut(stored)
-        self._threads = [self._thread(problem, flips, kappa, *ends) for ends in pairwise(cuts)]
+        self._step = self._spare_step = NO_STEP  # the corrected direction in use, and a spare
+        vectors["state"] = self._state
+        self._threads = [self._thread(vectors, slice(*ends)) for ends in pairwise(self._cut(stored))]
         self.n_threads = min(self.n_threads, len(self._threads))
         self.wide = WideRows(self.rows.X, self.n_threads) if wide else None
         self._matrices = matrices_for(self.rows, len(self._threads), self.n_threads, wide=wide)
@@ -189,37 +175,19 @@ class CpuEngine(Engine):
         inner = np.round(np.asarray(begins) / TILE).astype(int) * TILE
         return sorted({0, *inner.tolist(), n})
 
-    def _thread(self, problem: Problem, flips, kappa, first: int, last: int) -> _Thread:
-        def part(values):
-            return values[first:last] if np.ndim(values) else values
-
-        share = Share(
-            *self._entries(first, last),
-            self.n_features,
-            part(problem.signs),
-            part(problem.sample_weight),
-            part(flips),
-            part(kappa),
-            self._state[_tiles(slice(first, last))],
-        )
-        n_transposed = self.n_features if self.n_features <= FEW_FEATURES and not self.rows.is_sparse else 0
-        buffers = buffers_for(self.n_linear, n_transposed, sparse=self.rows.is_sparse)
-        return _Thread(first, last, share, buffers, np.zeros((4, self.n_linear)), Rates())
-
-    def _entries(self, first: int, last: int) -> tuple[Any, Any, Any]:
-        """Return entries, indices and starts of some rows; a view is returned whole, or its rows would be computed."""
-        X = self.rows.X
+    def _thread(self, vectors: dict[str, np.ndarray], rows: slice) -> _Thread:
+        X, n_transposed = self.rows.X, 0
         if self.rows.is_sparse:
             data, indices, indptr = unsigned_parts(X)
-            return data, indices, indptr[first : last + 1]
-        return X if isinstance(X, RowView) else X[first:last], None, None
+            entries = data, indices, indptr[rows.start : rows.stop + 1]
+        else:
+            entries = X if isinstance(X, RowView) else X[rows], None, None  # rows of a view are computed block by block
+            n_transposed = self.n_features if self.n_features <= FEW_FEATURES else 0
+        share = Share(*entries, self.n_features, **_of_slice(vectors, rows))
+        buffers = buffers_for(self.n_linear, n_transposed, sparse=self.rows.is_sparse)
+        return _Thread(rows.start, rows.stop, share, buffers, np.zeros((4, self.n_linear)), Rates())
 
-    @property
-    def shares(self) -> list[tuple[Share, Buffers]]:
-        """The rows of every thread, and its buffers."""
-        return [(thread.share, thread.buffers) for thread in self._threads]
-
-    def _in_threads(self, work: Callable[[int], Any]) -> list[Any]:
+    def _in_threads(self, work: Callable[[int], Value]) -> list[Value]:
         """Return work(k) for every share k, in the order of the rows.
 
         numpy's warnings are off in several threads: the caller handles overflow in the sums.
@@ -229,35 +197,36 @@ class CpuEngine(Engine):
         with np.errstate(all="ignore"):
             return over(range(len(self._threads)), work)
 
-    def _over_rows(self, kernel: Callable[..., Any], *arguments) -> list[Any]:
-        """Return kernel(share, buffers, ...) of every thread, or of every part of its rows if they are a view.
+    def _over_rows(self, kernel: Callable[..., Value], *arguments) -> list[Value]:
+        """Return kernel(share, buffers, ...) of every thread, or of every block of its rows if they are a view.
 
         An argument that is a function is called with k and the rows.
         """
 
         def work(k):
-            thread, found = self._threads[k], []
-            for rows, share in thread.parts():
+            thread, results = self._threads[k], []
+            for rows, share in thread.blocks():
                 values = [argument(k, rows) if callable(argument) else argument for argument in arguments]
-                found.append(kernel(share, thread.buffers, *values))
-            return found
+                results.append(kernel(share, thread.buffers, *values))
+            return results
 
         return list(chain.from_iterable(self._in_threads(work)))
 
-    def _of_rows(self, tiles) -> Callable[[int, slice], Any]:
+    def _of_rows(self, tiles: np.ndarray) -> OfRows:
         """Return a function that selects the tiles of some rows."""
         return lambda _, rows: tiles[_tiles(rows)]
 
-    def _totals(self, n_sums: int) -> Callable[[int, slice], np.ndarray]:
+    def _totals(self, n_sums: int) -> OfRows:
         """Set the totals of all threads to 0, and return a function that selects those of a thread."""
         for thread in self._threads:
             thread.totals[:n_sums] = 0.0
         return lambda k, _: self._threads[k].totals[:n_sums]
 
-    def _rates(self) -> tuple[Callable[[int, slice], np.ndarray], Callable[[int, slice], np.ndarray]]:
-        """Clear the rates of all threads, and return functions that select those of a thread."""
-        rates = [thread.rates.clear() for thread in self._threads]
-        return lambda k, _: rates[k].smallest_change, lambda k, _: rates[k].bins
+    def _rates(self) -> tuple[OfRows, OfRows]:
+        """Begin new rates for all threads, and return functions that select those of a thread."""
+        for thread in self._threads:
+            thread.rates = Rates()
+        return lambda k, _: self._threads[k].rates.smallest_change, lambda k, _: self._threads[k].rates.bins
 
     def _sum_of_totals(self, n_sums: int) -> np.ndarray:
         return np.sum([thread.totals[:n_sums] for thread in self._threads], axis=0)
@@ -265,7 +234,7 @@ class CpuEngine(Engine):
     def _sum_of_rates(self) -> Rates:
         return sum((thread.rates for thread in self._threads), Rates())
 
-    def center(self, point, lam: float, mu: float) -> None:
+    def center(self, point, lam, mu) -> None:
         self._over_rows(passes.center, point, lam, mu)
 
     def total_slack(self) -> float:
@@ -275,7 +244,7 @@ class CpuEngine(Engine):
         return sum(self._over_rows(slack))
 
     def curvature(self) -> Curvature:
-        return self._curvature(_NO_CORRECTION, _NO_STEP)[1]
+        return self._curvature(_NO_CORRECTION, NO_STEP)[1]
 
     def advance(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, Curvature]:
         return self._curvature(self._corrections[0], self._step._replace(primal=primal, dual=dual, left=left))
@@ -285,13 +254,13 @@ class CpuEngine(Engine):
         correction, totals = self._of_rows(corrections), self._totals(n_sums)
 
         def work(k):
-            thread, found = self._threads[k], []
+            thread, results = self._threads[k], []
             self._matrices.begin(k)
-            for rows, share in thread.parts():
+            for rows, share in thread.blocks():
                 known = correction(k, rows), step, totals(k, rows), *self._matrices.filled(k, rows)
-                found.append(passes.curvature(share, thread.buffers, *known))
+                results.append(passes.curvature(share, thread.buffers, *known))
                 self._matrices.add(k, rows, share)
-            return found
+            return results
 
         square, linear, products = _sums(list(chain.from_iterable(self._in_threads(work))))
         added = self._sum_of_totals(n_sums)
@@ -300,29 +269,20 @@ class CpuEngine(Engine):
         border = added[2] if n_sums == 3 else np.zeros(self.n_linear)
         return products, Curvature(gram, added[0], square, added[1], linear, border, of_rows)
 
-    def predict(self, direction, lam_change: float, left_behind: float = 0.0) -> Prediction:
-        rates, sums = self.prediction(direction, lam_change)
-        return Prediction(*rates.tolerating(left_behind), *sums)
-
-    def prediction(self, direction, lam_change: float) -> tuple[Rates, tuple]:
-        """Do `predict`, and return what can be added to the answers of other rows: rates and sums."""
+    def prediction(self, direction, lam_change):
         self._keep_corrections(0)
         correction = self._of_rows(self._corrections[0])
-        found = self._over_rows(passes.predict, correction, direction, lam_change, self._totals(2), *self._rates())
-        slack, multiplier, both, corrected, targeted = _sums(found)
+        sums = self._over_rows(passes.predict, correction, direction, lam_change, self._totals(2), *self._rates())
+        slack, multiplier, both, corrected, targeted = _sums(sums)
         correcting, target = self._sum_of_totals(2)
         return self._sum_of_rates(), (slack, multiplier, both, correcting, corrected, target, targeted)
 
-    def longest_steps(self, direction, lam_change, target, left_behind=0.0) -> tuple[float, float]:
-        return self.rates(direction, lam_change, target).tolerating(left_behind)
-
-    def rates(self, direction, lam_change: float, target: float) -> Rates:
-        """Do `longest_steps`, and return what can be added to the answers of other rows."""
+    def rates(self, direction, lam_change, target):
         self._step = Step(direction, lam_change, target)
         self._over_rows(passes.longest_steps, self._of_rows(self._corrections[0]), self._step, *self._rates())
         return self._sum_of_rates()
 
-    def recorrect(self, primal: float, dual: float) -> tuple[np.ndarray, float]:
+    def recorrect(self, primal, dual):
         self._keep_corrections(1)
         old, new = (self._of_rows(correction) for correction in self._corrections)
         step = self._step._replace(primal=primal, dual=dual)
@@ -339,23 +299,17 @@ class CpuEngine(Engine):
         return self._dual_sums(self._corrections[0], self._step._replace(primal=primal, dual=dual, left=left))
 
     def dual_sums(self) -> DualSums:
-        return self._dual_sums(_NO_CORRECTION, _NO_STEP)[1]
+        return self._dual_sums(_NO_CORRECTION, NO_STEP)[1]
 
     def _dual_sums(self, corrections, step: Step) -> tuple[float, DualSums]:
-        found = self._over_rows(passes.dual_sums, self._of_rows(corrections), step, self._totals(2))
-        *sums, products = _sums(found)
+        *sums, products = _sums(self._over_rows(passes.dual_sums, self._of_rows(corrections), step, self._totals(2)))
         rows = self._sum_of_totals(2)[:, : self.n_features].T
         return products, DualSums(rows, np.array(sums[:2]), np.array(sums[2:]))
 
-    def restored_multipliers(self, direction, lam_change: float) -> tuple[np.ndarray, np.ndarray]:
-        return self.restored(direction, lam_change, restoring_step(self.restoring_rate(direction, lam_change)))
-
-    def restoring_rate(self, direction, lam_change: float) -> float:
-        """Return 1 / the longest step that keeps all multipliers positive and preserves all products."""
+    def restoring_rate(self, direction, lam_change):
         return max(self._over_rows(passes.restoring_rate, direction, lam_change))
 
-    def restored(self, direction, lam_change: float, step: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return α and β after a step that preserves all products."""
+    def restored(self, direction, lam_change, step):
         alpha, beta = self._room_for_multipliers()
         out = (lambda _, rows: alpha[rows]), (lambda _, rows: beta[rows])
         self._over_rows(passes.restored, direction, lam_change, step, *out)

@@ -5,18 +5,27 @@ several machines, implements them.
 """
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from drsvm.annotations import Matrix, Vector
 from drsvm.kernels.interior_point import BINS
 from drsvm.model.multipliers import DualSums
+
+if TYPE_CHECKING:
+    from drsvm.engines.matrices import WideRows
+    from drsvm.engines.newton import Factorised
+
+Cone: TypeAlias = Any
+"""A cone of `solvers/interior_point/cones.py`, above the engines: it adds its part to the Newton matrix."""
 
 
 class Curvature(NamedTuple):
     """Contribution of the samples to the Newton matrix in (w, b, λ) and to the predictor's right-hand side."""
 
-    gram: Any  # w × w, in the upper triangle, for `factorised` or the solver; None in the wide form
+    gram: Matrix  # w × w, in the upper triangle, for `factorised` or the solver; None in the wide form
     column: np.ndarray  # (w, b) × λ
     square: float  # λ × λ
     predictor: np.ndarray  # (w, b)
@@ -53,15 +62,10 @@ class Rates:
         self.smallest_change = np.zeros(2)
         self.bins = np.zeros((2, BINS + 1))
 
-    def clear(self) -> "Rates":
-        self.smallest_change[:] = 0.0
-        self.bins[:] = 0.0
-        return self
-
     def __add__(self, other: "Rates") -> "Rates":
         both = Rates()
-        np.minimum(self.smallest_change, other.smallest_change, out=both.smallest_change)
-        np.add(self.bins, other.bins, out=both.bins)
+        both.smallest_change = np.minimum(self.smallest_change, other.smallest_change)
+        both.bins = self.bins + other.bins
         return both
 
     def tolerating(self, share: float) -> tuple[float, float]:
@@ -106,17 +110,17 @@ class Engine(ABC):
     light: bool
     """Whether the matrix costs no more than a few passes over the rows."""
 
-    of_rows: Any = None
+    of_rows: np.ndarray | None = None
     """α, β, γ, g₁, g₂ and g₃ of all rows, if they are in this process's memory."""
 
-    wide: Any
+    wide: "WideRows | None" = None
     """Products with all rows, if the system is that of the rows; None if it is that of the features."""
 
     def close(self) -> None:
         """Release what the engine keeps outside this process's memory."""
 
     @abstractmethod
-    def center(self, point, lam: float, mu: float) -> None:
+    def center(self, point: np.ndarray, lam: float, mu: float) -> None:
         """Put every sample on the central path of μ at (w, b) = point and λ = lam."""
 
     @abstractmethod
@@ -127,19 +131,30 @@ class Engine(ABC):
     def curvature(self) -> Curvature:
         """Return the samples' part of the Newton equations at the current state."""
 
-    def factorised(self, samples: Curvature, cone: Any, ridge, damping: float, regularisations) -> Any:
-        """Return the factorised Newton matrix (see `newton.py`) if that is done where the engine is, else None."""
+    def factorised(
+        self, samples: Curvature, cone: Cone, ridge: np.ndarray, damping: float, regularisations: Iterable[float]
+    ) -> "Factorised | None":
+        """Return the factorised Newton matrix if that is done where the engine is, else None."""
         return None
 
     @abstractmethod
-    def predict(self, direction, lam_change: float, left_behind: float = 0.0) -> Prediction:
+    def prediction(self, direction: np.ndarray, lam_change: float) -> tuple[Rates, Sequence]:
+        """Do `predict`, and return what can be added to the answers of other rows: rates and sums."""
+
+    def predict(self, direction: np.ndarray, lam_change: float, left_behind: float = 0.0) -> Prediction:
         """Evaluate the predictor's direction (dw, db) and dλ; steps may leave a share of the weight behind."""
+        rates, sums = self.prediction(direction, lam_change)
+        return Prediction(*rates.tolerating(left_behind), *sums)
 
     @abstractmethod
+    def rates(self, direction: np.ndarray, lam_change: float, target: float) -> Rates:
+        """Do `longest_steps`, and return what can be added to the answers of other rows."""
+
     def longest_steps(
-        self, direction, lam_change: float, target: float, left_behind: float = 0.0
+        self, direction: np.ndarray, lam_change: float, target: float, left_behind: float = 0.0
     ) -> tuple[float, float]:
         """Set the corrected direction and return 1 / the longest primal and dual steps along it."""
+        return self.rates(direction, lam_change, target).tolerating(left_behind)
 
     @abstractmethod
     def recorrect(self, primal: float, dual: float) -> tuple[np.ndarray, float]:
@@ -164,13 +179,22 @@ class Engine(ABC):
         """Take the given steps as `advance` does; return Σ multiplier · slack and the `dual_sums` there."""
 
     @abstractmethod
-    def restored_multipliers(self, direction, lam_change: float) -> tuple[np.ndarray, np.ndarray]:
+    def restoring_rate(self, direction: np.ndarray, lam_change: float) -> float:
+        """Return 1 / the longest step that keeps all multipliers positive and preserves all products."""
+
+    @abstractmethod
+    def restored(self, direction: np.ndarray, lam_change: float, step: float) -> tuple[Vector, Vector]:
+        """Return α and β after a step that preserves all products; the state does not change."""
+
+    def restored_multipliers(self, direction: np.ndarray, lam_change: float) -> tuple[Vector, Vector]:
         """Return α and β after the longest safe step that preserves all products; the state does not change."""
+        rate = self.restoring_rate(direction, lam_change)
+        return self.restored(direction, lam_change, min(1.0, 0.5 / max(rate, 1e-300)))
 
     @abstractmethod
     def dual_sums(self) -> DualSums:
         """Return the sums of the multipliers on each of the two sides that an intercept balances."""
 
     @abstractmethod
-    def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
+    def multipliers(self) -> tuple[Vector, Vector]:
         """Return α and β for every row."""

@@ -1,16 +1,17 @@
-"""How threads form the Gram matrix Σ h_i x_i x_iᵀ, whichever way is fastest for the rows at hand."""
+"""How threads form the Gram matrix Σ h_i x_i x_iᵀ, whichever way is fastest, or that of the rows if these are few."""
 
 import math
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from drsvm.annotations import Matrix
 from drsvm.kernels import products as kernel
 from drsvm.kernels.passes import Share
 from drsvm.model.memory_rows import MemoryRows, must_stay, unsigned_parts
+from drsvm.parallel import over, slices
 
 DENSE_FROM = 0.3
 """Share of nonzeros above which BLAS on dense blocks is faster than the sparse kernels."""
@@ -34,8 +35,11 @@ ROWS_AT_A_TIME = 1 << 14
 BLOCK_BYTES, MIN_ROWS = 1 << 23, 512
 """Size of the scaled copies of rows that BLAS multiplies, and their smallest number: each adds to a d × d matrix."""
 
+FEATURES_AT_A_TIME = 1024
+"""Number of features that a thread adds to a Gram matrix of rows at a time."""
 
-def in_fastest_form(X) -> MemoryRows:
+
+def in_fastest_form(X: Matrix) -> MemoryRows:
     """Return the rows of a validated matrix; a sparse one that is small or has few zeros becomes dense.
 
     Large rows in a file stay as they are.
@@ -50,7 +54,7 @@ def in_fastest_form(X) -> MemoryRows:
     return MemoryRows(X)
 
 
-InThreads = Callable[[Callable[[int], Any]], list[Any]]
+InThreads = Callable[[Callable[[int], None]], list[None]]
 """Calls work(k) for every share k of the rows, several at a time, and returns the results in this order."""
 
 
@@ -60,13 +64,13 @@ class Matrices:
     This class forms none: the wide system needs the curvatures of the rows only.
     """
 
-    def __init__(self, curvatures: np.ndarray):
+    def __init__(self, curvatures: Matrix):
         self.curvatures = curvatures
 
     def begin(self, k: int) -> None:
         """Prepare for a pass over share k."""
 
-    def filled(self, k: int, rows: slice) -> tuple[Any, Any]:
+    def filled(self, k: int, rows: slice) -> tuple[np.ndarray | None, np.ndarray | None]:
         """Return what a pass over some rows of share k fills: a matrix or None, and an array of curvatures or None."""
         return None, self.curvatures[rows]
 
@@ -81,14 +85,14 @@ class Matrices:
 class OwnMatrices(Matrices):
     """Every share of the rows has its own matrix, which is filled during the pass."""
 
-    def __init__(self, n_features: int, n_shares: int, curvatures: Any = None):
+    def __init__(self, n_features: int, n_shares: int, curvatures: Matrix = None):
         super().__init__(curvatures)
         self.parts = np.empty((n_shares, n_features, n_features))
 
     def begin(self, k):
         self.parts[k] = 0.0
 
-    def filled(self, k, rows):
+    def filled(self, k, rows) -> tuple[np.ndarray | None, np.ndarray | None]:
         return self.parts[k], None
 
     def result(self, in_threads):
@@ -157,9 +161,14 @@ class SharedMatrix(Matrices):
             if group < len(self.matrices):
                 self._form(self.matrices[group], self.parts[place :: self.in_group], *self.row_cuts[group : group + 2])
 
+        def add(k):
+            features = slice(k, None, self.n_shares)
+            for other in self.matrices[1:]:
+                self.matrices[0, features] += other[features]
+
         in_threads(form)
         if len(self.matrices) > 1:
-            in_threads(lambda k: self._add(slice(k, None, self.n_shares)))
+            in_threads(add)
         return self.matrices[0]
 
     def _form(self, matrix, parts, first: int, last: int) -> None:
@@ -170,11 +179,6 @@ class SharedMatrix(Matrices):
             rows = start, min(start + self.at_a_time, last)
             for features in parts:
                 kernel.gram_of_features(*self.entries, self.curvatures, *rows, *features, matrix)
-
-    def _add(self, features: slice) -> None:
-        """Add the other matrices to the first one."""
-        for other in self.matrices[1:]:
-            self.matrices[0, features] += other[features]
 
 
 def matrices_for(rows: MemoryRows, n_shares: int, n_threads: int, *, wide: bool) -> Matrices:
@@ -189,3 +193,43 @@ def matrices_for(rows: MemoryRows, n_shares: int, n_threads: int, *, wide: bool)
     if rows.is_sparse:
         return SharedMatrix(rows.X, n_threads, n_shares, curvatures)
     return BlasMatrices(d, n_shares, curvatures)
+
+
+class WideRows(MemoryRows):
+    """All rows, and their Gram matrix in a metric of the features: for the system of the rows, if these are fewer."""
+
+    def __init__(self, X, n_threads: int = 1):
+        super().__init__(X)
+        self.n_threads = n_threads
+        self.row_squares, self.feature_squares = self.norms(2.0) ** 2, self.sum_of_squares(np.ones(self.shape[0]))
+        self._plain_gram: np.ndarray | None = None
+
+    def gram(self, scale) -> np.ndarray:
+        """Return Σ_j s_j² x_ij x_kj for all pairs of rows, in the upper triangle."""
+        # With the same scale for all features, the matrix is formed only once and then multiplied.
+        if scale.min() < scale.max():
+            return self._form_gram(scale)
+        if self._plain_gram is None:
+            self._plain_gram = self._form_gram(np.ones(len(scale)))
+        return self._plain_gram * float(scale[0]) ** 2
+
+    def _form_gram(self, scale) -> np.ndarray:
+        if self.is_sparse:  # slicing columns of a CSR array is expensive
+            scaled = self.X * scale[None, :]
+            return (scaled @ scaled.T).toarray()
+        n, d = self.shape
+        chunks = slices(d, FEATURES_AT_A_TIME)
+
+        def work(share):
+            matrix = np.zeros((n, n))
+            for features in share:
+                scaled = self.X[:, features] * scale[features]
+                matrix += scaled @ scaled.T  # numpy recognises the symmetric product and does half of the work
+            return matrix
+
+        shares = [chunks[k :: self.n_threads] for k in range(min(self.n_threads, len(chunks)))]
+        return np.sum(over(shares, work), axis=0)
+
+    def curvature_of_features(self, h) -> np.ndarray:
+        """Return approximately Σ_i h_i x_ij² for every feature, as if the rows differed only in length."""
+        return self.feature_squares * (float(h @ self.row_squares) / max(float(self.row_squares.sum()), 1e-300))

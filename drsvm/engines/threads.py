@@ -5,7 +5,6 @@ from contextlib import contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
-from drsvm.parallel import available_cores as available_cores
 from drsvm.parallel import usable_threads
 
 _lock = threading.Lock()

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from drsvm.annotations import Vector
 from drsvm.engines.cpu import engine_for
 from drsvm.engines.engine import Curvature
 from drsvm.model.multipliers import DualSums, dual_sums
@@ -17,8 +18,10 @@ class WorkingSetEngine:
     depend on the other rows is done by the engine of these rows.
     """
 
-    def __init__(self, problem: Problem, working, hinge_dual, flip_dual, n_threads: int | None = None):
-        self.inner: Any = engine_for(problem.subset(working, problem.sample_weight[working]), n_threads)
+    def __init__(
+        self, problem: Problem, working: Vector, hinge_dual: Vector, flip_dual: Vector, n_threads: int | None = None
+    ):
+        self.inner = engine_for(problem.subset(working, problem.sample_weight[working]), n_threads)
         self.inner.small = False  # certificates need all rows
         self.working, self.fixed = working, (hinge_dual, flip_dual)
         self.fixed_sums = dual_sums(problem, hinge_dual, flip_dual)

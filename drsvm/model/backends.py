@@ -1,79 +1,93 @@
 """Where rows may be other than in this process's memory; `drsvm.engines` registers the places."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from drsvm.annotations import Labels, Matrix, Vector
+
+if TYPE_CHECKING:
+    from drsvm.model.kernel_functions import KernelFunction
+    from drsvm.model.kernel_rows import FunctionRows
+    from drsvm.model.problem import Problem
 
 
 class Backend(ABC):
-    """A place for rows: how a problem gets them there, and what an estimator does with labels and predictions there."""
+    """A place for rows: how a problem gets them there, and what an estimator does with labels and predictions there.
+
+    Matrices and vectors are of the library that X comes from, unless a method says otherwise.
+    """
 
     @abstractmethod
-    def data(self, X, y, sample_weight, flip_cost) -> dict[str, Any]:
+    def data(self, X: Matrix, y: Labels, sample_weight, flip_cost) -> dict[str, Any]:
         """Return the checked attributes of a problem that depend on its data (see `model/memory_rows.py`)."""
 
-    def kernel_rows(self, points, function) -> Any:
+    def kernel_rows(self, points: Matrix, function: "KernelFunction") -> "FunctionRows":
         """Return the rows of a kernel (see `model/kernel_rows.py`)."""
         raise TypeError(f"A kernel does not take X of type {type(points).__name__}: use WassersteinSVC.")
 
     @abstractmethod
-    def with_labels(self, X, y) -> tuple[Any, Any]:
+    def with_labels(self, X: Matrix, y: Labels) -> tuple[Matrix, Labels]:
         """Return X and y in the form that the other methods take."""
 
     @abstractmethod
-    def n_features(self, X) -> int:
+    def n_features(self, X: Matrix) -> int:
         """Return the number of columns."""
 
     @abstractmethod
-    def named(self, X) -> Any:
+    def named(self, X: Matrix) -> Matrix:
         """Return an object that has the names of the features, if they have any."""
 
     @abstractmethod
-    def sample(self, X, size: int) -> Any:
+    def sample(self, X: Matrix, size: int) -> Matrix:
         """Return about `size` evenly spaced rows, as a matrix of numpy or scipy."""
 
     @abstractmethod
-    def mapped(self, X, function, parameters) -> Any:
+    def mapped(self, X: Matrix, function: Callable[..., Matrix], parameters: tuple[np.ndarray, ...]) -> Matrix:
         """Return a function of blocks of rows and arrays of parameters, which keeps the number of columns."""
 
     @abstractmethod
-    def classes_of(self, y) -> Any:
-        """Return the distinct labels, as an array of numpy."""
+    def classes_of(self, y: Labels) -> np.ndarray:
+        """Return the distinct labels."""
 
     @abstractmethod
-    def by_class(self, y, classes, values, weights=None) -> Any:
+    def by_class(self, y: Labels, classes: np.ndarray, values: np.ndarray, weights=None) -> Labels:
         """Return the value of its class for every row, times its weight if there is one."""
 
     @abstractmethod
-    def masses_of_classes(self, y, classes, weights=None) -> Any:
-        """Return the number of rows of every class, or the sum of their weights, as an array of numpy."""
+    def masses_of_classes(self, y: Labels, classes: np.ndarray, weights=None) -> np.ndarray:
+        """Return the number of rows of every class, or the sum of their weights."""
 
     @abstractmethod
-    def counts_for_radius(self, problem, y, classes, positive, factors, sample_weight) -> Any:
+    def counts_for_radius(
+        self, problem: "Problem", y: Labels, classes: np.ndarray, positive, factors: np.ndarray, sample_weight
+    ) -> Any:
         """Return how many rows each row counts for in the automatic radius: as many as its given weight.
 
         In the problem, the rows of every class have this weight times a factor.
         """
 
     @abstractmethod
-    def decision_values(self, X, coef, intercept) -> Any:
+    def decision_values(self, X: Matrix, coef: np.ndarray, intercept) -> Matrix:
         """Return x·w + b for every row and classifier."""
 
     @abstractmethod
-    def labels(self, values, classes) -> Any:
+    def labels(self, values: Matrix, classes: np.ndarray) -> Labels:
         """Return the labels for decision values: the second class where they are positive, or that of the largest."""
 
     @abstractmethod
-    def by_row(self, function, values, parameters, n_columns: int) -> Any:
-        """Return a function of decision values, computed in numpy, that has so many columns."""
+    def by_row(self, function: Callable[..., np.ndarray], values: Matrix, parameters, n_columns: int) -> Matrix:
+        """Return a function of decision values, computed in numpy, that has `n_columns` columns."""
 
     def by_block(self, X, function, shape: tuple[int, ...]) -> Any:
         """Return what a function returns for every block of rows, of this shape for each of them."""
         raise TypeError(f"There are no blocks of rows of type {type(X).__name__}.")
 
     @abstractmethod
-    def like(self, X, values) -> Any:
+    def like(self, X: Matrix, values: np.ndarray) -> Vector:
         """Return fitted weights as an array of the library that X comes from."""
 
 
@@ -94,19 +108,13 @@ def register(libraries: Iterable[str], *place: str) -> None:
 class ForCard:
     """Rows in main memory that are to be processed on a graphics card: they are copied there if there is room."""
 
-    def __init__(self, X):
+    def __init__(self, X: Matrix):
         self.original = X
-        self.X = X if hasattr(X, "tocsr") else _as_array(X)
+        self.X = X if hasattr(X, "tocsr") else np.asarray(X)
         self.shape = self.X.shape
 
 
-def _as_array(X):
-    import numpy as np
-
-    return np.asarray(X)
-
-
-def library_of(X: Any) -> str:
+def library_of(X: Matrix) -> str:
     """Return the name of the library that the type of X, or of the first of a list of futures, comes from.
 
     Arrays of any library on a CUDA device count as CuPy's, which takes them over without a copy.
@@ -117,7 +125,7 @@ def library_of(X: Any) -> str:
     return "cupy" if isinstance(X, ForCard) or is_on_cuda(X) else _root(X)
 
 
-def _root(X: Any) -> str:
+def _root(X: Matrix) -> str:
     return type(X).__module__.partition(".")[0]
 
 
@@ -125,31 +133,31 @@ CUDA = 2
 """The number of CUDA devices in the DLPack standard."""
 
 
-def is_on_cuda(X: Any) -> bool:
+def is_on_cuda(X: Matrix) -> bool:
     """Return whether X is an array on a CUDA device."""
     device = getattr(X, "__dlpack_device__", None)
     return device is not None and _root(X) != "numpy" and int(device()[0]) == CUDA
 
 
-def engine_of(X: Any) -> str:
+def engine_of(X: Matrix) -> str:
     """Return the engine that works where X is: "cpu" for this process's memory."""
     place = _places.get(library_of(X))
     return "cpu" if place is None else place.engine
 
 
-def backend_of(X: Any) -> Backend | None:
+def backend_of(X: Matrix) -> Backend | None:
     """Return the backend for X; None if it is in this process's memory."""
     place = _places.get(library_of(X))
     return None if place is None else getattr(import_module(place.module), place.backend)()
 
 
-def is_remote(X: Any) -> bool:
+def is_remote(X: Matrix) -> bool:
     """Return whether X is on a cluster or on a graphics card."""
     return engine_of(X) != "cpu"
 
 
-def to_numpy(values: Any) -> Any:
+def to_numpy(values: Any) -> np.ndarray:
     """Return an array of any library as one of numpy."""
     if hasattr(values, "get"):
         return values.get()
-    return _as_array(values.cpu() if hasattr(values, "cpu") else values)
+    return np.asarray(values.cpu() if hasattr(values, "cpu") else values)

@@ -11,20 +11,21 @@ are vectors of numpy; points, values and what has an entry per row are arrays of
 import math
 from abc import abstractmethod
 from collections import deque
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import eigvalsh
 
+from drsvm.annotations import Labels, Matrix, Vector
 from drsvm.clock import Stopwatch, TimeLimit
 from drsvm.model.backends import backend_of, to_numpy
 from drsvm.model.careful_sums import ULP, careful_transposed_dot
 from drsvm.model.kernel_functions import KernelFunction, Precomputed
 from drsvm.model.memory_rows import HostRows, MemoryRows
 from drsvm.model.problem import Problem
-from drsvm.model.rows import ArrayRows
+from drsvm.model.rows import Rows
 from drsvm.parallel import memory_size, over, slices, usable_threads
 
 MAX_STORED, SHARE_OF_TIME = 5000, 0.2
@@ -51,19 +52,20 @@ MAX_CHECKED = 2000
 NOT_POSITIVE = "The kernel is not positive definite on these rows ({}), so nothing can be proven: use another one."
 
 
-class FunctionRows(ArrayRows):
+class FunctionRows(Rows):
     """The rows of `points` as functions of a kernel; `centre` has a weight for every row, or is None."""
 
     place = "functions of a kernel"
     is_kernel = True
     own_solver = "landmarks"
     is_sparse = False
-    is_small = False
     copyable = True
     dtype = np.dtype(np.float64)
     rounding = 0.0  # errors of norms are part of `coordinates`
 
-    def __init__(self, points, function: KernelFunction, centre=None, values=None, keeps: bool = True):
+    centre: Matrix
+
+    def __init__(self, points: Matrix, function: KernelFunction, centre=None, values=None, keeps: bool = True):
         self.points, self.function, self.centre = points, function, centre
         n = points.shape[0]
         self.shape, self.stored = (n, n), n * n
@@ -74,26 +76,27 @@ class FunctionRows(ArrayRows):
             row = int(np.argmin(np.where(np.isfinite(self.squares), self.squares, -math.inf)))
             raise ValueError(NOT_POSITIVE.format(f"k(x, x) = {self.squares[row]:g} for row {row}"))
         self._rounding = ULP * (min(n, BLOCK) + n / BLOCK + 8)  # of sums, and of their multiples
+        self._negligible = max(NOT_ROUNDING, 4.0 * function.precision)  # relative size of errors of the values
 
     # --- values of the kernel ---------------------------------------------------------------------------------------
 
     @abstractmethod
-    def between(self, some, others) -> Any:
+    def between(self, some: Matrix, others: Matrix) -> Matrix:
         """Return the values for all pairs of two sets of points."""
 
     @abstractmethod
-    def at(self, points, c) -> Any:
+    def at(self, points: Matrix, c: Vector) -> Vector:
         """Return f(x) = Σ_j c_j k(x, x_j) at given points; errors of the sum are those of `_rounding`.
 
         In memory, c may have a column for each of several functions.
         """
 
     @abstractmethod
-    def _stored_products(self, columns: list[Any]) -> list[Any]:
+    def _stored_products(self, columns: list[Vector]) -> list[Vector]:
         """Return Kc for each of several c, with such errors too; where memory is what takes the time, in one pass."""
 
     @abstractmethod
-    def with_features(self, X) -> ArrayRows:
+    def with_features(self, X: Matrix) -> Rows:
         """Return rows of the same library with given features."""
 
     @abstractmethod
@@ -101,7 +104,7 @@ class FunctionRows(ArrayRows):
         """Return how many bytes features of the rows may take."""
 
     @property
-    def values(self) -> Any:
+    def values(self) -> Matrix:
         """All values of the kernel, if there are few rows, and time for them; otherwise None."""
         if self._values is None and self.keeps:
             self._values = self.between(self.points, self.points)
@@ -109,19 +112,19 @@ class FunctionRows(ArrayRows):
             self._values[every, every] = self.squares
         return self._values
 
-    def columns(self, chosen) -> Any:
+    def columns(self, chosen) -> Matrix:
         """Return k(x_i, x_j) for every row i and the chosen rows j."""
         if self.values is not None:
             return self.values[chosen].T  # they are symmetric, and rows are read much faster
         return self.between(self.points, self.points[chosen])
 
-    def between_rows(self, some, others) -> Any:
+    def between_rows(self, some, others) -> Matrix:
         """Return k(x_i, x_j) for all pairs of some rows and others."""
         if self.values is not None:
             return self.values[some[:, None], others]
         return self.between(self.points[some], self.points[others])
 
-    def product(self, c) -> Any:
+    def product(self, c: Vector) -> Vector:
         """Return Kc: the values of f = Σ c_j φ(x_j) at the rows."""
         known = self._known_product(c)
         if known is not None:
@@ -129,29 +132,29 @@ class FunctionRows(ArrayRows):
         own = self.vector(c)
         return self.remember(c, self._by_sides(own) if self.values is None else self._products_of([own])[0])
 
-    def _known_product(self, c) -> Any:
+    def _known_product(self, c: Vector) -> Vector | None:
         for known, product in list(self._products):  # classes that share the rows add to it in other threads
             if known is c or np.array_equal(known, c):
                 return product
         return None
 
-    def _products_of(self, columns: list[Any]) -> list[Any]:
+    def _products_of(self, columns: list[Vector]) -> list[Vector]:
         return [self.at(self.points, c) for c in columns] if self.values is None else self._stored_products(columns)
 
-    def _by_sides(self, c) -> Any:
+    def _by_sides(self, c: Vector) -> Vector:
         """Return Kc from one product for each sign: a certificate also tries multipliers of which one side is smaller.
 
         Values that are kept are read once for both.
         """
-        sides = [np.maximum(c, 0.0), np.maximum(-c, 0.0)]
-        products = [self._known_side(side) for side in sides]
+        sides = _sides(c)
+        products: list[Matrix] = [self._known_side(side) for side in sides]
         unknown = [k for k in (0, 1) if products[k] is None]
         for k, product in zip(unknown, self._products_of([sides[k] for k in unknown]) if unknown else (), strict=True):
             products[k] = product
             self._known_sides.append((sides[k], product))
         return products[0] - products[1]
 
-    def _known_side(self, c) -> Any:
+    def _known_side(self, c: Vector) -> Vector | None:
         """Return the product of a multiple of coefficients whose product is known, or None."""
         largest = int(c.argmax())
         if float(c[largest]) == 0.0:
@@ -162,9 +165,9 @@ class FunctionRows(ArrayRows):
                 return factor * product
         return None
 
-    def prepare(self, c, signed, time: TimeLimit) -> bool:
+    def prepare(self, c: Vector, signed: Vector, time: TimeLimit) -> bool:
         """Compute Kc, and the products for multipliers with these signs; return False if there is no time for that."""
-        n, sides = self.shape[0], [np.maximum(signed, 0.0), np.maximum(-signed, 0.0)]
+        n, sides = self.shape[0], _sides(signed)
         if self.values is None:
             others, per_row = [np.zeros_like(side) for side in sides], int(np.count_nonzero(signed))
             for part in slices(n, 4 * BLOCK * usable_threads()):
@@ -187,7 +190,7 @@ class FunctionRows(ArrayRows):
         self.between(some, others)
         return watch.elapsed() / (some.shape[0] * others.shape[0])
 
-    def remember(self, c, product) -> Any:
+    def remember(self, c: Vector, product: Vector) -> Vector:
         """Keep a product that is known, and return it."""
         self._products.append((c, product))
         return product
@@ -198,17 +201,12 @@ class FunctionRows(ArrayRows):
             return
         some = np.random.default_rng(0).permutation(self.shape[0])[:MAX_CHECKED]
         values = to_numpy(self.between(self.points[some], self.points[some]))
-        small = self._not_rounding
+        small = self._negligible
         if not np.isfinite(values).all() or np.abs(values - values.T).max() > small * np.abs(values).max():
             raise ValueError(NOT_POSITIVE.format("its values are not finite, or not symmetric"))
         lowest = float(eigvalsh(values, subset_by_index=[0, 0])[0])
         if lowest < -small * len(some) * float(self.squares.max()):
             raise ValueError(NOT_POSITIVE.format(f"an eigenvalue of its matrix is {lowest:.3g}"))
-
-    @property
-    def _not_rounding(self) -> float:
-        """Relative size of negative values that are more than rounding errors."""
-        return max(NOT_ROUNDING, 4.0 * self.function.precision)
 
     # --- the protocol -----------------------------------------------------------------------------------------------
 
@@ -224,7 +222,7 @@ class FunctionRows(ArrayRows):
             products, errors = careful_transposed_dot(to_numpy(self.values), w)
             (square,), (error,) = careful_transposed_dot(products[:, None], w)
             error += float(np.abs(w) @ errors)
-        if square < -self._not_rounding * size:
+        if square < -self._negligible * size:
             raise ValueError(NOT_POSITIVE.format(f"c·Kc = {square:g} for some coefficients c"))
         return np.array([math.sqrt(max(square, 0.0) + self.function.precision * size + error)])
 
@@ -237,7 +235,7 @@ class FunctionRows(ArrayRows):
         return None
 
     @cached_property
-    def means(self) -> Any:
+    def means(self) -> Vector:
         """The products μ·φ(x_i) with the centre."""
         return self._products_of([self.centre])[0]
 
@@ -257,19 +255,19 @@ class FunctionRows(ArrayRows):
             self.remember(centred, self._by_sides(c) - total * self.means)
         return centred
 
-    def weighted_sums(self, columns: list[Any]) -> list[np.ndarray]:
+    def weighted_sums(self, columns: list[Vector]) -> list[np.ndarray]:
         """Return `weighted_sum` for each of several c, with products that take one pass over values that are kept."""
         sums = [to_numpy(c if self.centre is None else c - float(c.sum()) * self.centre) for c in columns]
         for c, centred, product in zip(columns, sums, self._products_of(columns), strict=True):
             self.remember(centred, product if self.centre is None else product - float(c.sum()) * self.means)
         return sums
 
-    def centred_squares(self) -> Any:
+    def centred_squares(self) -> Vector:
         """Return ‖φ(x_i) − μ‖² for every row."""
         if self.centre is None:
             return self.squares
-        found = self.squares - 2.0 * self.means + float(self.centre @ self.means)
-        return np.where(found > SAME * self.squares, found, 0.0)
+        squares = self.squares - 2.0 * self.means + float(self.centre @ self.means)
+        return np.where(squares > SAME * self.squares, squares, 0.0)
 
     def sum_of_squares(self, c):
         return np.array([float(c @ self.centred_squares())])
@@ -298,10 +296,10 @@ class FunctionRows(ArrayRows):
         return type(self)(self.points, self.function, centre / centre.sum(), self.values, self.keeps)
 
     def relabelled(self, problem, positive, sample_weight):
-        found = super().relabelled(problem, positive, sample_weight)
-        if self.centre is None:
-            return found
-        return found | {"rows": self.centred(found["sample_weight"], np.flatnonzero(self.centre))}
+        attributes = super().relabelled(problem, positive, sample_weight)
+        if self.centre is not None:
+            attributes["rows"] = self.centred(attributes["sample_weight"], np.flatnonzero(self.centre))
+        return attributes
 
     def on_features(self, features):
         return self
@@ -336,8 +334,8 @@ class KernelRows(FunctionRows, HostRows):
         return _added(points.shape[0], c[used], lambda part: self.function.values(points[part], landmarks))
 
     def _stored_products(self, columns):
-        found = _added(self.shape[0], np.column_stack(columns), lambda part: self.values[part])
-        return list(np.ascontiguousarray(found.T))
+        products = _added(self.shape[0], np.column_stack(columns), lambda part: self.values[part])
+        return list(np.ascontiguousarray(products.T))
 
     def _known_norm(self, w):
         return self.function.norm_of_sum(self.points, w)
@@ -349,7 +347,12 @@ class KernelRows(FunctionRows, HostRows):
         return memory_size()
 
 
-def _added(n: int, c, values) -> np.ndarray:
+def _sides(c: Vector) -> tuple[Vector, Vector]:
+    """Return the positive and the negative part of coefficients."""
+    return np.maximum(c, 0.0), np.maximum(-c, 0.0)
+
+
+def _added(n: int, c: Vector, values: Callable[[slice], np.ndarray]) -> np.ndarray:
     """Return the products of blocks of values with c; terms are added in blocks, so that errors hardly grow with n."""
 
     def add(part):
@@ -360,17 +363,17 @@ def _added(n: int, c, values) -> np.ndarray:
     return np.concatenate(over(slices(n, size), add)) if n and len(c) else np.zeros((n, *c.shape[1:]))
 
 
-def rows_of_functions(points, function: KernelFunction) -> FunctionRows:
+def rows_of_functions(points: Matrix, function: KernelFunction) -> FunctionRows:
     """Return the rows of a kernel where the points are, or are to be."""
     backend = backend_of(points)
     return KernelRows(points, function) if backend is None else backend.kernel_rows(points, function)
 
 
 def in_feature_space(
-    points, function: KernelFunction, y, sample_weight=None, *, time: TimeLimit | None = None, **parameters
+    points: Matrix, function: KernelFunction, y: Labels, weights=None, *, time: TimeLimit | None = None, **parameters
 ) -> Problem:
     """Return the problem of a kernel; the parameters are those of `Problem` except norm and the features' prices."""
-    problem = Problem.of_checked(**rows_of_functions(points, function).data(y, sample_weight))
+    problem = Problem.of_checked(**rows_of_functions(points, function).data(y, weights))
     problem.rows.check_positive()
     problem = problem.in_order().replace(**parameters)
     rows, n = problem.rows, problem.n_rows

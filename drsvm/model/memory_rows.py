@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from drsvm.annotations import Matrix
 from drsvm.kernels import products as kernel
-from drsvm.kernels.entries import Rows
+from drsvm.kernels.entries import Rows as CompiledRows
 from drsvm.model.careful_sums import ULP, careful_transposed_dot
-from drsvm.model.rows import ArrayRows
-from drsvm.model.validation import check_flip_costs, check_weights, row_blocks, row_norms
+from drsvm.model.rows import Rows
+from drsvm.model.validation import check_flip_costs, row_blocks, row_norms
 from drsvm.parallel import PART, over, over_parts, parts_of, slices, usable_threads
 
 LARGE = 1 << 20
@@ -28,7 +29,6 @@ PART_ENTRIES = 1 << 18
 
 ENTRIES_OF_SAMPLE = 10_000
 """Number of entries from which the frequencies of the columns are estimated."""
-
 
 MIN_NOISE = 1e-10
 """Rounding errors of margins that matter, for a certificate."""
@@ -43,7 +43,7 @@ class RowView:
 
     ndim = 2
 
-    def __init__(self, X, change: Callable[[Any], np.ndarray] | None = None, rows=None):
+    def __init__(self, X: Matrix, change: Callable[[Matrix], np.ndarray] | None = None, rows=None):
         self.X, self.change, self.rows = X, change, rows
         nothing = self[:0]
         self.shape = (X.shape[0] if rows is None else len(rows), nothing.shape[1])
@@ -59,9 +59,9 @@ class RowView:
         return block if self.change is None else self.change(block)
 
 
-def is_mapped(X) -> bool:
+def is_mapped(X: Matrix) -> bool:
     """Return whether a matrix, or the entries of a sparse one, lie in a memory-mapped file."""
-    part: Any = X.data if sparse.issparse(X) else X
+    part = X.data if sparse.issparse(X) else X
     while isinstance(part, np.ndarray):
         part = part.base
     return isinstance(part, mmap.mmap)
@@ -74,25 +74,21 @@ def must_stay(X) -> bool:
     return (X.nnz if sparse.issparse(X) else X.size) >= LARGE and is_mapped(X)
 
 
-def in_memory(X) -> Any:
+def in_memory(X: Matrix) -> Matrix:
     """Return a matrix that compiled code can read: a copy of a view, anything else as it is."""
     return np.ascontiguousarray(X[:]) if isinstance(X, RowView) else X
 
 
-def changed(X, change: Callable[[Any], Any]) -> Any:
+def changed(X: Matrix, change: Callable[[Matrix], Matrix]) -> Matrix:
     """Return the changed rows: a copy, or a view if a dense matrix must not be copied."""
     return RowView(X, change) if must_stay(X) and not sparse.issparse(X) else change(X)
 
 
-class HostRows(ArrayRows):
+class HostRows(Rows):
     """Rows whose vectors are arrays of numpy."""
 
     def vector(self, values):
         return np.asarray(values, dtype=np.float64)
-
-    def checked_weights(self, sample_weight, n):
-        weights = check_weights(sample_weight, n)
-        return np.full(n, 1.0 / n) if weights is None else weights
 
     def with_flip_costs(self, problem, flip_cost):
         return {"flip_cost": check_flip_costs(flip_cost, problem.n_given, problem.kept)}
@@ -106,7 +102,7 @@ class MemoryRows(HostRows):
 
     readable = True
 
-    def __init__(self, X):
+    def __init__(self, X: Matrix):
         self.X, self.shape, self.dtype = X, X.shape, X.dtype
         self.is_sparse = sparse.issparse(X)
         self.stored = X.nnz if self.is_sparse else X.size
@@ -118,12 +114,10 @@ class MemoryRows(HostRows):
     def copyable(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return not must_stay(self.X)
 
-    selectable = copyable
+    selectable = copyable  # pyright: ignore[reportAssignmentType]
 
     def mapped(self, problem, function):
         return MemoryRows(changed(self.X, function))
-
-    # --- products ---------------------------------------------------------------------------------------------------
 
     @property
     def rounding(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -134,23 +128,19 @@ class MemoryRows(HostRows):
         return ULP * (longest + n // longest + 2)
 
     def dot(self, v, shift=0.0):
-        values = self._dot(v)
+        X = self.X
+        if self.is_small:
+            values = X @ v
+        elif self.is_sparse:
+            entries, values = unsigned_parts(X), np.empty(self.shape[0])
+            parts = slices(self.shape[0], max(1, self.shape[0] * PART_ENTRIES // self.stored))
+            over(parts, lambda part: kernel.dot(*entries, part.start, part.stop, v, values[part]))
+        else:
+            values = np.empty(self.shape[0])
+            over(row_blocks(X), lambda part: np.dot(X[part].astype(np.float64, copy=False), v, out=values[part]))
         if shift != 0.0:
             over_parts(values, lambda part: np.add(values[part], shift, out=values[part]))
         return values
-
-    def _dot(self, v) -> np.ndarray:
-        X = self.X
-        if self.is_small:
-            return X @ v
-        out = np.empty(self.shape[0])
-        if self.is_sparse:
-            parts = unsigned_parts(X)
-            size = max(1, self.shape[0] * PART_ENTRIES // self.stored)
-            over(slices(self.shape[0], size), lambda part: kernel.dot(*parts, part.start, part.stop, v, out[part]))
-        else:
-            over(row_blocks(X), lambda part: np.dot(X[part].astype(np.float64, copy=False), v, out=out[part]))
-        return out
 
     def careful_margins(self, problem, w, b):
         terms = int(np.diff(self.X.indptr).max(initial=0)) if self.is_sparse else len(w)
@@ -161,7 +151,7 @@ class MemoryRows(HostRows):
         return problem.signs * careful_transposed_dot(columns, np.append(w, b))[0]
 
     @cached_property
-    def _transposed(self) -> Any:
+    def _transposed(self) -> Matrix:
         """The transposed rows, which share their memory: to make this object takes as long as a product."""
         return self.X.T
 
@@ -173,14 +163,9 @@ class MemoryRows(HostRows):
             # np.dot, because the operator @ holds the interpreter's lock for a vector and a matrix.
             rows = over(row_blocks(X), lambda part: np.dot(c[part], X[part].astype(np.float64, copy=False)))
             return reduce(np.add, rows)
-        sums = self._sparse_sums(c)
-
-        def add(columns):
-            for more in sums[1:]:
-                sums[0, columns] += more[columns]
-
-        over_parts(self.shape[1], add)
-        return sums[0]
+        sums, total = self._sparse_sums(c), np.empty(self.shape[1])
+        over_parts(total, lambda columns: np.add.reduce(sums[:, columns], axis=0, out=total[columns]))
+        return total
 
     def _sparse_sums(self, c) -> np.ndarray:
         """Return Σ_i c_i x_i over each part of the rows; a thread adds the rows of a part in a range of the columns."""
@@ -208,7 +193,6 @@ class MemoryRows(HostRows):
             entries = self.X.data.astype(np.float64) ** 2 * np.repeat(c, np.diff(self.X.indptr))
             sums = np.bincount(self.X.indices, entries, minlength=self.shape[1])
             return sums.astype(np.float64, copy=False)  # without any entries, numpy counts in integers
-
         blocks = [slice(None)] if self.is_small else row_blocks(self.X)
         squares = over(blocks, lambda part: np.dot(c[part], np.square(self.X[part], dtype=np.float64)))
         return reduce(np.add, squares)
@@ -217,8 +201,6 @@ class MemoryRows(HostRows):
         blocks = [self.X] if self.is_small else (self.X[part] for part in row_blocks(self.X))
         scaled = blocks if factors is None else (scaled_columns(block, factors) for block in blocks)
         return np.concatenate([row_norms(block, p) for block in scaled])
-
-    # --- other rows -------------------------------------------------------------------------------------------------
 
     def shifted(self, offset):
         """Return x − offset for every row; of sparse rows only stored entries, all others must have offset 0."""
@@ -231,7 +213,7 @@ class MemoryRows(HostRows):
         return MemoryRows(self.X - origin if self.is_small else RowView(self.X, lambda rows: rows - origin))
 
     def on_features(self, features):
-        return MemoryRows(changed(self.X, lambda rows: _columns(rows, features)))
+        return MemoryRows(changed(self.X, lambda rows: chosen_columns(rows, features)))
 
     def taken(self, rows):
         """Return copies of some rows, made in parallel parts if they are many and dense."""
@@ -271,26 +253,27 @@ class MemoryRows(HostRows):
         return (self.X @ self.X.T).toarray() if self.is_sparse else np.asarray(self.X, dtype=np.float64) @ self.X.T
 
 
-def scaled_columns(X, factors) -> Any:
+def scaled_columns(X: Matrix, factors: np.ndarray) -> Matrix:
     """Return dense or CSR rows with a factor for each column."""
     if not sparse.issparse(X):
         return X * factors
     return type(X)((X.data * factors[X.indices], X.indices, X.indptr), shape=X.shape)
 
 
-def _columns(rows, features):
+def chosen_columns(rows: Matrix, features) -> Matrix:
+    """Return copies of some columns, in the layout of the rows."""
     chosen = rows[:, features]
     return chosen if sparse.issparse(chosen) else np.ascontiguousarray(chosen)
 
 
-def compiled_rows(X, signs: np.ndarray, importance: np.ndarray) -> Rows:
+def compiled_rows(X: Matrix, signs: np.ndarray, importance: np.ndarray) -> CompiledRows:
     """Return rows in the layout that kernels read; nothing is copied."""
     entries = unsigned_parts(X) if sparse.issparse(X) else (X.reshape(-1), None, None)
     data, indices, indptr = map(_read_only, entries)
-    return Rows(data, indices, indptr, X.shape[1], _read_only(signs), _read_only(importance))
+    return CompiledRows(data, indices, indptr, X.shape[1], _read_only(signs), _read_only(importance))
 
 
-def _read_only(array) -> Any:
+def _read_only(array: np.ndarray | None) -> Any:
     """Return a read-only view of an array (None for None): kernels are compiled separately for writable arrays."""
     if array is None:
         return None
@@ -299,7 +282,7 @@ def _read_only(array) -> Any:
     return view
 
 
-def unsigned_parts(X) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def unsigned_parts(X: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return entries, indices and row starts of a CSR matrix as kernels are compiled for them: read-only."""
     unsigned = np.uint32 if X.indices.dtype == np.int32 else np.uint64
     parts = X.data.view(), X.indices.view(unsigned), X.indptr.view(unsigned)

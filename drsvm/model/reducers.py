@@ -1,9 +1,12 @@
-"""Values that can be added: that of all rows is the sum of those of their parts."""
+"""Values that can be added: that of all rows is the sum of those of their shards."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy import sparse
+
+Summable: TypeAlias = Any
+"""What a query returns: something with `+`, such as a number, an array or one of the classes below."""
 
 
 class Sums(tuple):

@@ -1,18 +1,25 @@
-"""What is computed from all rows at once: functions whose values for parts of the rows can be added.
+# pyright: reportGeneralTypeIssues=false
+"""What is computed from all rows at once: functions whose values for shards of the rows can be added.
 
-The functions are written for arrays of any library with numpy's functions (`model/rows.py`).
+The functions are written for arrays of any library with numpy's functions (`model/rows.py`). The methods below belong
+to one class, so their self is a `Problem`.
 """
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from drsvm.annotations import Vector
 from drsvm.model.backends import to_numpy
-from drsvm.model.reducers import Distinct, Largest, Moments, Sums
+from drsvm.model.reducers import Distinct, Largest, Moments, Summable, Sums
 from drsvm.model.risk import by_row
 from drsvm.parallel import total
 from drsvm.progress import tell
+
+if TYPE_CHECKING:
+    from drsvm.model.problem import Problem
 
 SAME_KEY, NEAR_KINK = 1e-12, 0.05  # equal rows have keys as close (of the largest); how close to 1 margins are open
 
@@ -33,70 +40,62 @@ class PullVariances(NamedTuple):
     mass: float
 
 
-# --- functions of a problem, or of a part of its rows ---------------------------------------------------------------
+# --- functions of a problem, or of a shard of its rows --------------------------------------------------------------
 
 
-def _masses_of_classes(problem) -> Sums:
-    """Return the weights of the rows of label + and of label −."""
+def _masses_of_classes(problem: "Problem") -> Sums:
     signs, weights = problem.signs, problem.sample_weight
-    positive = total(signs, lambda part: weights[part] @ (signs[part] > 0))
-    return Sums((positive, total(signs, lambda part: weights[part] @ (signs[part] < 0))))
+    return Sums(total(signs, lambda part, sign=sign: weights[part] @ (signs[part] == sign)) for sign in (1.0, -1.0))
 
 
-def _costs_of_classes(problem) -> Sums:
-    """Return the costs of flipping all rows of label +, and of label −, where rows have their own costs."""
+def _costs_of_classes(problem: "Problem") -> Sums:
     masks = problem.signs > 0, problem.signs < 0
     return Sums(float(problem.sample_weight[mask] @ problem.flip_cost[mask]) for mask in masks)
 
 
-def _masses_by_flip_cost(problem, sign: float, most: int | None) -> Distinct:
-    """Return the distinct flip costs of a class, where rows have their own costs, and their weights."""
+def _masses_by_flip_cost(problem: "Problem", sign: float, most: int | None) -> Distinct:
     inside = problem.signs == sign
-    found = Distinct(*map(to_numpy, Distinct.of(problem.flip_cost[inside], problem.sample_weight[inside])))
-    if most is not None and len(found.numbers) > most:
+    costs = Distinct(*map(to_numpy, Distinct.of(problem.flip_cost[inside], problem.sample_weight[inside])))
+    if most is not None and len(costs.numbers) > most:
         raise ValueError(
-            f"flip_cost has {len(found.numbers)} different values in a chunk, too many to collect: round them, for "
+            f"flip_cost has {len(costs.numbers)} different values in a chunk, too many to collect: round them, for "
             "instance to two digits."
         )
-    return found
+    return costs
 
 
-def _pull_of_classes(problem, positive: float, negative: float) -> Sums:
-    """Return Σ c_i π_i y_i x_i and Σ c_i π_i y_i, where c_i depends on the class."""
+def _pull_of_classes(problem: "Problem", positive: float, negative: float) -> Sums:
     return Sums(problem.weighted_sum(problem.multiples_of_weights(positive, negative)))
 
 
-def _decisions(problem, w, b: float) -> Sums:
+def _decisions(problem: "Problem", w, b: float) -> Sums:
     """Return the highest and the lowest decision value (with a minus sign), and the mass decided positive."""
     values, weights = problem.decision_values(w, b), problem.sample_weight
     positive = total(values, lambda part: weights[part] @ (values[part] > 0))
     return Sums((Largest(values.max()), Largest(-values.min()), positive))
 
 
-def _flips_pay(problem, w, b: float) -> Largest:
-    """Return 1 if 2 m_i > κ_i for some row."""
+def _flips_pay(problem: "Problem", w, b: float) -> Largest:
     return Largest((2.0 * problem.margins(w, b) > problem.flip_cost).any())
 
 
-def _norms(problem, factors) -> Sums:
+def _norms(problem: "Problem", factors) -> Sums:
     """Return Σ π ‖x‖, and Σ π over rows that are not 0."""
     norms, weights = problem.rows.norms(problem.norm.p, factors), problem.sample_weight
     return Sums((float(weights @ norms), float(weights @ (norms > 0))))
 
 
-def _column_squares(problem) -> np.ndarray:
-    """Return Σ π x² for every feature."""
+def _column_squares(problem: "Problem") -> np.ndarray:
     return problem.rows.sum_of_squares(problem.sample_weight)
 
 
-def _moments(problem) -> Moments:
-    """Return the moments of dense columns."""
+def _moments(problem: "Problem") -> Moments:
     mass = float(problem.sample_weight.sum())
     means, deviations = problem.rows.moments(problem.sample_weight / mass)
     return Moments(mass, means, deviations**2)
 
 
-def _pull_variances(problem, pilot, counts, scale: float | None) -> Sums:
+def _pull_variances(problem: "Problem", pilot, counts, scale: float | None) -> Sums:
     """Return the sums for the pull of rows with random labels; without counts, variances may be in units of weights."""
     # A row that represents k rows contributes k independent pulls with a k-th of its weight each.
     weights = problem.sample_weight
@@ -113,58 +112,50 @@ def _pull_variances(problem, pilot, counts, scale: float | None) -> Sums:
 class RowOperations:
     """Methods of a problem that depend on all rows, wherever these are."""
 
-    def query(self: Any, function, *arguments, once: bool = False) -> Any:
+    def query(self: "Problem", function: Callable[..., Summable], *arguments, once: bool = False) -> Summable:
         """Return the value of a function for all rows (see `Rows.query`)."""
         return self.rows.query(self, function, *arguments, once=once)
 
-    # --- certificates -----------------------------------------------------------------------------------------------
-
-    def price_and_objective(self: Any, w, b: float = 0.0) -> tuple[float, float]:
+    def price_and_objective(self: "Problem", w, b: float = 0.0) -> tuple[float, float]:
         """Return the smallest optimal λ ≥ ‖(w/a, b/a_0)‖_q for the given weights, and the objective with it."""
         price, risk = self.rows.price_and_risk(self, w, b, self.norm_of(w, b))
         return price, risk + self.ridge(w)
 
-    # --- classes ----------------------------------------------------------------------------------------------------
-
-    def masses_of_classes(self: Any) -> tuple[float, float]:
+    def masses_of_classes(self: "Problem") -> tuple[float, float]:
         """Return the weights of the rows of label + and of label −."""
         return self.query(_masses_of_classes, once=True)
 
-    def flip_costs_of_classes(self: Any) -> tuple[float, float]:
+    def flip_costs_of_classes(self: "Problem") -> tuple[float, float]:
         """Return the costs of flipping all rows of label +, and of label −."""
         if by_row(self.flip_cost):
             return self.query(_costs_of_classes, once=True)
         one, other = self.masses_of_classes()
         return self.flip_cost * one, self.flip_cost * other
 
-    def masses_by_flip_cost(self: Any, sign: float) -> tuple[np.ndarray, np.ndarray]:
+    def masses_by_flip_cost(self: "Problem", sign: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the distinct flip costs of the rows with the given sign, in ascending order, and their weights."""
         if by_row(self.flip_cost):
             return self.query(_masses_by_flip_cost, sign, self.rows.most_distinct, once=True)
         return np.array([self.flip_cost]), np.array([self.masses_of_classes()[int(sign < 0)]])
 
-    def multiples_of_weights(self: Any, positive: float, negative: float) -> Any:
+    def multiples_of_weights(self: "Problem", positive: float, negative: float) -> Vector:
         """Return the vector of the weights, times one factor for each class."""
         return self.rows.multiples_of_weights(self, positive, negative)
 
-    def gradient_of_classes(self: Any, positive: float = 1.0, negative: float = 1.0) -> tuple[np.ndarray, float]:
+    def gradient_of_classes(self: "Problem", positive: float = 1.0, negative: float = 1.0) -> tuple[np.ndarray, float]:
         """Return Σ c_i π_i y_i x_i and Σ c_i π_i y_i, where c_i depends on the class."""
         return self.query(_pull_of_classes, positive, negative, once=True)
 
-    # --- decisions --------------------------------------------------------------------------------------------------
-
-    def decisions(self: Any, w, b: float = 0.0) -> Decisions:
+    def decisions(self: "Problem", w, b: float = 0.0) -> Decisions:
         """Return the range of the decision values, and the weight of the rows that are decided positive."""
         highest, lowest, mass = self.query(_decisions, w, b)
         return Decisions(-float(lowest), float(highest), mass)
 
-    def flips_pay(self: Any, w, b: float = 0.0) -> bool:
+    def flips_pay(self: "Problem", w, b: float = 0.0) -> bool:
         """Return whether 2 m_i > κ_i for some row."""
         return self.query(_flips_pay, w, b) > 0
 
-    # --- sizes ------------------------------------------------------------------------------------------------------
-
-    def typical_row_norm(self: Any, of_features=None) -> float:
+    def typical_row_norm(self: "Problem", of_features=None) -> float:
         """Return the mean p-norm of the rows, as a scale for shifts: of the nonzero ones (1 if there are none).
 
         With factors `of_features`, it is the mean over all rows.
@@ -175,26 +166,26 @@ class RowOperations:
         return norms / mass if mass > 0 else 1.0
 
     @cached_property
-    def column_sizes(self: Any) -> np.ndarray:
+    def column_sizes(self: "Problem") -> np.ndarray:
         """The root mean square of every feature; Σ_i (α_i + β_i) |x_ij| is at most this."""
         return np.sqrt(self.column_squares())
 
-    def column_squares(self: Any) -> np.ndarray:
+    def column_squares(self: "Problem") -> np.ndarray:
         """Return Σ_i π_i x_ij² for every feature."""
         return self.query(_column_squares, once=True)
 
-    def typical_flip_cost(self: Any) -> float:
+    def typical_flip_cost(self: "Problem") -> float:
         """Return the median of the costs of a flip that are finite and not 0; inf if there are none."""
         costs = self.flip_costs if by_row(self.flip_cost) else np.array([self.flip_cost])
         costs = costs[np.isfinite(costs) & (costs > 0)]
         return float(np.median(costs)) if len(costs) else np.inf
 
-    def moments(self: Any) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self: "Problem") -> tuple[np.ndarray, np.ndarray]:
         """Return the weighted means and deviations of dense columns."""
-        found = self.query(_moments, once=True)
-        return found.means, np.sqrt(np.maximum(found.variances, 0.0))
+        _, means, variances = self.query(_moments, once=True)
+        return means, np.sqrt(np.maximum(variances, 0.0))
 
-    def pull_variances(self: Any, pilot=None, counts=None) -> PullVariances:
+    def pull_variances(self: "Problem", pilot=None, counts=None) -> PullVariances:
         """Return the sums for the pull of rows with random labels (see `learn/radius_rule.py`).
 
         They are over the rows that are active at a pilot solution, or over all. `counts` is the number of rows that
@@ -203,24 +194,22 @@ class RowOperations:
         problem, counts, scale = (self, None, None) if counts is None else self.rows.counted(self, counts)
         return PullVariances(*problem.query(_pull_variances, pilot, counts, scale))
 
-    # --- samples and groups -----------------------------------------------------------------------------------------
-
-    def content_groups(self: Any) -> np.ndarray:
+    def content_groups(self: "Problem") -> np.ndarray:
         """Return the number of the group of equal rows that each row is in, in the order of their keys."""
         keys = to_numpy(self.rows.content_keys(self))
         order, groups = np.argsort(keys), np.zeros(len(keys), dtype=np.intp)
         groups[order[1:]] = np.cumsum(np.diff(keys[order]) > SAME_KEY * np.abs(keys).max())
         return groups
 
-    def drawn(self: Any, size: int) -> Any:
-        """Return the problem on about so many rows, in any order, with weights that sum to 1."""
+    def drawn(self: "Problem", size: int) -> "Problem":
+        """Return the problem on about `size` rows, in any order, with weights that sum to 1."""
         return self.rows.drawn(self, size)
 
-    def drawn_by_class(self: Any, size: int) -> Any:
-        """Return the problem on a random sample in which large classes have so many rows, but the same weight."""
+    def drawn_by_class(self: "Problem", size: int) -> "Problem":
+        """Return the problem on a random sample: `size` rows of a larger class, and the same weight of each class."""
         return self.rows.drawn_by_class(self, size)
 
-    def drawn_rows(self: Any, size: int) -> np.ndarray:
+    def drawn_rows(self: "Problem", size: int) -> np.ndarray:
         """Draw rows by their contents."""
         key = self.rows.content_keys(self) * self.signs
         key *= 1e6 / (float(np.abs(key).mean()) or 1.0)

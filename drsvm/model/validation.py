@@ -2,32 +2,31 @@
 
 import math
 import numbers
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import norm as sparse_norm
 
+from drsvm.annotations import Costs, Labels, Matrix
 from drsvm.parallel import over, slices
 
 BLOCK_BYTES = 1 << 22
 """Size of the row blocks in which large data are processed, to keep temporary arrays small."""
 
 
-def row_blocks(X) -> list[slice]:
+def row_blocks(X: Matrix) -> list[slice]:
     """Return slices of rows whose dense float64 copy stays near `BLOCK_BYTES`."""
     n, d = X.shape
     stored = X.nnz / max(n, 1) if sparse.issparse(X) else d
     return slices(n, max(1, int(BLOCK_BYTES / (8 * max(stored, 1)))))
 
 
-def row_norms(rows, order: float) -> np.ndarray:
+def row_norms(rows: Matrix, order: float) -> np.ndarray:
     """Return the norms of the rows of a dense or sparse block."""
-    if sparse.issparse(rows):
-        return np.asarray(sparse_norm(rows.astype(np.float64, copy=False), ord=order, axis=1)).ravel()
-    return np.linalg.norm(rows.astype(np.float64, copy=False), ord=order, axis=1)
+    norm = sparse_norm if sparse.issparse(rows) else np.linalg.norm
+    return np.asarray(norm(rows.astype(np.float64, copy=False), ord=order, axis=1)).ravel()
 
 
 def check_number(value, name: str, *, infinite: bool = False) -> float:
@@ -53,7 +52,7 @@ def check_flip_cost(value) -> float:
     return cost
 
 
-def check_flip_costs(value, n: int, kept=None):
+def check_flip_costs(value, n: int, kept: np.ndarray | None = None) -> Costs:
     """Return the cost of flipping a label: a float, or an array over the kept rows if they differ."""
     if isinstance(value, dict):
         raise TypeError(
@@ -84,7 +83,7 @@ def check_intercept_cost(value) -> float:
     return cost
 
 
-def check_feature_costs(value, d: int):
+def check_feature_costs(value, d: int) -> np.ndarray | None:
     """Return the prices of the features, or None if all are 1."""
     if value is None:
         return None
@@ -93,7 +92,7 @@ def check_feature_costs(value, d: int):
     return None if (costs == 1).all() else costs
 
 
-def in_order_of_features(value, names, parameter: str, otherwise: float):
+def in_order_of_features(value, names: Sequence[str] | None, parameter: str, otherwise: float):
     """Return the values of a parameter in the order of the features if it is a dict by name, else unchanged."""
     if not isinstance(value, Mapping):
         return value
@@ -108,15 +107,15 @@ def in_order_of_features(value, names, parameter: str, otherwise: float):
     return [value.get(name, otherwise) for name in names]
 
 
-def _shown(names, most: int = 5) -> str:
-    return ", ".join(map(str, names[:most])) + (", …" if len(names) > most else "")
+def _shown(names: Sequence) -> str:
+    return ", ".join(map(str, names[:5])) + (", …" if len(names) > 5 else "")
 
 
 def _is_price(cost):
     return (cost == math.inf) | ((cost >= PRICE_RANGE[0]) & (cost <= PRICE_RANGE[1]))
 
 
-def check_monotonic_signs(value, d: int):
+def check_monotonic_signs(value, d: int) -> np.ndarray | None:
     """Return the prescribed signs of the weights as −1, 0 and 1, or None if there are none."""
     if value is None:
         return None
@@ -140,12 +139,12 @@ def _one_per(value, count: int, name: str, what: str, kinds: str = "fiu") -> np.
     return values.astype(np.float64)
 
 
-def _refuse(values, bad, name: str, what: str, rule: str) -> None:
+def _refuse(values: np.ndarray, bad: np.ndarray, name: str, what: str, rule: str) -> None:
     if bad.any():
         raise ValueError(f"{name} has {values[bad][0]:g} at {what} {int(np.argmax(bad))}: {rule}.")
 
 
-def check_rows(X):
+def check_rows(X: "Matrix | CheckedRows") -> Matrix:
     """Return X as a C-ordered array or a canonical CSR array of finite floats, sharing memory with X where possible."""
     if isinstance(X, CheckedRows):
         return X.rows
@@ -161,10 +160,10 @@ class CheckedRows:
     An estimator checks its rows once and then builds one problem per class, fold and setting from them.
     """
 
-    rows: Any
+    rows: Matrix
 
 
-def as_rows(X):
+def as_rows(X: Matrix) -> Matrix:
     """Return X in the form that `check_rows` returns, without checking its values."""
     rows = _sparse_rows(X) if sparse.issparse(X) else _dense_rows(X)
     n, d = rows.shape
@@ -173,27 +172,27 @@ def as_rows(X):
     return rows
 
 
-def _float_type(dtype, what: str):
+def _float_type(dtype: np.dtype) -> np.dtype:
     if dtype.kind not in "fiub":
         remedy = "take the real part" if dtype.kind == "c" else "convert it to numbers, for instance X.astype(float)"
-        raise TypeError(f"{what} must contain real numbers, got dtype {dtype}: {remedy}.")
+        raise TypeError(f"X must contain real numbers, got dtype {dtype}: {remedy}.")
     return dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
 
 
-def _dense_rows(X):
+def _dense_rows(X: Matrix) -> np.ndarray:
     rows = np.asarray(X)
     if rows.ndim != 2:
         raise ValueError(
             f"X must have two dimensions (rows, features), got shape {rows.shape}: "
             "use X.reshape(-1, 1) for one feature."
         )
-    view = np.ascontiguousarray(rows, dtype=_float_type(rows.dtype, "X")).view(np.ndarray)
+    view = np.ascontiguousarray(rows, dtype=_float_type(rows.dtype)).view(np.ndarray)
     view.flags.writeable = False
     return view
 
 
-def _sparse_rows(X):
-    dtype = _float_type(X.dtype, "X")
+def _sparse_rows(X: Matrix) -> Matrix:
+    dtype = _float_type(X.dtype)
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions (rows, features), got shape {X.shape}.")
     X = X if X.format == "csr" else X.tocsr()
@@ -211,17 +210,17 @@ LARGEST_ENTRY = 1e100
 """Larger entries of X are refused: sums of their squares overflow, and nothing could be proven."""
 
 
-def check_entries(rows) -> None:
+def check_entries(rows: Matrix) -> None:
     """Raise an error that names the first entry that is not a number of ordinary size."""
     stored = rows.data if sparse.issparse(rows) else rows
-    size = max(1, BLOCK_BYTES // (8 * (1 if stored.ndim == 1 else stored.shape[1])))
-    firsts = range(0, stored.shape[0], size)
-    ordinary = over(firsts, lambda first: _are_ordinary(stored[first : first + size]))
+    blocks = slices(stored.shape[0], max(1, BLOCK_BYTES // (8 * (1 if stored.ndim == 1 else stored.shape[1]))))
+    ordinary = over(blocks, lambda block: _are_ordinary(stored[block]))
     if not all(ordinary):
-        first = firsts[ordinary.index(False)]
-        block = stored[first : first + size]
+        first, block = blocks[ordinary.index(False)].start, stored[blocks[ordinary.index(False)]]
         bad = np.argwhere(~(np.abs(block, dtype=np.float64) <= LARGEST_ENTRY))[0]
-        i, j = (first + bad[0], bad[1]) if stored.ndim == 2 else _coordinates(rows, first + bad[0])
+        i, j = first + bad[0], bad[-1]
+        if stored.ndim == 1:
+            i, j = np.searchsorted(rows.indptr, i, side="right") - 1, rows.indices[i]
         value = block[tuple(bad)]
         large = ", which is too large," if np.isfinite(value) else ""
         raise ValueError(
@@ -234,12 +233,7 @@ def _are_ordinary(block: np.ndarray) -> bool:
     return float(block.min()) >= -LARGEST_ENTRY and float(block.max()) <= LARGEST_ENTRY  # both are NaN if an entry is
 
 
-def _coordinates(rows, position: int) -> tuple[int, int]:
-    i = int(np.searchsorted(rows.indptr, position, side="right")) - 1
-    return i, int(rows.indices[position])
-
-
-def check_label_vector(y, n: int) -> np.ndarray:
+def check_label_vector(y: Labels, n: int) -> np.ndarray:
     """Return the labels as an array with one entry per row; there may be any number of classes."""
     labels = np.asarray(y)
     if labels.ndim == 2 and 1 in labels.shape:
@@ -253,18 +247,20 @@ def check_label_vector(y, n: int) -> np.ndarray:
     return labels
 
 
-def check_labels(y, n: int):
+def check_labels(y: Labels, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the two classes in sorted order and the signs ±1 of the rows (+1 for the second class)."""
     labels = check_label_vector(y, n)
-    two = _two_numbers(labels)
-    if two is not None:
-        return two
+    if labels.dtype.kind in "fiub" and len(labels) > 0:  # two numbers are found without sorting all labels
+        low, high = labels.min(), labels.max()
+        positive = labels == high
+        if low < high and (positive | (labels == low)).all():
+            return np.array([low, high]), np.where(positive, 1.0, -1.0)
     classes, codes = distinct_labels(labels, return_inverse=True)
     check_classes(classes)
     return classes, np.where(codes.reshape(-1) == 1, 1.0, -1.0)
 
 
-def distinct_labels(labels, **options) -> Any:
+def distinct_labels(labels: np.ndarray, **options):
     """Return the distinct labels in sorted order, as `numpy.unique` does."""
     try:
         return np.unique(labels, **options)
@@ -274,7 +270,7 @@ def distinct_labels(labels, **options) -> Any:
         ) from None
 
 
-def check_classes(classes) -> None:
+def check_classes(classes: np.ndarray) -> None:
     """Raise an error unless there are two classes."""
     if len(classes) != 2:
         several = "with more classes, solve one problem per class against the rest"
@@ -282,31 +278,18 @@ def check_classes(classes) -> None:
         raise ValueError(f"y must have exactly two labels, got {len(classes)} ({_shown(classes.tolist())}): {remedy}.")
 
 
-def _two_numbers(labels):
-    """Return what `check_labels` returns if the labels are two numbers, without sorting them; None otherwise."""
-    if labels.dtype.kind not in "fiub" or len(labels) == 0:
-        return None
-    low, high = labels.min(), labels.max()
-    positive = labels == high
-    if low == high or not (positive | (labels == low)).all():
-        return None
-    return np.array([low, high]), np.where(positive, 1.0, -1.0)
-
-
-def check_signed_rows(X, signs, sample_weight=None) -> tuple[Any, np.ndarray, np.ndarray]:
+def check_signed_rows(X: Matrix, signs, sample_weight=None) -> tuple[Matrix, np.ndarray, np.ndarray]:
     """Return rows, their labels ±1, of which all may be equal, and their weights, which are not scaled."""
     X, signs = check_rows(X), np.asarray(signs, dtype=np.float64)
     n = X.shape[0]
     if signs.shape != (n,) or not np.isin(signs, (-1.0, 1.0)).all():
         raise ValueError(f"signs must contain {n} values of -1 or 1, one per row.")
-    if sample_weight is None:
-        return X, signs, np.ones(n)
-    weights = check_unscaled_weights(sample_weight, n)
+    weights = np.ones(n) if sample_weight is None else check_unscaled_weights(sample_weight, n)
     check_total(weights.max())
     return X, signs, weights
 
 
-def check_weights(sample_weight, n: int):
+def check_weights(sample_weight, n: int) -> np.ndarray | None:
     """Return the weights, scaled to sum to 1, or None if none are given."""
     if sample_weight is None:
         return None
@@ -330,7 +313,7 @@ def check_unscaled_weights(sample_weight, n: int) -> np.ndarray:
     return weights
 
 
-def check_weight_vector(weights, d: int, name: str = "weights"):
+def check_weight_vector(weights, d: int, name: str = "weights") -> np.ndarray:
     """Return a weight vector of length d as float64."""
     vector = np.asarray(weights, dtype=np.float64)
     if vector.shape != (d,):

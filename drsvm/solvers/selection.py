@@ -11,11 +11,10 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from drsvm.engines.cpu import THREAD_WORK, free_features, is_wide
-from drsvm.engines.threads import available_cores
 from drsvm.model.memory_rows import RowView, is_mapped
 from drsvm.model.norms import L1, L2, LInf, Norm
 from drsvm.model.problem import Problem
-from drsvm.parallel import memory_size
+from drsvm.parallel import available_cores, memory_size
 from drsvm.solvers.base import Solver
 
 ITERATIONS = 14

@@ -2,16 +2,15 @@
 
 import gc
 import math
-import os
 import time
 
 import numpy as np
 import pytest
 from scipy import sparse
+from sharded_here import check
 from thorough import for_each, unless_long
 
-from drsvm import Problem, Status, radius_max, radius_path, solve, worst_case_risk
-from drsvm.model.rows import RowsLost
+from drsvm import Problem, solve, worst_case_risk
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
@@ -20,13 +19,9 @@ dask = pytest.importorskip("dask")
 from drsvm.engines.dask import coordinator as dask_coordinator  # noqa: E402
 from drsvm.engines.dask import worker as dask_worker  # noqa: E402
 from drsvm.engines.dask.backend import DaskBackend  # noqa: E402
-from tests.cluster import new_cluster  # noqa: E402
+from tests.cluster import BALL, CUTS, D, N, both, new_cluster, on_cluster, samples  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Dask's own, at the end of a cluster
-
-N, D = 1000, 4
-CUTS = (300, 1, 699)
-BALL = {"radius": 0.05, "flip_cost": 1.0}
 
 
 @pytest.fixture(scope="module", params=unless_long([2], [2, 4]), ids="{} workers".format)
@@ -39,39 +34,6 @@ def client(request, two_workers):
         yield client
 
 
-@pytest.fixture
-def own_client(two_workers):
-    """A cluster whose workers a test may kill: they are replaced for the next test."""
-    with two_workers.as_current():
-        yield two_workers
-    two_workers.wait_for_workers(2)
-
-
-@pytest.fixture
-def client_here():
-    """A cluster in this process, which starts quickly."""
-    cluster = new_cluster(processes=False, host=None, n_workers=1, threads_per_worker=2)
-    with cluster, distributed.Client(cluster, set_as_default=False) as client, client.as_current():
-        yield client
-
-
-def samples(n=N, seed=0):
-    rng = np.random.default_rng(seed)
-    y = np.where(rng.random(n) < 0.4, 1, -1)
-    return rng.normal(size=(n, D)) + 0.6 * y[:, None], y
-
-
-def on_cluster(X, y):
-    return da.from_array(X, chunks=(CUTS, 2)), da.from_array(y, chunks=400)
-
-
-def check(problem, X, y, **ball):
-    result, expected = solve(problem, tol=1e-8), solve(Problem(X, y, **ball), "interior-point", tol=1e-8)
-    assert result.gap <= 1e-8
-    assert result.objective == pytest.approx(expected.objective, abs=2e-8)
-    return result
-
-
 # --- the same optimum -----------------------------------------------------------------------------------------------
 
 
@@ -82,10 +44,8 @@ def check(problem, X, y, **ball):
     intercept_cost=unless_long((2.0,), (2.0, math.inf)),
 )
 def test_the_same_optimum(client, norm, l2, flip_cost, intercept_cost):
-    X, y = samples()
-    ball = {"radius": 0.05, "norm": norm, "l2": l2, "flip_cost": flip_cost}
-    ball |= {"fit_intercept": True, "intercept_cost": intercept_cost}
-    check(Problem(*on_cluster(X, y), **ball), X, y, **ball)
+    ball = {"norm": norm, "l2": l2, "flip_cost": flip_cost, "intercept_cost": intercept_cost}
+    check(*both(**ball, fit_intercept=True))
 
 
 @pytest.mark.thorough
@@ -96,7 +56,7 @@ def test_weights_and_prices(client):
     ball = {"feature_cost": [0.5, 1.0, 2.0, math.inf], "radius": 0.05, "fit_intercept": True, "intercept_cost": 3.0}
     columns = {"sample_weight": weights, "flip_cost": costs}
     there = {name: da.from_array(values, chunks=250) for name, values in columns.items()}
-    result = check(Problem(*on_cluster(X, y), **ball, **there), X, y, **ball, **columns)
+    result = check(Problem(*on_cluster(X, y), **ball, **there), Problem(X, y, **ball, **columns))
     alpha = result.hinge_dual.compute()
     assert alpha.shape == (N,) and (alpha[weights == 0] == 0).all() and (alpha[weights > 0] > 0).any()
 
@@ -135,20 +95,8 @@ def test_kinds_of_rows(client, kind):
     w = np.array([0.3, 0.1, -0.2, 0.4])
     assert problem.price_and_objective(w) == pytest.approx(known.price_and_objective(w))
     assert problem.gradient_of_classes()[0] == pytest.approx(known.gradient_of_classes()[0])
-
-
-@pytest.mark.thorough
-def test_sparse_rows(client):
-    X, y = samples()
-    X = np.round(X, 1)
-    check(Problem(*rows_of_kind("CSR", client, X, y), **BALL), X, y, **BALL)
-
-
-@pytest.mark.thorough
-def test_columns_far_from_0(client):
-    X, y = samples()
-    X = X + 480.0
-    check(Problem(*on_cluster(X, y), **BALL, fit_intercept=True), X, y, **BALL, fit_intercept=True)
+    if kind == "CSR":
+        check(problem, known)
 
 
 def test_other_features_for_the_same_samples(client):
@@ -156,19 +104,8 @@ def test_other_features_for_the_same_samples(client):
     columns = {"sample_weight": np.arange(N) % 3, "flip_cost": 0.5 + (np.arange(N) % 2)}
     problem = Problem(*on_cluster(X, y), radius=0.05, **columns)
     one, two = (problem.rows.mapped(problem, np.tanh) for _ in range(2))
-    check(problem.with_rows(one), np.tanh(X), y, radius=0.05, **columns)
+    check(problem.with_rows(one), Problem(np.tanh(X), y, radius=0.05, **columns))
     assert [block.key for block in one.columns.X] == [block.key for block in two.columns.X]  # computed once
-
-
-@pytest.mark.thorough
-def test_paths_and_the_largest_radius(client):
-    X, y = samples()
-    problem, known = Problem(*on_cluster(X, y), flip_cost=10.0), Problem(X, y, flip_cost=10.0)
-    largest = radius_max(known)
-    assert radius_max(problem) == pytest.approx(largest, rel=1e-6)
-    radii = largest * np.array([0.5, 0.3])
-    found, expected = radius_path(problem, radii, tol=1e-8), radius_path(known, radii, tol=1e-8)
-    assert [r.objective for r in found.results] == pytest.approx([r.objective for r in expected.results], abs=2e-8)
 
 
 @pytest.mark.thorough
@@ -177,8 +114,9 @@ def test_other_labels_weights_and_costs(client):
     problem = Problem(*on_cluster(X, y), **BALL)
     mask, weights, costs = X[:, 0] > 0.3, np.linspace(1, 2, N), np.where(y > 0, 0.5, 2.0)
     other = problem.relabelled(da.from_array(mask, chunks=(CUTS,)), weights)
-    check(other, X, mask, **BALL, sample_weight=weights)
-    check(problem.replace(flip_cost=da.from_array(costs, chunks=(CUTS,))), X, y, radius=0.05, flip_cost=costs)
+    check(other, Problem(X, mask, **BALL, sample_weight=weights))
+    with_costs = problem.replace(flip_cost=da.from_array(costs, chunks=(CUTS,)))
+    check(with_costs, Problem(X, y, radius=0.05, flip_cost=costs))
 
 
 @pytest.mark.parametrize("loss", ["hinge", "zero-one"])
@@ -227,18 +165,16 @@ def test_nothing_with_an_entry_per_row_crosses(client, monkeypatch):
 def test_an_iteration_takes_three_rounds(client, few_features, monkeypatch):
     """Answers are added on a worker, or here if they are small."""
     monkeypatch.setattr(dask_coordinator, "FEW_FEATURES", few_features)
-    X, y = samples()
-    problem = Problem(*on_cluster(X, y), **BALL)
+    problem, here = both()
     before = problem.rows.coordinator.n_rounds
-    result = check(problem, X, y, **BALL)
+    result = check(problem, here)
     assert problem.rows.coordinator.n_rounds - before <= 3 * result.n_iter + 12
 
 
 @pytest.mark.thorough
 def test_multipliers_are_fetched_when_they_are_computed(client):
-    X, y = samples()
-    problem = Problem(*on_cluster(X, y), **BALL)
-    result, expected = solve(problem, tol=1e-9), solve(Problem(X, y, **BALL), "interior-point", tol=1e-9)
+    problem, here = both()
+    result, expected = solve(problem, tol=1e-9), solve(here, "interior-point", tol=1e-9)
     assert isinstance(result.hinge_dual, da.Array) and result.hinge_dual.chunks == (CUTS,)
     assert result.hinge_dual.compute() == pytest.approx(expected.hinge_dual, abs=1e-7)
     assert float(result.flip_dual.sum().compute()) == pytest.approx(expected.flip_dual.sum(), abs=1e-7)
@@ -247,32 +183,35 @@ def test_multipliers_are_fetched_when_they_are_computed(client):
 
 @pytest.mark.thorough
 def test_workers_forget_what_nobody_needs(client):
-    X, y = samples()
-    problem = Problem(*on_cluster(X, y), **BALL)
+    problem, _ = both()
     name = problem.rows.coordinator.name
     result = solve(problem)
-    assert any(name in kept for kept in client.run(lambda: list(dask_worker._parts)).values())
+    assert has_shards(client, name)
     del problem
     gc.collect()
     assert float(result.hinge_dual.sum().compute()) > 0
     del result
     gc.collect()
     until = time.monotonic() + 60.0
-    while any(name in kept for kept in client.run(lambda: list(dask_worker._parts)).values()):
+    while has_shards(client, name):
         assert time.monotonic() < until
         time.sleep(0.05)
 
 
+def has_shards(client, coordinator):
+    """Return whether a worker has shards of a coordinator."""
+    return any(coordinator in names for names in client.run(lambda: list(dask_worker._shards)).values())
+
+
 @pytest.mark.thorough
-def test_workers_forget_the_parts_of_a_client_that_is_gone(client):
-    rows = on_cluster(*samples())
+def test_workers_forget_the_shards_of_a_client_that_is_gone(client):
     with distributed.Client(client.scheduler.address, set_as_default=False) as other, other.as_current():
-        problem = Problem(*rows, **BALL)
+        problem, _ = both()
     name = problem.rows.coordinator.name
-    assert any(name in kept for kept in client.run(lambda: list(dask_worker._parts)).values())
+    assert has_shards(client, name)
     until = time.monotonic() + 60.0
-    while any(name in kept for kept in client.run(lambda: list(dask_worker._parts)).values()):
-        Problem(*on_cluster(*samples(seed=1)), **BALL)
+    while has_shards(client, name):
+        both(*samples(seed=1))
         assert time.monotonic() < until
 
 
@@ -290,11 +229,9 @@ def test_predictions_are_lazy(client, kind):
     assert DaskBackend().labels(one, [-1, 1]).compute().tolist() == np.where(X @ coef[0] + 0.5 > 0, 1, -1).tolist()
     several = DaskBackend().decision_values(rows, coef, intercept)
     names = np.array(["a", "b", "c"])
-    assert several.compute() == pytest.approx(X @ coef.T + intercept)
-    assert (
-        DaskBackend().labels(several, names).compute().tolist()
-        == names[np.argmax(X @ coef.T + intercept, axis=1)].tolist()
-    )
+    expected = X @ coef.T + intercept
+    assert several.compute() == pytest.approx(expected)
+    assert DaskBackend().labels(several, names).compute().tolist() == names[np.argmax(expected, axis=1)].tolist()
 
 
 # --- wrong input ----------------------------------------------------------------------------------------------------
@@ -304,18 +241,17 @@ def test_errors_name_the_chunk(client):
     X, y = samples()
     broken = X.copy()
     broken[310, 2] = np.nan
-    with pytest.raises(ValueError, match="In chunk 2: X has nan at row 9, column 2"):
-        Problem(*on_cluster(broken, y))
-    with pytest.raises(ValueError, match="exactly two labels, got 3"):
-        Problem(*on_cluster(X, np.arange(N) % 3))
-    with pytest.raises(ValueError, match="exactly two labels, got 1"):
-        Problem(*on_cluster(X, np.ones(N)))
-    with pytest.raises(ValueError, match="y has 999 entries, but X has 1000 rows"):
-        Problem(*on_cluster(X, y[:-1]))
-    with pytest.raises(ValueError, match="y has 2 chunks, but X has 3"):
-        Problem(rows_of_kind("delayed", client, X, y)[0], [dask.delayed(y[:500]), dask.delayed(y[500:])])
-    with pytest.raises(TypeError, match=r"call X\.compute_chunk_sizes"):
-        Problem(rows_of_kind("frame", client, X, y)[0], y)
+    halves = [dask.delayed(y[:500]), dask.delayed(y[500:])]
+    for error, columns, message in [
+        (ValueError, on_cluster(broken, y), "In chunk 2: X has nan at row 9, column 2"),
+        (ValueError, on_cluster(X, np.arange(N) % 3), "exactly two labels, got 3"),
+        (ValueError, on_cluster(X, np.ones(N)), "exactly two labels, got 1"),
+        (ValueError, on_cluster(X, y[:-1]), "y has 999 entries, but X has 1000 rows"),
+        (ValueError, (rows_of_kind("delayed", client, X, y)[0], halves), "y has 2 chunks, but X has 3"),
+        (TypeError, (rows_of_kind("frame", client, X, y)[0], y), r"call X\.compute_chunk_sizes"),
+    ]:
+        with pytest.raises(error, match=message):
+            Problem(*columns)
     with pytest.raises(ValueError, match="solver 'ippa' reads the rows one by one, and these are on a Dask cluster"):
         solve(Problem(*on_cluster(X, y)), "ippa")
 
@@ -345,135 +281,3 @@ def test_another_version(client, monkeypatch):
     monkeypatch.setattr(client, "get_versions", lambda **_: found)
     with pytest.raises(RuntimeError, match=f"{worker} has drsvm 0.0.7, but this process has drsvm {here}"):
         Problem(*on_cluster(*samples()))
-
-
-# --- losses ---------------------------------------------------------------------------------------------------------
-
-
-def end_process():
-    os._exit(1)
-
-
-def kill(client, address):
-    """End a worker's process, without warning."""
-    client.run(end_process, workers=[address], on_error="ignore")
-
-
-@pytest.mark.parametrize("mapped", unless_long([True], [False, True]))
-def test_a_killed_worker_costs_its_chunks_and_no_more(own_client, mapped):
-    X, y = samples()
-    rows = da.from_array(X, chunks=(200, D)), da.from_array(y, chunks=200)
-    problem = Problem(*rows, **BALL)
-    if mapped:  # and what it had computed of them
-        problem, X = problem.with_rows(problem.rows.mapped(problem, np.tanh)), np.tanh(X)
-    expected = solve(Problem(X, y, **BALL), "interior-point", tol=1e-9)
-    places = dict(problem.rows.coordinator.places)
-    victim = places[0]
-    killed = []
-
-    def callback(progress):
-        if progress.iteration == 5 and not killed:
-            killed.append(victim)
-            kill(own_client, victim)
-
-    result = solve(problem, tol=1e-9, callback=callback)
-    assert killed and result.status is Status.OPTIMAL
-    assert result.objective == pytest.approx(expected.objective, abs=1e-9)
-    assert result.weights == pytest.approx(expected.weights, abs=1e-6)
-    assert sorted(problem.rows.coordinator.restored) == sorted(k for k, place in places.items() if place == victim)
-
-
-@pytest.mark.thorough
-def test_workers_that_are_gone(client_here, monkeypatch):
-    monkeypatch.setattr(dask_coordinator, "PATIENCE", 1.0)
-    monkeypatch.setattr(dask_coordinator, "GLANCE", 0.5)
-    X, y = samples()
-    problem = Problem(*on_cluster(X, y), **BALL)
-
-    def callback(progress):
-        if progress.iteration == 5:
-            client_here.cluster.scale(0)
-            while client_here.nthreads():
-                time.sleep(0.05)
-
-    result = solve(problem, tol=1e-9, callback=callback)
-    assert result.status is Status.LOST and "no worker at work for 1 s" in result.info["lost"]
-    assert result.n_iter == 5 and 0 < result.gap < 1
-    with pytest.raises(RowsLost):
-        problem.price_and_objective(np.ones(D))
-
-
-@pytest.mark.thorough
-def test_a_killed_worker_does_not_stop_a_federated_run(own_client):
-    """Its rows are computed again elsewhere, and begin with multipliers 0."""
-    X, y = samples()
-    problem = Problem(*on_cluster(X, y), **BALL)
-    victim = next(iter(problem.rows.coordinator.places.values()))
-    killed = []
-
-    def kill_once(progress):
-        if progress.iteration == 3 and not killed:
-            killed.append(victim)
-            kill(own_client, victim)
-
-    result = solve(problem, "federated", tol=1e-3, callback=kill_once)
-    optimum = solve(Problem(X, y, **BALL), "interior-point", tol=1e-8).objective
-    assert killed and problem.rows.coordinator.restored and result.gap <= 1e-3
-    assert result.lower_bound - 1e-8 <= optimum <= result.objective + 1e-8
-
-
-@pytest.mark.thorough
-def test_a_worker_that_joins_does_not_disturb(client_here):
-    X, y = samples()
-    problem = Problem(*on_cluster(X, y), **BALL)
-
-    def hire(progress):
-        if progress.iteration == 3:
-            client_here.cluster.scale(2)
-            client_here.wait_for_workers(2)
-
-    result = solve(problem, "federated", tol=1e-3, callback=hire)
-    assert len(client_here.nthreads()) == 2 and result.gap <= 1e-3 and not problem.rows.coordinator.restored
-
-
-def test_errors_of_the_parts_are_raised_as_they_are(client):
-    problem = Problem(*on_cluster(*samples()), **BALL)
-    with pytest.raises(ValueError, match="invalid literal"):
-        problem.query(lambda _: int("x"))
-    assert not problem.rows.coordinator.restored
-
-
-@pytest.mark.thorough
-def test_rows_that_cannot_be_computed_again(own_client):
-    X, y = samples()
-    workers = list(own_client.nthreads())
-    halves = [slice(0, 500), slice(500, N)]
-    futures = [
-        [
-            own_client.scatter(values[half], workers=[worker], hash=False)
-            for half, worker in zip(halves, workers, strict=True)
-        ]
-        for values in (X, y)
-    ]
-    problem = Problem(*futures, **BALL)
-
-    def callback(progress):
-        if progress.iteration == 4:
-            kill(own_client, workers[0])
-
-    result = solve(problem, tol=1e-9, callback=callback)
-    assert result.status is Status.LOST and "pass rows that Dask can compute again" in result.info["lost"]
-
-
-def test_a_scheduler_that_is_gone(client_here, monkeypatch):
-    monkeypatch.setattr(dask_coordinator, "PATIENCE", 1.0)
-    monkeypatch.setattr(dask_coordinator, "GLANCE", 0.5)
-    problem = Problem(*on_cluster(*samples()), **BALL)
-    assert [numbers for _, numbers in problem.rows.coordinator.groups()] == [[0, 2], [1]]  # one task for each thread
-
-    def callback(progress):
-        if progress.iteration == 3:
-            client_here.cluster.close()
-
-    result = solve(problem, tol=1e-9, callback=callback)
-    assert result.status is Status.LOST and "start another cluster" in result.info["lost"]

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from drsvm import ClippedScaler, Problem, Status, WassersteinSVC, radius_max, radius_path, solve, worst_case_risk
-from drsvm.engines.gpu import checks, engine
+from drsvm.engines.gpu import backend, engine
 from drsvm.engines.gpu.device import GpuError, cupy
 
 pytestmark = pytest.mark.gpu
@@ -108,8 +108,8 @@ def test_far_columns_are_shifted_and_ill_conditioned_ones_solved():
 def test_rows_that_do_not_fit_cross_in_every_pass(kind, monkeypatch):
     X, y = samples()
     X = KINDS[kind](X)
-    monkeypatch.setattr(checks, "free_memory", lambda: 600_000)  # less than the rows and their state take
-    monkeypatch.setattr(checks, "BLOCK_BYTES", 10_000)
+    monkeypatch.setattr(backend, "free_memory", lambda: 600_000)  # less than the rows and their state take
+    monkeypatch.setattr(backend, "BLOCK_BYTES", 10_000)
     # A given ridge: the automatic one comes from a rough solution, which depends on where the rows are.
     expected = WassersteinSVC(radius=0.05, l2=0.005, tol=1e-8).fit(X, y)
     model = WassersteinSVC(radius=0.05, l2=0.005, tol=1e-8, engine="gpu").fit(X, y)
@@ -119,7 +119,7 @@ def test_rows_that_do_not_fit_cross_in_every_pass(kind, monkeypatch):
 
 def test_state_that_does_not_fit_is_an_error(monkeypatch):
     X, y = samples()
-    monkeypatch.setattr(checks, "free_memory", lambda: 100_000)
+    monkeypatch.setattr(backend, "free_memory", lambda: 100_000)
     with pytest.raises(GpuError, match="GB of the card are free"):
         WassersteinSVC(radius=0.05, engine="gpu").fit(X, y)
 

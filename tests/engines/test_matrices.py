@@ -9,7 +9,8 @@ import drsvm.engines.cpu as cpu
 import drsvm.engines.matrices as matrices
 from drsvm import Problem
 from drsvm.engines.cpu import CpuEngine
-from drsvm.engines.matrices import DENSE_FROM, BlasMatrices, OwnMatrices, SharedMatrix, in_fastest_form
+from drsvm.engines.matrices import DENSE_FROM, BlasMatrices, OwnMatrices, SharedMatrix, WideRows, in_fastest_form
+from drsvm.parallel import threads_limited
 
 ROWS_OF_BLOCKS = unless_long(np.asarray, np.float32)  # float32 takes time to compile
 WAYS = {
@@ -55,7 +56,6 @@ def test_the_equations_are_those_of_numpy(monkeypatch, container, kind, settings
     extended = np.column_stack([X, np.ones(n)])[:, : engine.n_linear]
     np.testing.assert_allclose(curvature.column, extended.T @ column, rtol=1e-10, atol=1e-13)
     np.testing.assert_allclose(curvature.border, (extended.T @ h) * intercept, rtol=1e-11, atol=1e-13)
-    engine.close()
 
 
 def test_a_matrix_can_be_formed_again():
@@ -101,3 +101,19 @@ def test_sparse_rows_stay_sparse_unless_they_have_few_zeros(monkeypatch):
     assert not many.is_sparse
     np.testing.assert_array_equal(many.X, share)
     assert np.shares_memory(in_fastest_form(share).X, share)
+
+
+@pytest.mark.parametrize("container", [np.asarray, np.float32, sparse.csr_array])
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (7, 40), (20, 25)])
+def test_gram_matrices_of_rows_are_those_of_numpy(monkeypatch, container, n_threads, n, d):
+    monkeypatch.setattr(matrices, "FEATURES_AT_A_TIME", 8)
+    rng = np.random.default_rng(n)
+    X = np.round(3 * rng.normal(size=(n, d)))
+    h, scale = rng.random(n), rng.random(d)
+    with threads_limited(n_threads):
+        rows = WideRows(container(X), n_threads)
+        for metric in (scale, np.full(d, 0.3), np.full(d, 2.0)):
+            expected = (X * metric**2) @ X.T
+            np.testing.assert_allclose(np.triu(rows.gram(metric)), np.triu(expected), rtol=1e-6, atol=1e-9)
+        assert rows.curvature_of_features(h).sum() == pytest.approx((h @ X**2).sum(), rel=1e-6)

@@ -1,4 +1,4 @@
-"""Rows in parts: the sums of the answers of all parts are the answers of all rows."""
+"""Sharded rows: the sums of the answers of all shards are the answers of all rows."""
 
 import gc
 import math
@@ -8,39 +8,39 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from in_parts import in_parts, parted
 from problems import NORMS, classifiers, generator, problems
 from scipy import sparse
+from sharded_here import check, samples, sharded, sharded_problem
 from thorough import examples, unless_long
 
 from drsvm import Problem, Status, radius_max, radius_path, solve
 from drsvm.engines.cpu import CpuEngine, engine_for
-from drsvm.engines.sharded import quantiles
-from drsvm.engines.sharded.quantiles import MASS, MOMENT, Bins, Histogram, crossing
 from drsvm.model.certificate import dual_point
 from drsvm.model.risk import worst_case_error, worst_case_hinge
 from drsvm.model.rows import RowsLost
 
-BALL = {"radius": 0.1, "flip_cost": 1.0, "norm": 2, "l2": 0.0, "fit_intercept": False, "intercept_cost": math.inf}
-BALL |= {"feature_cost": None, "monotonic_cst": None}
+
+@pytest.fixture
+def data():
+    return samples()
 
 
-def samples(n=400, d=5, seed=0):
-    rng = np.random.default_rng(seed)
-    y = np.where(rng.random(n) < 0.4, 1, -1)
-    return rng.normal(size=(n, d)) + 0.5 * y[:, None], y
+@pytest.fixture
+def problem(data):
+    """Two shards."""
+    return sharded_problem(*data, [100])
 
 
 @st.composite
 def cut_problems(draw, **options):
-    """Draw a problem, some with a flip cost per row, and the same one in parts; a part may have one class only."""
+    """Draw a problem, some with a flip cost per row, and the same one in shards; a shard may have one class only."""
     problem = draw(problems(**options))
     if draw(st.booleans()) and problem.n_rows > 2:
         costs = generator(draw).choice([0.5, 1.0, 2.0, math.inf], size=problem.n_given)
         problem = problem.replace(flip_cost=costs)
     n = problem.n_rows
     cuts = sorted(draw(st.sets(st.integers(1, n - 1), max_size=3)))
-    return problem, parted(problem, cuts)
+    return problem, sharded(problem, cuts)
 
 
 # --- questions ------------------------------------------------------------------------------------------------------
@@ -48,73 +48,69 @@ def cut_problems(draw, **options):
 
 @given(st.data())
 def test_prices_and_objectives(data):
-    problem, in_some = data.draw(cut_problems())
+    problem, there = data.draw(cut_problems())
     w, b = data.draw(classifiers(problem))
     price, objective = problem.price_and_objective(w, b)
-    found, risk = in_some.price_and_objective(w, b)
+    found, risk = there.price_and_objective(w, b)
     assert risk == pytest.approx(objective, rel=1e-9, abs=1e-12)
     assert found == pytest.approx(price, rel=1e-9, abs=1e-12)
 
 
 @given(st.data())
 def test_worst_cases(data):
-    problem, in_some = data.draw(cut_problems())
+    problem, there = data.draw(cut_problems())
     w, b = data.draw(classifiers(problem))
     radii, size = np.array([0.0, 0.01, 0.1, 1.0, 100.0]) * problem.typical_row_norm(), problem.norm_of(w)
     known = problem.margins(w, b), problem.sample_weight, size, radii, problem.flip_cost
-    assert in_some.rows.worst_case(in_some, "hinge", w, b, size, radii) == pytest.approx(
+    assert there.rows.worst_case(there, "hinge", w, b, size, radii) == pytest.approx(
         worst_case_hinge(*known), rel=1e-9, abs=1e-12
     )
-    assert in_some.rows.worst_case(in_some, "zero-one", w, b, size, radii) == pytest.approx(
+    assert there.rows.worst_case(there, "zero-one", w, b, size, radii) == pytest.approx(
         worst_case_error(*known), rel=1e-9, abs=1e-9
     )
 
 
 @given(st.data())
 def test_bounds_of_multipliers(data):
-    problem, in_some = data.draw(cut_problems())
+    problem, there = data.draw(cut_problems())
     factors = [data.draw(st.floats(-0.5, 1.5)) for _ in range(4)]
     bounds = []
-    for each in (problem, in_some):
+    for each in (problem, there):
         multipliers = each.multiples_of_weights(*factors[:2]), each.multiples_of_weights(*factors[2:])
         bounds.append(dual_point(each, *multipliers))
     local, remote = bounds
-    if problem.radius == problem.l2 == 0:  # free weights: sums in parts are hardly ever 0, which proves less
+    if problem.radius == problem.l2 == 0:  # free weights: sums of shards are hardly ever 0, which proves less
         assert 0 <= remote.lower_bound <= local.lower_bound * (1 + 1e-9) + 1e-8
         return
     assert remote.lower_bound == pytest.approx(local.lower_bound, rel=1e-9, abs=1e-11)
-    parts = in_some.rows.coordinator.parts
-    vectors = [np.concatenate([part.values(v) for part in parts]) for v in (remote.hinge_dual, remote.flip_dual)]
+    shards = there.rows.coordinator.shards
+    vectors = [np.concatenate([shard.values(v) for shard in shards]) for v in (remote.hinge_dual, remote.flip_dual)]
     assert vectors[0] == pytest.approx(local.hinge_dual, rel=1e-9, abs=1e-12)
     assert vectors[1] == pytest.approx(local.flip_dual, rel=1e-9, abs=1e-12)
 
 
 @given(st.data())
 def test_sums_over_the_rows(data):
-    problem, in_some = data.draw(cut_problems())
+    problem, there = data.draw(cut_problems())
     w, b = data.draw(classifiers(problem))
     scale = np.abs(problem.X).max() + 1e-300
-    assert in_some.masses_of_classes() == pytest.approx(problem.masses_of_classes())
-    assert in_some.flip_costs_of_classes() == pytest.approx(problem.flip_costs_of_classes())
-    assert in_some.gradient_of_classes(0.3, 0.7)[0] == pytest.approx(
-        problem.gradient_of_classes(0.3, 0.7)[0], abs=1e-12 * scale
-    )
-    assert in_some.gradient_of_classes(0.3, 0.7)[1] == pytest.approx(
-        problem.gradient_of_classes(0.3, 0.7)[1], abs=1e-12
-    )
-    assert in_some.flips_pay(w, b) == problem.flips_pay(w, b)
+    assert there.masses_of_classes() == pytest.approx(problem.masses_of_classes())
+    assert there.flip_costs_of_classes() == pytest.approx(problem.flip_costs_of_classes())
+    (found, imbalance), known = there.gradient_of_classes(0.3, 0.7), problem.gradient_of_classes(0.3, 0.7)
+    assert found == pytest.approx(known[0], abs=1e-12 * scale) and imbalance == pytest.approx(known[1], abs=1e-12)
+    assert there.flips_pay(w, b) == problem.flips_pay(w, b)
     rounding = 1e-12 * (1 + np.abs(problem.X @ np.diag(w)).sum(axis=1).max())
-    assert tuple(in_some.decisions(w, b)) == pytest.approx(tuple(problem.decisions(w, b)), rel=1e-12, abs=rounding)
-    assert in_some.typical_row_norm() == pytest.approx(problem.typical_row_norm())
+    assert tuple(there.decisions(w, b)) == pytest.approx(tuple(problem.decisions(w, b)), rel=1e-12, abs=rounding)
+    assert there.typical_row_norm() == pytest.approx(problem.typical_row_norm())
     prices = np.linspace(1, 2, problem.n_features)
-    assert in_some.typical_row_norm(prices) == pytest.approx(problem.typical_row_norm(prices))
-    for found, known in zip(in_some.moments(), problem.moments(), strict=True):
+    assert there.typical_row_norm(prices) == pytest.approx(problem.typical_row_norm(prices))
+    for found, known in zip(there.moments(), problem.moments(), strict=True):
         assert found == pytest.approx(known, rel=1e-7, abs=1e-7 * scale)
     for pilot in (None, (w, b)):
-        for found, known in zip(in_some.pull_variances(pilot), problem.pull_variances(pilot), strict=True):
+        for found, known in zip(there.pull_variances(pilot), problem.pull_variances(pilot), strict=True):
             assert found == pytest.approx(known, abs=1e-12 * (1 + scale**2))  # sums may cancel
     for sign in (1.0, -1.0):
-        for found, known in zip(in_some.masses_by_flip_cost(sign), problem.masses_by_flip_cost(sign), strict=True):
+        for found, known in zip(there.masses_by_flip_cost(sign), problem.masses_by_flip_cost(sign), strict=True):
             assert found == pytest.approx(known)
 
 
@@ -122,85 +118,21 @@ def test_only_some_of_the_costs_are_known_here_but_the_smallest_and_the_largest(
     X, y = samples(5000)
     costs = np.random.default_rng(0).uniform(1, 2, size=5000)
     costs[[17, 4000]] = 0.5, math.inf
-    problem = in_parts(X, y, [100, 2000], flip_costs=costs, **BALL)
+    problem = sharded_problem(X, y, [100, 2000], flip_costs=costs)
     assert len(problem.flip_cost) < 200
     assert (problem.flip_cost.min(), problem.flip_cost.max()) == (0.5, math.inf)
     assert problem.typical_flip_cost() == pytest.approx(1.5, abs=0.1)
 
 
-def test_equal_costs_become_a_number():
-    X, y = samples()
-    assert in_parts(X, y, [100], flip_costs=np.full(400, 2.0), **BALL).flip_cost == 2.0
+def test_equal_costs_become_a_number(data):
+    assert sharded_problem(*data, [100], flip_costs=np.full(400, 2.0)).flip_cost == 2.0
 
 
-# --- quantiles ------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def few_numbers(monkeypatch):
-    """Numbers are fetched only when very few are left, so that several histograms are needed."""
-    monkeypatch.setattr(quantiles, "FEW", 3)
-    monkeypatch.setattr(quantiles, "N_BINS", 8)
-
-
-def looks(numbers, masses, cuts=(10, 50)):
-    """Return a function for histograms of numbers in parts, and the list of all queries."""
-    asked = []
-
-    def look(path, lam):
-        asked.append((path, lam))
-        pieces = zip(np.split(numbers, cuts), np.split(masses, cuts), strict=True)
-        first, *others = (Histogram.of(*piece, path, lam) for piece in pieces)
-        return sum(others, first), None
-
-    return look, asked
-
-
-@pytest.mark.parametrize("descending", [False, True])
-@pytest.mark.parametrize("which", [MASS, MOMENT])
-@pytest.mark.parametrize("kind", ["even", "ties", "outliers", "tiny"])
-def test_quantiles_from_histograms_are_exact(few_numbers, descending, which, kind):
-    rng = np.random.default_rng(3)
-    numbers, masses = rng.exponential(size=200), rng.random(200)
-    numbers = {
-        "even": numbers,
-        "ties": np.ceil(2 * numbers),
-        "outliers": np.where(numbers > 2, 1e9 * numbers, numbers),
-        "tiny": 1e-12 * numbers,
-    }[kind]
-    order = np.argsort(numbers)[:: -1 if descending else 1]
-    sums = np.cumsum([masses[order], (masses * numbers)[order]], axis=1)
-    look, asked = looks(numbers, masses)
-    for share in (0.0, 0.01, 0.5, 0.97):
-        goal = share * sums[which, -1]
-        first = int(np.searchsorted(sums[which], goal, side="right"))
-        number, mass, moment = crossing(look, Bins(0.0, math.inf, 1.0, descending), goal, which)
-        assert number == numbers[order][first]
-        before = numbers[order] > number if descending else numbers[order] < number
-        assert mass == pytest.approx(masses[order][before].sum())
-        assert moment == pytest.approx((masses * numbers)[order][before].sum())
-    assert max(len(path) for path, _ in asked) >= 2
-
-
-def test_numbers_beyond_the_limits():
-    numbers = np.array([-1.0, 0.0, 1e300, math.inf])
-    with np.errstate(all="ignore"):
-        assert Bins(0.0, math.inf, 1.0).bins_of(numbers).tolist() == [0, 0, quantiles.N_BINS - 1, quantiles.N_BINS - 1]
-    assert Bins(0.0, 2.0, 1.0, descending=True).bins_of(numbers).tolist() == [quantiles.N_BINS - 1] * 2 + [0] * 2
-
-
-def test_an_extreme_classifier_has_an_infinite_objective_at_best():
-    X, y = samples()
-    problem = in_parts(1e10 * X, y, [100], **BALL)
+def test_an_extreme_classifier_has_an_infinite_objective_at_best(data):
+    X, y = data
+    problem = sharded_problem(1e10 * X, y, [100])
     with np.errstate(all="ignore"):
         assert not problem.price_and_objective(np.full(5, 1e300))[1] < math.inf
-
-
-def test_many_equal_numbers_are_few():
-    numbers = np.full(10 * quantiles.FEW, 2.5)
-    look, asked = looks(numbers, np.ones(len(numbers)))
-    assert crossing(look, Bins(0.0, math.inf, 1.0), 7.0, MASS)[0] == 2.5
-    assert len(asked) == 1
 
 
 # --- the engine -----------------------------------------------------------------------------------------------------
@@ -228,9 +160,9 @@ def steps(engine):
 
 @examples(10, 1000)
 @given(st.data())
-def test_engine_of_parts(data):
-    problem, in_some = data.draw(cut_problems(scales=(1.0,)))
-    one, other = CpuEngine(problem, 1), engine_for(in_some)
+def test_engine_of_shards(data):
+    problem, there = data.draw(cut_problems(scales=(1.0,)))
+    one, other = CpuEngine(problem, 1), engine_for(there)
     assert other.weight == pytest.approx(one.weight) and other.mass == pytest.approx(one.mass)
     upper = np.triu_indices(problem.n_features)
     for known, found in zip(steps(one), steps(other), strict=True):
@@ -243,7 +175,7 @@ def test_engine_of_parts(data):
 def flat(answer):
     """Return the arrays and numbers in nested tuples."""
     if isinstance(answer, tuple):
-        return [value for part in answer for value in flat(part)]
+        return [value for piece in answer for value in flat(piece)]
     return [] if answer is None else [answer]
 
 
@@ -251,51 +183,38 @@ def flat(answer):
 @pytest.mark.parametrize("flip_cost", [1.0, math.inf])
 @pytest.mark.parametrize("l2", [0.0, 1.0])
 @pytest.mark.parametrize("intercept", ["none", "free", "priced"])
-def test_the_same_optimum(norm, flip_cost, l2, intercept):
-    X, y = samples()
-    ball = {**BALL, "norm": norm, "flip_cost": flip_cost, "l2": l2, "fit_intercept": intercept != "none"}
+def test_the_same_optimum(data, norm, flip_cost, l2, intercept):
+    ball = {"norm": norm, "flip_cost": flip_cost, "l2": l2, "fit_intercept": intercept != "none"}
     ball["intercept_cost"] = 2.0 if intercept == "priced" else math.inf
-    result = solve(in_parts(X, y, [3, 250], **ball), tol=1e-8)
-    assert result.gap <= 1e-8
-    assert result.objective == pytest.approx(solve(Problem(X, y, **ball), tol=1e-8).objective, abs=2e-8)
+    check(sharded_problem(*data, [3, 250], **ball), Problem(*data, **ball))
 
 
 @pytest.mark.parametrize("kind", unless_long(["csr", "far from 0"], ["csr", "float32", "far from 0"]))
-def test_other_rows(kind):
-    X, y = samples()
+def test_other_rows(data, kind):
+    X, y = data
     X = {"csr": sparse.csr_array(np.round(X)), "float32": X.astype(np.float32), "far from 0": X + 480.0}[kind]
-    ball = {**BALL, "fit_intercept": True}
-    problem = in_parts(X, y, [3, 250], **ball)
-    result = solve(problem, tol=1e-8)
-    assert result.gap <= 1e-8
-    assert result.objective == pytest.approx(solve(Problem(X, y, **ball), tol=1e-8).objective, abs=2e-8)
-    assert all(type(part.X) is type(X) and part.X.dtype == X.dtype for part in problem.rows.coordinator.parts)
+    problem = sharded_problem(X, y, [3, 250], fit_intercept=True)
+    check(problem, Problem(X, y, fit_intercept=True))
+    assert all(type(shard.X) is type(X) and shard.X.dtype == X.dtype for shard in problem.rows.coordinator.shards)
 
 
-def test_prices_of_rows_and_features():
-    X, y = samples()
+def test_prices_of_rows_and_features(data):
     costs = np.random.default_rng(0).choice([0.5, 1.0, math.inf], size=400)
-    ball = {**BALL, "feature_cost": np.array([0.5, 1.0, 2.0, math.inf, 1.0]), "monotonic_cst": [1, 0, -1, 0, 0]}
+    ball = {"feature_cost": np.array([0.5, 1.0, 2.0, math.inf, 1.0]), "monotonic_cst": [1, 0, -1, 0, 0]}
     ball |= {"fit_intercept": True, "intercept_cost": 3.0}
     weights = np.random.default_rng(1).integers(0, 3, size=400)
-    problem = in_parts(X, y, [3, 250], weights, costs, **ball)
-    result = solve(problem, tol=1e-8)
-    expected = solve(Problem(X, y, sample_weight=weights, **ball | {"flip_cost": costs}), tol=1e-8)
-    assert result.gap <= 1e-8
-    assert result.objective == pytest.approx(expected.objective, abs=2e-8)
+    here = Problem(*data, sample_weight=weights, flip_cost=costs, **ball)
+    check(sharded_problem(*data, [3, 250], weights, costs, **ball), here)
 
 
 def test_a_wide_chunk_is_no_wide_problem():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 1200)), np.where(np.arange(60) % 2 == 0, 1, -1)
-    problem = in_parts(X, y, [20], **BALL)
-    assert solve(problem, tol=1e-8).objective == pytest.approx(solve(Problem(X, y), tol=1e-8).objective, abs=2e-8)
+    check(sharded_problem(X, y, [20]), Problem(X, y))
 
 
-def test_paths_and_the_largest_radius():
-    X, y = samples()
-    ball = {**BALL, "fit_intercept": True}
-    problem, known = in_parts(X, y, [3, 250], **ball), Problem(X, y, **ball)
+def test_paths_and_the_largest_radius(data):
+    problem, known = sharded_problem(*data, [3, 250], fit_intercept=True), Problem(*data, fit_intercept=True)
     assert radius_max(problem) == pytest.approx(radius_max(known), rel=1e-6)
     radii = np.geomspace(1.0, 0.01, 5) * radius_max(known)
     found, expected = radius_path(problem, radii, tol=1e-8), radius_path(known, radii, tol=1e-8)
@@ -303,15 +222,15 @@ def test_paths_and_the_largest_radius():
 
 
 @pytest.mark.parametrize("prices", [{"feature_cost": [2.0, 0.5, 1, 1, 1]}, {"feature_cost": [math.inf, 0.5, 1, 1, 1]}])
-def test_the_largest_radius_with_prices(prices):
-    X, y = samples()
-    ball = {**BALL, **prices, "fit_intercept": True, "intercept_cost": 2.0, "l2": 0.01}
-    assert radius_max(in_parts(X, y, [3, 250], **ball)) == pytest.approx(radius_max(Problem(X, y, **ball)), rel=1e-3)
+def test_the_largest_radius_with_prices(data, prices):
+    ball = {**prices, "fit_intercept": True, "intercept_cost": 2.0, "l2": 0.01}
+    there = sharded_problem(*data, [3, 250], **ball)
+    assert radius_max(there) == pytest.approx(radius_max(Problem(*data, **ball)), rel=1e-3)
 
 
 def test_a_start_from_few_rows():
     X, y = samples(12_000)
-    problem = in_parts(X, y, [1000, 5000], **BALL)
+    problem = sharded_problem(X, y, [1000, 5000])
     drawn = problem.drawn(2000)
     assert 1000 < drawn.n_rows < 4000
     assert drawn.sample_weight.sum() == pytest.approx(1.0)
@@ -321,7 +240,7 @@ def test_a_start_from_few_rows():
 
 def test_samples_of_equal_rows():
     X = np.repeat([[1.0, 0.5], [-1.0, 0.25]], 5000, axis=0)
-    problem = in_parts(X, X[:, 0], [4000], **BALL)
+    problem = sharded_problem(X, X[:, 0], [4000])
     assert 100 <= problem.drawn(200).n_rows <= 400
 
 
@@ -329,7 +248,7 @@ def test_samples_by_class():
     X, y = samples(3000)
     y[:40] = 1
     y[40:] = -1
-    drawn = in_parts(X, y, [30, 1000], **BALL).drawn_by_class(100)
+    drawn = sharded_problem(X, y, [30, 1000]).drawn_by_class(100)
     assert (drawn.signs > 0).sum() == 40 and (drawn.signs < 0).sum() == 100
     assert drawn.masses_of_classes() == pytest.approx((40 / 3000, 2960 / 3000))
 
@@ -337,29 +256,23 @@ def test_samples_by_class():
 # --- rounds, state and its loss -------------------------------------------------------------------------------------
 
 
-def test_an_iteration_takes_three_rounds():
-    X, y = samples()
-    problem = in_parts(X, y, [100], **BALL)
-    rounds = []
-    engine = engine_for(problem)
-    first = problem.rows.coordinator.n_rounds
-    for _ in steps(engine):
-        rounds.append(problem.rows.coordinator.n_rounds)
+def test_an_iteration_takes_three_rounds(problem):
+    engine, coordinator = engine_for(problem), problem.rows.coordinator
+    first = coordinator.n_rounds
+    rounds = [coordinator.n_rounds for _ in steps(engine)]
     assert rounds[:6] == list(range(first + 1, first + 7))
     result = solve(problem, tol=1e-8)
-    assert problem.rows.coordinator.n_rounds - rounds[-1] <= 3 * result.n_iter + 12
+    assert coordinator.n_rounds - rounds[-1] <= 3 * result.n_iter + 12
 
 
-def lose_after(problem, number, rounds):
-    """Let a part lose its state after some rounds."""
-    coordinator, part = problem.rows.coordinator, problem.rows.coordinator.parts[number]
-    original = coordinator.round
-    passed = []
+def before_round(coordinator, number, act):
+    """Let something happen before a round; return the list of the messages of all rounds."""
+    original, passed = coordinator.round, []
 
     def round_(message):
         passed.append(message)
-        if len(passed) == rounds:
-            part.runs.clear()
+        if len(passed) == number:
+            act(message)
         return original(message)
 
     coordinator.round = round_
@@ -367,11 +280,10 @@ def lose_after(problem, number, rounds):
 
 
 @pytest.mark.parametrize("rounds", [6, 14, 25, 32])
-def test_a_part_that_has_lost_its_state_makes_all_changes_again(rounds):
-    X, y = samples()
-    expected = solve(in_parts(X, y, [100], **BALL), tol=1e-9)
-    problem = in_parts(X, y, [100], **BALL)
-    passed = lose_after(problem, 1, rounds)
+def test_a_shard_that_has_lost_its_state_makes_all_changes_again(data, problem, rounds):
+    expected = solve(sharded_problem(*data, [100]), tol=1e-9)
+    coordinator = problem.rows.coordinator
+    passed = before_round(coordinator, rounds, lambda _: coordinator.shards[1].runs.clear())
     result = solve(problem, tol=1e-9)
     assert len(passed) > rounds
     assert result.objective == pytest.approx(expected.objective, abs=1e-12)
@@ -379,10 +291,8 @@ def test_a_part_that_has_lost_its_state_makes_all_changes_again(rounds):
     assert result.n_iter == expected.n_iter
 
 
-def test_a_question_that_comes_twice_has_the_same_answer():
+def test_a_question_that_comes_twice_has_the_same_answer(data, problem):
     """A cluster may ask again if it has lost an answer; the change must not be made twice."""
-    X, y = samples()
-    problem = in_parts(X, y, [100], **BALL)
     coordinator = problem.rows.coordinator
     round_ = coordinator.round
 
@@ -392,70 +302,53 @@ def test_a_question_that_comes_twice_has_the_same_answer():
         return second
 
     coordinator.round = twice
-    result = solve(problem, tol=1e-8)
-    assert result.status is Status.OPTIMAL
-    assert result.objective == pytest.approx(solve(Problem(X, y), tol=1e-8).objective, abs=2e-8)
+    check(problem, Problem(*data))
 
 
-def test_nothing_stays_in_the_parts():
-    X, y = samples()
-    problem = in_parts(X, y, [100], **BALL)
-    result = solve(problem)
-    runs = [run for part in problem.rows.coordinator.parts for run in part.runs.values()]
+def test_nothing_stays_in_the_shards(problem):
+    result, shards = solve(problem), problem.rows.coordinator.shards
+    runs = [run for shard in shards for run in shard.runs.values()]
     assert len(runs) == 2 and all(run.engine is None for run in runs)
-    alpha = np.concatenate([part.values(result.hinge_dual) for part in problem.rows.coordinator.parts])
-    assert 0.0 < alpha.sum() <= 1.0
+    assert 0.0 < sum(shard.values(result.hinge_dual).sum() for shard in shards) <= 1.0
     del result, runs
     gc.collect()
-    assert not any(part.runs for part in problem.rows.coordinator.parts)
+    assert not any(shard.runs for shard in shards)
 
 
-def test_only_what_is_in_use_is_kept():
-    X, y = samples()
-    problem = in_parts(X, y, [100], **BALL)
+def test_only_what_is_in_use_is_kept(problem):
     kept = []
 
     def count(progress):
-        kept.append(max(len(run.slots) for part in problem.rows.coordinator.parts for run in part.runs.values()))
+        kept.append(max(len(run.slots) for shard in problem.rows.coordinator.shards for run in shard.runs.values()))
 
     solve(problem, callback=count)
     assert len(kept) > 5 and max(kept) <= 3
 
 
-def test_a_start_at_a_result():
-    X, y = samples()
-    problem = in_parts(X, y, [100], **BALL)
+def test_a_start_at_a_result(data, problem):
     result = solve(problem, tol=1e-8)
     again = solve(problem, tol=1e-8, start=result)
     assert again.n_iter == 0 and again.gap == pytest.approx(result.gap, abs=1e-12)
-    elsewhere = solve(in_parts(X, y, [200], **BALL), tol=1e-8, start=result)  # its multipliers are in other parts
+    elsewhere = solve(sharded_problem(*data, [200]), tol=1e-8, start=result)  # its multipliers are in other shards
     assert elsewhere.n_iter > 0 and elsewhere.objective == pytest.approx(result.objective, abs=2e-8)
 
 
 @pytest.mark.parametrize("rounds", [10, 20])
-def test_an_interrupted_round(rounds):
-    """Some parts may have made a change whose answer never came; what they have still proves a bound."""
-    X, y = samples()
-    problem = in_parts(X, y, [100], **BALL)
-    original, passed = problem.rows.coordinator.round, []
+def test_an_interrupted_round(data, problem, rounds):
+    """Some shards may have made a change whose answer never came; what they have still proves a bound."""
 
-    def interrupted(message):
-        passed.append(message)
-        if len(passed) == rounds:
-            problem.rows.coordinator.parts[0].reply(message)
-            raise KeyboardInterrupt
-        return original(message)
+    def interrupt(message):
+        problem.rows.coordinator.shards[0].reply(message)
+        raise KeyboardInterrupt
 
-    problem.rows.coordinator.round = interrupted
-    result, optimum = solve(problem, tol=1e-8), solve(Problem(X, y), tol=1e-8)
+    passed = before_round(problem.rows.coordinator, rounds, interrupt)
+    result, optimum = solve(problem, tol=1e-8), solve(Problem(*data), tol=1e-8)
     assert result.status is Status.INTERRUPTED and len(passed) > rounds
     assert result.lower_bound <= optimum.objective <= result.objective
     assert result.lower_bound > 0 and result.objective < 1
 
 
-def test_lost_rows_end_a_run_with_what_was_proven():
-    X, y = samples()
-    problem = in_parts(X, y, [100], **BALL)
+def test_lost_rows_end_a_run_with_what_was_proven(problem):
     expected = solve(problem, tol=1e-3)
 
     def lose(progress):
@@ -472,9 +365,8 @@ def test_lost_rows_end_a_run_with_what_was_proven():
         radius_max(problem)
 
 
-def test_the_log_begins_anew_at_every_start():
-    X, y = samples()
-    engine = engine_for(in_parts(X, y, [100], **BALL))
+def test_the_log_begins_anew_at_every_start(problem):
+    engine = engine_for(problem)
     for _ in range(3):
         engine.center(np.zeros(5), 1.0, 1.0)
         engine.predict(np.ones(5), 0.1)
@@ -488,58 +380,9 @@ def test_the_log_begins_anew_at_every_start():
     assert len(engine.run.log) == 1
 
 
-# --- chunks ---------------------------------------------------------------------------------------------------------
-
-
-def test_errors_name_the_chunk():
-    X, y = samples()
-    broken = X.copy()
-    broken[150, 2] = np.nan
-    with pytest.raises(ValueError, match="In chunk 1: X has nan at row 50, column 2"):
-        in_parts(broken, y, [100], **BALL)
-    with pytest.raises(ValueError, match="exactly two labels, got 3"):
-        in_parts(X, np.arange(400) % 3, [100], **BALL)
-    with pytest.raises(ValueError, match="exactly two labels, got 1"):
-        in_parts(X, np.ones(400), [100], **BALL)
-    with pytest.raises(ValueError, match="In chunk 0: sample_weight has -1"):
-        in_parts(X, y, [100], -np.ones(400), **BALL)
-    with pytest.raises(ValueError, match="sample_weight is 0 for every row"):
-        in_parts(X, y, [100], np.zeros(400), **BALL)
-
-
-def test_chunks_must_have_the_same_features():
-    class Uneven:
-        def __getitem__(self, rows):
-            return np.ones((rows.stop - rows.start, 2 if rows.start == 0 else 3))
-
-    with pytest.raises(ValueError, match="Chunk 1 of X has 3 columns, but chunk 0 has 2"):
-        in_parts(Uneven(), np.array([1, -1, 1, -1]), [2], **BALL)
-
-
-def test_huge_and_tiny_weights():
-    X, y = samples()
-    expected = solve(Problem(X, y), tol=1e-8).objective
-    for scale in (1e300, 1e-300):
-        assert solve(in_parts(X, y, [100], np.full(400, scale), **BALL), tol=1e-8).objective == pytest.approx(
-            expected, abs=2e-8
-        )
-
-
-def test_empty_chunks_and_chunks_without_weight():
-    X, y = samples()
-    weights = np.ones(400)
-    weights[100:200] = 0.0
-    problem = in_parts(X, y, [0, 100, 200, 200], weights, **BALL)
-    assert (problem.n_given, problem.n_rows, len(problem.rows.coordinator.parts)) == (400, 300, 2)
-    expected = solve(Problem(X, y, sample_weight=weights), tol=1e-8).objective
-    assert solve(problem, tol=1e-8).objective == pytest.approx(expected, abs=2e-8)
-
-
 @examples(8, 500)
 @given(st.data())
 def test_solutions_of_random_problems(data):
-    problem, in_some = data.draw(cut_problems(scales=(1.0,), l2=1.0))
+    problem, there = data.draw(cut_problems(scales=(1.0,), l2=1.0))
     assume(problem.n_rows > 2)
-    one, other = solve(problem, "interior-point", tol=1e-8), solve(in_some, tol=1e-8)
-    assert other.objective == pytest.approx(one.objective, abs=2e-8)
-    assert other.gap <= 1e-8
+    check(there, problem)

@@ -144,15 +144,10 @@ def run_in_cpp(library):
 def run_in_python(module):
     def run(name, tile, step, arrays, numbers, n_sums):
         flips, kappa = (one if len(one) > 1 else float(one[0]) for one in (tile.flips, tile.kappa))
-        order = {
-            "center": lambda: (*arrays, *numbers),
-            "predict": lambda: (arrays[0], *numbers, *arrays[1:]),
-            "restoring_rates": lambda: (arrays[0], *numbers, *arrays[1:]),
-            "restored": lambda: (arrays[0], *numbers, *arrays[1:]),
-        }.get(name, lambda: arrays)
         along = [step] if name in ("longest_steps", "recorrect", "move") else []
+        arguments = tile._replace(flips=flips, kappa=kappa), *along, arrays[0], *numbers, *arrays[1:]
         with np.errstate(all="ignore"):
-            found = getattr(module, name)(tile._replace(flips=flips, kappa=kappa), *along, *order())
+            found = getattr(module, name)(*arguments)
         return np.array([] if found is None else np.atleast_1d(found), dtype=float)[:n_sums]
 
     return run

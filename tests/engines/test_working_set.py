@@ -42,7 +42,6 @@ def test_fixed_rows_enter_the_sums(problem, multipliers):
     assert sums.mass @ (1.0, -1.0) == pytest.approx(balance)
     assert sums.mass.sum() == pytest.approx(all_alpha.sum() + all_beta.sum())
     assert sums.flip_cost.sum() == pytest.approx(problem.cost_of_flips(all_beta))
-    engine.close()
 
 
 def test_the_working_rows_are_those_of_an_engine_of_all_rows(problem, multipliers):
@@ -63,5 +62,3 @@ def test_the_working_rows_are_those_of_an_engine_of_all_rows(problem, multiplier
     np.testing.assert_allclose(predictor, total.predictor, atol=1e-14)
     lam = parts[0].predictor_lam + parts[1].predictor_lam + problem.cost_of_flips(beta)
     assert lam == pytest.approx(total.predictor_lam)
-    for engine in (reduced, rest, whole):
-        engine.close()

@@ -122,7 +122,7 @@ def places_of_rows(names):
 
     places = {}
     for name in names:
-        for number, part in worker._parts.get(name, {}).items():
+        for number, part in worker._shards.get(name, {}).items():
             places.setdefault(number, []).append(id(part.X))
     return places
 

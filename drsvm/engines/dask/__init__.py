@@ -1,1 +1,5 @@
-"""Parts on a Dask cluster: `blocks` are its data, `coordinator` sends the rounds, `worker` runs there."""
+"""Shards on a Dask cluster.
+
+`blocks` are its data, `coordinator` sends rounds and `channel` messages to single workers, `worker` runs there, and
+`rows` and `backend` are what a problem and an estimator see.
+"""

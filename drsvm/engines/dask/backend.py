@@ -1,16 +1,23 @@
-"""Data on a Dask cluster: rows for a problem, labels and predictions for an estimator."""
+"""Data on a Dask cluster: rows for a problem, labels and predictions for an estimator.
+
+Functions for blocks are closures, so that Dask does not cut small arrays, such as the classes, into blocks.
+"""
 
 import math
-from functools import partial
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
 
+from drsvm.annotations import Matrix
 from drsvm.engines.dask.blocks import delayed_blocks, lengths_of, mapped_blocks
 from drsvm.engines.sharded.rows import RemoteCounts
 from drsvm.extras import optional
 from drsvm.model.backends import Backend
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 
 class DaskBackend(Backend):
@@ -42,38 +49,44 @@ class DaskBackend(Backend):
         from dask.base import compute
 
         blocks = delayed_blocks(X, "X")
-        lengths = lengths_of(X) or compute(*mapped_blocks(_n_rows, blocks))
-        some = compute(*mapped_blocks(partial(_every, max(1, sum(lengths) // size)), blocks))
+        lengths = lengths_of(X) or compute(*mapped_blocks(lambda rows: rows.shape[0], blocks))
+        step = max(1, sum(lengths) // size)
+        some = compute(*mapped_blocks(lambda rows: rows[::step], blocks))
         return sparse.vstack(some, "csr") if sparse.issparse(some[0]) else np.concatenate(some)
 
     def mapped(self, X, function, parameters):
-        return self.by_block(X, partial(_applied, function, parameters), (len(parameters[0]),))
+        return self.by_block(X, lambda rows: function(rows, *parameters), (len(parameters[0]),))
 
     def classes_of(self, y):
         from dask.base import compute
         from dask.delayed import delayed
 
-        found = compute(*(delayed(np.unique)(block) for block in delayed_blocks(y, "y")))
-        return np.unique(np.concatenate(found))
+        classes = compute(*(delayed(np.unique)(block) for block in delayed_blocks(y, "y")))
+        return np.unique(np.concatenate(classes))
 
     def by_class(self, y, classes, values, weights=None):
-        values, classes = _Constant(np.asarray(values)), _Constant(classes)
-        more = [] if weights is None else [_like_labels(weights, y)]
+        def of_block(labels, weights=None):
+            by_row = values[np.searchsorted(classes, np.asarray(labels))]
+            return by_row if weights is None else by_row * np.asarray(weights)
+
+        values, columns = np.asarray(values), _with_weights(y, weights)
         if not isinstance(y, list | tuple):
-            return y.map_blocks(_values_of_block, values, classes, *more, dtype=values.value.dtype)
+            return y.map_blocks(of_block, *columns[1:], dtype=values.dtype)
         from dask.delayed import delayed
 
-        aligned = [one if isinstance(one, list | tuple) else [one] * len(y) for one in (values, classes, *more)]
-        return [delayed(_values_of_block)(*blocks) for blocks in zip(y, *aligned, strict=True)]
+        return [delayed(of_block)(*blocks) for blocks in zip(*columns, strict=True)]
 
     def masses_of_classes(self, y, classes, weights=None):
         from dask.base import compute
         from dask.delayed import delayed
 
-        blocks = [delayed_blocks(y, "y")]
-        blocks += [] if weights is None else [delayed_blocks(_like_labels(weights, y), "sample_weight")]
-        masses = compute(*(delayed(_masses_of_block)(classes, *some) for some in zip(*blocks, strict=True)))
-        return np.sum(masses, axis=0)
+        def of_block(labels, weights=None):
+            return np.bincount(np.searchsorted(classes, np.asarray(labels)), weights, minlength=len(classes))
+
+        names = ("y", "sample_weight")
+        columns = [delayed_blocks(column, name) for column, name in zip(_with_weights(y, weights), names, strict=False)]
+        masses = compute(*(delayed(of_block)(*blocks) for blocks in zip(*columns, strict=True)))
+        return np.asarray(np.sum(masses, axis=0), dtype=np.float64)
 
     def like(self, X, values):
         return np.asarray(values)
@@ -87,9 +100,9 @@ class DaskBackend(Backend):
     def decision_values(self, X, coef, intercept):
         """Return a Dask array of shape (n,), or (n, K) for K classifiers, that is computed when it is needed."""
         coef = np.asarray(coef, dtype=np.float64)
-        return self.by_block(X, partial(_decision_values, coef=coef, intercept=intercept), coef.shape[:-1])
+        return self.by_block(X, lambda rows: rows @ coef.T + intercept, coef.shape[:-1])
 
-    def by_block(self, X, function, shape: tuple[int, ...]):
+    def by_block(self, X: Matrix, function: Callable[[Matrix], np.ndarray], shape: tuple[int, ...]) -> Matrix:
         """Return a Dask array of what a function returns for every block of rows, of this shape for each of them."""
         import dask.array as da
 
@@ -102,64 +115,30 @@ class DaskBackend(Backend):
         return da.concatenate(arrays, allow_unknown_chunksizes=True)
 
     def labels(self, values, classes):
+        def of_block(values):
+            return classes[(values > 0).astype(np.intp) if values.ndim == 1 else np.argmax(values, axis=1)]
+
         classes = np.asarray(classes)
-        return values.map_blocks(_labels_of_block, classes, dtype=classes.dtype, drop_axis=list(range(1, values.ndim)))
+        return values.map_blocks(of_block, dtype=classes.dtype, drop_axis=list(range(1, values.ndim)))
 
     def by_row(self, function, values, parameters, n_columns):
         shape = {"chunks": (values.chunks[0], (n_columns,)), "new_axis": [1] if values.ndim == 1 else None}
-        return values.map_blocks(_block_by_row, function, _Constant(parameters), dtype=np.float64, **shape)
+        return values.map_blocks(lambda block: function(block, parameters), dtype=np.float64, **shape)
 
 
-def _n_rows(rows) -> int:
-    return rows.shape[0]
-
-
-def _every(step: int, rows) -> Any:
-    return rows[::step]
-
-
-def _applied(function, parameters, rows) -> Any:
-    return function(rows, *parameters)
-
-
-class _Constant:
-    """A small array for all blocks, which Dask does not cut into blocks itself."""
-
-    def __init__(self, value: np.ndarray):
-        self.value = value
-
-
-def _values_of_block(labels, values, classes, weights=None) -> np.ndarray:
-    found = values.value[np.searchsorted(classes.value, np.asarray(labels))]
-    return found if weights is None else found * np.asarray(weights)
-
-
-def _like_labels(weights, y) -> Any:
+def _with_weights(y: Matrix, weights: Matrix | None) -> list[Matrix]:
+    """Return labels, and weights that are cut like them if there are any."""
     import dask.array as da
 
+    if weights is None:
+        return [y]
     weights = weights.to_dask_array() if hasattr(weights, "to_dask_array") else weights
     if isinstance(y, list | tuple) or isinstance(weights, da.Array):
-        return weights
-    return da.from_array(np.asarray(weights, dtype=np.float64), chunks=y.chunks)
+        return [y, weights]
+    return [y, da.from_array(np.asarray(weights, dtype=np.float64), chunks=y.chunks)]
 
 
-def _masses_of_block(classes, labels, weights=None) -> np.ndarray:
-    return np.bincount(np.searchsorted(classes, np.asarray(labels)), weights, minlength=len(classes)).astype(np.float64)
-
-
-def _decision_values(rows, coef, intercept) -> np.ndarray:
-    return rows @ coef.T + intercept
-
-
-def _block_by_row(values, function, parameters) -> np.ndarray:
-    return function(values, parameters.value)
-
-
-def _labels_of_block(values, classes) -> np.ndarray:
-    return classes[(values > 0).astype(np.intp) if values.ndim == 1 else np.argmax(values, axis=1)]
-
-
-def _client_of(X):
+def _client_of(X: Matrix) -> "Client":
     """Return the client of futures, or else the one in use."""
     distributed = optional("distributed", "Rows on a Dask cluster need", "dask", "distributed")
     if isinstance(X, list | tuple) and isinstance(X[0], distributed.Future):

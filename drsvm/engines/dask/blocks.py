@@ -1,28 +1,39 @@
 """Data on a Dask cluster as lists of blocks: arrays, data frames, series, and lists of futures or delayed values."""
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from drsvm.annotations import Labels, Matrix
 from drsvm.engines.threads import single_threaded_blas
 from drsvm.parallel import threads_limited
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+
+Block: TypeAlias = Any
+"""A delayed value or a future of some rows, labels, weights or costs."""
 
 
 class Columns(NamedTuple):
     """The blocks of the rows, and of the labels, weights and flip costs that go with them (None: all the same)."""
 
-    X: list[Any]
-    y: list[Any]
-    weights: list[Any] | None = None
-    costs: list[Any] | None = None
+    X: list[Block]
+    y: list[Block]
+    weights: list[Block] | None = None
+    costs: list[Block] | None = None
 
     def chunk(self, number: int) -> tuple:
         """Return the futures of a chunk."""
         return tuple(None if blocks is None else blocks[number] for blocks in self)
 
 
-def columns_of(client, X, y, weights=None, costs=None, lengths: list[int] | None = None) -> Columns:
+def columns_of(
+    client: "Client", X: Matrix, y: Labels, weights=None, costs=None, lengths: list[int] | None = None
+) -> Columns:
     """Return futures of the blocks; what is not computed yet is computed, and stays in the memory of the workers.
 
     Labels, weights and costs are cut like X. The lengths of its chunks may be given, if they are known.
@@ -36,7 +47,7 @@ def columns_of(client, X, y, weights=None, costs=None, lengths: list[int] | None
     return Columns(*(None if some is None else [next(futures) for _ in some] for some in [rows, *blocks]))  # pyright: ignore
 
 
-def lengths_of(X) -> list[int] | None:
+def lengths_of(X: Matrix) -> list[int] | None:
     """Return the number of rows of every block, or None if that is not known yet."""
     chunks = getattr(X, "chunks", None)
     if chunks is None or any(math.isnan(length) for length in chunks[0]):
@@ -44,7 +55,7 @@ def lengths_of(X) -> list[int] | None:
     return list(chunks[0])
 
 
-def delayed_blocks(values, name: str) -> list[Any]:
+def delayed_blocks(values: Matrix, name: str) -> list[Block]:
     """Return the blocks of rows as delayed values or futures; blocks of columns are put together."""
     if isinstance(values, list | tuple):
         return list(values)
@@ -58,23 +69,23 @@ def delayed_blocks(values, name: str) -> list[Any]:
     return np.ravel(values.to_delayed()).tolist()
 
 
-def mapped_blocks(function, blocks: list[Any]) -> list[Any]:
+def mapped_blocks(function: Callable[[Matrix], Matrix], blocks: list[Block]) -> list[Block]:
     """Return what a function returns for every block, to be computed where the block is.
 
     The function is sent to each worker once, and is computed like the blocks: nothing is lost with a worker.
     """
     from dask.delayed import delayed
 
-    function = delayed(function, traverse=False, pure=True)  # the same blocks have the same values: computed once
-    return [delayed(_value, pure=True)(function, block) for block in blocks]
+    sent = delayed(function, traverse=False, pure=True)  # the same blocks have the same values: computed once
+    return [delayed(_value, pure=True)(sent, block) for block in blocks]
 
 
-def _value(function, block) -> np.ndarray:
+def _value(function: Callable[[Matrix], Matrix], block) -> Matrix:
     with threads_limited(1), single_threaded_blas():
         return function(block if hasattr(block, "tocsr") else np.asarray(block))
 
 
-def _aligned(values, name: str, lengths: list[int] | None, n_chunks: int) -> list[Any]:
+def _aligned(values: Matrix, name: str, lengths: list[int] | None, n_chunks: int) -> list[Block]:
     """Return the blocks of values, cut like the rows."""
     import dask.array as da
 
@@ -102,13 +113,13 @@ def _aligned(values, name: str, lengths: list[int] | None, n_chunks: int) -> lis
     return blocks
 
 
-def _is_on_cluster(values) -> bool:
+def _is_on_cluster(values: Matrix) -> bool:
     if isinstance(values, list | tuple):
         return len(values) > 0 and type(values[0]).__module__.partition(".")[0] in ("dask", "distributed")
     return hasattr(values, "to_delayed")
 
 
-def _futures(client, blocks: list[Any]) -> list[Any]:
+def _futures(client, blocks: list[Block]) -> list[Block]:
     from distributed import Future
 
     delayed = [block for block in blocks if not isinstance(block, Future)]

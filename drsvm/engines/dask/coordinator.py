@@ -1,42 +1,41 @@
-"""The coordinator of rows on a Dask cluster: a round is one task for every thread of the workers that have parts.
+"""The coordinator of rows on a Dask cluster: a round is one task for every thread of the workers that have shards.
 
-The tasks are sent to where the parts are. A worker that does not have a part (it is new, or Dask has moved the rows)
-reports it; the part is then built from the rows again, and makes all changes again.
+The tasks are sent to where the shards are. A worker that does not have a shard (it is new, or Dask has moved the rows)
+reports it; the shard is then built from the rows again, and makes all changes again.
 """
 
+import asyncio
 import time
 import uuid
 import weakref
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from typing import Any
 
-from distributed import Client, KilledWorker, wait
+from distributed import Client, Future, KilledWorker, wait
 from distributed.comm.core import CommClosedError
 
 from drsvm.engines.dask import worker as dask_worker
 from drsvm.engines.dask.blocks import Columns
-from drsvm.engines.dask.mail import Mail
-from drsvm.engines.dask.talk import DaskTalk
+from drsvm.engines.dask.channel import GLANCE, Connection, DaskChannel
 from drsvm.engines.sharded.chunks import Survey
 from drsvm.engines.sharded.coordinator import Coordinator, total
-from drsvm.engines.sharded.part import Message, StateLost
+from drsvm.engines.sharded.shard import Message, StateLost
+from drsvm.model.reducers import Summable
 from drsvm.model.rows import RowsLost
 
 FAN_IN = 8
 """Number of replies that a worker adds."""
 
 FEW_FEATURES = 128
-"""With at most so many, replies are small."""
+"""With at most this many, replies are small."""
 
 PATIENCE = 30.0
 """Seconds to wait for a worker if there is none: one that was killed may be started again."""
 
-GLANCE = 2.0
-"""Seconds between two looks at whether there are workers."""
-
 ATTEMPTS = 10
-"""A round is repeated at most so often, as workers may be lost again and again."""
+"""Average number of times that shards may be lost, as workers may be lost again and again."""
 
 SAME_VERSION, SAME_MAJOR_VERSION = "drsvm", ("numba", "numpy")
 """Packages whose versions must agree between workers and client."""
@@ -45,15 +44,15 @@ GONE = (CancelledError, CommClosedError, ConnectionError, OSError)
 
 
 class DaskCoordinator(Coordinator):
-    """Parts in the memory of workers."""
+    """Shards in the memory of workers."""
 
     def __init__(self, client: Client, columns: Columns):
         super().__init__()
         self.client, self.columns, self.name = client, columns, uuid.uuid4().hex
         self._checked: set[str] = set()  # workers whose versions are known to be right
         self._threads: dict[str, int] = {}
-        self.mail = Mail(client, self.name)
-        weakref.finalize(self, _tell_workers, client, dask_worker.forget_parts, self.name).atexit = False
+        self.connections: dict[str, asyncio.Future[Connection]] = {}  # by the address of the worker
+        weakref.finalize(self, _tell_workers, client, dask_worker.forget_shards, self.name).atexit = False
         self._check_versions()
         _tell_workers(client, dask_worker.forget_orphans)  # all of them, whether they will get chunks or not
         self.survey: Survey = sum_of(self._of_chunks("survey", dask_worker.survey, range(len(columns.X))))
@@ -61,39 +60,25 @@ class DaskCoordinator(Coordinator):
         self.places: dict[int, str] = {}
         self._build([number for number, used in self.survey.used.items() if used > 0])
 
-    # --- rounds -----------------------------------------------------------------------------------------------------
-
-    def round(self, message: Message) -> Any:
+    def round(self, message: Message) -> Summable:
         if len(self.groups()) <= FAN_IN:
-            return self.talk().round(message)
-        for _ in range(ATTEMPTS):
-            reply = self._reply(self._submit(message))
-            if not reply.missing:
-                break
+            return self.channel().round(message)
+        while (reply := self._reply(message)).missing:
             self.restore(reply.missing)
-        else:
-            raise RowsLost(f"Parts of the rows were lost {ATTEMPTS} times: see the logs of the workers for the cause.")
         if reply.state_lost:
             raise StateLost
         return reply.value
 
     def post(self, message: Message) -> None:
-        talk = self.talk()
-        for group in talk.groups:
-            talk.send(group, message)
+        channel = self.channel()
+        for group in channel.groups:
+            channel.send(group, message)
 
     def forget(self, run: str) -> None:
         _tell_workers(self.client, dask_worker.forget_runs, self.name, run)
 
-    def _submit(self, message: Message) -> list[Any]:
-        """Submit a task for every group of parts."""
-        return [
-            self._task("reply", dask_worker.reply, self.name, numbers, message, workers=[address])
-            for address, numbers in self.groups()
-        ]
-
     def groups(self) -> list[tuple[str, list[int]]]:
-        """Return groups of parts on the same worker, one for each of its threads."""
+        """Return groups of shards on the same worker, one for each of its threads."""
         by_worker: dict[str, list[int]] = {}
         for number, address in sorted(self.places.items()):
             by_worker.setdefault(address, []).append(number)
@@ -103,18 +88,22 @@ class DaskCoordinator(Coordinator):
             for first in range(min(self._threads.get(address, 1), len(numbers)))
         ]
 
-    def _reply(self, futures: list[Any]) -> dask_worker.Reply:
-        """Return the sum of replies, which are added on the workers, a few at a time.
+    def _reply(self, message: Message) -> dask_worker.Reply:
+        """Return the sum of the replies of all groups, which are added on the workers, a few at a time.
 
         The last few are added here if they are small: this saves a step.
         """
+        futures = [
+            self._task("reply", dask_worker.reply, self.name, numbers, message, workers=[address])
+            for address, numbers in self.groups()
+        ]
         most = FAN_IN if self.survey.n_features <= FEW_FEATURES else 1
         while len(futures) > most:
             few = [futures[first : first + FAN_IN] for first in range(0, len(futures), FAN_IN)]
             futures = [self._task("add", dask_worker.combine, replies) for replies in few]
         return dask_worker.combine(self._results(futures))
 
-    def _task(self, name: str, function, *arguments, **options) -> Any:
+    def _task(self, name: str, function: Callable, *arguments, **options) -> Future:
         key = f"drsvm-{name}-{uuid.uuid4().hex}"
         try:
             return self.client.submit(
@@ -125,48 +114,42 @@ class DaskCoordinator(Coordinator):
                 raise
             raise RowsLost(_gone(error)) from error
 
-    def talk(self) -> DaskTalk:
-        return DaskTalk(self)
+    def channel(self) -> DaskChannel:
+        return DaskChannel(self)
 
-    # --- chunks -----------------------------------------------------------------------------------------------------
-
-    def _build(self, numbers) -> None:
-        """Make parts of chunks, wherever their rows are."""
+    def _build(self, numbers: Iterable[int]) -> None:
+        """Make shards of chunks, wherever their rows are."""
         self.places |= dict(self._of_chunks("build", dask_worker.build, numbers, self.units))
         if not set(self.places.values()) <= self._checked:
             self._check_versions()
 
-    def restore(self, numbers) -> None:
-        """Build parts that were lost again; at most ATTEMPTS times on average."""
+    def restore(self, numbers: Sequence[int]) -> None:
+        """Build shards that were lost again; at most ATTEMPTS times on average."""
         self.restored.extend(numbers)
         if len(self.restored) > ATTEMPTS * len(self.places):
             raise RowsLost(f"Parts of the rows were lost {ATTEMPTS} times: see the logs of the workers for the cause.")
         self._build(numbers)
 
-    def _of_chunks(self, name: str, function, numbers, *arguments) -> list[Any]:
+    def _of_chunks(self, name: str, function: Callable, numbers: Iterable[int], *arguments) -> list[Any]:
         """Return the values of a function for chunks, on the workers that have them."""
-        futures = [
-            self._task(name, function, self.name, number, *arguments, chunk[0].key, *chunk)
-            for number in numbers
-            for chunk in [self.columns.chunk(number)]
-        ]
+        futures = []
+        for number in numbers:
+            chunk = self.columns.chunk(number)
+            futures.append(self._task(name, function, self.name, number, *arguments, chunk[0].key, *chunk))
         return self._results(futures)
 
     def _check_versions(self) -> None:
         try:
-            found: Any = self.client.get_versions(packages=[SAME_VERSION, *SAME_MAJOR_VERSION])
+            report: Any = self.client.get_versions(packages=[SAME_VERSION, *SAME_MAJOR_VERSION])
             threads: Any = self.client.nthreads()
         except (*GONE, RuntimeError) as error:
             raise RowsLost(_gone(error)) from error
         self._threads = dict(threads)
-        for address, versions in found["workers"].items():
-            _check_agreement(address, versions["packages"], found["client"]["packages"])
-        self._checked |= set(found["workers"])
+        for address, versions in report["workers"].items():
+            _check_agreement(address, versions["packages"], report["client"]["packages"])
+        self._checked |= set(report["workers"])
 
-    # --- replies ----------------------------------------------------------------------------------------------------
-
-    def _results(self, futures: list[Any]) -> list[Any]:
-        """Wait for the results of tasks."""
+    def _results(self, futures: list[Future]) -> list[Any]:
         since = time.monotonic()
         while True:
             try:
@@ -224,12 +207,12 @@ def _check_agreement(address: str, theirs: dict[str, str | None], ours: dict[str
             )
 
 
-def _tell_workers(client: Any, function, *arguments) -> None:
+def _tell_workers(client: Any, function: Callable, *arguments) -> None:
     """Call a function on all workers, without waiting; from any thread, and whether there are workers or not."""
     with suppress(Exception):
         client.loop.add_callback(_call, client, function, *arguments)
 
 
-async def _call(client: Any, function, *arguments) -> None:
+async def _call(client: Client, function: Callable, *arguments) -> None:
     with suppress(Exception):
         await client._run(function, *arguments, on_error="ignore")

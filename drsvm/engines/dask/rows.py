@@ -3,20 +3,23 @@
 from typing import Any
 
 import numpy as np
+from distributed import Client
 
+from drsvm.annotations import Labels, Matrix
 from drsvm.engines.dask.blocks import Columns, columns_of, mapped_blocks
 from drsvm.engines.dask.coordinator import DaskCoordinator
 from drsvm.engines.dask.worker import block_of
-from drsvm.engines.sharded.part import Message
 from drsvm.engines.sharded.queries import values as values_of
-from drsvm.engines.sharded.rows import PartedRows
-from drsvm.engines.sharded.vectors import Vector
+from drsvm.engines.sharded.rows import ShardedRows
+from drsvm.engines.sharded.shard import Message, RemoteVector
+from drsvm.model.problem import Problem
+from drsvm.model.rows import Attributes
 
 
-def dask_data(client, X, y, sample_weight, flip_cost, lengths=None, view=None) -> dict[str, Any]:
+def dask_data(client: Client, X: Matrix, y: Labels, weights, flip_cost, lengths=None, view=None) -> Attributes:
     """Return the attributes of a problem whose data are on a cluster; all columns are cut into the chunks of X."""
     costs = flip_cost if _is_vector(flip_cost) else None
-    columns = columns_of(client, X, y, sample_weight, costs, lengths)
+    columns = columns_of(client, X, y, weights, costs, lengths)
     coordinator = DaskCoordinator(columns.X[0].client, columns)
     return DaskRows(coordinator, coordinator.survey, view).attributes(flip_cost)
 
@@ -25,16 +28,17 @@ def _is_vector(flip_cost) -> bool:
     return not (flip_cost is None or np.isscalar(flip_cost) or getattr(flip_cost, "ndim", 1) == 0)
 
 
-class DaskRows(PartedRows):
+class DaskRows(ShardedRows):
     """Rows on a Dask cluster: dense or CSR chunks."""
 
     place = "on a Dask cluster"
 
+    coordinator: DaskCoordinator
+
     @property
     def columns(self) -> Columns:
         """The blocks of the data."""
-        coordinator: Any = self.coordinator
-        return coordinator.columns
+        return self.coordinator.columns
 
     def with_flip_costs(self, problem, flip_cost):
         if not _is_vector(flip_cost):
@@ -48,25 +52,23 @@ class DaskRows(PartedRows):
         X = mapped_blocks(function, self.columns.X)
         return self._with(self.columns.y, self.columns.weights, self._costs(problem), X)["rows"]
 
-    def _costs(self, problem) -> Any:
+    def _costs(self, problem: Problem) -> Any:
         return self.columns.costs if np.ndim(problem.flip_cost) else problem.flip_cost
 
-    def _with(self, y, weights, costs, X=None) -> dict[str, Any]:
+    def _with(self, y, weights, costs, X=None) -> Attributes:
         """Return the attributes of a problem with other labels, weights or flip costs, or with other features."""
         lengths = [length for _, length in sorted(self.survey.lengths.items())]
         rows, view = (self.columns.X, self.view) if X is None else (X, None)
         return dask_data(self.columns.X[0].client, rows, y, weights, costs, lengths, view)
 
-    def to_given_rows(self, problem, values: Vector) -> Any:
+    def to_given_rows(self, problem, values: RemoteVector) -> Any:
         """Return a Dask array whose blocks are fetched from the workers when it is computed."""
         import dask.array as da
         from dask.delayed import delayed
 
-        coordinator: Any = self.coordinator
-        runs = [coordinator.runs[name] for name in dict.fromkeys(kept.run for kept in values.kept())]
-        message = delayed(
-            Message(tuple(run.whole_log() for run in runs), self.ball(problem), values_of, (values,)), traverse=False
-        )
+        coordinator = self.coordinator
+        logs = tuple(run.whole_log() for run in coordinator.runs_of([values]))
+        message = delayed(Message(logs, self.ball(problem), values_of, (values,)), traverse=False)
         make, zeros = (delayed(function, pure=False) for function in (block_of, np.zeros))
         blocks = []
         for number, length in sorted(coordinator.survey.lengths.items()):

@@ -1,49 +1,51 @@
-"""What the workers of a Dask cluster do: they keep parts of the rows in their memory, and reply to messages.
+"""What the workers of a Dask cluster do: they keep shards of the rows in their memory, and reply to messages.
 
-Everything here is called on a worker. Parts live outside of Dask's own store, which may move, copy or spill what is in
+Everything here is called on a worker. Shards live outside of Dask's own store, which may move, copy or spill what is in
 it, and are found by the name of their coordinator and the number of their chunk.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
-from distributed import get_worker
+from distributed import Worker, get_worker
 
+from drsvm.annotations import Matrix
 from drsvm.engines.sharded.chunks import Chunk, Survey, Units
 from drsvm.engines.sharded.coordinator import total
-from drsvm.engines.sharded.part import Message, Part, StateLost, total_reply
+from drsvm.engines.sharded.shard import Message, Shard, StateLost, total_reply
+from drsvm.model.reducers import Summable
 from drsvm.model.validation import CheckedRows
 
-_parts: dict[str, dict[int, Part]] = {}
-_chunks: dict[str, dict[int, Chunk]] = {}  # checked, and not yet a part
-_keys: dict[str, set[str]] = {}  # of the data that parts are made of
-_rows: WeakValueDictionary[str, Any] = WeakValueDictionary()  # checked rows, by the key of the data
+_shards: dict[str, dict[int, Shard]] = {}
+_chunks: dict[str, dict[int, Chunk]] = {}  # checked, and not yet a shard
+_keys: dict[str, set[str]] = {}  # of the data that shards are made of
+_rows: WeakValueDictionary[str, Matrix] = WeakValueDictionary()  # checked rows, by the key of the data
 
 
-def survey(coordinator: str, number: int, rows_key: str, X, *columns) -> Survey:
+def survey(coordinator: str, number: int, rows_key: str, X: Matrix, *columns) -> Survey:
     """Check a chunk, and say what it contains."""
     chunk = _checked(number, rows_key, X, columns)
     _chunks.setdefault(coordinator, {})[number] = chunk
     return Survey.of(chunk)
 
 
-def build(coordinator: str, number: int, units: Units, rows_key: str, X, *columns) -> tuple[int, str]:
-    """Make a part of a chunk, if it is not here; return where it is."""
-    _part(coordinator, number, units, rows_key, X, columns)
+def build(coordinator: str, number: int, units: Units, rows_key: str, X: Matrix, *columns) -> tuple[int, str]:
+    """Make a shard of a chunk, if it is not here; return where it is."""
+    _shard(coordinator, number, units, rows_key, X, columns)
     return number, get_worker().address
 
 
-def _part(coordinator: str, number: int, units: Units, rows_key: str, X, columns) -> Part:
-    parts = _parts.setdefault(coordinator, {})
-    if number not in parts:
+def _shard(coordinator: str, number: int, units: Units, rows_key: str, X: Matrix, columns: tuple) -> Shard:
+    shards = _shards.setdefault(coordinator, {})
+    if number not in shards:
         chunk = _chunks.get(coordinator, {}).pop(number, None) or _checked(number, rows_key, X, columns)
-        parts[number] = chunk.part(units)
+        shards[number] = chunk.shard(units)
         _keys.setdefault(coordinator, set()).add(rows_key)
-    return parts[number]
+    return shards[number]
 
 
-def _checked(number: int, rows_key: str, X, columns) -> Chunk:
+def _checked(number: int, rows_key: str, X: Matrix, columns: tuple) -> Chunk:
     known = _rows.get(rows_key)
     chunk = Chunk.checked(number, X if known is None else CheckedRows(known), *columns)
     _rows[rows_key] = chunk.X
@@ -51,36 +53,36 @@ def _checked(number: int, rows_key: str, X, columns) -> Chunk:
 
 
 class Reply(NamedTuple):
-    """The sum of the replies of some parts, or which of them are not here or have lost their state."""
+    """The sum of the replies of some shards, or which of them are not here or have lost their state."""
 
-    value: Any
+    value: Summable
     missing: tuple[int, ...] = ()
     state_lost: bool = False
 
 
 def reply(coordinator: str, numbers: list[int], message: Message) -> Reply:
-    """Return the sum of the replies of some parts."""
-    parts = _parts.get(coordinator, {})
-    missing = tuple(number for number in numbers if number not in parts)
+    """Return the sum of the replies of some shards."""
+    shards = _shards.get(coordinator, {})
+    missing = tuple(number for number in numbers if number not in shards)
     if missing:
         return Reply(None, missing)
     try:
-        return Reply(total_reply((parts[number] for number in numbers), message))
+        return Reply(total_reply((shards[number] for number in numbers), message))
     except StateLost:
         return Reply(None, state_lost=True)
 
 
 class Mailbox:
-    """Receives messages to the parts of a worker: a Dask actor."""
+    """Receives messages to the shards of a worker: a Dask actor."""
 
     async def reply(self, *content) -> Reply:
-        """Return the sum of the replies of some parts, on a thread of the worker's own: actors have only one."""
+        """Return the sum of the replies of some shards, on a thread of the worker's own: actors have only one."""
         worker = get_worker()
         return await worker.loop.run_in_executor(worker.executors["default"], reply, *content)
 
 
 def combine(replies: list[Reply]) -> Reply:
-    """Return the reply of several groups of parts."""
+    """Return the reply of several groups of shards."""
     missing = tuple(number for reply in replies for number in reply.missing)
     state_lost = any(reply.state_lost for reply in replies)
     if missing or state_lost:
@@ -90,8 +92,8 @@ def combine(replies: list[Reply]) -> Reply:
 
 def block_of(message: Message, coordinator: str, number: int, units: Units, length: int, rows_key: str, X, *columns):
     """Return the entries of a vector for the rows of a chunk; those of weight 0 have the entry 0."""
-    part = _part(coordinator, number, units, rows_key, X, columns)
-    [values] = part.reply(message)
+    shard = _shard(coordinator, number, units, rows_key, X, columns)
+    [values] = shard.reply(message)
     if len(values) == length:
         return np.array(values)
     block = np.zeros(length)
@@ -100,20 +102,20 @@ def block_of(message: Message, coordinator: str, number: int, units: Units, leng
 
 
 def forget_runs(coordinator: str, run: str) -> None:
-    """Free what the parts keep for a run."""
-    for part in _parts.get(coordinator, {}).values():
-        part.runs.pop(run, None)
+    """Free what the shards keep for a run."""
+    for shard in _shards.get(coordinator, {}).values():
+        shard.runs.pop(run, None)
 
 
-def forget_parts(coordinator: str) -> None:
-    """Free the parts."""
-    _parts.pop(coordinator, None)
+def forget_shards(coordinator: str) -> None:
+    """Free the shards."""
+    _shards.pop(coordinator, None)
     _chunks.pop(coordinator, None)
     _keys.pop(coordinator, None)
 
 
-def forget_orphans(dask_worker: Any) -> None:
-    """Free the parts of clients that disconnected: the cluster has freed their data. Dask passes the worker."""
+def forget_orphans(dask_worker: Worker) -> None:
+    """Free the shards of clients that disconnected: the cluster has freed their data. Dask passes the worker."""
     for coordinator, keys in list(_keys.items()):
         if not any(key in dask_worker.data for key in list(keys)):
-            forget_parts(coordinator)
+            forget_shards(coordinator)

@@ -1,21 +1,33 @@
+# pyright: reportMissingImports=false
 """Data on a graphics card: rows for a problem, labels and predictions for an estimator."""
 
 from importlib import import_module
-from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from drsvm.engines.gpu.checks import gpu_data, gpu_rows
-from drsvm.engines.gpu.device import cupy, on_device
+from drsvm.annotations import Matrix
+from drsvm.engines.gpu.device import GpuError, cupy, free_memory, on_device, on_host
 from drsvm.engines.gpu.kernel_rows import gpu_kernel_rows
+from drsvm.engines.gpu.rows import DenseGpuRows, GpuRows, SparseGpuRows, checked_costs
+from drsvm.engines.gpu.streaming import StreamedGpuRows
 from drsvm.model.backends import Backend, ForCard, to_numpy
+from drsvm.parallel import slices
+
+STATE_BYTES = 160
+"""Bytes per row beyond its features: the state of a run, its corrections, and vectors of one pass."""
+
+BLOCK_BYTES = 1 << 30
+"""Size of the blocks in which rows cross that do not fit onto the card."""
 
 
 class GpuBackend(Backend):
     """Arrays of CuPy, or of any library that shares arrays on the card (DLPack), CSR matrices, and rows for a card."""
 
     def data(self, X, y, sample_weight, flip_cost):
-        return gpu_data(X, y, sample_weight, flip_cost)
+        attributes = gpu_rows(X).data(on_host(y), sample_weight)
+        costs = checked_costs(flip_cost, attributes["n_given"], attributes["kept"])
+        return attributes | {"flip_cost": costs}
 
     def kernel_rows(self, points, function):
         return gpu_kernel_rows(points, function)
@@ -41,10 +53,10 @@ class GpuBackend(Backend):
         return gpu_rows(X).some(size)
 
     def mapped(self, X, function, parameters):
-        rows: Any = X.tocsr() if hasattr(X, "tocsr") else gpu_rows(X)
-        rows = getattr(rows, "X", rows)
-        found = function(rows, *(on_device(values, rows.dtype) for values in parameters))
-        return found if hasattr(X, "tocsr") else self.like(X, found)
+        is_sparse = hasattr(X, "tocsr")
+        rows = X.tocsr() if is_sparse else gpu_rows(X).X
+        mapped = function(rows, *(on_device(values, rows.dtype) for values in parameters))
+        return mapped if is_sparse else self.like(X, mapped)
 
     def classes_of(self, y):
         if isinstance(y, np.ndarray):
@@ -54,8 +66,8 @@ class GpuBackend(Backend):
         return to_numpy(cupy().unique(y))
 
     def by_class(self, y, classes, values, weights=None):
-        found = on_device(values, values.dtype)[_positions(y, classes)]
-        return found if weights is None else found * on_device(weights)
+        by_row = on_device(values, values.dtype)[_positions(y, classes)]
+        return by_row if weights is None else by_row * on_device(weights)
 
     def masses_of_classes(self, y, classes, weights=None):
         weights = None if weights is None else on_device(weights)
@@ -93,3 +105,61 @@ def _positions(y, classes):
     if isinstance(y, np.ndarray):
         return on_device(np.searchsorted(classes, y), np.int64)
     return cupy().searchsorted(on_device(classes, classes.dtype), y)
+
+
+def gpu_rows(X: Matrix) -> GpuRows:
+    """Return rows for the card: those that are there stay as they are, others are copied, or cross in every pass."""
+    xp = cupy()
+    X = X.X if isinstance(X, ForCard) else X
+    if hasattr(X, "tocsr"):
+        return _sparse_rows(X)
+    if hasattr(X, "__dlpack__") and not isinstance(X, np.ndarray | xp.ndarray):
+        X = xp.from_dlpack(X)
+    if X.ndim != 2 or 0 in X.shape:
+        raise ValueError(f"X must have rows and columns, got an array of shape {X.shape}.")
+    dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+    if isinstance(X, np.ndarray) and X.nbytes + len(X) * STATE_BYTES > free_memory():
+        return _streamed_rows(np.ascontiguousarray(X, dtype=dtype))
+    X = xp.ascontiguousarray(xp.asarray(X, dtype=dtype))
+    _check_finite(X)
+    return DenseGpuRows(X)
+
+
+def _streamed_rows(X: np.ndarray) -> StreamedGpuRows:
+    """Return rows that stay in main memory; their state must fit onto the card."""
+    block = min(BLOCK_BYTES, free_memory() // 8)
+    _check_room(len(X) * STATE_BYTES + 4 * block, X.shape)
+    for rows in slices(len(X), max(1, block // X[0].nbytes)):
+        _check_finite(on_device(X[rows], X.dtype), rows.start)
+    return StreamedGpuRows(X, block)
+
+
+def _sparse_rows(X: Matrix) -> SparseGpuRows:
+    from cupyx.scipy import sparse as gpu_sparse
+
+    dtype = np.dtype(X.dtype if X.dtype in (np.float32, np.float64) else np.float64)
+    if sparse.issparse(X):
+        _check_room(X.nnz * (2 * dtype.itemsize + 12) + X.shape[0] * STATE_BYTES, X.shape)
+    X = gpu_sparse.csr_matrix(X, dtype=dtype)
+    if not X.has_canonical_format:
+        X = X.copy()  # the given one is not modified
+        X.sum_duplicates()  # sorts the indices too
+    _check_finite(X.data)
+    return SparseGpuRows(X)
+
+
+def _check_room(needed: int, shape: tuple[int, int]) -> None:
+    free = free_memory()
+    if needed > free:
+        raise GpuError(
+            f"{shape[0]} × {shape[1]} rows and their state take {needed / 1e9:.1f} GB, and {free / 1e9:.1f} GB of the "
+            "card are free: use float32, fewer rows, or engine='cpu'."
+        )
+
+
+def _check_finite(values: np.ndarray, first_row: int = 0) -> None:
+    """Raise an error if there is a value that is not finite; values[0] belongs to the given row."""
+    if not bool(cupy().isfinite(values).all()):
+        where = [int(k) for k in np.unravel_index(int(cupy().isfinite(values).argmin()), values.shape)]
+        at = f" at row {first_row + where[0]}, column {where[1]}" if values.ndim == 2 else ""
+        raise ValueError(f"X has NaN or an infinite value{at}: remove or impute it.")

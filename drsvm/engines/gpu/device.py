@@ -1,12 +1,13 @@
 # pyright: reportMissingImports=false
 """The graphics card: CuPy, if it is installed and finds one, its memory and its BLAS."""
 
-from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
+from drsvm.annotations import Matrix
 from drsvm.model.backends import to_numpy
 
 REMEDY = "install CuPy (pip install cupy-cuda13x, or that of another CUDA) and NVIDIA's driver, or use engine='cpu'"
@@ -48,7 +49,7 @@ def free_memory() -> int:
     return int(SHARE_OF_MEMORY * (free + kept))
 
 
-def on_device(values: Any, dtype: Any = np.float64) -> Any:
+def on_device(values, dtype: DTypeLike = np.float64) -> Matrix:
     """Return values as an array of CuPy: what is on the card already is not copied, unless it has another type."""
     xp = cupy()
     if hasattr(values, "__dlpack__") and not isinstance(values, np.ndarray | xp.ndarray):
@@ -56,39 +57,31 @@ def on_device(values: Any, dtype: Any = np.float64) -> Any:
     return xp.asarray(values, dtype=dtype)
 
 
-def on_host(values: Any) -> Any:
+def on_host(values: Matrix) -> Matrix:
     """Return values that may be on the card as an array of numpy; None stays None."""
     if hasattr(values, "__dlpack__") and not isinstance(values, np.ndarray | cupy().ndarray):
         values = cupy().from_dlpack(values)
     return to_numpy(values) if isinstance(values, cupy().ndarray) else values
 
 
-def add_square(scaled: Any, matrix: Any) -> None:
+def add_square(scaled: Matrix, matrix: Matrix) -> None:
     """Add scaledᵀ·scaled to the upper triangle of a matrix of doubles.
 
     Rows in float32 are multiplied by tensor cores, to about three digits.
     """
     from cupy import cublas
+    from cupy.cuda.device import get_cublas_handle
+    from cupy_backends.cuda.libs import cublas as library
 
     if scaled.dtype == np.float64 and len(matrix) >= SYRK_FROM:
         cublas.syrk("T", scaled, out=matrix, beta=1.0)
-        return
-    if scaled.dtype == np.float64:
+    elif scaled.dtype == np.float64:
         cublas.gemm("T", "N", scaled, scaled, out=matrix, beta=1.0)
-        return
-    with _tensor_cores():
-        matrix += cublas.gemm("T", "N", scaled, scaled)
-
-
-@contextmanager
-def _tensor_cores():
-    from cupy.cuda import device
-    from cupy_backends.cuda.libs import cublas
-
-    handle = device.get_cublas_handle()
-    mode = cublas.getMathMode(handle)
-    cublas.setMathMode(handle, TF32)
-    try:
-        yield
-    finally:
-        cublas.setMathMode(handle, mode)
+    else:
+        handle = get_cublas_handle()
+        mode = library.getMathMode(handle)
+        library.setMathMode(handle, TF32)
+        try:
+            matrix += cublas.gemm("T", "N", scaled, scaled)
+        finally:
+            library.setMathMode(handle, mode)

@@ -1,11 +1,12 @@
 """The GPU engine: rows and per-sample state are on a graphics card; each pass is a product, a kernel and a sum."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from drsvm.engines.cpu import restoring_step
-from drsvm.engines.engine import Curvature, Engine, Prediction, Rates
+from drsvm.annotations import Matrix, Vector
+from drsvm.engines.cpu import NO_STEP
+from drsvm.engines.engine import Curvature, Engine, Rates
 from drsvm.engines.gpu.device import cupy, on_device
 from drsvm.engines.gpu.kernels import THREADS, blocks_for, kernel
 from drsvm.engines.gpu.newton import GpuFactorised, GpuMatrixFree
@@ -16,10 +17,12 @@ from drsvm.model.multipliers import DualSums
 from drsvm.model.problem import Problem
 from drsvm.model.risk import affordable_flips
 
+if TYPE_CHECKING:
+    from drsvm.engines.gpu.rows import GpuRows
+
 ROUGH = 1e-4
 """Gram matrices are formed in low precision until the complementarity products aim at less than this, in units of the
 weights: the next steps correct what a direction lacks."""
-
 
 MAX_FEATURES = 10_000
 """With more features, the Newton matrix is not formed."""
@@ -30,10 +33,9 @@ class GpuEngine(Engine):
 
     small = False
     light = False
-    wide = None
 
     def __init__(self, problem: Problem):
-        self.rows: Any = problem.rows
+        self.rows: GpuRows = problem.rows
         self.signs, self.weights = problem.signs, problem.sample_weight
         kappa, flips = affordable_flips(problem.flip_cost, problem.radius)
         # Flips and costs with the step from one sample to the next, as kernels take them.
@@ -43,20 +45,19 @@ class GpuEngine(Engine):
         self.mass = float(self.weights.sum())
         self.weight = 2.0 * self.mass + float((self.weights * self.flip_arguments[0]).sum())
         self._state = cupy().empty((6, self.n))
+        self._changes: Vector | None = None
         self._mu = 1.0  # mean complementarity product, in units of the weights
-        self._corrections: list[Any] = [None, None]  # the one in use and a spare, with the changes of the margins
-        self._step: Any = None
-        self._spare_step: Any = None
+        self._corrections: list[Matrix] = [None, None]  # the one in use and a spare, with the changes of the margins
+        self._step = self._spare_step = NO_STEP
 
     def _call(self, name: str, *arguments) -> None:
-        """Call a kernel that works on all samples."""
         samples = self._state, self.n, self.weights, self.signs, *self.flip_arguments
         kernel(name)((blocks_for(self.n),), (THREADS,), (*samples, *arguments))
 
-    def _partial(self, n_sums: int) -> Any:
+    def _partial(self, n_sums: int) -> np.ndarray:
         return cupy().empty((blocks_for(self.n), n_sums))
 
-    def _products(self, direction) -> Any:
+    def _products(self, direction: np.ndarray) -> Vector:
         shift = float(direction[self.n_features :].sum())
         return self.rows.dot(direction[: self.n_features], shift)
 
@@ -67,29 +68,27 @@ class GpuEngine(Engine):
             return sums
         return np.concatenate([sums, to_numpy(coefficients.sum(axis=1))[:, None]], axis=1)
 
-    def _rates(self, smallest, bins, left_behind: float) -> tuple[float, float]:
+    def _rates(self, smallest: np.ndarray, bins: np.ndarray) -> Rates:
         rates = Rates()
         rates.smallest_change, rates.bins = np.minimum(to_numpy(smallest.min(axis=0)), 0.0), to_numpy(bins)
-        return rates.tolerating(left_behind)
+        return rates
 
     def center(self, point, lam: float, mu: float) -> None:
         self._mu = mu
-        margins = self._products(point) * self.signs
-        self._call("center", margins, float(lam), float(mu))
+        self._call("center", self._products(point) * self.signs, float(lam), float(mu))
 
     def total_slack(self) -> float:
         return float(self.weights @ self._state[5])
 
     def curvature(self) -> Curvature:
-        n = self.n
-        coefficients, partial = cupy().empty((3, n)), self._partial(2)
+        coefficients, partial = cupy().empty((3, self.n)), self._partial(2)
         h = coefficients[2]
         self._call("curvature", h, coefficients, partial)
         square, linear = to_numpy(partial.sum(axis=0)).tolist()
         with_border = self.n_linear > self.n_features
         added = self._collect(coefficients if with_border else coefficients[:2])
         border = added[2] if with_border else np.zeros(self.n_linear)
-        gram = None if self._many_features else self.rows.gram(h, rough=self._far_away)
+        gram = None if self._many_features else self.rows.gram(h, rough=self._step.target > ROUGH)
         return Curvature(gram, added[0], square, added[1], linear, border, of_rows=h)
 
     def factorised(self, samples, cone, ridge, damping, regularisations) -> Factorised:
@@ -102,12 +101,7 @@ class GpuEngine(Engine):
         """Whether a Gram matrix would cost more than many products."""
         return self.n_features > MAX_FEATURES
 
-    @property
-    def _far_away(self) -> bool:
-        """Whether the optimum is so far away that a few digits of the Gram matrix are enough for a good direction."""
-        return self._step is not None and self._step.target > ROUGH
-
-    def predict(self, direction, lam_change: float, left_behind: float = 0.0) -> Prediction:
+    def prediction(self, direction, lam_change):
         xp = cupy()
         self._keep_corrections(0)
         coefficients, partial, smallest = xp.empty((2, self.n)), self._partial(5), self._partial(2)
@@ -116,15 +110,14 @@ class GpuEngine(Engine):
         self._call("predict", self._products(direction), float(lam_change), *written)
         slack, multiplier, both, corrected, targeted = to_numpy(partial.sum(axis=0)).tolist()
         correcting, target = self._collect(coefficients)
-        rates = self._rates(smallest, bins, left_behind)
-        return Prediction(*rates, slack, multiplier, both, correcting, corrected, target, targeted)
+        return self._rates(smallest, bins), (slack, multiplier, both, correcting, corrected, target, targeted)
 
-    def longest_steps(self, direction, lam_change, target, left_behind=0.0) -> tuple[float, float]:
+    def rates(self, direction, lam_change, target):
         self._step = Step(direction, float(lam_change), float(target))
         self._corrections[0][3] = self._products(direction)
         smallest, bins = self._partial(2), cupy().zeros_like(cupy().asarray(Rates().bins))
         self._call("longest_steps", *self._along(), self._corrections[0], smallest, bins)
-        return self._rates(smallest, bins, left_behind)
+        return self._rates(smallest, bins)
 
     def _along(self, primal: float = 0.0, dual: float = 0.0, left: float = 0.0) -> tuple[float, ...]:
         """Return the arguments of kernels that follow the corrected direction."""
@@ -165,14 +158,17 @@ class GpuEngine(Engine):
         one, other, *costs = to_numpy(partial.sum(axis=0)).tolist()
         return DualSums(self.rows.weighted_sums(coefficients).T, np.array([one, other]), np.array(costs))
 
-    def restored_multipliers(self, direction, lam_change: float) -> tuple[Any, Any]:
-        changes, smallest = self._products(direction), self._partial(1)
-        known = changes, float(lam_change)
-        self._call("restoring_rate", *known, smallest)
-        length = restoring_step(-float(smallest.min()))
+    def restoring_rate(self, direction, lam_change):
+        smallest = self._partial(1)
+        self._changes = self._products(direction)  # `restored` follows, in the same direction
+        self._call("restoring_rate", self._changes, float(lam_change), smallest)
+        return -float(smallest.min())
+
+    def restored(self, direction, lam_change, step):
         alpha, beta = cupy().empty((2, self.n))
-        self._call("restored", *known, length, alpha, beta)
+        self._call("restored", self._changes, float(lam_change), step, alpha, beta)
+        self._changes = None
         return alpha, beta
 
-    def multipliers(self) -> tuple[Any, Any]:
+    def multipliers(self) -> tuple[Vector, Vector]:
         return self._state[0], self._state[1]

@@ -1,10 +1,10 @@
 """Functions of a kernel on a graphics card: the same mathematics as in memory, with values in tiles."""
 
 from itertools import product
-from typing import Any
 
 import numpy as np
 
+from drsvm.annotations import Matrix
 from drsvm.engines.gpu.device import cupy, free_memory, on_device
 from drsvm.engines.gpu.kernels import THREADS, blocks_for, kernel
 from drsvm.engines.gpu.rows import CardRows, DenseGpuRows
@@ -17,7 +17,7 @@ TILE_ROWS, TILE_COLUMNS = 1 << 14, 1 << 13
 """Size of the tiles in which values are computed and added: 1 GB. A thread adds up one in 32 columns of a row."""
 
 
-def gpu_kernel_rows(points, function: KernelFunction) -> "GpuKernelRows":
+def gpu_kernel_rows(points: Matrix, function: KernelFunction) -> "GpuKernelRows":
     """Return the rows of a kernel on the card, where points are copied unless they are there."""
     if not function.proven:
         raise ValueError("A kernel that is a table or a function of yours needs engine='cpu', with X in main memory.")
@@ -36,15 +36,14 @@ class GpuKernelRows(FunctionRows, CardRows):
         points, c = on_device(dense(points)), self.vector(c)
         used = cupy().flatnonzero(c)
         out, c, landmarks = cupy().zeros(len(points)), c[used], self.points[used]
-        factors: Any = self.function.exponents(points, landmarks)
-        add = self._add_values if factors is None else _add_exponentials
+        factors = self.function.exponents(points, landmarks)
         left, right = (points, landmarks) if factors is None else factors
         for rows, columns in product(slices(len(points), TILE_ROWS), slices(len(c), TILE_COLUMNS)):
-            add(left[rows], right[columns], c[columns], out[rows])
+            if factors is None:
+                out[rows] += DenseGpuRows(self.between(left[rows], right[columns])).dot(c[columns])
+            else:
+                _add_exponentials(left[rows] @ right[columns].T, c[columns], out[rows])
         return out
-
-    def _add_values(self, some, others, c, out) -> None:
-        out += DenseGpuRows(self.between(some, others)).dot(c)
 
     def _stored_products(self, columns):
         rows = DenseGpuRows(self.values)
@@ -57,11 +56,10 @@ class GpuKernelRows(FunctionRows, CardRows):
         return float(free_memory())
 
     def host_rows(self):
-        centre, values = (None if one is None else to_numpy(one) for one in (self.centre, self._values))
+        centre, values = (None if array is None else to_numpy(array) for array in (self.centre, self._values))
         return KernelRows(to_numpy(self.points), self.function, centre, values)
 
 
-def _add_exponentials(left, right, c, out) -> None:
-    exponents = left @ right.T
+def _add_exponentials(exponents: np.ndarray, c: np.ndarray, out: np.ndarray) -> None:
     arguments = exponents, len(exponents), np.int32(len(c)), c, out
     kernel("exponential_dot")((blocks_for(32 * len(exponents)),), (THREADS,), arguments)

@@ -4,17 +4,18 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from drsvm.annotations import Costs, Matrix, Vector
 from drsvm.engines.gpu.device import GpuError, add_square, cupy, on_device, on_host
 from drsvm.engines.gpu.kernels import THREADS, blocks_for, kernel
 from drsvm.model.backends import to_numpy
 from drsvm.model.careful_sums import ULP
 from drsvm.model.memory_rows import HostRows, MemoryRows
-from drsvm.model.rows import ArrayRows
-from drsvm.model.validation import check_flip_cost, check_weights
+from drsvm.model.rows import Rows
+from drsvm.model.validation import check_flip_cost
 from drsvm.parallel import slices
 
 GRAM_BYTES = 1 << 29
@@ -30,7 +31,7 @@ TILE_BYTES, MAX_SHARED, GRAM_PARTS = 64 << 10, 220 << 10, 16
 """Shared memory for rows of a Gram matrix of sparse rows, its maximum, and parts of it per multiprocessor."""
 
 
-def checked_costs(flip_cost, n: int, kept) -> Any:
+def checked_costs(flip_cost: Costs, n: int, kept: Vector | None) -> Costs:
     """Return the cost of a flip, or those of the kept rows, on the card."""
     if np.ndim(flip_cost) == 0:
         return check_flip_cost(float(flip_cost))
@@ -41,7 +42,7 @@ def checked_costs(flip_cost, n: int, kept) -> Any:
     return float(costs[0]) if bool((costs == costs[0]).all()) else costs
 
 
-class CardRows(ArrayRows):
+class CardRows(Rows):
     """Rows whose vectors, with an entry per row, are arrays of CuPy."""
 
     place = "on a graphics card"
@@ -50,8 +51,7 @@ class CardRows(ArrayRows):
         return on_device(values)
 
     def checked_weights(self, sample_weight, n):
-        weights = check_weights(on_host(sample_weight), n)
-        return cupy().full(n, 1.0 / n) if weights is None else on_device(weights)
+        return super().checked_weights(on_host(sample_weight), n)
 
     def with_flip_costs(self, problem, flip_cost):
         return {"flip_cost": checked_costs(flip_cost, problem.n_given, problem.kept)}
@@ -69,11 +69,18 @@ class CardRows(ArrayRows):
 class GpuRows(CardRows):
     """Rows on the card, as matrices."""
 
+    def __init__(self, X: Matrix):
+        self.X, self.shape, self.dtype = X, X.shape, X.dtype
+        self.stored = X.nnz if self.is_sparse else X.size
+
+    def taken(self, rows) -> "GpuRows":
+        return type(self)(self.X[rows])
+
     @abstractmethod
-    def device_sums(self, c) -> Any:
+    def device_sums(self, c: Matrix) -> Matrix:
         """Return Σ_i c_i x_i for one, two or three rows of coefficients, on the card."""
 
-    def weighted_sums(self, c) -> np.ndarray:
+    def weighted_sums(self, c: Matrix) -> np.ndarray:
         """Return Σ_i c_i x_i for one, two or three rows of coefficients."""
         return to_numpy(self.device_sums(c))
 
@@ -81,11 +88,11 @@ class GpuRows(CardRows):
         return self.weighted_sums(c[None])[0]
 
     @abstractmethod
-    def gram(self, h, *, rough: bool = False) -> Any:
+    def gram(self, h: Vector, *, rough: bool = False) -> Matrix:
         """Return Σ_i h_i x_i x_iᵀ, on the card, in the upper triangle; a rough one is correct to about three digits."""
 
     @abstractmethod
-    def host_array(self) -> Any:
+    def host_array(self) -> Matrix:
         """Return the rows as an array of numpy or scipy."""
 
     @property
@@ -94,8 +101,7 @@ class GpuRows(CardRows):
 
     def some(self, size):
         step = max(1, self.shape[0] // size)
-        some: Any = self.taken(slice(0, step * size, step))
-        return some.host_array()
+        return self.taken(slice(0, step * size, step)).host_array()
 
     def host_rows(self):
         return MemoryRows(self.host_array())
@@ -111,16 +117,12 @@ class DenseGpuRows(GpuRows):
 
     is_sparse = False
 
-    def __init__(self, X):
-        self.X = X
-        self.shape, self.dtype, self.stored = X.shape, X.dtype, X.size
-
-    def blocks(self, row_bytes: int, most_bytes: int) -> Iterator[tuple[slice, Any]]:
+    def blocks(self, row_bytes: int, most_bytes: int) -> Iterator[tuple[slice, Matrix]]:
         """Yield parts of the rows, so that `row_bytes` for each of them are at most `most_bytes`."""
         for part in slices(self.shape[0], max(1, most_bytes // row_bytes)):
             yield part, self.X[part]
 
-    def whole(self) -> Iterator[tuple[slice, Any]]:
+    def whole(self) -> Iterator[tuple[slice, Matrix]]:
         """Yield the rows in parts that are as large as possible."""
         yield slice(0, self.shape[0]), self.X
 
@@ -173,9 +175,6 @@ class DenseGpuRows(GpuRows):
             total += to_numpy(c[part] @ (wide * wide))
         return total
 
-    def taken(self, rows):
-        return DenseGpuRows(self.X[rows])
-
     def on_features(self, features):
         return DenseGpuRows(cupy().ascontiguousarray(self.X[:, on_device(features, np.int64)]))
 
@@ -195,7 +194,7 @@ def _row_norms(data, indices, indptr, shape, dtype, p: float, factors, out) -> N
     kernel("row_norms", dtype)((blocks_for(32 * n),), (THREADS,), arguments)
 
 
-def _entries(X) -> tuple[Any, Any, Any]:
+def _entries(X: Matrix) -> tuple[Vector, Vector, Vector]:
     """Return entries, indices and starts of a compressed matrix, with the types that the kernels take."""
     return X.data, X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
 
@@ -203,10 +202,10 @@ def _entries(X) -> tuple[Any, Any, Any]:
 class ColumnParts(NamedTuple):
     """Parts of a matrix by columns: the entries begin … end − 1 belong to the columns first … last − 1."""
 
-    first: Any
-    last: Any
-    begin: Any
-    end: Any
+    first: Vector
+    last: Vector
+    begin: Vector
+    end: Vector
 
     @classmethod
     def of(cls, starts: np.ndarray, most_entries: int, most_columns: int) -> "ColumnParts":
@@ -231,11 +230,9 @@ class ColumnParts(NamedTuple):
         return cls._on_device([column, column + 1, begin, np.minimum(begin + most_entries, starts[column + 1])])
 
     @classmethod
-    def _on_device(cls, found) -> "ColumnParts":
-        return cls(*(on_device(values, kind) for values, kind in zip(found, _PART_TYPES, strict=True)))
-
-
-_PART_TYPES = (np.int32, np.int32, np.int64, np.int64)
+    def _on_device(cls, parts) -> "ColumnParts":
+        kinds = np.int32, np.int32, np.int64, np.int64
+        return cls(*(on_device(values, kind) for values, kind in zip(parts, kinds, strict=True)))
 
 
 class SparseGpuRows(GpuRows):
@@ -243,19 +240,24 @@ class SparseGpuRows(GpuRows):
 
     is_sparse = True
 
-    def __init__(self, X):
-        self.X = X
-        self.shape, self.dtype, self.stored = X.shape, X.dtype, X.nnz
-        self.entries = _entries(X)
-        self.squared: Any = None  # the entries by columns, squared
+    @cached_property
+    def entries(self) -> tuple[Vector, Vector, Vector]:
+        """The entries by rows."""
+        return _entries(self.X)
 
     @cached_property
-    def columns(self) -> tuple[Any, Any, Any]:
+    def columns(self) -> tuple[Vector, Vector, Vector]:
         """The entries by columns."""
         return _entries(self.X.tocsc())
 
     @cached_property
-    def places(self) -> Any:
+    def squared_columns(self) -> tuple[Vector, Vector, Vector]:
+        """The entries by columns, squared."""
+        data, rows, starts = self.columns
+        return data.astype(np.float64) ** 2, rows, starts
+
+    @cached_property
+    def places(self) -> Vector:
         """For every entry by columns, its place among those of its row, which are sorted."""
         _, rows, _ = self.columns
         numbered = type(self.X)((cupy().arange(float(self.stored)), self.X.indices, self.X.indptr), self.shape)
@@ -284,7 +286,7 @@ class SparseGpuRows(GpuRows):
     def device_sums(self, c):
         return self._sums_of_columns(self.columns, c)
 
-    def _sums_of_columns(self, columns, c) -> Any:
+    def _sums_of_columns(self, columns: tuple[Vector, Vector, Vector], c: Matrix) -> Matrix:
         d, k = self.shape[1], len(c)
         out, parts = cupy().zeros((k, d)), self.parts_of_sums
         arguments = *columns[:2], parts.first, parts.begin, parts.end, d, c, c.strides[0] // 8, out
@@ -309,13 +311,7 @@ class SparseGpuRows(GpuRows):
         return out
 
     def sum_of_squares(self, c):
-        if self.squared is None:
-            data, *places = self.columns
-            self.squared = data.astype(np.float64) ** 2, *places
-        return to_numpy(self._sums_of_columns(self.squared, c[None])[0])
-
-    def taken(self, rows):
-        return SparseGpuRows(self.X[rows])
+        return to_numpy(self._sums_of_columns(self.squared_columns, c[None])[0])
 
     def on_features(self, features):
         return SparseGpuRows(self.X[:, on_device(features, np.int64)].tocsr())

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from drsvm.annotations import Matrix
 from drsvm.engines.gpu.device import cupy, on_device
 from drsvm.engines.gpu.rows import DenseGpuRows
 from drsvm.model.backends import to_numpy
@@ -12,6 +13,8 @@ from drsvm.parallel import slices
 
 BUFFERS = 2
 """While the card works on one block, the next is on its way."""
+
+Event = Any  # of CuPy
 
 
 class StreamedGpuRows(DenseGpuRows):
@@ -21,11 +24,11 @@ class StreamedGpuRows(DenseGpuRows):
     works on the block before it. An offset is subtracted on the card.
     """
 
-    def __init__(self, X: np.ndarray, block_bytes: int, offset=None):
+    def __init__(self, X: np.ndarray, block_bytes: int, offset: np.ndarray | None = None):
         super().__init__(X)
         self.block_bytes, self.offset = block_bytes, offset
 
-    def blocks(self, row_bytes: int, most_bytes: int) -> Iterator[tuple[slice, Any]]:
+    def blocks(self, row_bytes: int, most_bytes: int) -> Iterator[tuple[slice, Matrix]]:
         n, d = self.shape
         size = max(1, min(n, most_bytes // row_bytes, self.block_bytes // (d * self.dtype.itemsize)))
         parts, crossing = slices(n, size), _Crossing((size, d), self.dtype)
@@ -37,7 +40,7 @@ class StreamedGpuRows(DenseGpuRows):
             if k + BUFFERS < len(parts):
                 ready.append(crossing.send(k + BUFFERS, self.X[parts[k + BUFFERS]]))
 
-    def whole(self) -> Iterator[tuple[slice, Any]]:
+    def whole(self) -> Iterator[tuple[slice, Matrix]]:
         return self.blocks(1, self.X.nbytes)
 
     def taken(self, rows) -> DenseGpuRows:
@@ -66,11 +69,11 @@ class _Crossing:
         size, allocate = int(np.prod(shape)), xp.cuda.alloc_pinned_memory
         self.pinned = [np.frombuffer(allocate(size * dtype.itemsize), dtype, size) for _ in range(BUFFERS)]
         self.device = [xp.empty(shape, dtype=dtype) for _ in range(BUFFERS)]
-        self.free: list[Any] = [None] * BUFFERS  # when the card has finished with a block
+        self.free: list[Event] = [None] * BUFFERS  # when the card has finished with a block
         self.copies, self.work = xp.cuda.Stream(non_blocking=True), xp.cuda.get_current_stream()
         self.work.synchronize()  # the new arrays may be memory that the card is still using
 
-    def send(self, k: int, rows: np.ndarray) -> tuple[Any, Any]:
+    def send(self, k: int, rows: np.ndarray) -> tuple[Matrix, Event]:
         """Begin to copy a block; return where it goes, and an event after which it is there."""
         place = k % BUFFERS
         if self.free[place] is not None:
@@ -81,7 +84,7 @@ class _Crossing:
         target.set(source, stream=self.copies)
         return target, self.copies.record()
 
-    def received(self, sent: tuple[Any, Any]) -> Any:
+    def received(self, sent: tuple[Matrix, Event]) -> Matrix:
         """Return a block; what follows on the card waits until it is there."""
         block, there = sent
         self.work.wait_event(there)

@@ -18,43 +18,26 @@ KERNELS = """
 """
 """The functions to translate, each after those that it calls."""
 
-OPERATORS = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Div: "/",
-    ast.And: "&&",
-    ast.Or: "||",
-    ast.USub: "-",
-    ast.Not: "!",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-}
+OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.USub: "-"}
+OPERATORS |= {ast.And: "&&", ast.Or: "||", ast.Not: "!", ast.Gt: ">", ast.GtE: ">=", ast.Lt: "<", ast.LtE: "<="}
 
 
 def samples_in_cpp() -> str:
     """Return the functions in C++."""
     tree = ast.parse(inspect.getsource(interior_point))
-    found = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    return "\n\n".join(_Function(found[name]).source for name in KERNELS.split())
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    return "\n\n".join(_Function(functions[name]).source for name in KERNELS.split())
 
 
 class _Function:
-    """One function in C++."""
-
     def __init__(self, node: ast.FunctionDef):
-        self.known = {argument.arg for argument in node.args.args}
-        self.numbers = count()
         names = [argument.arg for argument in node.args.args]
+        self.known, self.numbers = set(names), count()
         types = ", ".join(f"class T{k}" for k in range(len(names)))
         arguments = ", ".join(f"T{k} {name}" for k, name in enumerate(names))
         body = node.body[1:] if ast.get_docstring(node) else node.body
-        lines = "\n".join(self._statement(one) for one in body)
+        lines = "\n".join(map(self._statement, body))
         self.source = f"template <{types}>\n__device__ auto {node.name}({arguments}) {{\n{lines}\n}}"
-
-    # --- statements -------------------------------------------------------------------------------------------------
 
     def _statement(self, node: Any) -> str:
         return getattr(self, f"_{type(node).__name__.lower()}")(node)
@@ -62,14 +45,14 @@ class _Function:
     def _return(self, node) -> str:
         if not isinstance(node.value, ast.Tuple):
             return f"return {self._value(node.value)};"
-        values = [self._value(one) for one in node.value.elts]
+        values = list(map(self._value, node.value.elts))
         return f"return Values<{len(values)}>{{{{{', '.join(values)}}}}};"
 
     def _for(self, node) -> str:
         [end] = node.iter.args
         before = set(self.known)
         self.known.add(node.target.id)
-        body = "\n".join(self._statement(one) for one in node.body)
+        body = "\n".join(map(self._statement, node.body))
         self.known = before
         if isinstance(end, ast.Constant):
             return f"for (int {node.target.id} = 0; {node.target.id} < {end.value}; {node.target.id}++) {{\n{body}\n}}"
@@ -104,8 +87,6 @@ class _Function:
         declared = target.id in self.known
         self.known.add(target.id)
         return f"{'' if declared else 'auto '}{target.id} = {value};"
-
-    # --- values -----------------------------------------------------------------------------------------------------
 
     def _value(self, node: Any) -> str:
         match node:

@@ -1,4 +1,4 @@
-"""Chunks of given data: each is checked where it is, what is found is put together, and parts are made of them."""
+"""Chunks of given data: each is checked where it is, what is found is put together, and shards are made of them."""
 
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from drsvm.engines.sharded.part import Part
+from drsvm.annotations import Matrix
+from drsvm.engines.sharded.shard import Shard
 from drsvm.model.validation import (
     CheckedRows,
     check_classes,
@@ -29,7 +30,7 @@ class Chunk(NamedTuple):
     """Given rows with labels, weights and flip costs, in a form that has been checked; None: all the same."""
 
     number: int
-    X: Any
+    X: Matrix
     labels: np.ndarray
     weights: np.ndarray | None = None
     costs: np.ndarray | None = None
@@ -54,18 +55,18 @@ class Chunk(NamedTuple):
             return slice(None)
         return np.flatnonzero(self.weights)
 
-    def part(self, units: "Units") -> Part:
-        """Return the part of the rows that do not have weight 0."""
+    def shard(self, units: "Units") -> Shard:
+        """Return the shard of the rows that do not have weight 0."""
         used, n = self.used, len(self.labels)
         signs = np.where(self.labels[used] == units.positive, 1.0, -1.0)
         weights = np.full(n, 1.0) if self.weights is None else self.weights[used] / units.largest_weight
         X = self.X if isinstance(used, slice) else self.X[used]
         costs = None if self.costs is None else self.costs[used]
-        return Part(self.number, X, signs, weights / units.total, costs)
+        return Shard(self.number, X, signs, weights / units.total, costs)
 
 
 class Units(NamedTuple):
-    """What a part must know of all rows: the label of the positive class, and the largest weight and the total.
+    """What a shard must know of all rows: the label of the positive class, and the largest weight and the total.
 
     The total is in units of the largest weight, so that huge weights cannot overflow and tiny ones cannot vanish.
     """
@@ -82,11 +83,10 @@ class Survey:
     lengths: dict[int, int]  # rows of each chunk, those of weight 0 included
     used: dict[int, int]  # rows of each chunk that have a weight
     n_features: int
-    dtype: Any
+    dtype: np.dtype
     stored: int
     is_sparse: bool
     classes: np.ndarray
-    counts: np.ndarray  # of the rows with a weight, by class
     masses: np.ndarray  # by class, divided by the largest weight
     largest_weight: float
     costs: np.ndarray | None  # some of the flip costs in ascending order, the smallest and the largest among them
@@ -99,7 +99,7 @@ class Survey:
         weights = np.ones(len(labels)) if chunk.weights is None else chunk.weights[used]
         largest = float(weights.max(initial=0.0))
         classes, codes = distinct_labels(labels, return_inverse=True)
-        shown, codes = slice(SHOWN_LABELS), codes.reshape(-1)
+        masses = np.bincount(codes.reshape(-1), weights / (largest or 1.0), minlength=len(classes))
         return cls(
             lengths={chunk.number: len(chunk.labels)},
             used={chunk.number: len(labels)},
@@ -107,9 +107,8 @@ class Survey:
             dtype=X.dtype,
             stored=X.nnz if sparse.issparse(X) else X.size,
             is_sparse=sparse.issparse(X),
-            classes=classes[shown],
-            counts=np.bincount(codes, minlength=len(classes))[shown],
-            masses=np.bincount(codes, weights / (largest or 1.0), minlength=len(classes))[shown],
+            classes=classes[:SHOWN_LABELS],
+            masses=masses[:SHOWN_LABELS],
             largest_weight=largest,
             costs=None if chunk.costs is None else _some(chunk.costs[used], COSTS_OF_CHUNK),
         )
@@ -131,29 +130,24 @@ class Survey:
             return replace(other if self.n_rows == 0 else self, **sizes)
         largest = max(self.largest_weight, other.largest_weight)
         classes = distinct_labels(np.concatenate([self.classes, other.classes]))[:SHOWN_LABELS]
-        one, two = (each._of_classes(classes, largest) for each in (self, other))
-        costs = [each.costs for each in (self, other) if each.costs is not None]
-        return Survey(
+        costs = [survey.costs for survey in (self, other) if survey.costs is not None]
+        return replace(
+            self,
             **sizes,
-            n_features=self.n_features,
             dtype=np.promote_types(self.dtype, other.dtype),
             stored=self.stored + other.stored,
-            is_sparse=self.is_sparse,
-            classes=one.classes,
-            counts=one.counts + two.counts,
-            masses=one.masses + two.masses,
+            classes=classes,
+            masses=self._masses_of(classes, largest) + other._masses_of(classes, largest),
             largest_weight=largest,
             costs=_some(np.concatenate(costs), COSTS_OF_ALL) if len(costs) == 2 else None,
         )
 
-    def _of_classes(self, classes, largest: float) -> "Survey":
-        """Return the same with entries for all of the given classes, and with weights in units of the largest."""
-        places = self.classes == classes[:, None]
-        scale = self.largest_weight / largest
-        return replace(self, classes=classes, counts=places @ self.counts, masses=places @ self.masses * scale)
+    def _masses_of(self, classes: np.ndarray, largest: float) -> np.ndarray:
+        """Return the masses of the given classes, divided by a larger weight."""
+        return (self.classes == classes[:, None]) @ self.masses * (self.largest_weight / largest)
 
     def units(self) -> Units:
-        """Check what only all chunks together show, and return what parts must know of it."""
+        """Check what only all chunks together show, and return what shards must know of it."""
         check_total(self.largest_weight)
         check_classes(self.classes)
         return Units(self.classes[1], self.largest_weight, float(self.masses.sum()))
@@ -176,7 +170,7 @@ def _check_agreement(one: Survey, two: Survey) -> None:
         raise ValueError(f"Chunk {dense} of X is dense and others are sparse: convert it, or the others.")
 
 
-def _some(costs, count: int) -> np.ndarray:
+def _some(costs: np.ndarray, count: int) -> np.ndarray:
     """Return some of the costs in ascending order, the smallest and the largest among them."""
     ordered = np.sort(costs)
     if len(ordered) <= count:

@@ -1,4 +1,4 @@
-"""The coordinator of rows in parts sends messages to all of them, and has the log of every run."""
+"""The coordinator of sharded rows sends messages to all shards, and has the log of every run."""
 
 import itertools
 import math
@@ -6,30 +6,35 @@ import uuid
 import weakref
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import reduce
-from typing import Any
 
 from drsvm.clock import Stopwatch
-from drsvm.engines.sharded.part import Ball, Message, StateLost, Update
-from drsvm.engines.sharded.vectors import FLIP, HINGE, Kept, Vector
+from drsvm.engines.sharded.shard import FLIP, HINGE, Ball, Kept, Message, Query, RemoteVector, StateLost, Update
+from drsvm.model.reducers import Summable
+
+Group = tuple[int, ...]
+"""The numbers of the shards that one thread of a worker has."""
 
 
 class Coordinator(ABC):
-    """Sends messages to all parts of the rows, and adds their replies. Every call of `ask` is one round."""
+    """Sends messages to all shards of the rows, and adds their replies. Every call of `ask` is one round."""
 
     def __init__(self):
         self.n_rounds = 0
-        self.restored: list[int] = []  # numbers of the parts that were lost and built again
+        self.restored: list[int] = []  # numbers of the shards that were lost and built again
         self.runs: weakref.WeakValueDictionary[str, Run] = weakref.WeakValueDictionary()
 
-    def ask(self, ball: Ball, query: Callable[..., Any], *arguments, vectors: Iterable[Vector | None] = ()) -> Any:
+    def ask(self, ball: Ball, query: Query, *arguments, vectors: Iterable[RemoteVector | None] = ()) -> Summable:
         """Return the sum of the values of a query, which may use vectors that runs have kept."""
-        kept = [kept for vector in vectors if vector is not None for kept in vector.kept()]
-        runs = [self.runs[name] for name in dict.fromkeys(kept.run for kept in kept)]
-        return self.send(runs, ball, query, arguments)
+        return self.send(self.runs_of(vectors), ball, query, arguments)
 
-    def send(self, runs: "list[Run]", ball: Ball, query: Callable[..., Any] | None = None, arguments=()) -> Any:
+    def runs_of(self, vectors: Iterable[RemoteVector | None]) -> "list[Run]":
+        """Return the runs that have kept what vectors are computed from."""
+        names = [kept.run for vector in vectors if vector is not None for kept in vector.kept()]
+        return [self.runs[name] for name in dict.fromkeys(names)]
+
+    def send(self, runs: "list[Run]", ball: Ball, query: Query | None = None, arguments=()) -> Summable:
         """Bring runs up to date, and return the sum of the values of a query, or of the replies to the last change."""
         self.n_rounds += 1
         updates = tuple(run.news() for run in runs)
@@ -43,53 +48,52 @@ class Coordinator(ABC):
         return reply
 
     @abstractmethod
-    def round(self, message: Message) -> Any:
-        """Return the sum of the replies of all parts; raise StateLost if a part lacks the state.
+    def round(self, message: Message) -> Summable:
+        """Return the sum of the replies of all shards; raise StateLost if a shard lacks the state.
 
-        All parts exist when that is raised: they can make all changes again.
+        All shards exist when that is raised: they can make all changes again.
         """
 
     @abstractmethod
     def post(self, message: Message) -> None:
         """Send a message without waiting for a reply, or for a cluster that is gone."""
 
-    def talk(self) -> "Talk":
-        """Return a way to talk to single groups of parts."""
-        raise NotImplementedError(f"{type(self).__name__} only sends messages to all parts.")
+    @abstractmethod
+    def channel(self) -> "WorkerChannel":
+        """Return a new channel to single workers."""
 
     @abstractmethod
     def forget(self, run: str) -> None:
-        """Free what the parts keep for a run, without waiting. It may be called from any thread."""
+        """Free what the shards keep for a run, without waiting. It may be called from any thread."""
 
 
-class Talk(ABC):
-    """Messages to single groups of parts: those that one thread of a machine has. Nobody waits for the slowest."""
+class WorkerChannel(ABC):
+    """Messages to single workers, and their replies in the order in which they come: nobody waits for the slowest."""
 
-    groups: list[tuple[int, ...]]
-    """The numbers of the parts of each group; they change when a machine is lost."""
+    groups: list[Group]
+    """They change when a worker is lost."""
 
-    waiting: dict[tuple[int, ...], Message]
+    waiting: dict[Group, Message]
     """The messages that have no reply yet."""
 
     @abstractmethod
-    def send(self, group: tuple[int, ...], message: Message) -> None:
+    def send(self, group: Group, message: Message) -> None:
         """Send a message to a group that has replied to the last one."""
 
     @abstractmethod
-    def receive(self, seconds: float = math.inf) -> tuple[tuple[int, ...], Any]:
+    def receive(self, seconds: float = math.inf) -> tuple[Group, Summable]:
         """Return the group that replies next, and its reply: None if none comes in time.
 
         A group that was lost replies once it is back.
         """
 
-    def round(self, message: Message) -> Any:
+    def round(self, message: Message) -> Summable:
         """Return the sum of the replies of all groups: in a fixed order, whatever the order in which they come."""
         for group in self.groups:
             self.send(group, message)
         replies = {}
         while self.waiting:
-            group, reply = self.receive()
-            replies[group] = reply
+            replies.update([self.receive()])
         return total(replies[group] for group in sorted(replies))
 
     def stopwatch(self) -> Stopwatch:
@@ -97,13 +101,13 @@ class Talk(ABC):
         return Stopwatch()
 
 
-def total(replies: Iterable[Any]) -> Any:
+def total(replies: Iterable[Summable]) -> Summable:
     """Return the sum of the replies; None if there are none."""
     return reduce(lambda one, two: None if one is None else one + two, replies)
 
 
 class Run:
-    """The changes made so far to the state of a run, in the parts. Those without a reply wait for the next round.
+    """The changes made so far to the state of a run, in the shards. Those without a reply wait for the next round.
 
     A log is cleared when all samples are centred, as nothing before that matters, unless something is kept from then.
     """
@@ -125,12 +129,12 @@ class Run:
             self.log.clear()
         self.log.append((change, arguments))
 
-    def ask(self, change: str, *arguments) -> Any:
+    def ask(self, change: str, *arguments) -> Summable:
         """Make a change and return the sum of the replies."""
         self.tell(change, *arguments)
         return self.coordinator.send([self], self.ball)
 
-    def query(self, query: Callable[..., Any], *arguments) -> Any:
+    def query(self, query: Query, *arguments) -> Summable:
         """Return the sum of the values of a query about the state."""
         self._drop_free_slots()
         return self.coordinator.send([self], self.ball, query, (self.name, *arguments))
@@ -143,8 +147,8 @@ class Run:
         weakref.finalize(slot, self._free.append, number)
         return Kept(self.name, number, HINGE, slot), Kept(self.name, number, FLIP, slot)
 
-    def message(self, query: Callable[..., Any], *arguments, follow=None) -> Message:
-        """Return a message with a query for a single group of parts, which may have been lost and know nothing."""
+    def message(self, query: Query, *arguments, follow=None) -> Message:
+        """Return a message with a query for a single group of shards, which may have been lost and know nothing."""
         self._drop_free_slots()
         return Message((self.whole_log(),), self.ball, query, (self.name, *arguments), follow)
 
@@ -155,7 +159,7 @@ class Run:
         self.known = self.base + len(self.log)
 
     def news(self) -> Update:
-        """Return the changes that the parts may not know yet."""
+        """Return the changes that the shards may not know yet."""
         return self._since(self.known)
 
     def whole_log(self) -> Update:
@@ -174,7 +178,7 @@ class Run:
 
 
 class Slot:
-    """A place in the memory of the parts of a run."""
+    """A place in the memory of the shards of a run."""
 
     def __init__(self, run: Run):
         self.run = run

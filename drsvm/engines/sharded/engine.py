@@ -1,22 +1,19 @@
-"""The interior point's engine for rows in parts: every method is at most one round."""
+"""The interior point's engine for sharded rows: every method is at most one round."""
 
 import numpy as np
 
-from drsvm.engines.cpu import restoring_step
-from drsvm.engines.engine import Curvature, Engine, Prediction
+from drsvm.engines.engine import Curvature, Engine
 from drsvm.engines.sharded import queries
 from drsvm.engines.sharded.coordinator import Coordinator, Run
-from drsvm.engines.sharded.part import Ball
-from drsvm.engines.sharded.vectors import Kept
+from drsvm.engines.sharded.shard import Ball, Kept
 from drsvm.model.multipliers import DualSums
 
 
-class PartedEngine(Engine):
-    """Sums of the replies of all parts, which have an engine of their own for their rows."""
+class ShardedEngine(Engine):
+    """Sums of the replies of all shards, which have an engine of their own for their rows."""
 
     small = False  # a round may cost more than a pass
     light = True  # for the same reason correctors do not pay
-    wide = None
 
     def __init__(self, coordinator: Coordinator, ball: Ball, n_linear: int):
         self.run, self.n_linear = Run(coordinator, ball), n_linear
@@ -35,13 +32,13 @@ class PartedEngine(Engine):
     def curvature(self) -> Curvature:
         return Curvature(*self._query("curvature"))
 
-    def predict(self, direction, lam_change: float, left_behind: float = 0.0) -> Prediction:
+    def prediction(self, direction, lam_change):
         rates, *sums = self.run.ask("prediction", direction, lam_change)
-        return Prediction(*rates.tolerating(left_behind), *sums)
+        return rates, sums
 
-    def longest_steps(self, direction, lam_change, target, left_behind=0.0) -> tuple[float, float]:
+    def rates(self, direction, lam_change, target):
         [rates] = self.run.ask("rates", direction, lam_change, target)
-        return rates.tolerating(left_behind)
+        return rates
 
     def recorrect(self, primal: float, dual: float) -> tuple[np.ndarray, float]:
         return self.run.ask("recorrect", primal, dual)
@@ -60,8 +57,10 @@ class PartedEngine(Engine):
     def dual_sums(self) -> DualSums:
         return DualSums(*self._query("dual_sums"))
 
-    def restored_multipliers(self, direction, lam_change: float) -> tuple[Kept, Kept]:  # pyright: ignore
-        step = restoring_step(self._query("restoring_rate", direction, lam_change))
+    def restoring_rate(self, direction, lam_change):
+        return self._query("restoring_rate", direction, lam_change)
+
+    def restored(self, direction, lam_change, step) -> tuple[Kept, Kept]:  # pyright: ignore
         return self.run.keep("keep_restored_multipliers", direction, lam_change, step)
 
     def multipliers(self) -> tuple[Kept, Kept]:  # pyright: ignore

@@ -71,8 +71,8 @@ class Histogram:
             early, inside = places < wanted, places == wanted
             before += masses[early].sum(), masses[early] @ numbers[early]
             numbers, masses = numbers[inside], masses[inside]
-        found, moments = bins.bins_of(numbers), masses * numbers
-        sums = np.stack([np.bincount(found, values, minlength=N_BINS) for values in (masses, moments)])
+        places, moments = bins.bins_of(numbers), masses * numbers
+        sums = np.stack([np.bincount(places, values, minlength=N_BINS) for values in (masses, moments)])
         few = len(numbers) <= FEW or numbers.min() == numbers.max()
         return cls(before, sums, Distinct.of(numbers, masses) if few else None)
 
@@ -88,12 +88,6 @@ class Histogram:
         """Sums over all numbers up to the end of the bin."""
         return self.before + self.bins.sum(axis=1)
 
-    def first_above(self, goal: float, which: int) -> int:
-        """Return the bin in which the sum over the first numbers exceeds the goal; at most the last that is used."""
-        sums = self.before[which] + np.cumsum(self.bins[which])
-        last = int(np.flatnonzero(self.bins[MASS])[-1])
-        return min(int(np.searchsorted(sums, goal, side="right")), last)
-
 
 def crossing(
     histogram_of: Callable[[Path, Bins], tuple[Histogram, Any]], bins: Bins, goal: float, which: int
@@ -104,11 +98,10 @@ def crossing(
     of the numbers of all rows, and something else.
     """
     path: Path = ()
-    while True:
-        histogram, _ = histogram_of(path, bins)
-        if histogram.numbers is not None:
-            break
-        chosen = histogram.first_above(goal, which)
+    while (histogram := histogram_of(path, bins)[0]).numbers is None:
+        sums = histogram.before[which] + np.cumsum(histogram.bins[which])
+        last = int(np.flatnonzero(histogram.bins[MASS])[-1])  # that is used
+        chosen = min(int(np.searchsorted(sums, goal, side="right")), last)
         path, bins = (*path, (bins, chosen)), bins.inside(chosen)
     numbers, masses = (values[::-1] if bins.descending else values for values in histogram.numbers)
     sums = histogram.before[:, None] + np.cumsum([masses, masses * numbers], axis=1)

@@ -1,40 +1,38 @@
-"""Queries to a part of the rows. Each takes the part, its problem and arguments, and its values can be added."""
+"""Queries to a shard of the rows. Each takes the shard, its problem and arguments, and its values can be added."""
+
+from collections.abc import Callable
 
 import numpy as np
 
 from drsvm.engines.sharded.quantiles import Bins, Histogram, Path
+from drsvm.engines.sharded.shard import RemoteVector, Shard
 from drsvm.model.careful_sums import ULP
 from drsvm.model.multipliers import ArrayMultipliers, dual_sums
-from drsvm.model.reducers import Joined, Sums
+from drsvm.model.problem import Problem
+from drsvm.model.reducers import Joined, Summable, Sums
 from drsvm.model.risk import costs_of_misclassification, expected_loss, flips_with_price, gain_of_free_flips
 from drsvm.model.rows import RowsLost
 
 
-def of_problem(_, problem, function, *arguments):
+def of_problem(_, problem: Problem, function: Callable[..., Summable], *arguments) -> Summable:
     """Return the value of a function of `model/row_operations.py`."""
     return function(problem, *arguments)
 
 
-# --- sums -----------------------------------------------------------------------------------------------------------
-
-
-def targets(_, problem) -> Sums:
+def targets(_, problem: Problem) -> Sums:
     """Return Σ π, and Σ π over the rows that can be flipped."""
     weights = problem.sample_weight
     return Sums((float(weights.sum()), float(weights @ problem.can_flip)))
 
 
-def sums_of_multipliers(part, problem, hinge_dual, flip_dual, careful: bool) -> Sums:
+def sums_of_multipliers(shard: Shard, problem: Problem, hinge_dual, flip_dual, careful: bool) -> Sums:
     """Return the sums over the two sides of multipliers, clipped to their bounds, and the rounding errors of sums."""
-    clipped = ArrayMultipliers(problem, part.values(hinge_dual), part.values(flip_dual))
+    clipped = ArrayMultipliers(problem, shard.values(hinge_dual), shard.values(flip_dual))
     rounding = 3.0 * ULP if careful else problem.rows.rounding
     return Sums((*dual_sums(problem, clipped.alpha, clipped.beta, careful), rounding))
 
 
-# --- quantiles ------------------------------------------------------------------------------------------------------
-
-
-def breakpoints(_, problem, w, b: float, floor: float, path: Path, bins: Bins) -> Sums:
+def breakpoints(_, problem: Problem, w, b: float, floor: float, path: Path, bins: Bins) -> Sums:
     """Return a histogram of the breakpoints above a floor, and the expected loss without flips that have a price."""
     margins, weights, cost = problem.margins(w, b), problem.sample_weight, problem.flip_cost
     loss = expected_loss(margins, weights, 0.0, np.inf) + gain_of_free_flips(margins, weights, cost)
@@ -43,7 +41,7 @@ def breakpoints(_, problem, w, b: float, floor: float, path: Path, bins: Bins) -
     return Sums((Histogram.of(points[above], unit * shares[above], path, bins), loss))
 
 
-def costs_of_errors(_, problem, w, b: float, size: float, path: Path, bins: Bins) -> Sums:
+def costs_of_errors(_, problem: Problem, w, b: float, size: float, path: Path, bins: Bins) -> Sums:
     """Return a histogram of the costs of misclassification, and the mass that is misclassified at no cost."""
     margins, weights = problem.margins(w, b), problem.sample_weight
     costs = costs_of_misclassification(margins, size, problem.flip_cost)
@@ -51,58 +49,52 @@ def costs_of_errors(_, problem, w, b: float, size: float, path: Path, bins: Bins
     return Sums((Histogram.of(costs[priced], weights[priced], path, bins), float(weights @ (costs == 0))))
 
 
-# --- samples --------------------------------------------------------------------------------------------------------
-
-
-def size_of_keys(_, problem, direction) -> Sums:
+def size_of_keys(_, problem: Problem, direction) -> Sums:
     """Return Σ |x·direction|."""
     return Sums((float(np.abs(problem.margins(direction)).sum()),))
 
 
-def rows_with_small_keys(_, problem, direction, scale: float, largest: float) -> Joined:
+def rows_with_small_keys(_, problem: Problem, direction, scale: float, largest: float) -> Joined:
     """Return the rows whose key, a number from 0 to 1 computed from their contents, is small."""
     keys = problem.margins(direction) * scale
     return _sample(problem, np.flatnonzero(keys - np.floor(keys) <= largest))
 
 
-def rows_at_a_stride(_, problem, stride: int) -> Joined:
+def rows_at_a_stride(_, problem: Problem, stride: int) -> Joined:
     """Return some of the rows."""
     return _sample(problem, np.arange(0, problem.n_rows, stride))
 
 
-def sizes_of_classes(part, problem) -> Joined:
-    """Return the number of the part, and how many of its rows are negative and positive."""
+def sizes_of_classes(shard: Shard, problem: Problem) -> Joined:
+    """Return the number of the shard, and how many of its rows are negative and positive."""
     counts = [np.count_nonzero(problem.signs == sign) for sign in (-1.0, 1.0)]
-    return Joined(np.array([value]) for value in (part.number, *counts))
+    return Joined(np.array([value]) for value in (shard.number, *counts))
 
 
-def rows_at_places(part, problem, before, places) -> Joined:
-    """Return the rows at some places among all rows of their class; `before` counts those in earlier parts."""
-    found = []
+def rows_at_places(shard: Shard, problem: Problem, before, places) -> Joined:
+    """Return the rows at some places among all rows of their class; `before` counts those in earlier shards."""
+    chosen = []
     for sign, first, wanted in zip((-1.0, 1.0), before, places, strict=True):
         members = np.flatnonzero(problem.signs == sign)
-        own = wanted - first[part.number]
-        found.append(members[own[(own >= 0) & (own < len(members))]])
-    return _sample(problem, np.concatenate(found))
+        own = wanted - first[shard.number]
+        chosen.append(members[own[(own >= 0) & (own < len(members))]])
+    return _sample(problem, np.concatenate(chosen))
 
 
-def _sample(problem, rows) -> Joined:
+def _sample(problem: Problem, rows: np.ndarray) -> Joined:
     costs = problem.flip_cost[rows] if np.ndim(problem.flip_cost) else None
     return Joined((problem.X[rows], problem.signs[rows], problem.sample_weight[rows], costs))
 
 
-# --- vectors --------------------------------------------------------------------------------------------------------
-
-
-def of_engine(part, _, run: str, name: str, *arguments):
+def of_engine(shard: Shard, _, run: str, name: str, *arguments) -> Summable:
     """Return a value of the engine of a run, whose state does not change."""
-    return getattr(part.runs[run], name)(*arguments)
+    return getattr(shard.runs[run], name)(*arguments)
 
 
-def values(part, _, vector) -> Joined:
-    """Return a vector with one entry per row: to be fetched from a part, never from all parts."""
-    if any(kept.slot in part.runs[kept.run].forgotten for kept in vector.kept()):
+def values(shard: Shard, _, vector: RemoteVector) -> Joined:
+    """Return a vector with one entry per row: to be fetched from a shard, never from all shards."""
+    if any(kept.slot in shard.runs[kept.run].forgotten for kept in vector.kept()):
         raise RowsLost(
             "The multipliers of some rows were lost with their worker. The bound stands; fit again for them."
         )
-    return Joined((part.values(vector),))
+    return Joined((shard.values(vector),))

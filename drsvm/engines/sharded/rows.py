@@ -1,28 +1,29 @@
-"""Rows in parts: every function of all rows is the sum of its values for the parts."""
+"""Sharded rows: every function of all rows is the sum of its values for the shards."""
 
 import math
 import pickle
 import uuid
 from copy import copy
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from drsvm.annotations import Costs, Matrix
 from drsvm.engines.sharded import queries
 from drsvm.engines.sharded.chunks import Survey
 from drsvm.engines.sharded.coordinator import Coordinator
-from drsvm.engines.sharded.engine import PartedEngine
-from drsvm.engines.sharded.part import Ball, View
+from drsvm.engines.sharded.engine import ShardedEngine
 from drsvm.engines.sharded.quantiles import MASS, MOMENT, Bins, crossing
-from drsvm.engines.sharded.vectors import FLIP, HINGE, Clipped, Multiple, Vector
+from drsvm.engines.sharded.shard import FLIP, HINGE, Ball, Clipped, Multiple, Query, RemoteVector, View
 from drsvm.model.dual_scale import uncharged_features
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.multipliers import ROUNDING_OF_MASSES, DualSums, Multipliers, Totals
 from drsvm.model.norms import norm_for
 from drsvm.model.problem import PARAMETERS, Problem
+from drsvm.model.reducers import Summable
 from drsvm.model.risk import TIE
-from drsvm.model.rows import Rows, drawn_members
+from drsvm.model.rows import Attributes, Rows, drawn_members
 from drsvm.model.validation import check_flip_cost
 
 
@@ -33,7 +34,7 @@ class RemoteCounts(NamedTuple):
     in proportion to w f². A problem with these weights has them where the rows are.
     """
 
-    problem: Any
+    problem: Problem
     scale: float  # the variance of the pull of a row, divided by its weight in that problem
     total: float
 
@@ -42,11 +43,12 @@ class RemoteCounts(NamedTuple):
         return self.total
 
 
-class PartedRows(Rows):
-    """Rows in parts, which a coordinator sends messages to; a problem with them has neither signs nor weights."""
+class ShardedRows(Rows):
+    """Rows in shards, which a coordinator sends messages to; a problem with them has neither signs nor weights."""
 
-    place = "in parts"
+    place = "in shards"
     is_sharded = True
+    selectable = False
     most_distinct = 1 << 14
 
     def __init__(self, coordinator: Coordinator, survey: Survey, view: View | None = None):
@@ -58,35 +60,31 @@ class PartedRows(Rows):
         n_features = self.survey.n_features if view.features is None else len(view.features)
         self.view, self.shape = view, (self.survey.n_rows, n_features)
 
-    def attributes(self, flip_cost) -> dict[str, Any]:
-        """Return the attributes of a problem that depend on its data."""
-        survey = self.survey
-        known = {"rows": self, "signs": None, "sample_weight": None, "kept": None, "n_given": survey.n_given}
-        return known | {"classes": survey.classes, "flip_cost": self._some_costs(flip_cost)}
-
-    def _some_costs(self, flip_cost) -> Any:
-        """Return the cost of a flip, or some of the costs if every row has its own."""
-        costs = self.survey.costs
+    def attributes(self, flip_cost: Costs | None) -> Attributes:
+        """Return the attributes of a problem that depend on its data: some of the costs if every row has its own."""
+        survey, costs = self.survey, self.survey.costs
         if costs is None:
-            return check_flip_cost(flip_cost)
-        return float(costs[0]) if costs[0] == costs[-1] else costs
+            costs = check_flip_cost(flip_cost)
+        elif costs[0] == costs[-1]:
+            costs = float(costs[0])
+        vectors = {"signs": None, "sample_weight": None, "kept": None, "flip_cost": costs}
+        return {"rows": self, **vectors, "classes": survey.classes, "n_given": survey.n_given}
 
     # --- queries ----------------------------------------------------------------------------------------------------
 
-    def ball(self, problem) -> Ball:
-        """Return what the parts must know of the parameters."""
+    def ball(self, problem: Problem) -> Ball:
+        """Return what the shards must know of the parameters."""
         cost = None if np.ndim(problem.flip_cost) else problem.flip_cost
         return Ball(problem.radius, cost, problem.norm, problem.fit_intercept, self.view)
 
     def query(self, problem, function, *arguments, once=False):
-        if not once:
-            return self._ask(problem, queries.of_problem, function, *arguments)
-        return self._ask_once(problem, queries.of_problem, function, *arguments)
+        ask = self._ask_once if once else self._ask
+        return ask(problem, queries.of_problem, function, *arguments)
 
-    def _ask(self, problem, query, *arguments, vectors=()) -> Any:
+    def _ask(self, problem: Problem, query: Query, *arguments, vectors=()) -> Summable:
         return self.coordinator.ask(self.ball(problem), query, *arguments, vectors=vectors)
 
-    def _ask_once(self, problem, query, *arguments) -> Any:
+    def _ask_once(self, problem: Problem, query: Query, *arguments) -> Summable:
         own_costs = np.ndim(problem.flip_cost) > 0
         key = pickle.dumps((query, self.view.name, problem.norm.p, own_costs, arguments))
         if key not in self.known:
@@ -94,8 +92,7 @@ class PartedRows(Rows):
         return self.known[key]
 
     def engine(self, problem, n_threads):
-        ball = self.ball(problem)
-        return PartedEngine(self.coordinator, ball, problem.n_features + problem.fit_intercept)
+        return ShardedEngine(self.coordinator, self.ball(problem), problem.n_features + problem.fit_intercept)
 
     # --- other rows -------------------------------------------------------------------------------------------------
 
@@ -109,7 +106,7 @@ class PartedRows(Rows):
         offset = None if self.view.offset is None else self.view.offset[features]
         return self.seen(View(uuid.uuid4().hex, chosen, offset))
 
-    def seen(self, view: View) -> "PartedRows":
+    def seen(self, view: View) -> "ShardedRows":
         """Return the rows in another view."""
         other = copy(self)
         other._see(view)
@@ -120,7 +117,7 @@ class PartedRows(Rows):
             raise TypeError(f"The flip costs of rows that are {self.place} cannot be changed.")
         return {"flip_cost": check_flip_cost(flip_cost)}
 
-    def relabelled(self, problem, positive, sample_weight) -> dict[str, Any]:
+    def relabelled(self, problem, positive, sample_weight) -> Attributes:
         raise TypeError(f"The labels of rows that are {self.place} cannot be changed.")
 
     def counted(self, problem, counts):
@@ -134,30 +131,28 @@ class PartedRows(Rows):
     # --- certificates -----------------------------------------------------------------------------------------------
 
     def price_and_risk(self, problem, w, b, size):
-        [price], [risk] = self._prices_and_risks(problem, w, b, size, [problem.radius])
-        return price, risk
+        return self._prices_and_risks(problem, w, b, size, [problem.radius])[0]
 
     def worst_case(self, problem, loss, w, b, size, radii):
         if loss == "zero-one":
             return self._worst_case_error(problem, w, b, size, radii)
-        return np.array(self._prices_and_risks(problem, w, b, size, radii)[1])
+        return np.array([risk for _, risk in self._prices_and_risks(problem, w, b, size, radii)])
 
-    def _prices_and_risks(self, problem, w, b: float, size: float, radii) -> tuple[list[float], list[float]]:
+    def _prices_and_risks(self, problem: Problem, w, b: float, size: float, radii) -> list[tuple[float, float]]:
         """Return the smallest optimal λ ≥ size and the risk, for every radius."""
         histograms = cache(partial(self._ask, problem, queries.breakpoints, w, b, size))
         bins = Bins(size, math.inf, max(size, 1.0 / problem.typical_flip_cost(), 1e-300), descending=True)
         whole, loss = histograms((), bins)
-        prices, risks = [], []
+        prices_and_risks = []
         for radius in radii:
             affordable = radius * (1.0 + TIE)
             price, (mass, moment) = size, whole.total
             if affordable < mass:
                 price, mass, moment = crossing(histograms, bins, affordable, MASS)
-            prices.append(price)
-            risks.append(radius * price + loss + max(moment - price * mass, 0.0))
-        return prices, risks
+            prices_and_risks.append((price, radius * price + loss + max(moment - price * mass, 0.0)))
+        return prices_and_risks
 
-    def _worst_case_error(self, problem, w, b: float, size: float, radii) -> np.ndarray:
+    def _worst_case_error(self, problem: Problem, w, b: float, size: float, radii) -> np.ndarray:
         histograms = cache(partial(self._ask, problem, queries.costs_of_errors, w, b, size))
         bins = Bins(0.0, math.inf, 1.0 / size if size > 0 else min(problem.typical_flip_cost(), 1e300))
         whole, sure = histograms((), bins)
@@ -171,23 +166,20 @@ class PartedRows(Rows):
         return np.array(errors)
 
     def multipliers(self, problem, hinge_dual, flip_dual):
-        return PartedMultipliers(self, problem, hinge_dual, flip_dual)
-
-    def sums_of_multipliers(self, problem, hinge_dual, flip_dual) -> list[Any]:
-        """Return the sums over the two sides of clipped multipliers, and the rounding errors of sums."""
         vectors, careful = (hinge_dual, flip_dual), bool(uncharged_features(problem)[1].any())
-        return self._ask(problem, queries.sums_of_multipliers, *vectors, careful, vectors=vectors)
+        *sums, rounding = self._ask(problem, queries.sums_of_multipliers, *vectors, careful, vectors=vectors)
+        return ShardedMultipliers(vectors, self.ball(problem), DualSums(*sums), rounding)
 
     # --- vectors ----------------------------------------------------------------------------------------------------
 
-    def zeros(self):
+    def zeros(self) -> Multiple:  # pyright: ignore[reportIncompatibleMethodOverride]
         return Multiple(0.0, 0.0)
 
-    def multiples_of_weights(self, problem, positive, negative):
+    def multiples_of_weights(self, problem, positive, negative) -> Multiple:  # pyright: ignore
         return Multiple(positive, negative)
 
-    def multipliers_from(self, problem, values):
-        known = isinstance(values, Vector) and all(kept.run in self.coordinator.runs for kept in values.kept())
+    def multipliers_from(self, problem, values) -> RemoteVector | None:  # pyright: ignore
+        known = isinstance(values, RemoteVector) and all(kept.run in self.coordinator.runs for kept in values.kept())
         return values if known else None
 
     def to_given_rows(self, problem, values):
@@ -211,8 +203,9 @@ class PartedRows(Rows):
     def drawn_by_class(self, problem, size):
         numbers, *counts = self._ask_once(problem, queries.sizes_of_classes)
         order = np.argsort(numbers)
-        before = [dict(zip(numbers[order].tolist(), np.cumsum(one[order]) - one[order], strict=True)) for one in counts]
-        places = drawn_members([int(one.sum()) for one in counts], size)
+        ordered = [count[order] for count in counts]
+        before = [dict(zip(numbers[order].tolist(), np.cumsum(count) - count, strict=True)) for count in ordered]
+        places = drawn_members([int(count.sum()) for count in counts], size)
         X, signs, weights, costs = self._ask(problem, queries.rows_at_places, before, places)
         for sign, mass in zip((-1.0, 1.0), self.survey.shares, strict=True):
             weights[signs == sign] *= mass / weights[signs == sign].sum()
@@ -222,20 +215,22 @@ class PartedRows(Rows):
         return self.drawn_by_class(problem, problem.n_rows)
 
 
-def _in_memory(problem, X, signs, weights, costs) -> Problem:
+def _in_memory(problem: Problem, X: Matrix, signs: np.ndarray, weights: np.ndarray, costs) -> Problem:
     """Return the problem on rows that have been fetched."""
     parameters = {name: getattr(problem, name) for name in PARAMETERS} | ({} if costs is None else {"flip_cost": costs})
     data = {"rows": MemoryRows(X), "signs": signs, "sample_weight": weights / weights.sum()}
     return Problem.of_checked(**data, classes=problem.classes, **parameters)
 
 
-class PartedMultipliers(Multipliers):
+Pair = tuple[RemoteVector | None, RemoteVector | None]
+
+
+class ShardedMultipliers(Multipliers):
     """Clipped multipliers; factors of the two sides apply to their sums, and to the vectors when these are used."""
 
-    def __init__(self, rows: PartedRows, problem, hinge_dual: Vector | None, flip_dual: Vector | None):
-        self.unclipped, self.ball = (hinge_dual, flip_dual), rows.ball(problem)
-        *sums, rounding = rows.sums_of_multipliers(problem, *self.unclipped)
-        self.sums, self.rounding = DualSums(*sums), rounding + ROUNDING_OF_MASSES  # also of the sums over the parts
+    def __init__(self, unclipped: Pair, ball: Ball, sums: DualSums, rounding: float):
+        self.unclipped, self.ball, self.sums = unclipped, ball, sums
+        self.rounding = rounding + ROUNDING_OF_MASSES  # also of the sums over the shards
         self.factors = np.ones(2)
 
     def sides(self) -> tuple[float, float]:
@@ -252,5 +247,5 @@ class PartedMultipliers(Multipliers):
 
     def vectors(self) -> tuple[Clipped, Clipped]:
         factors = float(self.factors[0]), float(self.factors[1])
-        one, other = (Clipped(*self.unclipped, self.ball, factors, which) for which in (HINGE, FLIP))
-        return one, other
+        hinge, flip = (Clipped(*self.unclipped, self.ball, factors, which) for which in (HINGE, FLIP))
+        return hinge, flip

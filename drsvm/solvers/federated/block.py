@@ -15,10 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from drsvm.annotations import Costs
 from drsvm.kernels.dual_ascent import Flips, Multipliers, losses_of_multiples
 from drsvm.kernels.dual_ascent_round import RoundTerms
 from drsvm.kernels.dual_ascent_separable import SeparableTerms
 from drsvm.model.problem import Problem
+from drsvm.model.reducers import Sums
 from drsvm.model.risk import affordable_flips
 from drsvm.solvers.dual_coordinate.ascent import FIRM, epoch_kernel
 from drsvm.solvers.incremental.epochs import Samples
@@ -33,7 +35,6 @@ def around_one(widest: float, ratio: float, number: int) -> np.ndarray:
 SCALES, MANY_SCALES = around_one(0.2, 0.4, 5), around_one(0.25, 0.7, 17)
 """Multiples of the classifier of which the best is offered: early in a run, all margins may be slightly too small. Near
 the optimum, many margins are 1, and the best multiple is 1. The first ones are looked at in every round."""
-
 
 SENT = np.float32
 """Vectors travel in single precision: changes get smaller, and their errors with them. Certificates are in double."""
@@ -77,12 +78,8 @@ class Proposal(NamedTuple):
     losses: np.ndarray  # expected losses of the multiples SCALES of the classifier
     lost: int = 0  # number of blocks whose multipliers were lost
 
-    def in_double(self) -> "Proposal":
-        """Return the proposal as it can be added to many others."""
-        return self._replace(v=self.v.astype(np.float64))
-
-    def __add__(self, other) -> "Proposal":  # pyright: ignore[reportIncompatibleMethodOverride]
-        return Proposal(*(one + two for one, two in zip(self, other, strict=True)))
+    def __add__(self, other: "Proposal") -> "Proposal":  # pyright: ignore[reportIncompatibleMethodOverride]
+        return Proposal._make(one + two for one, two in zip(self, other, strict=True))
 
 
 class Block:
@@ -125,7 +122,7 @@ class Block:
         self.active, self.firm = np.append(self.active, order[:active]), FIRM * violation
         u -= work.u
         u /= factor
-        hinge, flip = (np.minimum(one / importance, 1.0) for one in (hinge, flip))
+        hinge, flip = np.minimum(hinge / importance, 1.0), np.minimum(flip / importance, 1.0)
         self.proposed = work.number, hinge, flip
         change = [self.samples.weights * (new - old) for new, old in ((hinge, self.hinge), (flip, self.flip))]
         return Proposal(
@@ -168,19 +165,19 @@ class Block:
         return self.samples.weights * hinge, self.samples.weights * flip
 
 
-def go_on(arguments: tuple, reply) -> tuple:
+def go_on(arguments: tuple, reply: Sums) -> tuple:
     """Return the arguments of the query for the next block on the same machine."""
     *others, work = arguments
     return *others, work.after(Proposal(*reply))
 
 
-def losses_along(problem, scales, classifiers) -> np.ndarray:
+def losses_along(problem: Problem, scales: np.ndarray, classifiers) -> np.ndarray:
     """Return the expected losses of multiples of classifiers (w, b, λ): a line for each of them."""
     weights, costs = problem.sample_weight, problem.flip_cost
     return np.array([_losses(problem.margins(w, b), weights, costs, scales, lam * scales) for w, b, lam in classifiers])
 
 
-def _losses(margins, weights, costs, scales, prices) -> np.ndarray:
+def _losses(margins, weights, costs: Costs, scales: np.ndarray, prices: np.ndarray) -> np.ndarray:
     """Return the expected losses of multiples of a classifier, for several λ."""
     losses = np.empty(len(scales))
     losses_of_multiples(margins, weights, costs, scales, prices, losses)

@@ -10,7 +10,7 @@ may be for sums that have changed since. Multipliers stay within their bounds, b
 """
 
 import math
-from typing import Any
+from abc import abstractmethod
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from drsvm.model.norms import L1, L2, LInf, Norm, euclidean
 from drsvm.model.problem import Problem
 from drsvm.model.reducers import Sums
 from drsvm.solvers.base import Candidate
-from drsvm.solvers.dual_coordinate.ascent import MIN_SHARE, Place
+from drsvm.solvers.dual_coordinate.ascent import MIN_SHARE, Ascent, Place
 from drsvm.solvers.dual_coordinate.ascents import BoxAscent, RoundAscent, SeparableAscent, SparseAscent
 from drsvm.solvers.federated.block import MANY_SCALES, MIN_NEWS, SCALES, SENT, Proposal, Work, losses_along
 from drsvm.solvers.incremental.epochs import UNLIMITED, Samples
@@ -44,8 +44,17 @@ FIRST_PRICES = np.geomspace(1e-3, 1e6, 40)
 """First guesses of λ, in units of typical rows."""
 
 
-class Shared:
-    """The part of an ascent that does not need the rows: mixed into the ascent for each norm."""
+class Shared(Ascent):
+    """The part of an ascent that does not need the rows: put before the ascent for each norm."""
+
+    waits_for_all = False
+    """Whether late proposals do harm."""
+
+    news = 0.25
+    """Averages of classifiers over the last rounds have at least this share of the latest one."""
+
+    averaged = False
+    """Whether averages of the multipliers are offered for a certificate."""
 
     def __init__(self, problem: Problem, start: Candidate | None, n_blocks: int):
         self.problem, self.most, self.factor = problem, float(n_blocks), float(n_blocks)
@@ -59,7 +68,7 @@ class Shared:
             self.w, self.b = np.array(start.weights), start.intercept
             self.lam = UNLIMITED if problem.radius == 0.0 else problem.price_and_objective(self.w, self.b)[0]
         self.means = self.w, self.b, 0.0
-        self.place: Place = self._place()  # pyright: ignore[reportAttributeAccessIssue]
+        self.place: Place = self._place()
 
     def _first_guess(self) -> tuple[float, float]:
         """Return the mean of x·x, and the best λ for weights in the direction of a first proximal step."""
@@ -91,26 +100,41 @@ class Shared:
     def any_flips(self) -> bool:
         return self.cost > 0.0
 
-    def work(self: Any, number: int, accepted: dict[int, float], anew: bool, share: float = 1.0) -> Work:
+    def work(self, number: int, accepted: dict[int, float], anew: bool, share: float = 1.0) -> Work:
         """Return what to ask blocks now."""
         place, prices = self.place, self._own_lam * SCALES
         return Work(place.u.astype(SENT), place.sums, place.terms, self.factor, prices, number, accepted, anew, share)
 
-    def absorb(self: Any, proposal: Proposal, share: float = 1.0) -> float:
+    def absorb(self, proposal: Proposal, share: float = 1.0) -> float:
         """Change the sums along a proposal of a share of the blocks, and return how far, from 0 to 1."""
         step = self.best_step(proposal, share)
         self.cost, self.all_mass = self.cost + step * proposal.cost, self.all_mass + step * proposal.mass
         self.place = self._along(self.place, proposal, step)
         return step
 
-    def best_step(self: Any, proposal: Proposal, share: float = 1.0) -> float:
+    def best_step(self, proposal: Proposal, share: float = 1.0) -> float:
         """Return how far to go along a proposal, from 0 to 1; the next ones are bolder if this is all the way."""
-        step = self._best_step(self.place, proposal)
+        low, high = 0.0, 1.0
+        if self._slope(proposal, 1.0) >= 0.0:
+            low = 1.0
+        else:
+            for _ in range(TRIALS):
+                middle = 0.5 * (low + high)
+                low, high = (low, middle) if self._slope(proposal, middle) < 0.0 else (middle, high)
+        step = 0.5 * (low + high)
         change = BOLDER if step == 1.0 else MORE_CAREFUL
         self.factor = min(max(self.factor * change**share, self.least_factor), self.most)
         return step
 
-    def move(self: Any, seen: Proposal) -> None:
+    def _slope(self, proposal: Proposal, step: float) -> float:
+        w, lam, b = self._classifier(self._along(self.place, proposal, step))
+        return proposal.mass - float(w @ proposal.v) - lam * proposal.cost - b * proposal.imbalance
+
+    def _along(self, place: Place, proposal: Proposal, step: float) -> Place:
+        work = Work(place.u, place.sums, place.terms, step, SCALES, 0, {}, False, 1.0).after(proposal)
+        return place._replace(u=work.u, sums=work.sums)
+
+    def move(self, seen: Proposal) -> None:
         """Move the centre to the classifier of the current sums; `seen` is what all blocks have seen last."""
         self.count += 1
         self.near = seen.near
@@ -118,13 +142,15 @@ class Shared:
         self.place = self._place()
         news = max(self.news, 1.0 / self.count)
         self.means = tuple(mean + news * (now - mean) for mean, now in zip(self.means, self._now, strict=True))
-        self._judge(seen)
+        unscaled = self._estimated_gap(seen.gap)
+        [values] = self._values(SCALES, [self._now], seen.losses)  # the estimate is for the best multiple
+        self.estimate = max(unscaled - float(values[SAME] - values.min()), MIN_SHARE * unscaled)
 
     @property
-    def _now(self: Any) -> tuple[np.ndarray, float, float]:
+    def _now(self) -> tuple[np.ndarray, float, float]:
         return self.w, self.b, self._own_lam
 
-    def lose(self: Any, sums: Sums) -> None:
+    def lose(self, sums: Sums) -> None:
         """Take away what blocks that were lost contributed."""
         self._arrive(self.place, self._answer(self.place))
         v, cost, imbalance, mass = sums
@@ -132,27 +158,20 @@ class Shared:
         self.imbalance, self.all_mass = self.imbalance - imbalance, max(self.all_mass - mass, 0.0)
         self.place = self._place()
 
-    def _judge(self: Any, seen: Proposal) -> None:
-        """Estimate the gap, with the best multiple of the classifier."""
-        unscaled = self._estimated_gap(seen.gap)
-        [values] = self._values(SCALES, [self._now], seen.losses)
-        self.estimate = max(unscaled - float(values[SAME] - values.min()), MIN_SHARE * unscaled)
-
     @property
     def least_factor(self) -> float:
         """Least number of times for which a block counts itself."""
         return 1.0
 
-    waits_for_all = False
-    """Whether late proposals do harm."""
+    @abstractmethod
+    def _answer(self, place: Place) -> tuple[float, float, float] | None:
+        """Return what an epoch without rows would answer at a place."""
 
-    news = 0.25
-    """Averages of classifiers over the last rounds have at least this share of the latest one."""
+    @abstractmethod
+    def _classifier(self, place: Place) -> tuple[np.ndarray, float, float]:
+        """Return (w, λ, b) at a place."""
 
-    averaged = False
-    """Whether averages of the multipliers are offered for a certificate."""
-
-    def classifier(self: Any) -> tuple[np.ndarray, float]:
+    def classifier(self) -> tuple[np.ndarray, float]:
         """Return the best multiple of the current classifier, or of the average over the last rounds.
 
         Blocks see the margins of their rows while they improve them, and are too optimistic: it takes one more round.
@@ -163,36 +182,19 @@ class Shared:
         w, b, _ = offers[best]
         return MANY_SCALES[multiple] * w, float(MANY_SCALES[multiple] * b)
 
-    def _best_step(self, place: Place, proposal: Proposal) -> float:
-        if self._slope(place, proposal, 1.0) >= 0.0:
-            return 1.0
-        low, high = 0.0, 1.0
-        for _ in range(TRIALS):
-            middle = 0.5 * (low + high)
-            low, high = (low, middle) if self._slope(place, proposal, middle) < 0.0 else (middle, high)
-        return 0.5 * (low + high)
-
-    def _slope(self: Any, place: Place, proposal: Proposal, step: float) -> float:
-        w, lam, b = self._classifier(self._along(place, proposal, step))
-        return proposal.mass - float(w @ proposal.v) - lam * proposal.cost - b * proposal.imbalance
-
-    def _along(self: Any, place: Place, proposal: Proposal, step: float) -> Place:
-        work = Work(place.u, place.sums, place.terms, step, SCALES, 0, {}, False, 1.0).after(proposal)
-        return place._replace(u=work.u, sums=work.sums)
-
 
 class SharedRound(Shared, RoundAscent):
     """q = 2."""
 
     def _answer(self, place: Place) -> tuple[float, float, float]:
-        """Return (s, λ, b) of the classifier w = s·u: the answer of an epoch without rows, which only needs ‖u‖."""
+        """Return (s, λ, b) of the classifier w = s·u, which only needs ‖u‖."""
         size, no_rows = np.array([euclidean(place.u)]), np.zeros(0, dtype=np.intp)
         multipliers = Multipliers(size, np.array(place.sums), np.zeros(1), np.zeros(1), np.zeros(1))
         rows = ANY_ROW.rows._replace(importance=ANY_ROW.weights)
         epoch = round_epoch(ANY_ROW.row_squares, rows, no_rows, 0, math.inf, multipliers, NO_FLIPS, place.terms)
         return epoch[-1]
 
-    def _classifier(self, place: Place) -> tuple[np.ndarray, float, float]:
+    def _classifier(self, place):
         scale, lam, b = self._answer(place)
         return scale * place.u, lam, b
 
@@ -200,10 +202,10 @@ class SharedRound(Shared, RoundAscent):
 class SharedSeparable(Shared, SeparableAscent):
     """q = 1 and q = ∞: the limits ±h are those of the epoch."""
 
-    def _answer(self, place: Place) -> None:
+    def _answer(self, place) -> None:
         return None
 
-    def _classifier(self, place: Place) -> tuple[np.ndarray, float, float]:
+    def _classifier(self, place):
         terms, (lam, u0) = place.terms, place.sums
         intercept, limit = terms.intercept, terms.limit / terms.ridge if self.inside else terms.limit
         weight = self._weights(u0, intercept.damping, limit) if intercept.priced else u0 * intercept.inverse
@@ -235,7 +237,7 @@ class SharedBox(SharedSeparable, BoxAscent):
 SHARED: dict[type[Norm], type[Shared]] = {L1: SharedSparse, L2: SharedRound, LInf: SharedBox}
 
 
-def shared_for(problem: Problem, start: Candidate | None, n_blocks: int) -> Any:
+def shared_for(problem: Problem, start: Candidate | None, n_blocks: int) -> Shared:
     """Return the ascent for the norm; with one feature all norms are equal."""
     single = problem.n_features + problem.prices_intercept == 1
     return (SharedRound if single else SHARED[type(problem.norm)])(problem, start, n_blocks)

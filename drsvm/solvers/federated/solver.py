@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from drsvm.clock import Stopwatch
 from drsvm.engines.sharded import queries
-from drsvm.engines.sharded.coordinator import Run, total
+from drsvm.engines.sharded.coordinator import Group, Run, total
+from drsvm.engines.sharded.rows import ShardedRows
 from drsvm.model.problem import Problem
 from drsvm.model.reducers import Sums
 from drsvm.solvers.base import Candidate, Limits, Price, Solver, State
@@ -20,12 +22,9 @@ from drsvm.solvers.transforms.constant import answer_to_free_flips, constant_opt
 FIRST_PROOF = 32
 """Maximum number of rounds before the first certificate, regardless of the estimate."""
 
-
 SLOW, HASTE, MIN_VISITED = 3.0, 1.5, 0.4
 """Groups that take longer than SLOW times the typical time visit fewer rows, so that they take about HASTE times as
 long as is typical, but at least the last share of their rows."""
-
-Group = tuple[int, ...]
 
 NOTHING = Sums((0.0, 0.0, 0.0, 0.0))
 
@@ -58,7 +57,7 @@ class Federated(Solver):
     patience: float = 2.0
 
     def unsupported_reason(self, problem: Problem) -> str | None:
-        """Reject rows that are not in parts, some prices, and norms without an ascent."""
+        """Reject rows that are not sharded, some prices, and norms without an ascent."""
         if not problem.rows.is_sharded:
             return f"solver 'federated' is for rows on a cluster, these are {problem.rows.place}: use solver='auto'."
         if type(problem.norm) not in SHARED:
@@ -73,14 +72,14 @@ class Rounds(StateWithEstimates):
     """One run in rounds: all blocks propose at the same time, and their changes are added."""
 
     def __init__(self, problem: Problem, limits: Limits, patience: float):
-        rows: Any = problem.rows
+        rows: ShardedRows = problem.rows
         super().__init__(problem, limits, FIRST_PROOF)
         self.coordinator = rows.coordinator
         self.first_round = self.coordinator.n_rounds
         self.run = Run(self.coordinator, rows.ball(problem))
         self.run.tell("begin", Block)
-        self.talk = self.coordinator.talk()
-        self.ascent = shared_for(problem, limits.start, len(self.talk.groups))
+        self.channel = self.coordinator.channel()
+        self.ascent = shared_for(problem, limits.start, len(self.channel.groups))
         self.patience = math.inf if self.ascent.waits_for_all else patience
         self.number = self.first = 0
         self.n_lost, self.n_known_lost = 0, len(self.coordinator.restored)
@@ -88,7 +87,7 @@ class Rounds(StateWithEstimates):
         self.shares: dict[Group, dict[int, float]] = {}  # what was accepted, and has not been told yet
         self.credits: dict[Group, Sums] = {}  # what the groups have contributed to v, Σκβ, Σ (α − β) y and Σ (α + β)
         self.seen: dict[Group, Proposal] = {}
-        self.watches: dict[Group, Any] = {}
+        self.watches: dict[Group, Stopwatch] = {}
         self.took: dict[Group, float] = {}  # seconds until the last reply
         self.visited: dict[Group, float] = {}  # shares of the rows that are visited in a round
 
@@ -96,8 +95,8 @@ class Rounds(StateWithEstimates):
         """Let all blocks propose, and move along the sum of what comes in time; nobody waits for the slowest."""
         self.coordinator.n_rounds += 1
         self.first = self.number
-        for group in self.talk.groups:
-            if group not in self.talk.waiting:
+        for group in self.channel.groups:
+            if group not in self.channel.waiting:
                 self._ask(group)
         proposals = self._in_time()
         if proposals:
@@ -119,8 +118,8 @@ class Rounds(StateWithEstimates):
     def _in_time(self) -> dict[Group, Proposal]:
         """Return the proposals of this round, once those of most groups are there and others have had some time."""
         proposals: dict[Group, Proposal] = {}
-        watch, deadline, any_news = self.talk.stopwatch(), math.inf, False
-        while not any_news or any(self._expected(group) for group in self.talk.waiting):
+        watch, deadline, any_news = self.channel.stopwatch(), math.inf, False
+        while not any_news or any(self._expected(group) for group in self.channel.waiting):
             group, proposal = self._heard(deadline - watch.elapsed())
             any_news = True
             if proposal is None:
@@ -128,10 +127,10 @@ class Rounds(StateWithEstimates):
             if self._expected(group):
                 proposals[group] = proposal
             else:  # not of this round, but as useful: the step along it is as long as it is good for
-                share = self.ascent.absorb(proposal, 1.0 / len(self.talk.groups))
+                share = self.ascent.absorb(proposal, 1.0 / len(self.channel.groups))
                 self._credit(group, proposal, share)
                 self._ask(group)
-            if 2 * len(proposals) > len(self.talk.groups):
+            if 2 * len(proposals) > len(self.channel.groups):
                 deadline = min(deadline, self.patience * watch.elapsed())
         return {group: proposals[group] for group in sorted(proposals)}
 
@@ -145,35 +144,36 @@ class Rounds(StateWithEstimates):
         if anew:
             self.credits[group] = NOTHING
         work = self.ascent.work(self.number, self.shares.pop(group, {}), anew, self.visited.get(group, 1.0))
-        self.watches[group] = self.talk.stopwatch()
+        self.watches[group] = self.channel.stopwatch()
         self.asked[group], self.number = self.number, self.number + 1
-        self.talk.send(group, self.run.message(queries.of_engine, "propose", work, follow=go_on))
+        self.channel.send(group, self.run.message(queries.of_engine, "propose", work, follow=go_on))
 
     def _heard(self, seconds: float) -> tuple[Group, Proposal | None]:
         """Return the next proposal, if it comes in time; blocks that were lost with their machine begin anew."""
         while True:
-            group, reply = self.talk.receive(seconds)
+            group, reply = self.channel.receive(seconds)
             if reply is None:
                 return group, None
-            proposal = Proposal(*reply).in_double()
+            v, *sums = reply
+            proposal = Proposal(v.astype(np.float64), *sums)  # as it can be added to many others
             if group in self.credits and not proposal.lost:
                 self.seen[group], self.took[group] = proposal, self.watches[group].elapsed()
                 return group, proposal
             self.n_lost += 1
-            for gone in [group, *set(self.credits).difference(self.talk.groups)]:
+            for gone in [group, *set(self.credits).difference(self.channel.groups)]:
                 self.ascent.lose(self.credits.pop(gone, NOTHING))
                 for known in (self.seen, self.shares, self.took, self.visited):
                     known.pop(gone, None)
             self._ask(group)
 
     def _credit(self, group: Group, proposal: Proposal, share: float) -> None:
-        self.credits[group] += Sums(share * one for one in proposal[:4])
+        self.credits[group] += Sums(share * value for value in proposal[:4])
         self.shares[group] = {self.asked[group]: share}
 
     def candidate(self) -> Candidate:
         if np.all(self.problem.flip_cost == 0):
             return answer_to_free_flips(self.problem)
-        self.run.tell("accept", {number: share for known in self.shares.values() for number, share in known.items()})
+        self.run.tell("accept", {number: share for shares in self.shares.values() for number, share in shares.items()})
         classifier = self.ascent.classifier()
         return Candidate(*classifier, *self.run.keep("keep_multipliers", self.ascent.averaged))  # pyright: ignore
 

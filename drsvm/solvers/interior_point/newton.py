@@ -8,9 +8,9 @@ from scipy import linalg
 from scipy.linalg import blas, lapack
 
 from drsvm.engines.engine import Curvature, Engine
+from drsvm.engines.matrices import WideRows
 from drsvm.engines.newton import Factorised, MatrixFree, newton_matrix
 from drsvm.engines.threads import blas_threads_for
-from drsvm.engines.wide import WideRows
 from drsvm.kernels.newton import REGULARISATIONS
 from drsvm.model.backends import to_numpy
 from drsvm.model.problem import Problem

@@ -9,7 +9,7 @@ from scipy import linalg, sparse
 
 from drsvm import Problem
 from drsvm.engines.engine import Curvature
-from drsvm.engines.wide import WideRows
+from drsvm.engines.matrices import WideRows
 from drsvm.model.norms import norm_for
 from drsvm.solvers.interior_point.cones import NORM_CONES, Scaling
 from drsvm.solvers.interior_point.newton import TallSystem, WideSystem, newton_system, solve_system

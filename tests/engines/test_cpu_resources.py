@@ -1,14 +1,25 @@
-"""The state of the rows in a file."""
+"""What an engine of this machine takes: threads, memory and files; and tiny numbers."""
 
 import gc
+import math
 
 import numpy as np
 import pytest
+from instances import well_conditioned_instance
 
 from drsvm import Problem, solve
-from drsvm.engines.cpu import room_for
+from drsvm.engines.cpu import CpuEngine, room_for
 from drsvm.model.memory_rows import is_mapped
 from drsvm.solvers import InteriorPoint
+
+
+def test_threads_are_used_only_for_enough_work():
+    problem = well_conditioned_instance(0, 3000, 5)
+    assert CpuEngine(problem, 8).n_threads == 1
+    assert CpuEngine(problem, 8).small
+    large = well_conditioned_instance(0, 40_000, 5)
+    engine = CpuEngine(large, 8)
+    assert 1 < engine.n_threads <= 4 and not engine.small
 
 
 def test_arrays_are_in_memory_by_default():
@@ -36,3 +47,17 @@ def test_the_answer_is_the_same(tmp_path):
 def test_a_folder_that_does_not_exist(tmp_path):
     with pytest.raises(ValueError, match="is not a folder: create it first"):
         InteriorPoint(state_folder=str(tmp_path / "none"))
+
+
+@pytest.mark.thorough
+def test_tiny_multipliers_do_not_stop_a_step():
+    """They are lost if 1 is added and taken away again, as a compiler may that changes the order of sums."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 4)), rng.choice([-1, 1], 300)
+    problem = Problem(X, y, radius=0.1, flip_cost=rng.choice([100.0, math.inf], 300))
+    engine = CpuEngine(problem)
+    direction = 1e-9 * rng.normal(size=4), 1e-9
+    engine.center(np.full(4, 0.1), 2.0, 1e-12)
+    assert 0 < np.min(engine.multipliers()[1][problem.flip_cost < math.inf]) < 1e-16
+    engine.predict(*direction)
+    assert np.isfinite(engine.longest_steps(*direction, 1e-13)).all()

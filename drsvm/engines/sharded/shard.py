@@ -1,25 +1,28 @@
-"""A part of the rows with its state, wherever it is: its replies to messages can be added.
+"""A shard of the rows with its state, wherever it is: its replies to messages can be added.
 
 A message first brings the state of runs up to date, and then has a query. Engines of the rows' state, saved states and
-multipliers stay in the part. The number of changes made so far shows whether a part has the state that the coordinator
-expects; a part that has lost it makes the changes again, from the beginning.
+multipliers stay in the shard. The number of changes made so far shows whether it has the state that the coordinator
+expects; a shard that has lost it makes the changes again, from the beginning.
 """
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
+from drsvm.annotations import Matrix
 from drsvm.engines.cpu import CpuEngine
-from drsvm.engines.sharded.vectors import Vector
 from drsvm.engines.threads import single_threaded_blas
-from drsvm.model.memory_rows import MemoryRows, RowView
+from drsvm.model.memory_rows import MemoryRows, RowView, chosen_columns
+from drsvm.model.multipliers import ArrayMultipliers
 from drsvm.model.norms import Norm
 from drsvm.model.problem import Problem
-from drsvm.model.reducers import Largest, Sums
+from drsvm.model.reducers import Largest, Summable, Sums
 from drsvm.parallel import threads_limited
 
 BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError)
@@ -34,23 +37,18 @@ class View:
     features: np.ndarray | None = None
     offset: np.ndarray | None = None
 
-    def of(self, X) -> Any:
+    def of(self, X: Matrix) -> Matrix:
         """Return the rows as seen: dense ones are computed block by block in every pass, sparse ones are a copy."""
-        if self.features is not None:
-            chosen = self.features
-            X = RowView(X, lambda rows: np.ascontiguousarray(rows[:, chosen])) if _is_dense(X) else X[:, chosen]
-        if self.offset is not None:
-            offset = self.offset
-            X = RowView(X, lambda rows: rows - offset) if _is_dense(X) else MemoryRows(X).shifted(offset).X
-        return X
-
-
-def _is_dense(X) -> bool:
-    return isinstance(X, np.ndarray | RowView)
+        features, offset = self.features, self.offset
+        if sparse.issparse(X):
+            X = X if features is None else chosen_columns(X, features)
+            return X if offset is None else MemoryRows(X).shifted(offset).X
+        X = X if features is None else RowView(X, lambda rows: chosen_columns(rows, features))
+        return X if offset is None else RowView(X, lambda rows: rows - offset)
 
 
 class Ball(NamedTuple):
-    """What a part must know of the parameters of a problem."""
+    """What a shard must know of the parameters of a problem."""
 
     radius: float
     flip_cost: float | None  # None: every row has its own
@@ -69,45 +67,49 @@ class Update(NamedTuple):
     changes: tuple[tuple[str, tuple], ...]
 
 
+Query = Callable[..., Summable]
+"""Takes the shard, its problem and arguments, and returns a value that can be added to those of other shards."""
+
+
 class Message(NamedTuple):
     """Changes to make, and then a query; without one, the reply is that of the last change."""
 
     updates: tuple[Update, ...]
     ball: Ball
-    query: Callable[..., Any] | None = None
+    query: Query | None = None
     arguments: tuple = ()
     follow: Callable[..., tuple] | None = None
 
-    def after(self, reply) -> "Message":
-        """Return the message to the next part on the same machine, once one has replied."""
+    def after(self, reply: Summable) -> "Message":
+        """Return the message to the next shard on the same machine, once one has replied."""
         return self if self.follow is None else self._replace(arguments=self.follow(self.arguments, reply))
 
 
-def total_reply(parts: "Iterable[Part]", message: Message) -> Any:
-    """Return the sum of the replies of parts on one machine; a message may tell each of them what others replied."""
+def total_reply(shards: "Iterable[Shard]", message: Message) -> Summable:
+    """Return the sum of the replies of shards on one machine; a message may tell each of them what others replied."""
     value = None
-    for part in parts:
-        reply = part.reply(message)
+    for shard in shards:
+        reply = shard.reply(message)
         value = reply if value is None else value + reply
         message = message.after(reply)
     return value
 
 
 class StateLost(Exception):
-    """The part does not have the state that a message builds on."""
+    """The shard does not have the state that a message builds on."""
 
 
-class Part:
-    """Some of the rows, in a form that has been checked; their weights sum to 1 over all parts only."""
+class Shard:
+    """Some of the rows, in a form that has been checked; their weights sum to 1 over all shards only."""
 
     def __init__(self, number: int, X, signs, weights, flip_costs=None):
         self.number = number
         self.X, self.signs, self.weights, self.flip_costs = X, signs, weights, flip_costs
-        self.runs: dict[str, PartRun] = {}
-        self._views: dict[str, Any] = {"": X}
+        self.runs: dict[str, ShardRun] = {}
+        self._views: dict[str, Matrix] = {"": X}
         self._lock = threading.Lock()  # a message that was given up may still be at work
 
-    def reply(self, message: Message) -> Any:
+    def reply(self, message: Message) -> Summable:
         """Make the changes, and return the value of the query."""
         with self._lock, threads_limited(1), single_threaded_blas(), np.errstate(all="ignore"):
             for update in message.updates:
@@ -120,9 +122,9 @@ class Part:
         return reply
 
     def problem(self, ball: Ball) -> Problem:
-        """Return the problem on the rows of this part."""
-        view, known = ball.view, self._views
-        if view.name not in known:
+        """Return the problem on the rows of this shard."""
+        view = ball.view
+        if view.name not in self._views:
             self._views = {"": self.X, view.name: view.of(self.X)}
         return Problem.of_checked(
             rows=MemoryRows(self._views[view.name]),
@@ -135,7 +137,7 @@ class Part:
             fit_intercept=ball.fit_intercept,
         )
 
-    def values(self, vector: Vector | None) -> np.ndarray | None:
+    def values(self, vector: "RemoteVector | None") -> np.ndarray | None:
         """Return a vector with one entry per row; None means 0."""
         return None if vector is None else vector.values(self)
 
@@ -144,17 +146,17 @@ class Part:
         if run is None or run.done < update.first:
             if update.first > update.base:
                 raise StateLost
-            run = self.runs[update.run] = PartRun(self.problem(update.ball), update.base)
+            run = self.runs[update.run] = ShardRun(self.problem(update.ball), update.base)
         run.make(update.changes[run.done - update.first :])
 
 
-class PartRun:
-    """The state of one run on the rows of a part. Changes and queries are its methods, or those of its engine."""
+class ShardRun:
+    """The state of one run on the rows of a shard. Changes and queries are its methods, or those of its engine."""
 
     def __init__(self, problem: Problem, done: int):
         self.problem, self.done = problem, done
-        self.reply: Any = None  # to the last change: it may be asked for again
-        self.slots: dict[int, Any] = {}
+        self.reply: Summable = None  # to the last change: it may be asked for again
+        self.slots: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self.forgotten: set[int] = set()  # slots of which an engine that cannot repeat its changes has lost the content
         self.engine: Any = None
 
@@ -198,8 +200,76 @@ class PartRun:
         return lambda *arguments: _summable(method(*arguments))
 
 
-def _summable(found: Any) -> Sums | None:
-    if found is None:
+def _summable(values: Any) -> Sums | None:
+    """Return the value of a method, or its values, one of which may be a tuple itself, as one flat tuple."""
+    if values is None:
         return None
-    flat = ((one if isinstance(one, tuple) else (one,)) for one in (found if isinstance(found, tuple) else (found,)))
-    return Sums(chain.from_iterable(flat))
+    nested = values if isinstance(values, tuple) else (values,)
+    return Sums(chain.from_iterable(value if isinstance(value, tuple) else (value,) for value in nested))
+
+
+# --- vectors with one entry per row stay in the shards: only how to compute them there crosses ----------------------
+
+HINGE, FLIP = 0, 1
+"""Positions of α and β in pairs of multipliers."""
+
+
+class RemoteVector(ABC):
+    """A vector whose entries are computed by the shards of the rows."""
+
+    @abstractmethod
+    def values(self, shard: "Shard") -> np.ndarray:
+        """Return the entries for the rows of a shard."""
+
+    def kept(self) -> "list[Kept]":
+        """Return the vectors in the memory of shards that this one is computed from."""
+        return []
+
+
+@dataclass(frozen=True)
+class Multiple(RemoteVector):
+    """The weights of the rows, times a factor for each class."""
+
+    positive: float
+    negative: float
+
+    def values(self, shard: "Shard") -> np.ndarray:
+        return np.where(shard.signs > 0, self.positive, self.negative) * shard.weights
+
+
+@dataclass(frozen=True)
+class Kept(RemoteVector):
+    """Multipliers that a run has kept in a slot; `slot_in_use` is a slot that is free when nothing refers to it."""
+
+    run: str
+    slot: int
+    which: int
+    slot_in_use: object = field(default=None, compare=False, repr=False)
+
+    def values(self, shard: "Shard") -> np.ndarray:
+        return shard.runs[self.run].slots[self.slot][self.which]
+
+    def kept(self) -> "list[Kept]":
+        return [self]
+
+    def __reduce__(self):
+        return Kept, (self.run, self.slot, self.which)
+
+
+@dataclass(frozen=True, eq=False)
+class Clipped(RemoteVector):
+    """One of two vectors of multipliers, clipped to their bounds, with a factor for each side of the balance."""
+
+    hinge: RemoteVector | None
+    flip: RemoteVector | None
+    ball: Ball
+    factors: tuple[float, float]
+    which: int
+
+    def values(self, shard: "Shard") -> np.ndarray:
+        multipliers = ArrayMultipliers(shard.problem(self.ball), shard.values(self.hinge), shard.values(self.flip))
+        multipliers.shrink(*self.factors)
+        return multipliers.vectors()[self.which]
+
+    def kept(self) -> list[Kept]:
+        return [kept for vector in (self.hinge, self.flip) if vector is not None for kept in vector.kept()]
