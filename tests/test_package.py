@@ -20,7 +20,7 @@ from drsvm.solvers.base import Solver
 DOCS = Path(__file__).parent.parent / "docs"
 
 OPTIONAL = ["sklearn", "matplotlib", "clarabel", "highspy", "cvxpy", "typer", "pandas", "rich", "skops", "pyarrow"]
-OPTIONAL += ["dask", "distributed"]
+OPTIONAL += ["dask", "distributed", "jinja2"]
 
 
 STAGES = f"""

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from drsvm.learn.scores import compared
 from drsvm.report.analysis import Analysis, useful_accuracy
-from drsvm.report.writers import ROBUST, Plain, listed, number, percent
+from drsvm.report.inputs import Figures
+from drsvm.report.markup import ROBUST, Plain, listed, number, percent
 
 UNEQUAL = 0.7  # from this share of the largest class on, classes of equal weight are worth a try
 
@@ -31,7 +32,7 @@ class NextStep(NamedTuple):
     why: str
     python: str  # what to run in Python
     keeps_settings: bool = False  # whether the other settings of the report are kept
-    changes: Mapping[str, Any] = {}  # parameters with new values; "drop" is a list of columns to leave out
+    changes: Mapping[str, object] = {}  # parameters with new values; "drop" is a list of columns to leave out
 
 
 def unit(analysis: Analysis) -> str:
@@ -126,7 +127,7 @@ def _figure(analysis: Analysis, figure: str) -> str | None:
     return f"{value} (95\u202f%: {low} to {high}); {verdicts}."
 
 
-def _curvature(found: dict[str, Any]) -> str:
+def _curvature(found: Figures) -> str:
     """Return whether a linear classifier is enough."""
     auc, low, high = (f"{value:.3f}" for value in (found["roc_auc"], *found["interval"]))
     verdict = "A linear classifier is enough for these data, as far as these rows can tell"

@@ -54,6 +54,7 @@ def test_bad_input_is_rejected(noisy, monkeypatch):
         make_report(None, X, np.zeros(400))
     with pytest.raises(TypeError, match="progress must be a function"):
         make_report(None, X, y, progress=True)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match="make_report needs matplotlib: pip install matplotlib"):
-        make_report(None, X, y)
+    for package in ("jinja2", "matplotlib"):
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(ImportError, match=f"make_report needs {package}: pip install {package}"):
+            make_report(None, X, y)

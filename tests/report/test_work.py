@@ -10,7 +10,7 @@ from drsvm.model.problem import Problem
 from drsvm.report.inputs import Given
 from drsvm.report.words import in_plain_words, next_step
 from drsvm.report.work import analyse
-from drsvm.report.writers import Plain
+from drsvm.report.markup import Plain
 
 
 def test_the_path_ends_at_radius_max_and_contains_the_radius_in_use(noisy, report):
