@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 from drsvm.clock import Stopwatch
 
-Tell = Callable[[float], None]
+Tell = Callable[[float], object]
 Begin = Callable[[str], Tell]
 
 FIRST_LINE, SHARE_OF_LINE = 4.0, 0.05

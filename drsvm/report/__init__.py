@@ -17,9 +17,9 @@ from typing import Literal
 from drsvm.extras import optional
 from drsvm.report.figures import draw_all
 from drsvm.report.inputs import Figures, Given
-from drsvm.report.markup import Html, Markdown, Plain
-from drsvm.report.page import document
-from drsvm.report.words import constant_warning, in_plain_words, next_step, noise_warning, tell_tale_warning
+from drsvm.report.markup import Html, Markdown
+from drsvm.report.page import document, plain_words
+from drsvm.report.words import next_step
 from drsvm.report.work import analyse, following_report, report_stage
 from drsvm.writing import write_files
 
@@ -172,10 +172,7 @@ def report_on(model, given: Given, *, title: str | None, positive, progress) -> 
             step = next_step(analysis)
             summary = {
                 "title": title,
-                "warning": constant_warning(analysis, Plain()),
-                "tell_tale": tell_tale_warning(analysis, Plain()),
-                "noise": noise_warning(analysis),
-                "in_plain_words": in_plain_words(analysis, Plain()),
+                **plain_words(analysis),
                 "next": {"why": step.why, "command": given.source.command(step)},
                 **analysis.summary(),
             }

@@ -23,6 +23,7 @@ from drsvm.solvers.path.radius_path import RadiusPath
 FLIPS = (0.0, 0.01, 0.05, 0.1, 0.2)  # shares of flipped labels for which bounds are shown
 SHIFTS = (0.0, 0.5, 1.0, 2.0, 4.0)  # shifts for which bounds are shown, as multiples of the radius
 SAME = 0.99  # from this share of equal predictions on, a classifier may be constant in practice
+CARRIES = 0.05  # a feature with less than this share of the largest weight carries nothing
 NEGLIGIBLE = 1e-6  # multipliers below this share of their largest possible value count as 0
 
 
@@ -207,6 +208,17 @@ class Analysis:
         side = -1.0 if not self.multiclass and self.positive == self.classes[0] else 1.0
         return [(self.material.feature_names[k], side * float(self.result.weights[k])) for k in self.used]
 
+    @property
+    def carriers(self) -> list[tuple[str, float]]:
+        """The three most important features, without those that carry next to nothing."""
+        return [pair for pair in self.features[:3] if abs(pair[1]) >= CARRIES * abs(self.features[0][1])]
+
+    @property
+    def carried_share(self) -> float:
+        """Their share of all weights."""
+        sizes = np.abs([weight for _, weight in self.features])
+        return float(sizes[: len(self.carriers)].sum() / sizes.sum())
+
     @cached_property
     def pulls(self) -> np.ndarray:
         """Share of each sample in Σ ‖(α_i − β_i) x_i‖_p, the forces that determine the weights."""
@@ -253,6 +265,14 @@ class Analysis:
         issues = self.label_issues
         order = issues.ranking[:count]
         return order[issues.predicted_label[order] != issues.given_label[order]]
+
+    @property
+    def wrong_shares(self) -> list[float]:
+        """The share of the labels that seem to be wrong, and its interval; empty if nothing is known of that."""
+        issues = self.label_issues
+        if issues is None or issues.wrong_labels is None or issues.wrong_labels_interval is None:
+            return []
+        return [count / len(issues.ranking) for count in (issues.wrong_labels, *issues.wrong_labels_interval)]
 
     def flagged(self, count: int) -> list[str]:
         """Return the names of the rows whose labels are most likely to be wrong."""

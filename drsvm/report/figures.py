@@ -4,6 +4,7 @@ import io
 import re
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from sklearn.metrics import balanced_accuracy_score
@@ -16,7 +17,7 @@ from drsvm.report.inputs import Figures
 COLOURS = ("BLUE", "VERMILLION", "GREEN", "ORANGE", "PURPLE", "SKY", "GREY", "FAINT", "INK")
 VARIABLES = {getattr(style, name): f"--{name.lower()}" for name in COLOURS}  # their names in the page's style sheet
 
-STYLE: Figures = {
+STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "font.family": "DejaVu Sans",
     "font.size": 11.5,

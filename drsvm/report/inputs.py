@@ -231,10 +231,10 @@ def _as_rows(X: Matrix) -> Matrix:
     return X if sparse.issparse(X) or hasattr(X, "columns") else np.asarray(X)
 
 
-def _estimator(model: BaseEstimator | None, standardise: bool) -> BaseEstimator:
+def _estimator(model, standardise: bool) -> BaseEstimator:
     """Return a clone of the model, with a scaler in front unless it is a Pipeline."""
     model = WassersteinSVC() if model is None else model
-    inner = getattr(model, "estimator", model)  # a search has one
+    inner: Any = getattr(model, "estimator", model)  # a search has one
     last = inner.steps[-1][1] if isinstance(inner, Pipeline) else inner
     last = getattr(last, "estimator", last)
     if not isinstance(last, WassersteinSVC | WassersteinSVCCV):

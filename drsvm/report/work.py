@@ -225,7 +225,7 @@ def _text(labels: np.ndarray) -> bytes:
     return "\n".join(map(str, labels.tolist())).encode()
 
 
-def _digest(*parts: bytes | np.ndarray) -> str:
+def _digest(*parts) -> str:
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part)

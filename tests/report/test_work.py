@@ -8,9 +8,9 @@ from sklearn.utils import compute_sample_weight
 from drsvm import ClippedScaler, WassersteinSVC, radius_max
 from drsvm.model.problem import Problem
 from drsvm.report.inputs import Given
-from drsvm.report.words import in_plain_words, next_step
+from drsvm.report.page import plain_words
+from drsvm.report.words import next_step
 from drsvm.report.work import analyse
-from drsvm.report.markup import Plain
 
 
 def test_the_path_ends_at_radius_max_and_contains_the_radius_in_use(noisy, report):
@@ -52,7 +52,7 @@ def test_the_path_is_that_of_the_model_wherever_the_columns_lie(noisy, price):
 def test_whether_a_linear_classifier_is_enough(noisy, curved):
     X, y = make_circles(200, noise=0.1, factor=0.4, random_state=0) if curved else (noisy[0][:160, :3], noisy[1][:160])
     analysis = analyse(None, Given(X, y, kernel="auto"), positive=None)
-    found, words = analysis.curvature, "\n".join(in_plain_words(analysis, Plain()))
+    found, words = analysis.curvature, "\n".join(plain_words(analysis)["in_plain_words"])
     assert found["linear_is_enough"] is not curved and found["lead"]["interval"][0] < found["lead"]["difference"]
     assert f"A linear classifier is {'not ' if curved else ''}enough for these data" in words
     assert (next_step(analysis).changes == {"kernel": "rbf"}) is curved
