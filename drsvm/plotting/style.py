@@ -51,9 +51,6 @@ def axes_for(
 class Display:
     """A plot on one pair of axes."""
 
-    ax_: Panel
-    figure_: "Figure"
-
     def plot(self, ax: GivenAxes = None) -> Self:
         """Draw the plot.
 

@@ -2,11 +2,11 @@
 
 import numbers
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -25,9 +25,6 @@ from drsvm.learn.model_selection import WassersteinSVCCV
 from drsvm.model.linear_model import behind_pipeline
 from drsvm.model.result import Result
 from drsvm.model.validation import check_rows
-
-if TYPE_CHECKING:
-    from drsvm.report.words import NextStep
 
 Figures: TypeAlias = dict[str, Any]
 """Numbers, strings, lists and dicts of them, by name."""
@@ -49,6 +46,16 @@ class Rows(NamedTuple):
         return f"{len(self.y):,} {self.name}"
 
 
+class NextStep(NamedTuple):
+    """Something to try, and why."""
+
+    action: Literal["report", "fit", "cross-validate", "check labels"]
+    why: str
+    python: str  # what to run in Python
+    keeps_settings: bool = False  # whether the other settings of the report are kept
+    changes: Mapping[str, object] = {}  # parameters with new values; "drop" is a list of columns to leave out
+
+
 @dataclass(frozen=True)
 class Source:
     """Where the data come from, and the words for a reader who works there: in Python, or on the command line."""
@@ -57,7 +64,7 @@ class Source:
     notes: Sequence[str] = ()  # how the columns of the file were treated
     leaky_columns: Sequence[str] = ()  # columns that determine the label by themselves
     wording: Callable[[object], str] = str  # of a warning
-    command: Callable[["NextStep"], str] = lambda step: step.python
+    command: Callable[[NextStep], str] = lambda step: step.python
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,25 +1,14 @@
 """Phrases that several sentences of a report have in common, and what to try next."""
 
 import math
-from collections.abc import Mapping
-from typing import Literal, NamedTuple
 
 import numpy as np
 
 from drsvm.report.analysis import Analysis, useful_accuracy
+from drsvm.report.inputs import NextStep
 from drsvm.report.markup import number, percent
 
 UNEQUAL = 0.7  # from this share of the largest class on, classes of equal weight are worth a try
-
-
-class NextStep(NamedTuple):
-    """Something to try, and why."""
-
-    action: Literal["report", "fit", "cross-validate", "check labels"]
-    why: str
-    python: str  # what to run in Python
-    keeps_settings: bool = False  # whether the other settings of the report are kept
-    changes: Mapping[str, object] = {}  # parameters with new values; "drop" is a list of columns to leave out
 
 
 def unit(analysis: Analysis) -> str:
