@@ -3,6 +3,7 @@
 import multiprocessing
 import pickle
 import sys
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -143,29 +144,12 @@ def test_weights_and_groups_are_routed_into_our_own_search(two_classes):
     np.testing.assert_allclose(pipeline[-1].coef_, by_hand.coef_, atol=1e-9)
 
 
-class Recorder:
-    """A scikit-learn callback that remembers the names of finished tasks."""
-
-    def __init__(self):
-        self.names = []
-
-    def setup(self, estimator, context):
-        pass
-
-    def teardown(self, estimator, context):
-        pass
-
-    def on_fit_task_begin(self, estimator, context):
-        pass
-
-    def on_fit_task_end(self, estimator, context):
-        self.names.append(context.task_name)
-
-
 def test_callbacks_are_notified_of_paths_and_refit(two_classes):
-    recorder = Recorder()
+    names = []
+    silent = dict.fromkeys(("setup", "teardown", "on_fit_task_begin"), lambda *_, **__: None)
+    recorder = SimpleNamespace(**silent, on_fit_task_end=lambda estimator, context: names.append(context.task_name))
     WassersteinSVCCV(**SMALL_SEARCH).set_callbacks(recorder).fit(*two_classes)
-    assert recorder.names == ["path"] * 6 + ["refit", "fit"]
+    assert names == ["path"] * 6 + ["refit", "fit"]
 
 
 @both

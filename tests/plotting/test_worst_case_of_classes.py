@@ -28,13 +28,6 @@ def model(animals):
     return LogisticRegression(max_iter=1000).fit(*animals)
 
 
-@pytest.fixture
-def axes():
-    from matplotlib.figure import Figure
-
-    return Figure().subplots(1, 2)
-
-
 def texts(ax):
     return [text.get_text() for text in ax.texts]
 
