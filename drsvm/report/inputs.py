@@ -63,7 +63,7 @@ class Source:
     file: Path | None = None
     notes: Sequence[str] = ()  # how the columns of the file were treated
     leaky_columns: Sequence[str] = ()  # columns that determine the label by themselves
-    wording: Callable[[object], str] = str  # of a warning
+    wording: Callable[[str | BaseException], str] = str  # of a warning
     command: Callable[[NextStep], str] = lambda step: step.python
 
 
@@ -109,7 +109,7 @@ class Material:
         own = self.linear.result_
         return [own] if isinstance(own, Result) else list(own)
 
-    def warn(self, messages: Sequence[object], about: str = "") -> None:
+    def warn(self, messages: Sequence[str | BaseException], about: str = "") -> None:
         """Add warnings to the notes, in the words of the source."""
         self.notes.extend(dict.fromkeys(f"{about}{self.source.wording(message)}" for message in messages))
 

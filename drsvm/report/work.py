@@ -62,8 +62,12 @@ def following_report(progress: Callable[[float, str], object] | None) -> Abstrac
 
     def begin(name: str) -> Tell:
         first, last = STAGES[name]
-        progress(first, name)
-        return lambda share: progress(first + share * (last - first), name)
+
+        def tell(share: float) -> None:
+            progress(first + share * (last - first), name)
+
+        tell(0.0)
+        return tell
 
     return following(begin)
 
