@@ -20,13 +20,9 @@ class Plane:
     normal: np.ndarray
     offset: float
     labels: tuple[str, str]  # of the coordinates
-    in_data_units: bool = False  # whether the coordinates are the two features themselves
 
     def coordinates(self, rows: Matrix) -> np.ndarray:
         return np.asarray(rows @ self.axes.T, dtype=np.float64) + self.origin
-
-    def steps(self, directions: np.ndarray) -> np.ndarray:
-        return np.atleast_2d(directions) @ self.axes.T
 
 
 def plane_for(X: Matrix, coef: np.ndarray, intercept: float, feature_names: Sequence[str] | None = None) -> Plane:
@@ -36,7 +32,7 @@ def plane_for(X: Matrix, coef: np.ndarray, intercept: float, feature_names: Sequ
         names = ("feature 0", "feature 1") if feature_names is None else tuple(str(name) for name in feature_names)
         if len(names) != 2:
             raise ValueError(f"feature_names must have a name for each of the 2 features, got {len(names)} names.")
-        return Plane(np.eye(2), np.zeros(2), coef.copy(), intercept, (names[0], names[1]), in_data_units=True)
+        return Plane(np.eye(2), np.zeros(2), coef.copy(), intercept, (names[0], names[1]))
     across = _widest_direction(X, [coef / euclidean(coef)] if coef.any() else [])
     if not coef.any():
         second = _widest_direction(X, [across])

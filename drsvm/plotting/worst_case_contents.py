@@ -1,6 +1,5 @@
 """What `WorstCaseDisplay` shows of a distribution: a sample of its rows in a plane, its moves, and its flips."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,13 +14,7 @@ ARROWS = 40  # maximum number of arrows; all moves have the same length
 NAMED = 10  # maximum number of classes that are told apart by colours and markers
 
 
-def contents(
-    distribution: WorstCaseDistribution,
-    positive: object,
-    feature_names: Sequence[str] | None,
-    max_points: int,
-    random_state: int,
-) -> Look:
+def contents(distribution: WorstCaseDistribution, positive, feature_names, max_points: int, random_state: int) -> Look:
     """Return the arguments of the display."""
     data, rng = distribution._data, np.random.default_rng(random_state)
     shown = _shown_rows(distribution, max_points, rng)
@@ -45,7 +38,7 @@ def contents(
         "axis_labels": plane.labels,
         "class_names": class_names,
         "title": describe(distribution),
-        "equal_aspect": bool(plane.in_data_units and width < 4 * height and height < 4 * width),
+        "equal_aspect": bool(data.X.shape[1] == 2 and width < 4 * height and height < 4 * width),
     }
 
 
@@ -63,14 +56,7 @@ def _shown_rows(distribution: WorstCaseDistribution, max_points: int, rng: np.ra
     return np.sort(rows)
 
 
-def _moves(
-    distribution: WorstCaseDistribution,
-    plane: Plane,
-    points: np.ndarray,
-    shown: np.ndarray,
-    groups: np.ndarray,
-    rng: np.random.Generator,
-) -> Look:
+def _moves(distribution: WorstCaseDistribution, plane: Plane, points, shown, groups, rng) -> Look:
     """Return the arrows to draw, and how many there would be."""
     place = np.full(len(distribution._data.codes), -1)
     place[shown] = np.arange(len(shown))
@@ -78,18 +64,12 @@ def _moves(
     n_moved = len(moved)
     moved = moved if n_moved <= ARROWS else rng.choice(moved, ARROWS, replace=False)
     start = points[place[distribution.rows[moved]]]
-    end = start + distribution._steps[moved, None] * plane.steps(distribution.direction)
-    return {
-        "moved_from": start,
-        "moved_to": end,
-        "moved_labels": groups[distribution._codes[moved]],
-        "n_moved": n_moved,
-    }
+    end = start + distribution._steps[moved, None] * (np.atleast_2d(distribution.direction) @ plane.axes.T)
+    codes = distribution._codes[moved]
+    return {"moved_from": start, "moved_to": end, "moved_labels": groups[codes], "n_moved": n_moved}
 
 
-def _groups(
-    distribution: WorstCaseDistribution, flips: np.ndarray, positive: object
-) -> tuple[np.ndarray, tuple[str, ...]]:
+def _groups(distribution: WorstCaseDistribution, flips: np.ndarray, positive) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return the place of every class among the names to show, and these names; with many classes, some share one.
 
     The classes that lose or gain most labels, or move most, have names of their own.
@@ -110,7 +90,7 @@ def _groups(
     return groups, (*(names[k] for k in named), f"{n_others} others")
 
 
-def _plane(distribution: WorstCaseDistribution, feature_names: Sequence[str] | None) -> Plane:
+def _plane(distribution: WorstCaseDistribution, feature_names) -> Plane:
     """Return the plane to draw in: with several classes, the one in which moves go across and classes lie apart."""
     data: DecisionValues = distribution._data
     if len(data.classes) == 2:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from legends import labels
+from plots import labels
 
 from drsvm import LabelIssuesDisplay, find_label_issues
 

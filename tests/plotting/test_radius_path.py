@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from legends import labels
+from plots import labels
 from problems import plain_svc
 from scipy import sparse
 from sklearn.metrics import balanced_accuracy_score

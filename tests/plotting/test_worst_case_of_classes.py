@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from legends import labels
+from plots import labels
 from scipy import sparse
 from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA

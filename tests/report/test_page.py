@@ -5,7 +5,7 @@ from html import escape, unescape
 from html.parser import HTMLParser
 
 import pytest
-from hostile_names import NASTY
+from plots import NASTY
 from thorough import unless_long
 
 from drsvm import WassersteinSVC
