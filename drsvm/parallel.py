@@ -16,8 +16,6 @@ from typing import TypeVar
 import numpy as np
 from joblib.parallel import get_active_backend
 
-from drsvm.annotations import Vector
-
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -110,11 +108,11 @@ def over(parts: Iterable[T], work: Callable[[T], R]) -> list[R]:
     return [results[k] for k in range(len(parts))]
 
 
-def _length(like: int | Vector) -> int:
+def _length(like: int | np.ndarray) -> int:
     return like if isinstance(like, int) else len(like)
 
 
-def elementwise(like: int | Vector, values: Callable[[slice], Vector]) -> Vector:
+def elementwise(like: int | np.ndarray, values: Callable[[slice], np.ndarray]) -> np.ndarray:
     """Return an array like another one, or of a given length, whose parts are values(part), in parts of any size."""
     n = _length(like)
     is_whole = n <= WORTHWHILE or not isinstance(like, int | np.ndarray)
@@ -135,19 +133,19 @@ def slices(n: int, size: int) -> list[slice]:
     return [slice(first, min(first + size, n)) for first in range(0, n, size)]
 
 
-def parts_of(like: int | Vector) -> list[slice]:
+def parts_of(like: int | np.ndarray) -> list[slice]:
     """Return slices of vectors of the same length as an array, or of a given length; a card takes them as a whole."""
     n = _length(like)
     return slices(n, PART if isinstance(like, int | np.ndarray) else max(n, 1))
 
 
-def over_parts(like: int | Vector, work: Callable[[slice], R]) -> list[R]:
+def over_parts(like: int | np.ndarray, work: Callable[[slice], R]) -> list[R]:
     """Return work(part) for every part of vectors like an array, or of a given length."""
     n = _length(like)
     return [work(slice(0, n))] if 0 < n <= PART else over(parts_of(like), work)  # most vectors are one part
 
 
-def total(like: int | Vector, work: Callable[[slice], float | Vector]) -> float:
+def total(like: int | np.ndarray, work: Callable[[slice], float | np.ndarray]) -> float:
     """Return the sum of work(part) over the parts of vectors like an array, without further rounding errors."""
     values = [float(value) for value in over_parts(like, work)]
     if len(values) == 1:

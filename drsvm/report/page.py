@@ -21,23 +21,20 @@ SHIFT_SIZES = {1: "the sum of its changes", 2: "its Euclidean length", math.inf:
 
 def document(analysis: Analysis, title: str, style: Html | Markdown, drawn: dict[str, str] | None = None) -> str:
     """Return the report; the plots are SVG elements by name."""
-    text = (
-        _environment(analysis, style)
-        .get_template(style.template)
-        .render(
-            areas=_areas(analysis),
-            colours=("--blue", "--vermillion", "--green"),  # of the classifiers, as in the plots
-            # Enough digits to distinguish objective and bound.
-            digits=min(max(4, 1 - math.floor(math.log10(max(analysis.result.gap, 1e-12)))), 12),
-            drawn=drawn,
-            max_points=POINTS,
-            robust=ROBUST,
-            settings=" ".join(repr(analysis.material.model).split()),
-            shift_size=SHIFT_SIZES[float(analysis.material.ball["norm"])],
-            step=words.next_step(analysis),
-            title=title,
-            version=drsvm.__version__,
-        )
+    template = _environment(analysis, style).get_template(style.template)
+    text = template.render(
+        areas=_areas(analysis),
+        colours=("--blue", "--vermillion", "--green"),  # of the classifiers, as in the plots
+        # Enough digits to distinguish objective and bound.
+        digits=min(max(4, 1 - math.floor(math.log10(max(analysis.result.gap, 1e-12)))), 12),
+        drawn=drawn,
+        max_points=POINTS,
+        robust=ROBUST,
+        settings=" ".join(repr(analysis.material.model).split()),
+        shift_size=SHIFT_SIZES[float(analysis.material.ball["norm"])],
+        step=words.next_step(analysis),
+        title=title,
+        version=drsvm.__version__,
     )
     return re.sub(r"\n\s*\n", "\n\n", text).strip() + "\n"
 
