@@ -6,12 +6,12 @@ and a plot into the current folder.
 
 import io
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 from sklearn.svm import LinearSVC
+from sklearn.utils import Bunch
 
 from drsvm.learn.clipped_scaler import ClippedScaler
 from drsvm.learn.estimators import WassersteinSVC
@@ -23,33 +23,23 @@ WRONG_LABELS = 0.2
 REPORT, PLOT = Path("drsvm-demo.html"), Path("drsvm-demo.png")
 
 
-class Data(NamedTuple):
-    """Training data with some wrong labels, test data with correct ones."""
-
-    X: np.ndarray
-    y: np.ndarray
-    X_test: np.ndarray
-    y_test: np.ndarray
-    wrong: np.ndarray
-    feature_names: list[str]
-
-
-def load() -> Data:
-    """Return the data; `wrong` marks the training rows whose labels were changed."""
-    bunch: Any = load_breast_cancer()
-    names, others = bunch.target_names[bunch.target], bunch.target_names[1 - bunch.target]
-    parts = train_test_split(bunch.data, names, others, test_size=0.3, random_state=0, stratify=names)
+def load() -> Bunch:
+    """Return training data, of which `wrong` marks the rows whose labels were changed, and test data."""
+    data = load_breast_cancer()
+    names, others = data.target_names[data.target], data.target_names[1 - data.target]
+    parts = train_test_split(data.data, names, others, test_size=0.3, random_state=0, stratify=names)
     X, X_test, correct, y_test, other, _ = parts
     wrong = np.random.default_rng(0).random(len(correct)) < WRONG_LABELS
-    return Data(X, np.where(wrong, other, correct), X_test, y_test, wrong, bunch.feature_names.tolist())
+    y, feature_names = np.where(wrong, other, correct), data.feature_names.tolist()
+    return Bunch(X=X, y=y, X_test=X_test, y_test=y_test, wrong=wrong, feature_names=feature_names)
 
 
 def main() -> None:
     """Fit, evaluate, print, and write the report and the plot."""
     data = load()
-    held_out: Any = {"X_test": data.X_test, "y_test": data.y_test}
     title = f"Breast cancer, with {WRONG_LABELS:.0%} of the training labels wrong"
-    report = make_report(None, data.X, data.y, **held_out, feature_names=data.feature_names, title=title)
+    named = {name: data[name] for name in ("X_test", "y_test", "feature_names")}
+    report = make_report(None, data.X, data.y, title=title, **named)
     summary, radius = report.summary, report.summary["radius"]
     print(f"Breast-cancer data: {len(data.y)} training rows, {data.wrong.sum()} of them with wrong labels, and")
     print(f"{len(data.y_test)} test rows with correct ones. The adversary may shift the features by {radius:.3g}")
@@ -60,17 +50,17 @@ def main() -> None:
     print(f"gap            {summary['gap']:.1e}\n")
     models = summary["models"]
     print(f"{'':26}" + "".join(f"{name:>20}" for name in models))
-    rows = {"accuracy, clean test set": "accuracy", "worst-case risk": "worst_case_risk"}
-    for text, name in {**rows, "worst-case error rate": "worst_case_error"}.items():
-        print(f"{text:26}" + "".join(f"{figures[name]:20.4f}" for figures in models.values()))
+    names = ("accuracy, clean test set", "worst-case risk", "worst-case error rate")
+    for name, key in zip(names, ("accuracy", "worst_case_risk", "worst_case_error"), strict=True):
+        print(f"{name:26}" + "".join(f"{figures[key]:20.4f}" for figures in models.values()))
     suspect = [int(row) for row in summary["labels_to_check"]]
-    found = data.wrong[suspect].sum()
-    print(f"\nOf the {len(suspect)} training labels that are contradicted most, {found} are indeed wrong.")
+    n_wrong = data.wrong[suspect].sum()
+    print(f"\nOf the {len(suspect)} training labels that are contradicted most, {n_wrong} are indeed wrong.")
     write_files({REPORT: report.html.encode(), PLOT: drawn(data)})
     print(f"\nReport: {REPORT.resolve()}\nPlot:   {PLOT.resolve()}")
 
 
-def drawn(data: Data) -> bytes:
+def drawn(data: Bunch) -> bytes:
     """Return a plot of the risk curves of two classifiers and the radius path of the robust one."""
     from matplotlib.figure import Figure
 

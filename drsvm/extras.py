@@ -5,10 +5,10 @@ index or from a copy of the repository.
 """
 
 from importlib import import_module
-from typing import Any
+from types import ModuleType
 
 
-def optional(module: str, purpose: str, *packages: str, remark: str = "") -> Any:
+def optional(module: str, purpose: str, *packages: str, remark: str = "") -> ModuleType:
     """Import a module of an optional dependency; if it is missing, the error names the packages to install."""
     try:
         return import_module(module)

@@ -3,19 +3,18 @@
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
 
 
 def lazy_names(
     package: str, names: Mapping[str, str]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
     """Return `__getattr__`, `__dir__` and `__all__` of a package.
 
     `names` are separated by spaces, by the module to import them from, relative to the package (".problem").
     """
     homes = {name: module for module, listed in names.items() for name in listed.split()}
 
-    def get(name: str) -> Any:
+    def get(name: str) -> object:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(import_module(homes[name], package), name)

@@ -8,7 +8,7 @@ class Parameter(NamedTuple):
     """A parameter, perhaps with a value to try, in place of an old one if there is one; spelled as in Python."""
 
     name: str
-    value: Any = None
+    value: object = None
     old: str | None = None
 
     def __str__(self) -> str:
@@ -21,7 +21,7 @@ class Message(str):
     _template: str
     _values: tuple[Any, ...]
 
-    def __new__(cls, template: str, *values: Any):
+    def __new__(cls, template: str, *values: object):
         message = super().__new__(cls, template.format(*values) if values else template)
         message._template, message._values = template, values
         return message
@@ -31,11 +31,10 @@ class Message(str):
 
     def spelled(self, spell: Callable[[Parameter], str]) -> str:
         """Return the text with another spelling of the parameters."""
-        values = [_spelled(value, spell) for value in self._values]
+        values = list(self._values)
+        for place, value in enumerate(values):
+            if isinstance(value, Message):
+                values[place] = value.spelled(spell)
+            elif isinstance(value, Parameter):
+                values[place] = spell(value)
         return self._template.format(*values) if values else str(self)
-
-
-def _spelled(value: Any, spell: Callable[[Parameter], str]) -> Any:
-    if isinstance(value, Message):
-        return value.spelled(spell)
-    return spell(value) if isinstance(value, Parameter) else value

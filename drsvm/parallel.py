@@ -11,10 +11,13 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from joblib.parallel import get_active_backend
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 PART = 1 << 16
 """Number of entries of a vector in a part."""
@@ -85,7 +88,7 @@ def usable_threads() -> int:
     return available_cores() if threads is None else threads.most
 
 
-def over(parts: Iterable[Any], work: Callable[[Any], Any]) -> list[Any]:
+def over(parts: Iterable[T], work: Callable[[T], R]) -> list[R]:
     """Return work(part) for every part, in order; numpy's error state is that of the caller."""
     parts = list(parts)
     if len(parts) < 2 or usable_threads() < 2:
@@ -94,7 +97,7 @@ def over(parts: Iterable[Any], work: Callable[[Any], Any]) -> list[Any]:
     if threads is None:
         with threads_limited(None):
             return over(parts, work)
-    waiting, results = iter(range(len(parts))), [None] * len(parts)
+    waiting, results = iter(range(len(parts))), {}
 
     def take_parts() -> None:
         _threads.set(_Threads(1))  # to wait for other threads of the same pool might take forever
@@ -102,12 +105,16 @@ def over(parts: Iterable[Any], work: Callable[[Any], Any]) -> list[Any]:
             results[k] = work(parts[k])
 
     threads.share(take_parts, min(threads.most, len(parts)))
-    return results
+    return [results[k] for k in range(len(parts))]
 
 
-def elementwise(like: Any, values: Callable[[slice], Any]) -> Any:
+def _length(like: int | np.ndarray) -> int:
+    return like if isinstance(like, int) else len(like)
+
+
+def elementwise(like: int | np.ndarray, values: Callable[[slice], np.ndarray]) -> np.ndarray:
     """Return an array like another one, or of a given length, whose parts are values(part), in parts of any size."""
-    n = like if isinstance(like, int) else len(like)
+    n = _length(like)
     is_whole = n <= WORTHWHILE or not isinstance(like, int | np.ndarray)
     size = n if is_whole else max(WORTHWHILE, math.ceil(n / usable_threads()))
     if n <= size:
@@ -126,19 +133,19 @@ def slices(n: int, size: int) -> list[slice]:
     return [slice(first, min(first + size, n)) for first in range(0, n, size)]
 
 
-def parts_of(like: Any) -> list[slice]:
+def parts_of(like: int | np.ndarray) -> list[slice]:
     """Return slices of vectors of the same length as an array, or of a given length; a card takes them as a whole."""
-    n = like if isinstance(like, int) else len(like)
+    n = _length(like)
     return slices(n, PART if isinstance(like, int | np.ndarray) else max(n, 1))
 
 
-def over_parts(like: Any, work: Callable[[slice], Any]) -> list[Any]:
+def over_parts(like: int | np.ndarray, work: Callable[[slice], R]) -> list[R]:
     """Return work(part) for every part of vectors like an array, or of a given length."""
-    n = like if isinstance(like, int) else len(like)
+    n = _length(like)
     return [work(slice(0, n))] if 0 < n <= PART else over(parts_of(like), work)  # most vectors are one part
 
 
-def total(like: Any, work: Callable[[slice], Any]) -> float:
+def total(like: int | np.ndarray, work: Callable[[slice], float | np.ndarray]) -> float:
     """Return the sum of work(part) over the parts of vectors like an array, without further rounding errors."""
     values = [float(value) for value in over_parts(like, work)]
     if len(values) == 1:

@@ -25,7 +25,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from drsvm.clock import Stopwatch
 
@@ -37,7 +37,7 @@ FIRST_LINE, SHARE_OF_LINE = 4.0, 0.05
 
 logger = logging.getLogger("drsvm")
 
-_receivers: list[Callable[[str], Any]] = []
+_receivers: list[Callable[[str], object]] = []
 _sent: set[str] = set()
 
 
@@ -70,7 +70,7 @@ def _within(span: _Span | None) -> Iterator[None]:
 
 
 @contextmanager
-def following(begin: Begin | None = None, message: Callable[[str], Any] | None = None) -> Iterator[None]:
+def following(begin: Begin | None = None, message: Callable[[str], object] | None = None) -> Iterator[None]:
     """Follow the stages of the work in the block, which `begin` receives by name, and the messages of all threads."""
     if message is not None:
         _receivers.append(message)
@@ -163,7 +163,7 @@ class Pace:
         return max(0.0, at_last - (self.seconds - last))
 
 
-def lines(write: Callable[[str], Any]) -> Begin:
+def lines(write: Callable[[str], object]) -> Begin:
     """Return a function for `following` that writes a line now and then for stages of more than a few seconds."""
 
     def begin(text: str) -> Tell:

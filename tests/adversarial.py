@@ -8,15 +8,13 @@ import json
 import math
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
+from instances import power
 from problems import NORMS
 
 from drsvm import Problem, solve
-
-
-def power(rng, low, high, size=None):
-    return 10.0 ** rng.uniform(low, high, size)
 
 
 def adversarial_rows(rng):
@@ -89,5 +87,4 @@ if __name__ == "__main__":
         print(one)
     print(f"{len(missed)} of {len(outcomes)} not proven")
     if len(sys.argv) > 3:
-        with open(sys.argv[3], "w") as file:
-            json.dump(outcomes, file)
+        Path(sys.argv[3]).write_text(json.dumps(outcomes))

@@ -1,4 +1,7 @@
-"""The blocks of a page in reStructuredText or Markdown, and whether what a block prints is what the page shows."""
+"""The blocks of a page in reStructuredText or Markdown, and whether what a block prints is what the page shows.
+
+Doctest and Sybil compare texts; here numbers may differ in their last digits, as they do from machine to machine.
+"""
 
 import math
 import re

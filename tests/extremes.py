@@ -4,7 +4,6 @@ A solve that hangs in compiled code ignores time limits and alarms, so solves ru
 when one of them takes too long.
 """
 
-import json
 import math
 import multiprocessing
 import traceback
@@ -12,24 +11,14 @@ import warnings
 
 import numpy as np
 from exact import exact_bound
-from instances import log_uniform_integer
+from instances import log_uniform_integer, power
 from problems import DUAL_ORDER, NORMS, Plain
 from scipy import sparse
 
 from drsvm import Problem, Status, solve
 from drsvm.model.certificate import NEGLIGIBLE
 
-SOLVERS = (
-    "auto",
-    "interior-point",
-    "dual-coordinate",
-    "feature-working-set",
-    "isg",
-    "ippa",
-    "hybrid",
-    "admm",
-    "conic",
-)
+SOLVERS = ("auto", "interior-point", "dual-coordinate", "feature-working-set", "isg", "ippa", "hybrid", "admm", "conic")
 
 WATCHDOG, WARM_UP = 60.0, 600.0
 """Time limits in seconds for one solve and for compiling all kernels."""
@@ -96,10 +85,6 @@ def extreme_limits(seed, solver):
     return limits
 
 
-def power(rng, low, high, size=None):
-    return 10.0 ** rng.uniform(low, high, size)
-
-
 def solvers_for(problem):
     """Return the solvers that accept a problem: feature working sets need sparse weights."""
     return [name for name in SOLVERS if name != "feature-working-set" or math.isinf(problem.norm.p)]
@@ -142,7 +127,8 @@ def primal_noise(problem, weights, intercept):
 
 def proven_again(problem, result):
     """Return the bound that the multipliers prove in exact arithmetic, and the effect of their own rounding."""
-    alpha, beta = (values[problem.kept] if problem.kept is not None else values for values in duals(result))
+    kept = slice(None) if problem.kept is None else problem.kept
+    alpha, beta = result.hinge_dual[kept], result.flip_dual[kept]
     noise = 4.0 * EPS * float(((alpha + beta) @ np.abs(Plain.of(problem).X)).sum())
     bound = float(max(exact_bound(problem, result), 0))
     if problem.l2 > 0:
@@ -150,10 +136,6 @@ def proven_again(problem, result):
     if problem.radius > 0:
         return bound, NEGLIGIBLE + noise / problem.radius
     return bound, NEGLIGIBLE
-
-
-def duals(result):
-    return result.hinge_dual, result.flip_dual
 
 
 def contradictions(answers):
@@ -208,7 +190,7 @@ def child(connection, seeds):
     connection.send("ready")
     while True:
         try:
-            connection.send(json.dumps(answer_to(*connection.recv())))
+            connection.send(answer_to(*connection.recv()))
         except (EOFError, BrokenPipeError):
             return
 
@@ -217,9 +199,7 @@ class Watched:
     """A child process that solves the instances of some seeds; it is replaced when one hangs."""
 
     def __init__(self, seeds, patience):
-        self.seeds = seeds
-        self.patience = patience
-        self.process = None
+        self.seeds, self.patience, self.process = seeds, patience, None
 
     def __enter__(self):
         return self
@@ -240,23 +220,19 @@ class Watched:
         self.process = spawn.Process(target=child, args=(others, self.seeds), daemon=True)
         self.process.start()
         others.close()
-        assert self.reply(WARM_UP) == "ready"
-
-    def reply(self, seconds):
-        return self.connection.recv() if self.connection.poll(seconds) else None
+        assert self.connection.poll(WARM_UP) and self.connection.recv() == "ready"
 
     def answer(self, seed, solver):
         if self.process is None:
             self.begin()
         self.connection.send((seed, solver, self.patience))
         try:
-            reply = self.reply(WATCHDOG)
+            if self.connection.poll(WATCHDOG):
+                return self.connection.recv()
         except EOFError:
-            reply = json.dumps({"complaints": ["the process died"]})
-        if reply is None:
-            reply = json.dumps({"complaints": [f"no answer after {WATCHDOG:g} s"]})
-            self.end()
-        return json.loads(reply)
+            return {"complaints": ["the process died"]}
+        self.end()
+        return {"complaints": [f"no answer after {WATCHDOG:g} s"]}
 
     def complaints(self, seed):
         """Return everything that is wrong with the results of the solvers for one instance."""

@@ -56,6 +56,10 @@ def sparse_problem(n, d, nonzeros=1, **parameters):
     return Problem(X, np.where(np.arange(n) % 2, 1, -1), **parameters)
 
 
+def power(rng, low, high, size=None):
+    return 10.0 ** rng.uniform(low, high, size)
+
+
 def log_uniform_integer(rng, largest):
     return int(math.exp(rng.uniform(0.0, math.log(largest + 0.99))))
 

@@ -1,6 +1,14 @@
-"""Reports in little time."""
+"""Legends of plots, and reports in little time."""
 
 from collections import defaultdict
+
+NASTY = "<script>alert('&')</script>"
+"""A name that would do harm if it were not escaped."""
+
+
+def labels(ax):
+    """Return the texts of a legend."""
+    return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
 def omit_plots(monkeypatch):

@@ -6,7 +6,6 @@ import importlib.util
 import inspect
 import io
 import os
-import pkgutil
 import re
 import runpy
 import shlex
@@ -27,9 +26,6 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.rst"))]
 RUN = ("python", "console", "sh", "bash")
 SLOW = ("cluster_and_gpu", "command_line", "labels", "large_data", "tutorial_audit", "tutorial_table")
-
-NOT_EVERYWHERE = ("cupy", "torch")
-"""Modules of blocks that need a graphics card: without them, the rest of the page is skipped."""
 
 PUBLIC = re.findall(r"^   ([a-z_.]*\w+)$", (DOCS / "api.rst").read_text(), re.MULTILINE)
 """The entries of the API reference."""
@@ -67,21 +63,16 @@ def run_python(text, namespace, name):
     return printed.getvalue()
 
 
-def options_of(command):
-    """Return the options that a command of the command line has."""
+def assert_options_exist(command):
+    """Check the options of ``drsvm …``, wherever it is in a line."""
     from typer.main import get_command
 
     from drsvm.cli.app import app
 
-    found = get_command(app).commands[command]
-    return {option for parameter in found.params for option in (*parameter.opts, *parameter.secondary_opts)}
-
-
-def assert_options_exist(command):
-    """Check the options of ``drsvm …``, wherever it is in a line."""
     words = shlex.split(command.partition("drsvm ")[2].partition(" > ")[0])
     given = {word.partition("=")[0] for word in words if word.startswith("--")}
-    assert given <= options_of(words[0]) | {"--help"}, command
+    parameters = get_command(app).commands[words[0]].params
+    assert given <= {"--help", *(name for one in parameters for name in (*one.opts, *one.secondary_opts))}, command
 
 
 def run_command(command):
@@ -129,14 +120,11 @@ def pages_with_blocks():
 
 @pytest.mark.parametrize("page", pages_with_blocks(), ids=lambda page: page.name)
 def test_every_block_runs_and_prints_what_is_shown(page, folder):
-    blocks = list(blocks_of(page))
     namespace = {"__name__": "page"}
-    for block, shown in with_outputs(blocks):
-        needed = [
-            name for name in NOT_EVERYWHERE if re.search(rf"^\s*(import|from) {name}\b", block.text, re.MULTILINE)
-        ]
+    for block, shown in with_outputs(list(blocks_of(page))):
+        needed = re.findall(r"^\s*(?:import|from) (cupy|torch)\b", block.text, re.MULTILINE)
         if any(importlib.util.find_spec(name) is None for name in needed):
-            return
+            return  # the rest of the page needs a graphics card
         run_block(block, shown, namespace, page.name)
 
 
@@ -150,12 +138,9 @@ def test_commands_within_sentences_have_options_that_exist():
 
 def modules_with_examples():
     """Return the names of the modules whose docstrings have examples."""
-    names = [module.name for module in pkgutil.walk_packages(drsvm.__path__, "drsvm.")]
-    files = {name: ROOT / Path(*name.split(".")) for name in names}
-    sources = {
-        name: (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")) for name, path in files.items()
-    }
-    return [name for name, source in sources.items() if ">>> " in source.read_text(encoding="utf-8")]
+    sources = [path for path in sorted(Path(drsvm.__file__).parent.rglob("*.py")) if ">>> " in path.read_text("utf-8")]
+    paths = [source.relative_to(ROOT).with_suffix("") for source in sources]
+    return [".".join(path.parts).removesuffix(".__init__") for path in paths]
 
 
 @pytest.mark.parametrize("name", modules_with_examples())

@@ -3,6 +3,7 @@
 import multiprocessing
 import pickle
 import sys
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -37,6 +38,11 @@ def wine():
 def two_classes():
     X, y = make_classification(120, 4, n_informative=3, n_redundant=0, class_sep=1.5, random_state=0)
     return StandardScaler().fit_transform(X), y
+
+
+@pytest.fixture(scope="module")
+def weights(two_classes):
+    return np.random.default_rng(0).random(len(two_classes[1])) + 0.1
 
 
 @pytest.fixture(scope="module")
@@ -117,9 +123,8 @@ def test_clones_are_unfitted_and_equal(model, two_classes):
 # Routing and callbacks
 
 
-def test_weights_are_routed_through_a_pipeline_into_search_and_score(two_classes):
+def test_weights_are_routed_through_a_pipeline_into_search_and_score(two_classes, weights):
     X, y = two_classes
-    weights = np.random.default_rng(0).random(len(y)) + 0.1
     with config_context(enable_metadata_routing=True):
         model = WassersteinSVC().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
         scorer = make_scorer(accuracy_score).set_score_request(sample_weight=True)
@@ -130,9 +135,8 @@ def test_weights_are_routed_through_a_pipeline_into_search_and_score(two_classes
     np.testing.assert_allclose(search.best_estimator_[-1].coef_, by_hand.coef_, atol=1e-9)
 
 
-def test_weights_and_groups_are_routed_into_our_own_search(two_classes):
+def test_weights_and_groups_are_routed_into_our_own_search(two_classes, weights):
     X, y = two_classes
-    weights = np.random.default_rng(0).random(len(y)) + 0.1
     groups = np.arange(len(y)) % 6
     settings = {**SMALL_SEARCH, "cv": GroupKFold(3)}
     with config_context(enable_metadata_routing=True):
@@ -143,29 +147,12 @@ def test_weights_and_groups_are_routed_into_our_own_search(two_classes):
     np.testing.assert_allclose(pipeline[-1].coef_, by_hand.coef_, atol=1e-9)
 
 
-class Recorder:
-    """A scikit-learn callback that remembers the names of finished tasks."""
-
-    def __init__(self):
-        self.names = []
-
-    def setup(self, estimator, context):
-        pass
-
-    def teardown(self, estimator, context):
-        pass
-
-    def on_fit_task_begin(self, estimator, context):
-        pass
-
-    def on_fit_task_end(self, estimator, context):
-        self.names.append(context.task_name)
-
-
 def test_callbacks_are_notified_of_paths_and_refit(two_classes):
-    recorder = Recorder()
+    names = []
+    silent = dict.fromkeys(("setup", "teardown", "on_fit_task_begin"), lambda *_, **__: None)
+    recorder = SimpleNamespace(**silent, on_fit_task_end=lambda estimator, context: names.append(context.task_name))
     WassersteinSVCCV(**SMALL_SEARCH).set_callbacks(recorder).fit(*two_classes)
-    assert recorder.names == ["path"] * 6 + ["refit", "fit"]
+    assert names == ["path"] * 6 + ["refit", "fit"]
 
 
 @both
@@ -201,13 +188,8 @@ def _round_trip(model, way, path):
     skops = pytest.importorskip("skops.io")
     skops.dump(model, path)
     foreign = set(skops.get_untrusted_types(file=path))
-    ours = {
-        f"{type(model).__module__}.{type(model).__name__}",
-        "drsvm.model.result.Result",
-        "drsvm.model.result.Results",  # of several classes
-        "drsvm.model.result.History",
-    }
-    assert foreign == ours
+    results = {f"drsvm.model.result.{name}" for name in ("Result", "Results", "History")}
+    assert foreign == {f"{type(model).__module__}.{type(model).__name__}", *results}
     return skops.load(path, trusted=sorted(foreign))
 
 

@@ -15,17 +15,12 @@ def test_shares_of_a_stage_reach_the_listener(told):
     with stage("reading"):
         tell(0.25)
     with stage("solving"):
-        tell(0.5)
-    assert told == [("reading", 0.25), ("reading", 1.0), ("solving", 0.5), ("solving", 1.0)]
-
-
-def test_parts_know_nothing_of_the_rest(told):
-    with stage("solving"):
         with part(0.0, 0.5):
             tell(0.5)
         with part(0.5, 1.0), part(0.5, 1.0):
             tell(0.0)
-    assert told == [("solving", share) for share in (0.25, 0.5, 0.75, 1.0, 1.0, 1.0)]
+    solving = [("solving", share) for share in (0.25, 0.5, 0.75, 1.0, 1.0, 1.0)]
+    assert told == [("reading", 0.25), ("reading", 1.0), *solving]
 
 
 def test_work_that_fails_is_not_done(told):
@@ -60,40 +55,28 @@ def test_listeners_belong_to_a_thread(told):
     assert told == [("solving", 0.6), ("solving", 1.0)]
 
 
-# The time left
+SLOWER = [(1.0, 0.1), (1.0, 0.2), *((10.0, 0.2 + 0.1 * k) for k in range(1, 5))]
 
 
-def paced(clock, *steps):
-    """Return the pace after steps of so many seconds to so large a share."""
+@pytest.mark.parametrize(
+    ("steps", "left"),
+    [([], None), ([(5.0, 0.0)], None), ([(10.0, 0.2), (10.0, 0.4)], 30.0), (SLOWER, 40.0)],
+    ids=["no step", "no advance", "even", "the last steps count"],
+)
+def test_the_time_left_follows_from_the_pace(clock, steps, left):
+    """Steps are of so many seconds to so large a share."""
     pace = Pace()
     for seconds, share in steps:
         clock.now += seconds
         pace.record(share)
-    return pace
-
-
-def test_the_time_left_follows_from_the_pace(clock):
-    pace = paced(clock, (10.0, 0.2), (10.0, 0.4))
-    assert pace.seconds_left() == pytest.approx(30.0)
-    clock.now += 5.0
-    assert pace.seconds_left() == pytest.approx(25.0), "it runs between two steps"
-    clock.now += 100.0
-    assert pace.seconds_left() == 0.0
-
-
-def test_the_last_steps_count(clock):
-    slower = [(1.0, 0.1), (1.0, 0.2), *((10.0, 0.2 + 0.1 * k) for k in range(1, 5))]
-    assert paced(clock, *slower).seconds_left() == pytest.approx(40.0)
-
-
-def test_nothing_is_known_before_the_first_advance(clock):
-    assert paced(clock).seconds_left() is None
-    assert paced(clock, (5.0, 0.0)).seconds_left() is None
-
-
-def test_a_share_never_falls(clock):
-    pace = paced(clock, (1.0, 0.5), (1.0, 0.1))
-    assert pace.share == 0.5
+    assert pace.seconds_left() == (None if left is None else pytest.approx(left))
+    for seconds in (5.0, 100.0):  # it runs between two steps
+        clock.now += seconds
+        left = None if left is None else max(left - seconds, 0.0)
+        assert pace.seconds_left() == (None if left is None else pytest.approx(left))
+    before = pace.share
+    pace.record(0.0)
+    assert pace.share == before  # it never falls
 
 
 def test_lines_appear_in_long_stages_only(clock):
@@ -112,9 +95,6 @@ def test_durations_in_words(seconds, words):
     assert duration(seconds) == words
 
 
-# Messages
-
-
 @pytest.fixture
 def shown(monkeypatch, capsys):
     """Return a function that sends a message in an interactive session, and returns what appears."""
@@ -130,14 +110,11 @@ def shown(monkeypatch, capsys):
     return shown
 
 
-def test_an_interactive_session_shows_a_message_once(shown):
+def test_an_interactive_session_shows_a_message_once_and_a_script_never(shown, monkeypatch):
     assert shown() == "Please wait.\n"
     assert shown() == ""
-
-
-def test_a_script_shows_nothing(shown, monkeypatch):
     monkeypatch.delattr(sys, "ps1")
-    assert shown() == ""
+    assert shown("Another one.") == ""
 
 
 def test_a_receiver_takes_its_place(shown):

@@ -31,11 +31,6 @@ def test_every_value_of_every_parameter_is_tried():
     assert chosen == covering(items)
 
 
-def test_a_list_of_cases_is_tried_in_full():
+def test_a_list_of_cases_is_tried_in_full_and_thorough_tests_are_left_out():
     items = [*cases("test_messages", "abcdefgh"), Case(nodeid="test_without_parameters")]
-    assert covering(items) == items
-
-
-def test_thorough_tests_are_left_out():
-    items = [Case(nodeid="test_one", thorough=True), Case(nodeid="test_other")]
-    assert covering(items) == items[1:]
+    assert covering([*items, Case(nodeid="test_thoroughly", thorough=True)]) == items

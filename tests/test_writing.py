@@ -4,6 +4,7 @@ import errno
 import os
 import signal
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,15 +16,15 @@ def write_whole(path, content):
     write_files({Path(path): content})
 
 
+def full(*_, code=errno.ENOSPC, **__):
+    raise OSError(code, os.strerror(code))
+
+
 @pytest.mark.parametrize("failing", ["fsync", "replace", "chmod"])
 def test_a_write_that_fails_leaves_everything_as_it_was(tmp_path, monkeypatch, failing):
     target = tmp_path / "out.csv"
     target.write_text("old")
-
-    def fail(*_, **__):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, failing, fail)
+    monkeypatch.setattr(os, failing, full)
     with pytest.raises(OSError, match="No space left on device") as caught:
         write_whole(target, b"new")
     assert caught.value.errno == errno.ENOSPC
@@ -46,23 +47,11 @@ def test_links_and_permissions_are_kept(tmp_path):
     assert (tmp_path / "fresh").stat().st_mode & 0o777 == 0o666 & ~mask
 
 
-def test_a_device_is_written_to(tmp_path):
-    write_whole(os.devnull, b"x")
-    assert not os.path.isfile(os.devnull)
-
-
 def test_of_several_files_all_are_written_or_none(tmp_path, monkeypatch):
     targets = [tmp_path / name for name in ("first", "second")]
     targets[0].write_text("old")
-    written, sync = [], os.fsync
-
-    def full_at_the_second(number):
-        written.append(number)
-        if len(written) == 2:
-            raise OSError(errno.EDQUOT, "Disk quota exceeded")
-        sync(number)
-
-    monkeypatch.setattr(os, "fsync", full_at_the_second)
+    syncs = iter([os.fsync, partial(full, code=errno.EDQUOT)])
+    monkeypatch.setattr(os, "fsync", lambda number: next(syncs)(number))
     with pytest.raises(OSError, match=r"quota exceeded.: free some space") as caught:
         write_files(dict.fromkeys(targets, b"new"))
     assert caught.value.filename == str(targets[1])
@@ -92,6 +81,8 @@ def test_an_interrupt_before_and_after_files_are_replaced(tmp_path, monkeypatch,
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-def test_a_device_without_space_is_named():
+def test_a_device_is_written_to_and_named_if_it_has_no_space():
+    write_whole(os.devnull, b"x")
+    assert not os.path.isfile(os.devnull)
     with pytest.raises(OSError, match=r"cannot be written \(No space left on device\): free some space.*/dev/full"):
         write_whole("/dev/full", b"x")

@@ -171,7 +171,7 @@ COMMANDS = {
     "cross-validate": ("fit", "--cv", "--model", "model.drsvm"),
     "check labels": ("labels", "--csv", "labels.csv"),
 }
-"""The commands for the actions of `drsvm.report.words.NextStep`, with their options."""
+"""The commands for the actions of `drsvm.report.inputs.NextStep`, with their options."""
 
 
 def _text(summary: dict[str, Any], output: Path) -> str:

@@ -1,12 +1,18 @@
 """Convergence of runs: objective, proven bound and gap over time or iterations."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from drsvm.model.problem import Problem
 from drsvm.model.result import History, Result
-from drsvm.plotting.style import axes_for, legend_below, marked_styles, numbered, plain, quiet
+from drsvm.plotting.style import GivenAxes, axes_for, legend_below, marked_styles, numbered, plain, quiet
+
+if TYPE_CHECKING:
+    from drsvm.solvers.base import Solver
+
+Runs: TypeAlias = Result | Sequence[Result] | Mapping[str, Result]
 
 _TIMES = {"time": "time in seconds", "iteration": "iteration"}
 SMALLEST_GAP = 1e-12  # smaller gaps are drawn here: a logarithmic axis has no 0
@@ -45,7 +51,7 @@ class ConvergenceDisplay:
 
     @classmethod
     def from_results(
-        cls, results: Result | Sequence[Result] | Mapping[str, Result], *, ax=None, x: str = "time", y: str = "gap"
+        cls, results: Runs, *, ax: GivenAxes = None, x: str = "time", y: str = "gap"
     ) -> "ConvergenceDisplay":
         """Plot the histories of results.
 
@@ -64,18 +70,23 @@ class ConvergenceDisplay:
         ConvergenceDisplay
         """
         results = [results] if isinstance(results, Result) else results
-        if isinstance(results, Mapping):
-            named = dict(results)
-        else:
-            named = numbered((getattr(result, "solver", type(result).__name__), result) for result in results)
-        for name, result in named.items():
+        if not isinstance(results, Mapping):
+            results = numbered((getattr(result, "solver", type(result).__name__), result) for result in results)
+        for name, result in results.items():
             if not isinstance(result, Result):
                 raise TypeError(f"results must be returned by solve, got {type(result).__name__} for {name!r}.")
-        return cls(histories={name: result.history for name, result in named.items()}).plot(ax, x=x, y=y)
+        return cls(histories={name: result.history for name, result in results.items()}).plot(ax, x=x, y=y)
 
     @classmethod
     def from_problem(
-        cls, problem, solvers: Sequence[Any] = ("auto",), *, ax=None, x: str = "time", y: str = "gap", **limits
+        cls,
+        problem: Problem,
+        solvers: "Sequence[str | Solver]" = ("auto",),
+        *,
+        ax: GivenAxes = None,
+        x: str = "time",
+        y: str = "gap",
+        **limits,
     ) -> "ConvergenceDisplay":
         """Solve a problem with several solvers and plot their convergence.
 
@@ -104,7 +115,7 @@ class ConvergenceDisplay:
         results = [solve(problem, solver, callback=lambda progress: False, **limits) for solver in solvers]
         return cls.from_results(results, ax=ax, x=x, y=y)
 
-    def plot(self, ax=None, *, x: str = "time", y: str = "gap") -> "ConvergenceDisplay":
+    def plot(self, ax: GivenAxes = None, *, x: str = "time", y: str = "gap") -> "ConvergenceDisplay":
         """Draw the plot.
 
         Parameters

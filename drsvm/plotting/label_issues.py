@@ -3,7 +3,7 @@
 import numpy as np
 
 from drsvm.learn.label_quality import LabelIssues
-from drsvm.plotting.style import FAINT, GREY, INK, VERMILLION, Display, quiet
+from drsvm.plotting.style import FAINT, GREY, INK, VERMILLION, Display, GivenAxes, Look, quiet
 
 BINS = 40
 
@@ -43,7 +43,7 @@ class LabelIssuesDisplay(Display):
         self.title = title
 
     @classmethod
-    def from_result(cls, result: LabelIssues, *, ax=None) -> "LabelIssuesDisplay":
+    def from_result(cls, result: LabelIssues, *, ax: GivenAxes = None) -> "LabelIssuesDisplay":
         """Plot the result of `find_label_issues`.
 
         Parameters
@@ -64,7 +64,7 @@ class LabelIssuesDisplay(Display):
         parts = [self.label_score[~self.is_label_issue], self.label_score[self.is_label_issue]]
         edges = np.linspace(0.0, 1.0, BINS + 1)
         self.counts_ = np.array([np.histogram(part, edges)[0] for part in parts])
-        bars = {"width": 1.0 / BINS, "align": "edge", "edgecolor": "white", "linewidth": 0.4}
+        bars: Look = {"width": 1.0 / BINS, "align": "edge", "edgecolor": "white", "linewidth": 0.4}
         kept, flagged = self.counts_
         self.ax_.bar(edges[:-1], kept, color=FAINT, label=f"not flagged ({kept.sum():,})", **bars)
         bars |= {"bottom": kept, "hatch": "///"}

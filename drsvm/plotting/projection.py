@@ -1,12 +1,13 @@
 """Two-dimensional projections of a linear classifier and its data."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, svds
 
+from drsvm.annotations import Matrix
 from drsvm.model.norms import euclidean
 
 
@@ -19,23 +20,19 @@ class Plane:
     normal: np.ndarray
     offset: float
     labels: tuple[str, str]  # of the coordinates
-    in_data_units: bool = False  # whether the coordinates are the two features themselves
 
-    def coordinates(self, rows) -> np.ndarray:
+    def coordinates(self, rows: Matrix) -> np.ndarray:
         return np.asarray(rows @ self.axes.T, dtype=np.float64) + self.origin
 
-    def steps(self, directions) -> np.ndarray:
-        return np.atleast_2d(directions) @ self.axes.T
 
-
-def plane_for(X, coef: np.ndarray, intercept: float, feature_names=None) -> Plane:
+def plane_for(X: Matrix, coef: np.ndarray, intercept: float, feature_names: Sequence[str] | None = None) -> Plane:
     """Return the plane of two features, or of the decision value and the first principal component orthogonal to it."""
     d = X.shape[1]
     if d == 2:
         names = ("feature 0", "feature 1") if feature_names is None else tuple(str(name) for name in feature_names)
         if len(names) != 2:
             raise ValueError(f"feature_names must have a name for each of the 2 features, got {len(names)} names.")
-        return Plane(np.eye(2), np.zeros(2), coef.copy(), intercept, (names[0], names[1]), in_data_units=True)
+        return Plane(np.eye(2), np.zeros(2), coef.copy(), intercept, (names[0], names[1]))
     across = _widest_direction(X, [coef / euclidean(coef)] if coef.any() else [])
     if not coef.any():
         second = _widest_direction(X, [across])
@@ -45,12 +42,12 @@ def plane_for(X, coef: np.ndarray, intercept: float, feature_names=None) -> Plan
     return Plane(np.stack([coef, across]), np.array([intercept, 0.0]), np.array([1.0, 0.0]), 0.0, labels)
 
 
-def _widest_direction(X, excluded: list[np.ndarray]) -> np.ndarray:
+def _widest_direction(X: Matrix, excluded: list[np.ndarray]) -> np.ndarray:
     """Return the first principal component of X in the complement of unit vectors; 0 if there is no variance."""
     n, d = X.shape
     if min(n, d - len(excluded)) < 2:
         return _any_direction(d, excluded)
-    data: Any = X if X.dtype == np.float64 else X.astype(np.float64)
+    data = X if X.dtype == np.float64 else X.astype(np.float64)
     mean = np.asarray(data.mean(axis=0)).ravel()
 
     def complement(v):

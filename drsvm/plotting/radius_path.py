@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from sklearn.metrics import accuracy_score
 
+from drsvm.annotations import Costs, Labels, Matrix, NormName
 from drsvm.learn.prices import intercept_cost_or_auto, with_intercept_cost
 from drsvm.learn.problems import path_at_centre
 from drsvm.model.problem import Problem
@@ -59,9 +60,9 @@ class RadiusPathDisplay:
     (5, 30)
     """
 
-    radii: Any
-    weights: Any
-    scores: Any = None
+    radii: np.ndarray
+    weights: np.ndarray
+    scores: dict[str, np.ndarray] = field(default_factory=dict)
     feature_names: Sequence[str] | None = None
     radius: float | None = None
     score_name: str = "accuracy"
@@ -75,14 +76,14 @@ class RadiusPathDisplay:
         cls,
         path: RadiusPath,
         *,
-        X=None,
-        y=None,
-        X_test=None,
-        y_test=None,
+        X: Matrix = None,
+        y: Labels = None,
+        X_test: Matrix = None,
+        y_test: Labels = None,
         metric: Callable[[np.ndarray, np.ndarray], float] | None = None,
         feature_names: Sequence[str] | None = None,
         radius: float | None = None,
-        ax=None,
+        ax: style.GivenAxes = None,
         **options,
     ) -> "RadiusPathDisplay":
         """Plot the result of `drsvm.radius_path`.
@@ -117,8 +118,8 @@ class RadiusPathDisplay:
             scores["training data"] = _scores(path, X, y, y, metric)
         if X_test is not None:
             scores[HELD_OUT] = _scores(path, X_test, y_test, y, metric)
-        if feature_names is None and hasattr(X, "columns"):
-            feature_names = [str(name) for name in X.columns]  # type: ignore[union-attr]
+        if feature_names is None and X is not None and hasattr(X, "columns"):
+            feature_names = [str(name) for name in X.columns]
         score_name = getattr(metric, "__name__", "score").removesuffix("_score").replace("_", " ")
         names = {"feature_names": feature_names, "score_name": score_name}
         return cls(radii=path.radii, weights=path.weights, scores=scores, radius=radius, **names).plot(ax, **options)
@@ -126,19 +127,19 @@ class RadiusPathDisplay:
     @classmethod
     def from_data(
         cls,
-        X,
-        y,
+        X: Matrix,
+        y: Labels,
         *,
-        X_test=None,
-        y_test=None,
-        radii=None,
+        X_test: Matrix = None,
+        y_test: Labels = None,
+        radii: Sequence[float] | np.ndarray | None = None,
         n_radii: int = 30,
-        flip_cost: Any = math.inf,
-        norm: Any = 2,
+        flip_cost: Costs = math.inf,
+        norm: NormName = 2,
         l2: float = 0.0,
         sample_weight=None,
         fit_intercept: bool = True,
-        intercept_cost: Any = "auto",
+        intercept_cost: float | Literal["auto"] = "auto",
         **options,
     ) -> "RadiusPathDisplay":
         """Solve for a grid of radii and plot the path: the weights of `WassersteinSVC` at each radius.
@@ -174,7 +175,7 @@ class RadiusPathDisplay:
         scores = self.scores.get(HELD_OUT)
         return None if scores is None else float(self.radii[scores == np.nanmax(scores)].max())
 
-    def plot(self, ax=None, *, kind: str | None = None, n_named: int = 5) -> "RadiusPathDisplay":
+    def plot(self, ax: style.GivenAxes = None, *, kind: str | None = None, n_named: int = 5) -> "RadiusPathDisplay":
         """Draw the plot.
 
         Parameters
@@ -199,19 +200,19 @@ class RadiusPathDisplay:
             raise ValueError(f"kind={kind!r} needs scores: give X and y (and X_test and y_test).")
         self.figure_, axes = style.axes_for("RadiusPathDisplay", ax, len(panels[kind]))
         self.ax_ = axes if len(axes) > 1 else axes[0]
-        for draw, one in zip(panels[kind], axes, strict=True):
-            draw(one, n_named)
-            style.quiet(one)
-            style.radius_axis(one, self.radii)
-            one.set_xlabel("radius")
-            style.mark_radius(one, self.radius)
+        for draw, panel in zip(panels[kind], axes, strict=True):
+            draw(panel, n_named)
+            style.quiet(panel)
+            style.radius_axis(panel, self.radii)
+            panel.set_xlabel("radius")
+            style.mark_radius(panel, self.radius)
             if (best := self.best_radius) is not None:
                 name = f"best {self.score_name} on {HELD_OUT}: {best:.3g}"
-                one.axvline(best, color=style.GREY, linewidth=1.2, linestyle=(0, (4, 2)), zorder=1, label=name)
-            style.legend_below(one, ncols=2 if draw == self._draw_weights else 3)
+                panel.axvline(best, color=style.GREY, linewidth=1.2, linestyle=(0, (4, 2)), zorder=1, label=name)
+            style.legend_below(panel, ncols=2 if draw == self._draw_weights else 3)
         return self
 
-    def _draw_weights(self, ax, n_named: int) -> None:
+    def _draw_weights(self, ax: style.Panel, n_named: int) -> None:
         sizes = np.abs(self.weights).max(axis=0)
         largest = np.argsort(-sizes, kind="stable")
         named, others = largest[:n_named], largest[n_named : n_named + 200]
@@ -225,14 +226,14 @@ class RadiusPathDisplay:
             ax.plot(self.radii, self.weights[:, feature], label=style.plain(name), **look)
         ax.set_ylabel("weight")
 
-    def _draw_scores(self, ax, n_named: int) -> None:
+    def _draw_scores(self, ax: style.Panel, n_named: int) -> None:
         styles = _SCORE_STYLES if len(self.scores) <= 2 else style.line_styles(len(self.scores))
         for (name, values), look in zip(self.scores.items(), styles, strict=False):
             ax.plot(self.radii, values, label=name, **look)
         ax.set_ylabel(self.score_name)
 
 
-def _scores(path: RadiusPath, X, y, y_train, metric) -> np.ndarray:
+def _scores(path: RadiusPath, X: Matrix, y: Labels, y_train: Labels, metric: Callable) -> np.ndarray:
     """Return the score of every classifier of the path on rows with labels."""
     rows, labels = check_rows(X), np.ravel(np.asarray(y))
     classes, _ = check_labels(y_train, len(np.ravel(np.asarray(y_train))))

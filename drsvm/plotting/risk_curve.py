@@ -1,14 +1,15 @@
 """Robustness of classifiers: worst-case risk over the radius."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from drsvm.annotations import Labels, Matrix, NormName
 from drsvm.model.worst_case.kernel_model import kernel_classifier
 from drsvm.model.worst_case.linear_model import behind_pipeline, own_ball
 from drsvm.model.worst_case.worst_risk import attacked_risk, worst_case_risk
-from drsvm.plotting.style import Display, line_styles, mark_radius, numbered, plain, quiet
+from drsvm.plotting.style import Display, GivenAxes, Look, line_styles, mark_radius, numbered, plain, quiet
 
 _LABELS = {"hinge": "worst-case risk (hinge loss)", "zero-one": "worst-case error rate"}
 _ENOUGH = {"hinge": 1.0, "zero-one": 0.5}  # the risk of zero decision values, or of a coin toss
@@ -58,11 +59,11 @@ class RiskCurveDisplay(Display):
     def __init__(
         self,
         *,
-        radii,
-        risks: Mapping[str, Any],
+        radii: ArrayLike,
+        risks: Mapping[str, ArrayLike],
         loss: str = "hinge",
         radius: float | None = None,
-        attacked: Mapping[str, Any] | None = None,
+        attacked: Mapping[str, ArrayLike] | None = None,
     ):
         self.radii = np.asarray(radii)
         self.risks = {name: np.asarray(values) for name, values in risks.items()}
@@ -73,18 +74,18 @@ class RiskCurveDisplay(Display):
     def from_estimators(
         cls,
         estimators,
-        X,
-        y,
+        X: Matrix,
+        y: Labels,
         *,
-        radii=None,
-        flip_cost: Any = None,
-        norm: Any = None,
+        radii: Sequence[float] | np.ndarray | None = None,
+        flip_cost: float | np.ndarray | None = None,
+        norm: NormName | None = None,
         feature_cost=None,
         sample_weight=None,
         loss: str = "hinge",
         positive=None,
         radius: float | None = None,
-        ax=None,
+        ax: GivenAxes = None,
     ) -> "RiskCurveDisplay":
         """Evaluate classifiers on the same data and plot their risk curves.
 
@@ -120,7 +121,7 @@ class RiskCurveDisplay(Display):
         ball = _shared_prices(named, {"flip_cost": flip_cost, "norm": norm, "feature_cost": feature_cost})
         ball |= {"sample_weight": sample_weight, "loss": loss, "positive": positive}
 
-        def evaluate(radii) -> dict[str, Any]:
+        def evaluate(radii: np.ndarray) -> Look:
             return {name: worst_case_risk(model, X, y, radius=radii, **ball) for name, model in named.items()}
 
         radii = _enough_radii(evaluate, loss, radius) if radii is None else np.asarray(radii, dtype=np.float64)
@@ -144,14 +145,13 @@ class RiskCurveDisplay(Display):
         mark_radius(self.ax_, self.radius)
         self.ax_.legend(frameon=False)
 
-    def _draw_band(self, name: str, style: dict[str, Any]) -> None:
-        attacked, colour = self.attacked[name], {"color": style["color"]}
+    def _draw_band(self, name: str, style: Look) -> None:
+        attacked, band = self.attacked[name], {"color": style["color"], "alpha": 0.2, "linewidth": 0.0}
         self.ax_.plot(self.radii, attacked, label=f"{plain(name)}: attack", **{**style, "linewidth": 1.0})
-        band = self.ax_.fill_between(self.radii, attacked, self.risks[name], alpha=0.2, linewidth=0.0, **colour)
-        self.bands_[name] = band
+        self.bands_[name] = self.ax_.fill_between(self.radii, attacked, self.risks[name], **band)
 
 
-def _named(estimators) -> dict[str, Any]:
+def _named(estimators) -> Look:
     """Return the classifiers by name, by default that of their type."""
     if isinstance(estimators, Mapping):
         named = {str(name): model for name, model in estimators.items()}
@@ -159,27 +159,27 @@ def _named(estimators) -> dict[str, Any]:
         several = isinstance(estimators, list) or (isinstance(estimators, tuple) and hasattr(estimators[0], "fit"))
         models = estimators if several else [estimators]
         types = [type(behind_pipeline(model)[0]) for model in models]
-        names = ["classifier" if issubclass(one, tuple) else one.__name__ for one in types]
+        names = ["classifier" if issubclass(kind, tuple) else kind.__name__ for kind in types]
         named = numbered(zip(names, models, strict=True))
     if not named:
         raise ValueError("estimators is empty: give at least one fitted linear classifier.")
     return named
 
 
-def _shared_prices(named: Mapping[str, Any], prices: dict[str, Any]) -> dict[str, Any]:
+def _shared_prices(named: Look, prices: Look) -> Look:
     """Return the prices of the adversary that all classifiers face; None is for the defaults of `worst_case_risk`."""
     balls = {name: ball for name, model in named.items() if (ball := own_ball(behind_pipeline(model)[0]))}
     for price in [price for price, value in prices.items() if value is None]:
-        own = {name: ball[price] for name, ball in balls.items()}
-        first: Any = next(iter(own.values()), None)
-        if not all(np.array_equal(first, value) for value in own.values()):
-            trained = ", ".join(f"{name}: {value}" for name, value in own.items())
+        own = [ball[price] for ball in balls.values()]
+        if not all(np.array_equal(own[0], value) for value in own):
+            trained = ", ".join(f"{name}: {value}" for name, value in zip(balls, own, strict=True))
             raise ValueError(f"{price} is required: the classifiers were trained with different ones ({trained}).")
-        prices[price] = None if isinstance(first, Mapping) else first  # one cost per class: `worst_case_risk` objects
+        if own and not isinstance(own[0], Mapping):  # one cost per class: `worst_case_risk` objects
+            prices[price] = own[0]
     return prices
 
 
-def _enough_radii(evaluate, loss: str, radius: float | None) -> np.ndarray:
+def _enough_radii(evaluate: Callable[[np.ndarray], Look], loss: str, radius: float | None) -> np.ndarray:
     """Return a grid from 0 to where the best classifier's risk is no longer informative."""
     candidates = np.logspace(-4.0, 4.0, 161)
     least = np.min(list(evaluate(candidates).values()), axis=0)

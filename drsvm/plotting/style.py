@@ -1,33 +1,49 @@
 """Shared by all plots: colours, line styles, and axes."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from itertools import cycle
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 
 from drsvm.extras import optional
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Panel: TypeAlias = "Axes"
+
+GivenAxes: TypeAlias = "Axes | Sequence[Axes] | np.ndarray | None"
+"""What users pass as `ax`: as many axes as there are panels, or None for a new figure."""
+
+Look: TypeAlias = dict[str, Any]
+"""Arguments for a function of matplotlib: colours, markers, widths."""
+
+T = TypeVar("T")
+
 BLUE, VERMILLION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
 PURPLE, SKY, GREY, FAINT, INK = "#CC79A7", "#56B4E9", "#7A7A7A", "#B8B8B8", "#1A1A1A"
 COLOURS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
 DASHES = ((5, 1.5), (1, 1), (5, 1.2, 1, 1.2), (3, 1, 1, 1, 1, 1), (8, 2))
-STROKES: tuple[Any, ...] = ("-", *((0, dashes) for dashes in DASHES))
+STROKES = ("-", *((0, dashes) for dashes in DASHES))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "h", "p")
 
 
-def axes_for(what: str, ax=None, n_panels: int = 1, widths=None) -> tuple[Any, np.ndarray]:
+def axes_for(
+    what: str, ax: GivenAxes = None, n_panels: int = 1, widths: Sequence[float] | None = None
+) -> tuple["Figure", np.ndarray]:
     """Return the figure and an array of axes: those that are passed, or new ones side by side, of relative widths."""
     optional("matplotlib", f"{what} needs")
     if ax is None:
         from matplotlib import pyplot as plt
 
         width = 6.4 if n_panels == 1 else 5.4 * n_panels
-        new = {"figsize": (width, 4.2), "layout": "constrained", "width_ratios": widths}
-        figure, axes = plt.subplots(1, n_panels, squeeze=False, **new)
-        return figure, axes.ravel()
+        figure = plt.figure(figsize=(width, 4.2), layout="constrained")
+        return figure, figure.subplots(1, n_panels, squeeze=False, width_ratios=widths).ravel()
     axes = np.ravel(np.asarray(ax, dtype=object))
-    if len(axes) != n_panels or not all(hasattr(one, "plot") for one in axes):
+    if len(axes) != n_panels or not all(hasattr(panel, "plot") for panel in axes):
         raise ValueError(f"{what} needs {n_panels} matplotlib axes as ax, got {ax!r}.")
     return axes[0].figure, axes
 
@@ -35,7 +51,7 @@ def axes_for(what: str, ax=None, n_panels: int = 1, widths=None) -> tuple[Any, n
 class Display:
     """A plot on one pair of axes."""
 
-    def plot(self, ax=None) -> Self:
+    def plot(self, ax: GivenAxes = None) -> Self:
         """Draw the plot.
 
         Parameters
@@ -55,44 +71,42 @@ class Display:
         raise NotImplementedError
 
 
-def numbered(named: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+def numbered(named: Iterable[tuple[str, T]]) -> dict[str, T]:
     """Return a dict from pairs of names and values; repeated names are numbered."""
-    found: dict[str, Any] = {}
+    values, counts = {}, Counter()
     for name, value in named:
-        unique, number = name, 2
-        while unique in found:
-            unique, number = f"{name} ({number})", number + 1
-        found[unique] = value
-    return found
+        counts[name] += 1
+        values[name if counts[name] == 1 else f"{name} ({counts[name]})"] = value
+    return values
 
 
-def line_styles(count: int) -> list[dict[str, Any]]:
+def line_styles(count: int) -> list[Look]:
     """Return colours and line styles for `count` lines, each pair once."""
     # The styles of a second round of colours are shifted, so that no pair repeats.
     strokes = [STROKES[(k + k // len(COLOURS)) % len(STROKES)] for k in range(count)]
     return [{"color": c, "linestyle": s, "linewidth": 2.0} for c, s in zip(cycle(COLOURS), strokes, strict=False)]
 
 
-def marked_styles(count: int, points: int = 8) -> list[dict[str, Any]]:
+def marked_styles(count: int) -> list[Look]:
     """Return styles for lines that cross or coincide: besides colour and stroke, each has a marker of its own."""
     styles = line_styles(count)
     for k, style in enumerate(styles):
         # The first marker of each line lies elsewhere, so that lines that coincide hide no other's markers.
-        places = (k % 4) / (4 * points), 1 / points
+        places = (k % 4) / 32, 1 / 8
         style |= {"marker": MARKERS[k % len(MARKERS)], "markersize": 6.0, "markevery": places}
     return styles
 
 
-def quiet(ax) -> None:
+def quiet(ax: Panel) -> None:
     """Remove distractions from the data."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(visible=True, color=FAINT, linewidth=0.5, alpha=0.4)
     ax.set_axisbelow(True)
 
 
-def radius_axis(ax, radii) -> None:
+def radius_axis(ax: Panel, radii: np.ndarray) -> None:
     """Scale the x-axis for radii: logarithmic if they span decades, with a linear part if 0 is among them."""
-    positive = np.asarray(radii)[np.asarray(radii) > 0]
+    positive = radii[radii > 0]
     if len(positive) == 0 or positive.max() < 20 * positive.min():
         return
     if len(positive) == len(radii):
@@ -102,29 +116,29 @@ def radius_axis(ax, radii) -> None:
     ax.xaxis.set_major_formatter("{x:g}")  # 0.01 is read faster than a power of ten
 
 
-def mark_radius(ax, radius: float | None) -> None:
+def mark_radius(ax: Panel, radius: float | None) -> None:
     """Mark the radius that a classifier was trained with."""
     if radius is not None:
         ax.axvline(radius, color=GREY, linewidth=1.2, zorder=1, label="training radius")
 
 
-def legend_below(ax, ncols: int) -> None:
+def legend_below(ax: Panel, ncols: int) -> None:
     """Put the legend below the axes and their label, however low the axes are."""
     from matplotlib.transforms import ScaledTranslation
 
-    lines = 3.3 * ax.xaxis.label.get_size() / 72  # in inches: ticks, their labels and that of the axis
+    lines = 3.3 * float(ax.xaxis.label.get_fontsize()) / 72  # in inches: ticks, their labels and that of the axis
     below = ax.transAxes + ScaledTranslation(0.0, -lines, ax.figure.dpi_scale_trans)
-    place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "bbox_transform": below, "borderaxespad": 0.2}
+    place: Look = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "bbox_transform": below, "borderaxespad": 0.2}
     ax.legend(frameon=False, fontsize="small", ncols=ncols, columnspacing=1.2, handletextpad=0.5, **place)
 
 
-def short(text, length: int = 24) -> str:
+def short(text: object, length: int = 24) -> str:
     """Return a name, truncated to leave room for the plot."""
-    text = str(text)
-    return text if len(text) <= length else text[: length - 2] + "…"
+    name = str(text)
+    return name if len(name) <= length else name[: length - 2] + "…"
 
 
-def plain(text, length: int = 24) -> str:
+def plain(text: object, length: int = 24) -> str:
     """Return a name that matplotlib shows literally, truncated to leave room for the plot."""
     name = short(text, length).replace("$", r"\$")
     return f"\u200b{name}" if name.startswith("_") else name  # matplotlib omits such names from the legend

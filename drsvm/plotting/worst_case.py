@@ -2,29 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import cycle
 
 import numpy as np
 
+from drsvm.annotations import Labels, Matrix, NormName
 from drsvm.model.worst_case.decision_values import margins_of
 from drsvm.model.worst_case.kernel_model import kernel_classifier
 from drsvm.model.worst_case.linear_model import behind_pipeline
 from drsvm.model.worst_case.worst_distribution import WorstCaseDistribution, worst_case_distribution
-from drsvm.plotting.flip_matrix import draw_flips
-from drsvm.plotting.style import (
-    BLUE,
-    COLOURS,
-    FAINT,
-    GREY,
-    INK,
-    MARKERS,
-    ORANGE,
-    Display,
-    axes_for,
-    legend_below,
-    plain,
-)
-from drsvm.plotting.worst_case_contents import NAMED, Contents
+from drsvm.plotting import style
+from drsvm.plotting.style import FAINT, GREY, INK, Display, GivenAxes, Look, Panel, plain
+from drsvm.plotting.worst_case_contents import NAMED, contents
 
 VISIBLE = 0.02  # share of the plot below which a move is invisible
 GRID = 200  # points of a grid along each axis, on which the boundaries of several classes are found
@@ -91,21 +80,21 @@ class WorstCaseDisplay(Display):
     True
     """
 
-    points: Any
-    positive: Any
-    flipped: Any
-    moved_from: Any
-    moved_to: Any
-    normal: Any
-    offset: Any
+    points: np.ndarray
+    positive: np.ndarray
+    flipped: np.ndarray
+    moved_from: np.ndarray
+    moved_to: np.ndarray
+    normal: np.ndarray
+    offset: float | np.ndarray
     axis_labels: tuple[str, str]
-    n_moved: Any = None
+    n_moved: int | None = None
     class_names: tuple[str, ...] = ("negative", "positive")
     title: str = ""
     equal_aspect: bool = False
-    flipped_to: Any = None
-    flips: Any = None
-    moved_labels: Any = None
+    flipped_to: np.ndarray | None = None
+    flips: np.ndarray | None = None
+    moved_labels: np.ndarray | None = None
 
     distribution_: WorstCaseDistribution = field(init=False)
 
@@ -126,18 +115,18 @@ class WorstCaseDisplay(Display):
     def from_estimator(
         cls,
         estimator,
-        X,
-        y,
+        X: Matrix,
+        y: Labels,
         *,
         radius: float | None = None,
         flip_cost: float | None = None,
-        norm: Any = None,
+        norm: NormName | None = None,
         sample_weight=None,
         positive=None,
         feature_names: Sequence[str] | None = None,
         max_points: int = 500,
         random_state: int = 0,
-        ax=None,
+        ax: GivenAxes = None,
     ) -> "WorstCaseDisplay":
         """Find the worst distribution for a classifier and plot it.
 
@@ -166,18 +155,16 @@ class WorstCaseDisplay(Display):
                 "WorstCaseDisplay shows moves in one direction: those with a kernel have many. RiskCurveDisplay draws "
                 "the worst case of such a classifier, and worst_case_distribution has the moves."
             )
-        ball = {"radius": radius, "flip_cost": flip_cost, "norm": norm}
-        rows: Any = {"sample_weight": sample_weight, "positive": positive}
-        distribution = worst_case_distribution(estimator, X, y, **ball, **rows)
+        ball: Look = {"radius": radius, "flip_cost": flip_cost, "norm": norm}
+        distribution = worst_case_distribution(estimator, X, y, **ball, sample_weight=sample_weight, positive=positive)
         transforms = hasattr(getattr(estimator, "best_estimator_", estimator), "steps")
         if feature_names is None and hasattr(X, "columns") and not transforms:
             feature_names = [str(name) for name in X.columns]
-        contents = Contents(distribution, positive, feature_names, max_points, random_state)
-        display = cls(**contents.arguments())
+        display = cls(**contents(distribution, positive, feature_names, max_points, random_state))
         display.distribution_ = distribution
         return display.plot(ax)
 
-    def plot(self, ax=None) -> "WorstCaseDisplay":
+    def plot(self, ax: GivenAxes = None) -> "WorstCaseDisplay":
         """Draw the plot.
 
         Parameters
@@ -191,13 +178,14 @@ class WorstCaseDisplay(Display):
         self
         """
         flips = self.flips
-        wanted = np.size(ax) == 2 if ax is not None else len(self.class_names) > 2 and np.any(flips)
+        n_given = np.asarray(ax, dtype=object).size
+        wanted = n_given == 2 if ax is not None else len(self.class_names) > 2 and np.any(flips)
         both = bool(wanted) and flips is not None
-        self.figure_, axes = axes_for("WorstCaseDisplay", ax, 2 if both else 1, widths=(2.0, 1.0)[: 1 + both])
-        self.ax_, self.flips_ax_ = axes if both else (axes[0], None)
+        self.figure_, axes = style.axes_for("WorstCaseDisplay", ax, 2 if both else 1, widths=(2.0, 1.0)[: 1 + both])
+        self.ax_, self.flips_ax_ = axes[0], axes[1] if both else None
         self._draw()
         if flips is not None and both:
-            draw_flips(self.flips_ax_, flips, self.class_names)
+            draw_flips(axes[1], flips, self.class_names)
         return self
 
     def _draw(self) -> None:
@@ -210,7 +198,7 @@ class WorstCaseDisplay(Display):
         self._draw_lines()
         self._frame()
 
-    def _draw_flipped(self, looks: list[dict[str, Any]]) -> None:
+    def _draw_flipped(self, looks: list[Look]) -> None:
         """Draw rings; with several classes, outlines in colour and shape of the new label."""
         ring = {"facecolors": "none", "linewidths": 1.3}
         name = "label flipped" if self.flipped.any() else None
@@ -223,19 +211,18 @@ class WorstCaseDisplay(Display):
         name = name and f"{name} (outline: new label)"
         self.ax_.scatter([], [], s=70, edgecolors=INK, label=name, **ring)
 
-    def _draw_moves(self, looks: list[dict[str, Any]]) -> None:
+    def _draw_moves(self, looks: list[Look]) -> None:
         """Draw arrows; only lines if the moves are too short for a head."""
         if len(self.moved_from) == 0:
             return
         steps = self.moved_to - self.moved_from
         magnification = self._magnification(steps)
-        units = {"angles": "xy", "scale_units": "xy", "scale": 1.0 / magnification}
-        head = {"headwidth": 5.0, "headlength": 5.0, "headaxislength": 4.5}
-        line = {"width": 0.0022, "minlength": 0.0, "minshaft": 1.5, "zorder": 1.5}
+        look: Look = {"angles": "xy", "scale_units": "xy", "scale": 1.0 / magnification, "width": 0.0022, "zorder": 1.5}
+        look |= {"headwidth": 5.0, "headlength": 5.0, "headaxislength": 4.5, "minlength": 0.0, "minshaft": 1.5}
         labels = self.moved_labels if len(looks) > 2 else None
         colour = GREY if labels is None else [looks[place]["c"] for place in labels]
-        self.ax_.quiver(*self.moved_from.T, *steps.T, **units, **head, **line, color=colour)
-        remarks = [f"{len(steps)} of {self.n_moved}"] if self.n_moved > len(steps) else []
+        self.ax_.quiver(*self.moved_from.T, *steps.T, **look, color=colour)
+        remarks = [f"{len(steps)} of {self.n_moved}"] if (self.n_moved or 0) > len(steps) else []
         remarks += [f"arrows × {magnification}"] if magnification > 1 else []
         name = f"moved ({', '.join(remarks)})" if remarks else "moved"
         self.ax_.plot([], [], color=GREY, marker=r"$\rightarrow$", linestyle="none", markersize=11, label=name)
@@ -258,9 +245,10 @@ class WorstCaseDisplay(Display):
         if length == 0.0:
             return
         along = np.array([-self.normal[1], self.normal[0]])
-        for level, style, name in ((0.0, "-", "decision"), (-1.0, "--", "margins"), (1.0, "--", None)):
+        for level, stroke, name in ((0.0, "-", "decision"), (-1.0, "--", "margins"), (1.0, "--", None)):
             start = self.normal * ((level - self.offset) / length)
-            self.ax_.axline(start, start + along, color=INK, linestyle=style, linewidth=1.1, label=name, zorder=1.2)
+            line: Look = {"xy1": start, "xy2": start + along, "color": INK, "linestyle": stroke}
+            self.ax_.axline(**line, linewidth=1.1, label=name, zorder=1.2)
 
     def _draw_boundaries(self) -> None:
         """Draw where a class begins to lead all others, and where it leads by 1."""
@@ -268,12 +256,12 @@ class WorstCaseDisplay(Display):
         x, y = np.meshgrid(np.linspace(left, right, GRID), np.linspace(bottom, top, GRID))
         values = self.normal @ np.stack([x.ravel(), y.ravel()]) + np.asarray(self.offset)[:, None]
         leads = [margins_of(values, np.full(GRID**2, code)).reshape(GRID, GRID) for code in range(len(values))]
-        for level, style, name in ((0.0, "-", "decision"), (1.0, "--", "margins")):
+        for level, stroke, name in ((0.0, "-", "decision"), (1.0, "--", "margins")):
             crossed = [lead for lead in leads if lead.min() < level < lead.max()]
             for lead in crossed:
-                self.ax_.contour(x, y, lead, [level], colors=INK, linestyles=style, linewidths=1.1, zorder=1.2)
+                self.ax_.contour(x, y, lead, [level], colors=INK, linestyles=stroke, linewidths=1.1, zorder=1.2)
             if crossed:
-                self.ax_.plot([], [], color=INK, linestyle=style, linewidth=1.1, label=name)
+                self.ax_.plot([], [], color=INK, linestyle=stroke, linewidth=1.1, label=name)
 
     def _frame(self) -> None:
         (left, bottom), (right, top) = self._corners()
@@ -285,7 +273,7 @@ class WorstCaseDisplay(Display):
         self.ax_.set(xlabel=across, ylabel=up)
         roomy = self.figure_.get_figwidth() * self.ax_.get_position().width > 4.6
         self.ax_.set_title(self.title if roomy else self.title.replace(", ", ",\n"), loc="left", fontsize="medium")
-        legend_below(self.ax_, ncols=6 if roomy else 3)
+        style.legend_below(self.ax_, ncols=6 if roomy else 3)
 
     def _corners(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the corners of the plot: all samples, and the ends of moves that do not lead far away."""
@@ -296,10 +284,35 @@ class WorstCaseDisplay(Display):
         return low - 0.05 * size, high + 0.05 * size
 
 
-def class_looks(n_classes: int) -> list[dict[str, Any]]:
+def class_looks(n_classes: int) -> list[Look]:
     """Return a colour and a marker for every class: each pair once, and grey dots for the last of many classes."""
     if n_classes == 2:
-        return [{"c": BLUE, "marker": "o"}, {"c": ORANGE, "marker": "^"}]
+        return [{"c": style.BLUE, "marker": "o"}, {"c": style.ORANGE, "marker": "^"}]
     named = min(n_classes, NAMED)
-    looks = [{"c": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)]} for k in range(named)]
+    pairs = zip(range(named), cycle(style.COLOURS), cycle(style.MARKERS), strict=False)
+    looks = [{"c": colour, "marker": marker} for _, colour, marker in pairs]
     return looks + [{"c": FAINT, "marker": "."}] * (n_classes - named)
+
+
+def draw_flips(ax: Panel, flips: np.ndarray, class_names: tuple[str, ...]) -> None:
+    """Draw a table of the flipped mass by the class before (rows) and after (columns), in percent of all mass."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    percent = 100.0 * flips
+    kept = (percent == 0.0) & np.eye(len(percent), dtype=bool)
+    colours = LinearSegmentedColormap.from_list("mass", ["#FFFFFF", style.BLUE]).with_extremes(bad="#EEEEEE")
+    darkest = 1.6 * percent.max() or 1.0  # darker than any cell, so that the text is legible
+    ax.imshow(np.ma.masked_array(percent, kept), cmap=colours, vmin=0.0, vmax=darkest)
+    for (before, after), value in np.ndenumerate(percent):
+        if value > 0.0:
+            text = f"{value:.1f}" if value >= 0.05 else "<0.1"
+            ax.text(after, before, text, ha="center", va="center", color=INK, fontsize="small")
+    names, places = [plain(name, 14) for name in class_names], range(len(class_names))
+    upright: Look = {"rotation": 90} if max(map(len, names)) * len(names) > 36 else {}
+    ax.set_xticks(places, names, fontsize="small", **upright)
+    ax.set_yticks(places, names, fontsize="small")
+    ax.set(xlabel="label after the flip", ylabel="label before")
+    ax.tick_params(length=0)
+    ax.grid(visible=False)
+    ax.spines[:].set_color(FAINT)
+    ax.set_title("flipped labels, in % of all", loc="left", fontsize="medium")

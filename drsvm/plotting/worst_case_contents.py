@@ -1,104 +1,93 @@
 """What `WorstCaseDisplay` shows of a distribution: a sample of its rows in a plane, its moves, and its flips."""
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
 from drsvm.model.worst_case.decision_values import DecisionValues
 from drsvm.model.worst_case.worst_distribution import WorstCaseDistribution
 from drsvm.plotting.projection import Plane, plane_for
-from drsvm.plotting.style import plain, short
+from drsvm.plotting.style import Look, plain, short
 
 JITTER = 0.35  # vertical spread if there is only one feature
 ARROWS = 40  # maximum number of arrows; all moves have the same length
 NAMED = 10  # maximum number of classes that are told apart by colours and markers
 
 
-@dataclass(frozen=True, eq=False)
-class Contents:
-    """Selects what to show of a distribution."""
+def contents(distribution: WorstCaseDistribution, positive, feature_names, max_points: int, random_state: int) -> Look:
+    """Return the arguments of the display."""
+    data, rng = distribution._data, np.random.default_rng(random_state)
+    shown = _shown_rows(distribution, max_points, rng)
+    plane = _plane(distribution, feature_names)
+    points = plane.coordinates(data.X[shown])
+    if data.X.shape[1] == 1:
+        points[:, 1] = rng.uniform(-JITTER, JITTER, len(shown))
+        plane = replace(plane, labels=(plane.labels[0], "(random jitter)"))
+    flips = _flips(distribution)
+    groups, class_names = _groups(distribution, flips, positive)
+    codes, new_codes = data.codes[shown], _codes_after_flips(distribution)[shown]
+    width, height = np.ptp(points, axis=0)
+    return _moves(distribution, plane, points, shown, groups, rng) | {
+        "points": points,
+        "positive": groups[codes],
+        "flipped": new_codes != codes,
+        "flipped_to": groups[new_codes],
+        "flips": _grouped(flips, groups),
+        "normal": plane.normal,
+        "offset": plane.offset,
+        "axis_labels": plane.labels,
+        "class_names": class_names,
+        "title": describe(distribution),
+        "equal_aspect": bool(data.X.shape[1] == 2 and width < 4 * height and height < 4 * width),
+    }
 
-    distribution: WorstCaseDistribution
-    positive: Any = None
-    feature_names: Any = None
-    max_points: int = 500
-    random_state: int = 0
 
-    def arguments(self) -> dict[str, Any]:
-        """Return the arguments of the display."""
-        distribution, data = self.distribution, self.distribution._data
-        rng = np.random.default_rng(self.random_state)
-        shown = self._rows(rng)
-        plane = _plane(distribution, self.feature_names)
-        points = plane.coordinates(data.X[shown])
-        if data.X.shape[1] == 1:
-            points[:, 1] = rng.uniform(-JITTER, JITTER, len(shown))
-            plane = replace(plane, labels=(plane.labels[0], "(random jitter)"))
-        groups, class_names = self._groups()
-        new_codes = _codes_after_flips(distribution)[shown]
-        wide, high = np.ptp(points, axis=0)
-        return self._moves(plane, points, shown, groups, rng) | {
-            "points": points,
-            "positive": groups[data.codes[shown]],
-            "flipped": new_codes != data.codes[shown],
-            "flipped_to": groups[new_codes],
-            "flips": _grouped(_flips(distribution), groups),
-            "normal": plane.normal,
-            "offset": plane.offset,
-            "axis_labels": plane.labels,
-            "class_names": class_names,
-            "title": describe(distribution),
-            "equal_aspect": bool(plane.in_data_units and wide < 4 * high and high < 4 * wide),
-        }
+def _shown_rows(distribution: WorstCaseDistribution, max_points: int, rng: np.random.Generator) -> np.ndarray:
+    """Return rows at random, but not without those that flips and moves concern, if these are few."""
+    rows = np.flatnonzero(distribution._data.weights > 0)
+    if len(rows) <= max_points:
+        return rows
+    rows = rng.choice(rows, max_points, replace=False)
+    concerned = np.unique(distribution.rows[distribution.flipped | (distribution.shift > 0)])
+    missing, others = np.setdiff1d(concerned, rows), np.flatnonzero(~np.isin(rows, concerned))
+    wanted = min(ARROWS, max_points // 2) - (len(rows) - len(others))
+    added = rng.permutation(missing)[: max(wanted, 0)]
+    rows[others[: len(added)]] = added
+    return np.sort(rows)
 
-    def _rows(self, rng) -> np.ndarray:
-        """Return rows at random, but not without those that flips and moves concern, if these are few."""
-        distribution = self.distribution
-        rows = np.flatnonzero(distribution._data.weights > 0)
-        if len(rows) <= self.max_points:
-            return rows
-        rows = rng.choice(rows, self.max_points, replace=False)
-        concerned = np.unique(distribution.rows[distribution.flipped | (distribution.shift > 0)])
-        missing, others = np.setdiff1d(concerned, rows), np.flatnonzero(~np.isin(rows, concerned))
-        wanted = min(ARROWS, self.max_points // 2) - (len(rows) - len(others))
-        added = rng.permutation(missing)[: max(wanted, 0)]
-        rows[others[: len(added)]] = added
-        return np.sort(rows)
 
-    def _moves(self, plane: Plane, points, shown, groups, rng) -> dict[str, Any]:
-        """Return the arrows to draw, and how many there would be."""
-        distribution = self.distribution
-        place = np.full(len(distribution._data.codes), -1)
-        place[shown] = np.arange(len(shown))
-        moved = np.flatnonzero((distribution.shift > 0) & (place[distribution.rows] >= 0))
-        n_moved = len(moved)
-        moved = moved if n_moved <= ARROWS else rng.choice(moved, ARROWS, replace=False)
-        moved_from = points[place[distribution.rows[moved]]]
-        steps = distribution._steps[moved, None] * plane.steps(distribution.direction)
-        ends = {"moved_from": moved_from, "moved_to": moved_from + steps}
-        return {**ends, "moved_labels": groups[distribution._codes[moved]], "n_moved": n_moved}
+def _moves(distribution: WorstCaseDistribution, plane: Plane, points, shown, groups, rng) -> Look:
+    """Return the arrows to draw, and how many there would be."""
+    place = np.full(len(distribution._data.codes), -1)
+    place[shown] = np.arange(len(shown))
+    moved = np.flatnonzero((distribution.shift > 0) & (place[distribution.rows] >= 0))
+    n_moved = len(moved)
+    moved = moved if n_moved <= ARROWS else rng.choice(moved, ARROWS, replace=False)
+    start = points[place[distribution.rows[moved]]]
+    end = start + distribution._steps[moved, None] * (np.atleast_2d(distribution.direction) @ plane.axes.T)
+    codes = distribution._codes[moved]
+    return {"moved_from": start, "moved_to": end, "moved_labels": groups[codes], "n_moved": n_moved}
 
-    def _groups(self) -> tuple[np.ndarray, tuple[str, ...]]:
-        """Return the place of every class among the names to show, and these names; with many classes, some share one.
 
-        The classes that lose or gain most labels, or move most, have names of their own.
-        """
-        distribution, data = self.distribution, self.distribution._data
-        names = [str(name) for name in data.classes.tolist()]
-        if data.classes.dtype == bool and self.positive is not None and not isinstance(self.positive, bool | np.bool_):
-            names = ["the rest", str(self.positive)]
-        n_others = len(names) - NAMED
-        if n_others < 2:
-            return np.arange(len(names)), tuple(names)
-        flips, moved = _flips(distribution), distribution.shift > 0
-        active = flips.sum(axis=0) + flips.sum(axis=1)
-        active += np.bincount(distribution._codes[moved], distribution.mass[moved], minlength=len(names))
-        active += 1e-9 * np.bincount(data.codes, data.weights, minlength=len(names))  # ties: the larger class
-        named = np.sort(np.argsort(-active, kind="stable")[:NAMED])
-        groups = np.full(len(names), NAMED)
-        groups[named] = np.arange(NAMED)
-        return groups, (*(names[k] for k in named), f"{n_others} others")
+def _groups(distribution: WorstCaseDistribution, flips: np.ndarray, positive) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return the place of every class among the names to show, and these names; with many classes, some share one.
+
+    The classes that lose or gain most labels, or move most, have names of their own.
+    """
+    data, moved = distribution._data, distribution.shift > 0
+    names = [str(name) for name in data.classes.tolist()]
+    if data.classes.dtype == bool and positive is not None and not isinstance(positive, bool | np.bool_):
+        names = ["the rest", str(positive)]
+    n_others = len(names) - NAMED
+    if n_others < 2:
+        return np.arange(len(names)), tuple(names)
+    active = flips.sum(axis=0) + flips.sum(axis=1)
+    active += np.bincount(distribution._codes[moved], distribution.mass[moved], minlength=len(names))
+    active += 1e-9 * np.bincount(data.codes, data.weights, minlength=len(names))  # ties: the larger class
+    named = np.sort(np.argsort(-active, kind="stable")[:NAMED])
+    groups = np.full(len(names), NAMED)
+    groups[named] = np.arange(NAMED)
+    return groups, (*(names[k] for k in named), f"{n_others} others")
 
 
 def _plane(distribution: WorstCaseDistribution, feature_names) -> Plane:

@@ -1,25 +1,26 @@
 """A page about a classifier: how well it does, what is proven about it, what an adversary could do, what to do next.
 
-    model, X, y ──► inputs ──► work (rivals, path, worst case) ──► analysis ──► sections ──► writers ──► Report
-                                                                      │                       ▲
-                                                                      └──► figures ───────────┘
+    model, X, y ──► inputs ──► work (rivals, path, worst case) ──► analysis ──► page, words ──► Report
+                                                                      │          ▲
+                                                                      └► figures ┘
 
-The page is one HTML file without scripts or external resources. All formats are written from the same analysis.
+The page is one HTML file without scripts or external resources. All formats are written from the same analysis,
+HTML and Markdown from the same Jinja templates.
 """
 
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from drsvm.extras import optional
 from drsvm.report.figures import draw_all
-from drsvm.report.inputs import Given
-from drsvm.report.sections import document
-from drsvm.report.words import constant_warning, in_plain_words, next_step, noise_warning, tell_tale_warning
+from drsvm.report.inputs import Figures, Given
+from drsvm.report.markup import Html, Markdown
+from drsvm.report.page import document, plain_words
+from drsvm.report.words import next_step
 from drsvm.report.work import analyse, following_report, report_stage
-from drsvm.report.writers import Html, Markdown, Plain
 from drsvm.writing import write_files
 
 __all__ = ["Report", "make_report"]
@@ -51,7 +52,7 @@ class Report:
     """
 
     html: str = field(repr=False)
-    summary: dict[str, Any]
+    summary: Figures
     markdown: str = field(default="", repr=False)
 
     def save(self, path, format: str | None = None) -> Path:
@@ -89,13 +90,13 @@ def make_report(
     test_size: float = 0.25,
     random_state=0,
     feature_names: Sequence[str] | None = None,
-    row_names: Sequence[Any] | None = None,
+    row_names: Sequence[object] | None = None,
     row_note: str | None = None,
     label: str | None = None,
     title: str | None = None,
     standardise: bool = True,
     positive=None,
-    progress: Callable[[float, str], Any] | None = None,
+    progress: Callable[[float, str], object] | None = None,
     kernel: Literal["linear", "auto"] = "linear",
 ) -> Report:
     """Fit a robust classifier, judge it by held-out rows, and create a page about it.
@@ -152,28 +153,27 @@ def make_report(
     >>> report.save("wine.html").name
     'wine.html'
     """
-    rows = {"X_test": X_test, "y_test": y_test, "test_size": test_size, "random_state": random_state}
-    names = {"feature_names": feature_names, "row_names": row_names, "row_note": row_note, "label": label}
-    given = Given(X, y, standardise=standardise, kernel=kernel, **rows, **names)
+    test = (X_test, y_test, test_size, random_state)
+    names = (feature_names, row_names, row_note, label)
+    given = Given(X, y, *test, *names, standardise=standardise, kernel=kernel)
     return report_on(model, given, title=title, positive=positive, progress=progress)
 
 
 def report_on(model, given: Given, *, title: str | None, positive, progress) -> Report:
     """Return the report on data and names that were collected already."""
     optional("matplotlib", "make_report needs")
+    optional("jinja2", "make_report needs")
     title = title or "A robust linear classifier"
     with following_report(progress):
         analysis = analyse(model, given, positive=positive)
         with report_stage("drawing"):
-            page = document(analysis, title, Html(draw_all(analysis)))
-        step = next_step(analysis)
-        in_words = {
-            "warning": constant_warning(analysis, Plain()),
-            "tell_tale": tell_tale_warning(analysis, Plain()),
-            "noise": noise_warning(analysis),
-            "in_plain_words": in_plain_words(analysis, Plain()),
-            "next": {"why": step.why, "command": given.source.command(step)},
-        }
+            html = document(analysis, title, Html(), draw_all(analysis))
         with report_stage("done"):
-            summary = {"title": title, **in_words, **analysis.summary()}
-            return Report(html=page, markdown=document(analysis, title, Markdown()), summary=summary)
+            step = next_step(analysis)
+            summary = {
+                "title": title,
+                **plain_words(analysis),
+                "next": {"why": step.why, "command": given.source.command(step)},
+                **analysis.summary(),
+            }
+            return Report(html, summary, document(analysis, title, Markdown()))

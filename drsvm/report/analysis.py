@@ -4,9 +4,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from itertools import compress
+from typing import NamedTuple
 
 import numpy as np
+from sklearn.base import ClassifierMixin
 
 from drsvm.learn.label_quality import LabelIssues
 from drsvm.learn.scores import are_noise, column_deviations, leads, scores, weights_that_count
@@ -14,13 +16,14 @@ from drsvm.model.result import Result
 from drsvm.model.validation import row_norms
 from drsvm.model.worst_case.worst_distribution import WorstCaseDistribution
 from drsvm.model.worst_case.worst_risk import worst_case_risk
-from drsvm.report.inputs import Material, Rows
-from drsvm.report.writers import ROBUST
+from drsvm.report.inputs import Figures, Material, Rows
+from drsvm.report.markup import ROBUST
 from drsvm.solvers.path.radius_path import RadiusPath
 
 FLIPS = (0.0, 0.01, 0.05, 0.1, 0.2)  # shares of flipped labels for which bounds are shown
 SHIFTS = (0.0, 0.5, 1.0, 2.0, 4.0)  # shifts for which bounds are shown, as multiples of the radius
 SAME = 0.99  # from this share of equal predictions on, a classifier may be constant in practice
+CARRIES = 0.05  # a feature with less than this share of the largest weight carries nothing
 NEGLIGIBLE = 1e-6  # multipliers below this share of their largest possible value count as 0
 
 
@@ -38,17 +41,17 @@ class Analysis:
 
     material: Material
     index: int  # of the decision that is shown (0 for two classes)
-    positive: Any  # its positive class
-    models: dict[str, Any]  # the robust classifier and its rivals
+    positive: object  # its positive class
+    models: dict[str, ClassifierMixin]  # the robust classifier and its rivals
     path: RadiusPath | None  # None if w = 0 is optimal for every radius
     weights: np.ndarray  # of the training rows in that decision, with sum 1
     distribution: WorstCaseDistribution  # its worst case on the rows it is judged by
     label_issues: LabelIssues | None  # None if a class has only one row or the time was up
-    provenance: dict[str, Any]  # digests, versions and the date
-    curved: Any = None  # a classifier with a kernel, if one is compared on held-out rows
+    provenance: Figures  # digests, versions and the date
+    curved: ClassifierMixin | None = None  # a classifier with a kernel, if one is compared on held-out rows
 
     @property
-    def classes(self) -> list[Any]:
+    def classes(self) -> list[object]:
         return self.material.linear.classes_.tolist()
 
     @property
@@ -75,10 +78,9 @@ class Analysis:
         return self.material.judged
 
     @cached_property
-    def adversary(self) -> dict[str, Any]:
-        """The arguments of `worst_case_risk` on these rows, except the radius; all rows count the same."""
-        ball = self.material.ball_of(self.judged.y)
-        return {name: value for name, value in ball.items() if name != "radius"}
+    def adversary(self) -> Figures:
+        """The arguments of `worst_case_risk` on these rows; all rows count the same."""
+        return self.material.ball_of(self.judged.y)
 
     @cached_property
     def decisions(self) -> dict[str, np.ndarray]:
@@ -86,45 +88,45 @@ class Analysis:
         return {name: np.asarray(model.decision_function(self.judged.X)) for name, model in self.models.items()}
 
     @cached_property
-    def comparison(self) -> dict[str, dict[str, Any]]:
+    def comparison(self) -> dict[str, Figures]:
         """Scores and worst cases of all classifiers on the rows they are judged by; risks are of the shown decision."""
         material, (X, y, held_out) = self.material, self.judged
-        adversary = {**self.adversary, "radius": self.radius}
         return {
             name: {
                 **scores(self.decisions[name], y, model.classes_, new_rows=held_out),
                 "train_accuracy": float(model.score(material.X, material.y)),
-                "worst_case_risk": float(worst_case_risk(model, X, y, positive=self.positive, **adversary)),
-                "worst_case_error": float(worst_case_risk(model, X, y, loss="zero-one", **adversary)),
+                "worst_case_risk": float(worst_case_risk(model, X, y, positive=self.positive, **self.adversary)),
+                "worst_case_error": float(worst_case_risk(model, X, y, loss="zero-one", **self.adversary)),
             }
             for name, model in self.models.items()
         }
 
     @cached_property
-    def leads(self) -> dict[str, dict[str, Any]]:
+    def leads(self) -> dict[str, Figures]:
         """By how much the figures of the robust classifier exceed those of each rival, with intervals."""
         (_, y, _), classes, own = self.judged, self.material.linear.classes_, self.decisions[ROBUST]
         return {name: leads(own, rival, y, classes) for name, rival in self.decisions.items() if name != ROBUST}
 
     @cached_property
-    def curvature(self) -> dict[str, Any] | None:
+    def curvature(self) -> Figures | None:
         """What a curved boundary gains in ROC AUC on the held-out rows; None if that was not tried, or has none."""
         if self.curved is None:
             return None
         (X, y, _), classes = self.judged, self.curved.classes_
         decisions = self.curved.decision_function(X)
-        found, lead = scores(decisions, y, classes, new_rows=True), leads(decisions, self.decisions[ROBUST], y, classes)
-        if lead["roc_auc"] is None:
+        lead = leads(decisions, self.decisions[ROBUST], y, classes)["roc_auc"]
+        if lead is None:
             return None
+        own = scores(decisions, y, classes, new_rows=True)
         return {
-            "roc_auc": found["roc_auc"],
-            "interval": found["intervals"]["roc_auc"],
-            "lead": lead["roc_auc"],
-            "linear_is_enough": lead["roc_auc"]["interval"][0] <= 0.0,
+            "roc_auc": own["roc_auc"],
+            "interval": own["intervals"]["roc_auc"],
+            "lead": lead,
+            "linear_is_enough": lead["interval"][0] <= 0.0,
         }
 
     @property
-    def own(self) -> dict[str, Any]:
+    def own(self) -> Figures:
         """The scores of the robust classifier."""
         return self.comparison[ROBUST]
 
@@ -134,7 +136,7 @@ class Analysis:
         return max(rivals, key=lambda name: self.comparison[name]["accuracy"])
 
     @cached_property
-    def bounds(self) -> dict[str, Any]:
+    def bounds(self) -> Figures:
         """The largest error rates that flipped labels alone, and shifted features alone, can cause."""
         radius, d = self.radius, self.judged.X.shape[1]
         shifts = [factor * radius for factor in SHIFTS] if radius > 0 else [0.0]
@@ -151,16 +153,16 @@ class Analysis:
         return {name: np.asarray(values).tolist() for name, values in risks.items()}
 
     @cached_property
-    def constant(self) -> tuple[Any, float] | None:
+    def constant(self) -> tuple[object, float] | None:
         """The label that is predicted for (nearly) all rows, and its share; None for a useful classifier."""
         return constant_label(self.own)
 
     @cached_property
-    def noise(self) -> list[Any]:
+    def noise(self) -> list[object]:
         """The labels (with two classes, the positive one) whose decision values on the judged rows are noise."""
-        found = are_noise(self.decisions[ROBUST], [(result.gap, result.tol) for result in self.material.results])
+        constant = are_noise(self.decisions[ROBUST], [(result.gap, result.tol) for result in self.material.results])
         labels = self.classes if self.multiclass else [self.positive]
-        return [label for label, noise in zip(labels, found, strict=True) if noise]
+        return list(compress(labels, constant))
 
     @property
     def informative(self) -> bool:
@@ -179,11 +181,19 @@ class Analysis:
             return None
         radii, truth = self.path.radii, self.judged.y == self.positive
         values = np.asarray(self.judged.X @ self.path.weights.T) + self.path.intercepts
-        sides = [side for side in (truth, ~truth) if side.any()]
-        found = [float(np.mean([np.mean((column > 0)[side] == truth[side]) for side in sides])) for column in values.T]
-        best = max(range(len(found)), key=lambda k: (found[k], radii[k]))
-        own = int(np.argmin(np.abs(radii - self.radius)))
-        return BestRadius(float(radii[best]), found[best], found[best] - found[own])
+        # scikit-learn's score warns if one of the two sides has no rows.
+        recalls = [np.mean((values > 0)[side] == truth[side, None], axis=0) for side in (truth, ~truth) if side.any()]
+        accuracy = np.mean(recalls, axis=0)
+        best = np.lexsort((radii, accuracy))[-1]  # of several, the largest
+        own = np.argmin(np.abs(radii - self.radius))
+        return BestRadius(float(radii[best]), float(accuracy[best]), float(accuracy[best] - accuracy[own]))
+
+    @property
+    def n_last_weights(self) -> int:
+        """The number of weights that count at the largest radius of the path."""
+        if self.path is None:
+            return 0
+        return int(weights_that_count(self.path[int(self.path.radii.argmax())], self.deviations).sum())
 
     @cached_property
     def used(self) -> np.ndarray:
@@ -198,12 +208,55 @@ class Analysis:
         side = -1.0 if not self.multiclass and self.positive == self.classes[0] else 1.0
         return [(self.material.feature_names[k], side * float(self.result.weights[k])) for k in self.used]
 
+    @property
+    def carriers(self) -> list[tuple[str, float]]:
+        """The three most important features, without those that carry next to nothing."""
+        return [pair for pair in self.features[:3] if abs(pair[1]) >= CARRIES * abs(self.features[0][1])]
+
+    @property
+    def carried_share(self) -> float:
+        """Their share of all weights."""
+        sizes = np.abs([weight for _, weight in self.features])
+        return float(sizes[: len(self.carriers)].sum() / sizes.sum())
+
     @cached_property
     def pulls(self) -> np.ndarray:
         """Share of each sample in Σ ‖(α_i − β_i) x_i‖_p, the forces that determine the weights."""
         norm = float(self.material.ball["norm"])
         forces = np.abs(self.result.hinge_dual - self.result.flip_dual) * row_norms(self.material.X, norm)
         return forces / forces.sum() if forces.sum() > 0 else forces
+
+    def strongest_pulls(self, count: int) -> dict[int, float]:
+        """Return the rows that pull most, and their shares."""
+        rows = np.argsort(-self.pulls, kind="stable")[:count].tolist()
+        return {row: float(self.pulls[row]) for row in rows if self.pulls[row] > 0}
+
+    @property
+    def active_share(self) -> float:
+        """The share of the training rows with a nonzero multiplier."""
+        return float(np.mean(self.result.hinge_dual + self.result.flip_dual > NEGLIGIBLE * self.weights))
+
+    @property
+    def flipped_share(self) -> float:
+        return float(self.distribution.mass[self.distribution.flipped].sum())
+
+    @property
+    def moved_share(self) -> float:
+        return float(self.distribution.mass[self.distribution.shift > 0].sum())
+
+    @property
+    def calm_risk(self) -> float:
+        """The hinge risk without an adversary."""
+        return float((1 - self.distribution._data.margins).clip(min=0).mean())
+
+    @property
+    def further_terms(self) -> str:
+        """What the objective has besides the worst-case risk of the weights."""
+        terms = {
+            "with the intercept inside the norm": math.isfinite(self.material.setting("intercept_cost")),
+            "plus ridge term": float(self.material.setting("l2")) > 0,
+        }
+        return ", ".join(compress(terms, terms.values()))
 
     def contradicted(self, count: int) -> np.ndarray:
         """Return the rows whose labels are contradicted most strongly by classifiers that were trained without them."""
@@ -213,6 +266,14 @@ class Analysis:
         order = issues.ranking[:count]
         return order[issues.predicted_label[order] != issues.given_label[order]]
 
+    @property
+    def wrong_shares(self) -> list[float]:
+        """The share of the labels that seem to be wrong, and its interval; empty if nothing is known of that."""
+        issues = self.label_issues
+        if issues is None or issues.wrong_labels is None or issues.wrong_labels_interval is None:
+            return []
+        return [count / len(issues.ranking) for count in (issues.wrong_labels, *issues.wrong_labels_interval)]
+
     def flagged(self, count: int) -> list[str]:
         """Return the names of the rows whose labels are most likely to be wrong."""
         if self.label_issues is None:
@@ -221,12 +282,12 @@ class Analysis:
         order = issues.ranking[issues.is_label_issue[issues.ranking]]
         return [self.material.row_names[row] for row in order[:count]]
 
-    def summary(self) -> dict[str, Any]:
-        material, distribution, issues = self.material, self.distribution, self.label_issues
+    def summary(self) -> Figures:
+        material, issues = self.material, self.label_issues
         names = ("objective", "lower_bound", "gap", "status", "solver", "n_iter", "time")
         certificates = [
             {name: getattr(result, name) for name in names} | {"status": str(result.status)}
-            for result in self.material.results
+            for result in material.results
         ]
         path = None if self.path is None else {k: v.tolist() for k, v in self.path.table().items()}
         return {
@@ -239,8 +300,8 @@ class Analysis:
             "classes": self.classes,
             "positive": self.positive,
             "radius": self.radius,
-            "flip_cost": _plain(self.material.ball["flip_cost"]),
-            "norm": _plain(self.material.ball["norm"]),
+            "flip_cost": _plain(material.ball["flip_cost"]),
+            "norm": _plain(material.ball["norm"]),
             "l2": float(material.setting("l2")),
             **certificates[self.index],
             "certificates": certificates,
@@ -251,9 +312,9 @@ class Analysis:
             "constant_decisions": self.noise,
             "bounds": self.bounds,
             "provenance": self.provenance,
-            "flipped_share": float(distribution.mass[distribution.flipped].sum()),
-            "moved_share": float(distribution.mass[distribution.shift > 0].sum()),
-            "largest_shift": float(distribution.shift.max(initial=0.0)),
+            "flipped_share": self.flipped_share,
+            "moved_share": self.moved_share,
+            "largest_shift": float(self.distribution.shift.max(initial=0.0)),
             "contradicted_labels": None if issues is None else issues.n_contradicted,
             "flagged_labels": None if issues is None else int(issues.is_label_issue.sum()),
             "wrong_labels": issues and issues.wrong_labels,
@@ -266,7 +327,7 @@ class Analysis:
         }
 
 
-def constant_label(figures: dict[str, Any]) -> tuple[Any, float] | None:
+def constant_label(figures: Figures) -> tuple[object, float] | None:
     """Return the label of (nearly) all predictions, and its share; None if other classes are found too."""
     lines = figures["confusion"].values()
     predicted = {label: sum(line[label] for line in lines) for label in figures["confusion"]}

@@ -12,6 +12,7 @@ from sklearn.metrics import balanced_accuracy_score
 from drsvm.plotting import RadiusPathDisplay, RiskCurveDisplay, WorstCaseDisplay, style
 from drsvm.plotting.style import INK
 from drsvm.report.analysis import Analysis
+from drsvm.report.inputs import Figures
 
 COLOURS = ("BLUE", "VERMILLION", "GREEN", "ORANGE", "PURPLE", "SKY", "GREY", "FAINT", "INK")
 VARIABLES = {getattr(style, name): f"--{name.lower()}" for name in COLOURS}  # their names in the page's style sheet
@@ -30,7 +31,7 @@ POINTS = 350
 def draw_all(analysis: Analysis) -> dict[str, str]:
     """Return the plots by name; of a constant decision, only the accuracy over the radius."""
     material, rows, radius = analysis.material, analysis.judged, analysis.radius
-    names: dict[str, Any] = {"feature_names": material.feature_names}
+    names: Figures = {"feature_names": material.feature_names}
     plots = {}
     if analysis.path is not None:
         scores = {"X": material.X, "y": material.y == analysis.positive}
@@ -42,7 +43,7 @@ def draw_all(analysis: Analysis) -> dict[str, str]:
             plots[name] = svg(name, draw, analysis.path, kind=kind, radius=radius, **scores, **names)
     if not analysis.informative:
         return plots
-    attack = {"X": rows.X, "y": rows.y, "radius": radius, **analysis.adversary}
+    attack = {"X": rows.X, "y": rows.y, **analysis.adversary}
     radii = np.linspace(0.0, 4.0 * radius, 81) if radius > 0 else None
     side = {"positive": analysis.positive}
     for name, risk in (("risk-hinge", {"loss": "hinge", **side}), ("risk-error", {"loss": "zero-one"})):

@@ -2,19 +2,20 @@
 
 import numbers
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from drsvm.annotations import Labels, Matrix
 from drsvm.datasets.copies import about_copies, copies_of, held_out_rows
 from drsvm.datasets.notes import what_was_clipped
 from drsvm.learn import one_vs_rest, prices
@@ -25,11 +26,14 @@ from drsvm.model.result import Result
 from drsvm.model.validation import check_rows
 from drsvm.model.worst_case.linear_model import behind_pipeline
 
+Figures: TypeAlias = dict[str, Any]
+"""Numbers, strings, lists and dicts of them, by name."""
+
 
 class Rows(NamedTuple):
     """Rows to judge classifiers by: held-out ones, or the training rows if none were held out."""
 
-    X: Any
+    X: Matrix
     y: np.ndarray
     held_out: bool
 
@@ -42,6 +46,16 @@ class Rows(NamedTuple):
         return f"{len(self.y):,} {self.name}"
 
 
+class NextStep(NamedTuple):
+    """Something to try, and why."""
+
+    action: Literal["report", "fit", "cross-validate", "check labels"]
+    why: str
+    python: str  # what to run in Python
+    keeps_settings: bool = False  # whether the other settings of the report are kept
+    changes: Mapping[str, object] = {}  # parameters with new values; "drop" is a list of columns to leave out
+
+
 @dataclass(frozen=True)
 class Source:
     """Where the data come from, and the words for a reader who works there: in Python, or on the command line."""
@@ -49,22 +63,22 @@ class Source:
     file: Path | None = None
     notes: Sequence[str] = ()  # how the columns of the file were treated
     leaky_columns: Sequence[str] = ()  # columns that determine the label by themselves
-    wording: Callable[[Any], str] = str  # of a warning
-    command: Callable[[Any], str] = lambda step: step.python  # of the next step (`words.NextStep`)
+    wording: Callable[[str | BaseException], str] = str  # of a warning
+    command: Callable[[NextStep], str] = lambda step: step.python
 
 
 @dataclass(frozen=True, eq=False)
 class Given:
     """What the caller of a report gives besides the model: data and names."""
 
-    X: Any
-    y: Any
-    X_test: Any = None
-    y_test: Any = None
+    X: Matrix
+    y: Labels
+    X_test: Matrix = None
+    y_test: Labels = None
     test_size: float = 0.25
-    random_state: Any = 0
-    feature_names: Any = None
-    row_names: Any = None
+    random_state: int | np.random.RandomState | None = 0
+    feature_names: Sequence[str] | None = None
+    row_names: Sequence[object] | None = None
     row_note: str | None = None
     label: str | None = None
     standardise: bool = True
@@ -77,9 +91,9 @@ class Given:
 class Material:
     """The fitted model, and the data as seen by its last step."""
 
-    model: Any  # estimator or Pipeline
-    linear: Any  # its last step
-    X: Any
+    model: BaseEstimator  # estimator or Pipeline
+    linear: BaseEstimator  # its last step
+    X: Matrix
     y: np.ndarray
     judged: Rows  # the rows to judge classifiers by
     label: str | None  # the name of the labels
@@ -92,10 +106,10 @@ class Material:
 
     @property
     def results(self) -> list[Result]:
-        found = self.linear.result_
-        return [found] if isinstance(found, Result) else list(found)
+        own = self.linear.result_
+        return [own] if isinstance(own, Result) else list(own)
 
-    def warn(self, messages: Sequence[Any], about: str = "") -> None:
+    def warn(self, messages: Sequence[str | BaseException], about: str = "") -> None:
         """Add warnings to the notes, in the words of the source."""
         self.notes.extend(dict.fromkeys(f"{about}{self.source.wording(message)}" for message in messages))
 
@@ -105,7 +119,7 @@ class Material:
         return getattr(self.linear, chosen if hasattr(self.linear, chosen) else name)
 
     @property
-    def ball(self) -> dict[str, Any]:
+    def ball(self) -> Figures:
         """The ball that the model was trained for; flip costs may be one per class."""
         ball = {name: self.setting(name) for name in ("radius", "flip_cost", "norm")}
         return {**ball, "feature_cost": prices.feature_costs(self.linear)}
@@ -113,10 +127,10 @@ class Material:
     @property
     def flip_cost(self) -> float:
         """The lowest price of flipping a label."""
-        cost: Any = self.setting("flip_cost")
+        cost = self.setting("flip_cost")
         return float(cost if isinstance(cost, numbers.Real) else min(cost.values()))
 
-    def ball_of(self, labels: np.ndarray) -> dict[str, Any]:
+    def ball_of(self, labels: np.ndarray) -> Figures:
         """Return the ball around rows with the given labels: flip costs are a number, or one per row."""
         costs = prices.flip_costs_of_rows(self.setting("flip_cost"), labels, self.linear.classes_)
         return {**self.ball, "flip_cost": costs}
@@ -141,29 +155,22 @@ def prepare(model, given: Given) -> Material:
     row_names, usual_note = _names_of_rows(X, given.row_names)
     estimator = _estimator(model, given.standardise)
     train, test, notes = _parts(X, y, given)
-    fitted = _rows_of(X, train), y[train]
+    X_train, y_train = _take(X, train), y[train]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        estimator.fit(*fitted)
+        estimator.fit(X_train, y_train)
     estimator = _without_search(estimator)
-    linear, rows = behind_pipeline(estimator, fitted[0])
+    linear, rows = behind_pipeline(estimator, X_train)
     rows, label = check_rows(rows), given.label or getattr(given.y, "name", None)
-    held_out = _rows_of(X, test), y[test]
-    if given.X_test is not None:
-        held_out = _as_rows(given.X_test), np.ravel(np.asarray(given.y_test))
-        if held_out[0].shape[0] != len(held_out[1]):
-            raise ValueError(f"X_test has {held_out[0].shape[0]} rows, but y_test has {len(held_out[1])} labels.")
-        unknown, known = held_out[1][~np.isin(held_out[1], linear.classes_)].tolist(), linear.classes_.tolist()
-        if unknown:
-            raise ValueError(f"y_test has the label {unknown[0]!r}, but the training data have only {known}.")
-    judged = Rows(rows, fitted[1], held_out=False)
-    if len(held_out[1]):
-        judged = Rows(check_rows(behind_pipeline(estimator, held_out[0])[1]), held_out[1], held_out=True)
+    X_test, y_test = (_take(X, test), y[test]) if given.X_test is None else _given_test_rows(given, linear.classes_)
+    judged = Rows(rows, y_train, held_out=False)
+    if len(y_test):
+        judged = Rows(check_rows(behind_pipeline(estimator, X_test)[1]), y_test, held_out=True)
     material = Material(
         model=estimator,
         linear=linear,
         X=rows,
-        y=fitted[1],
+        y=y_train,
         judged=judged,
         label=None if label is None else str(label),
         feature_names=_names_behind(estimator, names, rows.shape[1]),
@@ -175,13 +182,23 @@ def prepare(model, given: Given) -> Material:
     )
     first = estimator[0] if isinstance(estimator, Pipeline) else None
     if isinstance(first, ClippedScaler):
-        given_names = names or [f"feature {k}" for k in range(X.shape[1])]
-        material.warn(what_was_clipped(clipped_cells(first, given_names, fitted[0], lambda _, value: number(value))))
+        cells = clipped_cells(first, names or _numbered(X.shape[1]), X_train, lambda _, value: number(value))
+        material.warn(what_was_clipped(cells))
     material.warn([warning.message for warning in caught])
     return material
 
 
-def _parts(X, y: np.ndarray, given: Given) -> tuple[np.ndarray, np.ndarray, list[str]]:
+def _given_test_rows(given: Given, classes: np.ndarray) -> tuple[Matrix, np.ndarray]:
+    X, y = _as_rows(given.X_test), np.ravel(np.asarray(given.y_test))
+    if X.shape[0] != len(y):
+        raise ValueError(f"X_test has {X.shape[0]} rows, but y_test has {len(y)} labels.")
+    unknown = y[~np.isin(y, classes)].tolist()
+    if unknown:
+        raise ValueError(f"y_test has the label {unknown[0]!r}, but the training data have only {classes.tolist()}.")
+    return X, y
+
+
+def _parts(X: Matrix, y: np.ndarray, given: Given) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """Return the training rows, the rows to hold out, and notes on that."""
     size = given.test_size
     if isinstance(size, bool) or not isinstance(size, numbers.Real) or not 0 <= float(size) < 1:
@@ -198,13 +215,13 @@ def _parts(X, y: np.ndarray, given: Given) -> tuple[np.ndarray, np.ndarray, list
     return np.sort(train), np.sort(test), [f"{note[0].upper()}{note[1:]}" for note in about_copies(y, copies)]
 
 
-def _rows_of(X, rows: np.ndarray):
+def _take(X: Matrix, rows: np.ndarray) -> Matrix:
     if len(rows) == X.shape[0]:
         return X
     return X.iloc[rows] if hasattr(X, "iloc") else X.tocsr()[rows] if sparse.issparse(X) else X[rows]
 
 
-def _without_search(estimator):
+def _without_search(estimator: BaseEstimator) -> BaseEstimator:
     """Return the pipeline or classifier that a search found; other estimators stay as they are."""
     if hasattr(estimator, "best_estimator_"):
         return _without_search(estimator.best_estimator_)
@@ -217,11 +234,11 @@ def _without_search(estimator):
     return Pipeline([*before, *((f"inner-{name}" if name in taken else name, step) for name, step in steps)])
 
 
-def _as_rows(X):
+def _as_rows(X: Matrix) -> Matrix:
     return X if sparse.issparse(X) or hasattr(X, "columns") else np.asarray(X)
 
 
-def _estimator(model, standardise: bool):
+def _estimator(model, standardise: bool) -> BaseEstimator:
     """Return a clone of the model, with a scaler in front unless it is a Pipeline."""
     model = WassersteinSVC() if model is None else model
     inner: Any = getattr(model, "estimator", model)  # a search has one
@@ -232,20 +249,17 @@ def _estimator(model, standardise: bool):
             f"model must be a WassersteinSVC, a Pipeline ending in one or a search over them, got "
             f"{type(last).__name__}. For other classifiers use drsvm.worst_case_risk."
         )
-    model = clone(model)
-    if isinstance(inner, Pipeline) or not standardise:
-        return model
-    return make_pipeline(ClippedScaler(), model)
+    own_steps = isinstance(inner, Pipeline) or not standardise
+    return clone(model) if own_steps else make_pipeline(ClippedScaler(), clone(model))
 
 
 def _scaled(estimator, n_features: int) -> np.ndarray:
     """Mark the features that a fitted estimator standardises, with a scaler of all columns or of some."""
     scaled = np.zeros(n_features, dtype=bool)
-    for step in [one for _, one in estimator.steps[:-1]] if isinstance(estimator, Pipeline) else []:
+    for _, step in estimator.steps[:-1] if isinstance(estimator, Pipeline) else []:
         if isinstance(step, ColumnTransformer):
-            places = step.output_indices_
             for name, part, _ in step.transformers_:
-                scaled[places[name]] = _has_scaler(part)
+                scaled[step.output_indices_[name]] = _has_scaler(part)
         elif _has_scaler(step):
             scaled[:] = True
     return scaled
@@ -253,15 +267,15 @@ def _scaled(estimator, n_features: int) -> np.ndarray:
 
 def _has_scaler(step) -> bool:
     inside = step.get_params().values() if hasattr(step, "get_params") else ()
-    return any(isinstance(one, StandardScaler | ClippedScaler) for one in (step, *inside))
+    return any(isinstance(part, StandardScaler | ClippedScaler) for part in (step, *inside))
 
 
 def _given_names(X, feature_names) -> list[str] | None:
     """Return the given names of the features, those of a data frame, or None."""
     if feature_names is None:
         return [str(name) for name in X.columns] if hasattr(X, "columns") else None
-    names, d = [str(name) for name in feature_names], X.shape[1] if X.ndim == 2 else None
-    if len(names) != d:
+    names = [str(name) for name in feature_names]
+    if X.ndim != 2 or len(names) != X.shape[1]:
         raise ValueError(f"feature_names has {len(names)} entries, but X has shape {X.shape}: give one per column.")
     return names
 
@@ -285,6 +299,8 @@ def _names_behind(estimator, names: list[str] | None, n_features: int) -> list[s
         # A step may not name its features; if their number is the same, keep the names.
         with suppress(AttributeError, ValueError, NotImplementedError):
             names = [str(name) for name in estimator[:-1].get_feature_names_out(names)]
-    if names is None or len(names) != n_features:
-        return [f"feature {k}" for k in range(n_features)]
-    return names
+    return _numbered(n_features) if names is None or len(names) != n_features else names
+
+
+def _numbered(n_features: int) -> list[str]:
+    return [f"feature {k}" for k in range(n_features)]

@@ -9,15 +9,16 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import count
-from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
 import drsvm
+from drsvm.annotations import Matrix
 from drsvm.clock import Stopwatch, TimeLimit
 from drsvm.learn import prices
 from drsvm.learn.kernel_svc import WassersteinKernelSVC
@@ -31,8 +32,8 @@ from drsvm.model.worst_case.linear_model import row_weights
 from drsvm.model.worst_case.worst_distribution import worst_case_distribution
 from drsvm.progress import Tell, following, stage, taken_over
 from drsvm.report.analysis import Analysis
-from drsvm.report.inputs import Given, Material, prepare
-from drsvm.report.writers import ROBUST
+from drsvm.report.inputs import Figures, Given, Material, prepare
+from drsvm.report.markup import ROBUST
 from drsvm.solvers.path.radius_max import radius_max
 from drsvm.solvers.path.radius_path import RadiusPath, radius_path
 
@@ -53,7 +54,7 @@ STAGES = {
 """The parts of the work that the stages take, as measured with a few hundred and with 30,000 samples."""
 
 
-def following_report(progress: Callable[[float, str], Any] | None) -> AbstractContextManager[None]:
+def following_report(progress: Callable[[float, str], object] | None) -> AbstractContextManager[None]:
     """Call a function with the fraction of a whole report that is done, and with the name of the current stage."""
     if progress is None:
         return nullcontext()
@@ -62,8 +63,12 @@ def following_report(progress: Callable[[float, str], Any] | None) -> AbstractCo
 
     def begin(name: str) -> Tell:
         first, last = STAGES[name]
-        progress(first, name)
-        return lambda share: progress(first + share * (last - first), name)
+
+        def tell(share: float) -> None:
+            progress(first + share * (last - first), name)
+
+        tell(0.0)
+        return tell
 
     return following(begin)
 
@@ -129,19 +134,19 @@ def _label_issues(material: Material, tell: Tell, time: TimeLimit) -> LabelIssue
     return issues
 
 
-def _shown_decision(material: Material, positive) -> tuple[int, Any]:
+def _shown_decision(material: Material, positive) -> tuple[int, object]:
     """Return the index of the decision to show and the label of its positive side."""
     classes = material.linear.classes_.tolist()
     if positive is not None and positive not in classes:
         raise ValueError(f"positive={positive!r} is not one of the classes {classes}.")
     if len(classes) == 2:
         return 0, classes[1] if positive is None else positive
-    counts = [int((material.y == label).sum()) for label in material.linear.classes_]
+    counts = np.unique(material.y, return_counts=True)[1]
     index = int(np.argmax(counts)) if positive is None else classes.index(positive)
     return index, classes[index]
 
 
-def _rivals(material: Material) -> dict[str, Any]:
+def _rivals(material: Material) -> dict[str, ClassifierMixin]:
     weights = material.setting("class_weight")
     weights = None if weights == "auto" else weights  # the default of theirs
     logistic = LogisticRegression(class_weight=weights, max_iter=1000)
@@ -154,7 +159,7 @@ def _rivals(material: Material) -> dict[str, Any]:
         return {name: rival.fit(material.X, material.y) for name, rival in rivals.items()}
 
 
-def _curved(material: Material, time: TimeLimit) -> Any:
+def _curved(material: Material, time: TimeLimit) -> ClassifierMixin | None:
     """Return a classifier with a kernel, if rows are held out; only ranks are compared, so its threshold stays."""
     if not material.judged.held_out:
         material.warn(["No curved boundary was tried, because no rows are held out to compare it on."])
@@ -195,7 +200,7 @@ def _path(material: Material, positive, tell: Tell, time: TimeLimit) -> RadiusPa
     return replace(path, results=list(map(original.from_centred, path.results, path.radii)))
 
 
-def provenance(material: Material) -> dict[str, Any]:
+def provenance(material: Material) -> Figures:
     """Return what an auditor needs to recognise data and model: digests, versions and the date."""
     file, judged, linear = material.source.file, material.judged, material.linear
     versions = {package: version(package) for package in PACKAGES}
@@ -209,14 +214,12 @@ def provenance(material: Material) -> dict[str, Any]:
     }
 
 
-def _digest_of_rows(X, y) -> str:
+def _digest_of_rows(X: Matrix, y: np.ndarray) -> str:
     """Return the SHA-256 of the features as float64, row by row, and of the labels as lines of text."""
-    if sparse.issparse(X):
-        rows = sparse.csr_array(X)
-        arrays = [_floats(rows.data), rows.indices.astype("<i8"), rows.indptr.astype("<i8")]
-    else:
-        arrays = [_floats(X)]
-    return _digest(*arrays, _text(y))
+    if not sparse.issparse(X):
+        return _digest(_floats(X), _text(y))
+    rows = sparse.csr_array(X)
+    return _digest(_floats(rows.data), rows.indices.astype("<i8"), rows.indptr.astype("<i8"), _text(y))
 
 
 def _floats(values) -> np.ndarray:
@@ -227,8 +230,8 @@ def _text(labels: np.ndarray) -> bytes:
     return "\n".join(map(str, labels.tolist())).encode()
 
 
-def _digest(*parts: Any) -> str:
-    found = hashlib.sha256()
+def _digest(*parts) -> str:
+    digest = hashlib.sha256()
     for part in parts:
-        found.update(part)
-    return found.hexdigest()
+        digest.update(part)
+    return digest.hexdigest()

@@ -31,3 +31,10 @@ def ax():
     from matplotlib.figure import Figure
 
     return Figure().subplots()
+
+
+@pytest.fixture
+def axes():
+    from matplotlib.figure import Figure
+
+    return Figure().subplots(1, 2)

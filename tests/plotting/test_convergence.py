@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from legends import labels
+from plots import labels
 from sklearn.svm import LinearSVC
 
 from drsvm import solve
@@ -36,16 +36,6 @@ def test_runs_of_one_solver_have_different_names(problem, ax):
     assert len(ConvergenceDisplay.from_results(result, ax=ax).lines_) == 1
 
 
-def test_convergence_rejects_bad_arguments(problem, ax):
-    result = solve(problem)
-    with pytest.raises(ValueError, match="x must be 'time' or 'iteration', got x='epoch'"):
-        ConvergenceDisplay.from_results(result, x="epoch", ax=ax)
-    with pytest.raises(ValueError, match="y must be 'gap' or 'bounds', got y='loss'"):
-        ConvergenceDisplay.from_results(result, y="loss", ax=ax)
-    with pytest.raises(TypeError, match="must be returned by solve, got LinearSVC for 'svm'"):
-        ConvergenceDisplay.from_results({"svm": LinearSVC()}, ax=ax)
-
-
 def test_every_solver_looks_different_even_with_a_single_point(problem, ax):
     result = solve(problem)
     display = ConvergenceDisplay.from_results({f"solver {k}": result for k in range(12)}, ax=ax)
@@ -53,3 +43,9 @@ def test_every_solver_looks_different_even_with_a_single_point(problem, ax):
     assert len({line.get_marker() for line in lines}) == 12
     assert len({(line.get_color(), str(line.get_linestyle()), line.get_marker()) for line in lines}) == 12
     assert len(labels(ax)) == 12
+    with pytest.raises(ValueError, match="x must be 'time' or 'iteration', got x='epoch'"):
+        ConvergenceDisplay.from_results(result, x="epoch", ax=ax)
+    with pytest.raises(ValueError, match="y must be 'gap' or 'bounds', got y='loss'"):
+        ConvergenceDisplay.from_results(result, y="loss", ax=ax)
+    with pytest.raises(TypeError, match="must be returned by solve, got LinearSVC for 'svm'"):
+        ConvergenceDisplay.from_results({"svm": LinearSVC()}, ax=ax)

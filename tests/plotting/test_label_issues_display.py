@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from legends import labels
+from plots import labels
 
 from drsvm import LabelIssuesDisplay, find_label_issues
 
@@ -28,13 +28,3 @@ def test_the_bars_count_the_labels(issues, ax):
 def test_no_label_is_flagged(ax):
     display = LabelIssuesDisplay(label_score=[0.2, 1.0, 0.0], is_label_issue=[False] * 3).plot(ax)
     assert display.counts_.sum() == 3 and display.counts_[1].sum() == 0 and display.ax_ is ax
-
-
-def test_a_new_figure_is_created(issues):
-    import matplotlib
-    from matplotlib import pyplot as plt
-
-    matplotlib.use("Agg")
-    display = LabelIssuesDisplay.from_result(issues)
-    assert plt.fignum_exists(display.figure_.number)
-    plt.close(display.figure_)

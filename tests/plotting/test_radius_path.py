@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from legends import labels
+from plots import labels
 from problems import plain_svc
 from scipy import sparse
 from sklearn.metrics import balanced_accuracy_score
@@ -12,12 +12,13 @@ from drsvm import radius_path
 from drsvm.plotting import RadiusPathDisplay
 
 
-def test_the_path_has_two_panels_with_weights_and_scores(data, problem):
-    from matplotlib.figure import Figure
+@pytest.fixture(scope="module")
+def path(problem):
+    return radius_path(problem, [0.3, 0.1, 0.01])
 
+
+def test_the_path_has_two_panels_with_weights_and_scores_and_the_best_radius(data, path, axes):
     rows, y = data
-    path = radius_path(problem, [0.3, 0.1, 0.01])
-    axes = Figure().subplots(1, 2)
     display = RadiusPathDisplay.from_path(
         path, X=rows, y=y, X_test=rows[:50], y_test=y[:50], radius=0.1, ax=axes, n_named=2
     )
@@ -28,7 +29,17 @@ def test_the_path_has_two_panels_with_weights_and_scores(data, problem):
         assert train == np.mean(predicted == y)
         assert held_out == np.mean(predicted[:50] == y[:50])
     drawn = {line.get_label(): line.get_ydata() for line in axes[1].lines}
-    np.testing.assert_array_equal(drawn["held-out data"], display.scores["held-out data"])
+    held_out = display.scores["held-out data"]
+    np.testing.assert_array_equal(drawn["held-out data"], held_out)
+    assert display.best_radius == max(path.radii[held_out == held_out.max()])
+    for ax in axes:
+        [mark] = [line for line in ax.lines if str(line.get_label()).startswith("best accuracy on held-out data")]
+        assert mark.get_xdata()[0] == display.best_radius
+
+
+def test_training_data_have_no_best_radius(data, path, axes):
+    display = RadiusPathDisplay.from_path(path, X=data[0], y=data[1], ax=axes)
+    assert display.best_radius is None and not any("best" in name for name in labels(axes[0]))
 
 
 def test_from_data_solves_the_path_and_takes_the_names_of_the_columns(data, ax):
@@ -59,37 +70,19 @@ def test_sparse_rows_have_the_same_path(data, ax):
     np.testing.assert_array_equal(compressed.scores["training data"], dense.scores["training data"])
 
 
-def test_the_path_rejects_bad_arguments(data, problem, ax):
+def test_the_path_rejects_bad_arguments(data, path, ax):
     rows, y = data
-    path = radius_path(problem, [0.1])
+    for given, message in (
+        ({"kind": "scores"}, "kind='scores' needs scores: give X and y"),
+        ({"kind": "all"}, r"kind must be .* got kind='all'"),
+        ({"X": rows, "y": y}, "needs 2 matplotlib axes as ax"),
+        ({"X": rows[:, :4], "y": y}, "X has 4 features, but the path has 5"),
+        ({"X_test": rows, "y_test": y}, "y is required with X_test"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            RadiusPathDisplay.from_path(path, ax=ax, **given)
     with pytest.raises(TypeError, match="path must be returned by radius_path, got list"):
         RadiusPathDisplay.from_path([1], ax=ax)
-    with pytest.raises(ValueError, match="kind='scores' needs scores: give X and y"):
-        RadiusPathDisplay.from_path(path, kind="scores", ax=ax)
-    with pytest.raises(ValueError, match=r"kind must be .* got kind='all'"):
-        RadiusPathDisplay.from_path(path, kind="all", ax=ax)
-    with pytest.raises(ValueError, match="needs 2 matplotlib axes as ax"):
-        RadiusPathDisplay.from_path(path, X=rows, y=y, ax=ax)
-    with pytest.raises(ValueError, match="X has 4 features, but the path has 5"):
-        RadiusPathDisplay.from_path(path, X=rows[:, :4], y=y, ax=ax)
-    with pytest.raises(ValueError, match="y is required with X_test"):
-        RadiusPathDisplay.from_path(path, X_test=rows, y_test=y, ax=ax)
-
-
-def test_the_best_radius_on_held_out_data_is_marked(data, problem):
-    from matplotlib.figure import Figure
-
-    rows, y = data
-    path = radius_path(problem, [0.3, 0.1, 0.01])
-    axes = Figure().subplots(1, 2)
-    display = RadiusPathDisplay.from_path(path, X=rows, y=y, X_test=rows[:50], y_test=y[:50], ax=axes)
-    held_out = display.scores["held-out data"]
-    assert display.best_radius == max(path.radii[held_out == held_out.max()])
-    for ax in axes:
-        [mark] = [line for line in ax.lines if str(line.get_label()).startswith("best accuracy on held-out data")]
-        assert mark.get_xdata()[0] == display.best_radius
-    display = RadiusPathDisplay.from_path(path, X=rows, y=y, ax=Figure().subplots(1, 2))
-    assert display.best_radius is None and not any("best" in name for name in labels(display.ax_[0]))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import sys
 import pytest
 from sklearn.svm import LinearSVC
 
-from drsvm.plotting import RadiusPathDisplay, RiskCurveDisplay, WorstCaseDisplay
+from drsvm.plotting import LabelIssuesDisplay, RadiusPathDisplay, RiskCurveDisplay, WorstCaseDisplay
 from drsvm.plotting.style import COLOURS, line_styles
 
 
@@ -21,9 +21,18 @@ def test_a_new_figure_is_created_by_default(data, monkeypatch):
         RiskCurveDisplay.from_estimators(model, rows, y, radii=[0, 1]),
         WorstCaseDisplay.from_estimator(model, rows, y, radius=0.1),
         RadiusPathDisplay.from_data(rows, y, radii=[0.1, 0.2]),
+        LabelIssuesDisplay(label_score=[0.2, 1.0], is_label_issue=[True, False]).plot(),
     ):
         assert plt.fignum_exists(display.figure_.number)
         plt.close(display.figure_)
+
+
+def test_the_style_sheet_has_the_colours_of_the_displays():
+    from matplotlib import pyplot as plt
+
+    with plt.style.context("drsvm.plotting.quiet"):
+        cycle = plt.rcParams["axes.prop_cycle"].by_key()["color"]
+    assert tuple(f"#{colour.lstrip('#')}" for colour in cycle) == COLOURS
 
 
 def test_no_two_lines_look_the_same():

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from legends import labels
+from plots import labels
 from problems import plain_svc
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
@@ -57,17 +57,11 @@ def test_invisible_moves_are_magnified_and_labelled(data, ax):
     assert set(str(factor)[1:]) <= {"0"} and str(factor)[0] in "125"
 
 
-def test_long_names_leave_room_for_the_plot(data, ax):
-    rows, y = data
-    model = LinearSVC().fit(rows, np.where(y > 0, "p" * 80, "n" * 80))
-    WorstCaseDisplay.from_estimator(model, rows, np.where(y > 0, "p" * 80, "n" * 80), radius=0.1, ax=ax)
-    assert max(map(len, labels(ax))) <= 30
-
-
-def test_only_some_of_many_samples_are_drawn(data, ax):
-    rows, y = np.tile(data[0], (20, 1)), np.tile(data[1], 20)
-    model = LinearSVC().fit(*data)
+def test_only_some_of_many_samples_are_drawn_and_long_names_are_cut(data, ax):
+    rows, y = np.tile(data[0], (20, 1)), np.tile(np.where(data[1] > 0, "p" * 80, "n" * 80), 20)
+    model = LinearSVC().fit(rows, y)
     display = WorstCaseDisplay.from_estimator(model, rows, y, radius=0.1, max_points=100, ax=ax)
+    assert max(map(len, labels(ax))) <= 30
     assert len(display.points) == 100 and len(np.unique(display.points, axis=0)) > 50
     with pytest.raises(ValueError, match="max_points must be at least 1, got max_points=0"):
         WorstCaseDisplay.from_estimator(model, rows, y, radius=0.1, max_points=0, ax=ax)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from legends import labels
+from plots import labels
 from scipy import sparse
 from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
@@ -26,13 +26,6 @@ def animals():
 @pytest.fixture(scope="module")
 def model(animals):
     return LogisticRegression(max_iter=1000).fit(*animals)
-
-
-@pytest.fixture
-def axes():
-    from matplotlib.figure import Figure
-
-    return Figure().subplots(1, 2)
 
 
 def texts(ax):

@@ -3,8 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hostile_names import NASTY
-from plots import omit_plots
+from plots import NASTY, omit_plots
 from sklearn.datasets import load_breast_cancer, load_wine
 
 from drsvm import WassersteinSVC
@@ -31,17 +30,8 @@ def noisy():
 def report(noisy):
     X, y, X_test, y_test, _, names = noisy
     reported = []
-    made = make_report(
-        None,
-        X,
-        y,
-        X_test=X_test,
-        y_test=y_test,
-        feature_names=names,
-        title="Tumours",
-        progress=lambda share, text: reported.append((share, text)),
-    )
-    return made, reported
+    given = {"X_test": X_test, "y_test": y_test, "feature_names": names, "title": "Tumours"}
+    return make_report(None, X, y, progress=lambda *told: reported.append(told), **given), reported
 
 
 @pytest.fixture(scope="session")

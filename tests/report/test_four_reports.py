@@ -49,17 +49,13 @@ def test_a_good_classifier(tumours, good):
     assert "The label is diagnosis: it is malignant (the positive class) or benign." in text
 
 
-def test_figures_lead_and_those_of_the_others_stand_beside_them(tumours, good):
+def test_figures_come_first_with_intervals_and_leads_over_the_others(tumours, good):
     rival, X, y = fitted(LogisticRegression(max_iter=1000), *tumours)
     assert good.summary["models"]["LogisticRegression"]["accuracy"] == rival.score(X, y)
     opening = good.html.split("</header>")[0]
     for name in ("Wasserstein<wbr>SVC", "Linear<wbr>SVC", "Logistic<wbr>Regression"):
         assert name in opening
     assert f"{100 * rival.score(X, y):.1f}\u202f%" in opening and "143 held-out rows" in opening
-
-
-def test_the_summary_is_a_list_with_intervals_and_leads(tumours, good):
-    rival, X, y = fitted(LogisticRegression(max_iter=1000), *tumours)
     model, _, _ = fitted(WassersteinSVC(), *tumours)
     found = leads(model.decision_function(X), rival.decision_function(X), y, model.classes_)
     for name, lead in good.summary["leads"]["LogisticRegression"].items():

@@ -57,11 +57,8 @@ def test_a_data_frame_with_text_goes_through_the_pipeline(noisy):
     frame = pd.DataFrame({"size": X[:, 0], "shape": np.where(X[:, 4] > 0.1, "rough", "smooth")})
     columns = make_column_transformer((ClippedScaler(), ["size"]), (OneHotEncoder(), ["shape"]))
     made = make_report(make_pipeline(columns, WassersteinSVC()), frame, pd.Series(y, name="tumour"))
-    assert set(made.summary["weights"]) == {
-        "clippedscaler__size",
-        "onehotencoder__shape_rough",
-        "onehotencoder__shape_smooth",
-    }
+    names = {"clippedscaler__size", "onehotencoder__shape_rough", "onehotencoder__shape_smooth"}
+    assert set(made.summary["weights"]) == names
     words = " ".join(made.summary["in_plain_words"])
     assert made.summary["label"] == "tumour" and "in units of each feature" in words
 

@@ -1,3 +1,0 @@
-"""Names that would do harm if they were not escaped."""
-
-NASTY = "<script>alert('&')</script>"
