@@ -15,7 +15,7 @@ from drsvm.cli.options import SplitOptions
 from drsvm.cli.screen import Screen
 from drsvm.cli.work import Parts, Prepared
 from drsvm.datasets import DataFileError, ReadOptions, read_like
-from drsvm.datasets.arrow_tables import ARROW, TableBlocks
+from drsvm.datasets.arrow_tables import ARROW, ArrowTable
 from drsvm.datasets.files import format_of_name
 
 BYTES_OF_CELL = 60  # memory that a cell takes while a table is read, prepared and used for training twice
@@ -38,7 +38,7 @@ def is_to_stream(file: Path, spool: Path | None) -> bool:
     if file.is_dir() or file.suffix.lower() in ARROW:
         return True
     if format_of_name(file) == "parquet":
-        table = TableBlocks(file)
+        table = ArrowTable(file)
         return spool is not None or BYTES_OF_CELL * table.n_rows * len(table.names) > available_memory()
     if spool is not None:
         raise DataFileError("--spool is for Parquet and Arrow files: convert it to Parquet first.", file)
@@ -61,7 +61,7 @@ def streamed(
     from drsvm.datasets.streamed_tables import stream_table
 
     size = work.TEST_SHARE if split.test_size is None else split.test_size
-    share = 0.0 if split.test is not None else size / TableBlocks(file).n_rows if size >= 1 else size
+    share = 0.0 if split.test is not None else size / ArrowTable(file).n_rows if size >= 1 else size
     where = f"in {spool}" if spool else "in a temporary folder"
     screen.note(f"{file.name} is read in blocks, and its features are kept {where} while the classifier is trained.")
     with screen.progress(file.name):

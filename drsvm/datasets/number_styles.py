@@ -5,11 +5,11 @@
 
 import re
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
-from drsvm.datasets.arrow_arrays import columns_of
+from drsvm.datasets.arrow_arrays import Table, columns_of
+from drsvm.datasets.files import TableFile
 from drsvm.datasets.values import DATE_FORMATS, SIGNS, TEXTS, TRUTH_WORDS, Style, coded, numbers_of, parser_of
 
 AMBIGUOUS_COMMAS, AMBIGUOUS_DOTS, AMBIGUOUS_DATE = "ambiguous commas", "ambiguous dots", "ambiguous dates"
@@ -72,7 +72,9 @@ def _mixes(values: list[str]) -> bool:
     return any("." not in value and len(value.strip(SIGNS + "+-")) == 3 for value in values)
 
 
-def with_dots_as_written(file: Any, table: Any, names: list[str], decimal: str | None, empty: frozenset[str]) -> Any:
+def with_dots_as_written(
+    file: TableFile, table: Table, names: list[str], decimal: str | None, empty: frozenset[str]
+) -> Table:
     """Return a table of a file in which columns are texts if dots in them may separate thousands."""
     columns = columns_of(table)
     numbers = {name: numbers_of(columns[name], Style.PLAIN) for name in names if str(columns[name].type) == "double"}
