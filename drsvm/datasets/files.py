@@ -83,6 +83,7 @@ class Located(Protocol):
 
     def place(self, row: int) -> str:
         """Return where a row is."""
+        ...
 
 
 class TableFile(Located, Protocol):
@@ -97,6 +98,7 @@ class TableFile(Located, Protocol):
 
     def texts(self, wanted: list[str]) -> dict[str, list[str]]:
         """Return columns as they are written."""
+        ...
 
     def as_written(self, table: Table, names: list[str], empty: frozenset[str]) -> Table:
         """Return a table of this file in which columns of numbers are texts, if they are texts in the file."""
