@@ -1,7 +1,6 @@
 """``drsvm export``: a saved model in a format that other programs run."""
 
 from pathlib import Path
-from typing import Annotated
 
 from drsvm.cli.options import ModelFile, output
 from drsvm.cli.screen import Screen
@@ -14,7 +13,7 @@ MAX_NAMES = 8
 def export(
     model: ModelFile,
     screen: Screen,
-    onnx: Annotated[Path, output("The ONNX file, for onnxruntime and others.", metavar="OUT")],
+    onnx: Path = output("The ONNX file, for onnxruntime and others.", ..., metavar="OUT"),
 ) -> None:
     """Export a saved model to ONNX, with all of its preparation except the reading of text.
 

@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from drsvm.extras import optional
 from drsvm.persistence.checks import require
 from drsvm.persistence.model_files import is_model_file
 from drsvm.writing import write_files, written
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 STANDARD = Path("-")  # stands for standard input or standard output
 PLOTS = (".png", ".svg", ".pdf")
@@ -83,13 +86,13 @@ def check_plot(path: Path | None) -> None:
     optional("matplotlib", "plots need").use("Agg")
 
 
-def save_outputs(columns: dict[str, Any], table: Path | None, plot: Path | None, draw: Callable[[], Any]) -> None:
-    """Write a table and the plot of a Display, which is drawn first, so that a failure leaves no file."""
+def save_outputs(columns: dict[str, Any], table: Path | None, plot: Path | None, draw: "Callable[[], Figure]") -> None:
+    """Write a table and a plot, which is drawn first, so that a failure leaves no file."""
     contents = {} if table is None else {table: csv_text(columns).encode()}
     if plot is not None:
         from matplotlib import pyplot as plt
 
-        figure, drawn = draw().figure_, io.BytesIO()
+        figure, drawn = draw(), io.BytesIO()
         figure.savefig(drawn, format=plot.suffix[1:].lower(), dpi=150)
         plt.close(figure)
         contents[plot] = drawn.getvalue()

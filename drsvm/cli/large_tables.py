@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from drsvm.cli.work import Parts, Prepared
 from drsvm.datasets import DataFileError, ReadOptions, read_like
 from drsvm.datasets.arrow_tables import ARROW, ArrowTable
 from drsvm.datasets.files import format_of_name
+
+if TYPE_CHECKING:
+    from drsvm.datasets.streamed_tables import StreamedTable
 
 BYTES_OF_CELL = 60  # memory that a cell takes while a table is read, prepared and used for training twice
 COPIES_OF_TEXT = 3  # a text file needs at least this many times its size
@@ -77,7 +80,7 @@ def streamed(
         table.rows.close()
 
 
-def _whole(table: Any, split: SplitOptions, options: ReadOptions) -> Parts:
+def _whole(table: "StreamedTable", split: SplitOptions, options: ReadOptions) -> Parts:
     from drsvm.datasets.preparation import features_of
 
     work.check_labels(replace(table.data, y=table.y))
@@ -91,7 +94,7 @@ def _whole(table: Any, split: SplitOptions, options: ReadOptions) -> Parts:
     return replace(whole, X_test=ready.X_test, y_test=y_test, ready=ready)
 
 
-def _held_out(table: Any, whole: Parts, screen: Screen) -> Parts | None:
+def _held_out(table: "StreamedTable", whole: Parts, screen: Screen) -> Parts | None:
     """Return the rows with the last ones as a test, if there are any; their preparation is that of all rows."""
     if table.n_test == 0:
         return None

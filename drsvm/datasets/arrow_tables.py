@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from drsvm.datasets.arrow_arrays import Table, cleaned, pyarrow_or_error
-from drsvm.datasets.files import DataFileError, Problem, TableFile, compression_of, invalid
+from drsvm.datasets.files import DataFileError, Problem, compression_of, invalid
 from drsvm.messages import Parameter
 from drsvm.progress import tell
 
@@ -21,8 +21,21 @@ BLOCK_ROWS = 1 << 16  # number of rows that are read at a time
 PARQUET, ARROW = (".parquet", ".pq"), (".arrow", ".feather", ".ipc")  # suffixes of files that are read from a folder
 
 
-class ArrowTable(TableFile):
-    """A table in one file, or in all the files of a folder, which have the same columns; perhaps a sample of it."""
+class Block(NamedTuple):
+    """Where consecutive rows of a table are."""
+
+    path: Path
+    first: int
+
+    def place(self, row: int) -> str:
+        return f"row {self.first + row + 1}"
+
+
+class ArrowTable:
+    """A table in one file, or in all the files of a folder, which have the same columns; perhaps a sample of it.
+
+    `CsvFile` explains the methods that both have.
+    """
 
     def __init__(self, path: Path, sample_rows: int | None = None):
         self.path, self.sample_rows, self.files = path, sample_rows, _files(path)
@@ -30,7 +43,8 @@ class ArrowTable(TableFile):
         opened = [_opened(file) for file in self.files]
         self.schema = opened[0].schema
         self.names = list(self.schema.names)
-        self.notes, self.renamed = [], {}
+        self.notes: list[str] = []
+        self.renamed: dict[str, str] = {}
         for file, other in zip(self.files, opened, strict=True):
             if other.schema.names != self.names:
                 raise invalid(file, f"has other columns than {self.files[0].name}: move it to another folder.")
@@ -79,6 +93,12 @@ class ArrowTable(TableFile):
             what = "{}: drop it with" + " {}" * len(drops) + "."
             raise invalid(self.path, Problem(what, listed, *drops, fixes=drops))
         return with_text(self._sample(wanted), as_text, empty)
+
+    def as_written(self, table: Table, names: list[str], empty: frozenset[str]) -> Table:
+        return table  # its numbers are not texts
+
+    def swallowed(self, name: str, cell: str) -> bool:
+        return False  # a cell has no quotes that could be missing
 
     def texts(self, wanted: list[str]) -> dict[str, list[str]]:
         columns = self._sample(wanted).columns if wanted else []

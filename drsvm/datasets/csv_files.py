@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from drsvm.datasets.arrow_arrays import Table, cleaned, pyarrow_or_error, texts, with_columns
-from drsvm.datasets.files import LONGEST_LINE, DataFileError, TableFile, invalid, opened
+from drsvm.datasets.files import LONGEST_LINE, DataFileError, invalid, opened
 from drsvm.datasets.values import MISSING, as_number, shown
 from drsvm.messages import Message, Parameter
 
@@ -21,7 +21,7 @@ LARGEST_BLOCK = (1 << 31) - 1  # pyarrow guesses the types of columns from one b
 csv.field_size_limit(LONGEST_LINE)
 
 
-class CsvFile(TableFile):
+class CsvFile:
     """A CSV file: reads the column names at once, their values on demand."""
 
     def __init__(self, path: Path, head: bytes, delimiter: str | None, header: bool | None):
@@ -91,6 +91,7 @@ class CsvFile(TableFile):
         return [" ".join(cell.splitlines()).strip() for cell in first]
 
     def read(self, wanted: list[str], as_text: str | None, empty: frozenset[str]) -> Table:
+        """Return columns as a table; `as_text` is not converted to numbers."""
         table = self._table(wanted, [as_text] if as_text else [], empty)
         if not table.num_rows:
             raise invalid(self.path, "no rows found below the header.")
@@ -140,14 +141,17 @@ class CsvFile(TableFile):
         return cleaned(read, empty)
 
     def texts(self, wanted: list[str]) -> dict[str, list[str]]:
+        """Return columns as they are written."""
         columns = self._table(wanted, wanted, frozenset()).columns if wanted else []
         return {name: column.to_pylist() for name, column in zip(wanted, columns, strict=True)}
 
     def as_written(self, table: Table, names: list[str], empty: frozenset[str]) -> Table:
+        """Return a table of this file in which columns of numbers are texts."""
         numbers = [name for name in names if str(table.schema.field(name).type) == "double"]
         return with_columns(table, self._table(numbers, numbers, empty)) if numbers else table
 
     def swallowed(self, name: str, cell: str) -> bool:
+        """Return True for a cell of several lines that seems to contain other rows, for want of a closing quote."""
         # A row that goes on behind such a cell has the usual number of columns only if the last line of the cell ends
         # in the same column.
         if not _has_line_break(cell):
@@ -167,7 +171,7 @@ class CsvFile(TableFile):
                 for cells in reader:
                     if cells and not is_header:
                         if len(cells) != len(self.names):
-                            raise self._other_width(before + 1, cells)
+                            raise self._other_width(before + 1, len(cells))
                         yield before + 1, cells
                     is_header, before = is_header and not cells, reader.line_num
             except csv.Error as error:
@@ -175,9 +179,9 @@ class CsvFile(TableFile):
             except UnicodeDecodeError:
                 raise self._not_utf8() from None
 
-    def _other_width(self, line: int, cells: list[str]) -> DataFileError:
+    def _other_width(self, line: int, width: int) -> DataFileError:
         comma = " (perhaps a decimal comma)" if self.delimiter == "," else ""
-        what = f"line {line} has {len(cells)} columns, but the first has {len(self.names)}: is the line cut off, or "
+        what = f"line {line} has {width} columns, but the first has {len(self.names)}: is the line cut off, or "
         return invalid(self.path, what + f"does a cell contain an unquoted {self.delimiter!r}{comma}?")
 
     def _bad_quotes(self, line: int, error: csv.Error) -> DataFileError:

@@ -11,9 +11,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
-from drsvm.datasets.arrow_arrays import Table
 from drsvm.extras import missing
 from drsvm.messages import Message, Parameter
 
@@ -74,39 +73,6 @@ def invalid(path: Path, *problems: str) -> DataFileError:
     if n > 1:
         what = Message("{} things need a decision." + n * "\n  - {}", n, *problems)
     return DataFileError(what, path, [fix for problem in problems for fix in getattr(problem, "fixes", ())])
-
-
-class Located(Protocol):
-    """Rows of a file, for messages."""
-
-    path: Path
-
-    def place(self, row: int) -> str:
-        """Return where a row is."""
-        ...
-
-
-class TableFile(Located, Protocol):
-    """A table in a file, whose columns are read on demand."""
-
-    names: list[str]
-    notes: list[str]
-    renamed: dict[str, str]  # what the file calls columns that have another name here
-
-    def read(self, wanted: list[str], as_text: str | None, empty: frozenset[str]) -> Table:
-        """Return columns as a table; `as_text` is not converted to numbers."""
-
-    def texts(self, wanted: list[str]) -> dict[str, list[str]]:
-        """Return columns as they are written."""
-        ...
-
-    def as_written(self, table: Table, names: list[str], empty: frozenset[str]) -> Table:
-        """Return a table of this file in which columns of numbers are texts, if they are texts in the file."""
-        return table
-
-    def swallowed(self, name: str, cell: str) -> bool:
-        """Return True for a cell of several lines that seems to contain other rows, for want of a closing quote."""
-        return False
 
 
 def _check_readable(path: Path) -> None:

@@ -10,8 +10,8 @@ from drsvm.datasets.arrow_arrays import Column, Table, columns_of
 from drsvm.datasets.columns import Chosen
 from drsvm.datasets.copies import copies_among, first_of_each
 from drsvm.datasets.dataset import ReadOptions
-from drsvm.datasets.files import Problem, TableFile
-from drsvm.datasets.number_styles import AMBIGUOUS_COMMAS, AMBIGUOUS_DATE, AMBIGUOUS_DOTS, styles_of
+from drsvm.datasets.files import Problem
+from drsvm.datasets.number_styles import AMBIGUOUS_COMMAS, AMBIGUOUS_DATE, AMBIGUOUS_DOTS, TableFile, styles_of
 from drsvm.datasets.values import (
     TEXTS,
     Coded,

@@ -9,8 +9,11 @@ from collections.abc import Iterable
 import numpy as np
 
 from drsvm.datasets.arrow_arrays import Table, columns_of
-from drsvm.datasets.files import TableFile
+from drsvm.datasets.arrow_tables import ArrowTable
+from drsvm.datasets.csv_files import CsvFile
 from drsvm.datasets.values import DATE_FORMATS, SIGNS, TEXTS, TRUTH_WORDS, Style, coded, numbers_of, parser_of
+
+TableFile = CsvFile | ArrowTable
 
 AMBIGUOUS_COMMAS, AMBIGUOUS_DOTS, AMBIGUOUS_DATE = "ambiguous commas", "ambiguous dots", "ambiguous dates"
 

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from drsvm.annotations import Matrix
 from drsvm.datasets.arrow_arrays import Table, taken
-from drsvm.datasets.arrow_tables import BLOCK_ROWS, ArrowTable, with_text
+from drsvm.datasets.arrow_tables import BLOCK_ROWS, ArrowTable, Block, with_text
 from drsvm.datasets.columns import choose_columns
 from drsvm.datasets.dataset import Dataset, ReadOptions
 from drsvm.datasets.files import invalid
@@ -81,17 +81,6 @@ def stream_table(
     # The sample is no longer needed.
     described = replace(data, X=data.X.schema.empty_table(), y=None, rows=data.rows[:0].copy())
     return StreamedTable(described, steps, rows, *labels, n_test)
-
-
-@dataclass
-class _Block:
-    """Where the rows of a block are."""
-
-    path: Path
-    first: int
-
-    def place(self, row: int) -> str:
-        return f"row {self.first + row + 1}"
 
 
 class _Stream:
@@ -160,7 +149,7 @@ class _Stream:
         wanted = [self.label, *self.data.schema.columns, *([self.verified] if self.verified else [])]
         first = 0
         for table in self.table.blocks(wanted):
-            file = _Block(self.table.path, first)
+            file = Block(self.table.path, first)
             cells = with_text(table, self.label, self.options.empty)
             kept = np.flatnonzero(~empty_rows(file, cells, self.label, self.data.schema, self.options))
             first += len(table)
