@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from cli_tables import rows, write_csv
+from cli_tables import PETS, rows, write_csv
 from thorough import LONG
 
 from drsvm.cli import work
@@ -35,7 +35,7 @@ def test_without_time_there_are_no_figures_of_useless_classifiers(drsvm_command,
     from drsvm.clock import TimeLimit
 
     X, y = rows(80)
-    table = write_csv(tmp_path / "t.csv", X, np.array(["cat", "dog"])[y])
+    table = write_csv(tmp_path / "t.csv", X, PETS[y])
     monkeypatch.setattr(TimeLimit, "over", property(lambda limit: limit.seconds == 1e6))
     arguments = ("fit", table, "--max-time", 1e6, "--model", tmp_path / "m.drsvm", "--json")
     answer = json.loads(drsvm_command(*arguments)[1])
