@@ -4,7 +4,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from drsvm.cli import options as opt
-from drsvm.cli.fit_summary import fit_payload, summary_lines
 from drsvm.cli.kernels import KernelChoice
 from drsvm.cli.screen import Screen, exit_code
 
@@ -70,6 +69,7 @@ def fit(
         whole, held = work.with_positive(rows[0], positive), rows[1] and work.with_positive(rows[1], positive)
         # Not before: this imports all solvers, and an error in the file should come quickly.
         from drsvm.cli import training
+        from drsvm.cli.fit_summary import fit_payload, summary_lines
 
         task = training.Task(settings, ball.standardise, whole, held, screen)
         train = task.chosen if kernel.kernel == "auto" else task.trained

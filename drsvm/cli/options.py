@@ -1,5 +1,6 @@
 """Options that several commands share, in groups: dataclasses whose fields are command-line options."""
 
+import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from drsvm.datasets import ReadOptions
 
 NORMS = ("1", "2", "inf")
+PLOTS = (".png", ".svg", ".pdf")
 COLUMN_ROLES = ("trust_column", "increasing", "decreasing")
 
 Texts: TypeAlias = list[str] | None
@@ -197,17 +199,31 @@ class PlotOptions:
     plot: Path | None = output("Save a plot (.png, .svg, .pdf).", metavar="OUT")
 
     def check(self, *inputs: Path | None) -> None:
-        """Raise an error, before any work is done, if a file cannot be written."""
-        from drsvm.cli.files import check_outputs, check_plot
+        """Raise an error, before any work is done, if a file cannot be written or a plot cannot be drawn."""
+        from drsvm.cli.files import check_outputs
+        from drsvm.extras import optional
 
         check_outputs(vars(self).values(), inputs)
-        check_plot(self.plot)
+        if self.plot is not None:
+            if self.plot.suffix.lower() not in PLOTS:
+                raise ValueError(f"{self.plot}: the name of a plot must end in {', '.join(PLOTS)}.")
+            optional("matplotlib", "plots need").use("Agg")
 
     def save(self, columns: Columns, draw: "Callable[[], Figure]") -> dict[str, Path | None]:
-        """Write the table and the plot, which is drawn if it is wanted; return the files."""
-        from drsvm.cli.files import save_outputs
+        """Write the table and the plot, which is drawn first, so that a failure leaves no file; return the files."""
+        from drsvm.cli.files import csv_text
+        from drsvm.writing import write_files
 
-        save_outputs(columns, getattr(self, "csv", None), self.plot, draw)
+        table = getattr(self, "csv", None)
+        contents = {} if table is None else {table: csv_text(columns).encode()}
+        if self.plot is not None:
+            from matplotlib import pyplot as plt
+
+            figure, drawn = draw(), io.BytesIO()
+            figure.savefig(drawn, format=self.plot.suffix[1:].lower(), dpi=150)
+            plt.close(figure)
+            contents[self.plot] = drawn.getvalue()
+        write_files(contents)
         return dict(vars(self))
 
 

@@ -62,6 +62,11 @@ def texts(values: Sequence[str]) -> Column:
     return pyarrow.Array.from_buffers(pyarrow.large_string(), len(encoded), buffers).cast(pyarrow.string())
 
 
+def is_text(column: Column) -> bool:
+    """Return True for a column of texts."""
+    return str(column.type) in ("string", "large_string")
+
+
 def columns_of(table: Table) -> dict[str, Column]:
     """Return the columns of a table by name."""
     return dict(zip(table.column_names, table.columns, strict=True))

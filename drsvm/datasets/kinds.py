@@ -6,24 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.datasets.arrow_arrays import Column, Table, columns_of
+from drsvm.datasets.arrow_arrays import Column, Table, columns_of, is_text
 from drsvm.datasets.columns import Chosen
 from drsvm.datasets.copies import copies_among, first_of_each
 from drsvm.datasets.dataset import ReadOptions
 from drsvm.datasets.files import Problem
 from drsvm.datasets.number_styles import AMBIGUOUS_COMMAS, AMBIGUOUS_DATE, AMBIGUOUS_DOTS, TableFile, styles_of
-from drsvm.datasets.values import (
-    TEXTS,
-    Coded,
-    NotANumber,
-    Style,
-    coded,
-    levels_of,
-    numbers_of,
-    parser_of,
-    shown,
-    too_large,
-)
+from drsvm.datasets.values import Coded, NotANumber, Style, coded, levels_of, numbers_of, parser_of, shown, too_large
 from drsvm.messages import Parameter
 
 FREQUENT_GAPS = 0.05  # a column with at least this share of empty cells gets an indicator of them
@@ -57,7 +46,7 @@ class Kind:
 def kinds_of(table: Table, chosen: Chosen, options: ReadOptions, file: TableFile) -> dict[str, Kind]:
     """Return the kinds of the feature columns of a file."""
     columns = columns_of(table.select(chosen.features))
-    texts = {name: coded(column) for name, column in columns.items() if str(column.type) in TEXTS}
+    texts = {name: coded(column) for name, column in columns.items() if is_text(column)}
     points = any(str(column.type) == "double" for column in columns.values())
     styles = styles_of({name: cells.values for name, cells in texts.items()}, points, options.decimal)
     rows = _different_rows([texts.get(name, column) for name, column in columns.items()])
@@ -183,8 +172,7 @@ def rare_below(n_rows: int) -> int:
 
 
 def _category(column: _Column, cells: Coded) -> Kind:
-    broken = line_break(cells, column.name, column.file)
-    return Kind(problem=broken) if broken else Kind(Style.CATEGORY, levels=len(cells.values))
+    return Kind(Style.CATEGORY, levels=len(cells.values), problem=line_break(cells, column.name, column.file))
 
 
 def line_break(cells: Coded, name: str, file: TableFile) -> Problem | None:

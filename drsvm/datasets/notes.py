@@ -76,11 +76,9 @@ def what_was_filled(schema: Schema, X: Table) -> list[str]:
 
 def what_is_new(unseen: dict[str, int], n_rows: int) -> list[str]:
     """Return a note on cells with levels that a model has not seen in training."""
-    return _line(
-        "levels not seen in training",
-        {name: f"{count:,} of {n_rows:,}" for name, count in unseen.items()},
-        "they count as rare, or as no level at all where none was rare",
-    )
+    counts = {name: f"{count:,} of {n_rows:,}" for name, count in unseen.items()}
+    remark = "they count as rare, or as no level at all where none was rare"
+    return _line("levels not seen in training", counts, remark)
 
 
 def what_was_clipped(cells: "ClippedCells") -> list[str]:

@@ -5,7 +5,7 @@ deviation would make rare categories the largest features, which costs 0.3 and 0
 titanic.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -27,8 +27,7 @@ MAX_LEVELS = 1000  # a column has at most this many levels of its own: the most 
 
 RARE_NAME = "(rare)"
 
-Steps: TypeAlias = list[tuple[str, Any]]
-"""Steps of a pipeline: names and transformers of scikit-learn, which have no common class."""
+Steps: TypeAlias = list[tuple[str, Any]]  # of a pipeline: transformers have no common class
 
 
 class TableReader(TransformerMixin, BaseEstimator):
@@ -48,12 +47,7 @@ class TableReader(TransformerMixin, BaseEstimator):
         Texts that count as empty, besides the usual ones (``?``, ``NA``, ``null``, ...).
     """
 
-    def __init__(
-        self,
-        columns: Sequence[str] = (),
-        styles: Mapping[str, str] | None = None,
-        missing_values: Sequence[str] = (),
-    ):
+    def __init__(self, columns: Sequence[str] = (), styles: dict | None = None, missing_values: Sequence[str] = ()):
         self.columns = columns
         self.styles = styles
         self.missing_values = missing_values

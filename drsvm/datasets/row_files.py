@@ -21,8 +21,7 @@ from drsvm.writing import written
 
 CSR = ("data", "indices", "indptr")
 
-Block: TypeAlias = tuple[Matrix, Vector | None, Vector | None]
-"""Rows with their labels and weights."""
+Block: TypeAlias = tuple[Matrix, Vector | None, Vector | None]  # rows, labels and weights
 
 
 class RowsOnDisk:
@@ -131,9 +130,9 @@ def rows_on_disk(
         raise invalid(path, "no such file or folder.")
     if path.suffix == ".npy":
         X = _mapped(path)
-        if X.ndim != 2:
-            raise invalid(path, f"has shape {X.shape}: rows need two dimensions.")
-        return RowsOnDisk(path.parent, X)
+        if X.ndim == 2:
+            return RowsOnDisk(path.parent, X)
+        raise invalid(path, f"has shape {X.shape}: rows need two dimensions.")
     if path.is_dir() and ((path / "X.npy").exists() or (path / "data.npy").exists()):
         return opened_folder(path)
     table = ArrowTable(path)

@@ -86,14 +86,14 @@ class RowWriter:
             self._add_sparse(X)
         else:
             self._array("X", _float_type(X), X.shape[1]).append(X)
+        n = X.shape[0]
         for name, values in vectors.items():
-            if values is None:
-                continue
-            vector, n = np.ravel(np.asarray(values)), X.shape[0]
-            if len(vector) != n:
-                raise DataFileError(f"block {self._n_blocks} has {n} rows, but {len(vector)} entries in {name}.")
-            self._vectors.setdefault(name, []).append(vector.copy())
-        self.n_rows += X.shape[0]
+            if values is not None:
+                vector = np.array(values).ravel()
+                if len(vector) != n:
+                    raise DataFileError(f"block {self._n_blocks} has {n} rows, but {len(vector)} entries in {name}.")
+                self._vectors.setdefault(name, []).append(vector)
+        self.n_rows += n
 
     def _check_like_the_first(self, X: Matrix, found: dict[str, int | None]) -> None:
         number = self._n_blocks
@@ -146,9 +146,8 @@ def _retype(path: Path, dtype: DTypeLike) -> None:
     given = np.load(path, mmap_mode="r")
     if given.dtype == dtype:
         return
-    other = path.with_suffix(".new")
-    copy = GrowingArray(other, dtype)
+    copy = GrowingArray(path.with_suffix(".new"), dtype)
     for first in range(0, len(given), RESERVE // 64):
         copy.append(given[first : first + RESERVE // 64])
     copy.complete()
-    other.replace(path)
+    copy.path.replace(path)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from drsvm.datasets.arrow_arrays import Column, array_of, in_one_piece
+from drsvm.datasets.arrow_arrays import Column, array_of, in_one_piece, is_text
 
 Value = TypeVar("Value")
 
@@ -159,7 +159,6 @@ def is_empty(value: object) -> bool:
         return True
 
 
-TEXTS = ("string", "large_string")
 _NUMBERS = ("int", "uint", "float", "double", "halffloat", "bool", "decimal")  # how pyarrow's types begin
 
 
@@ -224,7 +223,7 @@ def typed(column: Column) -> np.ndarray | None:
         column = column.cast("timestamp[ms]")
     elif kind.startswith(_NUMBERS):
         return array_of(column.cast("uint8") if kind == "bool" else column, "float64", otherwise=np.nan)
-    elif kind in TEXTS or kind.startswith("dictionary"):
+    elif kind.startswith("dictionary") or (kind and is_text(column)):
         return None
     array = np.asarray(column)
     if array.dtype.kind in "Mm":
