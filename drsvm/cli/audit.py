@@ -110,21 +110,21 @@ def _figures(models: "dict[str, Pipeline]", X, y, *, rivals_are_new: bool) -> Pa
 
     (_, own), *rivals = ((name, model.decision_function(X)) for name, model in models.items())
     classes = models["drsvm"].classes_
-    found = {name: leads(own, rival, y, classes) for name, rival in rivals} if rivals_are_new else {}
-    return {"scores": scores(own, y, classes, new_rows=True), "leads": found or None}
+    lead = {name: leads(own, rival, y, classes) for name, rival in rivals} if rivals_are_new else {}
+    return {"scores": scores(own, y, classes, new_rows=True), "leads": lead or None}
 
 
 def _lines(figures: Payload) -> list[str]:
     from drsvm.learn.scores import IF_NEW, SHORT_NAMES, compared, interval_line, summary
 
-    found, rivals = figures["scores"], figures["leads"] or {}
+    own, rivals = figures["scores"], figures["leads"] or {}
     verdicts = {
         name: [compared(key, lead[key], rival) for rival, lead in rivals.items() if lead[key]]
         for key, name in SHORT_NAMES.items()
     }
     lines = [f"  {name}: {', '.join(words)}" for name, words in verdicts.items() if words]
     header = ["beside the others, if the rows are new to them, too:"] if lines else []
-    return [summary(found), interval_line(found, IF_NEW), *header, *lines]
+    return [summary(own), interval_line(own, IF_NEW), *header, *lines]
 
 
 def _risks(models: "dict[str, Pipeline]", X, y, ball: opt.Settings) -> opt.Columns:

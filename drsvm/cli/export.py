@@ -36,9 +36,9 @@ def export(
     from onnx import TensorProto  # pyright: ignore[reportMissingImports]
 
     kinds = {TensorProto.STRING: "text"}
-    inputs = {each.name: kinds.get(each.type.tensor_type.elem_type, "number") for each in graph.graph.input}
+    inputs = {entry.name: kinds.get(entry.type.tensor_type.elem_type, "number") for entry in graph.graph.input}
     payload = {"command": "export", "model": model, "onnx": onnx, "inputs": inputs}
-    lines = [f"exported to {onnx}; outputs: {', '.join(each.name for each in graph.graph.output)}"]
+    lines = [f"exported to {onnx}; outputs: {', '.join(entry.name for entry in graph.graph.output)}"]
     for kind, empty in (("number", "doubles, NaN where empty"), ("text", 'texts, "(empty)" where empty')):
         names = [name for name, given in inputs.items() if given == kind]
         more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""

@@ -73,14 +73,14 @@ def fit(
 
         task = training.Task(settings, ball.standardise, whole, held, screen)
         train = task.chosen if kernel.kernel == "auto" else task.trained
-        found = task.searched(folds) if cv else train(kernel)
-        screen.note(*work.about_clipped(found.model.prepared, whole))
+        trained = task.searched(folds) if cv else train(kernel)
+        screen.note(*work.about_clipped(trained.model.prepared, whole))
         with screen.progress("testing"):
-            payload = fit_payload(found.model, found.tested, file, ball.standardise)
-        if found.figures is not None:
-            payload["cv" if cv else "choice"] = found.figures
+            payload = fit_payload(trained.model, trained.tested, file, ball.standardise)
+        if trained.figures is not None:
+            payload["cv" if cv else "choice"] = trained.figures
         if model is not None:
-            training.save(found, model, payload)
+            training.save(trained, model, payload)
     screen.finish(payload, *summary_lines(payload))
     return exit_code(certificate["status"] for certificate in payload["certificates"])
 

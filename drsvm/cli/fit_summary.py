@@ -50,7 +50,7 @@ def fit_payload(model: Fitted, tested: Fitted | None, file: Path, standardise: b
             "standardise": standardise,
         },
         "units": {"standard_deviations": scaled, "original": prepared.X.shape[1] - scaled},
-        "certificates": [_certificate(*one) for one in zip(results, positive, constant, strict=True)],
+        "certificates": [_certificate(*entry) for entry in zip(results, positive, constant, strict=True)],
         "proven": exit_code(str(result.status) for result in results) == 0,
         "train": figures.scores(decisions, parts.y, classifier.classes_),
         "test": (tested or model).test_scores(),
@@ -101,11 +101,11 @@ def summary_lines(payload: Payload) -> list[Text]:
     lines = {
         "data": f"{payload['rows']:,} rows, {payload['features']:,} features, labels {labels}{side}",
         "adversary": _adversary(ball, payload.get("kernel")) + f"; {scaling}",
-        "proof": _below([_proof(each, len(counts) > 2) for each in payload["certificates"]]),
+        "proof": _below([_proof(certificate, len(counts) > 2) for certificate in payload["certificates"]]),
         **_figures(payload),
         **({"weights": _weights_line(payload)} if "weights" in payload else _kernel_lines(payload)),
     }
-    constant = [str(each["positive"]) for each in payload["certificates"] if each["constant"]]
+    constant = [str(proof["positive"]) for proof in payload["certificates"] if proof["constant"]]
     if constant:
         of = f"{', '.join(constant)} against the rest" if len(payload["certificates"]) > 1 else "this classifier"
         lines["constant"] = f"{of}: {NOISE}"
@@ -195,19 +195,18 @@ def _importances(tested: Fitted) -> dict[str, float] | None:
         return area(shuffled)
 
     whole = area(X)
-    found = {name: whole - float(np.mean([without(name) for _ in range(REPEATS)])) for name in dict.fromkeys(columns)}
-    return dict(sorted(found.items(), key=lambda each: -each[1]))
+    falls = {name: whole - float(np.mean([without(name) for _ in range(REPEATS)])) for name in dict.fromkeys(columns)}
+    return dict(sorted(falls.items(), key=lambda entry: -entry[1]))
 
 
 def _kernel_lines(payload: Payload) -> dict[str, str]:
     """Return the kernel and the importances as text."""
-    kernel, found = payload["kernel"], payload["importances"]
+    kernel, importances = payload["kernel"], payload["importances"] or {}
     name = f"{payload['parameters']['kernel']}, gamma {kernel['gamma']:.4g}"
     lines = {"kernel": f"{name}; made of {kernel['landmarks']:,} of the {payload['rows']:,} rows (landmarks)"}
-    if found:
-        largest = ", ".join(
-            f"{' '.join(name.split())} {fall:.3f}" for name, fall in list(found.items())[:SHOWN_COLUMNS]
-        )
+    if importances:
+        first = list(importances.items())[:SHOWN_COLUMNS]
+        largest = ", ".join(f"{' '.join(name.split())} {fall:.3f}" for name, fall in first)
         lines["importance"] = f"{largest}: how much the ROC AUC of the test falls if a column is shuffled"
     return lines
 

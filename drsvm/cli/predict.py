@@ -49,10 +49,10 @@ def predict(
     if probability and not hasattr(saved.model, "predict_proba"):
         remedy = "train it again with drsvm fit, or with calibration='sigmoid'."
         raise ValueError(f"{model}: has no probabilities: {remedy}")
-    found = Predictions(saved, dataset)
-    screen.note(*found.notes())
-    columns = sorted_by(found.columns(probability), sort)
-    payload = {"command": "predict", "model": model, "file": file, **found.summary(), "output": output}
+    predictions = Predictions(saved, dataset)
+    screen.note(*predictions.notes())
+    columns = sorted_by(predictions.columns(probability), sort)
+    payload = {"command": "predict", "model": model, "file": file, **predictions.summary(), "output": output}
     if output is not None:
         write_files({output: csv_text(columns).encode()})
     elif screen.as_json:
@@ -70,8 +70,8 @@ def _text(payload: Payload, probability: bool) -> str:
     if probability and payload["positive"] is not None:
         lines.append(f"probability: that of {payload['positive']}")
     if payload["scores"]:
-        found = payload["scores"]
-        lines += [summary(found), interval_line(found, IF_NEW), *by_class(found)]
+        figures = payload["scores"]
+        lines += [summary(figures), interval_line(figures, IF_NEW), *by_class(figures)]
     if payload["output"]:
         lines.append(f"predictions in {payload['output']}")
     return "\n".join(lines)

@@ -133,7 +133,7 @@ class Training:
             return replace(self, estimator=estimator).fitted(parts, share)
 
 
-class Found(NamedTuple):
+class Trained(NamedTuple):
     """The classifier of all rows, the one that was tested on held-out rows, and the figures of a search or choice."""
 
     model: Fitted
@@ -164,19 +164,19 @@ class Task:
         with self.screen.progress(f"fitting {len(self.whole.y):,} rows"), self.screen.warnings_as_notes():
             return training.fitted(self.whole, share)
 
-    def trained(self, kernel: KernelOptions) -> Found:
+    def trained(self, kernel: KernelOptions) -> Trained:
         """Train on all rows first, which may take half of the time, then for the test."""
         training = self._training(kernel)
         model = self._of_all_rows(training, 2)
         if self.held is None:
-            return Found(model, None)
+            return Trained(model, None)
         if self.time.over:
             self.screen.note("no test: the time was up after the fit of all rows; allow more with --max-time.")
-            return Found(model, None)
+            return Trained(model, None)
         with self.screen.progress(f"fitting {len(self.held.y):,} rows for the test"):
-            return Found(model, training.quietly(self.held, 2))
+            return Trained(model, training.quietly(self.held, 2))
 
-    def chosen(self, kernel: KernelChoice) -> Found:
+    def chosen(self, kernel: KernelChoice) -> Trained:
         """Train a linear classifier and one with a kernel for the test, on all rows the one that ranks better there."""
         rows = self.held or self.whole
         if rows.y_test is None:
@@ -194,9 +194,9 @@ class Task:
         decided = {name: fitted.decisions(fitted.prepared.X_test) for name, fitted in tried.items()}
         lead = leads(decided[best], decided[other], rows.y_test, np.unique(rows.y))["roc_auc"]
         figures = {"kernel": best, "other": other, "roc_auc": areas, "lead": lead}
-        return Found(self._of_all_rows(trainings[best], 1), self.held and tried[best], figures)
+        return Trained(self._of_all_rows(trainings[best], 1), self.held and tried[best], figures)
 
-    def searched(self, folds: int) -> Found:
+    def searched(self, folds: int) -> Trained:
         """Cross-validate on the rows that are not held out, then train on all rows with what was chosen."""
         rows = self.held or self.whole
         given: Settings = {name: value for name, value in self.settings.items() if not isinstance(value, dict)}
@@ -205,31 +205,31 @@ class Task:
         estimator = PreparedSearch(cv=folds, calibration="sigmoid", **given)
         training = Training(estimator, self.standardise, self.settings.get("flip_cost"), True, self.time)
         with self.screen.progress(f"{len(rows.y):,} rows"), self.screen.warnings_as_notes():
-            found = training.fitted(rows, 2)
-            search = found.classifier
-            best = found._replace(classifier=search.fitted.set_params(max_time=search.max_time))
+            fitted = training.fitted(rows, 2)
+            search = fitted.classifier
+            best = fitted._replace(classifier=search.fitted.set_params(max_time=search.max_time))
             figures = {
                 "score": search.best_score_,
                 "candidates": len(search.cv_results_["params"]),
                 "rows": len(rows.y),
             }
             if self.held is None:
-                return Found(best, None, figures)
+                return Trained(best, None, figures)
             training = replace(training, estimator=clone(best.classifier))
-            return Found(training.fitted(self.whole, 2), best, figures)
+            return Trained(training.fitted(self.whole, 2), best, figures)
 
 
-def save(found: Found, path: Path, payload: Payload) -> None:
+def save(trained: Trained, path: Path, payload: Payload) -> None:
     """Save the model of all rows."""
-    slopes, offsets = found.model.classifier.sigmoids_.T
+    slopes, offsets = trained.model.classifier.sigmoids_.T
     payload["probability"] = {"slopes": slopes, "offsets": offsets}
-    data = found.model.parts.data
+    data = trained.model.parts.data
     kept = ("rows", "classes", "positive", "certificates", "train", "test", "held_out")
     metadata = {
         "schema": asdict(data.schema),
-        "feature_names": found.model.prepared.names,
+        "feature_names": trained.model.prepared.names,
         "label": data.schema.label,
         "training": {"file": data.path.name, **{name: payload[name] for name in kept}},
     }
-    save_model(found.model.pipeline, path, metadata)
+    save_model(trained.model.pipeline, path, metadata)
     payload["model"] = path

@@ -32,19 +32,19 @@ def choose_columns(names: list[str], options: ReadOptions) -> Chosen:
     """Return the columns that the options name; names that do not exist are problems, with a suggestion."""
     problems: list[Problem] = []
     label, notes = _label(names, options.label, problems)
-    found = {role: _find_all(names, listed(names, getattr(options, role)), role, problems) for role in ROLES}
+    of_role = {role: _find_all(names, listed(names, getattr(options, role)), role, problems) for role in ROLES}
     verified = _find_all(names, listed(names, (options.verified or "",)), "verified", problems)
     for role, called in (("features", "a feature"), ("drop", "dropped"), ("id", "an id")):
-        if label in found[role]:
+        if label in of_role[role]:
             what = "{!r} is the label column and cannot be {}: remove it from {}."
             problems.append(Problem(what, label, called, Parameter(role), fixes=[Parameter(role, "", label)]))
-    both = [name for name in found["categorical"] if name in found["numeric"]]
+    both = [name for name in of_role["categorical"] if name in of_role["numeric"]]
     if both:
         fixes = [Parameter("numeric", "", name) for name in both]
         roles = Parameter("categorical"), Parameter("numeric")
         problems.append(Problem("{!r} cannot be both {} and {}.", both[0], *roles, fixes=fixes))
-    aside = {label, *found["drop"], *found["id"], *verified}
-    features = [name for name in found["features"] or names if name not in aside]
+    aside = {label, *of_role["drop"], *of_role["id"], *verified}
+    features = [name for name in of_role["features"] or names if name not in aside]
     if not features:
         problems.append(Problem(f"no feature columns remain besides the label column {label!r}."))
     mentioned = [
@@ -56,8 +56,8 @@ def choose_columns(names: list[str], options: ReadOptions) -> Chosen:
         if name not in features:
             what = "{}: this column is not a feature; omit it."
             problems.append(Problem(what, Parameter(role, name), fixes=[Parameter(role, "", name)]))
-    of_role = found["id"], found["categorical"], found["numeric"], next(iter(verified), None)
-    return Chosen(label, features, *of_role, mentioned, notes, problems)
+    ids, categorical, numeric = (of_role[role] for role in ("id", "categorical", "numeric"))
+    return Chosen(label, features, ids, categorical, numeric, next(iter(verified), None), mentioned, notes, problems)
 
 
 def listed(names: list[str], given: tuple[str, ...]) -> list[str]:
@@ -67,13 +67,13 @@ def listed(names: list[str], given: tuple[str, ...]) -> list[str]:
 
 
 def _find_all(names: list[str], wanted: list[str], role: str, problems: list[Problem]) -> list[str]:
-    return [found for name in wanted if (found := _find(names, name, role, problems)) is not None]
+    return [column for name in wanted if (column := _find(names, name, role, problems)) is not None]
 
 
 def _label(names: list[str], wanted: str | None, problems: list[Problem]) -> tuple[str, list[str]]:
     if wanted is not None:
-        found = _find(names, wanted, "label", problems)
-        return names[-1] if found is None else found, []
+        column = _find(names, wanted, "label", problems)
+        return names[-1] if column is None else column, []
     called = [name for expected in LABEL_NAMES for name in names if name.lower() == expected]
     chosen, reason = (called[0], "by its name") if called else (names[-1], "the last column")
     note = "Column {!r} is used as the label ({}); choose another one with {}."
@@ -83,10 +83,10 @@ def _label(names: list[str], wanted: str | None, problems: list[Problem]) -> tup
 def found_or_error(path: Path, names: list[str], wanted: list[str], role: str) -> list[str]:
     """Return columns given by name or index, all of which must exist."""
     problems: list[Problem] = []
-    found = _find_all(names, wanted, role, problems)
+    columns = _find_all(names, wanted, role, problems)
     if problems:
         raise invalid(path, *problems)
-    return found
+    return columns
 
 
 def _find(names: list[str], wanted: str, role: str, problems: list[Problem]) -> str | None:

@@ -51,7 +51,7 @@ class CsvFile:
         distinct: dict[str, None] = {}
         for name in names:
             numbered = (f"{name}.{number}" for number in itertools.count(1))
-            distinct[name if name not in distinct else next(each for each in numbered if each not in distinct)] = None
+            distinct[name if name not in distinct else next(new for new in numbered if new not in distinct)] = None
         self.renamed = {new: old for old, new in zip(names, distinct, strict=True) if old != new}
         if self.renamed:
             listed = ", ".join(f"{old!r} as {new!r}" for new, old in list(self.renamed.items())[:5])

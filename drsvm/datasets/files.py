@@ -112,14 +112,14 @@ def compression_of(path: Path) -> str | None:
     """Return the suffix for the compression of a file's content, or None if it is not compressed."""
     with path.open("rb") as stream:
         start = stream.read(8)
-    found = next((ending for ending, magic in COMPRESSIONS.items() if start.startswith(magic)), None)
+    actual = next((ending for ending, magic in COMPRESSIONS.items() if start.startswith(magic)), None)
     expected = path.suffix.lower()
-    if expected in COMPRESSIONS and found != expected:
+    if expected in COMPRESSIONS and actual != expected:
         if not start:
             raise invalid(path, "is empty.")
-        actual = f"compressed as {found}" if found else "not compressed, or damaged"
-        raise invalid(path, f"ends in {expected}, but is {actual}: rename it, or copy or download it again.")
-    return found
+        description = f"compressed as {actual}" if actual else "not compressed, or damaged"
+        raise invalid(path, f"ends in {expected}, but is {description}: rename it, or copy or download it again.")
+    return actual
 
 
 def _open(path: Path, ending: str | None) -> IO[bytes]:
@@ -165,18 +165,18 @@ def head_and_format(path: Path, wanted: str | None) -> tuple[bytes, str, list[st
 def _format_of_content(path: Path, head: bytes) -> tuple[str, list[str]]:
     """Return the format of a file by its content, and a note if its name suggests another one."""
     if head.startswith(b"PAR1"):
-        found = "parquet"
+        actual = "parquet"
     else:
         _check_text(path, head)
         lines = [line for line in head.splitlines()[:20] if line.strip() and not line.lstrip().startswith(b"#")]
-        found = "svmlight" if any(map(SVMLIGHT_LINE.match, lines)) else "csv"
+        actual = "svmlight" if any(map(SVMLIGHT_LINE.match, lines)) else "csv"
     expected = format_of_name(path)
-    if expected == "parquet" and found != expected:
+    if expected == "parquet" and actual != expected:
         what = "is not a Parquet file despite its name: is it complete? Otherwise use {}."
         raise invalid(path, Message(what, Parameter("format")))
-    if expected == "svmlight" and found != expected:
+    if expected == "svmlight" and actual != expected:
         return expected, []  # the svmlight reader explains what is wrong with the first line
-    return found, [] if expected in (None, found) else [f"{path.name} contains {found} data and is read as such."]
+    return actual, [] if expected in (None, actual) else [f"{path.name} contains {actual} data and is read as such."]
 
 
 def format_of_name(path: Path) -> str | None:

@@ -225,11 +225,11 @@ def truth_of(file: TableFile | Block, table: Table, name: str, options: ReadOpti
         values = numbers_of(table.column(name), Style.TRUTH, options.empty)
         if np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
             return values == 1.0
-        found = "it contains other numbers."
+        reason = "it contains other numbers."
     except NotANumber as wrong:
-        found = f"{file.place(wrong.row)} contains {shown(wrong.text)}."
+        reason = f"{file.place(wrong.row)} contains {shown(wrong.text)}."
     what = "column {!r} ({}) must contain yes or no, true or false, or 1 or 0; {}"
-    raise invalid(file.path, Message(what, name, Parameter("verified"), found))
+    raise invalid(file.path, Message(what, name, Parameter("verified"), reason))
 
 
 def kept_rows(

@@ -233,8 +233,9 @@ def _pulled(source: Any) -> Iterator[Block]:
 
 def _columns(table: ArrowTable, label: str | None) -> tuple[str | None, list[str], np.dtype]:
     """Return the label column and the features of a table, and the type of these."""
-    found = None if label is None else found_or_error(table.path, table.names, [label], "label")[0]
-    features = [name for name in table.names if name != found]
+    if label is not None:
+        [label] = found_or_error(table.path, table.names, [label], "label")
+    features = [name for name in table.names if name != label]
     kinds = {name: str(table.schema.field(name).type) for name in features}
     odd = [name for name, kind in kinds.items() if not kind.startswith(("int", "uint", "float", "double", "bool"))]
     if odd:
@@ -244,7 +245,7 @@ def _columns(table: ArrowTable, label: str | None) -> tuple[str | None, list[str
             "iterable of prepared blocks.",
         )
     narrow = all(kind in ("float", "halffloat", "bool", "int8", "uint8") for kind in kinds.values())
-    return found, features, np.dtype(np.float32 if narrow else np.float64)
+    return label, features, np.dtype(np.float32 if narrow else np.float64)
 
 
 def _numbers(table: ArrowTable, label: str | None, features: list[str], dtype: np.dtype) -> Iterator[Block]:

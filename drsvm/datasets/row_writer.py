@@ -79,10 +79,10 @@ class RowWriter:
         """Write a block; vectors have one entry per row, or are None."""
         self._n_blocks += 1
         X = X if sparse.issparse(X) else np.asarray(X)
-        found = {"sparse": sparse.issparse(X), "columns": X.shape[1] if X.ndim == 2 else None}
-        found |= {name: values is not None for name, values in vectors.items()}
-        self._check_like_the_first(X, found)
-        if found["sparse"]:
+        form = {"sparse": sparse.issparse(X), "columns": X.shape[1] if X.ndim == 2 else None}
+        form |= {name: values is not None for name, values in vectors.items()}
+        self._check_like_the_first(X, form)
+        if form["sparse"]:
             self._add_sparse(X)
         else:
             self._array("X", _float_type(X), X.shape[1]).append(X)
@@ -95,16 +95,16 @@ class RowWriter:
                 self._vectors.setdefault(name, []).append(vector)
         self.n_rows += n
 
-    def _check_like_the_first(self, X: Matrix, found: dict[str, int | None]) -> None:
+    def _check_like_the_first(self, X: Matrix, form: dict[str, int | None]) -> None:
         number = self._n_blocks
-        if found["columns"] is None:
+        if form["columns"] is None:
             raise DataFileError(f"block {number} has shape {X.shape}: a block must have rows and columns.")
         if X.dtype.kind not in "fiub":
             raise DataFileError(f"block {number} has dtype {X.dtype}: encode text as numbers before.")
-        self._first = self._first or found
+        self._first = self._first or form
         for what, value in self._first.items():
-            if found[what] != value:
-                had = f"{what}: {found[what]}, in the first one {value}"
+            if form[what] != value:
+                had = f"{what}: {form[what]}, in the first one {value}"
                 raise DataFileError(f"block {number} does not fit the first one ({had}): make all blocks alike.")
 
     def _add_sparse(self, X: Matrix) -> None:

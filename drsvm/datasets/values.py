@@ -84,8 +84,8 @@ def parsed(parse: Callable[..., Value], text: str | bytes) -> Value | None:
 def _bare(text: str) -> str:
     """Return the text of a number without signs of currencies; a negative one may be -$12, or (12) in brackets."""
     text = text.strip(SIGNS)
-    found = _NEGATIVE.fullmatch(text)
-    return f"-{(found['bracketed'] or found['signed']).strip(SIGNS)}" if found else text
+    negative = _NEGATIVE.fullmatch(text)
+    return f"-{(negative['bracketed'] or negative['signed']).strip(SIGNS)}" if negative else text
 
 
 def _plain(text: str) -> float | None:
@@ -116,10 +116,8 @@ def _iso_days(text: str) -> float:
 
 
 def _hours(text: str) -> float | None:
-    found = _TIME.fullmatch(text)
-    if found is None:
-        return None
-    return int(found[1]) + int(found[2]) / 60.0 + int(found[4] or 0) / 3600.0
+    time = _TIME.fullmatch(text)
+    return None if time is None else int(time[1]) + int(time[2]) / 60.0 + int(time[4] or 0) / 3600.0
 
 
 def parser_of(style: str) -> Callable[[str], float | None]:
@@ -246,8 +244,8 @@ def levels_of(column: Column, missing: frozenset[str] = MISSING) -> Coded:
     """Return the categories of a column as text; empty cells have the code -1."""
     values, codes = coded(column)
     levels: dict[str, int] = {}
-    found = [level_of(value, missing) for value in values]
-    places = [-1 if level is None else levels.setdefault(level, len(levels)) for level in found]
+    named = [level_of(value, missing) for value in values]
+    places = [-1 if level is None else levels.setdefault(level, len(levels)) for level in named]
     return Coded(list(levels), np.array([*places, -1], dtype=np.intp)[codes])
 
 
@@ -266,9 +264,9 @@ def labels_of(texts: Coded, truth: bool | None = None) -> np.ndarray:
     numbers = [as_number(word) for word in words]
     kept: np.ndarray = np.array(words)
     if None not in numbers and not any(map(_LEADING_ZERO.match, words)):
-        found = np.array(numbers, dtype=np.float64)
-        if not (np.abs(found) >= EXACT).any() and len(np.unique(found)) == len(words):
-            kept = whole_numbers(found)
+        values = np.array(numbers, dtype=np.float64)
+        if not (np.abs(values) >= EXACT).any() and len(np.unique(values)) == len(words):
+            kept = whole_numbers(values)
     return kept[np.searchsorted(used, texts.codes)]
 
 

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas
 import pytest
+from cli_tables import write_table
 
 from drsvm import WassersteinSVC
 from drsvm.persistence import load_metadata, load_model
@@ -20,11 +21,8 @@ def people(tmp_path):
     age, calls = rng.normal(size=N) - left, rng.normal(size=N) + 0.3 * left
     town = np.where(rng.random(N) < 0.3 + 0.3 * left, "Oslo", "Rome")
     checked = rng.random(N) < 0.4
-    lines = zip(
-        age.round(4), calls.round(4), town, np.where(checked, "yes", "no"), np.where(left, "gone", "here"), strict=True
-    )
-    path = tmp_path / "people.csv"
-    path.write_text("age,calls,town,checked,state\n" + "".join(",".join(map(str, line)) + "\n" for line in lines))
+    columns = {"age": age.round(4), "calls": calls.round(4), "town": town, "checked": np.where(checked, "yes", "no")}
+    path = write_table(tmp_path / "people.csv", {**columns, "state": np.where(left, "gone", "here")})
     return path, left, checked
 
 

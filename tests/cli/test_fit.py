@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from cli_tables import PETS, letters, rows, write_csv
+from cli_tables import PETS, letters, rows, write_csv, write_table
 
 import drsvm
 from drsvm.cli.fit_summary import _proof
@@ -199,17 +199,8 @@ def with_a_constant_class(path):
     """Write a table with three classes; nothing tells the rows of the rarest from the others. One column is 0/1."""
     rng = np.random.default_rng(0)
     y = np.where(np.arange(300) % 50 == 0, "rare", np.where(np.arange(300) % 2, "a", "b"))
-    columns = {
-        "x": rng.normal(size=300) + 3.0 * (y == "a"),
-        "flag": np.where(rng.random(300) < 0.5, "yes", "no"),
-        "y": y,
-    }
-    path.write_text(
-        ",".join(columns)
-        + "\n"
-        + "".join(",".join(map(str, row)) + "\n" for row in zip(*columns.values(), strict=True))
-    )
-    return path
+    x, flag = rng.normal(size=300) + 3.0 * (y == "a"), np.where(rng.random(300) < 0.5, "yes", "no")
+    return write_table(path, {"x": x, "flag": flag, "y": y})
 
 
 def test_constant_classes_and_units_are_named(drsvm_command, answer_of, tmp_path):

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pandas
 import pytest
-from cli_tables import PETS, letters, rows, write_csv
+from cli_tables import PETS, letters, rows, write_csv, write_table
 
 from drsvm.persistence import load_model
 
@@ -60,12 +60,9 @@ def test_a_file_that_does_not_fit_the_model(error_of, model, svmlight, tmp_path)
 
 def test_missing_values_and_categories_from_fit_to_predict(drsvm_command, answer_of, error_of, tmp_path):
     X, y = rows(60)
-    lines = [
-        f"{1000 + k};{a:.3f};{'' if k % 7 == 0 else round(b, 3)};{['Rome', 'Oslo'][k % 3 == 0]};{['no', 'yes'][label]}"
-        for k, ((a, b, _), label) in enumerate(zip(X.tolist(), y, strict=True))
-    ]
-    table = tmp_path / "export.csv"
-    table.write_text("customer id;a;b;town;churned\n" + "\n".join(lines) + "\n")
+    b = ["" if k % 7 == 0 else round(value, 3) for k, value in enumerate(X[:, 1].tolist())]
+    columns = {"customer id": range(1000, 1060), "a": X[:, 0].round(3), "b": b, "town": ["Oslo", "Rome", "Rome"] * 20}
+    table = write_table(tmp_path / "export.csv", {**columns, "churned": np.array(["no", "yes"])[y]}, ";")
     model = tmp_path / "m.drsvm"
     code, _, err = drsvm_command("fit", table, "--label", "churned", "--model", model)
     assert code == 0 and "left out: customer id (an id)" in err and "filled: b (9 of 60)" in err
@@ -86,12 +83,10 @@ def test_missing_values_and_categories_from_fit_to_predict(drsvm_command, answer
 def people(drsvm_command, tmp_path):
     """Return a table with ids, which have leading zeros, and a column called like one of the output, and a model."""
     X, y = rows(80)
-    lines = [
-        f"{k:04d},{a!r},{b!r},r{k % 3},{['no', 'yes'][c]}"
-        for k, ((a, b, _), c) in enumerate(zip(X.tolist(), y, strict=True))
-    ]
+    ids, taken = [f"{k:04d}" for k in range(80)], [f"r{k % 3}" for k in range(80)]
+    columns = {"id": ids, "a": X[:, 0], "b": X[:, 1], "decision": taken}
     path, model = tmp_path / "people.csv", tmp_path / "m.drsvm"
-    path.write_text("id,a,b,decision,churn\n" + "\n".join(lines) + "\n")
+    write_table(path, {**columns, "churn": np.array(["no", "yes"])[y]})
     drsvm_command("fit", path, "--label", "churn", "--id", "id", "--drop", "decision", "--model", model)
     return path, model
 

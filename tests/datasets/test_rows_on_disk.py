@@ -4,7 +4,6 @@ import gc
 import json
 import shutil
 import tempfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -109,10 +108,12 @@ def test_arrow_files(tmp_path, temporary):
     table = pa.table({**{f"x{j}": X[:, j] for j in range(D)}, "y": y})
     with pa.OSFile(str(tmp_path / "rows.arrow"), "wb") as stream, pa.ipc.new_file(stream, table.schema) as writer:
         writer.write_table(table, max_chunksize=2500)
-    with rows_on_disk(tmp_path / "rows.arrow", label="y") as rows:
+    with rows_on_disk(tmp_path / "rows.arrow", label="y", folder=tmp_path / "kept") as rows:
         np.testing.assert_array_equal(rows.X, X)
         np.testing.assert_array_equal(rows.y, y)
         assert rows.names == [f"x{j}" for j in range(D)]
+    described = json.loads((tmp_path / "kept" / "rows.json").read_text())
+    assert described == {"n_features": D, "names": [f"x{j}" for j in range(D)]}
 
 
 @pytest.mark.parametrize("largest_int32", [np.iinfo(np.int32).max, 100])
@@ -145,6 +146,8 @@ def test_files_without_a_description(tmp_path):
     for name in ("data", "indices", "indptr"):
         np.save(tmp_path / f"{name}.npy", getattr(X, name))
     assert (rows_on_disk(tmp_path).X != X).nnz == 0
+    np.save(tmp_path / "indices.npy", X.indices[:-1])
+    check_error("do not fit together: write them again", rows_on_disk, tmp_path)
 
 
 def test_temporary_files_go_with_the_object(temporary):
@@ -251,19 +254,3 @@ def test_arrays_that_are_damaged(tmp_path):
     check_error(r"is truncated, changed or not a \.npy file", rows_on_disk, tmp_path / "kept")
     np.save(tmp_path / "vector.npy", y)
     check_error("rows need two dimensions", rows_on_disk, tmp_path / "vector.npy")
-
-
-def test_csr_files_that_do_not_fit_together(tmp_path):
-    X = sparse.csr_array(np.eye(4))
-    for name in ("data", "indices", "indptr"):
-        np.save(tmp_path / f"{name}.npy", getattr(X, name))
-    np.save(tmp_path / "indices.npy", X.indices[:-1])
-    check_error("do not fit together: write them again", rows_on_disk, tmp_path)
-
-
-def test_the_description_names_the_features(tmp_path, temporary):
-    X, y = data()
-    path = write_parquet(tmp_path / "rows.parquet", X, y)
-    rows_on_disk(path, label="y", folder=tmp_path / "kept")
-    described = json.loads((Path(tmp_path) / "kept" / "rows.json").read_text())
-    assert described == {"n_features": D, "names": [f"x{j}" for j in range(D)]}
