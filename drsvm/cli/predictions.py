@@ -96,13 +96,13 @@ class Predictions:
 
     def summary(self) -> Payload:
         """Return the numbers of predictions by class, and the scores if there are labels."""
-        found, counts = np.unique(predictions(self.decisions, self.classes), return_counts=True)
+        labels, counts = np.unique(predictions(self.decisions, self.classes), return_counts=True)
         judged = self.decisions if self.data.labelled is None else self.decisions[self.data.labelled]
         return {
             "rows": self.data.shape[0],
             "classes": self.classes,
             "positive": self.classes.tolist()[self.place] if len(self.classes) == 2 else None,
-            "predicted": dict(zip(found.tolist(), counts.tolist(), strict=True)),
+            "predicted": dict(zip(labels.tolist(), counts.tolist(), strict=True)),
             "scores": None if self.labels is None else scores(judged, self.labels, self.classes, new_rows=True),
         }
 

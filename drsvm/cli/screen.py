@@ -27,7 +27,7 @@ from drsvm.writing import FULL
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-Payload: TypeAlias = dict[str, Any]  # what a command has found, for --json
+Payload: TypeAlias = dict[str, Any]  # what a command returns, for --json
 
 ARGUMENTS: ContextVar[tuple[str, ...]] = ContextVar("arguments", default=())  # the arguments of the current command
 OPTIONS = {"WassersteinSVCCV": "--cv", "folder": "--spool"}  # options that do not have the name of the parameter
@@ -182,16 +182,16 @@ def corrected_command(fixes: Sequence[Parameter]) -> str | None:
 
 def _replaced(arguments: list[str], option: str, old: str, new: str) -> list[str]:
     """Return arguments in which a value of an option is replaced, or removed if the new one is empty."""
-    found: list[str] = []
+    changed: list[str] = []
     waiting = iter(arguments)
     for argument in waiting:
         name, equals, value = argument.partition("=")
         if name != option:
-            found.append(argument)
+            changed.append(argument)
             continue
         value = value if equals else next(waiting, "")
         values = [value] if value == old else value.split(",")
-        kept = [new if one.strip() == old else one for one in values]
+        kept = [new if entry.strip() == old else entry for entry in values]
         if any(kept):
-            found += [option, ",".join(one for one in kept if one)]
-    return found if option in arguments or f"{option}={old}" in arguments or not new else [*found, option, new]
+            changed += [option, ",".join(filter(None, kept))]
+    return changed if option in arguments or f"{option}={old}" in arguments or not new else [*changed, option, new]

@@ -28,7 +28,7 @@ from drsvm.persistence.model_files import save_model
 SEVERAL = {"flip_cost": "flip_costs", "norm": "norms", "intercept_cost": "intercept_costs"}
 """Names of parameters of which a cross-validation takes several values; prices by class are prices by row there."""
 
-MANY_ROWS, TEST_TOL = 200_000, 1e-4
+TEST_TOL_ROWS, TEST_TOL = 200_000, 1e-4
 """From this many rows on, classifiers that are not saved have this proven gap: it saves time, and single rows no longer
 matter. With fewer rows the figures are exactly those of the report."""
 
@@ -126,7 +126,7 @@ class Training:
     def quietly(self, parts: Parts, share: int) -> Fitted:
         """Return a classifier that is not saved, without its warnings: those of the saved one are shown."""
         estimator = clone(self.estimator).set_params(calibration=None)
-        if len(parts.y) >= MANY_ROWS:
+        if len(parts.y) >= TEST_TOL_ROWS:
             estimator.set_params(tol=max(estimator.tol or 0.0, TEST_TOL))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

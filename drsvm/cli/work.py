@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # at run time, this would import scikit-learn
     from drsvm.datasets.preparation import Feature, Steps
 
 TEST_SHARE = 0.25  # the share of the rows that ``fit`` holds out for a test by default
-FEWEST_ROWS = 8  # with fewer rows of a class than this, nothing is held out by default: a quarter of them is too few
+MIN_CLASS_ROWS = 8  # with fewer rows of a class than this, nothing is held out by default: a quarter of them is too few
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ def held_out(whole: Parts, split: SplitOptions, screen: Screen) -> Parts | None:
     if whole.y_test is not None or split.test_size == 0:
         return None
     classes, counts = np.unique(whole.y, return_counts=True)
-    if split.test_size is None and counts.min() < FEWEST_ROWS:
+    if split.test_size is None and counts.min() < MIN_CLASS_ROWS:
         rare, n = classes.tolist()[int(counts.argmin())], int(counts.min())
         screen.note(
             f"no rows are held out for a test, because only {n} {'row has' if n == 1 else 'rows have'} the label "

@@ -21,7 +21,7 @@ BLOCK_ROWS = 1 << 16  # number of rows that are read at a time
 PARQUET, ARROW = (".parquet", ".pq"), (".arrow", ".feather", ".ipc")  # suffixes of files that are read from a folder
 
 
-class Block(NamedTuple):
+class RowRange(NamedTuple):
     """Where consecutive rows of a table are."""
 
     path: Path

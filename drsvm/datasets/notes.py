@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # at run time, this would import scikit-learn
 
 TELLING = 10  # a column betrays the label only if a level has this many rows on average
 MANY_NUMBERS = 50  # fewer numbers with a unit may well be categories, such as sizes
-MOST = 8  # a line lists this many columns
+MAX_LISTED = 8  # a line lists this many columns
 
 KEEP_ANYWAY = Message("use one anyway with {} or {}", Parameter("numeric"), Parameter("categorical"))
 DROP_IDS = Message("if such a number is an id, {} it", Parameter("drop"))
@@ -115,5 +115,5 @@ def _line(what: str, columns: Iterable[str], remark: str = "") -> list[str]:
     listed = [f"{name} ({columns[name]})" for name in columns] if isinstance(columns, dict) else list(columns)
     if not listed:
         return []
-    more = f" and {len(listed) - MOST} more" if len(listed) > MOST else ""
-    return [Message("{}: {}{}{}{}.", what, ", ".join(listed[:MOST]), more, "; " if remark else "", remark)]
+    more = f" and {len(listed) - MAX_LISTED} more" if len(listed) > MAX_LISTED else ""
+    return [Message("{}: {}{}{}{}.", what, ", ".join(listed[:MAX_LISTED]), more, "; " if remark else "", remark)]

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from drsvm.datasets.arrow_arrays import Column, Table, column_of, columns_of, is_null, pyarrow_or_error, taken, texts
-from drsvm.datasets.arrow_tables import ArrowTable, Block
+from drsvm.datasets.arrow_tables import ArrowTable, RowRange
 from drsvm.datasets.columns import Chosen, absent_columns, choose_columns, found_or_error, listed
 from drsvm.datasets.csv_files import CsvFile
 from drsvm.datasets.dataset import Dataset, ReadOptions, Schema
@@ -18,6 +18,8 @@ from drsvm.datasets.number_styles import TableFile, with_dots_as_written
 from drsvm.datasets.svmlight import read_svmlight
 from drsvm.datasets.values import NotANumber, Style, coded, labels_of, levels_of, numbers_of, shown, too_large
 from drsvm.messages import Message, Parameter
+
+Located = TableFile | RowRange  # what messages about cells need: a file, and places in it
 
 MANY_LEVELS = 200  # with more categories than this, the features are stored sparsely
 
@@ -187,7 +189,7 @@ def _schema(chosen: Chosen, kinds: dict[str, Kind], options: ReadOptions, n_rows
     )
 
 
-def converted(file: TableFile | Block, table: Table, schema: Schema, empty: frozenset[str]) -> Table:
+def converted(file: Located, table: Table, schema: Schema, empty: frozenset[str]) -> Table:
     """Return the columns of a schema: numbers as floats, categories as text, with nulls for empty cells."""
     given = columns_of(table)
     columns = {}
@@ -202,7 +204,7 @@ def converted(file: TableFile | Block, table: Table, schema: Schema, empty: froz
     return pyarrow_or_error().table(columns)
 
 
-def _as_numbers(file: TableFile | Block, name: str, column: Column, style: str, empty: frozenset[str]) -> np.ndarray:
+def _as_numbers(file: Located, name: str, column: Column, style: str, empty: frozenset[str]) -> np.ndarray:
     try:
         values = numbers_of(column, style, empty)
     except NotANumber as wrong:
@@ -219,7 +221,7 @@ def _as_numbers(file: TableFile | Block, name: str, column: Column, style: str, 
     return values
 
 
-def truth_of(file: TableFile | Block, table: Table, name: str, options: ReadOptions) -> np.ndarray:
+def truth_of(file: Located, table: Table, name: str, options: ReadOptions) -> np.ndarray:
     """Return a yes/no column as booleans; an empty cell is a no."""
     try:
         values = numbers_of(table.column(name), Style.TRUTH, options.empty)
@@ -233,7 +235,7 @@ def truth_of(file: TableFile | Block, table: Table, name: str, options: ReadOpti
 
 
 def kept_rows(
-    file: TableFile | Block, table: Table, label: str | None, schema: Schema, options: ReadOptions
+    file: Located, table: Table, label: str | None, schema: Schema, options: ReadOptions
 ) -> tuple[np.ndarray, list[str]]:
     """Return the rows to keep, and notes on the others: rows without a label, or with any empty cell, as wanted."""
     n = len(table)
@@ -251,9 +253,7 @@ def kept_rows(
     return kept, [f"{lost:,} of {n:,} rows {has} {what}."]
 
 
-def empty_rows(
-    file: TableFile | Block, table: Table, label: str | None, schema: Schema, options: ReadOptions
-) -> np.ndarray:
+def empty_rows(file: Located, table: Table, label: str | None, schema: Schema, options: ReadOptions) -> np.ndarray:
     """Return a mask of the rows that are not used: those without a label or, if so wanted, with any empty cell."""
     given = columns_of(table)
     empty = {name: is_null(given[name]) for name in schema.columns if given[name].null_count}

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from drsvm.annotations import Matrix
 from drsvm.datasets.arrow_arrays import Table, taken
-from drsvm.datasets.arrow_tables import BLOCK_ROWS, ArrowTable, Block, with_text
+from drsvm.datasets.arrow_tables import BLOCK_ROWS, ArrowTable, RowRange, with_text
 from drsvm.datasets.columns import choose_columns
 from drsvm.datasets.dataset import Dataset, ReadOptions
 from drsvm.datasets.files import invalid
@@ -149,7 +149,7 @@ class _Stream:
         wanted = [self.label, *self.data.schema.columns, *([self.verified] if self.verified else [])]
         first = 0
         for table in self.table.blocks(wanted):
-            file = Block(self.table.path, first)
+            file = RowRange(self.table.path, first)
             cells = with_text(table, self.label, self.options.empty)
             kept = np.flatnonzero(~empty_rows(file, cells, self.label, self.data.schema, self.options))
             first += len(table)
