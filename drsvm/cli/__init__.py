@@ -1,7 +1,7 @@
 """The command line ``drsvm``: one file per command; each defers its imports until it runs.
 
-`app` collects the commands, `options`, `prices` and `files` are their parameters, `work`, `training`, `large_tables`
-and `predictions` what they share; `screen` (`terminal`, `remedy`, `fit_summary`) is what the user sees.
+`app` collects the commands, `options`, `kernels`, `prices` and `files` are their parameters, `work`, `training`,
+`large_tables` and `predictions` what they share; `screen` (`terminal`, `fit_summary`) is what the user sees.
 """
 
 import gc
@@ -17,7 +17,7 @@ def main(arguments: list[str] | None = None) -> None:
     gc.set_threshold(100_000, 20, 20)  # imports create many long-lived objects; scanning them takes 0.2 s
     try:
         from drsvm.cli.app import app
-        from drsvm.cli.remedy import ARGUMENTS
+        from drsvm.cli.screen import ARGUMENTS
 
         ends_soon.set(arguments is None)
         ARGUMENTS.set(tuple(sys.argv[1:] if arguments is None else arguments))

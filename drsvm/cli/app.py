@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from functools import partial, wraps
 from typing import Annotated, Any
 
@@ -64,19 +64,14 @@ def _common(
 def _command(function: Callable[..., int | None]) -> Callable[..., None]:
     """Turn a function with groups of options into one with a parameter per option, as typer needs it."""
     signature = inspect.signature(function)
-    groups: dict[str, Any] = {
-        name: entry.annotation for name, entry in signature.parameters.items() if is_dataclass(entry.annotation)
-    }
-    parameters = [
-        part
-        for name, entry in signature.parameters.items()
-        for part in (_parameters(groups[name]) if name in groups else [entry.replace(kind=entry.KEYWORD_ONLY)])
-    ]
+    parameters = {name: _parameters(entry) for name, entry in signature.parameters.items()}
+    annotations = {name: entry.annotation for name, entry in signature.parameters.items()}
+    groups: dict[str, Any] = {name: kind for name, kind in annotations.items() if is_dataclass(kind)}
 
     @wraps(function)
     def run(**given):
         built = {
-            name: group(**{part.name: given.pop(part.name) for part in _parameters(group)})
+            name: group(**{part.name: given.pop(part.name) for part in parameters[name]})
             for name, group in groups.items()
         }
         screen = next(group for group in built.values() if isinstance(group, Screen))
@@ -86,18 +81,25 @@ def _command(function: Callable[..., int | None]) -> Callable[..., None]:
         if code:
             raise typer.Exit(code)
 
-    run.__signature__ = signature.replace(parameters=parameters, return_annotation=None)  # type: ignore[attr-defined]
-    run.__annotations__ = {part.name: part.annotation for part in parameters}
+    flat = [part for parts in parameters.values() for part in parts]
+    run.__signature__ = signature.replace(parameters=flat, return_annotation=None)  # type: ignore[attr-defined]
+    run.__annotations__ = {part.name: part.annotation for part in flat}
     return run
 
 
-def _parameters(group: Any) -> list[inspect.Parameter]:
-    kind = inspect.Parameter.KEYWORD_ONLY
-    return [
-        inspect.Parameter(entry.name, kind, default=entry.default, annotation=entry.type)
-        for entry in fields(group)
-        if entry.init
-    ]
+def _parameters(entry: inspect.Parameter) -> list[inspect.Parameter]:
+    """Return the parameters of a group of options, of one option, or of an argument."""
+    if is_dataclass(entry.annotation):
+        return [_option(part.name, part.type, part) for part in fields(entry.annotation) if part.init]
+    if isinstance(entry.default, Field):
+        return [_option(entry.name, entry.annotation, entry.default)]
+    return [entry.replace(kind=entry.KEYWORD_ONLY)]
+
+
+def _option(name: str, kind: object, declared: Field) -> inspect.Parameter:
+    default = inspect.Parameter.empty if declared.default is ... else declared.default
+    annotation = Annotated[kind, declared.metadata["option"]]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 for module in (fit, predict, export, audit, labels, compare, report):

@@ -1,10 +1,14 @@
 """``drsvm audit``: what an adversary can do to a saved model."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING
 
 from drsvm.cli import options as opt
-from drsvm.cli.screen import Screen
+from drsvm.cli.screen import Payload, Screen
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from sklearn.pipeline import Pipeline
 
 EXAMPLES = """drsvm audit churn.drsvm customers.csv
 drsvm audit churn.drsvm test.csv --radii 0,0.05,0.1,0.2 --compare --train customers.csv
@@ -17,15 +21,11 @@ def audit(
     options: opt.FileOptions,
     outputs: opt.TableOptions,
     screen: Screen,
-    radii: Annotated[
-        str | None, opt.classifier("Radii, such as 0,0.05,0.1. Default: multiples of the model's.")
-    ] = None,
-    flip_cost: Annotated[float | None, opt.classifier("Cost of flipping a label. Default: the model's.")] = None,
-    norm: Annotated[str | None, opt.classifier("Norm of the shifts: 1, 2 or inf. Default: the model's.")] = None,
-    compare: Annotated[bool, opt.classifier("Also evaluate LinearSVC and LogisticRegression.", "--compare")] = False,
-    train: Annotated[
-        Path | None, opt.classifier("File to train these two on. Default: the audited file.", metavar="FILE")
-    ] = None,
+    radii: str | None = opt.classifier("Radii, such as 0,0.05,0.1. Default: multiples of the model's."),
+    flip_cost: float | None = opt.classifier("Cost of flipping a label. Default: the model's."),
+    norm: str | None = opt.classifier("Norm of the shifts: 1, 2 or inf. Default: the model's."),
+    compare: bool = opt.classifier("Also evaluate LinearSVC and LogisticRegression.", False, "--compare"),
+    train: Path | None = opt.classifier("File to train these two on. Default: the audited file.", metavar="FILE"),
 ) -> None:
     """Compute the exact worst-case risk and error rate of a saved model for several radii.
 
@@ -48,13 +48,13 @@ def audit(
     columns = _risks(models, dataset.X, y, ball)
     figures = _figures(models, dataset.X, y, rivals_are_new=train is not None and train.resolve() != file.resolve())
 
-    def draw() -> Any:
+    def draw() -> "Figure":
         import numpy as np
 
         from drsvm.plotting import RiskCurveDisplay
 
         shown = {**ball, "radius": None, "radii": np.linspace(0.0, max(ball["radius"]), 61)}
-        return RiskCurveDisplay.from_estimators(models, dataset.X, y, **shown)
+        return RiskCurveDisplay.from_estimators(models, dataset.X, y, **shown).figure_
 
     files = outputs.save(columns, draw)
     payload = {"command": "audit", "model": model, "file": file, "rows": dataset.shape[0]}
@@ -64,9 +64,7 @@ def audit(
     screen.finish(payload, *_lines(figures), title, *_tables(columns, saved.model.classes_.tolist()))
 
 
-def _ball(
-    classifier, model: Path, radii: list[float] | None, flip_cost: float | None, norm: str | None
-) -> dict[str, Any]:
+def _ball(classifier, model: Path, radii: list[float] | None, flip_cost: float | None, norm: str | None):
     from drsvm.model.worst_case.linear_model import own_ball
 
     own = own_ball(classifier)
@@ -85,7 +83,7 @@ def _ball(
     }
 
 
-def _rivals(saved, dataset, y, train: Path | None, options: opt.FileOptions, screen: Screen) -> dict[str, Any]:
+def _rivals(saved, dataset, y, train: Path | None, options: opt.FileOptions, screen: Screen) -> "dict[str, Pipeline]":
     """Return the classifiers that the model is compared with, with the same preprocessing."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -106,36 +104,36 @@ def _rivals(saved, dataset, y, train: Path | None, options: opt.FileOptions, scr
         return {type(rival).__name__: make_pipeline(*steps, rival.fit(rows, y)) for rival in rivals}
 
 
-def _figures(models: dict[str, Any], X, y, *, rivals_are_new: bool) -> dict[str, Any]:
+def _figures(models: "dict[str, Pipeline]", X, y, *, rivals_are_new: bool) -> Payload:
     """Return the figures without an adversary, and leads over classifiers that have not seen these rows either."""
     from drsvm.learn.scores import leads, scores
 
     (_, own), *rivals = ((name, model.decision_function(X)) for name, model in models.items())
     classes = models["drsvm"].classes_
-    found = {name: leads(own, rival, y, classes) for name, rival in rivals} if rivals_are_new else {}
-    return {"scores": scores(own, y, classes, new_rows=True), "leads": found or None}
+    lead = {name: leads(own, rival, y, classes) for name, rival in rivals} if rivals_are_new else {}
+    return {"scores": scores(own, y, classes, new_rows=True), "leads": lead or None}
 
 
-def _lines(figures: dict[str, Any]) -> list[str]:
+def _lines(figures: Payload) -> list[str]:
     from drsvm.learn.scores import IF_NEW, SHORT_NAMES, compared, interval_line, summary
 
-    found, rivals = figures["scores"], figures["leads"] or {}
+    own, rivals = figures["scores"], figures["leads"] or {}
     verdicts = {
         name: [compared(key, lead[key], rival) for rival, lead in rivals.items() if lead[key]]
         for key, name in SHORT_NAMES.items()
     }
     lines = [f"  {name}: {', '.join(words)}" for name, words in verdicts.items() if words]
     header = ["beside the others, if the rows are new to them, too:"] if lines else []
-    return [summary(found), interval_line(found, IF_NEW), *header, *lines]
+    return [summary(own), interval_line(own, IF_NEW), *header, *lines]
 
 
-def _risks(models: dict[str, Any], X, y, ball: dict[str, Any]) -> dict[str, Any]:
+def _risks(models: "dict[str, Pipeline]", X, y, ball: opt.Settings) -> opt.Columns:
     from drsvm import worst_case_risk
 
-    columns: dict[str, Any] = {"radius": ball["radius"]}
+    columns: opt.Columns = {"radius": ball["radius"]}
     for loss, word in (("hinge", "risk"), ("zero-one", "error")):
         for name, model in models.items():
-            sides: dict[str, Any] = {"": None}
+            sides: dict[str, object] = {"": None}
             if len(model.classes_) > 2 and name == "drsvm":  # others need not be trained against the rest
                 sides |= {f"_{label}": label for label in model.classes_.tolist()}
             for side, positive in sides.items():
@@ -144,7 +142,7 @@ def _risks(models: dict[str, Any], X, y, ball: dict[str, Any]) -> dict[str, Any]
     return columns
 
 
-def _tables(columns: dict[str, Any], classes: list[Any]) -> list[Any]:
+def _tables(columns: opt.Columns, classes: list[object]) -> list[str | opt.Columns]:
     """Return the risks by radius; with several classes, also tables with a line for each against the rest."""
     if len(classes) == 2:
         return [columns]

@@ -1,9 +1,13 @@
 """``drsvm compare``: all solvers on one file."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING
 
-from drsvm.cli.options import BallOptions, DataFile, DataOptions, PlotOptions, Positive, PriceOptions, classifier
+from drsvm.cli import options as opt
 from drsvm.cli.screen import Screen, exit_code
+
+if TYPE_CHECKING:
+    from drsvm import Problem
+    from drsvm.model.result import Result
 
 EXAMPLES = """drsvm compare customers.csv --label churned
 drsvm compare a9a.svm.xz --no-standardise --solvers interior-point,hybrid --plot convergence.png
@@ -11,16 +15,16 @@ drsvm compare train.parquet --max-time 120 --json"""
 
 
 def compare(
-    file: DataFile,
-    data: DataOptions,
-    ball: BallOptions,
-    prices: PriceOptions,
-    outputs: PlotOptions,
+    file: opt.DataFile,
+    data: opt.DataOptions,
+    ball: opt.BallOptions,
+    prices: opt.PriceOptions,
+    outputs: opt.PlotOptions,
     screen: Screen,
-    radius: Annotated[float, classifier("Radius of the ball.")] = 0.05,
-    solvers: Annotated[str | None, classifier("Names, such as interior-point,hybrid. Default: all.")] = None,
-    positive: Positive = None,
-    seed: Annotated[int, classifier("Random seed of the solvers.")] = 0,
+    radius: float = opt.classifier("Radius of the ball.", 0.05),
+    solvers: str | None = opt.classifier("Names, such as interior-point,hybrid. Default: all."),
+    positive: str | None = opt.POSITIVE,
+    seed: int = opt.classifier("Random seed of the solvers.", 0),
 ) -> int:
     """Run every solver on one problem, priced as in fit: time, objective, proven bound and gap.
 
@@ -45,12 +49,12 @@ def compare(
     results = _run(problem, names, {**ball.run(), "max_time": seconds, "random_state": seed}, screen)
     if not results:
         raise ValueError("none of the solvers could run.")
-    columns: dict[str, Any] = {"solver": list(results)}
+    columns: opt.Columns = {"solver": list(results)}
     for name in ("time", "objective", "lower_bound", "gap", "tol"):
         columns[name] = [float(getattr(result, name)) for result in results.values()]
     columns["iterations"] = [result.n_iter for result in results.values()]
     columns["status"] = [str(result.status) for result in results.values()]
-    files = outputs.save(columns, lambda: ConvergenceDisplay.from_results(results))
+    files = outputs.save(columns, lambda: ConvergenceDisplay.from_results(results).figure_)
     n, d = prepared.X.shape
     payload = {"command": "compare", "file": file, "rows": n, "features": d, "positive": chosen}
     payload |= {"solvers": columns, **files}
@@ -70,7 +74,7 @@ def _names(given: str | None, single: str) -> list[str]:
     return names
 
 
-def _run(problem, names: list[str], settings: dict[str, Any], screen: Screen) -> dict[str, Any]:
+def _run(problem: "Problem", names: list[str], settings: opt.Settings, screen: Screen) -> "dict[str, Result]":
     from drsvm import solve
     from drsvm.model.result import Status
 

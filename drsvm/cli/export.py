@@ -1,7 +1,6 @@
 """``drsvm export``: a saved model in a format that other programs run."""
 
 from pathlib import Path
-from typing import Annotated
 
 from drsvm.cli.options import ModelFile, output
 from drsvm.cli.screen import Screen
@@ -14,7 +13,7 @@ MAX_NAMES = 8
 def export(
     model: ModelFile,
     screen: Screen,
-    onnx: Annotated[Path, output("The ONNX file, for onnxruntime and others.", metavar="OUT")],
+    onnx: Path = output("The ONNX file, for onnxruntime and others.", ..., metavar="OUT"),
 ) -> None:
     """Export a saved model to ONNX, with all of its preparation except the reading of text.
 
@@ -37,9 +36,9 @@ def export(
     from onnx import TensorProto  # pyright: ignore[reportMissingImports]
 
     kinds = {TensorProto.STRING: "text"}
-    inputs = {each.name: kinds.get(each.type.tensor_type.elem_type, "number") for each in graph.graph.input}
+    inputs = {entry.name: kinds.get(entry.type.tensor_type.elem_type, "number") for entry in graph.graph.input}
     payload = {"command": "export", "model": model, "onnx": onnx, "inputs": inputs}
-    lines = [f"exported to {onnx}; outputs: {', '.join(each.name for each in graph.graph.output)}"]
+    lines = [f"exported to {onnx}; outputs: {', '.join(entry.name for entry in graph.graph.output)}"]
     for kind, empty in (("number", "doubles, NaN where empty"), ("text", 'texts, "(empty)" where empty')):
         names = [name for name, given in inputs.items() if given == kind]
         more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""

@@ -15,13 +15,11 @@ from typing import Any
 import numpy as np
 
 from drsvm.datasets import DataFileError, Dataset
-from drsvm.extras import optional
 from drsvm.persistence.checks import require
 from drsvm.persistence.model_files import is_model_file
-from drsvm.writing import write_files, written
+from drsvm.writing import written
 
 STANDARD = Path("-")  # stands for standard input or standard output
-PLOTS = (".png", ".svg", ".pdf")
 
 
 def name_of(file: Path) -> str:
@@ -73,27 +71,6 @@ def check_model_output(output: Path | None) -> None:
     """Raise an error rather than overwrite a file that is not a model."""
     if output is not None and output.is_file() and output.stat().st_size and not is_model_file(output):
         raise ValueError(f"{output}: exists and is not a drsvm model: delete it first, or choose another name.")
-
-
-def check_plot(path: Path | None) -> None:
-    """Raise an error if a plot cannot be drawn or saved."""
-    if path is None:
-        return
-    require(path.suffix.lower() in PLOTS, f"{path}: the name of a plot must end in {', '.join(PLOTS)}.")
-    optional("matplotlib", "plots need").use("Agg")
-
-
-def save_outputs(columns: dict[str, Any], table: Path | None, plot: Path | None, draw: Callable[[], Any]) -> None:
-    """Write a table and the plot of a Display, which is drawn first, so that a failure leaves no file."""
-    contents = {} if table is None else {table: csv_text(columns).encode()}
-    if plot is not None:
-        from matplotlib import pyplot as plt
-
-        figure, drawn = draw().figure_, io.BytesIO()
-        figure.savefig(drawn, format=plot.suffix[1:].lower(), dpi=150)
-        plt.close(figure)
-        contents[plot] = drawn.getvalue()
-    write_files(contents)
 
 
 def csv_text(columns: dict[str, Any]) -> str:

@@ -2,10 +2,8 @@
 
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
 
 from drsvm.cli import options as opt
-from drsvm.cli.fit_summary import fit_payload, summary_lines
 from drsvm.cli.kernels import KernelChoice
 from drsvm.cli.screen import Screen, exit_code
 
@@ -14,19 +12,6 @@ drsvm fit export.csv --label status --drop remark --categorical branch --trust-c
 drsvm fit train.svm.xz --test test.svm.xz --radius 0.1 --flip-cost 1
 drsvm fit customers.csv --label churned --kernel auto
 drsvm fit noisy.parquet --label y --cv --json"""
-
-Verified = Annotated[
-    str | None,
-    opt.known("A yes/no column: labels that were verified cannot be flipped. It is not a feature.", metavar="COLUMN"),
-]
-Spool = Annotated[
-    Path | None,
-    opt.reading(
-        "Read a Parquet or Arrow table in blocks, and write its features to this new folder, which is kept. Default: "
-        "only if the table does not fit into memory, and to a temporary folder.",
-        metavar="FOLDER",
-    ),
-]
 
 
 def fit(
@@ -37,21 +22,26 @@ def fit(
     prices: opt.PriceOptions,
     kernel: KernelChoice,
     screen: Screen,
-    radius: opt.Radius = None,
-    verified: Verified = None,
-    positive: opt.Positive = None,
-    class_weight: opt.ClassWeight = None,
-    threshold: opt.Threshold = None,
-    cv: Annotated[
-        bool,
-        opt.classifier(
-            "Choose the radius by cross-validation, and intercept cost and class weights unless they are given.", "--cv"
-        ),
-    ] = False,
-    folds: Annotated[int, opt.classifier("Number of folds of --cv.", min=2)] = 5,
-    jobs: Annotated[int | None, opt.solving("Paths of --cv, or classes, to fit at once (-1: one per core).")] = None,
-    model: Annotated[Path | None, opt.output("Save the classifier to this file.", metavar="OUT")] = None,
-    spool: Spool = None,
+    radius: str | None = opt.RADIUS,
+    verified: str | None = opt.known(
+        "A yes/no column: labels that were verified cannot be flipped. It is not a feature.", metavar="COLUMN"
+    ),
+    positive: str | None = opt.POSITIVE,
+    class_weight: str | None = opt.CLASS_WEIGHT,
+    threshold: str | None = opt.THRESHOLD,
+    cv: bool = opt.classifier(
+        "Choose the radius by cross-validation, and intercept cost and class weights unless they are given.",
+        False,
+        "--cv",
+    ),
+    folds: int = opt.classifier("Number of folds of --cv.", 5, min=2),
+    jobs: int | None = opt.solving("Paths of --cv, or classes, to fit at once (-1: one per core)."),
+    model: Path | None = opt.output("Save the classifier to this file.", metavar="OUT"),
+    spool: Path | None = opt.reading(
+        "Read a Parquet or Arrow table in blocks, and write its features to this new folder, which is kept. Default: "
+        "only if the table does not fit into memory, and to a temporary folder.",
+        metavar="FOLDER",
+    ),
 ) -> int:
     """Train a classifier on a file, prove how close it is to the optimum, test it and save it.
 
@@ -64,11 +54,14 @@ def fit(
 
     check_outputs([model], [file, split.test])
     check_model_output(model)
-    work.check_split(split)
+    split.check()
     settings = {**ball.with_radius(radius), **prices.intercept(), **ball.run()}
     settings |= opt.chosen_classes_and_threshold(class_weight, threshold)
-    settings.update(random_state=split.seed, n_jobs=jobs)
-    _check_settings(settings, cv and radius is not None, verified)
+    settings |= {"random_state": split.seed, "n_jobs": jobs}
+    if cv and radius is not None:
+        raise ValueError("--cv chooses the radius: omit --radius or --cv.")
+    if verified is not None and "flip_cost" not in settings:
+        raise ValueError("--verified changes nothing while all labels are trusted: price the others with --flip-cost.")
     kernel.check(ball, {"--cv": cv, **prices.for_weights()})
     in_memory = "--cv" if cv else None if kernel.kernel == "linear" else f"--kernel {kernel.kernel}"
     options = data.read_options(verified=verified, mentioned=prices.mentioned())
@@ -76,26 +69,20 @@ def fit(
         whole, held = work.with_positive(rows[0], positive), rows[1] and work.with_positive(rows[1], positive)
         # Not before: this imports all solvers, and an error in the file should come quickly.
         from drsvm.cli import training
+        from drsvm.cli.fit_summary import fit_payload, summary_lines
 
-        given = settings, ball.standardise, whole, held, screen
-        train = training.chosen if kernel.kernel == "auto" else training.trained
-        found = training.searched(folds, *given) if cv else train(kernel, *given)
-        screen.note(*work.about_clipped(found.model.prepared, whole))
+        task = training.Task(settings, ball.standardise, whole, held, screen)
+        train = task.chosen if kernel.kernel == "auto" else task.trained
+        trained = task.searched(folds) if cv else train(kernel)
+        screen.note(*work.about_clipped(trained.model.prepared, whole))
         with screen.progress("testing"):
-            payload = fit_payload(found.model, found.tested, file, ball.standardise)
-        if found.figures is not None:
-            payload["cv" if cv else "choice"] = found.figures
+            payload = fit_payload(trained.model, trained.tested, file, ball.standardise)
+        if trained.figures is not None:
+            payload["cv" if cv else "choice"] = trained.figures
         if model is not None:
-            training.save(found, model, payload)
+            training.save(trained, model, payload)
     screen.finish(payload, *summary_lines(payload))
     return exit_code(certificate["status"] for certificate in payload["certificates"])
-
-
-def _check_settings(settings: dict[str, Any], radius_and_search: bool, verified: str | None) -> None:
-    if radius_and_search:
-        raise ValueError("--cv chooses the radius: omit --radius or --cv.")
-    if verified is not None and "flip_cost" not in settings:
-        raise ValueError("--verified changes nothing while all labels are trusted: price the others with --flip-cost.")
 
 
 @contextmanager

@@ -1,35 +1,38 @@
-"""The summary of ``drsvm fit``: as plain values and as text."""
+"""The summary of ``drsvm fit``: as plain values and as text, with weights or, for a kernel, importances of columns."""
 
 import math
 from pathlib import Path
-from typing import Any
 
-from drsvm.cli.kernel_summary import choice_line, kernel_figures, kernel_lines
-from drsvm.cli.screen import exit_code
+import numpy as np
+from rich.text import Text
+
+import drsvm
+from drsvm.cli.screen import Payload, exit_code
+from drsvm.cli.training import Fitted
+from drsvm.learn import scores as figures
+from drsvm.model.kernel_functions import dense
+from drsvm.model.result import Result
 
 NOISE = "decision values differ by less than the accuracy of the solution; ranks, ROC AUC and probabilities are noise"
 
-SHOWN_LABELS = 10
+SHOWN_LABELS, SHOWN_COLUMNS = 10, 5
+
+MAX_COLUMNS, MAX_ROWS, REPEATS = 100, 1000, 5
+"""Columns up to which importances are computed, test rows for that, and how often a column is shuffled."""
 
 
-def fit_payload(model, tested, file: Path, standardise: bool) -> dict[str, Any]:
+def fit_payload(model: Fitted, tested: Fitted | None, file: Path, standardise: bool) -> Payload:
     """Return the summary as plain values; `tested` is the classifier that was tested on held-out rows, if any."""
-    import numpy as np
-
-    import drsvm
-    from drsvm.learn.scores import are_noise, scores
-
     classifier, prepared, parts = model
     results = classifier.result_ if isinstance(classifier.result_, list) else [classifier.result_]
     classes, counts = np.unique(parts.y, return_counts=True)
-    held_out = None if tested is None else {"rows": len(tested.parts.y_test), "trained_on": len(tested.parts.y)}
     decisions = model.decisions(prepared.X)
-    constant = are_noise(decisions, [(result.gap, result.tol) for result in results])
+    constant = figures.are_noise(decisions, [(result.gap, result.tol) for result in results])
     positive = classes.tolist() if len(results) > 1 else [parts.positive]
     scaled = int(sum(prepared.scaled(standardise)))
     names = ("flip_cost", "fit_intercept", "class_weight", "threshold")
     is_linear = hasattr(classifier, "coef_")
-    return {
+    payload = {
         "command": "fit",
         "drsvm": drsvm.__version__,
         "file": str(file),
@@ -47,35 +50,39 @@ def fit_payload(model, tested, file: Path, standardise: bool) -> dict[str, Any]:
             "standardise": standardise,
         },
         "units": {"standard_deviations": scaled, "original": prepared.X.shape[1] - scaled},
-        "certificates": [_certificate(*one) for one in zip(results, positive, constant, strict=True)],
+        "certificates": [_certificate(*entry) for entry in zip(results, positive, constant, strict=True)],
         "proven": exit_code(str(result.status) for result in results) == 0,
-        "train": scores(decisions, parts.y, classifier.classes_),
+        "train": figures.scores(decisions, parts.y, classifier.classes_),
         "test": (tested or model).test_scores(),
-        "held_out": held_out,
-        **({"weights": _weights(model, results, constant)} if is_linear else kernel_figures(model, tested or model)),
+        "held_out": tested and {"rows": tested.prepared.X_test.shape[0], "trained_on": len(tested.parts.y)},
     }
+    if is_linear:
+        return {**payload, "weights": _weights(model, results, constant)}
+    kernel = {
+        "gamma": classifier.gamma_,
+        "landmarks": len(classifier.landmark_indices_),
+        "radius_in_features": classifier.radius_ / classifier._function().lipschitz,
+    }
+    return {**payload, "kernel": kernel, "importances": _importances(tested or model)}
 
 
-def _certificate(result, positive, constant: bool) -> dict[str, Any]:
+def _certificate(result: Result, positive: object, constant: bool) -> Payload:
     names = ("objective", "lower_bound", "gap", "tol", "radius_price", "solver", "n_iter", "time")
     known = {name: getattr(result, name) for name in names}
     status = {"status": str(result.status), "only_for": result.condition or None}
     return {"positive": positive, **status, "constant": constant, **known}
 
 
-def _weights(model, results: list[Any], constant: list[bool]) -> dict[str, Any]:
+def _weights(model: Fitted, results: list[Result], constant: list[bool]) -> Payload:
     """Return the number of weights that count, of classifiers that are not constant, and the largest of one."""
-    import numpy as np
-
-    from drsvm.learn.scores import column_deviations, weights_that_count
-
     coef, index_base = model.parts.side * model.classifier.coef_, model.parts.data.schema.index_base
-    deviations = column_deviations(model.prepared.X)
+    deviations = figures.column_deviations(model.prepared.X)
     counts = np.zeros(len(deviations), dtype=bool)
     for result, same in zip(results, constant, strict=True):
-        counts |= weights_that_count(result, deviations) & (not same)
+        counts |= figures.weights_that_count(result, deviations) & (not same)
     names = model.prepared.names or [str(index + index_base) for index in range(len(counts))]
-    first = [index for index in np.argsort(-np.abs(coef[0])).tolist() if counts[index]][:5] if len(coef) == 1 else []
+    order = np.argsort(-np.abs(coef[0])).tolist() if len(coef) == 1 else []
+    first = [index for index in order if counts[index]][:SHOWN_COLUMNS]
     return {
         "nonzero": int(np.count_nonzero(counts)),
         "below_accuracy": int(np.count_nonzero(coef.any(axis=0) & ~counts)),
@@ -83,10 +90,8 @@ def _weights(model, results: list[Any], constant: list[bool]) -> dict[str, Any]:
     }
 
 
-def summary_lines(payload: dict[str, Any]) -> list[Any]:
+def summary_lines(payload: Payload) -> list[Text]:
     """Return the summary as text."""
-    from rich.text import Text
-
     ball, counts = payload["parameters"], payload["classes"]
     labels = ", ".join(f"{label} ({count:,})" for label, count in list(counts.items())[:SHOWN_LABELS])
     labels += f" and {len(counts) - SHOWN_LABELS:,} more" if len(counts) > SHOWN_LABELS else ""
@@ -96,16 +101,16 @@ def summary_lines(payload: dict[str, Any]) -> list[Any]:
     lines = {
         "data": f"{payload['rows']:,} rows, {payload['features']:,} features, labels {labels}{side}",
         "adversary": _adversary(ball, payload.get("kernel")) + f"; {scaling}",
-        "proof": _below([_proof(each, len(counts) > 2) for each in payload["certificates"]]),
+        "proof": _below([_proof(certificate, len(counts) > 2) for certificate in payload["certificates"]]),
         **_figures(payload),
-        **({"weights": _weights_line(payload)} if "weights" in payload else kernel_lines(payload)),
+        **({"weights": _weights_line(payload)} if "weights" in payload else _kernel_lines(payload)),
     }
-    constant = [str(each["positive"]) for each in payload["certificates"] if each["constant"]]
+    constant = [str(proof["positive"]) for proof in payload["certificates"] if proof["constant"]]
     if constant:
         of = f"{', '.join(constant)} against the rest" if len(payload["certificates"]) > 1 else "this classifier"
         lines["constant"] = f"{of}: {NOISE}"
     if "choice" in payload:
-        lines["choice"] = choice_line(payload["choice"])
+        lines["choice"] = _choice_line(payload["choice"])
     if "cv" in payload:
         candidates, score = payload["cv"]["candidates"], payload["cv"]["score"]
         lines["selection"] = f"chosen from {candidates} candidates by cross-validation, mean score {score:.4f}"
@@ -115,7 +120,7 @@ def summary_lines(payload: dict[str, Any]) -> list[Any]:
     return [Text.assemble((f"{name:<11}", "bold"), text) for name, text in lines.items()]
 
 
-def _adversary(ball: dict[str, Any], kernel: dict[str, Any] | None) -> str:
+def _adversary(ball: Payload, kernel: Payload | None) -> str:
     radius, cost = ball["radius"], ball["flip_cost"]
     shift = f"may shift a row by {radius:.4g} on average (norm {ball['norm']:g})"
     if kernel is not None:
@@ -130,7 +135,7 @@ def _adversary(ball: dict[str, Any], kernel: dict[str, Any] | None) -> str:
     return f"{shift}, or flip up to {share:.1%} of the labels (flip cost {cost:g}), or a mix of both"
 
 
-def _proof(certificate: dict[str, Any], named: bool) -> str:
+def _proof(certificate: Payload, named: bool) -> str:
     name = f"{certificate['positive']}: " if named else ""
     optimum = f"the optimum for {certificate['only_for']}" if certificate["only_for"] else "the optimum"
     steps = "1 iteration" if certificate["n_iter"] == 1 else f"{certificate['n_iter']:,} iterations"
@@ -141,26 +146,76 @@ def _proof(certificate: dict[str, Any], named: bool) -> str:
     )
 
 
-def _figures(payload: dict[str, Any]) -> dict[str, str]:
+def _figures(payload: Payload) -> dict[str, str]:
     """Return the figures: of the test, by class, or of the training rows where there is no test."""
-    from drsvm.learn.scores import IF_NEW, by_class, interval_line, summary
-
-    tested, held_out = payload["test"], payload["held_out"]
+    tested, held_out, train = payload["test"], payload["held_out"], payload["train"]
     if tested is None:
-        lines = [f"{summary(payload['train'])}, on the training rows, so optimistic", *by_class(payload["train"])]
+        lines = [f"{figures.summary(train)}, on the training rows, so optimistic", *figures.by_class(train)]
         return {"training": _below(lines)}
     how = f"held out; trained on the other {held_out['trained_on']:,}" if held_out else "of the test file"
-    lines = [f"{summary(tested)}, {how}", interval_line(tested, "" if held_out else IF_NEW), *by_class(tested)]
-    return {"test": _below(lines), "training": summary(payload["train"])}
+    intervals = figures.interval_line(tested, "" if held_out else figures.IF_NEW)
+    lines = [f"{figures.summary(tested)}, {how}", intervals, *figures.by_class(tested)]
+    return {"test": _below(lines), "training": figures.summary(train)}
 
 
 def _below(lines: list[str]) -> str:
     return ("\n" + 11 * " ").join(lines)
 
 
-def _weights_line(payload: dict[str, Any]) -> str:
+def _weights_line(payload: Payload) -> str:
     weights = payload["weights"]
     largest = ", ".join(f"{' '.join(name.split())} {value:+.3g}" for name, value in weights["largest"].items())
     below = f"; {weights['below_accuracy']:,} below the accuracy of the solution" if weights["below_accuracy"] else ""
     counted = f"{weights['nonzero']:,} of {payload['features']:,} nonzero{below}"
     return counted + (f"; largest: {largest}" if largest else "")
+
+
+def _importances(tested: Fitted) -> dict[str, float] | None:
+    """Return by how much the ROC AUC of test rows falls if a column is shuffled, largest first; None without a test.
+
+    All features of a column, such as the levels of a category, are shuffled together.
+    """
+    features, first = tested.prepared.features, tested.parts.data.schema.index_base
+    columns = [str(first + index) for index in range(tested.prepared.X.shape[1])]
+    if features is not None:
+        columns = [feature.column for feature in features]
+    y = tested.parts.y_test
+    if y is None or len(set(columns)) > MAX_COLUMNS:
+        return None
+    rng = np.random.default_rng(0)
+    rows = rng.permutation(len(y))[:MAX_ROWS]
+    X, y = dense(tested.prepared.X_test[rows]), y[rows]
+
+    def area(X) -> float:
+        return figures.scores(tested.decisions(X), y, tested.classifier.classes_)["roc_auc"] or np.nan
+
+    def without(column: str) -> float:
+        shuffled, places = X.copy(), [place for place, name in enumerate(columns) if name == column]
+        shuffled[:, places] = X[rng.permutation(len(X))][:, places]
+        return area(shuffled)
+
+    whole = area(X)
+    falls = {name: whole - float(np.mean([without(name) for _ in range(REPEATS)])) for name in dict.fromkeys(columns)}
+    return dict(sorted(falls.items(), key=lambda entry: -entry[1]))
+
+
+def _kernel_lines(payload: Payload) -> dict[str, str]:
+    """Return the kernel and the importances as text."""
+    kernel, importances = payload["kernel"], payload["importances"] or {}
+    name = f"{payload['parameters']['kernel']}, gamma {kernel['gamma']:.4g}"
+    lines = {"kernel": f"{name}; made of {kernel['landmarks']:,} of the {payload['rows']:,} rows (landmarks)"}
+    if importances:
+        first = list(importances.items())[:SHOWN_COLUMNS]
+        largest = ", ".join(f"{' '.join(name.split())} {fall:.3f}" for name, fall in first)
+        lines["importance"] = f"{largest}: how much the ROC AUC of the test falls if a column is shuffled"
+    return lines
+
+
+def _choice_line(choice: Payload) -> str:
+    """Return which classifier was kept, and why."""
+    best, other, areas = choice["kernel"], choice["other"], choice["roc_auc"]
+    if choice["lead"] is None:
+        return f"{best}; the test rows have no ROC AUC that could tell it from {other}"
+    shown = f"{best}, ROC AUC {areas[best]:.4f}; {other} {areas[other]:.4f}"
+    lead = figures.compared("roc_auc", choice["lead"], other)
+    return f"{shown}; {lead}. The test rows made this choice: they are not new to it"

@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING
 
-from drsvm.cli.options import BallOptions, check_choice, classifier
+from drsvm.cli.options import BallOptions, Settings, check_choice, classifier
+
+if TYPE_CHECKING:
+    from drsvm import WassersteinKernelSVC, WassersteinSVC
 
 WIDTHS = ("rule", "scale", "auto")
 FOR_WEIGHTS = {
@@ -22,18 +25,16 @@ FOR_WEIGHTS = {
 class KernelOptions:
     """The kernel of a classifier."""
 
-    kernel: Annotated[
-        str,
-        classifier("linear, or rbf for curved boundaries: exp(-gamma |x - z|^2), still with a proof."),
-    ] = "linear"
-    gamma: Annotated[
-        str | None,
-        classifier("Coefficient of --kernel rbf: a number, rule, scale or auto, as in the library. Default: rule."),
-    ] = None
+    kernel: str = classifier(
+        "linear, or rbf for curved boundaries: exp(-gamma |x - z|^2), still with a proof.", "linear"
+    )
+    gamma: str | None = classifier(
+        "Coefficient of --kernel rbf: a number, rule, scale or auto, as in the library. Default: rule."
+    )
 
     allowed = ("linear", "rbf")
 
-    def check(self, ball: BallOptions, further: Mapping[str, Any] | None = None) -> None:
+    def check(self, ball: BallOptions, further: Mapping[str, object] | None = None) -> None:
         """Raise an error if options do not go together; `further` are values of some of `FOR_WEIGHTS`."""
         check_choice("--kernel", self.kernel, self.allowed)
         if self.kernel == "linear":
@@ -58,7 +59,7 @@ class KernelOptions:
             raise ValueError(f"--gamma must be a number above 0, {', '.join(WIDTHS)}, got {self.gamma!r}.")
         return number
 
-    def kind_and_settings(self, settings: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    def kind_and_settings(self, settings: Settings) -> "tuple[type[WassersteinSVC | WassersteinKernelSVC], Settings]":
         """Return the class of the classifier, and those of the settings of a linear one that it takes."""
         from drsvm import WassersteinKernelSVC, WassersteinSVC
 
@@ -76,13 +77,11 @@ class KernelOptions:
 class KernelChoice(KernelOptions):
     """The kernel of a classifier, which may be chosen by test rows."""
 
-    kernel: Annotated[
-        str,
-        classifier(
-            "linear; rbf for curved boundaries: exp(-gamma |x - z|^2), still with a proof; or auto: of these two, the "
-            "one with the larger ROC AUC on the test rows."
-        ),
-    ] = "linear"
+    kernel: str = classifier(
+        "linear; rbf for curved boundaries: exp(-gamma |x - z|^2), still with a proof; or auto: of these two, the "
+        "one with the larger ROC AUC on the test rows.",
+        "linear",
+    )
 
     allowed = ("linear", "rbf", "auto")
 

@@ -2,20 +2,9 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
 
+from drsvm.cli import options as opt
 from drsvm.cli.kernels import KernelOptions
-from drsvm.cli.options import (
-    BallOptions,
-    ClassWeight,
-    DataFile,
-    DataOptions,
-    TableOptions,
-    chosen_classes_and_threshold,
-    classifier,
-    output,
-    solving,
-)
 from drsvm.cli.screen import Screen
 
 EXAMPLES = """drsvm labels customers.csv --label churned
@@ -30,28 +19,25 @@ CAVEAT = (
 
 
 @dataclass(frozen=True)
-class LabelTable(TableOptions):
+class LabelTable(opt.TableOptions):
     """The table with all rows, and the plot."""
 
-    csv: Annotated[
-        Path | None,
-        output("Save all rows as CSV: the columns of the file, and scores.", metavar="OUT"),
-    ] = None
+    csv: Path | None = opt.output("Save all rows as CSV: the columns of the file, and scores.", metavar="OUT")
 
 
 def labels(
-    file: DataFile,
-    data: DataOptions,
-    ball: BallOptions,
+    file: opt.DataFile,
+    data: opt.DataOptions,
+    ball: opt.BallOptions,
     kernel: KernelOptions,
     outputs: LabelTable,
     screen: Screen,
-    radius: Annotated[float | None, classifier("Radius of the ball. Default: automatic.")] = None,
-    class_weight: ClassWeight = None,
-    folds: Annotated[int, classifier("Number of folds.", min=2)] = 5,
-    seed: Annotated[int, classifier("Random seed of the folds.")] = 0,
-    jobs: Annotated[int | None, solving("Folds to fit in parallel (-1: one per core).")] = None,
-    top: Annotated[int, output("Number of rows to print.", min=1)] = 20,
+    radius: float | None = opt.classifier("Radius of the ball. Default: automatic."),
+    class_weight: str | None = opt.CLASS_WEIGHT,
+    folds: int = opt.classifier("Number of folds.", 5, min=2),
+    seed: int = opt.classifier("Random seed of the folds.", 0),
+    jobs: int | None = opt.solving("Folds to fit in parallel (-1: one per core)."),
+    top: int = opt.output("Number of rows to print.", 20, min=1),
 ) -> None:
     """Rank the rows of a file by how doubtful their labels are.
 
@@ -64,7 +50,7 @@ def labels(
 
     outputs.check(file)
     kernel.check(ball)
-    settings = {**ball.ball(), **ball.run(), **chosen_classes_and_threshold(class_weight)}
+    settings = {**ball.ball(), **ball.run(), **opt.chosen_classes_and_threshold(class_weight)}
     original: dict[str, list[str]] = {}
 
     def reader(path: Path, options):
@@ -85,7 +71,7 @@ def labels(
     with screen.whole("judging the labels") as tell, screen.warnings_as_notes():
         issues = find_label_issues(parts.X, parts.y, callback=lambda done, total: tell(done / total), **given)
     columns = _all_columns(issues, parts.rows, original)
-    files = outputs.save(columns, lambda: LabelIssuesDisplay.from_result(issues))
+    files = outputs.save(columns, lambda: LabelIssuesDisplay.from_result(issues).figure_)
     order = issues.ranking[:top]
     names = ("given_label", "predicted_label", "label_score", "is_label_issue")
     worst = {"row": parts.rows[order] + 1, **{name: texts[order] for name, texts in parts.ids.items()}}
@@ -108,7 +94,7 @@ def labels(
     screen.finish(payload, title, worst, f"\n{issues.summary()}\n{CAVEAT}")
 
 
-def _judges(parts, X, ball, kernel, settings: dict[str, Any], folds: int) -> dict[str, Any]:
+def _judges(parts, X, ball: opt.BallOptions, kernel: KernelOptions, settings: opt.Settings, folds: int) -> opt.Settings:
     """Return both classifiers behind the preparation; folds share the time."""
     from sklearn.pipeline import Pipeline
 
@@ -126,7 +112,7 @@ def _judges(parts, X, ball, kernel, settings: dict[str, Any], folds: int) -> dic
     return {"estimator": robust, "second_opinion": flexible_classifier(X, steps)}
 
 
-def _all_columns(issues, rows, original: dict[str, list[str]]) -> dict[str, Any]:
+def _all_columns(issues, rows, original: dict[str, list[str]]) -> opt.Columns:
     """Return the columns of the file and the new ones, in the order of the file."""
     import numpy as np
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,8 +15,11 @@ from drsvm.cli.options import SplitOptions
 from drsvm.cli.screen import Screen
 from drsvm.cli.work import Parts, Prepared
 from drsvm.datasets import DataFileError, ReadOptions, read_like
-from drsvm.datasets.arrow_tables import ARROW, TableBlocks
+from drsvm.datasets.arrow_tables import ARROW, ArrowTable
 from drsvm.datasets.files import format_of_name
+
+if TYPE_CHECKING:
+    from drsvm.datasets.streamed_tables import StreamedTable
 
 BYTES_OF_CELL = 60  # memory that a cell takes while a table is read, prepared and used for training twice
 COPIES_OF_TEXT = 3  # a text file needs at least this many times its size
@@ -38,7 +41,7 @@ def is_to_stream(file: Path, spool: Path | None) -> bool:
     if file.is_dir() or file.suffix.lower() in ARROW:
         return True
     if format_of_name(file) == "parquet":
-        table = TableBlocks(file)
+        table = ArrowTable(file)
         return spool is not None or BYTES_OF_CELL * table.n_rows * len(table.names) > available_memory()
     if spool is not None:
         raise DataFileError("--spool is for Parquet and Arrow files: convert it to Parquet first.", file)
@@ -61,7 +64,7 @@ def streamed(
     from drsvm.datasets.streamed_tables import stream_table
 
     size = work.TEST_SHARE if split.test_size is None else split.test_size
-    share = 0.0 if split.test is not None else size / TableBlocks(file).n_rows if size >= 1 else size
+    share = 0.0 if split.test is not None else size / ArrowTable(file).n_rows if size >= 1 else size
     where = f"in {spool}" if spool else "in a temporary folder"
     screen.note(f"{file.name} is read in blocks, and its features are kept {where} while the classifier is trained.")
     with screen.progress(file.name):
@@ -77,7 +80,7 @@ def streamed(
         table.rows.close()
 
 
-def _whole(table: Any, split: SplitOptions, options: ReadOptions) -> Parts:
+def _whole(table: "StreamedTable", split: SplitOptions, options: ReadOptions) -> Parts:
     from drsvm.datasets.preparation import features_of
 
     work.check_labels(replace(table.data, y=table.y))
@@ -91,7 +94,7 @@ def _whole(table: Any, split: SplitOptions, options: ReadOptions) -> Parts:
     return replace(whole, X_test=ready.X_test, y_test=y_test, ready=ready)
 
 
-def _held_out(table: Any, whole: Parts, screen: Screen) -> Parts | None:
+def _held_out(table: "StreamedTable", whole: Parts, screen: Screen) -> Parts | None:
     """Return the rows with the last ones as a test, if there are any; their preparation is that of all rows."""
     if table.n_test == 0:
         return None

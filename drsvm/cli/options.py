@@ -1,93 +1,93 @@
 """Options that several commands share, in groups: dataclasses whose fields are command-line options."""
 
+import io
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from drsvm.datasets import ReadOptions
+
 NORMS = ("1", "2", "inf")
+PLOTS = (".png", ".svg", ".pdf")
 COLUMN_ROLES = ("trust_column", "increasing", "decreasing")
+
+Texts: TypeAlias = list[str] | None
+Settings: TypeAlias = dict[str, Any]  # parameters of an estimator or of `solve`
+Columns: TypeAlias = dict[str, Any]  # arrays or lists by name
 
 
 def _panel(title: str) -> Callable[..., Any]:
-    """Return a function that declares an option of a panel of the help; options have the names of their parameters."""
-    return lambda help, *names, **settings: typer.Option(*names, help=help, rich_help_panel=title, **settings)
+    """Return a function that declares an option of a panel of the help, as the default of a field or a parameter.
+
+    Options have the names of their fields or parameters, unless others are given; the default ``...`` is no default.
+    """
+
+    def option(help: str, default: object = None, *names: str, **settings: Any) -> Any:
+        declared = typer.Option(*names, help=help, rich_help_panel=title, **settings)
+        return field(default=default, metadata={"option": declared})
+
+    return option
 
 
 reading, testing, classifier = _panel("Reading the file"), _panel("Testing"), _panel("The classifier")
 known, solving, output = _panel("What is known about the data"), _panel("The solver"), _panel("Output")
-
-Texts = list[str] | None
 
 DataFile = Annotated[
     Path,
     typer.Argument(metavar="FILE", help="Data: CSV, Parquet or svmlight, may be compressed; - is standard input."),
 ]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model saved by 'drsvm fit --model'.")]
-Radius = Annotated[
-    str | None,
-    classifier(
-        "Average shift per row to be robust to, in units of the (standardised) features, or auto. Default: auto."
-    ),
-]
-Positive = Annotated[
-    str | None,
-    reading(
-        "The positive class. Default: the yes of yes and no, otherwise the later in the alphabet. With more than two "
-        "classes: the one to separate from the others."
-    ),
-]
-ClassWeight = Annotated[
-    str | None,
-    classifier(
-        "Weights of the classes: none (every row counts the same), balanced (every class does), or auto, half-way "
-        "between them. Default: auto."
-    ),
-]
-Threshold = Annotated[
-    str | None,
-    classifier(
-        "What the threshold between two classes is placed for: accuracy, balanced-accuracy, or optimum, where the "
-        "problem itself has it. Default: accuracy."
-    ),
-]
+
+RADIUS = classifier(
+    "Average shift per row to be robust to, in units of the (standardised) features, or auto. Default: auto."
+)
+POSITIVE = reading(
+    "The positive class. Default: the yes of yes and no, otherwise the later in the alphabet. With more than two "
+    "classes: the one to separate from the others."
+)
+CLASS_WEIGHT = classifier(
+    "Weights of the classes: none (every row counts the same), balanced (every class does), or auto, half-way "
+    "between them. Default: auto."
+)
+THRESHOLD = classifier(
+    "What the threshold between two classes is placed for: accuracy, balanced-accuracy, or optimum, where the "
+    "problem itself has it. Default: accuracy."
+)
 
 
 @dataclass(frozen=True)
 class FileOptions:
     """How to read a file that a saved model is applied to."""
 
-    label: Annotated[
-        str | None,
-        reading(
-            "Label column: name or index (0: first, -1: last). Default: the one called label, target, y or class, "
-            "otherwise the last; for a saved model, the one it was trained with."
-        ),
-    ] = None
-    format: Annotated[str | None, reading("csv, parquet or svmlight. Default: detected.")] = None
-    delimiter: Annotated[str | None, reading("Delimiter of CSV columns, such as ';' or tab. Default: detected.")] = None
-    header: Annotated[bool | None, reading("Whether a CSV file starts with column names. Default: detected.")] = None
-    missing: Annotated[
-        str | None,
-        reading(
-            "Empty cells: fill (numbers with the median, text as a category of its own), drop (their rows) or error. "
-            "Default: fill; for a saved model, as in its training."
-        ),
-    ] = None
-    missing_values: Annotated[
-        Texts, reading("A text that counts as empty, besides ?, NA, NaN, null, None and blanks; repeat for more.")
-    ] = None
+    label: str | None = reading(
+        "Label column: name or index (0: first, -1: last). Default: the one called label, target, y or class, "
+        "otherwise the last; for a saved model, the one it was trained with."
+    )
+    format: str | None = reading("csv, parquet or svmlight. Default: detected.")
+    delimiter: str | None = reading("Delimiter of CSV columns, such as ';' or tab. Default: detected.")
+    header: bool | None = reading("Whether a CSV file starts with column names. Default: detected.")
+    missing: str | None = reading(
+        "Empty cells: fill (numbers with the median, text as a category of its own), drop (their rows) or error. "
+        "Default: fill; for a saved model, as in its training."
+    )
+    missing_values: Texts = reading(
+        "A text that counts as empty, besides ?, NA, NaN, null, None and blanks; repeat for more."
+    )
 
-    def read_options(self, **further: Any) -> Any:
+    def read_options(self, **further: object) -> "ReadOptions":
         """Return these and further options as `drsvm.datasets.ReadOptions`, which have the same names."""
         from drsvm.datasets import ReadOptions
 
         check_choice("--format", self.format, (None, "csv", "parquet", "svmlight"))
         check_choice("--missing", self.missing, (None, "fill", "drop", "error"))
         check_choice("--decimal", getattr(self, "decimal", None), (None, ".", ","))
-        given: dict[str, Any] = vars(self) | further
+        given: Settings = vars(self) | further
         given |= {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
         return ReadOptions(**{name: value for name, value in given.items() if value is not None})
 
@@ -96,60 +96,57 @@ class FileOptions:
 class DataOptions(FileOptions):
     """How to read a new file."""
 
-    features: Annotated[
-        Texts, reading("Columns to use, by name or index: a,b,c, or repeat the option. Default: all that can be used.")
-    ] = None
-    drop: Annotated[Texts, reading("Columns to ignore: a,b,c, or repeat the option.")] = None
-    id: Annotated[Texts, reading("Columns that identify a row, not used as features. Default: detected.")] = None
-    categorical: Annotated[Texts, reading("Columns to treat as categories, such as codes that are numbers.")] = None
-    numeric: Annotated[Texts, reading("Columns to treat as numbers; other cells in them count as empty.")] = None
-    decimal: Annotated[str | None, reading("The decimal sign, . or , (the other separates thousands).")] = None
-    index_base: Annotated[
-        int | None, reading("First index of an svmlight file, 0 or 1. Default: detected.", min=0, max=1)
-    ] = None
-    max_features: Annotated[int, reading("Reject an svmlight file with more features than this.", min=1)] = 5_000_000
+    features: Texts = reading(
+        "Columns to use, by name or index: a,b,c, or repeat the option. Default: all that can be used."
+    )
+    drop: Texts = reading("Columns to ignore: a,b,c, or repeat the option.")
+    id: Texts = reading("Columns that identify a row, not used as features. Default: detected.")
+    categorical: Texts = reading("Columns to treat as categories, such as codes that are numbers.")
+    numeric: Texts = reading("Columns to treat as numbers; other cells in them count as empty.")
+    decimal: str | None = reading("The decimal sign, . or , (the other separates thousands).")
+    index_base: int | None = reading("First index of an svmlight file, 0 or 1. Default: detected.", min=0, max=1)
+    max_features: int = reading("Reject an svmlight file with more features than this.", 5_000_000, min=1)
 
 
 @dataclass(frozen=True)
 class SplitOptions:
     """What to hold out for testing."""
 
-    test_size: Annotated[
-        float | None,
-        testing(
-            "Share (0.3) or number (200) of rows to hold out for testing; 0: none. fit holds out 0.25 by default, and "
-            "saves a model of all rows."
-        ),
-    ] = None
-    test: Annotated[Path | None, testing("A separate file to test on.", metavar="FILE")] = None
-    seed: Annotated[int, testing("Random seed of the split and the solvers.")] = 0
+    test_size: float | None = testing(
+        "Share (0.3) or number (200) of rows to hold out for testing; 0: none. fit holds out 0.25 by default, and "
+        "saves a model of all rows."
+    )
+    test: Path | None = testing("A separate file to test on.", metavar="FILE")
+    seed: int = testing("Random seed of the split and the solvers.", 0)
+
+    def check(self) -> None:
+        """Raise an error if a test file and a part of the rows are both wanted."""
+        if self.test is not None and self.test_size is not None:
+            raise ValueError("use --test or --test-size, not both.")
 
 
 @dataclass(frozen=True)
 class BallOptions:
     """The adversary and the classifier."""
 
-    flip_cost: Annotated[
-        Texts,
-        classifier(
-            "Cost of flipping a label: up to radius / flip cost of the labels may be wrong; inf: trust them all. A "
-            "number, or CLASS=NUMBER for every class. Default: inf."
-        ),
-    ] = None
-    norm: Annotated[str, classifier("Norm of the shifts: 1, 2, or inf, which gives sparse weights.")] = "2"
-    l2: Annotated[str | None, classifier("Coefficient of a ridge term, or auto. Default: auto.")] = None
-    intercept: Annotated[bool, classifier("Whether to fit an intercept.")] = True
-    standardise: Annotated[
-        bool, classifier("Clip numbers far from the others, scale to variance 1 (and mean 0, unless sparse).")
-    ] = True
-    solver: Annotated[str, solving("Name of a solver ('drsvm compare' lists them); auto picks one.")] = "auto"
-    tol: Annotated[float | None, solving("Stop once the proven gap to the optimum is this small.")] = None
-    max_iter: Annotated[int | None, solving("Stop after this many iterations.")] = None
-    max_time: Annotated[
-        float | None, solving("Stop after this many seconds in total, excluding reading files and compiling kernels.")
-    ] = None
+    flip_cost: Texts = classifier(
+        "Cost of flipping a label: up to radius / flip cost of the labels may be wrong; inf: trust them all. A "
+        "number, or CLASS=NUMBER for every class. Default: inf."
+    )
+    norm: str = classifier("Norm of the shifts: 1, 2, or inf, which gives sparse weights.", "2")
+    l2: str | None = classifier("Coefficient of a ridge term, or auto. Default: auto.")
+    intercept: bool = classifier("Whether to fit an intercept.", True)
+    standardise: bool = classifier(
+        "Clip numbers far from the others, scale to variance 1 (and mean 0, unless sparse).", True
+    )
+    solver: str = solving("Name of a solver ('drsvm compare' lists them); auto picks one.", "auto")
+    tol: float | None = solving("Stop once the proven gap to the optimum is this small.")
+    max_iter: int | None = solving("Stop after this many iterations.")
+    max_time: float | None = solving(
+        "Stop after this many seconds in total, excluding reading files and compiling kernels."
+    )
 
-    def ball(self) -> dict[str, Any]:
+    def ball(self) -> Settings:
         """Return the given parameters under the library's names."""
         check_choice("--norm", self.norm, NORMS)
         cost = flip_cost_of(self.flip_cost)
@@ -157,12 +154,12 @@ class BallOptions:
         given |= {} if self.l2 is None else {"l2": number_or_auto("--l2", self.l2)}
         return {**given, "norm": float(self.norm), "fit_intercept": self.intercept}
 
-    def with_radius(self, radius: str | None) -> dict[str, Any]:
+    def with_radius(self, radius: str | None) -> Settings:
         """Return the given parameters, and the radius if it was given."""
         ball = self.ball()
         return ball if radius is None else {"radius": number_or_auto("--radius", radius), **ball}
 
-    def run(self) -> dict[str, Any]:
+    def run(self) -> Settings:
         """Return the solver and the limits of a run."""
         if self.solver != "auto":
             from drsvm.solvers import solver_names  # it imports all solvers
@@ -175,25 +172,20 @@ class BallOptions:
 class PriceOptions:
     """What is known about labels, features and the intercept."""
 
-    trust_column: Annotated[Texts, known("A column that cannot shift, such as a year of birth; repeat for more.")] = (
-        None
+    trust_column: Texts = known("A column that cannot shift, such as a year of birth; repeat for more.")
+    increasing: Texts = known("A numeric column whose larger values may only favour the positive class.")
+    decreasing: Texts = known("A numeric column whose larger values may only count against it.")
+    intercept_cost: float | None = known(
+        "Price of the intercept; inf: it is not regularised. Default: the size of a typical feature."
     )
-    increasing: Annotated[Texts, known("A numeric column whose larger values may only favour the positive class.")] = (
-        None
-    )
-    decreasing: Annotated[Texts, known("A numeric column whose larger values may only count against it.")] = None
-    intercept_cost: Annotated[
-        float | None,
-        known("Price of the intercept; inf: it is not regularised. Default: the size of a typical feature."),
-    ] = None
 
     def mentioned(self) -> tuple[tuple[str, str], ...]:
         """Return the options that name columns, with the columns."""
         return tuple((role, column) for role in COLUMN_ROLES for column in getattr(self, role) or ())
 
-    def for_weights(self) -> dict[str, Any]:
+    def for_weights(self) -> Settings:
         """Return the options that are about weights."""
-        return {f"--{role.replace('_', '-')}": getattr(self, role) for role in COLUMN_ROLES}
+        return {option_of(role): getattr(self, role) for role in COLUMN_ROLES}
 
     def intercept(self) -> dict[str, float]:
         """Return the price of the intercept if it was given."""
@@ -204,20 +196,34 @@ class PriceOptions:
 class PlotOptions:
     """The plot that a command draws."""
 
-    plot: Annotated[Path | None, output("Save a plot (.png, .svg, .pdf).", metavar="OUT")] = None
+    plot: Path | None = output("Save a plot (.png, .svg, .pdf).", metavar="OUT")
 
     def check(self, *inputs: Path | None) -> None:
-        """Raise an error, before any work is done, if a file cannot be written."""
-        from drsvm.cli.files import check_outputs, check_plot
+        """Raise an error, before any work is done, if a file cannot be written or a plot cannot be drawn."""
+        from drsvm.cli.files import check_outputs
+        from drsvm.extras import optional
 
         check_outputs(vars(self).values(), inputs)
-        check_plot(self.plot)
+        if self.plot is not None:
+            if self.plot.suffix.lower() not in PLOTS:
+                raise ValueError(f"{self.plot}: the name of a plot must end in {', '.join(PLOTS)}.")
+            optional("matplotlib", "plots need").use("Agg")
 
-    def save(self, columns: dict[str, Any], draw: Callable[[], Any]) -> dict[str, Path | None]:
-        """Write the table and the plot, a Display that is drawn if it is wanted; return the files."""
-        from drsvm.cli.files import save_outputs
+    def save(self, columns: Columns, draw: "Callable[[], Figure]") -> dict[str, Path | None]:
+        """Write the table and the plot, which is drawn first, so that a failure leaves no file; return the files."""
+        from drsvm.cli.files import csv_text
+        from drsvm.writing import write_files
 
-        save_outputs(columns, getattr(self, "csv", None), self.plot, draw)
+        table = getattr(self, "csv", None)
+        contents = {} if table is None else {table: csv_text(columns).encode()}
+        if self.plot is not None:
+            from matplotlib import pyplot as plt
+
+            figure, drawn = draw(), io.BytesIO()
+            figure.savefig(drawn, format=self.plot.suffix[1:].lower(), dpi=150)
+            plt.close(figure)
+            contents[self.plot] = drawn.getvalue()
+        write_files(contents)
         return dict(vars(self))
 
 
@@ -225,7 +231,12 @@ class PlotOptions:
 class TableOptions(PlotOptions):
     """The table and the plot of a command."""
 
-    csv: Annotated[Path | None, output("Save the table as CSV.", metavar="OUT")] = None
+    csv: Path | None = output("Save the table as CSV.", metavar="OUT")
+
+
+def option_of(parameter: str) -> str:
+    """Return the option for a parameter."""
+    return f"--{parameter.replace('_', '-')}"
 
 
 def flip_cost_of(given: Texts) -> float | dict[str, float] | None:
@@ -253,7 +264,7 @@ def number_or_auto(option: str, text: str) -> float | str:
         raise ValueError(f"{option} must be a number or auto, got {text!r}.") from None
 
 
-def chosen_classes_and_threshold(class_weight: str | None, threshold: str | None = None) -> dict[str, Any]:
+def chosen_classes_and_threshold(class_weight: str | None, threshold: str | None = None) -> Settings:
     """Return class weights and threshold as parameters of a classifier, if they were given."""
     check_choice("--class-weight", class_weight, (None, "auto", "balanced", "none"))
     check_choice("--threshold", threshold, (None, "accuracy", "balanced-accuracy", "optimum"))

@@ -2,10 +2,9 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
 
 from drsvm.cli.options import DataFile, FileOptions, ModelFile, Texts, output
-from drsvm.cli.screen import Screen
+from drsvm.cli.screen import Payload, Screen
 
 EXAMPLES = """drsvm predict churn.drsvm new_customers.csv --output predictions.csv
 drsvm predict churn.drsvm new_customers.csv --probability --sort probability --keep name,branch
@@ -18,27 +17,21 @@ def predict(
     file: DataFile,
     options: FileOptions,
     screen: Screen,
-    keep: Annotated[
-        Texts,
-        output("Columns of the file to write next to the predictions, besides the ids: a,b,c, or repeat the option."),
-    ] = None,
-    probability: Annotated[
-        bool,
-        output(
-            "Also write probabilities: of the positive class, or of each of several. The predicted class has the "
-            "largest one.",
-            "--probability",
-        ),
-    ] = False,
-    sort: Annotated[
-        str | None,
-        output(
-            "Sort by a column of the output: decisions and probabilities from the largest, others from the smallest. "
-            "Default: as in the file.",
-            metavar="COLUMN",
-        ),
-    ] = None,
-    output: Annotated[Path | None, output("CSV file for the predictions. Default: print them.", metavar="OUT")] = None,
+    keep: Texts = output(
+        "Columns of the file to write next to the predictions, besides the ids: a,b,c, or repeat the option."
+    ),
+    probability: bool = output(
+        "Also write probabilities: of the positive class, or of each of several. The predicted class has the "
+        "largest one.",
+        False,
+        "--probability",
+    ),
+    sort: str | None = output(
+        "Sort by a column of the output: decisions and probabilities from the largest, others from the smallest. "
+        "Default: as in the file.",
+        metavar="COLUMN",
+    ),
+    output: Path | None = output("CSV file for the predictions. Default: print them.", metavar="OUT"),
 ) -> None:
     """Apply a saved model to a file: predictions and decision values as CSV, and scores if the file has labels.
 
@@ -56,10 +49,10 @@ def predict(
     if probability and not hasattr(saved.model, "predict_proba"):
         remedy = "train it again with drsvm fit, or with calibration='sigmoid'."
         raise ValueError(f"{model}: has no probabilities: {remedy}")
-    found = Predictions(saved, dataset)
-    screen.note(*found.notes())
-    columns = sorted_by(found.columns(probability), sort)
-    payload = {"command": "predict", "model": model, "file": file, **found.summary(), "output": output}
+    predictions = Predictions(saved, dataset)
+    screen.note(*predictions.notes())
+    columns = sorted_by(predictions.columns(probability), sort)
+    payload = {"command": "predict", "model": model, "file": file, **predictions.summary(), "output": output}
     if output is not None:
         write_files({output: csv_text(columns).encode()})
     elif screen.as_json:
@@ -69,7 +62,7 @@ def predict(
     screen.finish(payload, _text(payload, probability), stderr=output is None)
 
 
-def _text(payload: dict[str, Any], probability: bool) -> str:
+def _text(payload: Payload, probability: bool) -> str:
     from drsvm.learn.scores import IF_NEW, by_class, interval_line, summary
 
     counts = ", ".join(f"{label} ({count:,})" for label, count in payload["predicted"].items())
@@ -77,8 +70,8 @@ def _text(payload: dict[str, Any], probability: bool) -> str:
     if probability and payload["positive"] is not None:
         lines.append(f"probability: that of {payload['positive']}")
     if payload["scores"]:
-        found = payload["scores"]
-        lines += [summary(found), interval_line(found, IF_NEW), *by_class(found)]
+        figures = payload["scores"]
+        lines += [summary(figures), interval_line(figures, IF_NEW), *by_class(figures)]
     if payload["output"]:
         lines.append(f"predictions in {payload['output']}")
     return "\n".join(lines)

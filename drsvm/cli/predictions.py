@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from drsvm.cli.fit_summary import NOISE
+from drsvm.cli.options import Columns
+from drsvm.cli.screen import Payload
 from drsvm.cli.work import unknown_label
 from drsvm.datasets import Dataset
 from drsvm.datasets.notes import what_is_new, what_was_clipped
@@ -71,7 +72,7 @@ class Predictions:
         if len(classes):
             yield f"{', '.join(classes)} against the rest: {NOISE}." if len(known) > 1 else f"{NOISE}."
 
-    def columns(self, probability: bool) -> dict[str, Any]:
+    def columns(self, probability: bool) -> Columns:
         """Return the number of the row, the columns of the file, and the predictions, under distinct names."""
         single = self.decisions.ndim == 1
         shown = -self.decisions if single and self.place == 0 else self.decisions
@@ -88,25 +89,25 @@ class Predictions:
         new = {name if name not in kept else f"drsvm_{name}": values for name, values in new.items()}
         return {"row" if "row" not in kept else "drsvm_row": self.data.rows + 1, **kept, **new}
 
-    def _by_class(self, name: str, values: np.ndarray) -> dict[str, Any]:
+    def _by_class(self, name: str, values: np.ndarray) -> Columns:
         if values.ndim == 1:
             return {name: values}
         return {f"{name}_{label}": column for label, column in zip(self.classes.tolist(), values.T, strict=True)}
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Payload:
         """Return the numbers of predictions by class, and the scores if there are labels."""
-        found, counts = np.unique(predictions(self.decisions, self.classes), return_counts=True)
+        labels, counts = np.unique(predictions(self.decisions, self.classes), return_counts=True)
         judged = self.decisions if self.data.labelled is None else self.decisions[self.data.labelled]
         return {
             "rows": self.data.shape[0],
             "classes": self.classes,
             "positive": self.classes.tolist()[self.place] if len(self.classes) == 2 else None,
-            "predicted": dict(zip(found.tolist(), counts.tolist(), strict=True)),
+            "predicted": dict(zip(labels.tolist(), counts.tolist(), strict=True)),
             "scores": None if self.labels is None else scores(judged, self.labels, self.classes, new_rows=True),
         }
 
 
-def sorted_by(columns: dict[str, Any], by: str | None) -> dict[str, Any]:
+def sorted_by(columns: Columns, by: str | None) -> Columns:
     """Return columns sorted by one of them: decisions and probabilities from the largest, others from the smallest."""
     if by is None:
         return columns

@@ -1,16 +1,19 @@
 """Prices of labels and features, from the options to the parameters of an estimator or a problem."""
 
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
 from drsvm import Problem, WassersteinSVC
-from drsvm.cli.options import BallOptions, PriceOptions
+from drsvm.annotations import Costs
+from drsvm.cli.options import BallOptions, PriceOptions, Settings
 from drsvm.cli.work import Parts, Prepared, label_called
 from drsvm.learn.prices import flip_costs_of_rows, with_intercept_cost
 
+FlipCost: TypeAlias = Costs | dict[str, float] | None  # a price, or prices by row or by the text of a label
 
-def feature_prices(parts: Parts, prepared: Prepared) -> dict[str, Any]:
+
+def feature_prices(parts: Parts, prepared: Prepared) -> Settings:
     """Return ``feature_cost`` and ``monotonic_cst``, one entry per feature; a text column has several features."""
     mentioned = parts.data.mentioned
     if not mentioned or prepared.features is None:
@@ -33,16 +36,15 @@ def feature_prices(parts: Parts, prepared: Prepared) -> dict[str, Any]:
 def problem_of(parts: Parts, prepared: Prepared, y, radius: float, ball: BallOptions, prices: PriceOptions) -> Problem:
     """Return the problem of two classes that a `WassersteinSVC` with the given options would solve, without weights."""
     names = ("flip_cost", "norm", "l2", "fit_intercept", "intercept_cost", "feature_cost", "monotonic_cst")
-    settings: dict[str, Any] = {name: getattr(WassersteinSVC(), name) for name in names}
-    settings |= ball.ball() | prices.intercept()
-    settings |= feature_prices(parts, prepared)
+    settings: Settings = {name: getattr(WassersteinSVC(), name) for name in names}
+    settings |= ball.ball() | prices.intercept() | feature_prices(parts, prepared)
     settings["l2"] = 0.0 if settings["l2"] == "auto" else settings["l2"]  # the ball alone
     settings["flip_cost"] = flip_cost_by_row(settings["flip_cost"], parts.y, None)
     cost = settings.pop("intercept_cost")
     return with_intercept_cost(Problem(prepared.X, y, radius=radius, **settings), cost)
 
 
-def with_flip_costs(settings: dict[str, Any], labels: np.ndarray) -> dict[str, Any]:
+def with_flip_costs(settings: Settings, labels: np.ndarray) -> Settings:
     """Return settings with prices by label in place of prices by the text of a label; a number stays as it is."""
     cost = settings.get("flip_cost")
     if not isinstance(cost, dict):
@@ -50,7 +52,7 @@ def with_flip_costs(settings: dict[str, Any], labels: np.ndarray) -> dict[str, A
     return {**settings, "flip_cost": {label_called(labels, name, "--flip-cost"): cost[name] for name in cost}}
 
 
-def flip_cost_by_row(flip_cost: Any, labels: np.ndarray, verified: np.ndarray | None) -> Any:
+def flip_cost_by_row(flip_cost: FlipCost, labels: np.ndarray, verified: np.ndarray | None) -> Costs:
     """Return one price per row where rows differ: by their label, or because it was verified."""
     by_label = with_flip_costs({"flip_cost": flip_cost}, labels)["flip_cost"]
     costs = flip_costs_of_rows(by_label, labels, np.unique(labels))

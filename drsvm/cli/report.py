@@ -4,10 +4,15 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING
 
 from drsvm.cli import options as opt
-from drsvm.cli.screen import Screen, exit_code
+from drsvm.cli.screen import Payload, Screen, exit_code, in_options
+
+if TYPE_CHECKING:
+    from drsvm.datasets import Dataset
+    from drsvm.report import Report
+    from drsvm.report.inputs import Source
 
 EXAMPLES = """drsvm report customers.csv --label churned --output report.html
 drsvm report customers.csv --label churned --kernel auto --format md
@@ -20,10 +25,9 @@ WRITTEN, READ = ("html", "md", "json"), ("csv", "parquet", "svmlight")
 class ReportOptions(opt.DataOptions):
     """How to read the file and to write the report: `--format` is either, as no format is of both kinds."""
 
-    format: Annotated[  # pyright: ignore[reportIncompatibleVariableOverride]
-        list[str] | None,
-        opt.reading("Of the report: html, md or json; of the file: csv, parquet or svmlight. Default: by their names."),
-    ] = None
+    format: list[str] | None = opt.reading(  # pyright: ignore[reportIncompatibleVariableOverride]
+        "Of the report: html, md or json; of the file: csv, parquet or svmlight. Default: by their names."
+    )
 
     def reading(self) -> opt.DataOptions:
         return opt.DataOptions(**{**vars(self), "format": self._chosen(READ)})
@@ -53,18 +57,15 @@ def report(
     ball: opt.BallOptions,
     prices: opt.PriceOptions,
     screen: Screen,
-    radius: opt.Radius = None,
-    positive: opt.Positive = None,
-    class_weight: opt.ClassWeight = None,
-    threshold: opt.Threshold = None,
-    kernel: Annotated[
-        str,
-        opt.classifier("linear, or auto: also say whether a curved boundary (rbf) would rank held-out rows better."),
-    ] = "linear",
-    title: Annotated[str | None, opt.output("Title of the page.")] = None,
-    output: Annotated[
-        Path | None, opt.output("The file: .html, .md or .json. Default: drsvm-report.html.", metavar="OUT")
-    ] = None,
+    radius: str | None = opt.RADIUS,
+    positive: str | None = opt.POSITIVE,
+    class_weight: str | None = opt.CLASS_WEIGHT,
+    threshold: str | None = opt.THRESHOLD,
+    kernel: str = opt.classifier(
+        "linear, or auto: also say whether a curved boundary (rbf) would rank held-out rows better.", "linear"
+    ),
+    title: str | None = opt.output("Title of the page."),
+    output: Path | None = opt.output("The file: .html, .md or .json. Default: drsvm-report.html.", metavar="OUT"),
 ) -> int:
     """Train a classifier and write a report: held-out figures, what to do next, proof, worst case, data for auditors.
 
@@ -77,7 +78,7 @@ def report(
 
     format, output = data.written(output)
     check_outputs([output], [file, split.test])
-    work.check_split(split)
+    split.check()
     opt.check_choice("--kernel", kernel, ("linear", "auto"))
     settings = {**ball.with_radius(radius), **ball.run(), **prices.intercept()}
     settings |= {"random_state": split.seed, **opt.chosen_classes_and_threshold(class_weight, threshold)}
@@ -101,13 +102,12 @@ def report(
     return code
 
 
-def _made(parts, settings, standardise: bool, kernel: str, source, title: str | None, positive, screen) -> Any:
+def _made(parts, settings, standardise: bool, kernel: str, source, title: str | None, positive, screen) -> "Report":
     """Return the report; input errors come before these imports, which take long."""
     from drsvm import WassersteinSVC
     from drsvm.cli import work
     from drsvm.cli.files import name_of
     from drsvm.cli.prices import feature_prices, with_flip_costs
-    from drsvm.cli.remedy import in_options
     from drsvm.report import report_on
     from drsvm.report.inputs import Given
 
@@ -145,10 +145,9 @@ def _made(parts, settings, standardise: bool, kernel: str, source, title: str | 
     )
 
 
-def _source(file: Path, reading: list[str], settings: list[str], data) -> Any:
+def _source(file: Path, reading: list[str], settings: list[str], data: "Dataset") -> "Source":
     """Return where the data come from, with the words of the command line for warnings and the next step."""
     from drsvm.cli.files import STANDARD
-    from drsvm.cli.remedy import in_options
     from drsvm.report.inputs import Source
 
     def command(step) -> str:
@@ -174,24 +173,23 @@ COMMANDS = {
 """The commands for the actions of `drsvm.report.inputs.NextStep`, with their options."""
 
 
-def _text(summary: dict[str, Any], output: Path) -> str:
+def _text(summary: Payload, output: Path) -> str:
     lines = [text for text in (summary["warning"], summary["tell_tale"], summary["noise"]) if text]
     lines += [f"- {line}" for line in summary["in_plain_words"]]
     return "\n".join([*lines, f"next: {summary['next']['command']}", f"report written to {output.resolve()}"])
 
 
-def _changed(group: Any) -> dict[str, Any]:
+def _changed(group: opt.DataOptions | opt.BallOptions | opt.PriceOptions) -> opt.Settings:
     """Return the options of a group that do not have their default values."""
     return {one.name: value for one in fields(group) if (value := getattr(group, one.name)) != one.default}
 
 
-def _typed(options: Mapping[str, Any]) -> list[str]:
+def _typed(options: Mapping[str, object]) -> list[str]:
     words: list[str] = []
     for name, value in options.items():
-        option = name.replace("_", "-")
         if isinstance(value, bool):
-            words.append(f"--{option}" if value else f"--no-{option}")
-            continue
-        for one in value if isinstance(value, list) else [] if value is None else [value]:
-            words += [f"--{option}", str(one)]
+            words.append(opt.option_of(name if value else f"no_{name}"))
+        elif value is not None:
+            for entry in value if isinstance(value, list) else [value]:
+                words += [opt.option_of(name), str(entry)]
     return words

@@ -1,22 +1,36 @@
-"""Output of a command: results on standard output, notes and progress on standard error, or everything as JSON."""
+"""Output of a command: results on standard output, notes and progress on standard error, or everything as JSON.
+
+Messages name options in place of parameters, and errors end in the command that the user should have typed.
+"""
 
 import errno
 import json
 import math
 import os
+import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import typer
 
-from drsvm.cli.remedy import corrected_command, in_options
+from drsvm.cli.options import Columns, option_of, output
+from drsvm.messages import Message, Parameter
 from drsvm.progress import following, stage, taken_over
 from drsvm.writing import FULL
 
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+Payload: TypeAlias = dict[str, Any]  # what a command returns, for --json
+
+ARGUMENTS: ContextVar[tuple[str, ...]] = ContextVar("arguments", default=())  # the arguments of the current command
+OPTIONS = {"WassersteinSVCCV": "--cv", "folder": "--spool"}  # options that do not have the name of the parameter
 EXIT_CODES = {"optimal": 0, "optimal within bounds": 3}  # of results by their status, best first; any other is 1
 
 
@@ -29,9 +43,7 @@ def exit_code(statuses: Iterable[str], choose: Callable[..., int] = max) -> int:
 class Screen:
     """The output of a command."""
 
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document and nothing else.", rich_help_panel="Output")
-    ] = False
+    as_json: bool = output("Print one JSON document and nothing else.", False, "--json")
     notes: list[str] = field(default_factory=list, init=False)
 
     def note(self, *messages: str | Warning) -> None:
@@ -42,7 +54,7 @@ class Screen:
             console = self._console(stderr=True)
             console.print(f"note: {text}", style="yellow", markup=False, highlight=False, soft_wrap=True)
 
-    def finish(self, payload: dict[str, Any], *shown: Any, stderr: bool = False) -> None:
+    def finish(self, payload: Payload, *shown: "RenderableType | Columns", stderr: bool = False) -> None:
         """Print the results: as JSON, or what is to be shown: texts, columns of a table, or anything of rich's."""
         if self.as_json:
             print(json.dumps(_plain({**payload, "notes": self.notes}), indent=2, allow_nan=False))
@@ -86,7 +98,7 @@ class Screen:
                 ignored = DeprecationWarning | FutureWarning | ResourceWarning
                 self.note(*(each.message for each in caught if not issubclass(each.category, ignored)))
 
-    def _console(self, stderr: bool = False) -> Any:
+    def _console(self, stderr: bool = False) -> "Console":
         from rich.console import Console
 
         # Without a terminal there is no width to respect.
@@ -116,7 +128,7 @@ def reported_errors(screen: Screen) -> Iterator[None]:
         raise _fail(screen, in_options(error), 2, getattr(error, "fixes", ())) from None
 
 
-def _fail(screen: Screen, message: str, code: int, fixes: Sequence[Any] = ()) -> typer.Exit:
+def _fail(screen: Screen, message: str, code: int, fixes: Sequence[Parameter] = ()) -> typer.Exit:
     remedy = corrected_command(fixes)
     if screen.as_json:
         print(json.dumps({"error": message, "exit_code": code, **({"try": remedy} if remedy else {})}))
@@ -135,3 +147,51 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else str(value)
     return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def in_options(message: str | BaseException) -> str:
+    """Return a text, warning or error with options in place of parameters."""
+    if isinstance(message, OSError) and message.filename:
+        return f"{message.filename}: {message.strerror}"
+    text = next(iter(message.args), None) if isinstance(message, BaseException) else message
+    return text.spelled(_typed) if isinstance(text, Message) else str(message)
+
+
+def _typed(parameter: Parameter) -> str:
+    value = () if parameter.value is None else (str(parameter.value),)
+    return shlex.join([_option(parameter), *value])
+
+
+def _option(parameter: Parameter) -> str:
+    return OPTIONS.get(parameter.name, option_of(parameter.name))
+
+
+def corrected_command(fixes: Sequence[Parameter]) -> str | None:
+    """Return the complete command with some changes, for the shell; None if there are none."""
+    arguments = list(ARGUMENTS.get())
+    if not fixes or not arguments:
+        return None
+    for fix in fixes:
+        option, value = _option(fix), str(fix.value)
+        if fix.old is not None:
+            arguments = _replaced(arguments, option, fix.old, value)
+        elif (option, value) not in pairwise(arguments):
+            arguments += option, value
+    return shlex.join(["drsvm", *arguments])
+
+
+def _replaced(arguments: list[str], option: str, old: str, new: str) -> list[str]:
+    """Return arguments in which a value of an option is replaced, or removed if the new one is empty."""
+    changed: list[str] = []
+    waiting = iter(arguments)
+    for argument in waiting:
+        name, equals, value = argument.partition("=")
+        if name != option:
+            changed.append(argument)
+            continue
+        value = value if equals else next(waiting, "")
+        values = [value] if value == old else value.split(",")
+        kept = [new if entry.strip() == old else entry for entry in values]
+        if any(kept):
+            changed += [option, ",".join(filter(None, kept))]
+    return changed if option in arguments or f"{option}={old}" in arguments or not new else [*changed, option, new]

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 import numpy as np
 from rich import box
@@ -11,6 +10,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgres
 from rich.table import Table
 from rich.text import Text
 
+from drsvm.cli.options import Columns
 from drsvm.progress import Pace
 
 
@@ -51,7 +51,7 @@ DIGITS = {
 """Number formats by column; other columns show four decimals."""
 
 
-def table_of(columns: dict[str, Any]) -> Table:
+def table_of(columns: Columns) -> Table:
     """Return columns as a table; numbers are right-aligned, in the format for their column."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for name, values in columns.items():
@@ -62,7 +62,7 @@ def table_of(columns: dict[str, Any]) -> Table:
     return table
 
 
-def _cell(name: str, value: Any) -> str:
+def _cell(name: str, value: object) -> str:
     if isinstance(value, float | np.floating):
         return "" if np.isnan(value) else format(float(value), DIGITS.get(name, ".4f"))
     return str(value)

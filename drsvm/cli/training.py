@@ -2,45 +2,52 @@
 
 import warnings
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from drsvm import WassersteinSVC, WassersteinSVCCV
+from drsvm.annotations import Matrix
 from drsvm.cli import work
 from drsvm.cli.kernels import KernelChoice, KernelOptions
-from drsvm.cli.prices import feature_prices, flip_cost_by_row, with_flip_costs
-from drsvm.cli.screen import Screen
+from drsvm.cli.options import Settings
+from drsvm.cli.prices import FlipCost, feature_prices, flip_cost_by_row, with_flip_costs
+from drsvm.cli.screen import Payload, Screen
 from drsvm.cli.work import Parts, Prepared, rows_of
 from drsvm.clock import TimeLimit
 from drsvm.datasets import Schema
-from drsvm.datasets.preparation import aligned, features_of
+from drsvm.datasets.arrow_arrays import Table
+from drsvm.datasets.preparation import Steps, aligned, features_of
 from drsvm.learn.scores import leads, scores
 from drsvm.persistence.model_files import save_model
 
 SEVERAL = {"flip_cost": "flip_costs", "norm": "norms", "intercept_cost": "intercept_costs"}
 """Names of parameters of which a cross-validation takes several values; prices by class are prices by row there."""
 
-MANY_ROWS, TEST_TOL = 200_000, 1e-4
+TEST_TOL_ROWS, TEST_TOL = 200_000, 1e-4
 """From this many rows on, classifiers that are not saved have this proven gap: it saves time, and single rows no longer
 matter. With fewer rows the figures are exactly those of the report."""
+
+
+Classifier: TypeAlias = Any  # of drsvm, of any kind; their common class does not know the attributes of all
 
 
 class PreparedFold(NamedTuple):
     """Training rows and test rows of a table, with the preparation to fit to the former."""
 
     number: int
-    train: Any
-    test: Any
-    table: Any
-    steps: list[tuple[str, Any]]
+    train: np.ndarray
+    test: np.ndarray
+    table: Table
+    steps: Steps
     schema: Schema
     names: list[str] | None
 
-    def rows(self, X) -> tuple[Any, Any]:
+    def rows(self, X: Matrix) -> tuple[Matrix, Matrix]:
         """Return the features of training and test rows; a level that is rare in the fold only has a column of 0."""
         if not self.steps:
             return X[self.train], X[self.test]
@@ -58,7 +65,7 @@ class PreparedSearch(WassersteinSVCCV):
 
     fitted: WassersteinSVC
 
-    def of(self, parts: Parts, prepared: Prepared):
+    def of(self, parts: Parts, prepared: Prepared) -> "PreparedSearch":
         """Set the table that the features come from."""
         self._source = (parts.X, prepared.steps, parts.data.schema, prepared.names)
         return self
@@ -75,7 +82,7 @@ class PreparedSearch(WassersteinSVCCV):
 class Fitted(NamedTuple):
     """A fitted classifier with its preparation, and the rows it was given."""
 
-    classifier: Any
+    classifier: Classifier
     prepared: Prepared
     parts: Parts
 
@@ -84,10 +91,10 @@ class Fitted(NamedTuple):
         """The model from the raw table to the label."""
         return Pipeline([*self.prepared.steps, ("classifier", self.classifier)])
 
-    def decisions(self, X: Any) -> np.ndarray:
+    def decisions(self, X: Matrix) -> np.ndarray:
         return np.asarray(self.classifier.decision_function(X))
 
-    def test_scores(self) -> dict[str, Any] | None:
+    def test_scores(self) -> Payload | None:
         y = self.parts.y_test
         if y is None:
             return None
@@ -98,9 +105,9 @@ class Fitted(NamedTuple):
 class Training:
     """How rows become a classifier, alike for all rows and for some of them."""
 
-    estimator: Any
+    estimator: Classifier
     standardise: bool
-    flip_cost: Any  # a price, or prices by the text of a label
+    flip_cost: FlipCost  # a price, or prices by the text of a label
     by_row: bool  # whether the estimator takes them by row
     time: TimeLimit
 
@@ -119,99 +126,110 @@ class Training:
     def quietly(self, parts: Parts, share: int) -> Fitted:
         """Return a classifier that is not saved, without its warnings: those of the saved one are shown."""
         estimator = clone(self.estimator).set_params(calibration=None)
-        if len(parts.y) >= MANY_ROWS:
+        if len(parts.y) >= TEST_TOL_ROWS:
             estimator.set_params(tol=max(estimator.tol or 0.0, TEST_TOL))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return replace(self, estimator=estimator).fitted(parts, share)
 
 
-class Found(NamedTuple):
+class Trained(NamedTuple):
     """The classifier of all rows, the one that was tested on held-out rows, and the figures of a search or choice."""
 
     model: Fitted
     tested: Fitted | None
-    figures: dict[str, Any] | None = None
+    figures: Payload | None = None
 
 
-def _training(kernel: KernelOptions, settings: dict[str, Any], standardise: bool, labels, time: TimeLimit) -> Training:
-    kind, given = kernel.kind_and_settings(with_flip_costs(settings, labels))
-    return Training(kind(**given, calibration="sigmoid"), standardise, settings.get("flip_cost"), False, time)
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What ``fit`` has to do: settings, all rows, and the same with some held out for a test, if any."""
+
+    settings: Settings
+    standardise: bool
+    whole: Parts
+    held: Parts | None
+    screen: Screen
+
+    @cached_property
+    def time(self) -> TimeLimit:
+        return TimeLimit.of(self.settings["max_time"])
+
+    def _training(self, kernel: KernelOptions) -> Training:
+        kind, given = kernel.kind_and_settings(with_flip_costs(self.settings, self.whole.y))
+        flip_cost = self.settings.get("flip_cost")
+        return Training(kind(**given, calibration="sigmoid"), self.standardise, flip_cost, False, self.time)
+
+    def _of_all_rows(self, training: Training, share: int) -> Fitted:
+        with self.screen.progress(f"fitting {len(self.whole.y):,} rows"), self.screen.warnings_as_notes():
+            return training.fitted(self.whole, share)
+
+    def trained(self, kernel: KernelOptions) -> Trained:
+        """Train on all rows first, which may take half of the time, then for the test."""
+        training = self._training(kernel)
+        model = self._of_all_rows(training, 2)
+        if self.held is None:
+            return Trained(model, None)
+        if self.time.over:
+            self.screen.note("no test: the time was up after the fit of all rows; allow more with --max-time.")
+            return Trained(model, None)
+        with self.screen.progress(f"fitting {len(self.held.y):,} rows for the test"):
+            return Trained(model, training.quietly(self.held, 2))
+
+    def chosen(self, kernel: KernelChoice) -> Trained:
+        """Train a linear classifier and one with a kernel for the test, on all rows the one that ranks better there."""
+        rows = self.held or self.whole
+        if rows.y_test is None:
+            raise ValueError(
+                f"--kernel {kernel.kernel} compares classifiers on rows that they have not seen: hold some out with "
+                "--test-size, give --test FILE, or choose --kernel linear or rbf."
+            )
+        trainings = {each.kernel: self._training(each) for each in kernel.each()}
+        tried: dict[str, Fitted] = {}
+        for name, training in trainings.items():
+            with self.screen.progress(f"fitting {len(rows.y):,} rows, kernel {name}"):
+                tried[name] = training.quietly(rows, 3 - len(tried))
+        areas = {name: (fitted.test_scores() or {})["roc_auc"] for name, fitted in tried.items()}
+        other, best = sorted(areas, key=lambda name: (areas[name] or 0.0, name == "linear"))
+        decided = {name: fitted.decisions(fitted.prepared.X_test) for name, fitted in tried.items()}
+        lead = leads(decided[best], decided[other], rows.y_test, np.unique(rows.y))["roc_auc"]
+        figures = {"kernel": best, "other": other, "roc_auc": areas, "lead": lead}
+        return Trained(self._of_all_rows(trainings[best], 1), self.held and tried[best], figures)
+
+    def searched(self, folds: int) -> Trained:
+        """Cross-validate on the rows that are not held out, then train on all rows with what was chosen."""
+        rows = self.held or self.whole
+        given: Settings = {name: value for name, value in self.settings.items() if not isinstance(value, dict)}
+        given = {name: value for name, value in given.items() if value is not None or name == "class_weight"}
+        given = {SEVERAL.get(name, name): value for name, value in given.items()}
+        estimator = PreparedSearch(cv=folds, calibration="sigmoid", **given)
+        training = Training(estimator, self.standardise, self.settings.get("flip_cost"), True, self.time)
+        with self.screen.progress(f"{len(rows.y):,} rows"), self.screen.warnings_as_notes():
+            fitted = training.fitted(rows, 2)
+            search = fitted.classifier
+            best = fitted._replace(classifier=search.fitted.set_params(max_time=search.max_time))
+            figures = {
+                "score": search.best_score_,
+                "candidates": len(search.cv_results_["params"]),
+                "rows": len(rows.y),
+            }
+            if self.held is None:
+                return Trained(best, None, figures)
+            training = replace(training, estimator=clone(best.classifier))
+            return Trained(training.fitted(self.whole, 2), best, figures)
 
 
-def trained(
-    kernel: KernelOptions, settings: dict[str, Any], standardise: bool, whole: Parts, held: Parts | None, screen: Screen
-) -> Found:
-    """Train on all rows first, which may take half of the time, then for the test."""
-    training = _training(kernel, settings, standardise, whole.y, TimeLimit.of(settings["max_time"]))
-    with screen.progress(f"fitting {len(whole.y):,} rows"), screen.warnings_as_notes():
-        model = training.fitted(whole, 2)
-    if held is not None and training.time.over:
-        screen.note("no test: the time was up after the fit of all rows; allow more with --max-time.")
-        held = None
-    if held is None:
-        return Found(model, None)
-    with screen.progress(f"fitting {len(held.y):,} rows for the test"):
-        return Found(model, training.quietly(held, 2))
-
-
-def chosen(
-    kernel: KernelChoice, settings: dict[str, Any], standardise: bool, whole: Parts, held: Parts | None, screen: Screen
-) -> Found:
-    """Train a linear classifier and one with a kernel for the test, and on all rows the one that ranks better there."""
-    rows, time = whole if held is None else held, TimeLimit.of(settings["max_time"])
-    if rows.y_test is None:
-        raise ValueError(
-            f"--kernel {kernel.kernel} compares classifiers on rows that they have not seen: hold some out with "
-            "--test-size, give --test FILE, or choose --kernel linear or rbf."
-        )
-    tried = {}
-    for place, each in enumerate(kernel.each()):
-        training = _training(each, settings, standardise, whole.y, time)
-        with screen.progress(f"fitting {len(rows.y):,} rows, kernel {each.kernel}"):
-            tried[each.kernel] = training, training.quietly(rows, 3 - place)
-    areas = {name: fitted.test_scores()["roc_auc"] for name, (_, fitted) in tried.items()}
-    other, best = sorted(areas, key=lambda name: (areas[name] or 0.0, name == "linear"))
-    decided = {name: fitted.decisions(fitted.prepared.X_test) for name, (_, fitted) in tried.items()}
-    lead = leads(decided[best], decided[other], rows.y_test, np.unique(rows.y))["roc_auc"]
-    training, tested = tried[best]
-    with screen.progress(f"fitting {len(whole.y):,} rows"), screen.warnings_as_notes():
-        model = training.fitted(whole, 1)
-    return Found(
-        model, None if held is None else tested, {"kernel": best, "other": other, "roc_auc": areas, "lead": lead}
-    )
-
-
-def searched(folds, settings: dict[str, Any], standardise: bool, whole: Parts, held: Parts | None, screen) -> Found:
-    """Cross-validate on the rows that are not held out, then train on all rows with what was chosen."""
-    flip_cost, rows = settings.get("flip_cost"), whole if held is None else held
-    given: dict[str, Any] = {name: value for name, value in settings.items() if not isinstance(value, dict)}
-    given = {name: value for name, value in given.items() if value is not None or name == "class_weight"}
-    given = {SEVERAL.get(name, name): value for name, value in given.items()}
-    estimator = PreparedSearch(cv=folds, calibration="sigmoid", **given)
-    training = Training(estimator, standardise, flip_cost, True, TimeLimit.of(settings["max_time"]))
-    with screen.progress(f"{len(rows.y):,} rows"), screen.warnings_as_notes():
-        found = training.fitted(rows, 2)
-        search = found.classifier
-        best = found._replace(classifier=search.fitted.set_params(max_time=search.max_time))
-        training = replace(training, estimator=clone(best.classifier))
-        figures = {"score": search.best_score_, "candidates": len(search.cv_results_["params"]), "rows": len(rows.y)}
-        if held is None:
-            return Found(best, None, figures)
-        return Found(training.fitted(whole, 2), best, figures)
-
-
-def save(found: Found, path: Path, payload: dict[str, Any]) -> None:
+def save(trained: Trained, path: Path, payload: Payload) -> None:
     """Save the model of all rows."""
-    slopes, offsets = found.model.classifier.sigmoids_.T
+    slopes, offsets = trained.model.classifier.sigmoids_.T
     payload["probability"] = {"slopes": slopes, "offsets": offsets}
-    data = found.model.parts.data
+    data = trained.model.parts.data
     kept = ("rows", "classes", "positive", "certificates", "train", "test", "held_out")
     metadata = {
         "schema": asdict(data.schema),
-        "feature_names": found.model.prepared.names,
+        "feature_names": trained.model.prepared.names,
         "label": data.schema.label,
         "training": {"file": data.path.name, **{name: payload[name] for name in kept}},
     }
-    save_model(found.model.pipeline, path, metadata)
+    save_model(trained.model.pipeline, path, metadata)
     payload["model"] = path

@@ -3,36 +3,40 @@
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from drsvm.annotations import Matrix
 from drsvm.cli.files import check_inputs, name_of, read_from
-from drsvm.cli.options import FileOptions, SplitOptions
+from drsvm.cli.options import FileOptions, Settings, SplitOptions
 from drsvm.cli.screen import Screen
 from drsvm.datasets import DataFileError, Dataset, ReadOptions, Schema, read, read_like
-from drsvm.datasets.arrow_arrays import taken
+from drsvm.datasets.arrow_arrays import Table, taken
 from drsvm.datasets.copies import about_copies, copies_of, held_out_rows
 from drsvm.datasets.values import TRUTH_WORDS
 from drsvm.persistence.model_files import OpenModel, SavedModel
 
+if TYPE_CHECKING:  # at run time, this would import scikit-learn
+    from drsvm.datasets.preparation import Feature, Steps
+
 TEST_SHARE = 0.25  # the share of the rows that ``fit`` holds out for a test by default
-FEWEST_ROWS = 8  # with fewer rows of a class than this, nothing is held out by default: a quarter of them is too few
+MIN_CLASS_ROWS = 8  # with fewer rows of a class than this, nothing is held out by default: a quarter of them is too few
 
 
 @dataclass(frozen=True, eq=False)
 class Parts:
     """Training rows and test rows, if any."""
 
-    X: Any  # a table, or a sparse matrix of an svmlight file
+    X: Table | Matrix  # a table, or a sparse matrix of an svmlight file
     y: np.ndarray
     rows: np.ndarray  # their numbers in the file, from 0
     data: Dataset
-    X_test: Any = None
+    X_test: Table | Matrix = None
     y_test: np.ndarray | None = None
     verified: np.ndarray | None = None  # which labels were verified
     ids: dict[str, np.ndarray] = field(default_factory=dict)  # columns that name the training rows, where wanted
-    positive: Any = None  # one of two classes
+    positive: object = None  # one of two classes
     ready: "Prepared | None" = None  # features that are on disk already
 
     @cached_property
@@ -62,18 +66,12 @@ def load_parts(file: Path, options: ReadOptions, screen: Screen, test: Path | No
     return replace(whole, X_test=tested.X, y_test=known_labels(tested, labels))
 
 
-def check_split(split: SplitOptions) -> None:
-    """Raise an error if a test file and a part of the rows are both wanted."""
-    if split.test is not None and split.test_size is not None:
-        raise ValueError("use --test or --test-size, not both.")
-
-
 def held_out(whole: Parts, split: SplitOptions, screen: Screen) -> Parts | None:
     """Return the rows with some held out, a quarter by default of all but small tables; None without a split."""
     if whole.y_test is not None or split.test_size == 0:
         return None
     classes, counts = np.unique(whole.y, return_counts=True)
-    if split.test_size is None and counts.min() < FEWEST_ROWS:
+    if split.test_size is None and counts.min() < MIN_CLASS_ROWS:
         rare, n = classes.tolist()[int(counts.argmin())], int(counts.min())
         screen.note(
             f"no rows are held out for a test, because only {n} {'row has' if n == 1 else 'rows have'} the label "
@@ -156,7 +154,7 @@ def part(whole: Parts, train: np.ndarray, test: np.ndarray) -> Parts:
     )
 
 
-def rows_of(X: Any, rows: np.ndarray) -> Any:
+def rows_of(X: Table | Matrix, rows: np.ndarray) -> Table | Matrix:
     """Return some rows of a table or a matrix."""
     return taken(X, rows) if hasattr(X, "take") else X[rows]
 
@@ -175,7 +173,7 @@ def load_for_model(model: Path, file: Path, options: FileOptions, screen, **furt
     return saved, dataset
 
 
-def read_for(schema: dict[str, Any], file: Path, options: FileOptions, **further: Any) -> Dataset:
+def read_for(schema: Settings, file: Path, options: FileOptions, **further: object) -> Dataset:
     """Read a file the way the training file of a model was read, which its metadata describe."""
     wanted = options.read_options(**further)
     return read_from(file, lambda path: read_like(path, Schema(**schema), wanted))
@@ -185,10 +183,10 @@ def read_for(schema: dict[str, Any], file: Path, options: FileOptions, **further
 class Prepared:
     """Training and test rows as features, the fitted preparation, and the features (None if they have no names)."""
 
-    X: Any
-    X_test: Any
-    steps: list[tuple[str, Any]]
-    features: list[Any] | None
+    X: Matrix
+    X_test: Matrix  # or None
+    steps: "Steps"
+    features: "list[Feature] | None"
 
     @property
     def names(self) -> list[str] | None:
@@ -228,7 +226,7 @@ def about_clipped(prepared: Prepared, parts: Parts) -> list[str]:
     return what_was_clipped(cells_clipped(prepared.steps, parts.data.schema, parts.X))
 
 
-def label_called(labels: np.ndarray, name: str, option: str = "--positive") -> Any:
+def label_called(labels: np.ndarray, name: str, option: str = "--positive") -> object:
     """Return the label whose text is `name`."""
     for label in np.unique(labels).tolist():
         if name in (str(label), str(label).lower() if isinstance(label, bool) else None):
@@ -247,7 +245,7 @@ def with_positive(whole: Parts, wanted: str | None) -> Parts:
     return whole
 
 
-def positive_class(labels: np.ndarray, wanted: str | None) -> Any:
+def positive_class(labels: np.ndarray, wanted: str | None) -> object:
     """Return the positive one of two classes: the one that is wanted, the yes of yes and no, otherwise the later."""
     if wanted is not None:
         return label_called(labels, wanted)

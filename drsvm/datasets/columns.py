@@ -3,7 +3,7 @@
 import re
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from drsvm.datasets.dataset import ReadOptions
 from drsvm.datasets.files import Problem, invalid
@@ -32,29 +32,32 @@ def choose_columns(names: list[str], options: ReadOptions) -> Chosen:
     """Return the columns that the options name; names that do not exist are problems, with a suggestion."""
     problems: list[Problem] = []
     label, notes = _label(names, options.label, problems)
-    found = {role: _find_all(names, getattr(options, role), role, problems) for role in ROLES}
-    verified = _find_all(names, (options.verified,) if options.verified else (), "verified", problems)
+    of_role = {role: _find_all(names, listed(names, getattr(options, role)), role, problems) for role in ROLES}
+    verified = _find_all(names, listed(names, (options.verified or "",)), "verified", problems)
     for role, called in (("features", "a feature"), ("drop", "dropped"), ("id", "an id")):
-        if label in found[role]:
+        if label in of_role[role]:
             what = "{!r} is the label column and cannot be {}: remove it from {}."
             problems.append(Problem(what, label, called, Parameter(role), fixes=[Parameter(role, "", label)]))
-    both = [name for name in found["categorical"] if name in found["numeric"]]
+    both = [name for name in of_role["categorical"] if name in of_role["numeric"]]
     if both:
         fixes = [Parameter("numeric", "", name) for name in both]
-        names_of_roles = Parameter("categorical"), Parameter("numeric")
-        problems.append(Problem("{!r} cannot be both {} and {}.", both[0], *names_of_roles, fixes=fixes))
-    aside = {label, *found["drop"], *found["id"], *verified}
-    features = [name for name in found["features"] or names if name not in aside]
+        roles = Parameter("categorical"), Parameter("numeric")
+        problems.append(Problem("{!r} cannot be both {} and {}.", both[0], *roles, fixes=fixes))
+    aside = {label, *of_role["drop"], *of_role["id"], *verified}
+    features = [name for name in of_role["features"] or names if name not in aside]
     if not features:
         problems.append(Problem(f"no feature columns remain besides the label column {label!r}."))
-    pairs = ((role, _find_all(names, (given,), role, problems)) for role, given in options.mentioned)
-    mentioned = [(role, name) for role, columns in pairs for name in columns]
+    mentioned = [
+        (role, name)
+        for role, given in options.mentioned
+        for name in _find_all(names, listed(names, (given,)), role, problems)
+    ]
     for role, name in mentioned:
         if name not in features:
             what = "{}: this column is not a feature; omit it."
             problems.append(Problem(what, Parameter(role, name), fixes=[Parameter(role, "", name)]))
-    roles = found["id"], found["categorical"], found["numeric"], next(iter(verified), None)
-    return Chosen(label, features, *roles, mentioned, notes, problems)
+    ids, categorical, numeric = (of_role[role] for role in ("id", "categorical", "numeric"))
+    return Chosen(label, features, ids, categorical, numeric, next(iter(verified), None), mentioned, notes, problems)
 
 
 def listed(names: list[str], given: tuple[str, ...]) -> list[str]:
@@ -63,31 +66,30 @@ def listed(names: list[str], given: tuple[str, ...]) -> list[str]:
     return list(dict.fromkeys(part.strip() for texts in parts for part in texts if part.strip()))
 
 
-def _find_all(names: list[str], given: tuple[str, ...], role: str, problems: list[Problem]) -> list[str]:
-    wanted = listed(names, given)
-    return [found for name in wanted if (found := find(names, name, role, problems)) is not None]
+def _find_all(names: list[str], wanted: list[str], role: str, problems: list[Problem]) -> list[str]:
+    return [column for name in wanted if (column := _find(names, name, role, problems)) is not None]
 
 
 def _label(names: list[str], wanted: str | None, problems: list[Problem]) -> tuple[str, list[str]]:
     if wanted is not None:
-        found = find(names, wanted, "label", problems)
-        return found if found is not None else names[-1], []
+        column = _find(names, wanted, "label", problems)
+        return names[-1] if column is None else column, []
     called = [name for expected in LABEL_NAMES for name in names if name.lower() == expected]
     chosen, reason = (called[0], "by its name") if called else (names[-1], "the last column")
     note = "Column {!r} is used as the label ({}); choose another one with {}."
     return chosen, [Message(note, chosen, reason, Parameter("label"))]
 
 
-def found_or_error(path: Path, names: list[str], wanted: list[str], role: str) -> list[Any]:
+def found_or_error(path: Path, names: list[str], wanted: list[str], role: str) -> list[str]:
     """Return columns given by name or index, all of which must exist."""
     problems: list[Problem] = []
-    found = [find(names, name, role, problems) for name in wanted]
+    columns = _find_all(names, wanted, role, problems)
     if problems:
         raise invalid(path, *problems)
-    return found
+    return columns
 
 
-def find(names: list[str], wanted: str, role: str, problems: list[Problem]) -> str | None:
+def _find(names: list[str], wanted: str, role: str, problems: list[Problem]) -> str | None:
     """Return the column given by name or index; otherwise note the problem, and return the nearest name or None."""
     if wanted in names:
         return wanted

@@ -7,30 +7,33 @@ more often than chance explains, they are copies. A table of categories only, or
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import numpy as np
 
+from drsvm.annotations import Matrix
+from drsvm.datasets.arrow_arrays import Column, Table
 from drsvm.datasets.values import Coded, coded, typed
 
 CLEARLY_MORE = 20.0  # times more often than by chance that a column agrees in rows that agree in all others
 
 
-def copies_of(X: Any) -> np.ndarray | None:
+def copies_of(X: Table | Matrix) -> np.ndarray | None:
     """Return a number for every row of a table, array or sparse matrix, the same for copies; None if there are none."""
     if hasattr(X, "tocsr"):
         return _copies_in_sparse(X.tocsr())
     return copies_among(_columns(X)) if len(X.shape) == 2 else None
 
 
-def copies_among(columns: Iterable[Any]) -> np.ndarray | None:
+def copies_among(columns: Iterable[Column | Coded]) -> np.ndarray | None:
     """Return the same for rows given by their columns: of pyarrow, pandas or numpy, or coded."""
     # The place is mixed in, too: equal numbers in two columns must not change places unnoticed.
     terms = [_mixed(_mixed(_codes(column)) + np.uint64(place)) for place, column in enumerate(columns)]
     return _groups(sum(terms, start=np.zeros(1, dtype=np.uint64)), iter(terms))
 
 
-def held_out_rows(y: np.ndarray, size: float, seed: Any, copies: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+def held_out_rows(
+    y: np.ndarray, size: float, seed: int | np.random.RandomState | None, copies: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
     """Return training rows and a share or number of test rows, stratified; copies stay together where possible."""
     from sklearn.model_selection import train_test_split
     from sklearn.utils import check_random_state
@@ -53,8 +56,8 @@ def first_of_each(copies: np.ndarray) -> np.ndarray:
 
 def can_stay_together(y: np.ndarray, copies: np.ndarray) -> bool:
     """Return True if every class has at least two different rows, one for each side of a split."""
-    found, counts = np.unique(y[first_of_each(copies)], return_counts=True)
-    return len(found) == len(np.unique(y)) and counts.min() >= 2
+    classes, counts = np.unique(y[first_of_each(copies)], return_counts=True)
+    return len(classes) == len(np.unique(y)) and counts.min() >= 2
 
 
 def about_copies(y: np.ndarray, copies: np.ndarray | None) -> list[str]:
@@ -70,10 +73,10 @@ def about_copies(y: np.ndarray, copies: np.ndarray | None) -> list[str]:
 
 def _groups(hashes: np.ndarray, terms: Iterator[np.ndarray]) -> np.ndarray | None:
     """Return the group of every row if there are copies; the terms are what each column adds to the hashes."""
-    groups, counts = np.unique(hashes, return_inverse=True, return_counts=True)[1:]
-    if len(counts) == len(hashes):
+    different, groups = np.unique(hashes, return_inverse=True)
+    if len(different) == len(hashes):
         return None
-    equal, pairs = _pairs(counts), 0.5 * len(hashes) * (len(hashes) - 1.0)
+    equal, pairs = _equal_pairs(hashes), 0.5 * len(hashes) * (len(hashes) - 1.0)
     for term in terms:
         chance = _equal_pairs(term) / pairs
         if CLEARLY_MORE * chance < 1.0 and equal > CLEARLY_MORE * chance * _equal_pairs(hashes - term):
@@ -82,24 +85,18 @@ def _groups(hashes: np.ndarray, terms: Iterator[np.ndarray]) -> np.ndarray | Non
 
 
 def _equal_pairs(values: np.ndarray) -> float:
-    return _pairs(np.unique(values, return_counts=True)[1])
-
-
-def _pairs(counts: np.ndarray) -> float:
+    counts = np.unique(values, return_counts=True)[1]
     return 0.5 * float((counts * (counts - 1.0)).sum())
 
 
-def _columns(X: Any) -> Iterator[Any]:
+def _columns(X: Table | Matrix) -> Iterable[Column]:
     if hasattr(X, "column_names"):  # pyarrow
-        yield from X.columns
-    elif hasattr(X, "columns") and not hasattr(X, "iloc"):  # polars
-        yield from (X[name] for name in X.columns)
-    else:
-        rows = getattr(X, "iloc", X)
-        yield from (rows[:, place] for place in range(X.shape[1]))
+        return X.columns
+    rows = getattr(X, "iloc", X)  # pandas; polars has the indices of arrays
+    return (rows[:, place] for place in range(X.shape[1]))
 
 
-def _codes(column: Any) -> np.ndarray:
+def _codes(column: Column | Coded) -> np.ndarray:
     """Return a column as 64-bit numbers that are equal where the cells are."""
     numbers = None if isinstance(column, Coded) else typed(column)
     if numbers is None:
@@ -108,7 +105,7 @@ def _codes(column: Any) -> np.ndarray:
     return np.where(np.isnan(numbers), np.nan, numbers + 0.0).view(np.uint64)  # one kind of NaN, and no -0.0
 
 
-def _copies_in_sparse(X: Any) -> np.ndarray | None:
+def _copies_in_sparse(X: Matrix) -> np.ndarray | None:
     entries = _mixed(_mixed(X.indices.astype(np.uint64)) ^ _codes(X.data))
     sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(entries, dtype=np.uint64)])
     rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))

@@ -7,9 +7,8 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
-from drsvm.datasets.arrow_arrays import cleaned, pyarrow_or_error, texts, with_columns
+from drsvm.datasets.arrow_arrays import Table, cleaned, pyarrow_or_error, texts, with_columns
 from drsvm.datasets.files import LONGEST_LINE, DataFileError, invalid, opened
 from drsvm.datasets.values import MISSING, as_number, shown
 from drsvm.messages import Message, Parameter
@@ -52,7 +51,7 @@ class CsvFile:
         distinct: dict[str, None] = {}
         for name in names:
             numbered = (f"{name}.{number}" for number in itertools.count(1))
-            distinct[name if name not in distinct else next(each for each in numbered if each not in distinct)] = None
+            distinct[name if name not in distinct else next(new for new in numbered if new not in distinct)] = None
         self.renamed = {new: old for old, new in zip(names, distinct, strict=True) if old != new}
         if self.renamed:
             listed = ", ".join(f"{old!r} as {new!r}" for new, old in list(self.renamed.items())[:5])
@@ -75,8 +74,7 @@ class CsvFile:
         try:
             return (head[:cut] or head).decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            line = head[: error.start].count(b"\n") + 1
-            raise self._not_utf8(f"line {line} ") from None
+            raise self._not_utf8(f"line {head[: error.start].count(10) + 1} ") from None
 
     def _first_record(self, text: str) -> list[str]:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter, strict=True)
@@ -92,14 +90,14 @@ class CsvFile:
                 )
         return [" ".join(cell.splitlines()).strip() for cell in first]
 
-    def read(self, wanted: list[str], as_text: str | None, empty: frozenset[str]) -> Any:
+    def read(self, wanted: list[str], as_text: str | None, empty: frozenset[str]) -> Table:
         """Return columns as a table; `as_text` is not converted to numbers."""
         table = self._table(wanted, [as_text] if as_text else [], empty)
         if not table.num_rows:
             raise invalid(self.path, "no rows found below the header.")
         return table
 
-    def _table(self, wanted: list[str], as_text: list[str], empty: frozenset[str]) -> Any:
+    def _table(self, wanted: list[str], as_text: list[str], empty: frozenset[str]) -> Table:
         if (table := self._fast_table(wanted, as_text, empty)) is not None:
             return table
         rows = [cells for _, cells in self._records()]  # which locates errors; all columns are texts
@@ -107,7 +105,7 @@ class CsvFile:
         columns = {name: texts([row[places[name]] for row in rows]) for name in wanted}
         return cleaned(pyarrow_or_error().table(columns), empty)
 
-    def _fast_table(self, wanted: list[str], as_text: list[str], empty: frozenset[str]) -> Any:
+    def _fast_table(self, wanted: list[str], as_text: list[str], empty: frozenset[str]) -> Table | None:
         """Return columns read by pyarrow, those in `as_text` as text; None if it cannot parse the file."""
         pyarrow = pyarrow_or_error()
         from pyarrow import csv as arrow_csv  # pyright: ignore[reportMissingImports]
@@ -123,7 +121,7 @@ class CsvFile:
         )
         parsing = arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=b'"' in content)
 
-        def table(columns: list[str], texts: Iterable[str]) -> Any:
+        def table(columns: list[str], texts: Iterable[str]) -> Table:
             types = dict.fromkeys(texts, pyarrow.string())
             converting = arrow_csv.ConvertOptions(
                 include_columns=columns, column_types=types, null_values=sorted(empty), strings_can_be_null=True
@@ -143,20 +141,19 @@ class CsvFile:
         return cleaned(read, empty)
 
     def texts(self, wanted: list[str]) -> dict[str, list[str]]:
+        """Return columns as they are written."""
         columns = self._table(wanted, wanted, frozenset()).columns if wanted else []
         return {name: column.to_pylist() for name, column in zip(wanted, columns, strict=True)}
 
-    def as_written(self, table: Any, names: list[str], empty: frozenset[str]) -> Any:
+    def as_written(self, table: Table, names: list[str], empty: frozenset[str]) -> Table:
         """Return a table of this file in which columns of numbers are texts."""
         numbers = [name for name in names if str(table.schema.field(name).type) == "double"]
         return with_columns(table, self._table(numbers, numbers, empty)) if numbers else table
 
     def swallowed(self, name: str, cell: str) -> bool:
-        """Return True for a cell of several lines that seems to contain other rows, for want of a closing quote.
-
-        A row that goes on behind such a cell has the usual number of columns only if the last line of the cell ends in
-        the same column.
-        """
+        """Return True for a cell of several lines that seems to contain other rows, for want of a closing quote."""
+        # A row that goes on behind such a cell has the usual number of columns only if the last line of the cell ends
+        # in the same column.
         if not _has_line_break(cell):
             return False
         first, *between, last = (line.count(self.delimiter) for line in re.split(r"\r\n?|\n", cell))
@@ -174,7 +171,7 @@ class CsvFile:
                 for cells in reader:
                     if cells and not is_header:
                         if len(cells) != len(self.names):
-                            raise self._other_width(before + 1, cells)
+                            raise self._other_width(before + 1, len(cells))
                         yield before + 1, cells
                     is_header, before = is_header and not cells, reader.line_num
             except csv.Error as error:
@@ -182,14 +179,15 @@ class CsvFile:
             except UnicodeDecodeError:
                 raise self._not_utf8() from None
 
-    def _other_width(self, line: int, cells: list[str]) -> DataFileError:
+    def _other_width(self, line: int, width: int) -> DataFileError:
         comma = " (perhaps a decimal comma)" if self.delimiter == "," else ""
-        what = f"line {line} has {len(cells)} columns, but the first has {len(self.names)}: is the line cut off, or "
+        what = f"line {line} has {width} columns, but the first has {len(self.names)}: is the line cut off, or "
         return invalid(self.path, what + f"does a cell contain an unquoted {self.delimiter!r}{comma}?")
 
     def _bad_quotes(self, line: int, error: csv.Error) -> DataFileError:
-        what = f"line {line}: a closing quote is missing, or one in a cell is not doubled ({error})."
-        return invalid(self.path, what)
+        return invalid(
+            self.path, f"line {line}: a closing quote is missing, or one in a cell is not doubled ({error})."
+        )
 
     def _not_utf8(self, where: str = "") -> DataFileError:
         what = f"{where}is not UTF-8 text: convert the file, for instance with iconv -f latin1 -t utf-8."
@@ -213,13 +211,13 @@ def _number_of_lines(content: bytes, expected: int) -> int:
 def likely_delimiter(text: str) -> str:
     """Return the delimiter that splits the first lines into the same number of columns, at least two."""
     start = "\n".join(text.splitlines()[:10])
-    widths = {}
+    even = {}
     for mark in DELIMITERS:
         rows = [row for row in csv.reader(io.StringIO(start), delimiter=mark) if row]
         # The last row may be cut off, since the text may be only the head of a file.
-        counts = {len(row) for row in rows[: max(1, len(rows) - 1)]}
-        widths[mark] = (len(counts) == 1, min(counts, default=0))
-    even = {mark: width for mark, (same, width) in widths.items() if same and width > 1}
+        widths = {len(row) for row in rows[: max(1, len(rows) - 1)]}
+        if len(widths) == 1 and widths != {1}:
+            even[mark] = max(widths)
     if len(even) > 1:
         even.pop(" ", None)  # texts contain spaces too
     if ";" in even:

@@ -1,12 +1,12 @@
 """Options and results of the readers."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from drsvm.annotations import Matrix
+from drsvm.datasets.arrow_arrays import Table
 from drsvm.datasets.values import MISSING, Style
 
 
@@ -63,16 +63,18 @@ class Schema:
         """Return the style of the cells of a column."""
         return self.styles.get(column, Style.PLAIN)
 
-    def of_style(self, wanted: Callable[[str], bool]) -> list[str]:
-        """Return the columns whose style satisfies a condition."""
-        return [name for name in self.columns if wanted(self.style(name))]
+    def of_style(self, *styles: str) -> list[str]:
+        """Return the columns whose cells have one of some styles; "date" stands for all forms of dates."""
+        return [name for name in self.columns if self.style(name).partition(" %")[0] in styles]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Dataset:
     """The content of a file."""
 
-    X: Any  # a pyarrow table of floats and texts with nulls for empty cells, or a CSR array of an svmlight file
+    X: (
+        Table | Matrix
+    )  # a pyarrow table of floats and texts with nulls for empty cells, or a CSR array of an svmlight file
     y: np.ndarray | None  # whole numbers, truth values or texts
     schema: Schema
     notes: list[str]  # what was assumed and done, as sentences for the user

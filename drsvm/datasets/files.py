@@ -7,10 +7,11 @@ import lzma
 import os
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from drsvm.extras import missing
 from drsvm.messages import Message, Parameter
@@ -74,8 +75,7 @@ def invalid(path: Path, *problems: str) -> DataFileError:
     return DataFileError(what, path, [fix for problem in problems for fix in getattr(problem, "fixes", ())])
 
 
-def check_readable(path: Path) -> None:
-    """Raise an error if a path is not a readable file."""
+def _check_readable(path: Path) -> None:
     if path.is_dir():
         raise invalid(path, "is a folder: give a file in it.")
     if path.exists() and not path.is_file():
@@ -84,28 +84,19 @@ def check_readable(path: Path) -> None:
         with path.open("rb") as stream:
             stream.read(1)
     except FileNotFoundError:
-        raise invalid(path, f"no such file{_close_names(path)}") from None
+        names = [entry.name for entry in path.parent.glob("*") if entry.is_file()]
+        near = get_close_matches(path.name, names, n=1)
+        raise invalid(path, f"no such file; did you mean {near[0]}?" if near else "no such file.") from None
     except PermissionError:
         raise invalid(path, "permission denied: change its permissions (chmod +r), or ask its owner.") from None
     except OSError as error:
         raise invalid(path, f"cannot be read ({error.strerror or error}).") from None
 
 
-def _close_names(path: Path) -> str:
-    from difflib import get_close_matches
-
-    try:
-        names = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
-    except OSError:
-        return "."
-    near = get_close_matches(path.name, names, n=1)
-    return f"; did you mean {near[0]}?" if near else "."
-
-
 @contextmanager
-def opened(path: Path):
+def opened(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for reading decompressed bytes; damage found later in the block is reported too."""
-    check_readable(path)
+    _check_readable(path)
     ending = compression_of(path)
     try:
         with _open(path, ending) as stream:
@@ -121,17 +112,17 @@ def compression_of(path: Path) -> str | None:
     """Return the suffix for the compression of a file's content, or None if it is not compressed."""
     with path.open("rb") as stream:
         start = stream.read(8)
-    found = next((ending for ending, magic in COMPRESSIONS.items() if start.startswith(magic)), None)
+    actual = next((ending for ending, magic in COMPRESSIONS.items() if start.startswith(magic)), None)
     expected = path.suffix.lower()
-    if expected in COMPRESSIONS and found != expected:
+    if expected in COMPRESSIONS and actual != expected:
         if not start:
             raise invalid(path, "is empty.")
-        actual = f"compressed as {found}" if found else "not compressed, or damaged"
-        raise invalid(path, f"ends in {expected}, but is {actual}: rename it, or copy or download it again.")
-    return found
+        description = f"compressed as {actual}" if actual else "not compressed, or damaged"
+        raise invalid(path, f"ends in {expected}, but is {description}: rename it, or copy or download it again.")
+    return actual
 
 
-def _open(path: Path, ending: str | None) -> Any:
+def _open(path: Path, ending: str | None) -> IO[bytes]:
     if ending != ".zst":
         return {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, None: open}[ending](path, "rb")
     if zstd is not None:
@@ -155,30 +146,37 @@ def read_head(path: Path) -> bytes:
     return head
 
 
-def ends_in_mid_line(path: Path) -> bool:
-    """Return whether an uncompressed text file lacks its last line break."""
-    if compression_of(path):
-        return False
-    with path.open("rb") as stream:
-        stream.seek(-1, os.SEEK_END)
-        return stream.read() not in (b"\n", b"\r")
+def head_and_format(path: Path, wanted: str | None) -> tuple[bytes, str, list[str]]:
+    """Return the first bytes of a file, its format (by its content, unless one is wanted), and notes on it."""
+    head = read_head(path)
+    kind, notes = (wanted, []) if wanted else _format_of_content(path, head)
+    if kind == "parquet":
+        return head, kind, notes
+    _check_text(path, head)
+    if not compression_of(path):
+        with path.open("rb") as stream:
+            stream.seek(-1, os.SEEK_END)
+            if stream.read() not in (b"\n", b"\r"):
+                what = "does not end in a line break: if it is truncated, its last row is incomplete."
+                notes.append(f"{path.name} {what}")
+    return head, kind, notes
 
 
-def detect_format(path: Path, head: bytes) -> tuple[str, list[str]]:
+def _format_of_content(path: Path, head: bytes) -> tuple[str, list[str]]:
     """Return the format of a file by its content, and a note if its name suggests another one."""
     if head.startswith(b"PAR1"):
-        found = "parquet"
+        actual = "parquet"
     else:
-        check_text(path, head)
+        _check_text(path, head)
         lines = [line for line in head.splitlines()[:20] if line.strip() and not line.lstrip().startswith(b"#")]
-        found = "svmlight" if any(map(SVMLIGHT_LINE.match, lines)) else "csv"
+        actual = "svmlight" if any(map(SVMLIGHT_LINE.match, lines)) else "csv"
     expected = format_of_name(path)
-    if expected == "parquet" and found != expected:
+    if expected == "parquet" and actual != expected:
         what = "is not a Parquet file despite its name: is it complete? Otherwise use {}."
         raise invalid(path, Message(what, Parameter("format")))
-    if expected == "svmlight" and found != expected:
+    if expected == "svmlight" and actual != expected:
         return expected, []  # the svmlight reader explains what is wrong with the first line
-    return found, [] if expected in (None, found) else [f"{path.name} contains {found} data and is read as such."]
+    return actual, [] if expected in (None, actual) else [f"{path.name} contains {actual} data and is read as such."]
 
 
 def format_of_name(path: Path) -> str | None:
@@ -187,8 +185,7 @@ def format_of_name(path: Path) -> str | None:
     return next((FORMATS[ending] for ending in reversed(endings) if ending in FORMATS), None)
 
 
-def check_text(path: Path, head: bytes) -> None:
-    """Raise an error if the content is not text."""
+def _check_text(path: Path, head: bytes) -> None:
     for magic, what in UNSUPPORTED.items():
         if head.startswith(magic):
             raise invalid(path, f"{what}.")

@@ -2,28 +2,17 @@
 
 import re
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.datasets.arrow_arrays import columns_of
+from drsvm.datasets.arrow_arrays import Column, Table, columns_of, is_text
 from drsvm.datasets.columns import Chosen
 from drsvm.datasets.copies import copies_among, first_of_each
 from drsvm.datasets.dataset import ReadOptions
 from drsvm.datasets.files import Problem
-from drsvm.datasets.number_styles import AMBIGUOUS_COMMAS, AMBIGUOUS_DATE, AMBIGUOUS_DOTS, styles_of
-from drsvm.datasets.values import (
-    TEXTS,
-    Coded,
-    NotANumber,
-    Style,
-    coded,
-    levels_of,
-    numbers_of,
-    parser_of,
-    shown,
-    too_large,
-)
+from drsvm.datasets.number_styles import AMBIGUOUS_COMMAS, AMBIGUOUS_DATE, AMBIGUOUS_DOTS, TableFile, styles_of
+from drsvm.datasets.values import Coded, NotANumber, Style, coded, levels_of, numbers_of, parser_of, shown, too_large
 from drsvm.messages import Parameter
 
 FREQUENT_GAPS = 0.05  # a column with at least this share of empty cells gets an indicator of them
@@ -54,11 +43,10 @@ class Kind:
     problem: Problem | None = None  # why it cannot be used
 
 
-def kinds_of(table: Any, chosen: Chosen, options: ReadOptions, file: Any) -> dict[str, Kind]:
+def kinds_of(table: Table, chosen: Chosen, options: ReadOptions, file: TableFile) -> dict[str, Kind]:
     """Return the kinds of the feature columns of a file."""
-    columns = columns_of(table)
-    columns = {name: columns[name] for name in chosen.features}
-    texts = {name: coded(column) for name, column in columns.items() if str(column.type) in TEXTS}
+    columns = columns_of(table.select(chosen.features))
+    texts = {name: coded(column) for name, column in columns.items() if is_text(column)}
     points = any(str(column.type) == "double" for column in columns.values())
     styles = styles_of({name: cells.values for name, cells in texts.items()}, points, options.decimal)
     rows = _different_rows([texts.get(name, column) for name, column in columns.items()])
@@ -76,12 +64,12 @@ class _Column(NamedTuple):
     """A column with what the user has stated about it, the different rows, and where it comes from."""
 
     name: str
-    values: Any
+    values: Column
     numeric: bool
     categorical: bool
-    rows: Any
+    rows: np.ndarray | slice
     options: ReadOptions
-    file: Any
+    file: TableFile
 
     def numbers_the_rows(self, numbers: np.ndarray) -> bool:
         """Return True for integers that count the rows, or are nearly all different under a typical name."""
@@ -93,7 +81,7 @@ class _Column(NamedTuple):
         return nearly or bool((np.diff(numbers) == 1).all())
 
 
-def _different_rows(columns: list[Any]) -> Any:
+def _different_rows(columns: list[Coded | Column]) -> np.ndarray | slice:
     """Return one of all rows that are copies of each other: in a table of copies, an id repeats, too."""
     try:
         copies = copies_among(columns)
@@ -103,9 +91,9 @@ def _different_rows(columns: list[Any]) -> Any:
 
 
 def _numeric_kind(column: _Column) -> Kind:
-    kind = str(column.values.type)
     if column.categorical:
         return Kind(Style.CATEGORY, levels=len(levels_of(column.values).values))
+    kind = str(column.values.type)
     if not kind.startswith(("int", "uint")):
         return Kind(next((style for start, style in TYPES.items() if kind.startswith(start)), Style.PLAIN))
     if column.numeric:
@@ -149,8 +137,8 @@ def _text_kind(column: _Column, cells: Coded, style: str | None) -> Kind:
             return Kind(style)
         with_signs = (Style.THOUSANDS, Style.DECIMAL_COMMA)[:: -1 if column.options.decimal == "," else 1]
         styles = (Style.PLAIN, *with_signs)
-        fitting = {one: sum(parser_of(one)(value) is not None for value in cells.values) for one in styles}
-        return Kind(max(styles, key=lambda one: fitting[one]) + Style.OR_EMPTY)
+        fitting = {style: sum(parser_of(style)(value) is not None for value in cells.values) for style in styles}
+        return Kind(max(styles, key=lambda style: fitting[style]) + Style.OR_EMPTY)
     if style in (AMBIGUOUS_COMMAS, AMBIGUOUS_DOTS):
         return Kind(problem=_ambiguous_sign(column, cells, style))
     if style == AMBIGUOUS_DATE:
@@ -184,11 +172,10 @@ def rare_below(n_rows: int) -> int:
 
 
 def _category(column: _Column, cells: Coded) -> Kind:
-    broken = line_break(cells, column.name, column.file)
-    return Kind(problem=broken) if broken else Kind(Style.CATEGORY, levels=len(cells.values))
+    return Kind(Style.CATEGORY, levels=len(cells.values), problem=line_break(cells, column.name, column.file))
 
 
-def line_break(cells: Coded, name: str, file: Any) -> Problem | None:
+def line_break(cells: Coded, name: str, file: TableFile) -> Problem | None:
     """Return the problem that a cell contains other rows because a closing quote is missing, if there is one."""
     broken = [code for code, value in enumerate(cells.values) if file.swallowed(name, str(value))]
     if not broken:

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from drsvm.datasets.arrow_arrays import Table, columns_of
 from drsvm.datasets.dataset import Schema
 from drsvm.datasets.kinds import Kind
 from drsvm.datasets.values import Coded, Style, coded
@@ -16,38 +17,38 @@ if TYPE_CHECKING:  # at run time, this would import scikit-learn
 
 TELLING = 10  # a column betrays the label only if a level has this many rows on average
 MANY_NUMBERS = 50  # fewer numbers with a unit may well be categories, such as sizes
-MOST = 8  # a line lists this many columns
+MAX_LISTED = 8  # a line lists this many columns
 
 KEEP_ANYWAY = Message("use one anyway with {} or {}", Parameter("numeric"), Parameter("categorical"))
 DROP_IDS = Message("if such a number is an id, {} it", Parameter("drop"))
 
 
-def what_was_done(schema: Schema, kinds: dict[str, Kind], X: Any) -> list[str]:
+def what_was_done(schema: Schema, kinds: dict[str, Kind], X: Table) -> list[str]:
     """Return notes on a new file: columns left out, encoded, read in a special way, and filled."""
     different = [name for name, kind in kinds.items() if kind.all_different and not kind.left_out]
-    encoded = {name: f"{kinds[name].levels:,}" for name in schema.of_style(lambda style: style == Style.CATEGORY)}
+    encoded = {name: f"{kinds[name].levels:,}" for name in schema.of_style(Style.CATEGORY)}
     return [
         *_line("left out", schema.left_out, KEEP_ANYWAY),
         *_line("categories", encoded, "one 0/1 column for each level that is not rare"),
-        *_line("dates as days", dict.fromkeys(schema.of_style(lambda style: style.startswith("date")))),
-        *_line("times as hours", dict.fromkeys(schema.of_style(lambda style: style == Style.TIME))),
-        *_line("decimal commas", dict.fromkeys(schema.of_style(lambda style: style == Style.DECIMAL_COMMA))),
-        *_line("thousands separators", dict.fromkeys(schema.of_style(lambda style: style == Style.THOUSANDS))),
+        *_line("dates as days", schema.of_style(Style.ISO_DATE)),
+        *_line("times as hours", schema.of_style(Style.TIME)),
+        *_line("decimal commas", schema.of_style(Style.DECIMAL_COMMA)),
+        *_line("thousands separators", schema.of_style(Style.THOUSANDS)),
         *_line("numbers with a unit", _with_units(encoded, X), "they count as text, unless the unit is removed"),
-        *_line("all different", dict.fromkeys(different), DROP_IDS),
+        *_line("all different", different, DROP_IDS),
         *what_was_filled(schema, X),
     ]
 
 
-def _with_units(names: Iterable[str], X: Any) -> dict[str, str]:
+def _with_units(names: Iterable[str], X: Table) -> dict[str, str]:
     """Return the columns whose texts are numbers with the same unit, each with an example."""
-    found = {}
+    examples, columns = {}, columns_of(X)
     for name in names:
-        levels = [str(value) for value in coded(X.column(X.column_names.index(name))).values]
+        levels = [str(value) for value in coded(columns[name]).values]
         units = {re.sub(r"\d[\d.,]*", "", level, count=1) for level in levels}
         if len(levels) >= MANY_NUMBERS and len(units) == 1 and units != {""}:
-            found[name] = levels[0]
-    return found
+            examples[name] = levels[0]
+    return examples
 
 
 def similar_labels(labels: Coded) -> list[str]:
@@ -63,11 +64,10 @@ def similar_labels(labels: Coded) -> list[str]:
     ]
 
 
-def what_was_filled(schema: Schema, X: Any) -> list[str]:
+def what_was_filled(schema: Schema, X: Table) -> list[str]:
     """Return notes on the empty cells of a table that a model fills."""
-    n = len(X)
-    counts = {name: int(column.null_count) for name, column in zip(X.column_names, X.columns, strict=True)}
-    filled = {name: f"{count:,} of {n:,}" for name, count in counts.items() if count}
+    counts = {name: int(column.null_count) for name, column in columns_of(X).items()}
+    filled = {name: f"{count:,} of {len(X):,}" for name, count in counts.items() if count}
     numbers = [name for name in filled if schema.style(name) != Style.CATEGORY]
     by_median = ["numbers by their median"] if numbers else []
     as_level = ["text as a level"] if len(numbers) < len(filled) else []
@@ -76,11 +76,9 @@ def what_was_filled(schema: Schema, X: Any) -> list[str]:
 
 def what_is_new(unseen: dict[str, int], n_rows: int) -> list[str]:
     """Return a note on cells with levels that a model has not seen in training."""
-    return _line(
-        "levels not seen in training",
-        {name: f"{count:,} of {n_rows:,}" for name, count in unseen.items()},
-        "they count as rare, or as no level at all where none was rare",
-    )
+    counts = {name: f"{count:,} of {n_rows:,}" for name, count in unseen.items()}
+    remark = "they count as rare, or as no level at all where none was rare"
+    return _line("levels not seen in training", counts, remark)
 
 
 def what_was_clipped(cells: "ClippedCells") -> list[str]:
@@ -90,17 +88,16 @@ def what_was_clipped(cells: "ClippedCells") -> list[str]:
     return [*_line("clipped", cells.far, "they count as these limits, and may be errors"), *([tails] if n else [])]
 
 
-def leaky_columns(schema: Schema, X: Any, y: np.ndarray) -> list[str]:
+def leaky_columns(schema: Schema, X: Table, y: np.ndarray) -> list[str]:
     """Return the columns that determine the label by themselves: perhaps they are known only afterwards."""
     classes, labels = np.unique(y, return_inverse=True)
-    found = []
-    for name in schema.of_style(lambda style: style in (Style.CATEGORY, Style.TRUTH)):
-        cells = coded(X.column(X.column_names.index(name)))
-        pairs = np.unique(np.column_stack([cells.codes, labels]), axis=0)
+    leaky, columns = [], columns_of(X)
+    for name in schema.of_style(Style.CATEGORY, Style.TRUTH):
+        pairs = np.unique(np.column_stack([coded(columns[name]).codes, labels]), axis=0)
         levels = len(np.unique(pairs[:, 0]))
         if len(pairs) == levels and len(classes) <= levels <= len(y) // TELLING:
-            found.append(name)
-    return found
+            leaky.append(name)
+    return leaky
 
 
 def about_leaky_columns(names: list[str]) -> list[str]:
@@ -113,9 +110,10 @@ def about_leaky_columns(names: list[str]) -> list[str]:
     return [Message(what, which, *drops)]
 
 
-def _line(what: str, columns: dict[str, Any], remark: str = "") -> list[str]:
-    if not columns:
+def _line(what: str, columns: Iterable[str], remark: str = "") -> list[str]:
+    """Return a note on columns, with details if they are a dict, or none if there are no columns."""
+    listed = [f"{name} ({columns[name]})" for name in columns] if isinstance(columns, dict) else list(columns)
+    if not listed:
         return []
-    listed = [f"{name} ({detail})" if detail else name for name, detail in columns.items()]
-    more = f" and {len(listed) - MOST} more" if len(listed) > MOST else ""
-    return [Message("{}: {}{}{}{}.", what, ", ".join(listed[:MOST]), more, "; " if remark else "", remark)]
+    more = f" and {len(listed) - MAX_LISTED} more" if len(listed) > MAX_LISTED else ""
+    return [Message("{}: {}{}{}{}.", what, ", ".join(listed[:MAX_LISTED]), more, "; " if remark else "", remark)]

@@ -5,12 +5,15 @@
 
 import re
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
-from drsvm.datasets.arrow_arrays import columns_of
-from drsvm.datasets.values import DATE_FORMATS, SIGNS, TEXTS, TRUTH_WORDS, Style, coded, numbers_of, parser_of
+from drsvm.datasets.arrow_arrays import Table, columns_of, is_text
+from drsvm.datasets.arrow_tables import ArrowTable
+from drsvm.datasets.csv_files import CsvFile
+from drsvm.datasets.values import DATE_FORMATS, SIGNS, TRUTH_WORDS, Style, coded, numbers_of, parser_of
+
+TableFile = CsvFile | ArrowTable
 
 AMBIGUOUS_COMMAS, AMBIGUOUS_DOTS, AMBIGUOUS_DATE = "ambiguous commas", "ambiguous dots", "ambiguous dates"
 
@@ -63,23 +66,23 @@ def styles_of(texts: dict[str, list[str]], points: bool, decimal: str | None) ->
             AMBIGUOUS_DOTS: Style.DECIMAL_COMMA if comma else Style.PLAIN,
         }
         return {name: meanings.get(style or "", style) for name, style in styles.items()}
-    ordinary = [name for name, style in styles.items() if style == AMBIGUOUS_DOTS and not _mixes(texts[name])]
-    return styles | dict.fromkeys(ordinary, Style.PLAIN)
+    for name, values in texts.items():
+        mixed = any("." not in value and len(value.strip(SIGNS + "+-")) == 3 for value in values)
+        if styles[name] == AMBIGUOUS_DOTS and not mixed:  # 312 beside 1.326; three decimals alone are ordinary
+            styles[name] = Style.PLAIN
+    return styles
 
 
-def _mixes(values: list[str]) -> bool:
-    """Return True for 312 without a dot beside 1.326; measurements with three decimals are ordinary."""
-    return any("." not in value and len(value.strip(SIGNS + "+-")) == 3 for value in values)
-
-
-def with_dots_as_written(file: Any, table: Any, names: list[str], decimal: str | None, empty: frozenset[str]) -> Any:
+def with_dots_as_written(
+    file: TableFile, table: Table, names: list[str], decimal: str | None, empty: frozenset[str]
+) -> Table:
     """Return a table of a file in which columns are texts if dots in them may separate thousands."""
     columns = columns_of(table)
     numbers = {name: numbers_of(columns[name], Style.PLAIN) for name in names if str(columns[name].type) == "double"}
     suspect = [name for name, values in numbers.items() if _are_below_thousand(values)]
     if decimal == "." or not suspect:
         return table
-    cells = (coded(columns[name]).values for name in names if str(columns[name].type) in TEXTS)
+    cells = (coded(columns[name]).values for name in names if is_text(columns[name]))
     if decimal is None and Style.DECIMAL_COMMA not in map(number_style, cells):
         hundreds = {name: numbers[name][np.abs(numbers[name]) >= 100.0] for name in suspect}
         suspect = [name for name in suspect if (hundreds[name] == np.trunc(hundreds[name])).any()]

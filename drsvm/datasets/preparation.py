@@ -5,7 +5,8 @@ deviation would make rare categories the largest features, which costs 0.3 and 0
 titanic.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -15,6 +16,8 @@ from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
+from drsvm.annotations import Matrix
+from drsvm.datasets.arrow_arrays import Column, Table, columns_of
 from drsvm.datasets.columns import absent_columns
 from drsvm.datasets.dataset import Schema
 from drsvm.datasets.values import EMPTY, MISSING, NotANumber, Style, coded, levels_of, numbers_of, shown
@@ -23,6 +26,8 @@ from drsvm.learn.clipped_scaler import ClippedCells, ClippedScaler, clipped_cell
 MAX_LEVELS = 1000  # a column has at most this many levels of its own: the most frequent ones
 
 RARE_NAME = "(rare)"
+
+Steps: TypeAlias = list[tuple[str, Any]]  # of a pipeline: transformers have no common class
 
 
 class TableReader(TransformerMixin, BaseEstimator):
@@ -42,7 +47,7 @@ class TableReader(TransformerMixin, BaseEstimator):
         Texts that count as empty, besides the usual ones (``?``, ``NA``, ``null``, ...).
     """
 
-    def __init__(self, columns: Any = (), styles: Any = None, missing_values: Any = ()):
+    def __init__(self, columns: Sequence[str] = (), styles: dict | None = None, missing_values: Sequence[str] = ()):
         self.columns = columns
         self.styles = styles
         self.missing_values = missing_values
@@ -60,16 +65,15 @@ class TableReader(TransformerMixin, BaseEstimator):
         The table is a data frame (pandas, polars, pyarrow), or an array with the columns in the order of `columns`.
         Empty cells are NaN, or the category "(empty)".
         """
-        found = self._found(X)
         styles = self.styles or {}
         kind = object if Style.CATEGORY in styles.values() else np.float64
         read = np.empty((X.shape[0], len(self.columns)), dtype=kind)
         missing = MISSING | frozenset(self.missing_values)
-        for place, (name, column) in enumerate(zip(self.columns, found, strict=True)):
+        for place, (name, column) in enumerate(zip(self.columns, self._columns_of(X), strict=True)):
             read[:, place] = _cells(name, column, styles.get(name, Style.PLAIN), missing)
         return read
 
-    def _found(self, X) -> list[Any]:
+    def _columns_of(self, X) -> list[Column]:
         """Return the columns of a table, by name or, without names, in their order."""
         names = getattr(X, "column_names", getattr(X, "columns", None))  # pyarrow, or pandas and polars
         if names is None:
@@ -84,17 +88,15 @@ class TableReader(TransformerMixin, BaseEstimator):
         absent = absent_columns(list(known), list(self.columns))
         if absent:
             raise ValueError(f"X does not fit the model: {absent}")
-        if hasattr(X, "column_names"):  # pyarrow looks a name up in a list
-            places = {name: place for place, name in enumerate(names)}
-            return [X.column(places[known[name]]) for name in self.columns]
-        return [X[known[name]] for name in self.columns]
+        given = columns_of(X) if hasattr(X, "column_names") else X  # pyarrow looks a name up in a list
+        return [given[known[name]] for name in self.columns]
 
     def get_feature_names_out(self, input_features=None) -> np.ndarray:
         """Return the names of the columns."""
         return np.array(self.columns, dtype=object)
 
 
-def _cells(name: str, column: Any, style: str, missing: frozenset[str]) -> np.ndarray:
+def _cells(name: str, column: Column, style: str, missing: frozenset[str]) -> np.ndarray:
     if style == Style.CATEGORY:
         levels = levels_of(column, missing)
         return levels.mapped(levels.values, EMPTY, object)
@@ -107,13 +109,12 @@ def _cells(name: str, column: Any, style: str, missing: frozenset[str]) -> np.nd
         ) from None
 
 
-def preparation(schema: Schema, standardise: bool = True) -> list[tuple[str, Any]]:
+def preparation(schema: Schema, standardise: bool = True) -> Steps:
     """Return unfitted steps of a pipeline from the table of a schema to features."""
     if schema.kind == "sparse":  # not centred, to stay sparse
         return [("scaler", ClippedScaler())] if standardise else []
     places = {name: place for place, name in enumerate(schema.columns)}
-    categories = schema.of_style(lambda style: style == Style.CATEGORY)
-    flags = schema.of_style(lambda style: style == Style.TRUTH)
+    categories, flags = schema.of_style(Style.CATEGORY), schema.of_style(Style.TRUTH)
     numbers = [name for name in schema.columns if name not in {*categories, *flags}]
     fill = SimpleImputer(strategy="median", keep_empty_features=True)
     encoder = OneHotEncoder(
@@ -148,61 +149,54 @@ def features_of(steps: Pipeline, schema: Schema) -> list[Feature] | None:
     """Return the features of a fitted preparation; None for svmlight files, which have no names."""
     if schema.kind == "sparse":
         return None
-    found = []
+    features = []
     for part, step, places in steps[-1].transformers_:
         columns = [schema.columns[place] for place in places]
+        rare_levels = getattr(step, "infrequent_categories_", [None] * len(columns))
         for place, column in enumerate(columns):
-            found += [Feature(name, column, part) for name in _names(part, step, place, column)]
-    return found
+            names = [f"{column}={EMPTY}"] if part == "gaps" else [column]
+            if part == "categories":
+                rare = set() if rare_levels[place] is None else set(rare_levels[place])
+                names = [f"{column}={level}" for level in step.categories_[place] if level not in rare]
+                names += [f"{column}={RARE_NAME}"] if rare else []
+            features += [Feature(name, column, part) for name in names]
+    return features
 
 
-def _names(part: str, step: Any, place: int, column: str) -> list[str]:
-    if part == "gaps":
-        return [f"{column}={EMPTY}"]
-    if part != "categories":
-        return [column]
-    rare = getattr(step, "infrequent_categories_", [None] * (place + 1))[place]
-    rare = set() if rare is None else set(rare)
-    names = [f"{column}={level}" for level in step.categories_[place] if level not in rare]
-    return [*names, f"{column}={RARE_NAME}"] if rare else names
-
-
-def unseen_levels(model: Pipeline, schema: Schema, X: Any) -> dict[str, int]:
+def unseen_levels(model: Pipeline, schema: Schema, X: Table | Matrix) -> dict[str, int]:
     """Return the number of cells with a level that the rows in training lack, for each column that has any."""
     if schema.kind == "sparse":
         return {}
-    found = {}
+    counts, columns = {}, columns_of(X)
     for _, step, places in model[1].transformers_:
         for place, known in zip(places, getattr(step, "categories_", ()), strict=False):
-            name = schema.columns[place]
-            cells = coded(X.column(X.column_names.index(name)))
+            cells = coded(columns[schema.columns[place]])
             new = [code for code, level in enumerate(cells.values) if level not in set(known)]
-            found[name] = int(np.isin(cells.codes, new).sum())
-    return {name: count for name, count in found.items() if count}
+            counts[schema.columns[place]] = int(np.isin(cells.codes, new).sum())
+    return {name: count for name, count in counts.items() if count}
 
 
-def cells_clipped(steps: list[tuple[str, Any]], schema: Schema, X: Any) -> ClippedCells:
+def cells_clipped(steps: Steps, schema: Schema, X: Table | Matrix) -> ClippedCells:
     """Return which cells of a table a fitted preparation clips."""
-    scaler: Any = steps[0][1] if steps else None
-    names, cells = list(map(str, range(schema.n_features + 1))), X
     if schema.kind == "sparse":
-        names = names[schema.index_base :]
+        scaler, cells = steps[0][1] if steps else None, X
+        names = [str(schema.index_base + place) for place in range(schema.n_features)]
     else:
-        step: Any
-        step, places = next((rest for name, *rest in steps[1][1].transformers_ if name == "numbers"), (None, []))
-        scaler, names = step[-1] if isinstance(step, Pipeline) else None, [schema.columns[place] for place in places]
-        cells = steps[0][1].transform(X)[:, places].astype(np.float64) if scaler is not None else X
+        fitted = {name: (step, places) for name, step, places in steps[1][1].transformers_}
+        numbers, places = fitted.get("numbers", (None, []))
+        scaler, names = numbers[-1] if isinstance(numbers, Pipeline) else None, [schema.columns[k] for k in places]
+        cells = X if scaler is None else steps[0][1].transform(X)[:, places].astype(np.float64)
     if not isinstance(scaler, ClippedScaler):
         return ClippedCells({}, (0, 0))
     dates = {place for place, name in enumerate(names) if schema.style(name).startswith("date")}
-    return clipped_cells(scaler, names, cells, lambda place, value: (_day if place in dates else number)(value))
+
+    def text(place: int, value: float) -> str:
+        return str(np.datetime64(round(value), "D")) if place in dates else number(value)
+
+    return clipped_cells(scaler, names, cells, text)
 
 
-def _day(value: float) -> str:
-    return str(np.datetime64(round(value), "D"))
-
-
-def aligned(X: Any, given: list[str], wanted: list[str]) -> Any:
+def aligned(X: Matrix, given: list[str], wanted: list[str]) -> Matrix:
     """Return columns in another order, by their names; columns that are not there are 0."""
     places = {name: place for place, name in enumerate(given)}
     pairs = [(place, number) for number, name in enumerate(wanted) if (place := places.get(name)) is not None]

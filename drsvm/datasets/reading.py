@@ -3,24 +3,23 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from drsvm.datasets.arrow_arrays import array_of, column_of, columns_of, pyarrow_or_error, taken, texts
-from drsvm.datasets.arrow_tables import ArrowTable
+from drsvm.datasets.arrow_arrays import Column, Table, column_of, columns_of, is_null, pyarrow_or_error, taken, texts
+from drsvm.datasets.arrow_tables import ArrowTable, RowRange
 from drsvm.datasets.columns import Chosen, absent_columns, choose_columns, found_or_error, listed
 from drsvm.datasets.csv_files import CsvFile
 from drsvm.datasets.dataset import Dataset, ReadOptions, Schema
-from drsvm.datasets.files import Problem, check_text, detect_format, ends_in_mid_line, invalid, read_head
+from drsvm.datasets.files import Problem, head_and_format, invalid
 from drsvm.datasets.kinds import FREQUENT_GAPS, Kind, kinds_of, line_break, rare_below
 from drsvm.datasets.notes import about_leaky_columns, leaky_columns, similar_labels, what_was_done, what_was_filled
-from drsvm.datasets.number_styles import with_dots_as_written
-from drsvm.datasets.svmlight import read_svmlight, read_svmlight_like
+from drsvm.datasets.number_styles import TableFile, with_dots_as_written
+from drsvm.datasets.svmlight import read_svmlight
 from drsvm.datasets.values import NotANumber, Style, coded, labels_of, levels_of, numbers_of, shown, too_large
 from drsvm.messages import Message, Parameter
 
-TableFile = CsvFile | ArrowTable
+Located = TableFile | RowRange  # what messages about cells need: a file, and places in it
 
 MANY_LEVELS = 200  # with more categories than this, the features are stored sparsely
 
@@ -56,11 +55,11 @@ def read_table(file: TableFile, options: ReadOptions, notes: Sequence[str] = ())
         schema = replace(schema, truth_labels=sorted(used, key=str.lower))
     X = taken(converted(file, table, schema, options.empty), kept)
     verified = None if chosen.verified is None else truth_of(file, table, chosen.verified, options)[kept]
-    telling = leaky_columns(schema, X, y)
-    found = [*notes, *file.notes, *chosen.notes, *dropped, *similar_labels(labels)]
-    found += [*what_was_done(schema, kinds, X), *about_leaky_columns(telling)]
-    written = _written(file, schema.id if options.name_rows else [], kept)
-    return Dataset(X, y, schema, found, path, kept, verified, chosen.mentioned, written, leaky_columns=telling)
+    leaky = leaky_columns(schema, X, y)
+    notes = [*notes, *file.notes, *chosen.notes, *dropped, *similar_labels(labels)]
+    notes += [*what_was_done(schema, kinds, X), *about_leaky_columns(leaky)]
+    ids = _written(file, schema.id if options.name_rows else [], kept)
+    return Dataset(X, y, schema, notes, path, kept, verified, chosen.mentioned, ids, leaky_columns=leaky)
 
 
 def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = None) -> Dataset:
@@ -77,7 +76,7 @@ def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = No
     if file is None:
         if options.keep:
             raise invalid(path, Message("{}: an svmlight file has no further columns; omit it.", Parameter("keep")))
-        return read_svmlight_like(path, schema, notes)
+        return read_svmlight(path, options, notes, schema)
     label = schema.label if schema.label in file.names else None
     if options.label is not None:
         [label] = found_or_error(path, file.names, [options.label], "label")
@@ -89,18 +88,18 @@ def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = No
     further = list(dict.fromkeys([*ids, *wanted]))
     options = replace(options, missing_values=(*schema.missing_values, *options.missing_values))
     table = file.read([*([label] if label else []), *schema.columns], label, options.empty)
-    commas = schema.of_style(lambda style: style == Style.DECIMAL_COMMA)
-    table = file.as_written(table, commas, options.empty)  # a dot in them separates thousands
+    # A dot in numbers with decimal commas separates thousands.
+    table = file.as_written(table, schema.of_style(Style.DECIMAL_COMMA), options.empty)
     X = converted(file, table, schema, options.empty)
     needed = None if options.unlabelled else label
     kept, dropped = kept_rows(file, table, needed, schema, replace(options, missing=options.missing or schema.missing))
     y, labelled = (None, None) if label is None else _labels(table.column(label), kept, schema)
     X = taken(X, kept)
-    found = [*notes, *file.notes, *dropped, *what_was_filled(schema, X)]
-    return Dataset(X, y, schema, found, path, kept, kept=_written(file, further, kept), labelled=labelled)
+    notes += [*file.notes, *dropped, *what_was_filled(schema, X)]
+    return Dataset(X, y, schema, notes, path, kept, kept=_written(file, further, kept), labelled=labelled)
 
 
-def _labels(column: Any, kept: np.ndarray, schema: Schema) -> tuple[np.ndarray | None, np.ndarray]:
+def _labels(column: Column, kept: np.ndarray, schema: Schema) -> tuple[np.ndarray | None, np.ndarray]:
     """Return the labels in the rows that are kept (None if all are empty), and which rows have one."""
     texts = coded(taken(column, kept))
     labelled = texts.codes >= 0
@@ -125,15 +124,14 @@ def read_cells(path: str | Path, options: ReadOptions | None = None) -> dict[str
 
 def _opened(path: Path, options: ReadOptions) -> tuple[TableFile | None, str, list[str]]:
     """Return a table, or None for an svmlight file, with the format and notes on it."""
-    head = read_head(path)
-    kind, notes = (options.format, []) if options.format else detect_format(path, head)
-    if kind == "parquet":
-        return ArrowTable(path), kind, notes
-    check_text(path, head)
-    if ends_in_mid_line(path):
-        notes.append(f"{path.name} does not end in a line break: if it is truncated, its last row is incomplete.")
-    table = None if kind == "svmlight" else CsvFile(path, head, options.delimiter, options.header)
-    return table, kind, notes
+    head, kind, notes = head_and_format(path, options.format)
+    if kind == "svmlight":
+        return None, kind, notes
+    try:
+        is_parquet = kind == "parquet"
+        return ArrowTable(path) if is_parquet else CsvFile(path, head, options.delimiter, options.header), kind, notes
+    except ImportError as error:
+        raise invalid(path, str(error)) from None
 
 
 def _check(path: Path, problems: list[Problem], chosen: Chosen, kinds: dict[str, Kind]) -> None:
@@ -174,16 +172,15 @@ def _misplaced(role: str, name: str, kinds: dict[str, Kind]) -> Problem | None:
 
 def _schema(chosen: Chosen, kinds: dict[str, Kind], options: ReadOptions, n_rows: int) -> Schema:
     used = {name: kind for name, kind in kinds.items() if not kind.left_out}
-    frequent = FREQUENT_GAPS * n_rows
-    levels = sum(kind.levels for kind in used.values())
+    frequent = max(FREQUENT_GAPS * n_rows, 1)
     return Schema(
         kind="table",
         n_features=len(used),
         label=chosen.label,
         columns=list(used),
         styles={name: kind.style for name, kind in used.items() if kind.style != Style.PLAIN},
-        gaps=[name for name, kind in used.items() if kind.style != Style.CATEGORY and kind.missing >= max(frequent, 1)],
-        many_levels=levels > MANY_LEVELS,
+        gaps=[name for name, kind in used.items() if kind.style != Style.CATEGORY and kind.missing >= frequent],
+        many_levels=sum(kind.levels for kind in used.values()) > MANY_LEVELS,
         rare=rare_below(n_rows),
         left_out={name: kind.left_out for name, kind in kinds.items() if kind.left_out},
         id=[*chosen.ids, *(name for name, kind in kinds.items() if kind.is_id)],
@@ -192,7 +189,7 @@ def _schema(chosen: Chosen, kinds: dict[str, Kind], options: ReadOptions, n_rows
     )
 
 
-def converted(file: Any, table: Any, schema: Schema, empty: frozenset[str]) -> Any:
+def converted(file: Located, table: Table, schema: Schema, empty: frozenset[str]) -> Table:
     """Return the columns of a schema: numbers as floats, categories as text, with nulls for empty cells."""
     given = columns_of(table)
     columns = {}
@@ -207,7 +204,7 @@ def converted(file: Any, table: Any, schema: Schema, empty: frozenset[str]) -> A
     return pyarrow_or_error().table(columns)
 
 
-def _as_numbers(file: Any, name: str, column: Any, style: str, empty: frozenset[str]) -> np.ndarray:
+def _as_numbers(file: Located, name: str, column: Column, style: str, empty: frozenset[str]) -> np.ndarray:
     try:
         values = numbers_of(column, style, empty)
     except NotANumber as wrong:
@@ -224,22 +221,22 @@ def _as_numbers(file: Any, name: str, column: Any, style: str, empty: frozenset[
     return values
 
 
-def truth_of(file: Any, table: Any, name: str, options: ReadOptions) -> np.ndarray:
+def truth_of(file: Located, table: Table, name: str, options: ReadOptions) -> np.ndarray:
     """Return a yes/no column as booleans; an empty cell is a no."""
-    column = table.column(name)
-    what = "column {!r} ({}) must contain yes or no, true or false, or 1 or 0; {}"
-    verified = Parameter("verified")
     try:
-        values = numbers_of(column, Style.TRUTH, options.empty)
+        values = numbers_of(table.column(name), Style.TRUTH, options.empty)
+        if np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
+            return values == 1.0
+        reason = "it contains other numbers."
     except NotANumber as wrong:
-        where = f"{file.place(wrong.row)} contains {shown(wrong.text)}."
-        raise invalid(file.path, Message(what, name, verified, where)) from None
-    if not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
-        raise invalid(file.path, Message(what, name, verified, "it contains other numbers."))
-    return values == 1.0
+        reason = f"{file.place(wrong.row)} contains {shown(wrong.text)}."
+    what = "column {!r} ({}) must contain yes or no, true or false, or 1 or 0; {}"
+    raise invalid(file.path, Message(what, name, Parameter("verified"), reason))
 
 
-def kept_rows(file, table, label: str | None, schema: Schema, options: ReadOptions) -> tuple[np.ndarray, list[str]]:
+def kept_rows(
+    file: Located, table: Table, label: str | None, schema: Schema, options: ReadOptions
+) -> tuple[np.ndarray, list[str]]:
     """Return the rows to keep, and notes on the others: rows without a label, or with any empty cell, as wanted."""
     n = len(table)
     kept = np.flatnonzero(~empty_rows(file, table, label, schema, options))
@@ -256,11 +253,11 @@ def kept_rows(file, table, label: str | None, schema: Schema, options: ReadOptio
     return kept, [f"{lost:,} of {n:,} rows {has} {what}."]
 
 
-def empty_rows(file: Any, table: Any, label: str | None, schema: Schema, options: ReadOptions) -> np.ndarray:
+def empty_rows(file: Located, table: Table, label: str | None, schema: Schema, options: ReadOptions) -> np.ndarray:
     """Return a mask of the rows that are not used: those without a label or, if so wanted, with any empty cell."""
     given = columns_of(table)
-    empty = {name: array_of(given[name].is_null(), "bool") for name in schema.columns if given[name].null_count}
-    unlabelled = np.zeros(len(table), dtype=bool) if label is None else array_of(given[label].is_null(), "bool")
+    empty = {name: is_null(given[name]) for name in schema.columns if given[name].null_count}
+    unlabelled = np.zeros(len(table), dtype=bool) if label is None else is_null(given[label])
     problems = []
     for name, mask in ({label: unlabelled} | empty if options.missing == "error" else {}).items():
         if mask.any():

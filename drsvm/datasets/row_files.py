@@ -7,18 +7,21 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
-from drsvm.datasets.arrow_tables import TableBlocks
+from drsvm.annotations import Matrix, Vector
+from drsvm.datasets.arrow_tables import ArrowTable
 from drsvm.datasets.columns import found_or_error
 from drsvm.datasets.files import DataFileError, invalid
 from drsvm.datasets.row_writer import DESCRIPTION, RowWriter, check_space
 from drsvm.writing import written
 
 CSR = ("data", "indices", "indptr")
+
+Block: TypeAlias = tuple[Matrix, Vector | None, Vector | None]  # rows, labels and weights
 
 
 class RowsOnDisk:
@@ -47,11 +50,12 @@ class RowsOnDisk:
     (3, 2) [0, 1, 0]
     """
 
-    def __init__(self, folder: Path, X, y=None, sample_weight=None, names: list[str] | None = None, remove=False):
+    def __init__(
+        self, folder: Path, X: Matrix, y=None, sample_weight=None, names: list[str] | None = None, remove=False
+    ):
         self.folder, self.names = folder, names
-        self.X: Any = X
-        self.y: Any = y
-        self.sample_weight: Any = sample_weight
+        self.X: Matrix = X
+        self.y, self.sample_weight = y, sample_weight
         self._remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True) if remove else None
 
     def close(self) -> None:
@@ -126,12 +130,12 @@ def rows_on_disk(
         raise invalid(path, "no such file or folder.")
     if path.suffix == ".npy":
         X = _mapped(path)
-        if X.ndim != 2:
-            raise invalid(path, f"has shape {X.shape}: rows need two dimensions.")
-        return RowsOnDisk(path.parent, X)
+        if X.ndim == 2:
+            return RowsOnDisk(path.parent, X)
+        raise invalid(path, f"has shape {X.shape}: rows need two dimensions.")
     if path.is_dir() and ((path / "X.npy").exists() or (path / "data.npy").exists()):
         return opened_folder(path)
-    table = TableBlocks(path)
+    table = ArrowTable(path)
     label, features, dtype = _columns(table, label)
     needed = table.n_rows * len(features) * dtype.itemsize
     return _written(_numbers(table, label, features, dtype), folder, progress, features, needed)
@@ -142,7 +146,7 @@ def opened_folder(folder: Path, remove: bool = False) -> RowsOnDisk:
     description = folder / DESCRIPTION
     known = json.loads(description.read_text()) if description.exists() else {}
     if (folder / "X.npy").exists():
-        X: Any = _mapped(folder / "X.npy")
+        X = _mapped(folder / "X.npy")
     else:
         data, indices, indptr = (_mapped(folder / f"{name}.npy") for name in CSR)
         if len(data) != len(indices) or indptr[-1] != len(data):
@@ -151,11 +155,12 @@ def opened_folder(folder: Path, remove: bool = False) -> RowsOnDisk:
         n_features = known.get("n_features") or int(indices.max()) + 1
         X = sparse.csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_features))
     files = {name: folder / f"{name}.npy" for name in ("y", "sample_weight")}
-    vectors: dict[str, Any] = {name: np.array(_mapped(file)) for name, file in files.items() if file.exists()}
+    vectors = {name: np.array(_mapped(file)) for name, file in files.items() if file.exists()}
     for name, values in vectors.items():
         if len(values) != X.shape[0]:
             raise invalid(folder, f"has {X.shape[0]} rows but {len(values)} entries in {name}.npy: write them again.")
-    return RowsOnDisk(folder, X, **vectors, names=known.get("names"), remove=remove)
+    y, weights = vectors.get("y"), vectors.get("sample_weight")
+    return RowsOnDisk(folder, X, y, weights, known.get("names"), remove)
 
 
 def _mapped(path: Path) -> np.ndarray:
@@ -167,7 +172,7 @@ def _mapped(path: Path) -> np.ndarray:
         raise invalid(path, f"is truncated, changed or not a .npy file ({error}): write it again.") from None
 
 
-def _written(blocks: Iterable[tuple], folder, progress, names: list[str] | None = None, needed: int = 0) -> RowsOnDisk:
+def _written(blocks: Iterable[Block], folder, progress, names: list[str] | None = None, needed: int = 0) -> RowsOnDisk:
     with new_folder(folder, needed) as where:
         with RowWriter(where, names) as writer:
             for X, y, sample_weight in blocks:
@@ -195,7 +200,7 @@ def new_folder(folder: str | Path | None, needed: int) -> Iterator[Path]:
         raise
 
 
-def _blocks_of(source: Any) -> Iterator[tuple]:
+def _blocks_of(source: Any) -> Iterator[Block]:
     if callable(getattr(source, "next", None)) and callable(getattr(source, "reset", None)):
         yield from _pulled(source)
         return
@@ -204,15 +209,16 @@ def _blocks_of(source: Any) -> Iterator[tuple]:
             f"rows come from a path, an iterable of blocks or an object with next and reset, not {source!r}."
         )
     for block in source:
-        given = block if isinstance(block, tuple) else (block,)
-        if len(given) > 3:
-            raise DataFileError(f"a block is X, (X, y) or (X, y, sample_weight), got {len(given)} entries.")
-        yield (*given, None, None)[:3]
+        X, *vectors = block if isinstance(block, tuple) else (block,)
+        if len(vectors) > 2:
+            raise DataFileError(f"a block is X, (X, y) or (X, y, sample_weight), got {len(block)} entries.")
+        y, weights, *_ = *vectors, None, None
+        yield X, y, weights
 
 
-def _pulled(source: Any) -> Iterator[tuple]:
+def _pulled(source: Any) -> Iterator[Block]:
     """Yield the blocks of an iterator that passes them to a function, as XGBoost's do."""
-    received: list[tuple] = []
+    received: list[Block] = []
 
     def input_data(data, label=None, weight=None, **_) -> None:
         received.append((data, label, weight))
@@ -225,10 +231,11 @@ def _pulled(source: Any) -> Iterator[tuple]:
         received.clear()
 
 
-def _columns(table: TableBlocks, label: str | None) -> tuple[str | None, list[str], np.dtype]:
+def _columns(table: ArrowTable, label: str | None) -> tuple[str | None, list[str], np.dtype]:
     """Return the label column and the features of a table, and the type of these."""
-    found = None if label is None else found_or_error(table.path, table.names, [label], "label")[0]
-    features = [name for name in table.names if name != found]
+    if label is not None:
+        [label] = found_or_error(table.path, table.names, [label], "label")
+    features = [name for name in table.names if name != label]
     kinds = {name: str(table.schema.field(name).type) for name in features}
     odd = [name for name, kind in kinds.items() if not kind.startswith(("int", "uint", "float", "double", "bool"))]
     if odd:
@@ -238,10 +245,10 @@ def _columns(table: TableBlocks, label: str | None) -> tuple[str | None, list[st
             "iterable of prepared blocks.",
         )
     narrow = all(kind in ("float", "halffloat", "bool", "int8", "uint8") for kind in kinds.values())
-    return found, features, np.dtype(np.float32 if narrow else np.float64)
+    return label, features, np.dtype(np.float32 if narrow else np.float64)
 
 
-def _numbers(table: TableBlocks, label: str | None, features: list[str], dtype: np.dtype) -> Iterator[tuple]:
+def _numbers(table: ArrowTable, label: str | None, features: list[str], dtype: np.dtype) -> Iterator[Block]:
     """Yield the rows of a table as numbers, with their labels."""
     wanted = [*features, *([label] if label else [])]
     done = 0

@@ -4,12 +4,13 @@ import json
 import shutil
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
+from numpy.typing import ArrayLike, DTypeLike
 from scipy import sparse
 
+from drsvm.annotations import Matrix, Vector
 from drsvm.datasets.files import DataFileError, invalid
 from drsvm.messages import Message, Parameter
 
@@ -30,7 +31,7 @@ def check_space(folder: Path, needed: int) -> None:
 class GrowingArray:
     """A .npy file that grows along its first axis; its header is completed at the end."""
 
-    def __init__(self, path: Path, dtype: Any, width: int | None = None):
+    def __init__(self, path: Path, dtype: DTypeLike, width: int | None = None):
         self.path, self.dtype, self.width, self.length = path, np.dtype(dtype), width, 0
         self.stream = path.open("w+b")
         self._write_header()
@@ -41,7 +42,7 @@ class GrowingArray:
         description = {"descr": npy.dtype_to_descr(self.dtype), "fortran_order": False, "shape": shape}
         npy.write_array_header_1_0(self.stream, description)
 
-    def append(self, values) -> None:
+    def append(self, values: ArrayLike) -> None:
         values = np.ascontiguousarray(values, dtype=self.dtype)
         check_space(self.path.parent, values.nbytes)
         self.stream.write(values.data)
@@ -59,14 +60,14 @@ class RowWriter:
     def __init__(self, folder: Path, names: list[str] | None = None):
         self.folder, self.names = folder, names
         self._arrays: dict[str, GrowingArray] = {}
-        self._first: dict[str, Any] = {}
+        self._first: dict[str, int | None] = {}
         self._vectors: dict[str, list[np.ndarray]] = {}
         self._n_blocks = self.n_rows = self._n_entries = 0
 
     def __enter__(self) -> "RowWriter":
         return self
 
-    def __exit__(self, exception, *others) -> None:
+    def __exit__(self, exception: type | None, *_: object) -> None:
         if exception is None:
             self._complete()
             return
@@ -74,39 +75,39 @@ class RowWriter:
             with suppress(OSError):  # the disk may be full
                 array.stream.close()
 
-    def add(self, X, **vectors) -> None:
+    def add(self, X: Matrix, **vectors: Vector | None) -> None:
         """Write a block; vectors have one entry per row, or are None."""
         self._n_blocks += 1
         X = X if sparse.issparse(X) else np.asarray(X)
-        found = {"sparse": sparse.issparse(X), "columns": X.shape[1] if X.ndim == 2 else None}
-        found |= {name: values is not None for name, values in vectors.items()}
-        self._check_like_the_first(X, found)
-        if found["sparse"]:
+        form = {"sparse": sparse.issparse(X), "columns": X.shape[1] if X.ndim == 2 else None}
+        form |= {name: values is not None for name, values in vectors.items()}
+        self._check_like_the_first(X, form)
+        if form["sparse"]:
             self._add_sparse(X)
         else:
             self._array("X", _float_type(X), X.shape[1]).append(X)
+        n = X.shape[0]
         for name, values in vectors.items():
-            if values is None:
-                continue
-            vector, n = np.ravel(np.asarray(values)), X.shape[0]
-            if len(vector) != n:
-                raise DataFileError(f"block {self._n_blocks} has {n} rows, but {len(vector)} entries in {name}.")
-            self._vectors.setdefault(name, []).append(vector.copy())
-        self.n_rows += X.shape[0]
+            if values is not None:
+                vector = np.array(values).ravel()
+                if len(vector) != n:
+                    raise DataFileError(f"block {self._n_blocks} has {n} rows, but {len(vector)} entries in {name}.")
+                self._vectors.setdefault(name, []).append(vector)
+        self.n_rows += n
 
-    def _check_like_the_first(self, X, found: dict[str, Any]) -> None:
+    def _check_like_the_first(self, X: Matrix, form: dict[str, int | None]) -> None:
         number = self._n_blocks
-        if found["columns"] is None:
+        if form["columns"] is None:
             raise DataFileError(f"block {number} has shape {X.shape}: a block must have rows and columns.")
         if X.dtype.kind not in "fiub":
             raise DataFileError(f"block {number} has dtype {X.dtype}: encode text as numbers before.")
-        self._first = self._first or found
+        self._first = self._first or form
         for what, value in self._first.items():
-            if found[what] != value:
-                had = f"{what}: {found[what]}, in the first one {value}"
+            if form[what] != value:
+                had = f"{what}: {form[what]}, in the first one {value}"
                 raise DataFileError(f"block {number} does not fit the first one ({had}): make all blocks alike.")
 
-    def _add_sparse(self, X) -> None:
+    def _add_sparse(self, X: Matrix) -> None:
         rows = sparse.csr_array(X)
         rows.sum_duplicates()
         self._array("data", _float_type(rows)).append(rows.data)
@@ -115,7 +116,7 @@ class RowWriter:
         starts.append(rows.indptr[min(starts.length, 1) :].astype(np.int64) + self._n_entries)
         self._n_entries += rows.nnz
 
-    def _array(self, name: str, dtype, width: int | None = None) -> GrowingArray:
+    def _array(self, name: str, dtype: DTypeLike, width: int | None = None) -> GrowingArray:
         if name not in self._arrays:
             self._arrays[name] = GrowingArray(self.folder / f"{name}.npy", dtype, width)
         return self._arrays[name]
@@ -136,18 +137,17 @@ class RowWriter:
         (self.folder / DESCRIPTION).write_text(json.dumps(description))
 
 
-def _float_type(X) -> Any:
+def _float_type(X: Matrix) -> DTypeLike:
     return X.dtype if X.dtype == np.float32 else np.float64
 
 
-def _retype(path: Path, dtype: Any) -> None:
+def _retype(path: Path, dtype: DTypeLike) -> None:
     """Rewrite a .npy file with another type, block by block."""
     given = np.load(path, mmap_mode="r")
     if given.dtype == dtype:
         return
-    other = path.with_suffix(".new")
-    copy = GrowingArray(other, dtype)
+    copy = GrowingArray(path.with_suffix(".new"), dtype)
     for first in range(0, len(given), RESERVE // 64):
         copy.append(given[first : first + RESERVE // 64])
     copy.complete()
-    other.replace(path)
+    copy.path.replace(path)

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
 
-from drsvm.datasets.arrow_tables import BLOCK_ROWS, ArrowTable, TableBlocks, with_text
+from drsvm.annotations import Matrix
+from drsvm.datasets.arrow_arrays import Table, taken
+from drsvm.datasets.arrow_tables import BLOCK_ROWS, ArrowTable, RowRange, with_text
 from drsvm.datasets.columns import choose_columns
 from drsvm.datasets.dataset import Dataset, ReadOptions
 from drsvm.datasets.files import invalid
@@ -25,6 +26,9 @@ from drsvm.datasets.values import Coded, coded, labels_of
 from drsvm.messages import Message, Parameter
 from drsvm.progress import part, stage
 
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
+
 SAMPLE_ROWS = 200_000  # number of rows from which it is determined what the columns contain
 SAMPLED, MEASURED = 0.15, 0.5  # shares of the preparation done when the sample, and means and deviations, are known
 
@@ -34,15 +38,15 @@ class StreamedTable:
     """A table described by `data`, without rows: its features are on disk, the last `n_test` rows are for a test."""
 
     data: Dataset
-    steps: Any
+    steps: "Pipeline"
     rows: RowsOnDisk
     y: np.ndarray
     verified: np.ndarray | None
     n_test: int
 
-    def part(self, first: int, last: int) -> Any:
+    def part(self, first: int, last: int) -> Matrix:
         """Return some rows without copying them."""
-        X: Any = self.rows.X
+        X = self.rows.X
         if not sparse.issparse(X):
             return X[first:last]
         begin, end = int(X.indptr[first]), int(X.indptr[last])
@@ -60,7 +64,7 @@ def stream_table(
     folder: Path | None = None,
 ) -> StreamedTable:
     """Read, prepare and write a table of any size."""
-    table = TableBlocks(path)
+    table = ArrowTable(path)
     with stage("preparing"):
         with part(0.0, SAMPLED):
             data = read_table(ArrowTable(path, SAMPLE_ROWS), options)
@@ -82,13 +86,13 @@ def stream_table(
 class _Stream:
     """The passes over a table: one for means and deviations, one that writes the features."""
 
-    def __init__(self, table: TableBlocks, data: Dataset, options: ReadOptions):
+    def __init__(self, table: ArrowTable, data: Dataset, options: ReadOptions):
         self.table, self.data, self.options = table, data, options
         self.label: str = data.schema.label or ""
         self.verified = choose_columns(table.names, options).verified
         self.codes: dict[str, int] = {}
 
-    def prepared(self, standardise: bool) -> Any:
+    def prepared(self, standardise: bool) -> "Pipeline":
         """Return the fitted steps from the table to features."""
         from sklearn.pipeline import Pipeline
         from sklearn.preprocessing import StandardScaler
@@ -108,7 +112,7 @@ class _Stream:
         self.data.notes.extend(what_was_clipped(cells_clipped(steps.steps, self.data.schema, self.data.X)))
         return steps
 
-    def write(self, steps: Any, folder: Path, test_share: float, seed: int) -> int:
+    def write(self, steps: "Pipeline", folder: Path, test_share: float, seed: int) -> int:
         """Write the features of all rows, test rows at the end, and return how many these are."""
         # A stream of its own: that of the seed alone may have drawn the labels.
         random = np.random.default_rng([seed, self.table.n_rows])
@@ -119,14 +123,14 @@ class _Stream:
                     is_test = random.random(len(cells)) < test_share
                     for writer, mine in ((train, ~is_test), (test, is_test)):
                         if mine.any():
-                            writer.add(features[mine], **{name: found[mine] for name, found in vectors.items()})
+                            writer.add(features[mine], **{name: values[mine] for name, values in vectors.items()})
             if test.n_rows:
                 names = ("y", "verified") if self.verified else ("y",)
                 vectors = {name: np.load(Path(beside) / f"{name}.npy") for name in names}
                 X = opened_folder(Path(beside)).X
                 for first in range(0, test.n_rows, BLOCK_ROWS):
                     block = slice(first, first + BLOCK_ROWS)
-                    train.add(X[block], **{name: found[block] for name, found in vectors.items()})
+                    train.add(X[block], **{name: values[block] for name, values in vectors.items()})
         if train.n_rows == 0:
             what = "no row has a label and all its cells: see {} and {}."
             raise invalid(self.table.path, Message(what, Parameter("label"), Parameter("missing")))
@@ -140,18 +144,18 @@ class _Stream:
         np.save(folder / "y.npy", y)
         return y, np.load(folder / "verified.npy") if self.verified else None
 
-    def _blocks(self) -> Iterator[tuple[Any, dict[str, np.ndarray]]]:
+    def _blocks(self) -> Iterator[tuple[Table, dict[str, np.ndarray]]]:
         """Yield the cells of the rows that are used, with the codes of their labels (y), and which were verified."""
         wanted = [self.label, *self.data.schema.columns, *([self.verified] if self.verified else [])]
         first = 0
         for table in self.table.blocks(wanted):
-            file = SimpleNamespace(path=self.table.path, place=lambda row, first=first: f"row {first + row + 1}")
+            file = RowRange(self.table.path, first)
             cells = with_text(table, self.label, self.options.empty)
             kept = np.flatnonzero(~empty_rows(file, cells, self.label, self.data.schema, self.options))
             first += len(table)
             if not len(kept):
                 continue
-            cells = cells if len(kept) == len(cells) else cells.take(kept)
+            cells = taken(cells, kept)
             texts = coded(cells.column(self.label))
             known = [self.codes.setdefault(str(text), len(self.codes)) for text in texts.values]
             vectors = {"y": np.array(known, dtype=np.int32)[texts.codes]}

@@ -3,55 +3,50 @@
 import io
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from drsvm.datasets.dataset import Dataset, ReadOptions, Schema
-from drsvm.datasets.files import compression_of, invalid, opened
+from drsvm.datasets.files import DataFileError, compression_of, invalid, opened
 from drsvm.datasets.values import LARGEST, parsed, shown, whole_numbers
 from drsvm.messages import Message, Parameter
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 COLUMN_OPTIONS = ("label", "features", "drop", "id", "categorical", "numeric")
 
 LONELY = 10  # the last feature looks mistyped if only one row has it and its index is this many times the previous one
 
 
-def read_svmlight(path: Path, options: ReadOptions, notes: list[str]) -> Dataset:
-    """Read an svmlight file whose number of features is unknown."""
-    if any(getattr(options, name) for name in COLUMN_OPTIONS):
+def read_svmlight(path: Path, options: ReadOptions, notes: list[str], schema: Schema | None = None) -> Dataset:
+    """Read an svmlight file: a new one, or one for a trained model, with the features that the model has."""
+    if schema is None and any(getattr(options, name) for name in COLUMN_OPTIONS):
         what = "{}, {}, {}, {}, {} and {} do not apply to svmlight files: omit them."
         raise invalid(path, Message(what, *map(Parameter, COLUMN_OPTIONS)))
     X, y = _parse(path)
-    base, found = _index_base(path, X, options.index_base)
-    notes = [*notes, *found]
-    n_features = _count(path, X, base, options.max_features)
-    lonely = _lonely_feature(X, n_features)
-    if lonely:
-        line = _line_with_index(path, lonely)
-        notes.append(f"Feature {lonely} occurs only in line {line}, far from all others: is its index mistyped?")
-    X = _shaped(X, base, n_features)
-    schema = Schema(kind="sparse", n_features=n_features, index_base=base)
+    if schema is not None:
+        notes = [*notes, *_further_features(path, X, schema)]
+    else:
+        base, assumed = _index_base(path, X, options.index_base)
+        schema = Schema(kind="sparse", n_features=_count(path, X, base, options.max_features), index_base=base)
+        notes = [*notes, *assumed, *_lonely_feature(path, X, schema.n_features)]
+    X = _shaped(X, schema.index_base, schema.n_features)
     return Dataset(X, whole_numbers(y), schema, notes, path, np.arange(len(y)))
 
 
-def read_svmlight_like(path: Path, schema: Schema, notes: list[str]) -> Dataset:
-    """Read an svmlight file for a trained model; features that the model does not have are ignored."""
-    X, y = _parse(path)
-    base, notes = schema.index_base, [*notes]
-    if base == 1 and X.nnz and int(X.indices.min()) == 0:
+def _further_features(path: Path, X: "csr_array", schema: Schema) -> list[str]:
+    """Return a note on features that a trained model does not have."""
+    if schema.index_base == 1 and X.nnz and int(X.indices.min()) == 0:
         line = _line_with_index(path, 0)
         raise invalid(path, f"line {line} has the index 0, but the model was trained with indices from 1.")
-    beyond = np.unique(X.indices[X.indices >= schema.n_features + base])
-    if len(beyond):
-        notes.append(
-            f"{path.name} has {len(beyond)} features that are not in the training file (up to index {beyond[-1]}): "
-            "they are ignored."
-        )
-    X = _shaped(X, base, schema.n_features)
-    return Dataset(X, whole_numbers(y), schema, notes, path, np.arange(len(y)))
+    beyond = np.unique(X.indices[X.indices >= schema.n_features + schema.index_base])
+    what = f"{len(beyond)} features that are not in the training file (up to index {beyond.max(initial=0)})"
+    return [f"{path.name} has {what}: they are ignored."] if len(beyond) else []
 
 
-def _parse(path: Path):
+def _parse(path: Path) -> tuple["csr_array", np.ndarray]:
     """Return the matrix with the indices of the file, and the labels."""
     from sklearn.datasets import load_svmlight_file
 
@@ -69,23 +64,22 @@ def _parse(path: Path):
     return X, y
 
 
-def _shaped(X, base: int, n_features: int):
+def _shaped(X: "csr_array", base: int, n_features: int) -> "csr_array":
     """Return the first `n_features` features, counted from 0, with 32-bit indices if possible."""
     from scipy import sparse  # it takes long to import
 
-    fits = max(X.nnz, n_features) <= np.iinfo(np.int32).max
-    kind = np.int32 if fits else np.int64
+    kind = np.int32 if max(X.nnz, n_features) <= np.iinfo(np.int32).max else np.int64
     width = max(X.shape[1] - base, n_features, 0)
     indices = (X.indices - base).astype(kind)
     shaped = sparse.csr_array((X.data, indices, X.indptr.astype(kind)), shape=(X.shape[0], width))
     return shaped if width == n_features else shaped[:, :n_features]
 
 
-def _index_base(path: Path, X, wanted: int | None) -> tuple[int, list[str]]:
+def _index_base(path: Path, X: "csr_array", wanted: int | None) -> tuple[int, list[str]]:
     """Return the index of the first feature; unless requested, it is 0 only if the index 0 occurs more than once."""
-    zeros = int(np.count_nonzero(X.indices == 0)) if X.nnz else 0
+    zeros = int(np.count_nonzero(X.indices == 0))
     if wanted == 0 or not zeros:
-        return (1, []) if wanted != 0 else (0, [])
+        return int(wanted != 0), []
     if zeros == 1 or wanted == 1:
         what = "{}line {} has the index 0: correct it, or use {} if the indices start at 0."
         only = "only " if zeros == 1 else ""
@@ -93,7 +87,7 @@ def _index_base(path: Path, X, wanted: int | None) -> tuple[int, list[str]]:
     return 0, ["Indices are assumed to start at 0, because the index 0 occurs."]
 
 
-def _count(path: Path, X, base: int, limit: int) -> int:
+def _count(path: Path, X: "csr_array", base: int, limit: int) -> int:
     """Return the number of features; raise an error if it exceeds the limit."""
     n_features = int(X.indices.max()) + 1 - base if X.nnz else 0
     if n_features == 0:
@@ -109,12 +103,15 @@ def _count(path: Path, X, base: int, limit: int) -> int:
     return n_features
 
 
-def _lonely_feature(X, n_features: int) -> int | None:
-    """Return the index of the last feature if it looks mistyped."""
+def _lonely_feature(path: Path, X: "csr_array", n_features: int) -> list[str]:
+    """Return a note on the last feature if its index looks mistyped."""
     used = np.flatnonzero(np.bincount(X.indices))
     if len(used) < 2 or n_features < 1000 or used[-1] < LONELY * used[-2]:
-        return None
-    return int(used[-1]) if np.count_nonzero(X.indices == used[-1]) == 1 else None
+        return []
+    if np.count_nonzero(X.indices == used[-1]) > 1:
+        return []
+    line = _line_with_index(path, used[-1])
+    return [f"Feature {used[-1]} occurs only in line {line}, far from all others: is its index mistyped?"]
 
 
 def _line_with_index(path: Path, wanted: int) -> int:
@@ -133,7 +130,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
                 yield number, content
 
 
-def _first_error(path: Path, error: Exception):
+def _first_error(path: Path, error: Exception) -> DataFileError:
     for number, line in _lines(path):
         label, *pairs = line.split()
         message = _label_error(label) or _pair_error(pairs)

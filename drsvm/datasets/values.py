@@ -8,11 +8,13 @@ import re
 from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from drsvm.datasets.arrow_arrays import array_of, in_one_piece
+from drsvm.datasets.arrow_arrays import Column, array_of, in_one_piece, is_text
+
+Value = TypeVar("Value")
 
 MISSING = frozenset(
     [
@@ -71,7 +73,7 @@ def as_number(text: str) -> float | None:
     return None if "_" in text else parsed(float, text)  # Python reads 1_0 as 10, which data files do not mean
 
 
-def parsed(parse: Callable[[Any], Any], text: Any) -> Any:
+def parsed(parse: Callable[..., Value], text: str | bytes) -> Value | None:
     """Return the value that a function reads from a text, or None if it raises a `ValueError`."""
     try:
         return parse(text)
@@ -82,8 +84,8 @@ def parsed(parse: Callable[[Any], Any], text: Any) -> Any:
 def _bare(text: str) -> str:
     """Return the text of a number without signs of currencies; a negative one may be -$12, or (12) in brackets."""
     text = text.strip(SIGNS)
-    found = _NEGATIVE.fullmatch(text)
-    return f"-{(found['bracketed'] or found['signed']).strip(SIGNS)}" if found else text
+    negative = _NEGATIVE.fullmatch(text)
+    return f"-{(negative['bracketed'] or negative['signed']).strip(SIGNS)}" if negative else text
 
 
 def _plain(text: str) -> float | None:
@@ -114,10 +116,8 @@ def _iso_days(text: str) -> float:
 
 
 def _hours(text: str) -> float | None:
-    found = _TIME.fullmatch(text)
-    if found is None:
-        return None
-    return int(found[1]) + int(found[2]) / 60.0 + int(found[4] or 0) / 3600.0
+    time = _TIME.fullmatch(text)
+    return None if time is None else int(time[1]) + int(time[2]) / 60.0 + int(time[4] or 0) / 3600.0
 
 
 def parser_of(style: str) -> Callable[[str], float | None]:
@@ -137,7 +137,7 @@ def parser_of(style: str) -> Callable[[str], float | None]:
     return partial(parsed, lambda text: _days(datetime.strptime(text, form)))
 
 
-def level_of(value: Any, missing: frozenset[str] = MISSING) -> str | None:
+def level_of(value: object, missing: frozenset[str] = MISSING) -> str | None:
     """Return the category of a cell as text, or None if it is empty: 1, 1.0 and "1" are the same category."""
     text = "" if is_empty(value) else str(value).strip()
     if text in missing:
@@ -149,7 +149,7 @@ def level_of(value: Any, missing: frozenset[str] = MISSING) -> str | None:
     return None if text in missing else text
 
 
-def is_empty(value: Any) -> bool:
+def is_empty(value: object) -> bool:
     """Return whether a cell of a data frame is None, NaN, NaT or pandas.NA."""
     try:
         return value is None or bool(value != value)
@@ -157,7 +157,6 @@ def is_empty(value: Any) -> bool:
         return True
 
 
-TEXTS = ("string", "large_string")
 _NUMBERS = ("int", "uint", "float", "double", "halffloat", "bool", "decimal")  # how pyarrow's types begin
 
 
@@ -167,7 +166,7 @@ class Coded(NamedTuple):
     values: list[Any]
     codes: np.ndarray
 
-    def mapped(self, images: Iterable[Any], otherwise: Any, dtype: Any) -> np.ndarray:
+    def mapped(self, images: Iterable[object], otherwise: object, dtype: type) -> np.ndarray:
         """Return a column in which every value is replaced by its image."""
         table = np.empty(len(self.values) + 1, dtype=dtype)
         for place, image in enumerate(images):
@@ -176,19 +175,19 @@ class Coded(NamedTuple):
         return table[self.codes]
 
 
-def coded(column: Any) -> Coded:
+def coded(column: Column) -> Coded:
     """Return the distinct values of a column: of pyarrow, or anything that numpy can read."""
     if hasattr(column, "dictionary_encode"):
         encoded = in_one_piece(column)
         encoded = encoded if hasattr(encoded, "dictionary") else encoded.dictionary_encode()
         return Coded(encoded.dictionary.to_pylist(), array_of(encoded.indices, "int64", otherwise=-1))
-    places: dict[Any, int] = {}
+    places: dict[object, int] = {}
     cells = np.asarray(column, dtype=object)
     known = [-1 if is_empty(cell) else places.setdefault(cell, len(places)) for cell in cells]
     return Coded(list(places), np.array(known, dtype=np.intp))
 
 
-def numbers_of(column: Any, style: str, missing: frozenset[str] = MISSING) -> np.ndarray:
+def numbers_of(column: Column, style: str, missing: frozenset[str] = MISSING) -> np.ndarray:
     """Return a column as floats, with NaN for empty cells; raise `NotANumber` for a cell of another style."""
     array = typed(column)
     if array is not None:
@@ -215,14 +214,14 @@ def too_large(name: str, values: np.ndarray, place: Callable[[int], str]) -> tup
     return f"column {name!r} is {size}", rows
 
 
-def typed(column: Any) -> np.ndarray | None:
+def typed(column: Column) -> np.ndarray | None:
     """Return a column of numbers, truth values, dates or durations (in days) as floats; None for text and mixtures."""
     kind = str(getattr(column, "type", "")) if hasattr(column, "dictionary_encode") else ""
     if kind.startswith("date"):
         column = column.cast("timestamp[ms]")
     elif kind.startswith(_NUMBERS):
         return array_of(column.cast("uint8") if kind == "bool" else column, "float64", otherwise=np.nan)
-    elif kind in TEXTS or kind.startswith("dictionary"):
+    elif kind.startswith("dictionary") or (kind and is_text(column)):
         return None
     array = np.asarray(column)
     if array.dtype.kind in "Mm":
@@ -231,7 +230,7 @@ def typed(column: Any) -> np.ndarray | None:
     return array.astype(np.float64) if array.dtype.kind in "biuf" else None
 
 
-def _number(value: Any, parse: Callable[[str], float | None], missing: frozenset[str]) -> float | None:
+def _number(value: object, parse: Callable[[str], float | None], missing: frozenset[str]) -> float | None:
     """Return the number of a cell, NaN if it is empty, None if it is something else."""
     if is_empty(value):
         return np.nan
@@ -241,12 +240,12 @@ def _number(value: Any, parse: Callable[[str], float | None], missing: frozenset
     return np.nan if text in missing or level_of(text, missing) is None else parse(text)
 
 
-def levels_of(column: Any, missing: frozenset[str] = MISSING) -> Coded:
+def levels_of(column: Column, missing: frozenset[str] = MISSING) -> Coded:
     """Return the categories of a column as text; empty cells have the code -1."""
     values, codes = coded(column)
     levels: dict[str, int] = {}
-    found = [level_of(value, missing) for value in values]
-    places = [-1 if level is None else levels.setdefault(level, len(levels)) for level in found]
+    named = [level_of(value, missing) for value in values]
+    places = [-1 if level is None else levels.setdefault(level, len(levels)) for level in named]
     return Coded(list(levels), np.array([*places, -1], dtype=np.intp)[codes])
 
 
@@ -265,9 +264,9 @@ def labels_of(texts: Coded, truth: bool | None = None) -> np.ndarray:
     numbers = [as_number(word) for word in words]
     kept: np.ndarray = np.array(words)
     if None not in numbers and not any(map(_LEADING_ZERO.match, words)):
-        found = np.array(numbers, dtype=np.float64)
-        if not (np.abs(found) >= EXACT).any() and len(np.unique(found)) == len(words):
-            kept = whole_numbers(found)
+        values = np.array(numbers, dtype=np.float64)
+        if not (np.abs(values) >= EXACT).any() and len(np.unique(values)) == len(words):
+            kept = whole_numbers(values)
     return kept[np.searchsorted(used, texts.codes)]
 
 
@@ -277,7 +276,7 @@ def whole_numbers(values: np.ndarray) -> np.ndarray:
     return values.astype(np.int64) if whole.all() else values
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Return a value for a message, truncated if it is long."""
     text = repr(value)
     return text if len(text) <= 42 else f"{text[:38]}...{text[-1]}"

@@ -145,7 +145,7 @@ class RemoteFit(FitData):
         return counts * (problem.n_rows / counts.sum())
 
     def counts(self, index):
-        if self.sample_weight is None:
+        if self.sample_weight is None or self.first is None:
             return None
         label = one_vs_rest.positive_labels(self.classes)[index]
         given = self.y, self.classes, self._is(label), self._factors(label), self.sample_weight

@@ -1,10 +1,10 @@
 """Fixtures of the command-line tests: a function that runs it, and files."""
 
+import json
 from functools import cache
 
-import numpy as np
 import pytest
-from cli_tables import rows, write_csv
+from cli_tables import PETS, rows, write_csv
 from plots import use_few_trees
 
 
@@ -47,9 +47,33 @@ def drsvm_command(capsys, monkeypatch, one_command):
 
 
 @pytest.fixture
+def answer_of(drsvm_command):
+    """Return a function that runs a command with --json and returns its answer."""
+
+    def run(*arguments, code=0):
+        ended, out, err = drsvm_command(*arguments, "--json")
+        assert ended == code, err
+        return json.loads(out)
+
+    return run
+
+
+@pytest.fixture
+def error_of(drsvm_command):
+    """Return a function that runs a command which is refused, and returns the message."""
+
+    def run(*arguments):
+        code, _, err = drsvm_command(*arguments)
+        assert code == 2
+        return err
+
+    return run
+
+
+@pytest.fixture
 def table(tmp_path):
     X, y = rows()
-    return write_csv(tmp_path / "table.csv", X, np.array(["cat", "dog"])[y])
+    return write_csv(tmp_path / "table.csv", X, PETS[y])
 
 
 @pytest.fixture

@@ -6,23 +6,24 @@ import json
 
 import numpy as np
 import pytest
-from cli_tables import rows, write_csv
+from cli_tables import PETS, rows, write_csv
 
 from drsvm.persistence import load_model
 
 
-def test_audit(drsvm_command, model, table):
+def test_audit(answer_of, error_of, model, table):
     from drsvm import worst_case_risk
 
-    answer = json.loads(drsvm_command("audit", model, table, "--radii", "0,0.1", "--json")[1])
+    answer = answer_of("audit", model, table, "--radii", "0,0.1")
     X, y = rows()
-    labels, saved = np.array(["cat", "dog"])[y], load_model(model)
+    labels, saved = PETS[y], load_model(model)
     ball = {"radius": [0.0, 0.1], "flip_cost": saved[-1].flip_cost, "norm": 2}
     np.testing.assert_allclose(answer["risks"]["risk"], worst_case_risk(saved, X, labels, **ball))
     np.testing.assert_allclose(answer["risks"]["error"], worst_case_risk(saved, X, labels, loss="zero-one", **ball))
     low, high = answer["scores"]["intervals"]["accuracy"]
     assert low < answer["scores"]["accuracy"] < high and answer["leads"] is None
     assert answer["scores"]["accuracy"] == pytest.approx(1 - answer["risks"]["error"][0])
+    assert "--norm must be one of 1, 2, inf, got 'foo'" in error_of("audit", model, table, "--norm", "foo")
 
 
 def test_audit_with_other_classifiers(drsvm_command, model, table, tmp_path):
@@ -42,7 +43,7 @@ def test_audit_with_other_classifiers(drsvm_command, model, table, tmp_path):
 
 def test_leads_are_said_only_if_the_others_have_not_seen_the_rows(drsvm_command, model, table, tmp_path):
     X, y = rows(seed=5)
-    other = write_csv(tmp_path / "other.csv", X, np.array(["cat", "dog"])[y])
+    other = write_csv(tmp_path / "other.csv", X, PETS[y])
     out = drsvm_command("audit", model, other, "--compare", "--train", table)[1]
     assert "  accuracy: " in out and "LinearSVC (95\u202f%: " in out and "if the rows are new to them" in out
     for more in ((), ("--train", other)):
@@ -71,8 +72,3 @@ def test_audit_of_three_classes(drsvm_command, tmp_path):
     compared = json.loads(drsvm_command(*audit, "--compare", "--plot", tmp_path / "r.svg")[1])["risks"]
     assert compared["error_drsvm"] == alone["error"] and "error_LogisticRegression" in compared
     assert (tmp_path / "r.svg").read_text().startswith("<?xml")
-
-
-def test_audit_lists_the_norms(drsvm_command, model, table):
-    code, _, err = drsvm_command("audit", model, table, "--norm", "foo")
-    assert code == 2 and "--norm must be one of 1, 2, inf, got 'foo'" in err

@@ -3,7 +3,9 @@
 import json
 
 import numpy as np
+import pandas
 import pytest
+from cli_tables import write_table
 
 from drsvm import WassersteinSVC
 from drsvm.persistence import load_metadata, load_model
@@ -19,11 +21,8 @@ def people(tmp_path):
     age, calls = rng.normal(size=N) - left, rng.normal(size=N) + 0.3 * left
     town = np.where(rng.random(N) < 0.3 + 0.3 * left, "Oslo", "Rome")
     checked = rng.random(N) < 0.4
-    lines = zip(
-        age.round(4), calls.round(4), town, np.where(checked, "yes", "no"), np.where(left, "gone", "here"), strict=True
-    )
-    path = tmp_path / "people.csv"
-    path.write_text("age,calls,town,checked,state\n" + "".join(",".join(map(str, line)) + "\n" for line in lines))
+    columns = {"age": age.round(4), "calls": calls.round(4), "town": town, "checked": np.where(checked, "yes", "no")}
+    path = write_table(tmp_path / "people.csv", {**columns, "state": np.where(left, "gone", "here")})
     return path, left, checked
 
 
@@ -63,8 +62,6 @@ def test_verified_labels_and_prices_by_class(fitted, people):
     labels = np.where(left, "gone", "here")
     plain, names = fitted()
     assert "checked" not in names
-    import pandas
-
     X = plain[:-1].transform(pandas.read_csv(people[0]))
     model, names = fitted("--verified", "checked", "--flip-cost", "gone=0.4", "--flip-cost", "here=2")
     assert model[-1].flip_cost == {"gone": 0.4, "here": 2.0} and "checked" not in names
@@ -82,13 +79,10 @@ def test_the_price_of_the_intercept(fitted):
 @pytest.mark.thorough
 def test_prices_with_cross_validation(fitted):
     """The preparation is fitted in the folds; prices refer to the columns of all rows."""
-    model, _ = fitted_by_cross_validation(fitted, "--trust-column", "town", "--increasing", "age", "--l2", 0.01)
+    search = ("--cv", "--folds", 3, "--flip-cost", 5)
+    model, _ = fitted(*search, "--trust-column", "town", "--increasing", "age", "--l2", 0.01)
     np.testing.assert_array_equal(model[-1].feature_cost, [1, 1, np.inf, np.inf])
     np.testing.assert_array_equal(model[-1].monotonic_cst, [1, 0, 0, 0])
-
-
-def fitted_by_cross_validation(fitted, *options):
-    return fitted("--cv", "--folds", 3, "--flip-cost", 5, *options)
 
 
 @pytest.mark.thorough
@@ -120,6 +114,5 @@ def test_comparisons_and_reports_with_prices(drsvm_command, people, tmp_path):
         (["--intercept-cost", "0"], "intercept_cost=0.0 is out of range"),
     ],
 )
-def test_bad_prices(drsvm_command, people, options, expected):
-    code, _, err = drsvm_command("fit", people[0], "--label", "state", *options)
-    assert code == 2 and expected in err
+def test_bad_prices(error_of, people, options, expected):
+    assert expected in error_of("fit", people[0], "--label", "state", *options)

@@ -3,18 +3,17 @@
 import sys
 
 
-def test_a_missing_extra_is_named(drsvm_command, model, tmp_path, monkeypatch):
+def test_a_missing_extra_is_named(error_of, model, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "skl2onnx", None)
-    code, _, err = drsvm_command("export", model, "--onnx", tmp_path / "m.onnx")
-    assert code == 2 and "pip install skl2onnx" in err and not (tmp_path / "m.onnx").exists()
+    err = error_of("export", model, "--onnx", tmp_path / "m.onnx")
+    assert "pip install skl2onnx" in err and not (tmp_path / "m.onnx").exists()
 
 
-def test_bad_files(drsvm_command, model, table):
+def test_bad_files(error_of, model, table):
     for arguments, expected in (
         ((table, "--onnx", "m.onnx"), "is not a drsvm model"),
         ((model, "--onnx", model), "is used twice in this command"),
         (("-", "--onnx", "m.onnx"), "a model cannot be read from standard input"),
         ((model,), "Missing option '--onnx'"),
     ):
-        code, _, err = drsvm_command("export", *arguments)
-        assert code == 2 and expected in err
+        assert expected in error_of("export", *arguments)

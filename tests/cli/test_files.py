@@ -22,9 +22,9 @@ def pipe_in(monkeypatch):
 
 
 @pytest.mark.parametrize("packed", [bytes, gzip.compress])
-def test_standard_input_is_a_data_file(drsvm_command, table, model, pipe_in, packed):
+def test_standard_input_is_a_data_file(drsvm_command, answer_of, table, model, pipe_in, packed):
     content = packed(table.read_bytes())
-    expected = json.loads(drsvm_command("fit", table, "--label", "kind", "--test-size", 0.25, "--json")[1])
+    expected = answer_of("fit", table, "--label", "kind", "--test-size", 0.25)
     pipe_in(content)
     code, out, err = drsvm_command("fit", "-", "--label", "kind", "--test-size", 0.25, "--json")
     answer = json.loads(out)
@@ -37,10 +37,10 @@ def test_standard_input_is_a_data_file(drsvm_command, table, model, pipe_in, pac
     assert not Path("-").exists()
 
 
-def test_standard_input_as_a_test_file(drsvm_command, table, tmp_path, pipe_in):
+def test_standard_input_as_a_test_file(drsvm_command, answer_of, table, tmp_path, pipe_in):
     pipe_in(table.read_bytes())
     out = tmp_path / "m.drsvm"
-    answer = json.loads(drsvm_command("fit", table, "--test", "-", "--model", out, "--json")[1])
+    answer = answer_of("fit", table, "--test", "-", "--model", out)
     intervals = answer["test"].pop("intervals")  # only of rows that the model has not seen
     assert intervals.keys() == {"accuracy", "balanced_accuracy", "roc_auc"} and answer["test"] == answer["train"]
     pipe_in(table.read_bytes())
@@ -56,13 +56,12 @@ def test_standard_input_as_a_test_file(drsvm_command, table, tmp_path, pipe_in):
         (b"a,b,label\n1,2,x\n3,4,x\n", "standard input: all 2 rows have the label 'x'"),
     ],
 )
-def test_errors_name_standard_input(drsvm_command, pipe_in, content, expected):
+def test_errors_name_standard_input(error_of, pipe_in, content, expected):
     pipe_in(content)
-    code, _, err = drsvm_command("fit", "-")
-    assert code == 2 and f"error: {expected}" in err
+    assert f"error: {expected}" in error_of("fit", "-")
 
 
-def test_invalid_uses_of_a_dash(drsvm_command, table, model):
+def test_invalid_uses_of_a_dash(error_of, table, model):
     for arguments, expected in (
         (("fit", "-", "--test", "-"), "standard input can be read only once"),
         (("audit", model, "-", "--compare", "--train", "-"), "standard input can be read only once"),
@@ -70,8 +69,7 @@ def test_invalid_uses_of_a_dash(drsvm_command, table, model):
         (("fit", table, "--model", "-"), "only predictions can be written to standard output"),
         (("audit", model, table, "--csv", "-"), "only predictions can be written to standard output"),
     ):
-        code, _, err = drsvm_command(*arguments)
-        assert code == 2 and expected in err
+        assert expected in error_of(*arguments)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
@@ -84,24 +82,23 @@ def test_a_pipe_is_a_data_file(drsvm_command, table, model, tmp_path):
     writer.join()
 
 
-def test_a_failed_plot_leaves_no_table(drsvm_command, model, table, tmp_path, monkeypatch):
+def test_a_failed_plot_leaves_no_table(error_of, model, table, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
 
     def fail(*_, **__):
         raise ValueError("no ink")
 
     monkeypatch.setattr("drsvm.plotting.RiskCurveDisplay.plot", fail)
-    code, _, err = drsvm_command("audit", model, table, "--csv", tmp_path / "r.csv", "--plot", tmp_path / "r.png")
-    assert code == 2 and "no ink" in err and not (tmp_path / "r.csv").exists()
+    err = error_of("audit", model, table, "--csv", tmp_path / "r.csv", "--plot", tmp_path / "r.png")
+    assert "no ink" in err and not (tmp_path / "r.csv").exists()
 
 
-def test_a_missing_extra_is_named(drsvm_command, table, tmp_path, monkeypatch):
+def test_a_missing_extra_is_named(error_of, table, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    code, _, err = drsvm_command("compare", table, "--plot", tmp_path / "p.png")
-    assert code == 2 and "pip install matplotlib" in err
+    assert "pip install matplotlib" in error_of("compare", table, "--plot", tmp_path / "p.png")
 
 
-def test_an_input_file_is_not_overwritten(drsvm_command, table, model, tmp_path):
+def test_an_input_file_is_not_overwritten(error_of, table, model, tmp_path):
     content = table.read_bytes()
     link = tmp_path / "link.csv"
     link.symlink_to(table)
@@ -113,8 +110,7 @@ def test_an_input_file_is_not_overwritten(drsvm_command, table, model, tmp_path)
         ("audit", model, table, "--csv", table),
         ("audit", model, table, "--csv", tmp_path / "x.png", "--plot", tmp_path / "x.png"),
     ):
-        code, _, err = drsvm_command(*arguments)
-        assert code == 2 and "choose another name" in err
+        assert "choose another name" in error_of(*arguments)
     assert table.read_bytes() == content
 
 
@@ -125,15 +121,13 @@ def test_a_model_does_not_replace_another_kind_of_file(drsvm_command, table, tmp
     assert (tmp_path / "thesis.txt").read_text() == "years of work"
 
 
-def test_outputs_that_cannot_be_written(drsvm_command, table, tmp_path):
+def test_outputs_that_cannot_be_written(error_of, table, tmp_path):
     for output, expected in ((tmp_path / "no" / "m.drsvm", "does not exist"), (tmp_path, "is a folder")):
-        code, _, err = drsvm_command("fit", table, "--model", output)
-        assert code == 2 and expected in err
-    code, _, err = drsvm_command("compare", table, "--plot", tmp_path / "p.bmp")
-    assert code == 2 and "must end in .png" in err
+        assert expected in error_of("fit", table, "--model", output)
+    assert "must end in .png" in error_of("compare", table, "--plot", tmp_path / "p.bmp")
 
 
-def test_a_model_with_a_damaged_array_is_bad_input(drsvm_command, model, table):
+def test_a_model_with_a_damaged_array_is_bad_input(error_of, model, table):
     """The header of an array does not end, which numpy reports by an error of Python's tokenizer."""
     content = model.read_bytes()
     head, _, archive = content.partition(b"\n")
@@ -144,5 +138,4 @@ def test_a_model_with_a_damaged_array_is_bad_input(drsvm_command, model, table):
     checksum = hashlib.sha256(packed.getvalue()).hexdigest().encode()
     model.write_bytes(head[: head.index(b":") + 1] + checksum + b"\n" + packed.getvalue())
     for arguments in (("predict", model, table), ("audit", model, table)):
-        code, _, err = drsvm_command(*arguments)
-        assert code == 2 and f"{model}: its content is not that of a drsvm model" in err
+        assert f"{model}: its content is not that of a drsvm model" in error_of(*arguments)

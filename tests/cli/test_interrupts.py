@@ -101,7 +101,7 @@ def app(args, prog_name):
     sys.exit(0)
 
 sys.modules["drsvm.cli.app"] = types.SimpleNamespace(app=app)
-sys.modules["drsvm.cli.remedy"] = types.SimpleNamespace(ARGUMENTS=types.SimpleNamespace(set=print))
+sys.modules["drsvm.cli.screen"] = types.SimpleNamespace(ARGUMENTS=types.SimpleNamespace(set=print))
 signal.signal(signal.SIGINT, signal.default_int_handler)
 atexit.register(signal.raise_signal, signal.SIGINT)
 drsvm.cli.main()

@@ -19,7 +19,7 @@ def rings(tmp_path):
     return write_csv(tmp_path / "rings.csv", X, np.array(["outer", "inner"])[y], ("across", "up", "noise"))
 
 
-def test_a_kernel_from_fit_to_predictions(drsvm_command, rings, tmp_path):
+def test_a_kernel_from_fit_to_predictions(drsvm_command, answer_of, rings, tmp_path):
     model, exported = tmp_path / "m.drsvm", tmp_path / "m.onnx"
     code, out, _ = drsvm_command("fit", rings, "--kernel", "rbf", "--gamma", 0.5, "--model", model)
     assert code == 0 and "weights" not in out
@@ -27,9 +27,8 @@ def test_a_kernel_from_fit_to_predictions(drsvm_command, rings, tmp_path):
     assert re.search(r"above the optimum \(tolerance 1e-04: optimal\); landmarks", out)
     assert re.search(r"^kernel +rbf, gamma 0\.5; made of \d+ of the 300 rows", out, re.MULTILINE)
     assert re.search(r"^importance +(up|across) 0\.\d{3}, (up|across) 0\.\d{3}, noise -?0\.0", out, re.MULTILINE)
-    code, out, _ = drsvm_command("predict", model, rings, "--probability", "--json")
-    found = json.loads(out)
-    assert code == 0 and found["scores"]["accuracy"] > 0.93
+    found = answer_of("predict", model, rings, "--probability")
+    assert found["scores"]["accuracy"] > 0.93
     saved = load_model(model)
     assert saved[-1].kernel == "rbf" and saved[-1].gamma_ == 0.5
     code, out, _ = drsvm_command("audit", model, rings)
@@ -49,22 +48,20 @@ def test_the_better_kernel_is_kept_with_its_lead(drsvm_command, rings, table):
     assert "largest:" in out and "made of" not in out
 
 
-def test_sparse_rows_have_importances_by_their_index(drsvm_command, svmlight):
-    code, out, _ = drsvm_command("fit", svmlight, "--kernel", "rbf", "--json")
-    answer = json.loads(out)
-    assert code == 0 and answer["kernel"]["landmarks"] <= 120
+def test_sparse_rows_have_importances_by_their_index(answer_of, svmlight):
+    answer = answer_of("fit", svmlight, "--kernel", "rbf")
+    assert answer["kernel"]["landmarks"] <= 120
     assert answer["parameters"]["kernel"] == "rbf" and list(answer["importances"])[-1] == "3"
 
 
-def test_labels_are_judged_by_a_kernel(drsvm_command, rings):
+def test_labels_are_judged_by_a_kernel(answer_of, rings):
     text = rings.read_text().splitlines()
     wrong = range(1, 301, 30)
     for row in wrong:
         given, other = ("inner", "outer") if text[row].endswith("inner") else ("outer", "inner")
         text[row] = text[row].removesuffix(given) + other
     rings.write_text("\n".join(text))
-    code, out, _ = drsvm_command("labels", rings, "--kernel", "rbf", "--top", len(wrong), "--json")
-    assert code == 0 and len({*json.loads(out)["worst"]["row"]} & {*wrong}) >= 8
+    assert len({*answer_of("labels", rings, "--kernel", "rbf", "--top", len(wrong))["worst"]["row"]} & {*wrong}) >= 8
 
 
 @pytest.mark.parametrize(
@@ -81,6 +78,5 @@ def test_labels_are_judged_by_a_kernel(drsvm_command, rings):
         (["--kernel", "auto", "--test-size", "0"], "rows that they have not seen"),
     ],
 )
-def test_what_does_not_go_with_a_kernel(drsvm_command, rings, options, words):
-    code, _, err = drsvm_command("fit", rings, "--kernel", "rbf", *options)
-    assert code == 2 and words in err
+def test_what_does_not_go_with_a_kernel(error_of, rings, options, words):
+    assert words in error_of("fit", rings, "--kernel", "rbf", *options)

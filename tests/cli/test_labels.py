@@ -2,11 +2,10 @@
 
 import csv
 import io
-import json
 
 import numpy as np
 import pytest
-from cli_tables import rows, write_csv
+from cli_tables import PETS, rows, write_csv
 
 WRONG = np.arange(30, 120, 10)
 
@@ -16,7 +15,7 @@ def mislabelled(tmp_path):
     """Return a table with an id, a remark and nine wrong labels that stand out, and the names of its columns."""
     X, y = rows()
     X[:, 0] += 6.0 * y
-    labels = np.array(["cat", "dog"])[y]
+    labels = PETS[y]
     labels[WRONG] = np.where(labels[WRONG] == "cat", "dog", "cat")
     table = write_csv(tmp_path / "pets.csv", X, labels)
     lines = table.read_text().splitlines()
@@ -25,14 +24,8 @@ def mislabelled(tmp_path):
     return table
 
 
-def answer_of(drsvm_command, *arguments):
-    code, out, _ = drsvm_command("labels", *arguments, "--json")
-    assert code == 0
-    return json.loads(out)
-
-
-def test_the_worst_rows_are_those_with_wrong_labels(drsvm_command, mislabelled):
-    answer = answer_of(drsvm_command, mislabelled, "--drop", "id,remark", "--top", len(WRONG))
+def test_the_worst_rows_are_those_with_wrong_labels(answer_of, mislabelled):
+    answer = answer_of("labels", mislabelled, "--drop", "id,remark", "--top", len(WRONG))
     worst = answer["worst"]
     assert set(worst["row"]) == set((WRONG + 1).tolist())
     assert all(
@@ -53,8 +46,8 @@ def test_the_text_says_what_is_not_proven(drsvm_command, mislabelled):
     assert "given label" in words and "predicted label" in words
 
 
-def test_the_table_has_the_columns_of_the_file_and_the_new_ones(drsvm_command, mislabelled, tmp_path):
-    answer_of(drsvm_command, mislabelled, "--drop", "id,remark", "--csv", tmp_path / "out.csv")
+def test_the_table_has_the_columns_of_the_file_and_the_new_ones(answer_of, mislabelled, tmp_path):
+    answer_of("labels", mislabelled, "--drop", "id,remark", "--csv", tmp_path / "out.csv")
     table = list(csv.DictReader(io.StringIO((tmp_path / "out.csv").read_text())))
     original = list(csv.DictReader(io.StringIO(mislabelled.read_text())))
     assert [{name: row[name] for name in original[0]} for row in table] == original
@@ -66,67 +59,65 @@ def test_the_table_has_the_columns_of_the_file_and_the_new_ones(drsvm_command, m
         assert 0 <= float(row["label_score"]) <= 1
 
 
-def test_rows_are_numbered_as_in_the_file_if_some_are_dropped(drsvm_command, mislabelled, tmp_path):
+def test_rows_are_numbered_as_in_the_file_if_some_are_dropped(answer_of, mislabelled, tmp_path):
     lines = mislabelled.read_text().splitlines()
     mislabelled.write_text("\n".join([lines[0], *(["new,,1,,2,cat"] * 5), *lines[1:]]) + "\n")
     options = ("--drop", "id,remark", "--missing", "drop", "--top", len(WRONG), "--csv", tmp_path / "out.csv")
-    answer = answer_of(drsvm_command, mislabelled, *options)
+    answer = answer_of("labels", mislabelled, *options)
     assert set(answer["worst"]["row"]) == set((WRONG + 6).tolist())
     table = list(csv.DictReader(io.StringIO((tmp_path / "out.csv").read_text())))
     assert table[0]["row"] == "6" and table[0]["id"] == "p000" and len(table) == 120
-    filled = answer_of(drsvm_command, mislabelled, "--drop", "id,remark", "--missing", "fill")
+    filled = answer_of("labels", mislabelled, "--drop", "id,remark", "--missing", "fill")
     assert filled["rows"] == 125
 
 
-def test_a_name_that_is_taken(drsvm_command, tmp_path):
+def test_a_name_that_is_taken(answer_of, tmp_path):
     X, y = rows()
-    table = write_csv(tmp_path / "t.csv", X, np.array(["cat", "dog"])[y], names=("rank", "row", "depth"))
-    answer_of(drsvm_command, table, "--csv", tmp_path / "out.csv")
+    table = write_csv(tmp_path / "t.csv", X, PETS[y], names=("rank", "row", "depth"))
+    answer_of("labels", table, "--csv", tmp_path / "out.csv")
     header = (tmp_path / "out.csv").read_text().splitlines()[0].split(",")
     assert header[:4] == ["rank", "row", "depth", "kind"] and {"drsvm_rank", "drsvm_row"} <= set(header)
 
 
-def test_several_classes_and_a_plot(drsvm_command, tmp_path):
+def test_several_classes_and_a_plot(answer_of, tmp_path):
     pytest.importorskip("matplotlib")
     X, y = rows(n_classes=3)
     table = write_csv(tmp_path / "t.csv", X, np.array(["cat", "dog", "emu"])[y])
-    answer = answer_of(drsvm_command, table, "--plot", tmp_path / "p.png", "--folds", 3, "--seed", 4)
+    answer = answer_of("labels", table, "--plot", tmp_path / "p.png", "--folds", 3, "--seed", 4)
     assert set(answer["worst"]["predicted_label"]) <= {"cat", "dog", "emu"}
     assert answer["plot"] == str(tmp_path / "p.png") and (tmp_path / "p.png").stat().st_size > 5000
 
 
-def test_svmlight_and_parquet(drsvm_command, svmlight, tmp_path):
-    answer = answer_of(drsvm_command, svmlight, "--csv", tmp_path / "out.csv", "--radius", 0.1)
+def test_svmlight_and_parquet(answer_of, svmlight, tmp_path):
+    answer = answer_of("labels", svmlight, "--csv", tmp_path / "out.csv", "--radius", 0.1)
     assert answer["rows"] == 120
     assert (tmp_path / "out.csv").read_text().startswith("row,rank,is_label_issue,label_score,given_label")
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
     X, y = rows()
-    columns = {"a": X[:, 0], "kind": np.array(["cat", "dog"])[y], "tags": [[1, 2], [3]] * 60, "b": X[:, 1]}
+    columns = {"a": X[:, 0], "kind": PETS[y], "tags": [[1, 2], [3]] * 60, "b": X[:, 1]}
     parquet.write_table(pyarrow.table(columns), tmp_path / "t.parquet")
     options = ("--label", "kind", "--drop", "tags", "--csv", tmp_path / "out.csv")
-    answer_of(drsvm_command, tmp_path / "t.parquet", *options)
+    answer_of("labels", tmp_path / "t.parquet", *options)
     table = list(csv.DictReader(io.StringIO((tmp_path / "out.csv").read_text())))
     assert table[1]["tags"] == "[3]" and float(table[1]["a"]) == X[1, 0]
 
 
-def test_standard_input_keeps_its_columns(drsvm_command, mislabelled, tmp_path, monkeypatch):
+def test_standard_input_keeps_its_columns(answer_of, mislabelled, tmp_path, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(mislabelled.read_bytes())))
-    answer_of(drsvm_command, "-", "--drop", "id,remark", "--csv", tmp_path / "out.csv")
+    answer_of("labels", "-", "--drop", "id,remark", "--csv", tmp_path / "out.csv")
     assert "p007" in (tmp_path / "out.csv").read_text()
 
 
-def test_bad_input(drsvm_command, mislabelled, tmp_path):
+def test_bad_input(error_of, mislabelled, tmp_path):
     for arguments, message in (
         (["--csv", mislabelled], "would be overwritten"),
         (["--plot", tmp_path / "p.txt"], "must end in"),
         (["--solver", "magic"], "--solver must be one of auto"),
         (["--class-weight", "heavy"], "--class-weight must be one of auto"),
     ):
-        code, _, err = drsvm_command("labels", mislabelled, "--drop", "id,remark", *arguments)
-        assert code == 2 and message in err
+        assert message in error_of("labels", mislabelled, "--drop", "id,remark", *arguments)
     lines = mislabelled.read_text().splitlines()
     mislabelled.write_text("\n".join([*lines, "p120,,1,2,3,catt"]) + "\n")
-    code, _, err = drsvm_command("labels", mislabelled, "--drop", "id,remark")
-    assert code == 2 and "Only one row has the label 'catt'" in err
+    assert "Only one row has the label 'catt'" in error_of("labels", mislabelled, "--drop", "id,remark")

@@ -1,6 +1,5 @@
 """``drsvm fit`` on tables that do not fit into memory."""
 
-import json
 import re
 import tempfile
 
@@ -58,15 +57,9 @@ def write(path, content):
     return path
 
 
-def answer_of(drsvm_command, *arguments):
-    code, out, err = drsvm_command("fit", *arguments, "--json")
-    assert code == 0, err
-    return json.loads(out)
-
-
-def test_a_table_that_does_not_fit_is_trained_on_disk(drsvm_command, table, tmp_path, temporary, little_memory):
+def test_a_table_that_does_not_fit_is_trained_on_disk(answer_of, table, tmp_path, temporary, little_memory):
     arguments = (table, "--label", "y", "--radius", 0.05, "--drop", "checked", "--model", tmp_path / "m.drsvm")
-    streamed = answer_of(drsvm_command, *arguments)
+    streamed = answer_of("fit", *arguments)
     assert any("is read in blocks" in note and "temporary folder" in note for note in streamed["notes"])
     assert not list(temporary.iterdir()), "temporary files are removed"
     assert streamed["proven"] and streamed["rows"] == N and streamed["probability"]["slopes"][0] > 0
@@ -74,26 +67,27 @@ def test_a_table_that_does_not_fit_is_trained_on_disk(drsvm_command, table, tmp_
     assert 0.2 < streamed["held_out"]["rows"] / N < 0.3 and streamed["test"]["accuracy"] > 0.7
     model = load_model(tmp_path / "m.drsvm")
     assert model.classes_.tolist() == ["no", "yes"]
-    code, out, _ = drsvm_command("predict", tmp_path / "m.drsvm", table, "--json")
-    assert code == 0 and json.loads(out)["scores"]["accuracy"] == pytest.approx(streamed["train"]["accuracy"])
+    assert answer_of("predict", tmp_path / "m.drsvm", table)["scores"]["accuracy"] == pytest.approx(
+        streamed["train"]["accuracy"]
+    )
 
 
-def test_the_optimum_is_that_of_the_table_in_memory(drsvm_command, table, tmp_path, monkeypatch, temporary):
+def test_the_optimum_is_that_of_the_table_in_memory(answer_of, table, tmp_path, monkeypatch, temporary):
     arguments = (table, "--label", "y", "--radius", 0.05, "--drop", "checked", "--tol", 1e-9, "--test-size", 0)
-    in_memory = answer_of(drsvm_command, *arguments)
+    in_memory = answer_of("fit", *arguments)
     monkeypatch.setattr(large_tables, "available_memory", lambda: 1e5)
-    streamed = answer_of(drsvm_command, *arguments)
+    streamed = answer_of("fit", *arguments)
     [one], [other] = in_memory["certificates"], streamed["certificates"]
     assert one["objective"] == pytest.approx(other["objective"], abs=1e-9)
     assert in_memory["classes"] == streamed["classes"] and in_memory["train"] == streamed["train"]
 
 
-def test_means_and_deviations_are_those_of_all_rows(drsvm_command, tmp_path, monkeypatch, temporary):
+def test_means_and_deviations_are_those_of_all_rows(answer_of, tmp_path, monkeypatch, temporary):
     monkeypatch.setattr(streamed_tables, "SAMPLE_ROWS", 300)
     content = columns()
     content["height"] += np.arange(N)  # early rows differ from late ones
     table = write(tmp_path / "table.parquet", content)
-    answer_of(drsvm_command, table, "--label", "y", "--drop", "checked", "--spool", tmp_path / "kept", "--radius", 0.1)
+    answer_of("fit", table, "--label", "y", "--drop", "checked", "--spool", tmp_path / "kept", "--radius", 0.1)
     rows = rows_on_disk(tmp_path / "kept")
     np.testing.assert_allclose(rows.X[:, :2].mean(axis=0), 0.0, atol=1e-9)
     np.testing.assert_allclose(rows.X[:, :2].std(axis=0), 1.0, atol=1e-9)
@@ -101,80 +95,74 @@ def test_means_and_deviations_are_those_of_all_rows(drsvm_command, tmp_path, mon
     assert not list(temporary.iterdir())
 
 
-def test_a_folder_of_tables(drsvm_command, tmp_path, temporary):
+def test_a_folder_of_tables(answer_of, tmp_path, temporary):
     (tmp_path / "parts").mkdir()
     content = columns()
     write(tmp_path / "parts" / "1.parquet", {name: values[:1500] for name, values in content.items()})
     write(tmp_path / "parts" / "2.parquet", {name: values[1500:] for name, values in content.items()})
-    answer = answer_of(drsvm_command, tmp_path / "parts", "--label", "y", "--radius", 0.05)
+    answer = answer_of("fit", tmp_path / "parts", "--label", "y", "--radius", 0.05)
     assert answer["rows"] == N and answer["proven"]
 
 
-def test_many_categories_are_kept_sparse(drsvm_command, tmp_path, temporary):
+def test_many_categories_are_kept_sparse(answer_of, tmp_path, temporary):
     content = columns()
     content["shop"] = [f"shop {number % 300}" for number in range(N)]
     table = write(tmp_path / "table.parquet", content)
-    answer = answer_of(drsvm_command, table, "--label", "y", "--radius", 0.05, "--spool", tmp_path / "kept")
+    answer = answer_of("fit", table, "--label", "y", "--radius", 0.05, "--spool", tmp_path / "kept")
     assert answer["features"] > 300 and answer["proven"] and answer["test"]["accuracy"] > 0.7
     assert (tmp_path / "kept" / "indptr.npy").exists()
 
 
-def test_verified_labels_and_empty_cells(drsvm_command, tmp_path, temporary, monkeypatch):
+def test_verified_labels_and_empty_cells(answer_of, tmp_path, temporary, monkeypatch):
     content = columns()
     content["height"] = [None if number % 10 == 0 else value for number, value in enumerate(content["height"])]
     content["y"] = [None if number % 100 == 1 else str(value) for number, value in enumerate(content["y"])]
     table = write(tmp_path / "table.parquet", content)
     arguments = (table, "--label", "y", "--verified", "checked", "--flip-cost", 2, "--radius", 0.05, "--test-size", 0)
     arguments = (*arguments, "--tol", 1e-9)
-    in_memory = answer_of(drsvm_command, *arguments)
-    streamed = answer_of(drsvm_command, *arguments, "--spool", tmp_path / "kept")
+    in_memory = answer_of("fit", *arguments)
+    streamed = answer_of("fit", *arguments, "--spool", tmp_path / "kept")
     assert streamed["rows"] == in_memory["rows"] == N - N // 100
     [one], [other] = in_memory["certificates"], streamed["certificates"]
     assert one["objective"] == pytest.approx(other["objective"], abs=1e-9)
 
 
-def test_a_class_that_is_not_among_the_test_rows(drsvm_command, tmp_path, temporary):
+def test_a_class_that_is_not_among_the_test_rows(answer_of, tmp_path, temporary):
     content = {name: values[:200] for name, values in columns().items()}
     content["y"][:] = "no"
     content["y"][7] = "yes"
     table = write(tmp_path / "table.parquet", content)
-    answer = answer_of(drsvm_command, table, "--label", "y", "--radius", 0.01, "--spool", tmp_path / "kept")
+    answer = answer_of("fit", table, "--label", "y", "--radius", 0.01, "--spool", tmp_path / "kept")
     assert answer["held_out"] is None and any("no rows are held out" in note for note in answer["notes"])
 
 
-def test_a_test_file(drsvm_command, table, tmp_path, temporary, little_memory):
+def test_a_test_file(answer_of, table, tmp_path, temporary, little_memory):
     more = write(tmp_path / "more.parquet", columns(500))
-    answer = answer_of(drsvm_command, table, "--label", "y", "--radius", 0.05, "--test", more)
+    answer = answer_of("fit", table, "--label", "y", "--radius", 0.05, "--test", more)
     assert answer["test"]["rows"] == 500 and answer["held_out"] is None
 
 
 # --- errors -------------------------------------------------------------------------------------------------------
 
 
-def error_of(drsvm_command, *arguments):
-    code, _, err = drsvm_command("fit", *arguments)
-    assert code == 2
-    return err
-
-
-def test_errors_name_the_remedy(drsvm_command, table, tmp_path, temporary, little_memory):
-    assert "there is no column 'z' (--label)" in error_of(drsvm_command, table, "--label", "z")
-    assert "--cv needs all rows in memory: omit it" in error_of(drsvm_command, table, "--label", "y", "--cv")
+def test_errors_name_the_remedy(error_of, table, tmp_path, temporary, little_memory):
+    assert "there is no column 'z' (--label)" in error_of("fit", table, "--label", "z")
+    assert "--cv needs all rows in memory: omit it" in error_of("fit", table, "--label", "y", "--cv")
     text = tmp_path / "table.csv"
     text.write_text("a,y\n" + "1.5,0\n2.5,1\n" * 10_000)
-    assert "convert it to Parquet, which is read in blocks" in error_of(drsvm_command, text)
+    assert "convert it to Parquet, which is read in blocks" in error_of("fit", text)
     spool = ("--spool", tmp_path / "new")
-    assert "--spool is for Parquet and Arrow files" in error_of(drsvm_command, text, *spool)
-    assert "is not empty: name a new folder" in error_of(drsvm_command, table, "--label", "y", "--spool", tmp_path)
+    assert "--spool is for Parquet and Arrow files" in error_of("fit", text, *spool)
+    assert "is not empty: name a new folder" in error_of("fit", table, "--label", "y", "--spool", tmp_path)
     assert not list(temporary.iterdir())
 
 
-def test_cells_that_the_sample_did_not_show(drsvm_command, tmp_path, temporary, monkeypatch):
+def test_cells_that_the_sample_did_not_show(error_of, tmp_path, temporary, monkeypatch):
     monkeypatch.setattr(streamed_tables, "SAMPLE_ROWS", 100)
     content = columns()
     content["width"][3431] = np.inf
     table = write(tmp_path / "table.parquet", content)
-    err = error_of(drsvm_command, table, "--label", "y", "--spool", tmp_path / "kept")
+    err = error_of("fit", table, "--label", "y", "--spool", tmp_path / "kept")
     assert "column 'width' is infinite at row 3432" in err
     assert not (tmp_path / "kept").exists()
 

@@ -4,7 +4,6 @@ Each table has its expected outcome next to it. What is fitted on the command li
 the raw data frame.
 """
 
-import json
 import os
 import shlex
 from pathlib import Path
@@ -37,10 +36,6 @@ def frame(**columns):
     return pandas.DataFrame(
         {"usage": USAGE.round(3), "tenure": TENURE, **columns, "churn": np.where(CHURN, "Yes", "No")}
     )
-
-
-def thousands(values):
-    return [f"{value:,}" for value in values]
 
 
 FITTED = {
@@ -97,7 +92,7 @@ FITTED = {
         {"classes": ["has left", "still here"]},
     ),
     "thousands separators": (
-        frame(salary=thousands(RNG.integers(900, 2_000_000, N))),
+        frame(salary=[f"{value:,}" for value in RNG.integers(900, 2_000_000, N)]),
         {"styles": {"salary": "thousands separators"}},
     ),
     "the same name twice": (
@@ -113,22 +108,20 @@ FITTED = {
 
 
 @pytest.mark.parametrize("name", FITTED)
-def test_what_is_fitted_as_it_stands(drsvm_command, tmp_path, name):
+def test_what_is_fitted_as_it_stands(answer_of, tmp_path, name):
     table, expected = FITTED[name]
     path, model = tmp_path / "people.csv", tmp_path / "people.drsvm"
     table.to_csv(path, index=False)
-    code, out, err = drsvm_command("fit", path, "--label", "churn", "--model", model, "--json")
-    assert code == 0, err
-    answer, schema = json.loads(out), load_metadata(model)["schema"]
+    answer, schema = answer_of("fit", path, "--label", "churn", "--model", model), load_metadata(model)["schema"]
     outcome = {**schema, "features": answer["features"], "classes": sorted(answer["classes"])}
     assert {what: outcome[what] for what in expected} == expected
     assert answer["train"]["accuracy"] > 0.75
-    _check_labels_in_python(drsvm_command, path, model)
+    _check_labels_in_python(answer_of, path, model)
 
 
-def _check_labels_in_python(drsvm_command, path, model, **reading):
+def _check_labels_in_python(answer_of, path, model, **reading):
     """Check that Python predicts the labels of the command line, on the raw data frame of pandas."""
-    answer = json.loads(drsvm_command("predict", model, path, "--json")[1])
+    answer = answer_of("predict", model, path)
     raw = pandas.read_csv(path, **reading)
     loaded = load_model(model)
     assert loaded.predict(raw).tolist() == answer["predictions"]["prediction"]
@@ -136,17 +129,17 @@ def _check_labels_in_python(drsvm_command, path, model, **reading):
     np.testing.assert_allclose(loaded.decision_function(shuffled), answer["predictions"]["decision"], rtol=1e-9)
 
 
-def test_decimal_commas(drsvm_command, tmp_path):
+def test_decimal_commas(drsvm_command, answer_of, tmp_path):
     path, model = tmp_path / "people.csv", tmp_path / "people.drsvm"
     frame(income=(1000 * RNG.random(N)).round(2)).to_csv(path, index=False, sep=";", decimal=",")
     code, _, err = drsvm_command("fit", path, "--label", "churn", "--model", model)
     assert code == 0 and "decimal commas: usage, income." in err
     raw = pandas.read_csv(path, sep=";")  # with texts such as "1,5"
-    answer = json.loads(drsvm_command("predict", model, path, "--json")[1])
+    answer = answer_of("predict", model, path)
     assert load_model(model).predict(raw).tolist() == answer["predictions"]["prediction"]
 
 
-def test_dots_that_separate_thousands(drsvm_command, tmp_path):
+def test_dots_that_separate_thousands(drsvm_command, answer_of, tmp_path):
     """They do where the decimals of another column have commas; a new file is read alike, even without commas."""
     path, model, new = (tmp_path / name for name in ("people.csv", "people.drsvm", "new.csv"))
     dotted = [f"{k}.{k:03}" if k % 2 else str(k) for k in range(100, 100 + N)]
@@ -155,7 +148,7 @@ def test_dots_that_separate_thousands(drsvm_command, tmp_path):
     code, _, err = drsvm_command("fit", path, "--label", "churn", "--model", model)
     assert code == 0 and "decimal commas: sales, rate." in err
     new.write_text("tenure;sales;rate\n10;1.326;2\n10;1326;2\n")
-    decisions = json.loads(drsvm_command("predict", model, new, "--json")[1])["predictions"]["decision"]
+    decisions = answer_of("predict", model, new)["predictions"]["decision"]
     assert decisions[0] == decisions[1]
 
 
@@ -206,7 +199,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused_says_what_to_type(drsvm_command, tmp_path, name):
+def test_what_is_refused_says_what_to_type(drsvm_command, answer_of, tmp_path, name):
     table, messages, options = REFUSED[name]
     path, model = tmp_path / "my people.csv", tmp_path / "people.drsvm"
     table.to_csv(path, index=False)
@@ -219,7 +212,7 @@ def test_what_is_refused_says_what_to_type(drsvm_command, tmp_path, name):
     code, _, err = drsvm_command(*shlex.split(remedy)[1:])
     assert code == 0, err
     dots = {"decimal": ",", "thousands": "."} if name == "ambiguous dots" else {}  # pandas cannot know either
-    _check_labels_in_python(drsvm_command, path, model, **dots)
+    _check_labels_in_python(answer_of, path, model, **dots)
 
 
 def test_misspelt_columns_are_corrected_in_the_command(drsvm_command, tmp_path):
@@ -245,16 +238,14 @@ REAL = {
 @pytest.mark.data
 @pytest.mark.skipif("DRSVM_DATA" not in os.environ, reason="DRSVM_DATA is not set")
 @pytest.mark.parametrize("name", REAL)
-def test_real_tables(drsvm_command, tmp_path, name):
+def test_real_tables(answer_of, tmp_path, name):
     from sklearn.linear_model import LogisticRegression
 
     options, expected = REAL[name]
     path, model = Path(os.environ["DRSVM_DATA"]) / f"{name}.csv.xz", tmp_path / "m.drsvm"
-    code, out, err = drsvm_command("fit", path, *options, "--model", model, "--json")
-    assert code == 0, err
-    answer, schema = json.loads(out), load_metadata(model)["schema"]
+    answer, schema = answer_of("fit", path, *options, "--model", model), load_metadata(model)["schema"]
     assert {"columns": len(schema["columns"]), "features": answer["features"]} == expected
-    _check_labels_in_python(drsvm_command, path, model)
+    _check_labels_in_python(answer_of, path, model)
 
     loaded, raw = load_model(model), pandas.read_csv(path)
     labels = raw.pop(options[1]).to_numpy()

@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from drsvm.cli.remedy import ARGUMENTS, corrected_command, in_options
+from drsvm.cli.screen import ARGUMENTS, corrected_command, in_options
 from drsvm.messages import Message, Parameter
 
 

@@ -7,12 +7,6 @@ import pytest
 from cli_tables import rows, write_csv
 
 
-def test_warnings_become_notes(drsvm_command, table):
-    code, out, _ = drsvm_command("fit", table, "--radius", 50, "--flip-cost", "inf", "--json")
-    assert code == 0
-    assert any("classifier is constant" in note for note in json.loads(out)["notes"])
-
-
 @pytest.mark.thorough
 def test_names_in_brackets_are_not_markup(drsvm_command, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from cli_tables import rows, write_csv
+from cli_tables import PETS, rows, write_csv, write_table
 from thorough import LONG
 
 from drsvm.cli import work
@@ -14,20 +14,14 @@ from drsvm.datasets import ReadOptions
 
 
 @pytest.mark.thorough
-def test_verified_labels_and_prices_by_class_hold_in_every_fit(drsvm_command, tmp_path):
+def test_verified_labels_and_prices_by_class_hold_in_every_fit(answer_of, tmp_path):
     X, y = rows(80)
-    lines = [
-        f"{a!r},{b!r},{k % 3 == 0},{['no', 'yes'][c]}"
-        for k, ((a, b, _), c) in enumerate(zip(X.tolist(), y, strict=True))
-    ]
-    table = tmp_path / "t.csv"
-    table.write_text("a,b,sure,churn\n" + "\n".join(lines) + "\n")
+    columns = {"a": X[:, 0], "b": X[:, 1], "sure": np.arange(80) % 3 == 0, "churn": np.array(["no", "yes"])[y]}
+    table = write_table(tmp_path / "t.csv", columns)
     prices = ("--flip-cost", "yes=5", "--flip-cost", "no=2", "--verified", "sure", "--trust-column", "a")
     for more in ((), ("--cv", "--folds", 2)):
-        out = tmp_path / "m.drsvm"
-        code, shown, err = drsvm_command("fit", table, "--label", "churn", *prices, *more, "--model", out, "--json")
-        assert code == 0, err  # the ridge limits the weight of a trusted column
-        answer = json.loads(shown)
+        # The ridge limits the weight of a trusted column.
+        answer = answer_of("fit", table, "--label", "churn", *prices, *more, "--model", tmp_path / "m.drsvm")
         assert answer["held_out"]["trained_on"] == 60 and answer["probability"]["slopes"][0] > 0
 
 
@@ -35,7 +29,7 @@ def test_without_time_there_are_no_figures_of_useless_classifiers(drsvm_command,
     from drsvm.clock import TimeLimit
 
     X, y = rows(80)
-    table = write_csv(tmp_path / "t.csv", X, np.array(["cat", "dog"])[y])
+    table = write_csv(tmp_path / "t.csv", X, PETS[y])
     monkeypatch.setattr(TimeLimit, "over", property(lambda limit: limit.seconds == 1e6))
     arguments = ("fit", table, "--max-time", 1e6, "--model", tmp_path / "m.drsvm", "--json")
     answer = json.loads(drsvm_command(*arguments)[1])

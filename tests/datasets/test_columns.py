@@ -63,19 +63,3 @@ def test_options_for_columns_without_weight(error_for):
     assert "categories, which have no order" in error_for("data.csv", content, mentioned=(("increasing", "town"),))
     assert "is not a feature" in error_for("data.csv", content, mentioned=(("increasing", "a"),), drop=("a",))
     assert "cannot be both" in error_for("data.csv", content, numeric=("a",), categorical=("a",))
-
-
-@pytest.mark.parametrize(
-    ("content", "options", "expected"),
-    [
-        (TABLE, {"label": "lable"}, "no column 'lable' (label): did you mean 'label'?"),
-        (TABLE, {"label": "zzz"}, "the columns are 'a', 'b', 'label'"),
-        (TABLE, {"label": "7"}, "label='7': there are 3 columns, 0 to 2"),
-        (TABLE, {"features": ("a", "q")}, "no column 'q' (features)"),
-        (TABLE, {"drop": ("a", "b")}, "no feature columns remain"),
-        (TABLE, {"features": ("label",)}, "is the label column and cannot be a feature"),
-        (TABLE, {"drop": ("label",)}, "is the label column and cannot be dropped"),
-    ],
-)  # fmt: skip
-def test_invalid_columns(error_for, content, options, expected):
-    assert expected in error_for("data.csv", content, **options)

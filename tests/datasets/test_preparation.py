@@ -1,6 +1,7 @@
 """The preparation of a table: scaled numbers, 0/1 columns, indicators of gaps."""
 
 import numpy as np
+import pandas
 import pytest
 from scipy import sparse
 from sklearn.pipeline import Pipeline
@@ -61,7 +62,6 @@ def test_gaps_are_filled_with_the_median(table):
 
 def test_a_level_that_was_not_seen_is_rare(table):
     steps, _, _ = fitted(table)
-    pandas = pytest.importorskip("pandas")
     new = pandas.DataFrame({"age": [1, 1, 1], "income": 1, "member": "yes", "town": ["Paris", "Bonn", None]})
     assert steps.transform(new)[:, 4:].tolist() == [[0, 0, 1], [0, 0, 1], [0, 0, 1]]
 

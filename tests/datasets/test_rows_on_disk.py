@@ -4,15 +4,15 @@ import gc
 import json
 import shutil
 import tempfile
-from pathlib import Path
 
 import numpy as np
 import pytest
+from file_contents import check_error
 from scipy import sparse
 from thorough import unless_long
 
 from drsvm import Problem, WassersteinSVC, solve
-from drsvm.datasets import DataFileError, arrow_tables, row_writer, rows_on_disk
+from drsvm.datasets import arrow_tables, row_writer, rows_on_disk
 from drsvm.model import memory_rows
 
 N, D = 6000, 5
@@ -108,10 +108,12 @@ def test_arrow_files(tmp_path, temporary):
     table = pa.table({**{f"x{j}": X[:, j] for j in range(D)}, "y": y})
     with pa.OSFile(str(tmp_path / "rows.arrow"), "wb") as stream, pa.ipc.new_file(stream, table.schema) as writer:
         writer.write_table(table, max_chunksize=2500)
-    with rows_on_disk(tmp_path / "rows.arrow", label="y") as rows:
+    with rows_on_disk(tmp_path / "rows.arrow", label="y", folder=tmp_path / "kept") as rows:
         np.testing.assert_array_equal(rows.X, X)
         np.testing.assert_array_equal(rows.y, y)
         assert rows.names == [f"x{j}" for j in range(D)]
+    described = json.loads((tmp_path / "kept" / "rows.json").read_text())
+    assert described == {"n_features": D, "names": [f"x{j}" for j in range(D)]}
 
 
 @pytest.mark.parametrize("largest_int32", [np.iinfo(np.int32).max, 100])
@@ -136,8 +138,7 @@ def test_a_kept_folder_can_be_opened_again(tmp_path, temporary):
     again = rows_on_disk(tmp_path / "new" / "folder")
     for found, expected in ((again.X, X), (again.y, y), (again.sample_weight, weights)):
         np.testing.assert_array_equal(found, expected)
-    with pytest.raises(DataFileError, match="is not empty: name a new folder"):
-        rows_on_disk(blocks(X, y), folder=again.folder)
+    check_error("is not empty: name a new folder", rows_on_disk, blocks(X, y), folder=again.folder)
 
 
 def test_files_without_a_description(tmp_path):
@@ -145,6 +146,8 @@ def test_files_without_a_description(tmp_path):
     for name in ("data", "indices", "indptr"):
         np.save(tmp_path / f"{name}.npy", getattr(X, name))
     assert (rows_on_disk(tmp_path).X != X).nnz == 0
+    np.save(tmp_path / "indices.npy", X.indices[:-1])
+    check_error("do not fit together: write them again", rows_on_disk, tmp_path)
 
 
 def test_temporary_files_go_with_the_object(temporary):
@@ -189,8 +192,7 @@ class NeverPasses(LikeXGBoost):
     ],
 )
 def test_blocks_that_do_not_fit(temporary, source, message):
-    with pytest.raises(DataFileError, match=message):
-        rows_on_disk(source)
+    check_error(message, rows_on_disk, source)
     assert not list(temporary.iterdir()), "nothing remains"
 
 
@@ -205,8 +207,7 @@ def test_a_disk_that_is_full(temporary, tmp_path, monkeypatch):
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=row_writer.RESERVE + 1000))
     for source in (path, blocks(X, y)):
-        with pytest.raises(DataFileError, match=r"the rows need .* GB of disk space, but only .* are free: choose"):
-            rows_on_disk(source)
+        check_error(r"the rows need .* GB of disk space, but only .* are free: choose", rows_on_disk, source)
     assert not list(temporary.iterdir())
 
 
@@ -218,66 +219,38 @@ def test_a_table_that_changes_while_it_is_read(tmp_path, temporary):
         with path.open("ab") as stream:
             stream.write(b"more")
 
-    with pytest.raises(DataFileError, match="changed while it was read: wait until it is complete"):
-        rows_on_disk(path, label="y", progress=append)
+    check_error("changed while it was read: wait until it is complete", rows_on_disk, path, label="y", progress=append)
     assert not list(temporary.iterdir())
 
 
 def test_tables_that_cannot_be_used(tmp_path, temporary):
     X, y = data()
     path = write_parquet(tmp_path / "rows.parquet", X, y, town=["here"] * N)
-    with pytest.raises(DataFileError, match=r"there is no column 'z' \(label\)"):
-        rows_on_disk(path, label="z")
-    with pytest.raises(DataFileError, match="column 'town' has type string, not numbers: use drsvm fit"):
-        rows_on_disk(path, label="y")
+    check_error(r"there is no column 'z' \(label\)", rows_on_disk, path, label="z")
+    check_error("column 'town' has type string, not numbers: use drsvm fit", rows_on_disk, path, label="y")
     gaps = write_parquet(tmp_path / "gaps.parquet", X, y, more=[*range(N - 1), None])
-    with pytest.raises(DataFileError, match="column 'more' is empty in row 6000"):
-        rows_on_disk(gaps, label="y")
-    with pytest.raises(DataFileError, match="no such file or folder"):
-        rows_on_disk(tmp_path / "none.parquet")
+    check_error("column 'more' is empty in row 6000", rows_on_disk, gaps, label="y")
+    check_error("no such file or folder", rows_on_disk, tmp_path / "none.parquet")
     (tmp_path / "text.parquet").write_text("no Parquet")
-    with pytest.raises(DataFileError, match="is not a Parquet or Arrow file, or is truncated"):
-        rows_on_disk(tmp_path / "text.parquet")
+    check_error("is not a Parquet or Arrow file, or is truncated", rows_on_disk, tmp_path / "text.parquet")
     (tmp_path / "nothing").mkdir()
-    with pytest.raises(DataFileError, match=r"contains no files ending in \.parquet"):
-        rows_on_disk(tmp_path / "nothing")
+    check_error(r"contains no files ending in \.parquet", rows_on_disk, tmp_path / "nothing")
 
 
 def test_folders_whose_tables_differ(tmp_path):
     X, y = data()
     write_parquet(tmp_path / "a.parquet", X, y)
     write_parquet(tmp_path / "b.parquet", X[:, :3], y)
-    with pytest.raises(DataFileError, match=r"b.parquet: has other columns than a.parquet"):
-        rows_on_disk(tmp_path, label="y")
+    check_error(r"b.parquet: has other columns than a.parquet", rows_on_disk, tmp_path, label="y")
 
 
 def test_arrays_that_are_damaged(tmp_path):
     X, y = data()
     rows_on_disk(blocks(X, y), folder=tmp_path / "kept")
     np.save(tmp_path / "kept" / "y.npy", y[:-1])
-    with pytest.raises(DataFileError, match=r"has 6000 rows but 5999 entries in y\.npy"):
-        rows_on_disk(tmp_path / "kept")
+    check_error(r"has 6000 rows but 5999 entries in y\.npy", rows_on_disk, tmp_path / "kept")
     content = (tmp_path / "kept" / "X.npy").read_bytes()
     (tmp_path / "kept" / "X.npy").write_bytes(content[: len(content) // 2])
-    with pytest.raises(DataFileError, match=r"is truncated, changed or not a \.npy file"):
-        rows_on_disk(tmp_path / "kept")
+    check_error(r"is truncated, changed or not a \.npy file", rows_on_disk, tmp_path / "kept")
     np.save(tmp_path / "vector.npy", y)
-    with pytest.raises(DataFileError, match="rows need two dimensions"):
-        rows_on_disk(tmp_path / "vector.npy")
-
-
-def test_csr_files_that_do_not_fit_together(tmp_path):
-    X = sparse.csr_array(np.eye(4))
-    for name in ("data", "indices", "indptr"):
-        np.save(tmp_path / f"{name}.npy", getattr(X, name))
-    np.save(tmp_path / "indices.npy", X.indices[:-1])
-    with pytest.raises(DataFileError, match="do not fit together: write them again"):
-        rows_on_disk(tmp_path)
-
-
-def test_the_description_names_the_features(tmp_path, temporary):
-    X, y = data()
-    path = write_parquet(tmp_path / "rows.parquet", X, y)
-    rows_on_disk(path, label="y", folder=tmp_path / "kept")
-    described = json.loads((Path(tmp_path) / "kept" / "rows.json").read_text())
-    assert described == {"n_features": D, "names": [f"x{j}" for j in range(D)]}
+    check_error("rows need two dimensions", rows_on_disk, tmp_path / "vector.npy")

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from file_contents import SPARSE, TABLE
+from file_contents import SPARSE, TABLE, check_error
 from scipy import sparse
 
 from drsvm.datasets import DataFileError, ReadOptions, Schema, read, read_like
@@ -29,42 +29,12 @@ def test_svmlight_for_a_trained_model(write):
     assert "up to index 9" in other.notes[0]
     with pytest.raises(DataFileError, match="is a csv file, but the model was trained on an svmlight file"):
         read_like(write("new.csv", TABLE), schema)
-    with pytest.raises(DataFileError, match="line 2 has the index 0"):
-        read_like(write("new.svm", "1 1:2\n1 0:1\n"), schema)
+    check_error("line 2 has the index 0", read_like, write("new.svm", "1 1:2\n1 0:1\n"), schema)
 
 
 def test_a_lonely_far_index_is_noted(write):
     data = read(write("data.svm", SPARSE + "1 123456:1\n"))
     assert data.notes == ["Feature 123456 occurs only in line 4, far from all others: is its index mistyped?"]
-
-
-@pytest.mark.parametrize(
-    ("content", "options", "expected"),
-    [
-        ("1 1:1\n-1 -2:1\n", {}, "line 2: the index -2 is negative"),
-        ("# note\n1 1:1\n-1 0:1\n", {}, "only line 3 has the index 0: correct it, or use index_base=0"),
-        ("1 0:1\n-1 0:1\n", {"index_base": 1}, "line 1 has the index 0: correct it, or use index_base=0"),
-        (SPARSE + "1 10000000:1\n", {}, "line 4 has the index 10000000, which gives 10,000,000 features"),
-        (SPARSE + "1 10000000:1\n", {}, "allow it with max_features=10000000"),
-        ("1 1:1\n-1 99999999999:1\n", {}, "line 2: the index 99999999999 is too large"),
-        ("1 1:1\n-1 3:1 2:1\n", {}, "line 2: the index 2 follows 3"),
-        ("1 1:1\n-1 2:nan\n", {}, "line 2: feature 2 is 'nan'"),
-        ("1 1:1\n-1 2:inf\n", {}, "line 2: feature 2 is 'inf'"),
-        ("1 1:1\n-1 2:1e308\n", {}, "line 2: feature 2 is '1e308'"),
-        ("1 1:1\n-1 2:x\n", {}, "line 2: '2:x' is not of the form index:value"),
-        ("1 1:1\n-1 2:", {}, "line 2: '2:' is not of the form index:value"),
-        ("1 1:1\nnan 2:1\n", {}, "line 2: the label is 'nan'"),
-        ("1 1:1\nyes 2:1\n", {}, "line 2: the label 'yes' is not a number"),
-        ("1 1:1\n1,2 2:1\n", {}, "several labels per row are not supported"),
-        (TABLE, {}, "line 1: the label 'a,b,label' is not a number"),
-        ("# only a comment\n", {}, "no rows found"),
-        ("1\n-1\n", {}, "no features found"),
-        (SPARSE, {"drop": ("1",)}, "categorical and numeric do not apply to svmlight files"),
-        (SPARSE, {"label": "1"}, "label, features"),
-    ],
-)
-def test_invalid_svmlight_files(error_for, content, options, expected):
-    assert expected in error_for("data.svm", content, **options)
 
 
 def test_a_large_number_of_features_can_be_allowed(write):

@@ -3,6 +3,8 @@
 import datetime
 
 import numpy as np
+import pandas
+import pyarrow
 import pytest
 from sklearn.base import clone
 
@@ -40,8 +42,6 @@ def check(found):
 
 
 def test_data_frames(reader):
-    pandas = pytest.importorskip("pandas")
-    pyarrow = pytest.importorskip("pyarrow")
     frame = pandas.DataFrame(RAW)
     check(reader.transform(frame))
     check(reader.transform(frame.rename(columns={"age": " age "}).convert_dtypes()))
@@ -57,7 +57,6 @@ def test_arrays_have_the_columns_in_order(reader):
 
 
 def test_values_of_other_types():
-    pandas = pytest.importorskip("pandas")
     reader = TableReader(["when", "flag", "code"], {"when": "date", "flag": "true or false", "code": "category"})
     days = [datetime.date(1970, 1, 2), datetime.datetime(1970, 1, 1, 12)]
     frame = pandas.DataFrame({"when": days, "flag": [True, None], "code": [1.0, np.nan]})
@@ -74,7 +73,6 @@ def test_numbers_alone_are_floats():
 
 
 def test_errors_name_the_column_and_the_cell(reader):
-    pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(RAW)
     with pytest.raises(ValueError, match=r"there is no column 'town' \(needed by the model\): did you mean 'Town'"):
         reader.transform(frame.rename(columns={"town": "Town"}))

@@ -104,16 +104,3 @@ def test_a_column_that_is_said_to_be_numeric(write):
     data = read(write("data.csv", "a,label\n1,0\nfew,1\nmany,0\n5,1\n"), ReadOptions(numeric=("a",)))
     assert data.X.column("a").to_pylist() == [1, None, None, 5]
     assert read_like(write("new.csv", "a,b\nmany,1\n2,1\n"), data.schema).X.column("a").to_pylist() == [None, 2]
-
-
-@pytest.mark.parametrize(
-    ("content", "options", "expected"),
-    [
-        ("a,b,label\n1,1_0,x\n3,4,y\n5,6,x\n", {}, "column 'b' contains the text '1_0' (line 2)"),
-        ("a,b,label\n1,2,x\n3,-inf,y\n", {}, "column 'b' is infinite at line 3"),
-        ("a,b,label\n1,2,x\n3,-1e308,y\n", {}, "column 'b' is -1e+308 at line 3, which is too large: correct it"),
-        ('a,label\n"1,234",x\n"5,678",y\n', {}, "'1,234' (line 2): the comma may separate"),
-    ],
-)
-def test_numbers_that_are_rejected(error_for, content, options, expected):
-    assert expected in error_for("data.csv", content, **options)
