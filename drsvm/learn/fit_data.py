@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.utils.validation import _check_feature_names, _check_sample_weight
 
 from drsvm.learn import one_vs_rest, prices
-from drsvm.learn.threshold import MAX_FETCHED, Judged, judged_rows
+from drsvm.learn.out_of_fold import MAX_FETCHED, Unseen, unseen_decisions
 from drsvm.model.backends import ForCard, backend_of, engine_of, to_numpy
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.problem import Problem
@@ -54,15 +54,15 @@ class FitData:
         """Set the weights of the rows."""
         self.weights = one_vs_rest.weights_of_rows(self.X, self.y, self.classes, class_weight, self.sample_weight)
 
-    def judged(self, problems: list[Problem], results: list[Result], at_centre, cv, time, unseen: bool) -> Judged:
+    def judged(self, problems: list[Problem], results: list[Result], at_centre, cv, time, unseen: bool) -> Unseen:
         """Return decisions of rows, with the numbers of rows that they count for without class weights."""
-        return judged_rows(problems, results, at_centre, self._counted, cv, time, unseen, self.rough)
+        return unseen_decisions(problems, results, at_centre, self._counted, cv, time, unseen, self.rough)
 
     def _counted(self, problem: Problem) -> np.ndarray:
         counts = np.ones(problem.n_given) if self.sample_weight is None else self.sample_weight
         return counts if problem.kept is None else counts[to_numpy(problem.kept)]
 
-    def weighed(self, judged: Judged) -> Judged:
+    def weighed(self, judged: Unseen) -> Unseen:
         """Return judged rows of two classes that also count by class weights, if these are given."""
         if self.class_weight is None or self.class_weight == "auto" or not len(judged.counts):
             return judged
@@ -114,7 +114,7 @@ class RemoteFit(FitData):
         # A sample of every class, judged by the classifiers themselves: the problems keep their labels apart.
         few, labels, counts = self.drawn(problems, MAX_FETCHED)
         decisions = np.column_stack([few.decision_values(each.weights, each.intercept) for each in results])
-        return Judged(decisions, labels, counts * (len(counts) / counts.sum()))
+        return Unseen(decisions, labels, counts * (len(counts) / counts.sum()))
 
     def drawn(self, problems: list[Problem], size: int) -> tuple[Problem, np.ndarray, np.ndarray]:
         """Return some rows of every class, as those of a problem here, the places of their classes, and their counts.

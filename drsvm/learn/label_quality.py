@@ -15,7 +15,8 @@ from scipy.special import expit
 
 from drsvm.extras import optional
 from drsvm.learn.label_noise import wrong_labels
-from drsvm.learn.threshold import Judged, choose_threshold
+from drsvm.learn.out_of_fold import Unseen
+from drsvm.learn.threshold import choose_threshold
 
 SHOWN = 10  # rows in the printed text
 
@@ -165,7 +166,7 @@ def _better_margin(decisions: np.ndarray, own: np.ndarray, given: np.ndarray, we
     """
     mean = 0.5 * (decisions + own)
     if mean.shape[1] == 2:
-        threshold = choose_threshold(Judged(np.diff(decisions, axis=1), given, weights), "accuracy")
+        threshold = choose_threshold(Unseen(np.diff(decisions, axis=1), given, weights), "accuracy")
         mean += 0.5 * threshold * np.array([1.0, -1.0])
     return np.where(decisions.any(axis=1), judge(mean, given).given_margin, 0.0)
 

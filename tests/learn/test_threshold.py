@@ -13,15 +13,14 @@ from sklearn.model_selection import StratifiedKFold, TunedThresholdClassifierCV
 from thorough import examples
 
 from drsvm import Problem, Status, WassersteinSVC, WassersteinSVCCV, worst_case_risk
+from drsvm.learn.out_of_fold import Unseen, folds_by_content
 from drsvm.learn.threshold import (
     MIN_PREDICTED,
     NEARLY_NONE,
     QUARTILES,
     SILVERMAN,
     SLACK,
-    Judged,
     choose_threshold,
-    folds_by_content,
 )
 
 SCORES = {"accuracy": accuracy_score, "balanced_accuracy": balanced_accuracy_score}
@@ -49,7 +48,7 @@ def test_it_is_the_nearest_that_is_nearly_best(seed, goal):
     n = int(rng.integers(5, 42))
     signs = np.append([1.0, -1.0], rng.choice([-1.0, 1.0], n - 2))
     decisions = np.round(rng.normal(size=n) + 0.5 * signs + rng.normal(), int(rng.integers(0, 3)))
-    found = choose_threshold(Judged(decisions[:, None], (signs > 0).astype(int), np.ones(n)), goal)
+    found = choose_threshold(Unseen(decisions[:, None], (signs > 0).astype(int), np.ones(n)), goal)
     values = np.unique(decisions)
     if len(values) < 2:
         assert found == 0.0
@@ -90,8 +89,8 @@ def test_unseen_decisions_are_no_worse_than_a_constant(seed):
     decisions[rng.random(n) < 0.05] *= 10.0 ** rng.integers(1, 6)
     decisions = np.round(decisions, int(rng.integers(-1, 4)))
     counts = rng.integers(1, 4, n)
-    found = choose_threshold(Judged(decisions[:, None], labels, counts.astype(float)), "accuracy")
-    repeated = Judged(decisions.repeat(counts)[:, None], labels.repeat(counts), np.ones(counts.sum()))
+    found = choose_threshold(Unseen(decisions[:, None], labels, counts.astype(float)), "accuracy")
+    repeated = Unseen(decisions.repeat(counts)[:, None], labels.repeat(counts), np.ones(counts.sum()))
     copies = choose_threshold(repeated, "accuracy")
     assert copies == pytest.approx(found, rel=1e-9, abs=1e-9)
     masses = np.bincount(labels, counts)
@@ -103,7 +102,7 @@ def test_a_far_row_does_not_widen_the_average():
     rng = np.random.default_rng(0)
     labels = (rng.random(400) < 0.2).astype(int)
     decisions = rng.normal(size=400) + 2.5 * labels
-    judged = Judged(decisions[:, None], labels, np.ones(400))
+    judged = Unseen(decisions[:, None], labels, np.ones(400))
     found = choose_threshold(judged, "balanced_accuracy")
     for value in (1e3, 1e6, -1e6):
         decisions[7] = value
@@ -170,20 +169,20 @@ def test_neither_solver_nor_tolerance_moves_it(rare, parameters):
 
 
 def test_rows_are_judged_by_a_formula_in_folds_or_as_they_are(monkeypatch):
-    from drsvm.learn import threshold
+    from drsvm.learn import out_of_fold
 
     X, y = make_classification(900, 6, weights=[0.8], random_state=0)
-    solved, left_out, formula = [], [], threshold.decisions_without
-    monkeypatch.setattr(threshold, "rough_classifiers", lambda parts, starts, **_: solved.extend(parts) or starts)
-    monkeypatch.setattr(threshold, "decisions_without", lambda *given: left_out.append(given) or formula(*given))
+    solved, left_out, formula = [], [], out_of_fold.decisions_without
+    monkeypatch.setattr(out_of_fold, "rough_classifiers", lambda parts, starts, **_: solved.extend(parts) or starts)
+    monkeypatch.setattr(out_of_fold, "decisions_without", lambda *given: left_out.append(given) or formula(*given))
     WassersteinSVC().fit(X, y)
     assert len(left_out) == 1 and not solved
     WassersteinSVC(flip_cost=1.0).fit(X, y)  # the formula is for labels that cannot be flipped
     assert len(solved) == 5 and {part.n_rows for part in solved} <= {719, 720, 721}
     for few_rows, per_feature, expected in ((100, 1000, 1), (100, 20, 0)):
         solved.clear()
-        monkeypatch.setattr(threshold, "FEW_ROWS", few_rows)
-        monkeypatch.setattr(threshold, "ROWS_PER_FEATURE", per_feature)
+        monkeypatch.setattr(out_of_fold, "FEW_ROWS", few_rows)
+        monkeypatch.setattr(out_of_fold, "ROWS_PER_FEATURE", per_feature)
         assert np.isfinite(WassersteinSVC(flip_cost=1.0).fit(X, y).threshold_) and len(solved) == expected
     assert len(left_out) == 1
     for cv in (3, StratifiedKFold(4)):
@@ -194,14 +193,14 @@ def test_rows_are_judged_by_a_formula_in_folds_or_as_they_are(monkeypatch):
 
 @pytest.mark.parametrize("status", [Status.INTERRUPTED, Status.TIME_LIMIT])
 def test_ctrl_c_and_lack_of_time_leave_the_threshold_of_the_problem(rare, status, monkeypatch):
-    from drsvm.learn import threshold
+    from drsvm.learn import out_of_fold
 
     def stopped(parts, starts, **_):
         if status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         return [None] * len(parts)
 
-    monkeypatch.setattr(threshold, "rough_classifiers", stopped)
+    monkeypatch.setattr(out_of_fold, "rough_classifiers", stopped)
     model = WassersteinSVC(threshold="balanced_accuracy", cv=5)
     with pytest.raises(KeyboardInterrupt) if status is Status.INTERRUPTED else nullcontext():
         model.fit(*rare)
