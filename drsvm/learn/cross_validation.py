@@ -1,5 +1,6 @@
 """The parts of a cross-validation: settings and radii, the scores of a path in a fold, their table, the choice."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.model.centring import Centred
 from drsvm.model.problem import Problem
+from drsvm.model.result import Result
 from drsvm.solvers.interior_point.small import is_small
 from drsvm.solvers.many import Rough, rough_path
 from drsvm.solvers.path.radius_max import radius_max
@@ -97,49 +99,40 @@ def score_path(X, y, classes, sample_weight, setting: Setting, fold: Fold, score
     rows, test_rows = fold.rows(X)
     weights = None if setting.weights is None else setting.weights[fold.train]
     problems = one_vs_rest.binary_problems(rows, y[fold.train], classes, weights, **setting.ball_of(fold.train))
-    paths = [_walked(each, setting.radii, time.share(len(problems) - k), limits) for k, each in enumerate(problems)]
-    coefs = np.stack([path.weights for path in paths], axis=1)
-    intercepts = np.stack([path.intercepts for path in paths], axis=1)
+    paths = [_path(each, setting.radii, time.share(len(problems) - k), limits) for k, each in enumerate(problems)]
+    names = ("weights", "intercept", "time", "gap")
+    coefs, intercepts, times, gaps = (
+        np.stack([[getattr(solution, name) for solution in path] for path, _ in paths], axis=1) for name in names
+    )
     # The last classifier has no weights and predicts the majority.
     coefs, intercepts = (np.concatenate([each, np.zeros_like(each[:1])]) for each in (coefs, intercepts))
     intercepts = one_vs_rest.towards_majority(problems, coefs, intercepts)
     weights = None if sample_weight is None else sample_weight[fold.test]
     scores = _scores(scorer, classes, coefs, intercepts, test_rows, y[fold.test], weights)
-    times, gaps = np.sum([path.times for path in paths], axis=0), np.max([path.gaps for path in paths], axis=0)
-    return PathScores(scores[:-1], times, gaps, scores[-1], complete=all(path.complete for path in paths))
+    complete = all(complete for _, complete in paths)
+    return PathScores(scores[:-1], times.sum(axis=1), gaps.max(axis=1), scores[-1], complete)
 
 
-class Walked(NamedTuple):
-    """The classifiers of a path, one entry per radius, their seconds and gaps, and whether all had time for a step."""
+def _path(
+    problem: Problem, radii: np.ndarray, time: TimeLimit, limits: dict[str, Any]
+) -> tuple[Sequence[Result | Rough], bool]:
+    """Return the solutions of one problem, and whether there was time for all.
 
-    weights: np.ndarray
-    intercepts: np.ndarray
-    times: np.ndarray
-    gaps: np.ndarray
-    complete: bool
-
-
-def _walked(problem: Problem, radii: np.ndarray, time: TimeLimit, limits: dict[str, Any]) -> Walked:
-    """Return the classifiers of one problem; those of few rows need no proof, as no score can tell."""
+    Those of few rows need no proof, as no score can tell.
+    """
     proves = limits["solver"] not in ("auto", "interior-point") or limits["max_iter"] is not None
     if proves or not (is_small(problem) or span_pays(problem)):
         path = prices.path_at_centre(problem, radii, max_time=time, **limits)
         if path.interrupted:
             raise KeyboardInterrupt
-        found, idle = path.results, any(one.n_iter == 0 and one.gap > one.tol for one in path.results)
-        return Walked(path.weights, path.intercepts, *_times_and_gaps(found), not idle)
+        return path.results, not any(result.n_iter == 0 and result.gap > result.tol for result in path.results)
     centred = in_span_of_rows(prices.at_centre(problem))
     shifted = Centred.of(centred.problem)  # if the intercept has no price
     found = rough_path(shifted.problem, radii, tol=limits["tol"], max_time=time)
     missing = len(radii) - len(found)
     found += missing * [Rough(np.zeros(shifted.problem.n_features), 0.0, 1.0, 0.0)]
-    classifiers = [centred.from_centred(shifted.from_centred((one.weights, one.intercept))) for one in found]
-    weights, intercepts = (np.array(each) for each in zip(*classifiers, strict=True))
-    return Walked(weights, intercepts, *_times_and_gaps(found), not missing)
-
-
-def _times_and_gaps(path: list[Any]) -> tuple[np.ndarray, np.ndarray]:
-    return np.array([one.time for one in path]), np.array([one.gap for one in path])
+    classifiers = [centred.from_centred(shifted.from_centred(rough[:2])) for rough in found]
+    return [Rough(*classifier, *rough[2:]) for classifier, rough in zip(classifiers, found, strict=True)], not missing
 
 
 def _scores(scorer, classes, coefs, intercepts, rows, labels, weights) -> np.ndarray:

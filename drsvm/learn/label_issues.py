@@ -27,11 +27,10 @@ from drsvm.learn.out_of_fold import (
     N_FOLDS,
     Folds,
     Table,
-    Unseen,
     decisions_in_folds,
     decisions_of_fold,
     quietly,
-    stratified_splits,
+    splits_for_all,
     warn_of_constant_folds,
 )
 from drsvm.model.validation import as_rows, check_entries
@@ -141,7 +140,7 @@ def find_label_issues(
     if sample_weight is not None:
         sample_weight = _check_sample_weight(sample_weight, y[:, None], dtype=np.float64, ensure_non_negative=True)
     judges = _judges(X, estimator, second_opinion, standardise)
-    folds = stratified_splits(X, y, cv, random_state)
+    folds = splits_for_all(X, y, cv, random_state)
     counter, total = count(1), len(judges) * len(folds)
 
     def fold_done(n_rows: int, seconds: float) -> None:
@@ -152,7 +151,9 @@ def find_label_issues(
             callback(number, total)
 
     table, is_ours = Table(X, y, sample_weight, classes), _is_ours(judges[0])
-    at_once = _judged_at_once(judges[0], table, folds, fold_done) if is_ours else None
+    at_once = None
+    if is_ours:
+        at_once = _judged_at_once(judges[0] if estimator is None else clone(judges[0]), table, folds, fold_done)
     decisions = [] if at_once is None else [at_once[0]]
     decisions += [decisions_in_folds(judge, table, folds, n_jobs, fold_done) for judge in judges[len(decisions) :]]
     own = None
@@ -164,16 +165,21 @@ def find_label_issues(
 
 
 class LabelJudge(WassersteinSVC):
-    """The default classifier for label issues: with folds, it keeps their decisions instead of placing a threshold.
+    """The default classifier for label issues: with folds, it keeps decisions instead of placing a threshold.
 
     Being robust, it hardly learns single labels.
     """
 
-    unseen: Unseen
+    decisions: tuple[np.ndarray, np.ndarray] | None  # of the folds and of the classifier, in the order of the rows
 
     def _decide(self, data, problems, results, at_centre, time):
-        if self.cv is not None:
-            self.unseen = data.judged(problems, results, at_centre, self.cv, time, True)
+        if self.cv is None:
+            return
+        (problem,), (result,) = problems, results
+        in_folds = data.judged(problems, results, at_centre, self.cv, time, True).decisions[:, 0]
+        own = problem.decision_values(result.weights, float(self.intercept_[0]))
+        order = slice(None) if problem.kept is None else np.argsort(problem.kept)
+        self.decisions = (in_folds[order], own[order]) if len(in_folds) == len(own) else None  # not if time was short
 
 
 def _is_ours(model: BaseEstimator) -> TypeGuard[Pipeline]:
@@ -196,19 +202,19 @@ def _judged_at_once(
     ):
         return None
     watch, prepared = Stopwatch(), table.X
-    *steps, judge = (clone(step) for _, step in model.steps)
+    *steps, judge = (step for _, step in model.steps)
     judge.cv = folds
     with quietly():
         for step in steps:
             prepared = step.fit_transform(prepared)
         judge.fit(prepared, table.y, weights)
-    values = judge.unseen.decisions[:, 0]
-    if len(values) < n_rows:
+    if judge.decisions is None:
         return None
     for _, test in folds:
-        values[test] = 0.0 if is_constant(values[test]) else values[test]
+        if is_constant(judge.decisions[0][test]):
+            judge.decisions[0][test] = 0.0
         done(len(test), watch.elapsed() / len(folds))
-    in_folds, own = (np.column_stack([-one / 2, one / 2]) for one in (values, judge.decision_function(prepared)))
+    in_folds, own = (np.column_stack([-values / 2, values / 2]) for values in judge.decisions)
     return in_folds, own
 
 

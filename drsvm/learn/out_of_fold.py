@@ -200,21 +200,19 @@ def splits(splitter, X: Matrix, y: np.ndarray, groups=None, counts=None, first: 
     return folds
 
 
-def stratified_splits(X: Matrix, y: np.ndarray, cv, random_state: int | None) -> Folds:
-    """Return training and test rows such that every row is tested: shuffled ones, or those of a given splitter."""
-    if isinstance(cv, numbers.Integral):
-        largest = int(np.unique(y, return_counts=True)[1].max())  # more folds would have none of its rows
-        splitter = StratifiedKFold(min(_checked_number(cv), largest), shuffle=True, random_state=random_state)
-    else:
-        splitter = check_cv(cv, y)
+def splits_for_all(X: Matrix, y: np.ndarray, cv, random_state: int | None) -> Folds:
+    """Return training and test rows such that every row is tested: stratified ones, or those of a given splitter."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        folds = splits(splitter, X, y, first=1)
-    tested = np.zeros(len(y), dtype=bool)
-    tested[np.concatenate([test for _, test in folds])] = True
-    if not tested.all():
-        row = int(np.argmin(tested))
-        raise ValueError(f"cv never tests row {row}: use a splitter that tests every row, such as StratifiedKFold.")
+        if isinstance(cv, numbers.Integral):
+            largest = int(np.unique(y, return_counts=True)[1].max())  # more folds would have none of its rows
+            splitter = StratifiedKFold(min(_checked_number(cv), largest), shuffle=True, random_state=random_state)
+            return list(splitter.split(y, y))
+        folds = splits(check_cv(cv, y), X, y, first=1)
+    untested = np.setdiff1d(np.arange(len(y)), np.concatenate([test for _, test in folds]))
+    if len(untested):
+        what = f"cv never tests row {untested[0]}"
+        raise ValueError(f"{what}: use a splitter that tests every row, such as StratifiedKFold.")
     return folds
 
 

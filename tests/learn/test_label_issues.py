@@ -70,6 +70,16 @@ def test_the_columns_agree_with_each_other(found):
     assert not (found.is_label_issue & ~contradicted).any()
 
 
+def test_decisions_of_one_fit_belong_to_the_rows_also_if_these_are_few_for_their_features():
+    """Problems with fewer than three rows per feature are solved in an order by content."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 60))
+    y = X[:, 0] + 0.3 * rng.normal(size=100) > 0
+    cv = list(StratifiedKFold(5).split(X, y))
+    one_by_one = find_label_issues(X, y, estimator=robust_classifier(X, kind=WassersteinSVC), cv=cv)
+    assert np.corrcoef(find_label_issues(X, y, cv=cv).margin, one_by_one.margin)[0, 1] > 0.95
+
+
 def test_a_splitter_keeps_rows_apart_and_a_number_of_folds_ranks_better():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 20))
