@@ -17,8 +17,8 @@ from drsvm.learn.out_of_fold import Unseen
 GOALS = ("accuracy", "balanced_accuracy", "optimum")
 
 SLACK = 0.4  # of the standard error of the best score; fixed on the data sets on which the study decides
-SILVERMAN, QUARTILES, EQUAL = 1.06, 1.34, 1e-9  # of his rule for widths; the least one / the range of all values
-ROUNDING = 1e-12  # scores that differ by less are equal
+SILVERMAN, QUARTILES, MIN_WIDTH = 1.06, 1.34, 1e-9  # of his rule for widths; the least one / the range of all values
+EQUAL_SCORES = 1e-12  # scores and shares that differ by no more are equal
 MIN_PREDICTED, NEARLY_NONE = 0.5, 0.02  # share of the rarer class, or of all rows, for which it is predicted
 
 
@@ -46,7 +46,7 @@ def choose_threshold(unseen: Unseen, goal: str) -> float:
     between = np.flatnonzero(last)[:-1]
     low, high = values[between], values[between + 1]
     places = np.where((low < 0.0) & (high > 0.0), 0.0, 0.5 * (low + high))
-    least_width = EQUAL * (values[-1] - values[0])
+    least_width = MIN_WIDTH * (values[-1] - values[0])
     below = [_share_below(places, values[side], counts[side], least_width) for side in (positive, ~positive)]
     shares = 1.0 - below[0], below[1]
     if goal == "accuracy":
@@ -64,12 +64,14 @@ def choose_threshold(unseen: Unseen, goal: str) -> float:
         guard, larger = MIN_PREDICTED * rarer, n - rarer
         right = masses[0] + np.take(np.cumsum(np.where(positive, -counts, counts)), between)
         least = min(larger - min(SLACK * math.sqrt(larger * rarer / n), guard), right[allowed].max())
-        if least < larger - guard - ROUNDING * n:  # too many rows are equal: only a constant is as good as a constant
+        if (
+            least < larger - guard - EQUAL_SCORES * n
+        ):  # too many rows are equal: only a constant is as good as a constant
             return float(values[-1]) if masses[0] <= masses[1] else float(np.nextafter(values[0], -math.inf))
-        allowed &= right >= least - ROUNDING * n
+        allowed &= right >= least - EQUAL_SCORES * n
     scores = np.where(allowed, scores, -1.0)
     best = np.argmax(scores)
-    good = scores >= scores[best] - SLACK * math.sqrt(max(variances[best], 0.0)) - ROUNDING
+    good = scores >= scores[best] - SLACK * math.sqrt(max(variances[best], 0.0)) - EQUAL_SCORES
     return float(places[good][np.argmin(np.abs(places[good]))])
 
 
@@ -81,7 +83,7 @@ def _share_below(thresholds, values, counts, least_width: float) -> np.ndarray:
     mass, moment = (np.append(0.0, np.cumsum(of)) for of in (counts, counts * values))
     n = float(mass[-1])
     deviation = math.sqrt(float(counts @ np.square(values - moment[-1] / n)) / n)
-    low, high = values[np.searchsorted(mass[1:] / n, np.array([0.25, 0.75]) - ROUNDING)]
+    low, high = values[np.searchsorted(mass[1:] / n, np.array([0.25, 0.75]) - EQUAL_SCORES)]
     deviation = min(deviation, (high - low) / QUARTILES) if high > low else deviation
     width = max(math.sqrt(3.0) * SILVERMAN * deviation * n**-0.2, least_width)
 
