@@ -1,7 +1,7 @@
 """Standardised features in which gross errors, such as a sensor's 9999, cannot outweigh everything else."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -16,13 +16,12 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from drsvm.annotations import Matrix
 from drsvm.learn.fit_data import check_remote_features
+from drsvm.learn.gross_errors import NORMAL_RANGE, ROUNDING, TAIL, quantiles
 from drsvm.model.backends import backend_of
 from drsvm.model.validation import check_number
 
-TAIL = 0.1  # the robust deviation comes from the range without this share of the cells at either end
-NORMAL_RANGE = 2.563  # that range of a normal distribution, in standard deviations
-ROUNDING = 1e-13  # numbers that differ by this share are equal
 FAR_OUT = 1.0  # how far beyond a limit a cell hardly belongs to the tail of its column, in distances between the limits
 SAMPLE_ROWS = 100_000  # of rows on a cluster or a card, about this many are fetched to fit the scaler
 
@@ -227,17 +226,17 @@ def clipped_cells(scaler: ClippedScaler, names: list[str], X, shown: Callable[[i
     places = np.flatnonzero(below + above)
     lower, upper = scaler.lower_[places], scaler.upper_[places]
     beyond = np.maximum(lower - lowest[places], highest[places] - upper) / (upper - lower)
-    found: dict[str, str] = {}
+    sides = (below, "below", scaler.lower_, "down", lowest), (above, "above", scaler.upper_, "up", highest)
+    far: dict[str, str] = {}
     for place in places[np.argsort(-beyond, kind="stable")][: np.count_nonzero(beyond >= FAR_OUT)].tolist():
-        sides: Any = ((below, "below", scaler.lower_, "down", lowest), (above, "above", scaler.upper_, "up", highest))
-        found[names[place]] = ", ".join(
+        far[names[place]] = ", ".join(
             f"{counts[place]:,} cell{'s' if counts[place] > 1 else ''} {side} {shown(place, limits[place])}, "
             f"{way} to {shown(place, values[place])}"
             for counts, side, limits, way, values in sides
             if counts[place]
         )
     tails = places[beyond < FAR_OUT]
-    return ClippedCells(found, (int((below + above)[tails].sum()), len(tails)))
+    return ClippedCells(far, (int((below + above)[tails].sum()), len(tails)))
 
 
 def parameters_of(scaler: ClippedScaler) -> tuple[np.ndarray, ...]:
@@ -247,7 +246,7 @@ def parameters_of(scaler: ClippedScaler) -> tuple[np.ndarray, ...]:
     return lower, scaler.upper_, mean, np.ones_like(lower) if moments.scale_ is None else moments.scale_
 
 
-def scaled(X, lower, upper, mean, scale) -> Any:
+def scaled(X: Matrix, lower, upper, mean, scale) -> Matrix:
     """Return clipped and scaled rows: of numpy, scipy or CuPy, with parameters of the same library."""
     X = _clipped(X, lower, upper)
     if _is_sparse(X):
@@ -262,7 +261,7 @@ def _is_sparse(X) -> bool:
     return hasattr(X, "tocsr")
 
 
-def _clipped(X, lower, upper) -> Any:
+def _clipped(X: Matrix, lower: np.ndarray, upper: np.ndarray) -> Matrix:
     """Return a copy of the rows with every cell within its limits."""
     if not _is_sparse(X):
         return np.clip(X, lower, upper)
@@ -299,25 +298,6 @@ def _limits(X, limit: float, weights: np.ndarray) -> tuple[np.ndarray, np.ndarra
     reach = np.multiply(limit, deviation, where=deviation > 0.0, out=np.full_like(deviation, np.inf))
     lower, upper = middle - reach, middle + reach
     return (np.minimum(lower, 0.0), np.maximum(upper, 0.0)) if _is_sparse(X) else (lower, upper)
-
-
-def quantiles(cells: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the 10th, 50th and 90th percentile of every column.
-
-    Where a range of values qualifies, it is their middle: negative columns have negative quantiles, and weights count
-    as copies.
-    """
-    n, empty = len(cells), np.isnan(cells)
-    if (weights == weights[0]).all() and not empty.any():
-        ordered, masses = np.sort(cells, axis=0), np.arange(1.0, n + 1.0)[:, None]
-    else:
-        order = np.argsort(cells, axis=0)  # empty cells last
-        ordered = np.take_along_axis(cells, order, 0)
-        masses = np.cumsum(np.where(np.isnan(ordered), 0.0, weights[order]), axis=0)
-    goals = [(share + near) * masses[-1] for share in (TAIL, 0.5, 1.0 - TAIL) for near in (-ROUNDING, ROUNDING)]
-    places = [np.broadcast_to((masses < goal).sum(axis=0), cells.shape[1:]) for goal in goals]
-    found = np.take_along_axis(ordered, np.minimum(places, n - 1), 0)
-    return np.nan_to_num(0.5 * found[::2] + 0.5 * found[1::2])  # NaN: the column is empty
 
 
 def _usual_distances(differences, weights: np.ndarray) -> np.ndarray:
