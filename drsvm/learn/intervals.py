@@ -33,14 +33,14 @@ def mean_of_rates(rates: Sequence[tuple[float, int]]) -> Interval:
     return _mean_of([share for share, _ in rates], [rate(*one) for one in rates])
 
 
-def lead_in_rates(gains: Sequence[int], losses: Sequence[int], counts: Sequence[int]) -> Interval:
-    """Return the interval for the mean over classes of a lead in the rate of correct rows.
+def lead_in_rates(gains: np.ndarray, losses: np.ndarray, counts: np.ndarray) -> tuple[float, Interval]:
+    """Return the mean over classes of a lead in the rate of correct rows, and its interval.
 
     For every class of `counts` rows, `gains` are those that only the first classifier gets right, `losses` those that
     only the second does. (The accuracy is the mean over one class, which has all rows.)
     """
-    limits = [_paired(*one) for one in zip(gains, losses, counts, strict=True)]
-    return _mean_of(np.subtract(gains, losses) / np.array(counts), limits)
+    values, limits = (gains - losses) / counts, [_paired(*one) for one in zip(gains, losses, counts, strict=True)]
+    return float(np.mean(values)), _mean_of(values, limits)
 
 
 def _paired(gains: int, losses: int, n: int) -> Interval:
@@ -92,8 +92,8 @@ def auc(parts: np.ndarray, codes: np.ndarray) -> Interval:
     return rate(value, min(max(n, smallest), len(codes)))
 
 
-def lead_in_auc(first: np.ndarray, second: np.ndarray, codes: np.ndarray) -> Interval:
-    """Return the interval for the lead in ROC AUC of one classifier over another, by DeLong's covariances.
+def lead_in_auc(first: np.ndarray, second: np.ndarray, codes: np.ndarray) -> tuple[float, Interval]:
+    """Return the lead in ROC AUC of one classifier over another, and its interval by DeLong's covariances.
 
     A row per class on which they agree is added, and Student's quantile is that of Welch: few rows prove little.
     """
@@ -102,9 +102,9 @@ def lead_in_auc(first: np.ndarray, second: np.ndarray, codes: np.ndarray) -> Int
     variances = np.array([len(one) * one.var(ddof=1) for one in strata])
     lead, variance = float(first.sum() - second.sum()), float(variances.sum())
     if variance < MIN_VARIANCE:  # no pair tells them apart: like rates that agree on all rows of the smallest class
-        return _paired(0, 0, int(degrees.min()))
+        return lead, _paired(0, 0, int(degrees.min()))
     quantile = stdtrit(variance**2 / (variances**2 / degrees).sum(), LEVEL)
-    return _around(lead, float(quantile) * math.sqrt(variance))
+    return lead, _around(lead, float(quantile) * math.sqrt(variance))
 
 
 def errors_ahead(first: np.ndarray, second: np.ndarray, codes: np.ndarray, counts: np.ndarray) -> float:

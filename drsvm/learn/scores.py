@@ -86,26 +86,13 @@ def leads(decisions: np.ndarray, others: np.ndarray, y: np.ndarray, classes: np.
     rows = (right & ~rival, rival & ~right, codes >= 0)
     counted = np.array([np.bincount(codes[some], minlength=len(classes) + 1) for some in rows])
     judged = counted[:, : len(classes)]
-    return {
-        "accuracy": _lead_in_rates(counted.sum(axis=1, keepdims=True)),
-        "balanced_accuracy": _lead_in_rates(judged[:, judged[2] > 0]),
-        "roc_auc": _lead_in_auc(intervals.auc_parts(decisions, codes), intervals.auc_parts(others, codes), codes),
+    first, second = (intervals.auc_parts(values, codes) for values in (decisions, others))
+    found = {
+        "accuracy": intervals.lead_in_rates(*counted.sum(axis=1, keepdims=True)),
+        "balanced_accuracy": intervals.lead_in_rates(*judged[:, judged[2] > 0]),
+        "roc_auc": None if first is None or second is None else intervals.lead_in_auc(first, second, codes),
     }
-
-
-def _lead_in_rates(counted: np.ndarray) -> Figures:
-    gains, losses, counts = counted
-    lead = float(np.mean((gains - losses) / counts))
-    return {"difference": lead, "interval": list(intervals.lead_in_rates(gains, losses, counts))}
-
-
-def _lead_in_auc(first: np.ndarray | None, second: np.ndarray | None, codes: np.ndarray) -> Figures | None:
-    if first is None or second is None:
-        return None
-    return {
-        "difference": float(first.sum() - second.sum()),
-        "interval": list(intervals.lead_in_auc(first, second, codes)),
-    }
+    return {name: lead and {"difference": lead[0], "interval": list(lead[1])} for name, lead in found.items()}
 
 
 def summary(found: Figures) -> str:

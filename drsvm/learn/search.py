@@ -20,8 +20,7 @@ from sklearn.utils.validation import _check_sample_weight
 from drsvm.clock import TimeLimit
 from drsvm.learn import cross_validation, one_vs_rest, prices
 from drsvm.learn.base import RobustClassifier
-from drsvm.learn.cross_validation import CV_TOL, SELECTION_RULES, Fold, PathScores, Setting, score_path
-from drsvm.learn.estimators import WassersteinSVC
+from drsvm.learn.cross_validation import CV_TOL, SELECTION_RULES, Fold, PathScores, score_path
 from drsvm.learn.out_of_fold import N_FOLDS, splits
 from drsvm.learn.probability import check_calibration
 from drsvm.learn.radius_rule import automatic
@@ -110,14 +109,6 @@ class Search(RobustClassifier):
         folds = [Fold(number, *fold) for number, fold in enumerate(splits(splitter, X, y, groups, sample_weight))]
         self.n_splits_ = len(folds)
         return folds
-
-    def _settings(self, X, y, sample_weight, flip_cost, time: TimeLimit) -> list[Setting]:
-        """Return the settings, each with its radii; the first one is what the selection starts from."""
-        raise NotImplementedError
-
-    def _chosen_classifier(self) -> WassersteinSVC:
-        """Return an unfitted classifier with the chosen parameters."""
-        raise NotImplementedError
 
     def _radii(self, problems: list[Problem], counts, time: TimeLimit, share: float) -> tuple[float, float, np.ndarray]:
         """Return the automatic radius and the ridge, and all radii; problems have trusted labels and no ridge.
