@@ -137,7 +137,8 @@ def _path(
     missing = len(radii) - len(found)
     found += missing * [Rough(np.zeros(shifted.problem.n_features), 0.0, 1.0, 0.0)]
     classifiers = [centred.from_centred(shifted.from_centred(rough[:2])) for rough in found]
-    return [Rough(*classifier, *rough[2:]) for classifier, rough in zip(classifiers, found, strict=True)], not missing
+    path = [Rough(w, b, rough.gap, rough.time) for (w, b), rough in zip(classifiers, found, strict=True)]
+    return path, not missing
 
 
 def _scores(scorer, classes, coefs, intercepts, rows, labels, weights) -> np.ndarray:

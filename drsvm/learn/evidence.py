@@ -14,8 +14,7 @@ from drsvm.learn.intervals import auc_parts, errors_ahead
 from drsvm.learn.out_of_fold import N_FOLDS, Start, candidate_of, folds_by_content, labels_of, out_of_fold
 from drsvm.model.centring import Centred
 from drsvm.model.problem import Problem
-from drsvm.model.result import Result
-from drsvm.solvers.many import Classifier
+from drsvm.solvers.many import Solution
 
 # Both were fixed on the data sets on which the study decides, and on simulated ones.
 SHARES_OF_BALL = (1.0, 0.3, 0.1)
@@ -65,7 +64,7 @@ def share_of_ball(
     counts: Callable[[int], np.ndarray | None],
     with_ridge: bool,
     time: TimeLimit,
-    solution: Result | Classifier | None,
+    solution: Solution,
 ) -> float:
     """Return which share of the problem's radius to take: all of it, unless rows are ranked clearly better with less.
 
@@ -75,19 +74,17 @@ def share_of_ball(
     """
     counted = counts(0)
     n_rows = problem.n_rows if counted is None else float(counted.sum())
-    can_be_judged = not problem.rows.is_kernel and (counted is None or problem.rows.copyable)
-    if n_rows < MIN_JUDGED or not can_be_judged:
+    if n_rows < MIN_JUDGED or problem.rows.is_kernel or not (counted is None or problem.rows.copyable):
         return 1.0
     centred = at_centre(problem)
     few, counted = _some_rows(centred.problem, counted)
-    first = candidate_of(centred.to_centred(solution))
 
     def problems_of(share: float) -> list[Problem]:
         l2 = problem.l2 * share**2 if with_ridge else problem.l2
         return [few.replace(radius=problem.radius * share, l2=l2)]
 
-    how = EVIDENCE_FOR_SHARE, first, FOLDS_OF_BALL
-    return best_if_significant(SHARES_OF_BALL, problems_of, counted, time, *how, go_on=EVIDENCE_FOR_SHARE)
+    how = EVIDENCE_FOR_SHARE, candidate_of(centred.to_centred(solution)), FOLDS_OF_BALL, EVIDENCE_FOR_SHARE
+    return best_if_significant(SHARES_OF_BALL, problems_of, counted, time, *how)
 
 
 def _some_rows(problem: Problem, counts: np.ndarray | None) -> tuple[Problem, np.ndarray]:

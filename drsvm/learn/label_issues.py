@@ -2,6 +2,7 @@
 
 import numbers
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from operator import methodcaller
 from typing import TypeGuard
@@ -18,21 +19,13 @@ from sklearn.utils.validation import _check_sample_weight
 
 from drsvm.annotations import Labels, Matrix
 from drsvm.clock import Stopwatch
+from drsvm.learn import out_of_fold
 from drsvm.learn.clipped_scaler import ClippedScaler
 from drsvm.learn.column_errors import naming_columns
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.label_quality import LabelIssues, issues_from
 from drsvm.learn.one_vs_rest import ROWS, is_constant
-from drsvm.learn.out_of_fold import (
-    N_FOLDS,
-    Folds,
-    Table,
-    decisions_in_folds,
-    decisions_of_fold,
-    quietly,
-    splits_for_all,
-    warn_of_constant_folds,
-)
+from drsvm.learn.out_of_fold import N_FOLDS, Folds, Table, quietly
 from drsvm.model.validation import as_rows, check_entries
 
 JUDGE_TOL = 1e-4  # proven gap of the classifiers in the folds: it changes the ranking far less than another split does
@@ -140,7 +133,7 @@ def find_label_issues(
     if sample_weight is not None:
         sample_weight = _check_sample_weight(sample_weight, y[:, None], dtype=np.float64, ensure_non_negative=True)
     judges = _judges(X, estimator, second_opinion, standardise)
-    folds = splits_for_all(X, y, cv, random_state)
+    folds = out_of_fold.splits_for_all(X, y, cv, random_state)
     counter, total = count(1), len(judges) * len(folds)
 
     def fold_done(n_rows: int, seconds: float) -> None:
@@ -154,13 +147,13 @@ def find_label_issues(
     at_once = None
     if is_ours:
         at_once = _judged_at_once(judges[0] if estimator is None else clone(judges[0]), table, folds, fold_done)
-    decisions = [] if at_once is None else [at_once[0]]
-    decisions += [decisions_in_folds(judge, table, folds, n_jobs, fold_done) for judge in judges[len(decisions) :]]
+    in_folds = partial(out_of_fold.decisions_in_folds, table=table, folds=folds, n_jobs=n_jobs, done=fold_done)
+    decisions = [at_once[0] if at_once else in_folds(judges[0]), *map(in_folds, judges[1:])]
     own = None
     if isinstance(cv, numbers.Integral) and is_ours:  # a splitter may keep rows apart for a reason
         everything = np.arange(len(y))
-        own = decisions_of_fold(judges[0], table, everything, everything)[0] if at_once is None else at_once[1]
-    warn_of_constant_folds(decisions[0], folds)
+        own = at_once[1] if at_once else out_of_fold.decisions_of_fold(judges[0], table, everything, everything)[0]
+    out_of_fold.warn_of_constant_folds(decisions[0], folds)
     return issues_from(decisions, own, classes, given, sample_weight, index)
 
 

@@ -34,7 +34,7 @@ from drsvm.solvers.base import Candidate
 from drsvm.solvers.landmarks.rough import ROUGH, linear_problems
 from drsvm.solvers.landmarks.solver import functions_in_time
 from drsvm.solvers.leave_one_out import can_leave_out, decisions_without
-from drsvm.solvers.many import Classifier, rough_classifiers
+from drsvm.solvers.many import Solution, rough_classifiers
 
 N_FOLDS = 5
 FOLD_TOL = 3e-3  # with 5e-5, held-out accuracy differs by 0.00 ± 0.03 points; with 1e-2, another ball may be chosen
@@ -68,7 +68,7 @@ def unseen_decisions(
     cv,
     time: TimeLimit,
     unseen: bool,
-    rough: Sequence[Result | Classifier | None] = (),
+    rough: Sequence[Solution] = (),
 ) -> Unseen:
     """Return decisions of the rows of problems: if rows are few and `unseen`, by classifiers that have not seen them.
 
@@ -111,7 +111,7 @@ def labels_of(problems: list[Problem]) -> np.ndarray:
     return np.argmax(signs, axis=0) if len(signs) > 1 else (signs[0] > 0).astype(np.intp)
 
 
-def candidate_of(solution: Result | Classifier | None) -> Candidate | None:
+def candidate_of(solution: Solution) -> Candidate | None:
     """Return the classifier of a solution, if there is one."""
     if solution is None:
         return None
@@ -211,8 +211,8 @@ def splits_for_all(X: Matrix, y: np.ndarray, cv, random_state: int | None) -> Fo
         folds = splits(check_cv(cv, y), X, y, first=1)
     untested = np.setdiff1d(np.arange(len(y)), np.concatenate([test for _, test in folds]))
     if len(untested):
-        what = f"cv never tests row {untested[0]}"
-        raise ValueError(f"{what}: use a splitter that tests every row, such as StratifiedKFold.")
+        remedy = "use a splitter that tests every row, such as StratifiedKFold"
+        raise ValueError(f"cv never tests row {untested[0]}: {remedy}.")
     return folds
 
 
@@ -234,9 +234,8 @@ def decisions_in_folds(
     """Return one out-of-fold value per row and class: the mean over the folds that test it, 0 if constant."""
     decisions, times_judged = np.zeros((len(table.y), len(table.classes))), np.zeros(len(table.y))
     with threadpool_limits(1 if len(table.y) <= ONE_THREAD_ROWS else None, "openmp"):
-        outcomes = Parallel(n_jobs=n_jobs, return_as="generator")(
-            delayed(decisions_of_fold)(model, table, *fold) for fold in folds
-        )
+        tasks = (delayed(decisions_of_fold)(model, table, *fold) for fold in folds)
+        outcomes = Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
         for (_, test), (values, seconds) in zip(folds, outcomes, strict=True):
             decisions[test] += values
             times_judged[test] += 1
@@ -293,8 +292,6 @@ def warn_of_constant_folds(decisions: np.ndarray, folds: Folds) -> None:
     """Warn if rows were judged by a constant classifier."""
     constant = sum(not decisions[test].any() for _, test in folds)
     if constant:
-        text = (
-            "The classifier is constant in {} of {} folds and says nothing about their labels: they have the score "
-            "0.5. Choose a smaller {}, or other features."
-        )
+        text = "The classifier is constant in {} of {} folds and says nothing about their labels: they have the score "
+        text += "0.5. Choose a smaller {}, or other features."
         warn_user(Message(text, constant, len(folds), Parameter("radius")))

@@ -28,7 +28,7 @@ from drsvm.progress import part
 from drsvm.solvers import solve
 from drsvm.solvers.interior_point.small import is_small
 from drsvm.solvers.landmarks.rough import rough_solver
-from drsvm.solvers.many import Classifier, rough_classifiers
+from drsvm.solvers.many import Classifier, Solution, rough_classifiers
 from drsvm.solvers.path.radius_max import is_useful, radius_max
 
 SHARE_OF_CHANCE = {1: 0.5, 2: 1.0, math.inf: 0.25}  # radius / F; for norm=inf, F leaves few weights
@@ -45,8 +45,8 @@ ENTRIES_FETCHED = 2e7  # rows on a cluster or a card with at most this many entr
 # Solutions here are those of a sample of large classes: this many rows of each, and at least so many per feature.
 ROWS_OF_A_CLASS, SAMPLE_PER_FEATURE = 25_000, 100
 
-Options = dict[str, Any]
-"""A TimeLimit as max_time, and n_threads."""
+MaxTime = float | TimeLimit | None
+Options = dict[str, Any]  # a TimeLimit as max_time, and n_threads
 
 
 def auto_radius(
@@ -102,13 +102,11 @@ class Automatic(NamedTuple):
     """The automatic radius, and a rough solution there, perhaps of a sample of the rows; None if there was no time."""
 
     radius: float
-    solution: Result | Classifier | None
+    solution: Solution
     ridge: float = 0.0  # the automatic one
 
 
-def automatic(
-    problem: Problem, *, counts=None, max_time: float | TimeLimit | None = None, n_threads: int | None = None
-) -> Automatic:
+def automatic(problem: Problem, *, counts=None, max_time: MaxTime = None, n_threads: int | None = None) -> Automatic:
     """Return `auto_radius` with a solution."""
     time = TimeLimit.of(max_time)
     limits: Options = {"max_time": time, "n_threads": n_threads}
@@ -151,9 +149,7 @@ def _by_sample(rule: Callable[..., Automatic], problem: Problem, counts, limits:
     return Automatic(share * found.radius, None, share * found.ridge)
 
 
-def automatic_ridge(
-    problem: Problem, *, counts=None, max_time: float | TimeLimit | None = None, n_threads: int | None = None
-) -> Automatic:
+def automatic_ridge(problem: Problem, *, counts=None, max_time: MaxTime = None, n_threads=None) -> Automatic:
     """Return the automatic ridge for the problem's own radius, and the pilot solution."""
     limits: Options = {"max_time": TimeLimit.of(max_time), "n_threads": n_threads}
     if (found := _by_sample(automatic_ridge, problem, counts, limits)) is not None:
@@ -164,11 +160,8 @@ def automatic_ridge(
 
 
 def chosen_ball(
-    n_problems: int,
-    found_by: Callable[[Callable[..., Automatic]], list[Automatic]],
-    radius: float | None,
-    l2: float | None,
-) -> tuple[float, float, list[Result | Classifier | None]]:
+    n_problems: int, found_by: Callable[..., list[Automatic]], radius: float | None, l2: float | None
+) -> tuple[float, float, list[Solution]]:
     """Return radius and ridge of all problems, by rule if they are None, and a rough solution of each, or None.
 
     `found_by(rule)` returns what a rule, `automatic` or `automatic_ridge`, gives for the first problems or all.
@@ -181,7 +174,7 @@ def chosen_ball(
     return radius, l2, [one.solution for one in found] + [None] * (n_problems - len(found))
 
 
-def _with_all_features(solution: Result | Classifier | None, features: np.ndarray, n_features: int):
+def _with_all_features(solution: Solution, features: np.ndarray, n_features: int):
     """Return a solution for some of the features as one for all."""
     if solution is None:
         return None
@@ -204,7 +197,7 @@ def _far_from_largest(problem: Problem, sample: Problem, radius: float, limits: 
 
 def _without_giving_up(
     problem: Problem, sample: Problem, radius: float, limits: Options, pilot: Classifier | None
-) -> tuple[float, Result | Classifier | None]:
+) -> tuple[float, Solution]:
     """Return the radius, or a smaller one if the classifier gives up the rarer class here but not there."""
     if radius == 0.0:
         return 0.0, None
@@ -240,7 +233,7 @@ def _sample(problem: Problem) -> Problem:
     return (problem if problem.n_rows < 8 * size else problem.drawn_by_class(size)).to_host(ENTRIES_FETCHED)
 
 
-def _rough_solution(problem: Problem, limits: Options, start: Result | Classifier | None = None) -> Result | Classifier:
+def _rough_solution(problem: Problem, limits: Options, start: Solution = None) -> Result | Classifier:
     """Return a solution, of few rows only the classifier, or the first step towards one if there is no time."""
     if is_small(problem):
         found = rough_classifiers([problem], [start], tol=ROUGH_TOL, **limits)[0]

@@ -95,7 +95,7 @@ class Search(RobustClassifier):
             time.stop()
             raise
         self.cv_results_ = cross_validation.results_table(settings, outcomes)
-        choose = self.selection if callable(self.selection) else SELECTION_RULES[self.selection]
+        choose = SELECTION_RULES[self.selection] if isinstance(self.selection, str) else self.selection
         scored = not np.isnan(self.cv_results_["mean_test_score"]).all()
         self._store_choice(int((choose if scored else cross_validation.automatic)(self.cv_results_)))
         if self.refit:

@@ -21,7 +21,6 @@ from drsvm.learn.gross_errors import ROUNDING
 from drsvm.model.memory_rows import scaled_columns
 from drsvm.model.problem import Problem
 from drsvm.model.row_operations import PullVariances
-from drsvm.model.rows import Rows
 
 CHANCE_DIRECTIONS = 2.5  # before √(k/n)
 GENERAL_RIDGE = 0.04  # in units of the mean squared distance of a row from the centre
@@ -70,7 +69,7 @@ class Spread(NamedTuple):
         return max(self.largest_ridge * active**4, self.least_ridge) * self.square
 
 
-def _spectrum(problem: Problem, rows: Rows) -> tuple[float, float]:
+def _spectrum(problem: Problem, rows) -> tuple[float, float]:
     """Return Σ λ and Σ λ² for the eigenvalues λ of the rows' covariance, from products of columns or of rows."""
     weights, (n, d) = problem.sample_weight, rows.shape
     if rows.readable and d < n:

@@ -82,15 +82,12 @@ def solve_many(
 
 
 Classifier = tuple[np.ndarray, float]
+Solution = Result | Classifier | None
+"""What is known about the solution of a problem, with or without a proof."""
 
 
 def rough_classifiers(
-    problems: Sequence[Problem],
-    starts: Sequence[Result | Classifier | None],
-    *,
-    tol: float,
-    max_time: TimeLimit,
-    n_threads: int | None = None,
+    problems: Sequence[Problem], starts: Sequence[Solution], *, tol: float, max_time: TimeLimit, n_threads=None
 ) -> list[Classifier | None]:
     """Return classifiers that need no proof, for problems that are much like one whose solution is known, or None.
 
