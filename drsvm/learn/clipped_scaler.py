@@ -221,7 +221,7 @@ def clipped_cells(scaler: ClippedScaler, names: list[str], X, shown: Callable[[i
     far: dict[str, str] = {}
     for place in places[np.argsort(-beyond, kind="stable")][: np.count_nonzero(beyond >= FAR_OUT)].tolist():
         far[names[place]] = ", ".join(
-            f"{counts[place]:,} cell{'s' if counts[place] > 1 else ''} {side} {shown(place, limits[place])}, "
+            f"{counts[place]:,} cell{'s' if counts[place] > 1 else ''} {side} {shown(place, float(limits[place]))}, "
             f"{way} to {shown(place, float(values[place]))}"
             for counts, side, limits, way, values in sides
             if counts[place]

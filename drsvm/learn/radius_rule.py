@@ -161,7 +161,7 @@ def automatic_ridge(problem: Problem, *, counts=None, max_time: MaxTime = None, 
 
 def chosen_ball(
     n_problems: int, found_by: Callable[..., list[Automatic]], radius: float | None, l2: float | None
-) -> tuple[float, float, list[Solution]]:
+) -> tuple[float, float, list[Any]]:
     """Return radius and ridge of all problems, by rule if they are None, and a rough solution of each, or None.
 
     `found_by(rule)` returns what a rule, `automatic` or `automatic_ridge`, gives for the first problems or all.

@@ -7,6 +7,7 @@ A setting consists of all parameters but the radius. Its radii are the same in a
 
 import numbers
 import warnings
+from collections.abc import Callable
 from contextlib import nullcontext
 
 import numpy as np
@@ -72,9 +73,7 @@ class Search(RobustClassifier):
             return self._fit(X, y, sample_weight, groups, flip_cost, TimeLimit.of(self.max_time))
 
     def _fit(self, X, y, sample_weight, groups, flip_cost, time: TimeLimit):
-        if not callable(self.selection) and self.selection not in SELECTION_RULES:
-            known = ", ".join(repr(name) for name in SELECTION_RULES)
-            raise ValueError(f"selection must be {known} or a callable, got selection={self.selection!r}.")
+        choose = _selection_rule(self.selection)
         check_calibration(self.calibration)
         if isinstance(self.scoring, list | tuple | set | dict):
             raise ValueError(f"scoring must be one score, not several, got scoring={self.scoring!r}.")
@@ -95,7 +94,6 @@ class Search(RobustClassifier):
             time.stop()
             raise
         self.cv_results_ = cross_validation.results_table(settings, outcomes)
-        choose = SELECTION_RULES[self.selection] if isinstance(self.selection, str) else self.selection
         scored = not np.isnan(self.cv_results_["mean_test_score"]).all()
         self._store_choice(int((choose if scored else cross_validation.automatic)(self.cv_results_)))
         if self.refit:
@@ -207,6 +205,14 @@ class Search(RobustClassifier):
                 return one_vs_rest.is_constant(model.decision_function(X))  # like X, it has no names of features
         finally:  # an interrupted fit has stored its best result so far
             self.__dict__.update({name: value for name, value in vars(model).items() if name.endswith("_")})
+
+
+def _selection_rule(selection: str | Callable[..., int]) -> Callable[..., int]:
+    rule = SELECTION_RULES.get(selection) if isinstance(selection, str) else selection
+    if not callable(rule):
+        known = ", ".join(repr(name) for name in SELECTION_RULES)
+        raise ValueError(f"selection must be {known} or a callable, got selection={selection!r}.")
+    return rule
 
 
 def listed(values, name: str) -> list:
