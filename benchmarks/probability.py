@@ -18,7 +18,8 @@ from sklearn.model_selection import cross_val_predict
 from study.cases import DECIDED, MULTICLASS, REPORTED, Case, sizes
 
 from drsvm import WassersteinSVC
-from drsvm.learn.threshold import Judged, choose_threshold
+from drsvm.learn.out_of_fold import Unseen
+from drsvm.learn.threshold import choose_threshold
 
 OURS = 'WassersteinSVC(calibration="sigmoid")'
 GROUPS = {
@@ -101,7 +102,7 @@ def losses_of(chances, y) -> tuple[float, float]:
 def threshold_gain(apart, y, decisions, y_test) -> float:
     """Return the points of accuracy that one threshold per class gains, placed like that of two classes."""
     counts = np.ones(len(y))
-    columns = [Judged(column[:, None], (y == label).astype(int), counts) for label, column in enumerate(apart.T)]
+    columns = [Unseen(column[:, None], (y == label).astype(int), counts) for label, column in enumerate(apart.T)]
     moved = decisions - np.array([choose_threshold(column, "accuracy") for column in columns])
     return 100.0 * float((moved.argmax(axis=1) == y_test).mean() - (decisions.argmax(axis=1) == y_test).mean())
 

@@ -1,28 +1,21 @@
 """Standardised features in which gross errors, such as a sensor's 9999, cannot outweigh everything else."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_array
-from sklearn.utils.validation import (
-    FLOAT_DTYPES,
-    _check_feature_names,
-    _check_sample_weight,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils import check_array, validation
 
+from drsvm.annotations import Matrix
+from drsvm.learn.gross_errors import NORMAL_RANGE, ROUNDING, TAIL, quantiles
 from drsvm.learn.places import check_remote_features
 from drsvm.model.backends import backend_of
 from drsvm.model.validation import check_number
 
-TAIL = 0.1  # the robust deviation comes from the range without this share of the cells at either end
-NORMAL_RANGE = 2.563  # that range of a normal distribution, in standard deviations
-ROUNDING = 1e-13  # numbers that differ by this share are equal
+FORM = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}  # of the rows
 FAR_OUT = 1.0  # how far beyond a limit a cell hardly belongs to the tail of its column, in distances between the limits
 SAMPLE_ROWS = 100_000  # of rows on a cluster or a card, about this many are fetched to fit the scaler
 
@@ -114,11 +107,8 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Features.
-        y : ignored
-        sample_weight : array of shape (n_samples,), optional
-            Weights of the samples.
+        X, y, sample_weight
+            As in `fit`.
 
         Returns
         -------
@@ -127,21 +117,19 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         first = not hasattr(self, "scaler_")
         if not check_number(self.limit, "limit", infinite=True) > 0.0:
             raise ValueError(f"limit must be above 0, such as 4, got limit={self.limit!r}.")
-        backend, given = backend_of(X), X
+        backend = backend_of(X)
+        if backend is not None and sample_weight is not None:
+            raise TypeError("ClippedScaler takes no sample_weight for rows on a cluster or a card: omit it.")
+        given, X = X, self._checked(X if backend is None else backend.sample(X, SAMPLE_ROWS), reset=first)
         if backend is not None:
-            if sample_weight is not None:
-                raise TypeError("ClippedScaler takes no sample_weight for rows on a cluster or a card: omit it.")
-            X = backend.sample(X, SAMPLE_ROWS)
-        X = self._checked(X, reset=first)
-        if backend is not None:
-            _check_feature_names(self, backend.named(given), reset=first)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            validation._check_feature_names(self, backend.named(given), reset=first)
+        weights = validation._check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if first:
             self.lower_, self.upper_ = _limits(X, float(self.limit), weights)
             self.scaler_ = StandardScaler(with_mean=self.with_mean and not _is_sparse(X), with_std=self.with_std)
-        weights = None if sample_weight is None else weights
+        counted = None if sample_weight is None else weights
         with np.errstate(invalid="ignore"):  # columns without a number have no mean
-            self.scaler_.partial_fit(_clipped(X, self.lower_, self.upper_), sample_weight=weights)
+            self.scaler_.partial_fit(_clipped(X, self.lower_, self.upper_), sample_weight=counted)
         return self
 
     def transform(self, X):
@@ -156,7 +144,7 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         -------
         array or sparse matrix of shape (n_samples, n_features)
         """
-        check_is_fitted(self)
+        validation.check_is_fitted(self)
         backend = backend_of(X)
         if backend is not None:
             check_remote_features(self, X)
@@ -176,7 +164,7 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         -------
         array or sparse matrix of shape (n_samples, n_features)
         """
-        check_is_fitted(self)
+        validation.check_is_fitted(self)
         return self.scaler_.inverse_transform(X)
 
     def count_clipped(self, X) -> tuple[np.ndarray, np.ndarray]:
@@ -191,19 +179,21 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         -------
         below, above : array of int of shape (n_features,)
         """
-        check_is_fitted(self)
+        validation.check_is_fitted(self)
         return _counts(self._checked(X, reset=False), self.lower_, self.upper_)
 
-    def _checked(self, X, reset: bool):
-        return validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype=FLOAT_DTYPES, ensure_all_finite="allow-nan"
-        )
+    def _checked(self, X, reset: bool) -> Matrix:
+        return validation.validate_data(self, X, reset=reset, dtype=validation.FLOAT_DTYPES, **FORM)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _is_sparse(X) -> bool:
+    return hasattr(X, "tocsr")  # also one of CuPy
 
 
 def number(value: float) -> str:
@@ -220,24 +210,24 @@ class ClippedCells(NamedTuple):
 
 def clipped_cells(scaler: ClippedScaler, names: list[str], X, shown: Callable[[int, float], str]) -> ClippedCells:
     """Describe the clipped cells of columns; `shown` turns a value of the column at a place into text."""
-    X = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_all_finite="allow-nan")
+    X = check_array(X, dtype=np.float64, **FORM)
     below, above = _counts(X, scaler.lower_, scaler.upper_)
     extremes = (X.min(axis=0), X.max(axis=0)) if _is_sparse(X) else (np.fmin.reduce(X), np.fmax.reduce(X))
     lowest, highest = (values.toarray().ravel() if _is_sparse(values) else values for values in extremes)
     places = np.flatnonzero(below + above)
-    lower, upper = scaler.lower_[places], scaler.upper_[places]
-    beyond = np.maximum(lower - lowest[places], highest[places] - upper) / (upper - lower)
-    found: dict[str, str] = {}
+    beyond = np.maximum(scaler.lower_ - lowest, highest - scaler.upper_)[places]
+    beyond /= (scaler.upper_ - scaler.lower_)[places]
+    sides = (below, "below", scaler.lower_, "down", lowest), (above, "above", scaler.upper_, "up", highest)
+    far: dict[str, str] = {}
     for place in places[np.argsort(-beyond, kind="stable")][: np.count_nonzero(beyond >= FAR_OUT)].tolist():
-        sides: Any = ((below, "below", scaler.lower_, "down", lowest), (above, "above", scaler.upper_, "up", highest))
-        found[names[place]] = ", ".join(
-            f"{counts[place]:,} cell{'s' if counts[place] > 1 else ''} {side} {shown(place, limits[place])}, "
-            f"{way} to {shown(place, values[place])}"
+        far[names[place]] = ", ".join(
+            f"{counts[place]:,} cell{'s' if counts[place] > 1 else ''} {side} {shown(place, float(limits[place]))}, "
+            f"{way} to {shown(place, float(values[place]))}"
             for counts, side, limits, way, values in sides
             if counts[place]
         )
     tails = places[beyond < FAR_OUT]
-    return ClippedCells(found, (int((below + above)[tails].sum()), len(tails)))
+    return ClippedCells(far, (int((below + above)[tails].sum()), len(tails)))
 
 
 def parameters_of(scaler: ClippedScaler) -> tuple[np.ndarray, ...]:
@@ -247,7 +237,7 @@ def parameters_of(scaler: ClippedScaler) -> tuple[np.ndarray, ...]:
     return lower, scaler.upper_, mean, np.ones_like(lower) if moments.scale_ is None else moments.scale_
 
 
-def scaled(X, lower, upper, mean, scale) -> Any:
+def scaled(X: Matrix, lower, upper, mean, scale) -> Matrix:
     """Return clipped and scaled rows: of numpy, scipy or CuPy, with parameters of the same library."""
     X = _clipped(X, lower, upper)
     if _is_sparse(X):
@@ -258,11 +248,7 @@ def scaled(X, lower, upper, mean, scale) -> Any:
     return X
 
 
-def _is_sparse(X) -> bool:
-    return hasattr(X, "tocsr")
-
-
-def _clipped(X, lower, upper) -> Any:
+def _clipped(X: Matrix, lower: np.ndarray, upper: np.ndarray) -> Matrix:
     """Return a copy of the rows with every cell within its limits."""
     if not _is_sparse(X):
         return np.clip(X, lower, upper)
@@ -275,9 +261,8 @@ def _counts(X, lower, upper) -> tuple[np.ndarray, np.ndarray]:
     """Return the number of cells below and above the limits of every feature."""
     if not _is_sparse(X):
         return (lower > X).sum(axis=0), (upper < X).sum(axis=0)
-    below, above = X.data < lower[X.indices], X.data > upper[X.indices]
-    d = X.shape[1]
-    return np.bincount(X.indices[below], minlength=d), np.bincount(X.indices[above], minlength=d)
+    below, above = X.indices[X.data < lower[X.indices]], X.indices[X.data > upper[X.indices]]
+    return np.bincount(below, minlength=X.shape[1]), np.bincount(above, minlength=X.shape[1])
 
 
 def _limits(X, limit: float, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -299,25 +284,6 @@ def _limits(X, limit: float, weights: np.ndarray) -> tuple[np.ndarray, np.ndarra
     reach = np.multiply(limit, deviation, where=deviation > 0.0, out=np.full_like(deviation, np.inf))
     lower, upper = middle - reach, middle + reach
     return (np.minimum(lower, 0.0), np.maximum(upper, 0.0)) if _is_sparse(X) else (lower, upper)
-
-
-def quantiles(cells: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the 10th, 50th and 90th percentile of every column.
-
-    Where a range of values qualifies, it is their middle: negative columns have negative quantiles, and weights count
-    as copies.
-    """
-    n, empty = len(cells), np.isnan(cells)
-    if (weights == weights[0]).all() and not empty.any():
-        ordered, masses = np.sort(cells, axis=0), np.arange(1.0, n + 1.0)[:, None]
-    else:
-        order = np.argsort(cells, axis=0)  # empty cells last
-        ordered = np.take_along_axis(cells, order, 0)
-        masses = np.cumsum(np.where(np.isnan(ordered), 0.0, weights[order]), axis=0)
-    goals = [(share + near) * masses[-1] for share in (TAIL, 0.5, 1.0 - TAIL) for near in (-ROUNDING, ROUNDING)]
-    places = [np.broadcast_to((masses < goal).sum(axis=0), cells.shape[1:]) for goal in goals]
-    found = np.take_along_axis(ordered, np.minimum(places, n - 1), 0)
-    return np.nan_to_num(0.5 * found[::2] + 0.5 * found[1::2])  # NaN: the column is empty
 
 
 def _usual_distances(differences, weights: np.ndarray) -> np.ndarray:

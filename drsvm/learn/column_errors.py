@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+
+from drsvm.annotations import Matrix
 
 
 class Cells(NamedTuple):
@@ -32,7 +34,7 @@ SYMPTOMS = {
 
 
 @contextmanager
-def naming_columns(X: Any, place: str = "in front of the classifier"):
+def naming_columns(X: Matrix, place: str = "in front of the classifier"):
     """Name the column with text or dates, and the remedy, if X cannot be converted to numbers in the block."""
     first = next((column for _, column in _columns(X)), None)
     if getattr(getattr(first, "dtype", None), "kind", "") in tuple(DATES.kinds):
@@ -46,12 +48,12 @@ def naming_columns(X: Any, place: str = "in front of the classifier"):
         raise
 
 
-def _columns(X: Any) -> Iterator[tuple[str, Any]]:
+def _columns(X: Matrix) -> Iterator[tuple[str, Matrix]]:
     """Return the columns of a data frame with their names; anything else counts as one."""
     return ((f"column {name!r}", X[name]) for name in X.columns) if hasattr(X, "columns") else iter([("X", X)])
 
 
-def _explain(X: Any, cells: Cells, place: str) -> None:
+def _explain(X: Matrix, cells: Cells, place: str) -> None:
     """Raise an error that names the first such cell, if there is one."""
     for name, column in _columns(X):
         column = np.asarray(column)

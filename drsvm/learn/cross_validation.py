@@ -1,5 +1,6 @@
 """The parts of a cross-validation: settings and radii, the scores of a path in a fold, their table, the choice."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any, NamedTuple
@@ -9,12 +10,15 @@ from scipy.stats import rankdata
 from sklearn import config_context
 from sklearn.metrics import check_scoring
 
+from drsvm.annotations import Matrix
 from drsvm.clock import TimeLimit
 from drsvm.learn import one_vs_rest
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.problems import at_centre, path_at_centre
+from drsvm.learn.threshold import EQUAL_SCORES
 from drsvm.model.centring import Centred
 from drsvm.model.problem import Problem
+from drsvm.model.result import Result
 from drsvm.solvers.interior_point.small import is_small
 from drsvm.solvers.many import Rough, rough_path
 from drsvm.solvers.path.radius_max import radius_max
@@ -22,6 +26,9 @@ from drsvm.solvers.transforms.span_of_rows import in_span_of_rows, span_pays
 
 CV_TOL = 1e-4  # gap of the solutions in the folds: far below the resolution of a score
 LARGEST, SMALLEST, MARGIN = 4.0, 0.04, 0.9  # radii / the automatic one; the largest / `radius_max`
+
+Columns = dict[str, Any]
+"""Those of `cv_results_`: arrays and, as params, a list."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +65,7 @@ class Fold(NamedTuple):
     train: np.ndarray
     test: np.ndarray
 
-    def rows(self, X) -> tuple[Any, Any]:
+    def rows(self, X: Matrix) -> tuple[Matrix, Matrix]:
         """Return the training rows and the test rows; `drsvm fit --cv` fits the preparation in every fold."""
         return X[self.train], X[self.test]
 
@@ -98,49 +105,41 @@ def score_path(X, y, classes, sample_weight, setting: Setting, fold: Fold, score
     rows, test_rows = fold.rows(X)
     weights = None if setting.weights is None else setting.weights[fold.train]
     problems = one_vs_rest.binary_problems(rows, y[fold.train], classes, weights, **setting.ball_of(fold.train))
-    paths = [_walked(each, setting.radii, time.share(len(problems) - k), limits) for k, each in enumerate(problems)]
-    coefs = np.stack([path.weights for path in paths], axis=1)
-    intercepts = np.stack([path.intercepts for path in paths], axis=1)
+    paths = [_path(each, setting.radii, time.share(len(problems) - k), limits) for k, each in enumerate(problems)]
+    names = ("weights", "intercept", "time", "gap")
+    coefs, intercepts, times, gaps = (
+        np.stack([[getattr(solution, name) for solution in path] for path, _ in paths], axis=1) for name in names
+    )
     # The last classifier has no weights and predicts the majority.
     coefs, intercepts = (np.concatenate([each, np.zeros_like(each[:1])]) for each in (coefs, intercepts))
     intercepts = one_vs_rest.towards_majority(problems, coefs, intercepts)
     weights = None if sample_weight is None else sample_weight[fold.test]
     scores = _scores(scorer, classes, coefs, intercepts, test_rows, y[fold.test], weights)
-    times, gaps = np.sum([path.times for path in paths], axis=0), np.max([path.gaps for path in paths], axis=0)
-    return PathScores(scores[:-1], times, gaps, scores[-1], complete=all(path.complete for path in paths))
+    complete = all(complete for _, complete in paths)
+    return PathScores(scores[:-1], times.sum(axis=1), gaps.max(axis=1), scores[-1], complete)
 
 
-class Walked(NamedTuple):
-    """The classifiers of a path, one entry per radius, their seconds and gaps, and whether all had time for a step."""
+def _path(
+    problem: Problem, radii: np.ndarray, time: TimeLimit, limits: dict[str, Any]
+) -> tuple[Sequence[Result | Rough], bool]:
+    """Return the solutions of one problem, and whether there was time for all.
 
-    weights: np.ndarray
-    intercepts: np.ndarray
-    times: np.ndarray
-    gaps: np.ndarray
-    complete: bool
-
-
-def _walked(problem: Problem, radii: np.ndarray, time: TimeLimit, limits: dict[str, Any]) -> Walked:
-    """Return the classifiers of one problem; those of few rows need no proof, as no score can tell."""
+    Those of few rows need no proof, as no score can tell.
+    """
     proves = limits["solver"] not in ("auto", "interior-point") or limits["max_iter"] is not None
     if proves or not (is_small(problem) or span_pays(problem)):
         path = path_at_centre(problem, radii, max_time=time, **limits)
         if path.interrupted:
             raise KeyboardInterrupt
-        found, idle = path.results, any(one.n_iter == 0 and one.gap > one.tol for one in path.results)
-        return Walked(path.weights, path.intercepts, *_times_and_gaps(found), not idle)
+        return path.results, not any(result.n_iter == 0 and result.gap > result.tol for result in path.results)
     centred = in_span_of_rows(at_centre(problem))
     shifted = Centred.of(centred.problem)  # if the intercept has no price
     found = rough_path(shifted.problem, radii, tol=limits["tol"], max_time=time)
     missing = len(radii) - len(found)
     found += missing * [Rough(np.zeros(shifted.problem.n_features), 0.0, 1.0, 0.0)]
-    classifiers = [centred.from_centred(shifted.from_centred((one.weights, one.intercept))) for one in found]
-    weights, intercepts = (np.array(each) for each in zip(*classifiers, strict=True))
-    return Walked(weights, intercepts, *_times_and_gaps(found), not missing)
-
-
-def _times_and_gaps(path: list[Any]) -> tuple[np.ndarray, np.ndarray]:
-    return np.array([one.time for one in path]), np.array([one.gap for one in path])
+    classifiers = [centred.from_centred(shifted.from_centred(rough[:2])) for rough in found]
+    path = [Rough(w, b, rough.gap, rough.time) for (w, b), rough in zip(classifiers, found, strict=True)]
+    return path, not missing
 
 
 def _scores(scorer, classes, coefs, intercepts, rows, labels, weights) -> np.ndarray:
@@ -151,11 +150,12 @@ def _scores(scorer, classes, coefs, intercepts, rows, labels, weights) -> np.nda
         found = (decisions[..., 0] > 0).astype(np.intp) if len(classes) == 2 else decisions.argmax(axis=-1)
         return np.average(classes[found] == labels[:, None], axis=0, weights=weights)
     extra = {} if weights is None or not _takes_weights(scorer) else {"sample_weight": weights}
-    candidates = (_Candidate.of(classes, *classifier) for classifier in zip(coefs, intercepts, strict=True))
-    return np.array([scorer(model, rows, labels, **extra) for model in candidates], dtype=np.float64)
+    models = (_fitted(classes, *classifier) for classifier in zip(coefs, intercepts, strict=True))
+    with config_context(assume_finite=True):  # `fit` has checked the rows
+        return np.array([scorer(model, rows, labels, **extra) for model in models], dtype=np.float64)
 
 
-def checked_scorer(scoring) -> Any:
+def checked_scorer(scoring) -> Callable[..., float]:
     """Return a scorer; raise if it needs probabilities, which a candidate has none of."""
     scorer = check_scoring(WassersteinSVC(), scoring=scoring)
     if getattr(scorer, "_response_method", None) == "predict_proba":
@@ -172,27 +172,19 @@ def _takes_weights(scorer) -> bool:
     return "sample_weight" in signature(scorer).parameters
 
 
-class _Candidate(WassersteinSVC):
-    """A classifier for scorers that does not check rows again that `fit` has already checked."""
-
-    @classmethod
-    def of(cls, classes, coef, intercept) -> "_Candidate":
-        model = cls()
-        model.classes_, model.n_features_in_, model.coef_, model.intercept_ = classes, coef.shape[-1], coef, intercept
-        return model
-
-    def decision_function(self, X):
-        with config_context(assume_finite=True):
-            return super().decision_function(X)
+def _fitted(classes, coef, intercept) -> WassersteinSVC:
+    model = WassersteinSVC()
+    model.classes_, model.n_features_in_, model.coef_, model.intercept_ = classes, coef.shape[-1], coef, intercept
+    return model
 
 
 # --- the table ----------------------------------------------------------------------------------------------------
 
 
-def results_table(settings: list[Setting], outcomes: list[list[PathScores]]) -> dict[str, Any]:
+def results_table(settings: list[Setting], outcomes: list[list[PathScores]]) -> Columns:
     """Return the columns of `cv_results_`, one entry per radius of every setting; means are over complete folds."""
     params = [setting.params(radius) for setting in settings for radius in setting.radii]
-    columns: dict[str, Any] = {}
+    columns: Columns = {}
     for name in params[0]:
         mixed = name in ("class_weight", "intercept_cost")  # words, numbers and None
         columns[f"param_{name}"] = np.array([one[name] for one in params], dtype=object if mixed else None)
@@ -229,52 +221,51 @@ def weighs_classes_equally(scoring) -> bool:
     return isinstance(scoring, str) and any(part in scoring for part in BALANCED_SCORES)
 
 
-def automatic(results: dict[str, Any]) -> int:
+def automatic(results: Columns) -> int:
     """Return the candidate of the first setting whose radius is nearest to the automatic one."""
     return _nearest_to_auto(results, in_setting_of(results, 0))
 
 
-def in_setting_of(results: dict[str, Any], index: int) -> np.ndarray:
+def in_setting_of(results: Columns, index: int) -> np.ndarray:
     """Return a mask of the candidates that differ from one of them in the radius only."""
     chosen = results["params"][index]
     return np.array([all(one[k] == chosen[k] for k in one if k != "radius") for one in results["params"]])
 
 
-def _nearest_to_auto(results: dict[str, Any], among: np.ndarray) -> int:
+def _nearest_to_auto(results: Columns, among: np.ndarray) -> int:
     tiny = np.finfo(np.float64).tiny
     radii, auto = (np.log(np.maximum(results[name], tiny)) for name in ("param_radius", "auto_radius"))
     return int(np.argmin(np.where(among, np.abs(radii - auto), np.inf)))
 
 
-def _best_mean(results: dict[str, Any]) -> int:
+def _best_mean(results: Columns) -> int:
     """Return the candidate with the best mean score; in a tie the first one, which has the larger radius."""
     means = np.nan_to_num(results["mean_test_score"], nan=-np.inf)
-    return int(np.flatnonzero(means >= means.max() - 1e-12)[0])
+    return int(np.flatnonzero(means >= means.max() - EQUAL_SCORES)[0])
 
 
-def _standard_error(results: dict[str, Any], index: int) -> float:
-    n_splits = sum(name.startswith("split") for name in results)
-    scores = np.array([results[f"split{fold}_test_score"][index] for fold in range(n_splits)])
+def _standard_error(results: Columns, index: int) -> float:
+    scores = np.array([column[index] for name, column in results.items() if name.startswith("split")])
     scores = scores[~np.isnan(scores)]  # only the folds that were completed in time
     return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else 0.0
 
 
-def _within_one_standard_error(results: dict[str, Any]) -> np.ndarray:
+def _within_one_standard_error(results: Columns) -> np.ndarray:
     """Return a mask of the candidates within one standard error of the best mean that share its other parameters."""
     best = _best_mean(results)
-    least = results["mean_test_score"][best] - _standard_error(results, best) - 1e-12
+    least = results["mean_test_score"][best] - _standard_error(results, best) - EQUAL_SCORES
     return in_setting_of(results, best) & (results["mean_test_score"] >= least)
 
 
-def _largest_good_radius(results: dict[str, Any]) -> int:
+def _largest_good_radius(results: Columns) -> int:
     return int(np.argmax(np.where(_within_one_standard_error(results), results["param_radius"], -1.0)))
 
 
-def _automatic_unless_clearly_better(results: dict[str, Any]) -> int:
+def _automatic_unless_clearly_better(results: Columns) -> int:
     start, best = automatic(results), _best_mean(results)
     means, error = results["mean_test_score"], _standard_error(results, best)
     rival = max(np.nan_to_num(means[start], nan=-np.inf), results["constant_score"][best])
-    if means[best] <= rival + error + 1e-12:
+    if means[best] <= rival + error + EQUAL_SCORES:
         return start
     return _nearest_to_auto(results, _within_one_standard_error(results))
 

@@ -5,9 +5,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from drsvm.clock import TimeLimit
 from drsvm.learn.fit_data import FitData
+from drsvm.learn.out_of_fold import Unseen
 from drsvm.learn.probability import fitted_sigmoids
 from drsvm.learn.problems import Solved
-from drsvm.learn.threshold import Judged
 from drsvm.learn.warning import warn_user
 from drsvm.messages import Message, Parameter
 from drsvm.progress import stage
@@ -18,7 +18,7 @@ def can_move(threshold: str, fit_intercept: bool, solved: Solved, time: TimeLimi
     return threshold != "optimum" and len(solved.results) == 1 and fit_intercept and not time.over
 
 
-def unseen_decisions(data: FitData, solved: Solved, cv, time: TimeLimit) -> Judged | None:
+def unseen_decisions(data: FitData, solved: Solved, cv, time: TimeLimit) -> Unseen | None:
     """Return decisions about rows that their classifiers have not seen; None if they are constant, or without time."""
     if solved.cut_short:
         return None
@@ -29,7 +29,7 @@ def unseen_decisions(data: FitData, solved: Solved, cv, time: TimeLimit) -> Judg
 
 
 def sigmoids_of(
-    data: FitData, solved: Solved, cv, time: TimeLimit, threshold: float, unseen: Judged | None
+    data: FitData, solved: Solved, cv, time: TimeLimit, threshold: float, unseen: Unseen | None
 ) -> np.ndarray:
     """Return the sigmoids of probabilities; where no rows are unseen, of those that there are."""
     if unseen is None or not len(unseen.labels):

@@ -26,13 +26,14 @@ from drsvm.learn.base import RobustClassifier
 from drsvm.learn.deciding import can_move, sigmoids_of, unseen_decisions
 from drsvm.learn.fit_data import FitData, fit_data, naming_large_entries
 from drsvm.learn.gross_errors import warn_of_far_rows
+from drsvm.learn.out_of_fold import Unseen
 from drsvm.learn.outcome import report_outcome, warn_of_large_budgets
 from drsvm.learn.partial_fit import feed_block, learns_in_blocks
 from drsvm.learn.places import check_remote_features
 from drsvm.learn.probability import check_calibration
 from drsvm.learn.problems import BinaryProblems, Solved
 from drsvm.learn.solving import FitTask, RunOptions, solve_equalised, solve_problems
-from drsvm.learn.threshold import Judged, check_goal, choose_threshold
+from drsvm.learn.threshold import check_goal, choose_threshold
 from drsvm.learn.warm_start import earlier_fit
 from drsvm.model.backends import backend_of, is_remote
 from drsvm.model.memory_rows import must_stay
@@ -296,7 +297,7 @@ class WassersteinSVC(RobustClassifier):
         of_features = prices.feature_prices(self)
         return {"norm": self.norm} | prices.problem_parameters(*of_rows) | of_features
 
-    def _unseen(self, data: FitData, solved: Solved, moves: bool, time: TimeLimit) -> Judged | None:
+    def _unseen(self, data: FitData, solved: Solved, moves: bool, time: TimeLimit) -> Unseen | None:
         """Return decisions about rows that the classifier has not seen, if something is placed by them."""
         return unseen_decisions(data, solved, self.cv, time) if moves or self.calibration else None
 

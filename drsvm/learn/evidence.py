@@ -11,13 +11,10 @@ import numpy as np
 
 from drsvm.clock import TimeLimit
 from drsvm.learn.intervals import auc_parts, errors_ahead
-from drsvm.learn.threshold import N_FOLDS, folds_by_content, out_of_fold
+from drsvm.learn.out_of_fold import N_FOLDS, Start, candidate_of, folds_by_content, labels_of, out_of_fold
 from drsvm.model.centring import Centred
 from drsvm.model.problem import Problem
-from drsvm.model.result import Result
-from drsvm.solvers.base import Candidate
-
-RANKING_TOL = 3e-3  # how exact the decisions are; with 1e-2, another share is taken in one of twelve trials
+from drsvm.solvers.many import Solution
 
 # Both were fixed on the data sets on which the study decides, and on simulated ones.
 SHARES_OF_BALL = (1.0, 0.3, 0.1)
@@ -31,7 +28,7 @@ def best_if_significant(
     counts: np.ndarray,
     time: TimeLimit,
     evidence: float,
-    known: Result | Candidate | None = None,
+    known: Start = None,
     n_folds: int = N_FOLDS,
     go_on: float = 0.0,
 ) -> float:
@@ -45,15 +42,11 @@ def best_if_significant(
     best, parts_of_best = candidates[0], None
     for candidate in candidates:
         problems = problems_of(candidate)
-        signs = [problem.signs for problem in problems]
-        labels = np.argmax(signs, axis=0) if len(signs) > 1 else (signs[0] > 0).astype(np.intp)
-        counted = counts if problems[0].kept is None else counts[problems[0].kept]
+        labels, counted = labels_of(problems), counts if problems[0].kept is None else counts[problems[0].kept]
         folds = folds_by_content(problems[0], labels, counted, n_folds)
-        judged = [out_of_fold(problem, folds, known, time, RANKING_TOL) for problem in problems]
-        seen = np.all([rows for _, rows in judged], axis=0)
-        if time.over or not seen.all():
+        decisions = np.column_stack([out_of_fold(problem, folds, known, time) for problem in problems])
+        if time.over or np.isnan(decisions).any():
             break
-        decisions = np.column_stack([values for values, _ in judged])
         parts = auc_parts(decisions if len(problems) > 1 else decisions[:, 0], labels, counted)
         if parts is None:
             break
@@ -65,7 +58,9 @@ def best_if_significant(
     return best
 
 
-def share_of_ball(centred: Centred, counts: np.ndarray | None, with_ridge: bool, time: TimeLimit, solution) -> float:
+def share_of_ball(
+    centred: Centred, counts: np.ndarray | None, with_ridge: bool, time: TimeLimit, solution: Solution
+) -> float:
     """Return which share of the problem's radius to take: all of it, unless rows are ranked clearly better with less.
 
     The ridge shrinks with the square of the share, or not at all. `counts` are those of the automatic radius, and the
@@ -78,18 +73,16 @@ def share_of_ball(centred: Centred, counts: np.ndarray | None, with_ridge: bool,
     if n_rows < MIN_JUDGED or not can_be_judged:
         return 1.0
     few, counted = _some_rows(problem, counts)
-    first = centred.to_centred(solution)
-    first = Candidate(*first) if isinstance(first, tuple) else first
 
     def problems_of(share: float) -> list[Problem]:
         l2 = problem.l2 * share**2 if with_ridge else problem.l2
         return [few.replace(radius=problem.radius * share, l2=l2)]
 
-    how = EVIDENCE_FOR_SHARE, first, FOLDS_OF_BALL
-    return best_if_significant(SHARES_OF_BALL, problems_of, counted, time, *how, go_on=EVIDENCE_FOR_SHARE)
+    how = EVIDENCE_FOR_SHARE, candidate_of(centred.to_centred(solution)), FOLDS_OF_BALL, EVIDENCE_FOR_SHARE
+    return best_if_significant(SHARES_OF_BALL, problems_of, counted, time, *how)
 
 
-def _some_rows(problem: Problem, counts) -> tuple[Problem, np.ndarray]:
+def _some_rows(problem: Problem, counts: np.ndarray | None) -> tuple[Problem, np.ndarray]:
     """Return the problem on at most MAX_JUDGED rows, in this process's memory, and what they count."""
     many = problem.n_rows > MAX_JUDGED
     if counts is None:

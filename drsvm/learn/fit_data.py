@@ -12,9 +12,9 @@ from sklearn.utils.validation import _check_feature_names, _check_sample_weight
 from drsvm.annotations import Matrix, Vector
 from drsvm.clock import TimeLimit
 from drsvm.learn import one_vs_rest, prices
+from drsvm.learn.out_of_fold import MAX_FETCHED, Unseen, unseen_decisions
 from drsvm.learn.places import on_engine, remote_backend
 from drsvm.learn.problems import Solved
-from drsvm.learn.threshold import MAX_FETCHED, Judged, judged_rows
 from drsvm.model.backends import is_remote, to_numpy
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.problem import Problem
@@ -54,15 +54,15 @@ class FitData:
             of_rows = class_factors[np.searchsorted(self.classes, self.y)]
             self.weights = of_rows if self.sample_weight is None else self.sample_weight * of_rows
 
-    def unseen(self, solved: Solved, cv, time: TimeLimit, *, out_of_fold: bool) -> Judged:
+    def unseen(self, solved: Solved, cv, time: TimeLimit, *, out_of_fold: bool) -> Unseen:
         """Return decisions of rows, out of fold if they are few, and how many rows each is without class weights."""
-        return judged_rows(solved, self._counted, cv, time, out_of_fold)
+        return unseen_decisions(solved, self._counted, cv, time, out_of_fold)
 
     def _counted(self, problem: Problem) -> np.ndarray:
         counts = np.ones(problem.n_given) if self.sample_weight is None else self.sample_weight
         return counts if problem.kept is None else counts[to_numpy(problem.kept)]
 
-    def weighed(self, judged: Judged) -> Judged:
+    def weighed(self, judged: Unseen) -> Unseen:
         """Return judged rows of two classes that also count by class weights, if these are given."""
         if self.class_weight is None or self.class_weight == "auto" or not len(judged.counts):
             return judged
@@ -122,7 +122,7 @@ class RemoteFit(FitData):
         # A sample of every class, judged by the classifiers themselves: the problems keep their labels apart.
         few, labels, counts = self.drawn(solved.posed.problems, MAX_FETCHED)
         decisions = [few.decision_values(result.weights, result.intercept) for result in solved.results]
-        return Judged(np.column_stack(decisions), labels, counts * (len(counts) / counts.sum()))
+        return Unseen(np.column_stack(decisions), labels, counts * (len(counts) / counts.sum()))
 
     def drawn(self, problems: list[Problem], size: int) -> tuple[Problem, np.ndarray, np.ndarray]:
         """Return some rows of every class, as those of a problem here, the places of their classes, and their counts.

@@ -1,13 +1,14 @@
 """Gross errors: cells more than FAR deviations away from the others of their column, which can hardly be meant."""
 
-from typing import Any
-
 import numpy as np
 
-from drsvm.learn.clipped_scaler import NORMAL_RANGE, ROUNDING, TAIL, quantiles
+from drsvm.annotations import Matrix
 from drsvm.learn.warning import warn_user
 from drsvm.model.memory_rows import must_stay
 
+TAIL = 0.1  # the robust deviation comes from the range without this share of the cells at either end
+NORMAL_RANGE = 2.563  # that range of a normal distribution, in standard deviations
+ROUNDING = 1e-13  # numbers that differ by this share are equal
 FAR, NEAR = 50.0, 8.0  # deviations; mean absolute deviations up to which a column is not examined
 ENOUGH, MAX_NAMED = 5000, 5  # rows that describe a column, and those that a warning names
 
@@ -15,7 +16,7 @@ NONE = np.zeros(0, dtype=int), np.zeros(0), np.zeros(0), 1.0
 
 
 @np.errstate(over="ignore", invalid="ignore")  # numbers whose squares are too large are refused elsewhere
-def far_columns(X: Any, weights=None) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+def far_columns(X: Matrix, weights=None) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     """Return columns of dense rows in memory with gross errors, their middles and deviations, and what else is spread.
 
     A deviation is the range from the 10th to the 90th percentile, over that of a standard normal variable; columns
@@ -44,7 +45,7 @@ def far_columns(X: Any, weights=None) -> tuple[np.ndarray, np.ndarray, np.ndarra
     return places, middles, deviations, float(np.prod(ratios ** (1.0 / max(1, common.sum()))))
 
 
-def warn_of_far_rows(X: Any, weights, names) -> float:
+def warn_of_far_rows(X: Matrix, weights, names) -> float:
     """Name the rows with gross errors, and the remedy; return what else is spread (see `far_columns`)."""
     places, middles, deviations, share = far_columns(X, weights)
     if not len(places):
@@ -61,3 +62,22 @@ def warn_of_far_rows(X: Any, weights, names) -> float:
     if len(rows):  # otherwise they have no weight
         warn_user(text)
     return share
+
+
+def quantiles(cells: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the 10th, 50th and 90th percentile of every column.
+
+    Where a range of values qualifies, it is their middle: negative columns have negative quantiles, and weights count
+    as copies. With weights, numpy's quantiles take the lower end, which rounding may move, one column at a time.
+    """
+    n, empty = len(cells), np.isnan(cells)
+    if (weights == weights[0]).all() and not empty.any():
+        ordered, masses = np.sort(cells, axis=0), np.arange(1.0, n + 1.0)[:, None]
+    else:
+        order = np.argsort(cells, axis=0)  # empty cells last
+        ordered = np.take_along_axis(cells, order, 0)
+        masses = np.cumsum(np.where(np.isnan(ordered), 0.0, weights[order]), axis=0)
+    goals = [(share + near) * masses[-1] for share in (TAIL, 0.5, 1.0 - TAIL) for near in (-ROUNDING, ROUNDING)]
+    places = [np.broadcast_to((masses < goal).sum(axis=0), cells.shape[1:]) for goal in goals]
+    found = np.take_along_axis(ordered, np.minimum(places, n - 1), 0)
+    return np.nan_to_num(0.5 * found[::2] + 0.5 * found[1::2])  # NaN: the column is empty

@@ -1,15 +1,15 @@
 """Which labels to check: a ranking of the rows by margins, above all of classifiers that were trained without them."""
 
 import numbers
-import warnings
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from operator import methodcaller
-from typing import Any, NamedTuple
+from typing import TypeGuard
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -17,35 +17,36 @@ from sklearn.utils import check_array, column_or_1d, indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
+from drsvm.annotations import Labels, Matrix
 from drsvm.clock import Stopwatch
+from drsvm.learn import out_of_fold
 from drsvm.learn.clipped_scaler import ClippedScaler
 from drsvm.learn.column_errors import naming_columns
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.label_quality import LabelIssues, issues_from
 from drsvm.learn.one_vs_rest import ROWS, is_constant
-from drsvm.learn.out_of_fold import Folds, Rows, decision_values, folds_of, of_all_rows, warn_of_constant_folds
-from drsvm.learn.threshold import Judged
+from drsvm.learn.out_of_fold import N_FOLDS, Folds, Table, quietly
 from drsvm.model.validation import as_rows, check_entries
 
-FOLD_TOL = 1e-4  # proven gap of the classifiers in the folds: it changes the ranking far less than another split does
+JUDGE_TOL = 1e-4  # proven gap of the classifiers in the folds: it changes the ranking far less than another split does
 DENSE_ENTRIES = 50_000_000  # sparse rows with at most as many entries, with zeros, are made dense for the trees
 N_TREES = 80
-FEWEST = 10  # rows by whose decisions a classifier can be told from a constant one
+MIN_TESTED = 10  # rows by whose decisions a classifier can be told from a constant one
 
 
 def find_label_issues(
-    X,
-    y,
+    X: Matrix,
+    y: Labels,
     *,
-    estimator=None,
-    cv: Any = 5,
+    estimator: BaseEstimator | None = None,
+    cv=N_FOLDS,
     sample_weight=None,
     standardise: bool = True,
     random_state: int | None = 0,
     n_jobs: int | None = None,
     verbose: int = 0,
-    callback: Callable[[int, int], Any] | None = None,
-    second_opinion: Any = None,
+    callback: Callable[[int, int], object] | None = None,
+    second_opinion: BaseEstimator | str | None = None,
 ) -> LabelIssues:
     """Rank the rows by how much robust classifiers contradict their labels.
 
@@ -125,13 +126,14 @@ def find_label_issues(
         with naming_columns(X, "of a pipeline, and pass that as estimator"):
             rows = check_array(X, **ROWS, estimator="find_label_issues", input_name="X")
         check_entries(as_rows(rows))
-    check_classification_targets(y)
+    if not (y.dtype.kind in "biu" and 2 * len(np.unique(y)) <= len(y)):  # few integers are classes
+        check_classification_targets(y)
     classes, given = np.unique(y, return_inverse=True)
     _check_classes(classes, given)
     if sample_weight is not None:
         sample_weight = _check_sample_weight(sample_weight, y[:, None], dtype=np.float64, ensure_non_negative=True)
     judges = _judges(X, estimator, second_opinion, standardise)
-    folds = folds_of(X, y, cv, random_state)
+    folds = out_of_fold.splits_for_all(X, y, cv, random_state)
     counter, total = count(1), len(judges) * len(folds)
 
     def fold_done(n_rows: int, seconds: float) -> None:
@@ -141,65 +143,75 @@ def find_label_issues(
         if callback is not None:
             callback(number, total)
 
-    rows, own = Rows(X, y, sample_weight, classes), None
-    at_once = _judged_at_once(judges[0], rows, folds, fold_done)
-    decisions = [] if at_once is None else [at_once.out_of_fold]
-    decisions += [decision_values(judge, rows, folds, n_jobs, fold_done) for judge in judges[len(decisions) :]]
-    if isinstance(cv, numbers.Integral) and _is_robust(judges[0]):  # a splitter may keep rows apart for a reason
-        own = of_all_rows(judges[0], rows) if at_once is None else at_once.own
-    warn_of_constant_folds(decisions[0], folds)
+    table, is_ours = Table(X, y, sample_weight, classes), _is_ours(judges[0])
+    at_once = None
+    if is_ours:
+        at_once = _judged_at_once(judges[0] if estimator is None else clone(judges[0]), table, folds, fold_done)
+    in_folds = partial(out_of_fold.decisions_in_folds, table=table, folds=folds, n_jobs=n_jobs, done=fold_done)
+    decisions = [at_once[0] if at_once else in_folds(judges[0]), *map(in_folds, judges[1:])]
+    own = None
+    if isinstance(cv, numbers.Integral) and is_ours:  # a splitter may keep rows apart for a reason
+        everything = np.arange(len(y))
+        own = at_once[1] if at_once else out_of_fold.decisions_of_fold(judges[0], table, everything, everything)[0]
+    out_of_fold.warn_of_constant_folds(decisions[0], folds)
     return issues_from(decisions, own, classes, given, sample_weight, index)
 
 
 class LabelJudge(WassersteinSVC):
-    """The default classifier for label issues: with folds, it keeps their decisions instead of placing a threshold."""
+    """The default classifier for label issues: with folds, it keeps decisions instead of placing a threshold.
 
-    judged: Judged
+    Being robust, it hardly learns single labels.
+    """
+
+    decisions: tuple[np.ndarray, np.ndarray] | None  # of the folds and of the classifier, in the order of the rows
 
     def _unseen(self, data, solved, moves, time):
-        if self.cv is not None:
-            self.judged = data.unseen(solved, self.cv, time, out_of_fold=True)
+        if self.cv is None:
+            return
+        (problem,), (result,) = solved.posed.problems, solved.results
+        in_folds = data.unseen(solved, self.cv, time, out_of_fold=True).decisions[:, 0]
+        own = problem.decision_values(result.weights, float(self.intercept_[0]))
+        order = slice(None) if problem.kept is None else np.argsort(problem.kept)
+        self.decisions = (in_folds[order], own[order]) if len(in_folds) == len(own) else None  # not if time was short
 
 
-class AtOnce(NamedTuple):
-    """Decisions of classifiers of the other folds, and those of the classifier of all rows."""
-
-    out_of_fold: np.ndarray
-    own: np.ndarray
-
-
-def _is_robust(model: Any) -> bool:
-    """Return whether a model is our own judge, which hardly learns single labels."""
+def _is_ours(model: BaseEstimator) -> TypeGuard[Pipeline]:
     return isinstance(model, Pipeline) and isinstance(model[-1], LabelJudge)
 
 
-def _judged_at_once(model: Any, rows: Rows, folds: Folds, done: Callable[[int, float], Any]) -> AtOnce | None:
-    """Return `decision_values` by one fit: columns, radius and ridge are prepared once for all folds.
+def _judged_at_once(
+    model: Pipeline, table: Table, folds: Folds, done: Callable[[int, float], None]
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return `decisions_in_folds` and those of the classifier of all rows, by one fit of our own judge.
 
-    None: that is only possible for our own judge of two classes, and if there is time for all folds. Rows must all
-    count and be judged once, several by a classifier that was trained on all the others.
+    Columns, radius and ridge are prepared once for all folds. None: that is only possible for two classes, and if there
+    is time for all folds. Rows must all count and be judged once, several by a classifier of all the others.
     """
-    ours = _is_robust(model) and len(rows.classes) == 2
-    counts = rows.weights is None or bool((rows.weights > 0.0).all())
-    once = sum(len(test) for _, test in folds) == len(rows.y)
-    by_others = all(len(train) + len(test) == len(rows.y) and len(test) >= FEWEST for train, test in folds)
-    if not (ours and counts and once and by_others):
+    n_rows, weights = len(table.y), table.weights
+    counts = len(table.classes) == 2 and (weights is None or bool((weights > 0.0).all()))
+    once = sum(len(test) for _, test in folds) == n_rows
+    if not (
+        counts and once and all(len(train) + len(test) == n_rows and len(test) >= MIN_TESTED for train, test in folds)
+    ):
         return None
-    watch, steps = Stopwatch(), clone(model)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The fitted classifier is constant|radius / flip_cost|Far-off", UserWarning)
-        prepared = steps[:-1].fit_transform(rows.X)
-        judge = steps[-1].set_params(cv=folds).fit(prepared, rows.y, rows.weights)
-    values = judge.judged.decisions[:, 0]
-    if len(values) < len(rows.y):
+    watch, prepared = Stopwatch(), table.X
+    *steps, judge = (step for _, step in model.steps)
+    judge.cv = folds
+    with quietly():
+        for step in steps:
+            prepared = step.fit_transform(prepared)
+        judge.fit(prepared, table.y, weights)
+    if judge.decisions is None:
         return None
     for _, test in folds:
-        values[test] = 0.0 if is_constant(values[test]) else values[test]
+        if is_constant(judge.decisions[0][test]):
+            judge.decisions[0][test] = 0.0
         done(len(test), watch.elapsed() / len(folds))
-    return AtOnce(*(np.column_stack([-one / 2, one / 2]) for one in (values, judge.decision_function(prepared))))
+    in_folds, own = (np.column_stack([-values / 2, values / 2]) for values in judge.decisions)
+    return in_folds, own
 
 
-def _judges(X, estimator, second_opinion, standardise: bool) -> list[Any]:
+def _judges(X: Matrix, estimator, second_opinion, standardise: bool) -> list[BaseEstimator]:
     """Return the classifiers that judge every row: the estimator, and the second opinion if there is one."""
     first = robust_classifier(X, standardise=standardise) if estimator is None else estimator
     if not hasattr(first, "decision_function"):
@@ -216,9 +228,9 @@ def _judges(X, estimator, second_opinion, standardise: bool) -> list[Any]:
     return [first] if second is None else [first, second]
 
 
-def robust_classifier(X, *, standardise: bool = True, kind: Any = LabelJudge, **settings: Any) -> Pipeline:
+def robust_classifier(X: Matrix, *, standardise: bool = True, kind=LabelJudge, **settings) -> Pipeline:
     """Return an unfitted classifier for label issues: the default one to moderate accuracy, unless settings differ."""
-    robust = kind(**{"tol": FOLD_TOL, "threshold": "optimum", **settings})
+    robust = kind(**{"tol": JUDGE_TOL, "threshold": "optimum", **settings})
     centred = StandardScaler(with_mean=not sparse.issparse(X), with_std=False)
     return make_pipeline(ClippedScaler() if standardise else centred, robust)
 

@@ -15,7 +15,8 @@ from scipy.special import expit
 
 from drsvm.extras import optional
 from drsvm.learn.label_noise import wrong_labels
-from drsvm.learn.threshold import Judged, choose_threshold
+from drsvm.learn.out_of_fold import Unseen
+from drsvm.learn.threshold import choose_threshold
 
 SHOWN = 10  # rows in the printed text
 
@@ -165,34 +166,35 @@ def _better_margin(decisions: np.ndarray, own: np.ndarray, given: np.ndarray, we
     """
     mean = 0.5 * (decisions + own)
     if mean.shape[1] == 2:
-        threshold = choose_threshold(Judged(np.diff(decisions, axis=1), given, weights), "accuracy")
+        threshold = choose_threshold(Unseen(np.diff(decisions, axis=1), given, weights), "accuracy")
         mean += 0.5 * threshold * np.array([1.0, -1.0])
     return np.where(decisions.any(axis=1), judge(mean, given).given_margin, 0.0)
 
 
-def issues_from(decisions: list[np.ndarray], own, classes, given: np.ndarray, weights, index) -> LabelIssues:
+def issues_from(
+    decisions: list[np.ndarray], own: np.ndarray | None, classes, given: np.ndarray, weights, index
+) -> LabelIssues:
     """Return the result for the out-of-fold decision values of one classifier, or of two.
 
     `own` are those of the first classifier trained on all rows, or None.
     """
     judgement = judge(decisions[0], given)
-    weights_or_ones = np.ones(len(given)) if weights is None else weights
-    margin = judgement.given_margin if own is None else _better_margin(decisions[0], own, given, weights_or_ones)
-    flags = flagged(judgement, weights_or_ones)
+    weights = np.ones(len(given)) if weights is None else weights
+    margin = judgement.given_margin if own is None else _better_margin(decisions[0], own, given, weights)
     doubted, later, second_label = np.ones(len(given), dtype=bool), np.zeros(len(given), dtype=bool), None
     number = interval = None
     if len(decisions) > 1 and decisions[1].any():  # a constant second opinion knows nothing
         second = judge(decisions[1], given).predicted
         doubted, second_label = second != given, classes[second]
         later = ~doubted | (judgement.predicted == given)
-        counted = np.arange(len(given)) if weights is None else np.flatnonzero(weights)
+        counted = np.flatnonzero(weights)
         number, interval = wrong_labels([values[counted] for values in decisions], given[counted])
     return LabelIssues(
         given_label=classes[given],
         predicted_label=classes[judgement.predicted],
         label_score=expit(margin),
         margin=margin,
-        is_label_issue=flags & doubted,
+        is_label_issue=flagged(judgement, weights) & doubted,
         ranking=np.lexsort([margin, later]),
         second_label=second_label,
         wrong_labels=number,

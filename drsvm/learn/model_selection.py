@@ -9,17 +9,16 @@ import numpy as np
 
 from drsvm.clock import TimeLimit
 from drsvm.learn import one_vs_rest, prices
-from drsvm.learn.base import RobustClassifier
-from drsvm.learn.cross_validation import Setting
+from drsvm.learn.cross_validation import Setting, weighs_classes_equally
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.gross_errors import far_columns
-from drsvm.learn.search import N_RADII, SearchMixin, listed
+from drsvm.learn.search import N_RADII, Search, listed
 from drsvm.model.norms import norm_for
 from drsvm.model.validation import check_flip_cost, check_flip_costs
 from drsvm.solvers.base import Solver
 
 
-class WassersteinSVCCV(SearchMixin, RobustClassifier):
+class WassersteinSVCCV(Search):
     """`WassersteinSVC` with radius, price of the intercept and class weights chosen by cross-validation.
 
     Every fold is solved along a path of decreasing radii, each solve starting from the previous solution. Standardise
@@ -175,7 +174,10 @@ class WassersteinSVCCV(SearchMixin, RobustClassifier):
             flip_costs = [check_flip_costs(flip_cost, len(y))]
         intercept_costs = list(map(prices.intercept_cost_or_auto, listed(self.intercept_costs, "intercept_costs")))
         settings, share = [], far_columns(X, sample_weight)[3]
-        groups = list(product(self._class_weights(), norms))
+        class_weights = [self.class_weight]
+        if isinstance(self.class_weight, str) and self.class_weight == "cv":
+            class_weights = ["balanced", "auto"] if weighs_classes_equally(self.scoring) else ["auto", None]
+        groups = list(product(class_weights, norms))
         for done, (class_weight, norm) in enumerate(groups):
             weights = one_vs_rest.weights_of_rows(X, y, self.classes_, class_weight, sample_weight)
             one_vs_rest.check_that_every_class_counts(y, self.classes_, weights)
@@ -191,4 +193,6 @@ class WassersteinSVCCV(SearchMixin, RobustClassifier):
     def _chosen_classifier(self) -> WassersteinSVC:
         names = ("fit_intercept", "calibration", "solver", "tol", "max_iter", "random_state", "n_jobs", "verbose")
         settings = {name: getattr(self, name) for name in names} | prices.feature_prices(self)  # X has no names here
-        return WassersteinSVC(**settings | {"threshold": self._threshold_goal()} | self.best_params_)
+        goal = "balanced_accuracy" if weighs_classes_equally(self.scoring) else "accuracy"
+        settings["threshold"] = goal if self.threshold == "auto" else self.threshold
+        return WassersteinSVC(**settings | self.best_params_)

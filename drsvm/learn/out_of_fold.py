@@ -1,113 +1,279 @@
-"""Decision values of rows by classifiers that were trained without them."""
+"""Decisions about rows by classifiers that have not seen them: in folds, or by the formula for one row left out.
 
+Whatever is chosen after a classifier goes by such decisions: its threshold, its probabilities, the share of the ball,
+the width of a kernel, and which labels are doubtful.
+"""
+
+import math
 import numbers
 import time
 import warnings
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from inspect import signature
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from threadpoolctl import threadpool_limits
 
-from drsvm.learn.base import RobustClassifier
+from drsvm.annotations import Labels, Matrix
+from drsvm.clock import TimeLimit
 from drsvm.learn.one_vs_rest import check_training_rows, is_constant
+from drsvm.learn.problems import Solved
 from drsvm.learn.warning import warn_user
 from drsvm.messages import Message, Parameter
+from drsvm.model.backends import to_numpy
+from drsvm.model.problem import Problem
+from drsvm.model.result import Result
+from drsvm.solvers.base import Candidate
+from drsvm.solvers.landmarks.rough import ROUGH, linear_problems
+from drsvm.solvers.landmarks.solver import functions_in_time
+from drsvm.solvers.leave_one_out import can_leave_out, decisions_without
+from drsvm.solvers.many import Solution, rough_classifiers
 
-FEW_ROWS = 20_000  # on fewer, the threads of boosted trees wait for each other longer than they work
+N_FOLDS = 5
+FOLD_TOL = 3e-3  # with 5e-5, held-out accuracy differs by 0.00 ± 0.03 points; with 1e-2, another ball may be chosen
+ELSEWHERE = 0.5  # of the standard deviation of decisions
+FEW_ROWS = 5000  # up to so many, every row is judged by a classifier of other rows
+ROWS_PER_FEATURE = 20  # with more rows than that, those of the training set will do
+MAX_FETCHED = 20_000  # rows on a cluster or a card
+ONE_THREAD_ROWS = 20_000  # on fewer, the threads of boosted trees wait for each other longer than they work
+MIN_PROBABILITY = 1e-6  # of which the logarithm is taken
 
 Folds = list[tuple[np.ndarray, np.ndarray]]
+Start = Result | Candidate | None
 
 
-class Rows(NamedTuple):
+class Unseen(NamedTuple):
+    """Decision values of rows, one per problem, the places of their classes, and how many rows each counts for."""
+
+    decisions: np.ndarray
+    labels: np.ndarray
+    counts: np.ndarray
+
+
+# --- by problems of ours ------------------------------------------------------------------------------------------
+
+
+def unseen_decisions(
+    solved: Solved, counts: Callable[[Problem], np.ndarray], cv, time: TimeLimit, unseen: bool
+) -> Unseen:
+    """Return decisions of the rows of problems: if rows are few and `unseen`, by classifiers that have not seen them.
+
+    Those of two classes are trained without one row each, by a formula, where it holds and no folds are given; others
+    in folds, whose probabilities are better for several classes (log loss on digits and wine: 0.257, against 0.285).
+    `counts` is a function of the first problem, or of one with some of its rows. Folds cut short judge nothing. They
+    start at the rough solutions of the rules, if there are any: unlike the results, these do not depend on the solver.
+    """
+    posed, results = solved.posed, solved.results
+    centred = posed.centred(0)
+    here = centred.problem
+    if not (here.rows.readable or here.rows.copyable):
+        here = (here.drawn(MAX_FETCHED) if here.n_rows > MAX_FETCHED else here).to_host(math.inf)
+    labels, counted = labels_of(posed.problems if len(posed) > 1 else [here]), to_numpy(counts(here))
+    in_folds = unseen and (cv is not None or _are_few(here))
+    one_by_one = in_folds and cv is None and len(posed) == 1 and can_leave_out(here)
+    folds = None
+    if in_folds and not one_by_one:  # folds depend on all features
+        whole = centred.with_all_features().problem if here is centred.problem else here
+        folds = _folds(whole, labels, counted, cv)
+    columns = []
+    for index, result in enumerate(results):
+        if index:  # a copy of the rows for each class, one at a time
+            centred = posed.centred(index)
+            here = centred.problem
+        own = centred.to_centred(result)
+        if one_by_one:
+            columns.append(decisions_without(here, own.weights, own.intercept, counted))
+            continue
+        values = to_numpy(here.decision_values(own.weights, own.intercept))
+        if folds is not None:  # those of a kernel need a start with multipliers
+            rough = None if here.rows.is_kernel else solved.ball.solutions[index]
+            known = candidate_of(centred.to_centred(rough))
+            values = _about_as_high(out_of_fold(here, folds, known or own, time), values)
+        columns.append(values)
+    decisions = np.column_stack(columns)
+    judged = ~np.isnan(decisions).any(axis=1)
+    return Unseen(decisions[judged], labels[judged], counted[judged])
+
+
+def labels_of(problems: list[Problem]) -> np.ndarray:
+    """Return the places of the classes of the rows, from the problems of all classes or the one of two."""
+    signs = [to_numpy(problem.signs) for problem in problems]
+    return np.argmax(signs, axis=0) if len(signs) > 1 else (signs[0] > 0).astype(np.intp)
+
+
+def candidate_of(solution: Solution) -> Candidate | None:
+    """Return the classifier of a solution, if there is one."""
+    if solution is None:
+        return None
+    return Candidate(*solution) if isinstance(solution, tuple) else Candidate(solution.weights, solution.intercept)
+
+
+def out_of_fold(problem: Problem, folds: np.ndarray, solution: Start, time: TimeLimit) -> np.ndarray:
+    """Return decisions of the rows in folds, by classifiers of the other rows; NaN if there is none."""
+    signs = to_numpy(problem.signs)
+    trained = [mask for fold in range(folds.max() + 1) if _can_judge(signs, mask := folds != fold)]
+    decisions = np.full(len(folds), np.nan)
+    if not trained or functions_in_time(problem, time, len(trained)) < min(ROUGH, problem.n_rows):
+        return decisions
+    problems, starts = zip(*linear_problems(problem, trained, solution), strict=True)
+    parts = [whole.subset(mask.nonzero()[0]) for whole, mask in zip(problems, trained, strict=True)]
+    classifiers = rough_classifiers(parts, starts, tol=FOLD_TOL, max_time=time)
+    for whole, mask, classifier in zip(problems, trained, classifiers, strict=True):
+        if classifier is not None:
+            decisions[~mask] = to_numpy(whole.decision_values(*classifier))[~mask]
+    return decisions
+
+
+def _about_as_high(values: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """Return decisions of folds, shifted to the height of the classifier's own ones if they are elsewhere altogether.
+
+    Where hardly anything depends on the intercept, solutions that are equally good differ in it by more than in the
+    decisions of different rows; a threshold for one would make the other constant.
+    """
+    judged = ~np.isnan(values)
+    if not judged.any():
+        return values
+    shift = float(np.mean(own[judged] - values[judged]))
+    return values + shift if abs(shift) > ELSEWHERE * float(values[judged].std()) else values
+
+
+def _can_judge(signs: np.ndarray, mask: np.ndarray) -> bool:
+    """Return whether there are rows of both classes to train on, and others to judge."""
+    trained = signs[mask]
+    return 0 < len(trained) < len(signs) and trained.min() < 0.0 < trained.max()
+
+
+def _are_few(problem: Problem) -> bool:
+    """Return False if there are enough rows to judge themselves."""
+    most = max(FEW_ROWS, ROWS_PER_FEATURE * problem.n_features - 1)
+    return problem.rows.copyable and problem.n_rows <= most
+
+
+# --- folds --------------------------------------------------------------------------------------------------------
+
+
+def _folds(problem: Problem, labels: np.ndarray, counts: np.ndarray, cv) -> np.ndarray:
+    """Return the fold that judges each row, -1: none."""
+    if cv is None or isinstance(cv, numbers.Integral):
+        folds = folds_by_content(problem, labels, counts, N_FOLDS if cv is None else _checked_number(cv))
+        return folds if problem.n_rows <= FEW_ROWS or cv is not None else np.where(folds == 0, 0, -1)
+    given = np.arange(problem.n_given) if problem.kept is None else to_numpy(problem.kept)
+    y, folds = np.zeros(problem.n_given, dtype=labels.dtype), np.full(problem.n_given, -1)
+    y[given] = labels  # a splitter, or pairs of indices, is about the given rows
+    for number, (_, test) in enumerate(check_cv(cv, y, classifier=True).split(np.zeros((len(y), 1)), y)):
+        folds[test] = number
+    return folds[given]
+
+
+def folds_by_content(problem: Problem, labels, counts, n_folds: int = N_FOLDS) -> np.ndarray:
+    """Return a fold for every row by what it contains, whatever the order of rows and columns; equal rows share it."""
+    member = problem.content_groups()
+    masses = np.zeros((member.max() + 1, labels.max() + 1))
+    np.add.at(masses, (member, labels), counts)
+    mostly, folds = masses.argmax(axis=1), np.empty(len(masses), dtype=int)
+    for label in range(masses.shape[1]):  # each class in all folds; the order is that of the contents
+        folds[mostly == label] = np.arange((mostly == label).sum()) % n_folds
+    return folds[member]
+
+
+def _checked_number(cv) -> int:
+    if cv < 2:
+        raise ValueError(f"cv must be at least 2 folds, or a splitter, got cv={cv}.")
+    return int(cv)
+
+
+def splits(splitter, X: Matrix, y: np.ndarray, groups=None, counts=None, first: int = 0) -> Folds:
+    """Return training and test rows; every class must be in every training set, with rows that count."""
+    folds = list(splitter.split(X, y, groups))
+    for number, (train, _) in enumerate(folds, start=first):
+        check_training_rows(number, y[train if counts is None else train[counts[train] > 0]], y)
+    return folds
+
+
+def splits_for_all(X: Matrix, y: np.ndarray, cv, random_state: int | None) -> Folds:
+    """Return training and test rows such that every row is tested: stratified ones, or those of a given splitter."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        if isinstance(cv, numbers.Integral):
+            largest = int(np.unique(y, return_counts=True)[1].max())  # more folds would have none of its rows
+            splitter = StratifiedKFold(min(_checked_number(cv), largest), shuffle=True, random_state=random_state)
+            return list(splitter.split(y, y))
+        folds = splits(check_cv(cv, y), X, y, first=1)
+    untested = np.setdiff1d(np.arange(len(y)), np.concatenate([test for _, test in folds]))
+    if len(untested):
+        remedy = "use a splitter that tests every row, such as StratifiedKFold"
+        raise ValueError(f"cv never tests row {untested[0]}: {remedy}.")
+    return folds
+
+
+# --- by any classifier --------------------------------------------------------------------------------------------
+
+
+class Table(NamedTuple):
     """The rows to judge."""
 
-    X: Any
+    X: Matrix
     y: np.ndarray
     weights: np.ndarray | None
     classes: np.ndarray
 
 
-def decision_values(model, rows: Rows, folds: Folds, n_jobs, done: Callable[[int, float], Any]) -> np.ndarray:
+def decisions_in_folds(
+    model: BaseEstimator, table: Table, folds: Folds, n_jobs: int | None, done: Callable[[int, float], None]
+) -> np.ndarray:
     """Return one out-of-fold value per row and class: the mean over the folds that test it, 0 if constant."""
-    tasks = (delayed(_judge_fold)(model, rows, *fold) for fold in folds)
-    outcomes = Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
-    decisions, times_judged = np.zeros((len(rows.y), len(rows.classes))), np.zeros(len(rows.y))
-    for (_, test), (values, seconds) in zip(folds, outcomes, strict=True):
-        decisions[test] += values
-        times_judged[test] += 1
-        done(len(test), seconds)
+    decisions, times_judged = np.zeros((len(table.y), len(table.classes))), np.zeros(len(table.y))
+    with threadpool_limits(1 if len(table.y) <= ONE_THREAD_ROWS else None, "openmp"):
+        tasks = (delayed(decisions_of_fold)(model, table, *fold) for fold in folds)
+        outcomes = Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
+        for (_, test), (values, seconds) in zip(folds, outcomes, strict=True):
+            decisions[test] += values
+            times_judged[test] += 1
+            done(len(test), seconds)
     return decisions / times_judged[:, None]
 
 
-def folds_of(X, y, cv, random_state) -> Folds:
-    """Return training and test rows; every row must be tested, and every class must be in every training set."""
-    if isinstance(cv, numbers.Integral):
-        if cv < 2:
-            raise ValueError(f"cv must be at least 2 folds, or a splitter, got cv={cv}.")
-        largest = int(np.unique(y, return_counts=True)[1].max())  # more folds would have none of its rows
-        splitter = StratifiedKFold(min(int(cv), largest), shuffle=True, random_state=random_state)
-    else:
-        splitter = check_cv(cv, y)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        folds = list(splitter.split(X, y))
-    tested = np.zeros(len(y), dtype=bool)
-    for number, (train, test) in enumerate(folds, start=1):
-        tested[test] = True
-        check_training_rows(number, y[train], y)
-    if not tested.all():
-        row = int(np.argmin(tested))
-        raise ValueError(f"cv never tests row {row}: use a splitter that tests every row, such as StratifiedKFold.")
-    return folds
-
-
-def _judge_fold(model, rows: Rows, train, test) -> tuple[np.ndarray, float]:
-    """Fit on the training rows and return the decision values of the test rows, one per class, and the seconds."""
+def decisions_of_fold(model, table: Table, train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, float]:
+    """Fit on the training rows; return the decision values of the test rows, 0 if it is constant, and the seconds."""
     start = time.perf_counter()
-    weights = None if rows.weights is None else rows.weights[train]
-    X_train = _safe_indexing(rows.X, train)
-    with warnings.catch_warnings(), _threads_for(model, len(rows.y)):  # one warning for all folds follows
-        warnings.filterwarnings("ignore", "The fitted classifier is constant|radius / flip_cost|Far-off", UserWarning)
-        model = clone(model).fit(X_train, rows.y[train], **_weights_for(model, weights))
-    decisions = _values(model, _safe_indexing(rows.X, test), rows.classes)
-    constant = is_constant(decisions) and is_constant(_values(model, X_train, rows.classes))
+    X_train = _safe_indexing(table.X, train)
+    with quietly():
+        model = clone(model).fit(X_train, table.y[train], **_weights_for(model, table.weights, train))
+    decisions = _values(model, _safe_indexing(table.X, test), table.classes)
+    constant = is_constant(decisions) and is_constant(_values(model, X_train, table.classes))
     # A constant classifier would prefer the larger class everywhere; it knows nothing about single rows.
     return np.zeros_like(decisions) if constant else decisions, time.perf_counter() - start
 
 
-def of_all_rows(model, rows: Rows) -> np.ndarray:
-    """Return the decision values of the classifier of all rows, 0 if it is constant."""
-    everything = np.arange(len(rows.y))
-    return _judge_fold(model, rows, everything, everything)[0]
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Leave out warnings about the classifiers of single folds: one for all follows."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The fitted classifier is constant|radius / flip_cost|Far-off", UserWarning)
+        yield
 
 
-def _threads_for(model, n_rows: int) -> AbstractContextManager[Any]:
-    """Return a context with one OpenMP thread if there are few rows; our own classifiers need none."""
-    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
-    return nullcontext() if isinstance(last, RobustClassifier) or n_rows > FEW_ROWS else threadpool_limits(1, "openmp")
-
-
-def _weights_for(model, weights) -> dict[str, Any]:
+def _weights_for(model, weights: np.ndarray | None, train: np.ndarray) -> dict[str, np.ndarray]:
     """Return the weights as an argument of `fit`; a Pipeline passes them to its last step."""
     if weights is None:
         return {}
-    name = f"{model.steps[-1][0]}__sample_weight" if isinstance(model, Pipeline) else "sample_weight"
-    if not isinstance(model, Pipeline) and "sample_weight" not in signature(model.fit).parameters:
+    if isinstance(model, Pipeline):
+        return {f"{model.steps[-1][0]}__sample_weight": weights[train]}
+    if "sample_weight" not in signature(model.fit).parameters:
         raise TypeError(f"{type(model).__name__}.fit takes no sample_weight: omit it, or use another estimator.")
-    return {name: weights}
+    return {"sample_weight": weights[train]}
 
 
-def _values(model, X, classes) -> np.ndarray:
+def _values(model, X: Matrix, classes: Labels) -> np.ndarray:
     if not hasattr(model, "decision_function"):
-        return np.log(np.clip(model.predict_proba(X), 1e-6, None))
+        return np.log(np.clip(model.predict_proba(X), MIN_PROBABILITY, None))
     values = np.asarray(model.decision_function(X), dtype=np.float64)
     if values.ndim == 1:
         return np.column_stack([-values / 2, values / 2])
@@ -123,8 +289,6 @@ def warn_of_constant_folds(decisions: np.ndarray, folds: Folds) -> None:
     """Warn if rows were judged by a constant classifier."""
     constant = sum(not decisions[test].any() for _, test in folds)
     if constant:
-        text = (
-            "The classifier is constant in {} of {} folds and says nothing about their labels: they have the score "
-            "0.5. Choose a smaller {}, or other features."
-        )
+        text = "The classifier is constant in {} of {} folds and says nothing about their labels: they have the score "
+        text += "0.5. Choose a smaller {}, or other features."
         warn_user(Message(text, constant, len(folds), Parameter("radius")))

@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_expit, log_softmax, logit
 
 from drsvm.learn.one_vs_rest import is_constant
-from drsvm.learn.threshold import Judged
+from drsvm.learn.out_of_fold import Unseen
 
 KINDS = (None, "sigmoid")
 MAX_ROWS = 20_000  # two numbers need no more
@@ -45,14 +45,14 @@ def log_probabilities(decisions: np.ndarray, sigmoids: np.ndarray) -> np.ndarray
     return log_softmax(logs, axis=1)
 
 
-def fitted_sigmoids(judged: Judged, n_classes: int) -> np.ndarray:
+def fitted_sigmoids(judged: Unseen, n_classes: int) -> np.ndarray:
     """Return slopes and offsets, of shape (1 or n_classes, 2); slope 0 with the shares of the classes if none fits.
 
     The labels are smoothed as by Platt, which keeps the slope finite where the decisions separate the classes.
     """
     if len(judged.labels) > MAX_ROWS:
         chosen = np.random.default_rng(0).choice(len(judged.labels), MAX_ROWS, replace=False)
-        judged = Judged(*(values[chosen] for values in judged))
+        judged = Unseen(*(values[chosen] for values in judged))
     of_class = np.bincount(judged.labels, judged.counts, minlength=n_classes)
     right = (of_class + 1.0) / (of_class + 2.0)
     targets = np.repeat(((1.0 - right) / (n_classes - 1))[judged.labels, None], n_classes, axis=1)
@@ -65,7 +65,7 @@ def fitted_sigmoids(judged: Judged, n_classes: int) -> np.ndarray:
     return np.column_stack([np.zeros(n_classes), logit(shares)])[-judged.decisions.shape[1] :]
 
 
-def _of_two(judged: Judged, targets: np.ndarray) -> tuple[float, float] | None:
+def _of_two(judged: Unseen, targets: np.ndarray) -> tuple[float, float] | None:
     from sklearn.linear_model import LogisticRegression
 
     centre, scale = _mean_and_deviation(judged)
@@ -76,7 +76,7 @@ def _of_two(judged: Judged, targets: np.ndarray) -> tuple[float, float] | None:
     return (slope, float(model.intercept_[0]) - slope * centre) if slope > 0 else None
 
 
-def _of_several(judged: Judged, targets: np.ndarray) -> tuple[float, float] | None:
+def _of_several(judged: Unseen, targets: np.ndarray) -> tuple[float, float] | None:
     scale = _mean_and_deviation(judged)[1]
     values, targets = judged.decisions / scale, targets / targets.sum()
 
@@ -92,7 +92,7 @@ def _of_several(judged: Judged, targets: np.ndarray) -> tuple[float, float] | No
     return (slope, offset) if found.x[0] > SLOPES[0] else None
 
 
-def _mean_and_deviation(judged: Judged) -> tuple[float, float]:
+def _mean_and_deviation(judged: Unseen) -> tuple[float, float]:
     mean = np.average(judged.decisions, axis=0, weights=judged.counts).mean()
     square = np.average((judged.decisions - mean) ** 2, axis=0, weights=judged.counts).mean()
     return float(mean), float(np.sqrt(square))

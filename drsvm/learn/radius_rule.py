@@ -9,15 +9,7 @@ not cancel exactly but add up to a vector of typical norm
 which is about (scale of the rows) / √n. A classifier trained with this radius does not respond to such a gradient.
 With uninformative labels, F may exceed the whole gradient: from `radius_max` on, the classifier is constant.
 
-Chance acts on all directions in which the rows vary, and the classifier uses few of them. With k such directions
-(effective ones: k = (Σ λ)² / Σ λ² for the eigenvalues λ of the covariance) and k ≪ n, the radius is smaller than F by
-the factor s = min(1, 2.5·√(k/n)). The ridge keeps a direction where many others are as good, and where the radius would
-lose it: GENERAL_RIDGE · a⁴ · s² times the mean squared distance of the rows from their centre, where a is the share of
-the rows that are active in the pilot solution. With correct labels there are few of them; with wrong ones, nearly all.
-Those with a margin close to 1 count in part. With many rows the ridge is at least MIN_RIDGE_OF_ONE / n times that
-square: what rows leave open shrinks, too. Where rows speak clearly for a smaller s, classifiers take it (`evidence`).
-In the feature space of a kernel there are as many directions as rows: s is SHARE_OF_KERNEL there, and the ridge is
-KERNEL_RIDGE · a⁴ / √n.
+It is reduced by the factor s, and the ridge chosen, by how the rows vary (`spread`).
 """
 
 import math
@@ -26,10 +18,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
 
 from drsvm.clock import TimeLimit
-from drsvm.model.memory_rows import scaled_columns
+from drsvm.learn.spread import Spread, chance_gradient, deviations_of
 from drsvm.model.problem import Problem, check_problem
 from drsvm.model.result import Result, Status
 from drsvm.model.row_operations import PullVariances
@@ -37,37 +28,25 @@ from drsvm.progress import part
 from drsvm.solvers import solve
 from drsvm.solvers.interior_point.small import is_small
 from drsvm.solvers.landmarks.rough import rough_solver
-from drsvm.solvers.many import Classifier, rough_classifiers
+from drsvm.solvers.many import Classifier, Solution, rough_classifiers
 from drsvm.solvers.path.radius_max import is_useful, radius_max
 
 SHARE_OF_CHANCE = {1: 0.5, 2: 1.0, math.inf: 0.25}  # radius / F; for norm=inf, F leaves few weights
-
-CHANCE_DIRECTIONS = 2.5  # before √(k/n)
-GENERAL_RIDGE = 0.04  # in units of the mean squared distance of a row from the centre
-MIN_RIDGE, MIN_RIDGE_OF_ONE = 3e-4, 0.1  # in these units; the latter is divided by the number of rows
-SHARE_OF_KERNEL, KERNEL_RIDGE = 0.5, 0.25  # the factor s, and the ridge times √n, for kernels
 ROWS_OF_KERNEL, FEWEST_OF_KERNEL, SECONDS_OF_A_PAIR = 3000, 200, 2e-7  # the rules for kernels: sums over all pairs
-ROWS_FOR_DIRECTIONS = 1500  # from so many rows the effective directions are estimated
 
 SHARE_OF_LARGEST = 0.5  # the largest radius as a fraction of `radius_max`
 
 # The rarer class must be predicted for this fraction of its share of the rows; otherwise the radius is reduced.
-MIN_PREDICTED, REDUCTION, MAX_REDUCTIONS = 0.25, 0.7, 6
+MIN_RARER, REDUCTION, MAX_REDUCTIONS = 0.25, 0.7, 6
 
 PILOT_SHARE, ROUGH_TOL = 0.5, 1e-3  # radius / F of the pilot; about all gaps (with 1e-2, a ridge depends on the steps)
-MAX_FETCHED = 2e7  # rows on a cluster or a card with at most this many entries are fetched for rough solutions
+ENTRIES_FETCHED = 2e7  # rows on a cluster or a card with at most this many entries are fetched for rough solutions
 
 # Solutions here are those of a sample of large classes: this many rows of each, and at least so many per feature.
-ROWS_OF_A_CLASS, ROWS_PER_FEATURE = 25_000, 100
+ROWS_OF_A_CLASS, SAMPLE_PER_FEATURE = 25_000, 100
 
-ROUNDING = 1e-13  # a variance below this fraction of the mean square is a rounding error
-
-_TYPICAL_NORM = {
-    1: lambda deviations: math.sqrt(2.0 / math.pi) * deviations.sum(),
-    2: lambda deviations: math.sqrt(deviations @ deviations),
-    math.inf: lambda deviations: ndtri(0.5 + 0.5 ** (1 + 1 / len(deviations))) * deviations.max(),
-}
-"""Typical p-norm of normal variables with these deviations: mean, root mean square, and median if all are equal."""
+MaxTime = float | TimeLimit | None
+Options = dict[str, Any]  # a TimeLimit as max_time, and n_threads
 
 
 def auto_radius(
@@ -115,6 +94,7 @@ def auto_radius(
     True
     """
     check_problem(problem, "auto_radius")
+    counts = np.asarray(counts) if isinstance(counts, list | tuple) else counts
     return automatic(problem, counts=counts, max_time=max_time, n_threads=n_threads).radius
 
 
@@ -122,21 +102,21 @@ class Automatic(NamedTuple):
     """The automatic radius, and a rough solution there, perhaps of a sample of the rows; None if there was no time."""
 
     radius: float
-    solution: Any
+    solution: Solution
     ridge: float = 0.0  # the automatic one
 
 
-def automatic(problem: Problem, *, counts=None, max_time: Any = None, n_threads: int | None = None) -> Automatic:
+def automatic(problem: Problem, *, counts=None, max_time: MaxTime = None, n_threads: int | None = None) -> Automatic:
     """Return `auto_radius` with a solution."""
     time = TimeLimit.of(max_time)
-    if (found := _by_sample(automatic, problem, counts, max_time=time, n_threads=n_threads)) is not None:
+    limits: Options = {"max_time": time, "n_threads": n_threads}
+    if (found := _by_sample(automatic, problem, counts, limits)) is not None:
         return found
-    counts = np.asarray(counts) if isinstance(counts, list | tuple) and not hasattr(counts, "sum") else counts
     with part(0.0, 0.1):
         everything = problem.pull_variances(counts=counts)
     if not np.isfinite(everything.squares).all():
         raise ValueError("The squares of some features are too large for numbers: scale the features first.")
-    features = np.flatnonzero(_deviations(problem, everything))
+    features = np.flatnonzero(deviations_of(problem, everything))
     if len(features) == 0:  # the rows do not differ: any ridge will do
         return Automatic(0.0, None, 1.0)
     with part(0.1, 0.15):
@@ -144,23 +124,23 @@ def automatic(problem: Problem, *, counts=None, max_time: Any = None, n_threads:
     # Features that do not differ between rows would still change the steps of a rough solution.
     lively = problem.on_features(features)
     of_all = PullVariances(everything.sums[features], everything.squares[features], everything.mass)
-    sample, limits = _sample(lively), {"max_time": time, "n_threads": n_threads}
+    sample = _sample(lively)
     with part(0.15, 0.6):
-        pilot = {**limits, "max_time": time.share(2)}
-        chance, active, rough = chance_of_active(lively, sample, of_all, counts, pilot)
+        of_pilot = {**limits, "max_time": time.share(2)}
+        chance, active, pilot = chance_of_active(lively, sample, of_all, counts, of_pilot)
     with part(0.6, 0.8):
         radius = _far_from_largest(lively, sample, SHARE_OF_CHANCE[problem.norm.p] * chance, limits)
     with part(0.8, 1.0):
-        found = _without_giving_up(lively, sample, radius, limits, rough)
-    solution = found.solution
+        radius, solution = _without_giving_up(lively, sample, radius, limits, pilot)
     if lively is not problem:
         solution = _with_all_features(solution, features, problem.n_features)
-    return Automatic(spread.factor * found.radius, solution, spread.ridge(active))
+    return Automatic(spread.factor * radius, solution, spread.ridge(active))
 
 
-def _by_sample(rule: Callable[..., Automatic], problem: Problem, counts, **limits) -> Automatic | None:
+def _by_sample(rule: Callable[..., Automatic], problem: Problem, counts, limits: Options) -> Automatic | None:
     """Apply a rule to some rows of a kernel problem, if it has many: chance effects and ridge are as 1/√n."""
-    most = max(FEWEST_OF_KERNEL, min(ROWS_OF_KERNEL, (max(limits["max_time"].left(), 0.0) / SECONDS_OF_A_PAIR) ** 0.5))
+    in_time = math.sqrt(max(limits["max_time"].left(), 0.0) / SECONDS_OF_A_PAIR)
+    most = max(FEWEST_OF_KERNEL, min(ROWS_OF_KERNEL, in_time))
     if not problem.rows.is_kernel or problem.n_rows <= 2 * most:  # fewer than that are drawn
         return None
     few = problem.drawn(int(most)).to_host(math.inf)
@@ -169,102 +149,41 @@ def _by_sample(rule: Callable[..., Automatic], problem: Problem, counts, **limit
     return Automatic(share * found.radius, None, share * found.ridge)
 
 
-def _spectrum(problem: Problem, rows) -> tuple[float, float]:
-    """Return Σ λ and Σ λ² for the eigenvalues λ of the rows' covariance, from products of columns or of rows."""
-    weights, (n, d) = problem.sample_weight, rows.shape
-    if rows.readable and d < n:
-        covariance = rows.covariance(weights)
-        return float(covariance.trace()), float(np.square(covariance).sum())
-    products = rows.products_of_rows()
-    with_mean = products @ weights
-    products = products - with_mean[:, None] - with_mean[None, :] + float(weights @ with_mean)
-    return float(weights @ products.diagonal()), float(weights @ np.square(products) @ weights)
-
-
-def _square_of_functions(problem: Problem) -> float:
-    """Return the mean squared distance of the rows of a kernel from their centre: Σ w ‖φ‖² − ‖Σ w φ‖²."""
-    weights = problem.sample_weight
-    if problem.n_rows > ROWS_FOR_DIRECTIONS:
-        drawn = problem.drawn_rows(ROWS_FOR_DIRECTIONS)
-        weights = np.zeros_like(weights)
-        weights[drawn] = problem.sample_weight[drawn]
-    weights = weights / weights.sum()
-    centre = problem.rows.coordinates(problem.rows.weighted_sum(weights))
-    return float(problem.rows.sum_of_squares(weights)[0]) - float(centre @ centre)
-
-
-def automatic_ridge(problem: Problem, *, counts=None, max_time: Any = None, n_threads: int | None = None) -> Automatic:
+def automatic_ridge(problem: Problem, *, counts=None, max_time: MaxTime = None, n_threads=None) -> Automatic:
     """Return the automatic ridge for the problem's own radius, and the pilot solution."""
-    limits: dict[str, Any] = {"max_time": TimeLimit.of(max_time), "n_threads": n_threads}
-    if (found := _by_sample(automatic_ridge, problem, counts, **limits)) is not None:
+    limits: Options = {"max_time": TimeLimit.of(max_time), "n_threads": n_threads}
+    if (found := _by_sample(automatic_ridge, problem, counts, limits)) is not None:
         return found._replace(radius=problem.radius)
     everything = problem.pull_variances(counts=counts)
     _, active, pilot = chance_of_active(problem, _sample(problem), everything, counts, limits)
     return Automatic(problem.radius, pilot, Spread.of(problem, counts).ridge(active))
 
 
-class Spread(NamedTuple):
-    """How the rows vary: their mean squared distance from the centre, the factor s of the radius, and the ridge."""
-
-    square: float
-    factor: float
-    largest_ridge: float = 0.0  # in units of the square, if all rows are active
-    least_ridge: float = 0.0
-
-    @classmethod
-    def of(cls, problem: Problem, counts=None) -> "Spread":
-        """Measure rows that are drawn by their contents."""
-        n_rows = problem.n_rows if counts is None else float(counts.sum())
-        if problem.rows.is_kernel:
-            square = _square_of_functions(problem)
-            return cls(square, SHARE_OF_KERNEL, KERNEL_RIDGE / math.sqrt(n_rows)) if square > 0.0 else cls(0.0, 1.0)
-        few = problem.drawn(ROWS_FOR_DIRECTIONS) if problem.n_rows > ROWS_FOR_DIRECTIONS else problem
-        few = few.to_host(math.inf)
-        square, sum_of_squares = _spectrum(few, few.rows)
-        total = square
-        if not square > 0.0:
-            return cls(0.0, 1.0)
-        if few.feature_cost is not None:  # shifts of dear features are small
-            prices = np.where(np.isinf(few.feature_cost), 0.0, few.feature_cost)
-            total, sum_of_squares = _spectrum(few, few.on_rows(scaled_columns(few.X, prices)).rows)
-        directions = total**2 / (sum_of_squares or 1.0)
-        factor = min(1.0, CHANCE_DIRECTIONS * math.sqrt(directions / n_rows))
-        return cls(square, factor, GENERAL_RIDGE * factor**2, min(MIN_RIDGE, MIN_RIDGE_OF_ONE / n_rows))
-
-    def ridge(self, active: float) -> float:
-        """Return the automatic ridge, given the share of active rows."""
-        return max(self.largest_ridge * active**4, self.least_ridge) * self.square
-
-
 def chosen_ball(
-    n_problems: int, found_by: Callable[[Any], list[Automatic]], radius: float | None, l2: float | None
+    n_problems: int, found_by: Callable[..., list[Automatic]], radius: float | None, l2: float | None
 ) -> tuple[float, float, list[Any]]:
     """Return radius and ridge of all problems, by rule if they are None, and a rough solution of each, or None.
 
     `found_by(rule)` returns what a rule, `automatic` or `automatic_ridge`, gives for the first problems or all.
     """
-    unknown: list[Any] = [None] * n_problems
     if radius is not None and l2 is not None:
-        return radius, l2, unknown
+        return radius, l2, [None] * n_problems
     found = found_by(automatic if radius is None else automatic_ridge)
     radius = min(one.radius for one in found) if radius is None else radius
     l2 = float(np.mean([one.ridge for one in found])) if l2 is None else l2
-    return radius, l2, [one.solution for one in found] + unknown[len(found) :]
+    return radius, l2, [one.solution for one in found] + [None] * (n_problems - len(found))
 
 
-def _with_all_features(solution: Any, features: np.ndarray, n_features: int) -> Any:
+def _with_all_features(solution: Solution, features: np.ndarray, n_features: int):
     """Return a solution for some of the features as one for all."""
     if solution is None:
-        return solution
+        return None
     weights = np.zeros(n_features)
-    if isinstance(solution, Result):
-        weights[features] = solution.weights
-        return replace(solution, weights=weights)
-    weights[features], intercept = solution
-    return weights, intercept
+    weights[features], intercept = _classifier(solution)
+    return replace(solution, weights=weights) if isinstance(solution, Result) else (weights, intercept)
 
 
-def _far_from_largest(problem: Problem, sample: Problem, radius: float, limits: dict[str, Any]) -> float:
+def _far_from_largest(problem: Problem, sample: Problem, radius: float, limits: Options) -> float:
     """Return the radius, but at most a fraction of `radius_max`."""
     # With a priced intercept and trusted labels `radius_max` costs nothing, otherwise several solutions.
     if not (problem.flips_possible or (problem.fit_intercept and not problem.prices_intercept)):
@@ -277,43 +196,44 @@ def _far_from_largest(problem: Problem, sample: Problem, radius: float, limits: 
 
 
 def _without_giving_up(
-    problem: Problem, sample: Problem, radius: float, limits: dict[str, Any], pilot: Classifier | None
-) -> Automatic:
+    problem: Problem, sample: Problem, radius: float, limits: Options, pilot: Classifier | None
+) -> tuple[float, Solution]:
     """Return the radius, or a smaller one if the classifier gives up the rarer class here but not there."""
     if radius == 0.0:
-        return Automatic(0.0, None)
+        return 0.0, None
     positive, negative = problem.masses_of_classes()
-    time, share = limits["max_time"], min(positive, negative)
-    results = list[Any]([pilot if is_small(sample) else None])  # where the first solution begins
+    time, first = limits["max_time"], None
+    solution = pilot if is_small(sample) else None  # where the next one begins
     reduced = [radius * REDUCTION**power for power in range(MAX_REDUCTIONS + 1)]
     # If even the smallest radius does not help, none in between does.
     for number, tried in enumerate([radius, reduced[-1], *reduced[1:]]):
         if time.spent or time.over:
             break
-        result = _rough_solution(sample.replace(radius=tried), limits, start=results[-1])
-        classifier = _classifier(result)
+        solution = _rough_solution(sample.replace(radius=tried), limits, start=solution)
+        classifier = _classifier(solution)
         # Multipliers of rows that do not fit into memory would take much of it.
-        results.append(result if problem.rows.copyable else classifier)
-        del result
+        solution = solution if problem.rows.copyable else classifier
+        first = first or solution
         decided = problem.decisions(*classifier).positive_mass
         decided = decided if positive <= negative else positive + negative - decided
-        helps = decided >= MIN_PREDICTED * share
+        helps = decided >= MIN_RARER * min(positive, negative)
         if helps and number != 1:
-            return Automatic(tried, results[-1])
+            return tried, solution
         if number == 1 and not helps:
             break
-    return Automatic(radius, results[1] if len(results) > 1 else None)
+    return radius, first
 
 
 def _sample(problem: Problem) -> Problem:
-    """Return the problem on a sample of its rows in which large classes have fewer rows, but the same weight."""
-    size = max(ROWS_OF_A_CLASS, ROWS_PER_FEATURE * problem.n_features)
-    if problem.n_rows < 8 * size:
-        return problem.to_host(MAX_FETCHED)  # rough solutions depend on the steps, and these on where the rows are
-    return problem.drawn_by_class(size).to_host(MAX_FETCHED)
+    """Return the problem on a sample of its rows in which large classes have fewer rows, but the same weight.
+
+    Few rows are fetched: rough solutions depend on the steps, and these on where the rows are.
+    """
+    size = max(ROWS_OF_A_CLASS, SAMPLE_PER_FEATURE * problem.n_features)
+    return (problem if problem.n_rows < 8 * size else problem.drawn_by_class(size)).to_host(ENTRIES_FETCHED)
 
 
-def _rough_solution(problem: Problem, limits: dict[str, Any], start=None) -> Result | Classifier:
+def _rough_solution(problem: Problem, limits: Options, start: Solution = None) -> Result | Classifier:
     """Return a solution, of few rows only the classifier, or the first step towards one if there is no time."""
     if is_small(problem):
         found = rough_classifiers([problem], [start], tol=ROUGH_TOL, **limits)[0]
@@ -330,7 +250,7 @@ def _classifier(solution: Result | Classifier) -> Classifier:
 
 
 def chance_of_active(
-    problem: Problem, sample: Problem, everything: PullVariances, counts, limits: dict[str, Any]
+    problem: Problem, sample: Problem, everything: PullVariances, counts, limits: Options
 ) -> tuple[float, float, Classifier | None]:
     """Return F, computed over the rows that are active in a pilot solution of a sample, their share, and the pilot."""
     of_all = chance_gradient(problem, everything)
@@ -343,24 +263,3 @@ def chance_of_active(
         active = problem.pull_variances(pilot, counts)
     # F is 0 if no row is active, or only one, or equal ones.
     return chance_gradient(problem, active) or of_all, active.mass / everything.mass, pilot
-
-
-def chance_gradient(problem: Problem, active: PullVariances) -> float:
-    """Return the typical norm of the active rows' gradient with random labels; an intercept absorbs its mean."""
-    deviations = _deviations(problem, active)
-    if problem.feature_cost is not None:  # a feature that cannot shift does not count
-        can_shift = ~problem.trusted_features
-        deviations = deviations[can_shift] * problem.feature_cost[can_shift]
-    deviations = deviations[deviations > 0]
-    return float(_TYPICAL_NORM[problem.norm.p](deviations)) if len(deviations) else 0.0
-
-
-def _deviations(problem: Problem, active: PullVariances) -> np.ndarray:
-    """Return the standard deviation of the active rows' total gradient with random labels, by feature."""
-    if active.mass == 0.0:
-        return np.zeros(problem.n_features)
-    variances = active.squares.copy()
-    if problem.fit_intercept:
-        variances -= active.sums**2 / active.mass
-        variances[variances <= ROUNDING * active.squares] = 0.0
-    return np.sqrt(variances)

@@ -18,6 +18,9 @@ from drsvm.model.result import Result
 GAPS, COARSEST = 100.0, 0.1  # decision values are known up to so many gaps, or of a run cut short to 0.1
 MAX_CLASSES = 12  # a confusion matrix of more classes is not printed
 
+Figures = dict[str, Any]
+"""What is shown, by name: numbers, None, or figures by class."""
+
 SHORT_NAMES = {"accuracy": "accuracy", "balanced_accuracy": "balanced", "roc_auc": "ROC AUC"}
 IF_NEW = ", if the rows are new to the model"  # what the intervals of a file assume
 
@@ -31,7 +34,7 @@ def _decided(decisions: np.ndarray) -> np.ndarray:
     return (decisions > 0).astype(int) if decisions.ndim == 1 else decisions.argmax(axis=1)
 
 
-def scores(decisions: np.ndarray, y: np.ndarray, classes: np.ndarray, *, new_rows: bool = False) -> dict[str, Any]:
+def scores(decisions: np.ndarray, y: np.ndarray, classes: np.ndarray, *, new_rows: bool = False) -> Figures:
     """Return accuracy, ROC AUC, recall and precision per class, confusion matrix; None for what does not exist.
 
     Figures of rows that are new to the classifier have intervals; others are optimistic, however many rows there are.
@@ -45,13 +48,13 @@ def scores(decisions: np.ndarray, y: np.ndarray, classes: np.ndarray, *, new_row
         [float(part / whole) if whole else None for part, whole in zip(right, wholes, strict=True)]
         for wholes in (actual, predicted)
     )
-    names = classes.tolist()
+    names, parts = classes.tolist(), intervals.auc_parts(decisions, codes)
     return {
         "accuracy": sum(right) / len(y),
         "balanced_accuracy": float(np.mean([recall for recall in recalls if recall is not None])),
-        "roc_auc": _auc(decisions, codes),
+        "roc_auc": None if parts is None else min(float(parts.sum()), 1.0),
         "rows": len(y),
-        **({"intervals": _intervals(right, actual, decisions, codes)} if new_rows else {}),
+        **({"intervals": _intervals(right, actual, parts, codes)} if new_rows else {}),
         "recall": dict(zip(names, recalls, strict=True)),
         "precision": dict(zip(names, precisions, strict=True)),
         "confusion": {
@@ -66,17 +69,9 @@ def _codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return np.where(classes[codes] == y, codes, len(classes))
 
 
-def _auc(decisions: np.ndarray, codes: np.ndarray) -> float | None:
-    """Return the ROC AUC, of several classes the mean of theirs; sorting takes a fifth of the time of a curve."""
-    columns = intervals.decision_columns(decisions, codes)
-    shares = [intervals.shares_below(np.sort(column[side]), column[~side]).mean() for side, column in columns]
-    return float(np.mean(shares)) if columns else None
-
-
-def _intervals(right: list[int], actual: list[int], decisions: np.ndarray, codes: np.ndarray) -> dict[str, Any]:
+def _intervals(right: list[int], actual: list[int], parts: np.ndarray | None, codes: np.ndarray) -> Figures:
     """Return the intervals of accuracy, balanced accuracy and ROC AUC."""
     judged = [(part / whole, whole) for part, whole in zip(right, actual, strict=True) if whole]
-    parts = intervals.auc_parts(decisions, codes)
     return {
         "accuracy": list(intervals.rate(sum(right) / len(codes), len(codes))),
         "balanced_accuracy": list(intervals.mean_of_rates(judged)),
@@ -84,49 +79,36 @@ def _intervals(right: list[int], actual: list[int], decisions: np.ndarray, codes
     }
 
 
-def leads(decisions: np.ndarray, others: np.ndarray, y: np.ndarray, classes: np.ndarray) -> dict[str, Any]:
+def leads(decisions: np.ndarray, others: np.ndarray, y: np.ndarray, classes: np.ndarray) -> Figures:
     """Return by how much the figures of a classifier exceed those of another on the same rows, with intervals."""
     codes = _codes(y, classes)
     right, rival = _decided(decisions) == codes, _decided(others) == codes
     rows = (right & ~rival, rival & ~right, codes >= 0)
     counted = np.array([np.bincount(codes[some], minlength=len(classes) + 1) for some in rows])
     judged = counted[:, : len(classes)]
-    return {
-        "accuracy": _lead_in_rates(counted.sum(axis=1, keepdims=True)),
-        "balanced_accuracy": _lead_in_rates(judged[:, judged[2] > 0]),
-        "roc_auc": _lead_in_auc(intervals.auc_parts(decisions, codes), intervals.auc_parts(others, codes), codes),
+    first, second = (intervals.auc_parts(values, codes) for values in (decisions, others))
+    found = {
+        "accuracy": intervals.lead_in_rates(*counted.sum(axis=1, keepdims=True)),
+        "balanced_accuracy": intervals.lead_in_rates(*judged[:, judged[2] > 0]),
+        "roc_auc": None if first is None or second is None else intervals.lead_in_auc(first, second, codes),
     }
+    return {name: lead and {"difference": lead[0], "interval": list(lead[1])} for name, lead in found.items()}
 
 
-def _lead_in_rates(counted: np.ndarray) -> dict[str, Any]:
-    gains, losses, counts = counted
-    lead = float(np.mean((gains - losses) / counts))
-    return {"difference": lead, "interval": list(intervals.lead_in_rates(gains, losses, counts))}
-
-
-def _lead_in_auc(first: np.ndarray | None, second: np.ndarray | None, codes: np.ndarray) -> dict[str, Any] | None:
-    if first is None or second is None:
-        return None
-    return {
-        "difference": float(first.sum() - second.sum()),
-        "interval": list(intervals.lead_in_auc(first, second, codes)),
-    }
-
-
-def summary(found: dict[str, Any]) -> str:
+def summary(found: Figures) -> str:
     """Return the figures in one line."""
     auc = "" if found["roc_auc"] is None else f", ROC AUC {found['roc_auc']:.4f}"
     return f"accuracy {found['accuracy']:.4f}, balanced {found['balanced_accuracy']:.4f}{auc} ({found['rows']:,} rows)"
 
 
-def interval_line(found: dict[str, Any], condition: str = "") -> str:
+def interval_line(found: Figures, condition: str = "") -> str:
     """Return the intervals of these figures."""
     shown = {name: found["intervals"][key] for key, name in SHORT_NAMES.items()}
     limits = ", ".join(f"{name} {ends[0]:.4f} to {ends[1]:.4f}" for name, ends in shown.items() if ends)
     return f"95\u202f% intervals{condition}: {limits}"
 
 
-def compared(figure: str, lead: dict[str, Any], rival: str) -> str:
+def compared(figure: str, lead: Figures, rival: str) -> str:
     """Return a lead in words, a loss as plainly as a gain; there is none if the interval contains 0."""
     scale, unit, digits = (1, "", 3) if figure == "roc_auc" else (100, " points", 1)
     value, low, high = (scale * number for number in (lead["difference"], *lead["interval"]))
@@ -140,7 +122,7 @@ def compared(figure: str, lead: dict[str, Any], rival: str) -> str:
     return f"{words} (95\u202f%: {near:.{digits}f} to {far:.{digits}f})"
 
 
-def by_class(found: dict[str, Any]) -> list[str]:
+def by_class(found: Figures) -> list[str]:
     """Return a table with one line per class: recall, precision, and how many of its rows got which prediction."""
     confusion = found["confusion"]
     if len(confusion) > MAX_CLASSES:

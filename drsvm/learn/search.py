@@ -7,8 +7,8 @@ A setting consists of all parameters but the radius. Its radii are the same in a
 
 import numbers
 import warnings
+from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -20,10 +20,13 @@ from sklearn.utils.validation import _check_sample_weight
 
 from drsvm.clock import TimeLimit
 from drsvm.learn import cross_validation, one_vs_rest
+from drsvm.learn.base import RobustClassifier
 from drsvm.learn.cross_validation import CV_TOL, SELECTION_RULES, Fold, PathScores, score_path
+from drsvm.learn.out_of_fold import N_FOLDS, splits
 from drsvm.learn.probability import check_calibration
 from drsvm.learn.problems import at_centre
 from drsvm.learn.radius_rule import automatic
+from drsvm.learn.threshold import EQUAL_SCORES
 from drsvm.learn.warning import warn_user
 from drsvm.messages import Message, Parameter
 from drsvm.model.problem import Problem
@@ -33,29 +36,26 @@ from drsvm.progress import following, stage, taken_over
 from drsvm.solvers.interior_point.small import are_few
 from drsvm.solvers.transforms.span_of_rows import in_span_of_rows
 
-N_RADII, N_FOLDS = 12, 5
-
+N_RADII = 12
 SETTING_PARTS, PATH_PARTS = 4, 1.25  # the radii may take 1/4 of the time, the paths 1/1.25 of the rest
 
 FROM_THE_REFIT = ("coef_", "intercept_", "threshold_", "objective_", "lower_bound_", "gap_", "radius_price_")
 FROM_THE_REFIT += ("n_iter_", "result_", "sigmoids_")
 
 
-class SearchMixin:
+class Search(RobustClassifier):
     """The method `fit` of a search, which defines `_settings` and `_chosen_classifier`."""
 
-    def decision_function(self: Any, X):
+    def decision_function(self, X):
         """Return the decision values, of shape (n_samples,) or (n_samples, n_classes)."""
         if hasattr(self, "cv_results_") and not hasattr(self, "intercept_"):
             raise NotFittedError(
                 f"This {type(self).__name__} has chosen parameters but no classifier: fit it with refit=True."
             )
-        return super().decision_function(X)  # pyright: ignore[reportAttributeAccessIssue]
-
-    # --- fit --------------------------------------------------------------------------------------------------------
+        return super().decision_function(X)
 
     @with_callbacks
-    def fit(self: Any, X, y, sample_weight=None, groups=None, flip_cost=None):
+    def fit(self, X, y, sample_weight=None, groups=None, flip_cost=None):
         """Choose the parameters by cross-validation and fit the classifier.
 
         Parameters
@@ -73,8 +73,8 @@ class SearchMixin:
         with following(message=print) if self.verbose else nullcontext():
             return self._fit(X, y, sample_weight, groups, flip_cost, TimeLimit.of(self.max_time))
 
-    def _fit(self: Any, X, y, sample_weight, groups, flip_cost, time: TimeLimit):
-        choose = self._selection_rule()
+    def _fit(self, X, y, sample_weight, groups, flip_cost, time: TimeLimit):
+        choose = _selection_rule(self.selection)
         check_calibration(self.calibration)
         if isinstance(self.scoring, list | tuple | set | dict):
             raise ValueError(f"scoring must be one score, not several, got scoring={self.scoring!r}.")
@@ -96,39 +96,20 @@ class SearchMixin:
             raise
         self.cv_results_ = cross_validation.results_table(settings, outcomes)
         scored = not np.isnan(self.cv_results_["mean_test_score"]).all()
-        self.best_index_ = int((choose if scored else cross_validation.automatic)(self.cv_results_))
-        self._store_choice()
+        self._store_choice(int((choose if scored else cross_validation.automatic)(self.cv_results_)))
         if self.refit:
             self._refit(X, y, sample_weight, flip_cost, context, TimeLimit(time.left()))
         context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
         return self
 
-    def _selection_rule(self: Any):
-        if callable(self.selection):
-            return self.selection
-        if self.selection not in SELECTION_RULES:
-            known = ", ".join(repr(name) for name in SELECTION_RULES)
-            raise ValueError(f"selection must be {known} or a callable, got selection={self.selection!r}.")
-        return SELECTION_RULES[self.selection]
-
-    def _folds(self: Any, X, y, sample_weight, groups) -> list[Fold]:
+    def _folds(self, X, y, sample_weight, groups) -> list[Fold]:
         n_folds = min(N_FOLDS, max(2, np.unique(y, return_counts=True)[1].max()))
         splitter = check_cv(n_folds if self.cv is None else self.cv, y, classifier=True)
-        folds = [Fold(number, *parts) for number, parts in enumerate(splitter.split(X, y, groups))]
+        folds = [Fold(number, *fold) for number, fold in enumerate(splits(splitter, X, y, groups, sample_weight))]
         self.n_splits_ = len(folds)
-        for fold in folds:
-            rows = fold.train if sample_weight is None else fold.train[sample_weight[fold.train] > 0]
-            one_vs_rest.check_training_rows(fold.number, y[rows], self.classes_)
         return folds
 
-    def _class_weights(self: Any) -> tuple[Any, ...]:
-        if not (isinstance(self.class_weight, str) and self.class_weight == "cv"):
-            return (self.class_weight,)
-        return ("balanced", "auto") if cross_validation.weighs_classes_equally(self.scoring) else ("auto", None)
-
-    def _radii(
-        self: Any, problems: list[Problem], counts, time: TimeLimit, share: float
-    ) -> tuple[float, float, np.ndarray]:
+    def _radii(self, problems: list[Problem], counts, time: TimeLimit, share: float) -> tuple[float, float, np.ndarray]:
         """Return the automatic radius and the ridge, and all radii; problems have trusted labels and no ridge.
 
         `share` is the part of the spread of the rows that is not due to gross errors.
@@ -146,12 +127,10 @@ class SearchMixin:
         radii = sorted((check_number(radius, "radii") for radius in listed(radii, "radii")), reverse=True)
         return auto, ridge, np.array(radii)
 
-    def _n_threads(self: Any) -> int | None:
+    def _n_threads(self) -> int | None:
         return 1 if effective_n_jobs(self.n_jobs) > 1 else None
 
-    # --- cross-validation -------------------------------------------------------------------------------------------
-
-    def _score_all_paths(self: Any, X, y, sample_weight, folds, settings, context, time) -> list[list[PathScores]]:
+    def _score_all_paths(self, X, y, sample_weight, folds, settings, context, time) -> list[list[PathScores]]:
         """Return the scores by setting and fold. Folds are completed one by one, in case the time runs out."""
         accuracy = self.scoring is None or (isinstance(self.scoring, str) and self.scoring == "accuracy")
         scorer = None if accuracy else cross_validation.checked_scorer(self.scoring)
@@ -180,26 +159,28 @@ class SearchMixin:
         _warn_of_large_gaps(done, tol, len(folds))
         return [done[index :: len(settings)] for index in range(len(settings))]
 
-    def _store_choice(self: Any) -> None:
-        self.best_params_ = self.cv_results_["params"][self.best_index_]
-        self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
+    def _store_choice(self, index: int) -> None:
+        self.best_index_, self.best_params_ = index, self.cv_results_["params"][index]
+        self.best_score_ = float(self.cv_results_["mean_test_score"][index])
         for name, value in {"flip_cost": None, **self.best_params_}.items():
             setattr(self, f"{name}_", value)
         if self.verbose:
             print(f"chosen: {self.best_params_}, mean score {self.best_score_:.4f}", flush=True)
 
-    def _refit(self: Any, X, y, sample_weight, flip_cost, context, time: TimeLimit) -> None:
+    def _refit(self, X, y, sample_weight, flip_cost, context, time: TimeLimit) -> None:
         """Fit on all rows; if the classifier is constant where those of the folds were not, with a smaller radius."""
         task = context.subcontext(task_name="refit")
         task.call_on_fit_task_begin(estimator=self)
-        chosen, index = self.best_index_, self.best_index_
-        constant = self._fit_chosen(X, y, sample_weight, flip_cost, time)
+        data, chosen = (X, y, sample_weight, flip_cost), self.best_index_
+        constant = self._fit_chosen(*data, time)
         for index in self._smaller_radii(chosen) if constant else ():
-            constant = self._fit_chosen(X, y, sample_weight, flip_cost, time, index)
+            self._store_choice(index)
+            constant = self._fit_chosen(*data, time)
             if not constant:
                 break
-        if constant and index != chosen:  # none helps
-            self._fit_chosen(X, y, sample_weight, flip_cost, time, chosen)
+        if constant and self.best_index_ != chosen:  # none helps
+            self._store_choice(chosen)
+            self._fit_chosen(*data, time)
         if constant:
             warn_user(
                 "Cross-validation has chosen a constant classifier: no other scores clearly better. More rows or other "
@@ -207,19 +188,15 @@ class SearchMixin:
             )
         task.call_on_fit_task_end(estimator=self)
 
-    def _smaller_radii(self: Any, chosen: int) -> list[int]:
+    def _smaller_radii(self, chosen: int) -> list[int]:
         """Return the candidates with smaller radii, unless the chosen one was already constant in the folds."""
         results = self.cv_results_
-        differ = ~np.isclose(results["mean_test_score"], results["constant_score"], rtol=0.0, atol=1e-12)
+        differ = ~np.isclose(results["mean_test_score"], results["constant_score"], rtol=0.0, atol=EQUAL_SCORES)
         radii, same = results["param_radius"], cross_validation.in_setting_of(results, chosen)
-        smaller = same & (radii < radii[chosen])
-        return np.flatnonzero(smaller & differ & differ[chosen]).tolist()
+        return np.flatnonzero(same & (radii < radii[chosen]) & differ & differ[chosen]).tolist()
 
-    def _fit_chosen(self: Any, X, y, sample_weight, flip_cost, time: TimeLimit, index: int | None = None) -> bool:
-        """Fit with the chosen parameters, or choose others first; return whether the classifier is constant."""
-        if index is not None:
-            self.best_index_ = index
-            self._store_choice()
+    def _fit_chosen(self, X, y, sample_weight, flip_cost, time: TimeLimit) -> bool:
+        """Fit with the chosen parameters; return whether the classifier is constant."""
         model = self._chosen_classifier().set_params(max_time=time)
         try:
             with warnings.catch_warnings(), config_context(assume_finite=True):  # X is the checked array
@@ -228,17 +205,18 @@ class SearchMixin:
                 model.fit(X, y, sample_weight, flip_cost)
                 return one_vs_rest.is_constant(model.decision_function(X))  # like X, it has no names of features
         finally:  # an interrupted fit has stored its best result so far
-            fitted = {name: value for name, value in vars(model).items() if name.endswith("_")}
-            self.__dict__.update(fitted)
-
-    def _threshold_goal(self: Any) -> str:
-        """Return what the threshold of the refit is placed for."""
-        equally = cross_validation.weighs_classes_equally(self.scoring)
-        automatic = "balanced_accuracy" if equally else "accuracy"
-        return automatic if self.threshold == "auto" else self.threshold
+            self.__dict__.update({name: value for name, value in vars(model).items() if name.endswith("_")})
 
 
-def listed(values, name: str) -> list[Any]:
+def _selection_rule(selection: str | Callable[..., int]) -> Callable[..., int]:
+    rule = SELECTION_RULES.get(selection) if isinstance(selection, str) else selection
+    if not callable(rule):
+        known = ", ".join(repr(name) for name in SELECTION_RULES)
+        raise ValueError(f"selection must be {known} or a callable, got selection={selection!r}.")
+    return rule
+
+
+def listed(values, name: str) -> list:
     """Return one or several values as a list."""
     several = isinstance(values, list | tuple) or (not isinstance(values, str) and np.ndim(values) > 0)
     listed = list(values) if several else [values]

@@ -7,18 +7,18 @@ import numpy as np
 
 from drsvm.clock import Stopwatch, TimeLimit
 from drsvm.engines.threads import single_threaded_blas
-from drsvm.model.certificate import primal_point
+from drsvm.model.certificate import PrimalPoint
 from drsvm.model.problem import Problem, check_problem
 from drsvm.model.result import Result, Status
 from drsvm.parallel import over, spare_cores, threads_limited
 from drsvm.solvers import solve
-from drsvm.solvers.base import Solver, check_count, check_limits
+from drsvm.solvers.base import Solver, check_count, check_limits, check_start
 from drsvm.solvers.interior_point.small import SmallState, is_small
 from drsvm.solvers.interior_point.solver import InteriorPoint
 from drsvm.solvers.interior_point.starts import Start, start_at, start_beside
 from drsvm.solvers.interior_point.state import CHEAP
 from drsvm.solvers.landmarks.rough import rough_solver
-from drsvm.solvers.loop import without_rounding
+from drsvm.solvers.loop import ROUNDING, without_rounding
 
 WORTH_THREADS = 5_000_000
 """Entries times features of all problems together from which threads save more time than they take."""
@@ -82,10 +82,12 @@ def solve_many(
 
 
 Classifier = tuple[np.ndarray, float]
+Solution = Result | Classifier | None
+"""What is known about the solution of a problem, with or without a proof."""
 
 
 def rough_classifiers(
-    problems: list[Problem], starts: Sequence[Any], *, tol: float, max_time: TimeLimit, n_threads: int | None = None
+    problems: Sequence[Problem], starts: Sequence[Solution], *, tol: float, max_time: TimeLimit, n_threads=None
 ) -> list[Classifier | None]:
     """Return classifiers that need no proof, for problems that are much like one whose solution is known, or None.
 
@@ -93,26 +95,32 @@ def rough_classifiers(
     """
     if not all(is_small(problem) for problem in problems):
         limits = {"tol": tol, "max_time": max_time, "n_threads": n_threads}
-        return [_found(one) for one in solve_many(problems, rough_solver(problems[0]), **limits)]
+        return [_classifier(result) for result in solve_many(problems, rough_solver(problems[0]), **limits)]
     settings, begins = InteriorPoint(), dict[int, Start | None]()
-    common = check_limits(problems[0], settings, tol=tol, max_time=max_time, n_threads=1)
+    limits = check_limits(problems[0], settings, tol=tol, max_time=max_time, n_threads=1)
     for problem, start in zip(problems, starts, strict=True):
         if id(start) not in begins:  # it may be the same for all
-            first = check_limits(problem, settings, start=start).start
+            first = check_start(problem, start)
             begins[id(start)] = None if first is None else start_at(problem, first)
 
     spare = list[SmallState]()  # one per thread: runs that have ended leave their memory to the next ones
 
-    def one(index: int) -> Classifier | None:
+    def classifier_of(index: int) -> Classifier | None:
         problem, start = problems[index], begins[id(starts[index])]
-        run = spare.pop().again(problem, common, start) if spare else SmallState(problem, settings, common, start)
+        run = spare.pop().again(problem, limits, start) if spare else SmallState(problem, settings, limits, start)
         found = run.classifier if run.to_the_end() else None
         spare.append(run)
-        return found or _found(solve(problem, tol=tol, max_time=max_time, n_threads=1))
+        return found or _classifier(solve(problem, tol=tol, max_time=max_time, n_threads=1))
 
     work = sum(problem.n_rows * problem.n_features**2 for problem in problems)
     with threads_limited(spare_cores() if work > WORTH_THREADS else 1), single_threaded_blas():
-        return over(range(len(problems)), one)
+        return over(range(len(problems)), classifier_of)
+
+
+def _classifier(result: Result) -> Classifier | None:
+    if result.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return None if result.status is Status.TIME_LIMIT else (result.weights, result.intercept)
 
 
 class Rough(NamedTuple):
@@ -124,32 +132,36 @@ class Rough(NamedTuple):
     time: float
 
 
-def rough_path(problem: Problem, radii: Iterable[float], *, tol: float, max_time: TimeLimit) -> list[Any]:
+def rough_path(problem: Problem, radii: Iterable[float], *, tol: float, max_time: TimeLimit) -> list[Rough]:
     """Return classifiers of few rows for decreasing radii, which need no proof; fewer if the time is up.
 
-    Where steps fail, a Result stands for one. Ctrl-C raises KeyboardInterrupt.
+    Where steps fail, the gap is proven. Ctrl-C raises KeyboardInterrupt.
     """
-    settings, path, run, start = InteriorPoint(), list[Any](), None, None
+    settings, path, run, start = InteriorPoint(), list[Rough](), None, None
     limits = check_limits(problem, settings, tol=tol / CHEAP, max_time=max_time, n_threads=1)
+    least_constant = 2.0 * min(problem.masses_of_classes())  # objective of constant classifiers
     for radius in radii:
         if max_time.over:
             break
-        watch, one = Stopwatch(), problem.replace(radius=float(radius))
-        run = SmallState(one, settings, limits) if run is None else run.again(one, limits, start)
+        watch, here = Stopwatch(), problem.replace(radius=float(radius))
+        run = SmallState(here, settings, limits) if run is None else run.again(here, limits, start)
         if run.to_the_end():
-            point = primal_point(one, *run.classifier)
-            point = without_rounding(one, point, point.objective - run.central_gap, tol)
-            path.append(Rough(point.weights.copy(), point.intercept, run.central_gap, watch.elapsed()))
-            start = start_beside(one, point)
+            point = _measured(here, run.point[: here.n_features].copy(), run.classifier[1])
+            # A score cannot tell whether single weights are 0 or tiny, except that there are many with q = 1.
+            if point.objective >= least_constant - ROUNDING or here.norm.q == 1:
+                point = without_rounding(here, point, point.objective - run.central_gap, tol)
+            path.append(Rough(point.weights, point.intercept, run.central_gap, watch.elapsed()))
+            start = start_beside(here, point)
         else:
-            path.append(solve(one, tol=tol, max_time=max_time, n_threads=1))
-            start = None
-            if path[-1].status is Status.INTERRUPTED:
+            result, start = solve(here, tol=tol, max_time=max_time, n_threads=1), None
+            if result.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
+            path.append(Rough(result.weights, result.intercept, result.gap, result.time))
     return path
 
 
-def _found(result: Result) -> Classifier | None:
-    if result.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
-    return None if result.status is Status.TIME_LIMIT else (result.weights, result.intercept)
+def _measured(problem: Problem, weights: np.ndarray, intercept: float) -> PrimalPoint:
+    """Return a classifier with its price and objective, in simple arithmetic: they prove nothing here."""
+    margins = problem.margins(weights, intercept)
+    price = problem.radius_price(weights, margins, intercept)
+    return PrimalPoint(weights, intercept, price, problem.objective_at(weights, margins, price))

@@ -10,8 +10,8 @@ from thorough import unless_long
 
 from drsvm import ClippedScaler, WassersteinSVC, WassersteinSVCCV, load_model, save_model, worst_case_risk
 from drsvm.learn.fit_data import fit_data
+from drsvm.learn.out_of_fold import Unseen
 from drsvm.learn.probability import fitted_sigmoids
-from drsvm.learn.threshold import Judged
 
 pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
@@ -146,7 +146,7 @@ def test_three_classes_and_their_weights(three_classes):
     here = WassersteinSVC(radius=0.1, class_weight={"setosa": 1.0, "versicolor": 3.0, "virginica": 2.0}, tol=1e-8)
     there = WassersteinSVC(**here.get_params()).set_params(calibration="sigmoid").fit(*parts)
     here.fit(X, y)
-    judged = Judged(here.decision_function(X), np.searchsorted(here.classes_, y), np.ones(len(y)))
+    judged = Unseen(here.decision_function(X), np.searchsorted(here.classes_, y), np.ones(len(y)))
     np.testing.assert_allclose(there.sigmoids_, fitted_sigmoids(judged, 3), rtol=0.02)  # class weights do not count
     chances = there.predict_proba(parts[0]).compute()
     np.testing.assert_array_equal(there.classes_[chances.argmax(axis=1)], there.predict(parts[0]).compute())

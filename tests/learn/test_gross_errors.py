@@ -16,8 +16,7 @@ from thorough import examples
 
 from drsvm import WassersteinKernelSVC, WassersteinSVC, WassersteinSVCCV, find_label_issues
 from drsvm.learn import gross_errors
-from drsvm.learn.clipped_scaler import NORMAL_RANGE
-from drsvm.learn.gross_errors import ENOUGH, FAR, NONE, far_columns
+from drsvm.learn.gross_errors import ENOUGH, FAR, NONE, NORMAL_RANGE, far_columns
 from drsvm.learn.one_vs_rest import factors_of_classes
 
 

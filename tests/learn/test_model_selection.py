@@ -22,6 +22,7 @@ from thorough import unless_long
 
 from drsvm import Problem, Status, WassersteinSVC, WassersteinSVCCV, radius_max, radius_path, worst_case_risk
 
+FIRST = {"intercept_costs": "auto", "class_weight": None, "cv": 2, "selection": lambda results: 0}
 SMALL = {"radii": [0.3, 0.03], "flip_costs": 5.0, "intercept_costs": np.inf, "class_weight": None, "cv": 2}
 
 
@@ -181,11 +182,6 @@ def test_the_refit_is_the_chosen_model(three_classes):
     assert (model.gap_ <= 1e-9).all() and len(model.result_) == 3 and model.objective_.shape == (3,)
 
 
-def test_without_a_refit_there_is_only_a_table(two_classes):
-    model = WassersteinSVCCV(**SMALL, refit=False).fit(*two_classes)
-    assert model.radius_ in (0.3, 0.03) and not hasattr(model, "coef_")
-
-
 @pytest.mark.thorough
 def test_class_weights_can_be_part_of_the_selection():
     rng = np.random.default_rng(0)
@@ -229,8 +225,7 @@ def noise():
 def test_a_refit_that_is_constant_takes_a_smaller_radius(noise):
     X, y, large = noise
     radii = [large, 0.98 * large, 0.5 * large, 0.1 * large]
-    settings = {"intercept_costs": "auto", "class_weight": None, "cv": 2, "selection": lambda results: 0}
-    search = WassersteinSVCCV(radii, **settings).fit(X, y)
+    search = WassersteinSVCCV(radii, **FIRST).fit(X, y)
     scores = search.cv_results_["mean_test_score"]
     assert scores[0] != search.cv_results_["constant_score"][0]  # not constant in the folds
     assert search.best_index_ == 2 and search.radius_ == 0.5 * large == search.best_params_["radius"]
@@ -239,9 +234,8 @@ def test_a_refit_that_is_constant_takes_a_smaller_radius(noise):
 
 def test_if_no_radius_helps_the_chosen_one_stays(noise):
     X, y, large = noise
-    settings = {"intercept_costs": "auto", "class_weight": None, "cv": 2, "selection": lambda results: 0}
     with pytest.warns(UserWarning, match="has chosen a constant classifier"):
-        search = WassersteinSVCCV([large, 0.98 * large], **settings).fit(X, y)
+        search = WassersteinSVCCV([large, 0.98 * large], **FIRST).fit(X, y)
     assert search.best_index_ == 0 and search.radius_ == large and not search.coef_.any()
     assert search.intercept_cost_ == pytest.approx(1.0)
 
@@ -312,6 +306,9 @@ def test_a_class_that_is_missing_in_a_fold_is_named(three_classes):
         ({"selection": "luck"}, "selection='luck'"),
         ({"class_weight": "even"}, "even"),
         ({"scoring": lambda model, X, y: np.nan}, "NaN score"),
+        ({"scoring": ["accuracy", "f1"]}, "scoring must be one score"),
+        ({"scoring": "neg_log_loss"}, "scoring='neg_log_loss' needs probabilities.*GridSearchCV"),
+        ({"scoring": "roc_auc_ovr"}, "scoring='roc_auc_ovr' needs probabilities.*GridSearchCV"),
     ],
 )
 def test_errors_name_wrong_settings(two_classes, settings, message):
@@ -378,19 +375,8 @@ def test_without_a_refit_there_is_no_classifier(two_classes):
         model.predict(X[:, :2])
 
 
-def test_several_scores_are_rejected_before_the_search(two_classes):
-    with pytest.raises(ValueError, match="scoring must be one score"):
-        WassersteinSVCCV(scoring=["accuracy", "f1"]).fit(*two_classes)
-
-
 def test_small_weights_of_large_features_do_not_count_as_constant(two_classes):
     X, y = two_classes
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         WassersteinSVCCV(radii=3, flip_costs=np.inf, class_weight=None).fit(1e7 * X, y)
-
-
-@pytest.mark.parametrize("scoring", ["neg_log_loss", "roc_auc_ovr"])
-def test_scores_of_probabilities_are_refused_with_a_remedy(two_classes, scoring):
-    with pytest.raises(ValueError, match=f"scoring='{scoring}' needs probabilities.*GridSearchCV"):
-        WassersteinSVCCV(scoring=scoring).fit(*two_classes)

@@ -11,13 +11,13 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.preprocessing import StandardScaler
 
 from drsvm import WassersteinSVC, WassersteinSVCCV
+from drsvm.learn.out_of_fold import Unseen
 from drsvm.learn.probability import fitted_sigmoids, probabilities
-from drsvm.learn.threshold import Judged
 
 
 def of_two(decisions, labels):
     labels = np.array(labels)
-    return fitted_sigmoids(Judged(np.array(decisions)[:, None], labels, np.ones(len(labels))), 2)[0]
+    return fitted_sigmoids(Unseen(np.array(decisions)[:, None], labels, np.ones(len(labels))), 2)[0]
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_probabilities_mean_shares():
     slope, offset = of_two(1000 * decisions, labels)
     np.testing.assert_allclose([1000 * slope, offset], [2, -1], atol=0.1)
     counts = rng.integers(1, 4, 50)
-    counted = fitted_sigmoids(Judged(decisions[:50, None], labels[:50], counts.astype(float)), 2)
+    counted = fitted_sigmoids(Unseen(decisions[:50, None], labels[:50], counts.astype(float)), 2)
     np.testing.assert_allclose(counted[0], of_two(decisions[:50].repeat(counts), labels[:50].repeat(counts)), rtol=1e-5)
 
 
@@ -131,11 +131,11 @@ def test_where_there_are_none(rare):
 
 
 def test_without_time_for_folds_a_warning_says_that_they_are_too_confident(rare, monkeypatch):
-    from drsvm.learn import threshold
+    from drsvm.learn import out_of_fold
 
     X, y = rare
     solved = []
-    monkeypatch.setattr(threshold, "rough_classifiers", lambda *_, **__: solved.append(1) or [])
+    monkeypatch.setattr(out_of_fold, "rough_classifiers", lambda *_, **__: solved.append(1) or [])
     monkeypatch.setattr("drsvm.clock.TimeLimit.over", property(lambda limit: limit.seconds == 1e6))
     with pytest.warns(ConvergenceWarning, match="probabilities are too confident"):
         model = WassersteinSVC(max_time=1e6, calibration="sigmoid").fit(X, y)

@@ -13,7 +13,8 @@ from thorough import examples
 from drsvm import Problem, WassersteinSVC, auto_radius, radius_max, solve
 from drsvm.clock import TimeLimit
 from drsvm.learn import radius_rule
-from drsvm.learn.radius_rule import Spread, chance_gradient, chance_of_active
+from drsvm.learn.radius_rule import chance_of_active
+from drsvm.learn.spread import Spread, chance_gradient
 
 TRUSTED = {"flip_cost": np.inf, "fit_intercept": True}
 
@@ -211,7 +212,7 @@ def test_a_sample_of_many_rows_gives_nearly_the_same_radius(monkeypatch):
     problem = Problem(X, y, flip_cost=math.inf, fit_intercept=True, intercept_cost=1.0)
     radius_of_all = auto_radius(problem)
     monkeypatch.setattr(radius_rule, "ROWS_OF_A_CLASS", 500)
-    monkeypatch.setattr(radius_rule, "ROWS_PER_FEATURE", 1)
+    monkeypatch.setattr(radius_rule, "SAMPLE_PER_FEATURE", 1)
     sample = radius_rule._sample(problem)
     assert sample.n_rows == 1000 and (sample.signs > 0).sum() == 500
     for sign in (-1, 1):  # a class counts as much as before

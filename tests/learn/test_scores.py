@@ -43,12 +43,6 @@ def test_what_does_not_exist_is_left_out():
     assert "ROC" not in summary(found) and by_class(found)[1].split()[3] == "-"
 
 
-def test_the_auc_of_several_classes_is_the_mean_of_each_against_the_rest():
-    decisions = np.array([[2.0, 0, 1], [1, 2, 0], [3, 0, 2]])
-    found = scores(decisions, np.array([0, 1, 2]), np.array([0, 1, 2]))
-    assert found["roc_auc"] == pytest.approx((0.5 + 1 + 1) / 3)
-
-
 def test_many_classes_are_not_printed():
     labels = np.arange(20)
     assert by_class(scores(np.eye(20), labels, labels)) == []

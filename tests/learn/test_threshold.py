@@ -1,36 +1,26 @@
 """The threshold: where it is placed, on what it does not depend, and that the proof is that of the direction."""
 
-from contextlib import nullcontext
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
-from sklearn.datasets import make_classification
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
-from sklearn.model_selection import StratifiedKFold, TunedThresholdClassifierCV
+from sklearn.model_selection import TunedThresholdClassifierCV
 from thorough import examples
 
-from drsvm import Problem, Status, WassersteinSVC, WassersteinSVCCV, worst_case_risk
+from drsvm import WassersteinSVC, WassersteinSVCCV, worst_case_risk
+from drsvm.learn.out_of_fold import Unseen
 from drsvm.learn.threshold import (
     MIN_PREDICTED,
     NEARLY_NONE,
     QUARTILES,
     SILVERMAN,
     SLACK,
-    Judged,
     choose_threshold,
-    folds_by_content,
 )
 
 SCORES = {"accuracy": accuracy_score, "balanced_accuracy": balanced_accuracy_score}
-
-
-@pytest.fixture
-def rare():
-    """Overlapping classes, 8 % of the rows positive."""
-    return make_classification(500, 8, n_informative=4, weights=[0.92], class_sep=0.7, flip_y=0.02, random_state=3)
 
 
 def correct_on_average(thresholds, values, sign, least):
@@ -49,7 +39,7 @@ def test_it_is_the_nearest_that_is_nearly_best(seed, goal):
     n = int(rng.integers(5, 42))
     signs = np.append([1.0, -1.0], rng.choice([-1.0, 1.0], n - 2))
     decisions = np.round(rng.normal(size=n) + 0.5 * signs + rng.normal(), int(rng.integers(0, 3)))
-    found = choose_threshold(Judged(decisions[:, None], (signs > 0).astype(int), np.ones(n)), goal)
+    found = choose_threshold(Unseen(decisions[:, None], (signs > 0).astype(int), np.ones(n)), goal)
     values = np.unique(decisions)
     if len(values) < 2:
         assert found == 0.0
@@ -90,8 +80,8 @@ def test_unseen_decisions_are_no_worse_than_a_constant(seed):
     decisions[rng.random(n) < 0.05] *= 10.0 ** rng.integers(1, 6)
     decisions = np.round(decisions, int(rng.integers(-1, 4)))
     counts = rng.integers(1, 4, n)
-    found = choose_threshold(Judged(decisions[:, None], labels, counts.astype(float)), "accuracy")
-    repeated = Judged(decisions.repeat(counts)[:, None], labels.repeat(counts), np.ones(counts.sum()))
+    found = choose_threshold(Unseen(decisions[:, None], labels, counts.astype(float)), "accuracy")
+    repeated = Unseen(decisions.repeat(counts)[:, None], labels.repeat(counts), np.ones(counts.sum()))
     copies = choose_threshold(repeated, "accuracy")
     assert copies == pytest.approx(found, rel=1e-9, abs=1e-9)
     masses = np.bincount(labels, counts)
@@ -103,7 +93,7 @@ def test_a_far_row_does_not_widen_the_average():
     rng = np.random.default_rng(0)
     labels = (rng.random(400) < 0.2).astype(int)
     decisions = rng.normal(size=400) + 2.5 * labels
-    judged = Judged(decisions[:, None], labels, np.ones(400))
+    judged = Unseen(decisions[:, None], labels, np.ones(400))
     found = choose_threshold(judged, "balanced_accuracy")
     for value in (1e3, 1e6, -1e6):
         decisions[7] = value
@@ -153,11 +143,6 @@ def test_order_copies_and_storage_change_nothing(rare):
     for one, other in pairs:
         assert other.threshold_ == pytest.approx(one.threshold_, abs=1e-8)
         np.testing.assert_allclose(other.decision_function(X), one.decision_function(X), atol=1e-6)
-    problem = Problem(X, y)
-    folds = folds_by_content(problem, y, np.ones(len(y)))
-    assert np.bincount(folds).min() >= len(y) // 5 - 2
-    assert all(np.ptp([(folds[y == label] == k).sum() for k in range(5)]) <= 1 for label in (0, 1))
-    np.testing.assert_array_equal(folds_by_content(problem.on_rows(sparse.csr_array(X)), y, np.ones(len(y))), folds)
 
 
 @pytest.mark.parametrize("parameters", [{}, {"radius": 0.05}, {"cv": 5}, {"cv": 5, "radius": 0.05}], ids=str)
@@ -167,58 +152,6 @@ def test_neither_solver_nor_tolerance_moves_it(rare, parameters):
     for solver, tol in (("dual-coordinate", 1e-6), ("auto", 1e-4), ("interior-point", 1e-8)):
         other = WassersteinSVC(**parameters, solver=solver, tol=tol).fit(*rare)
         assert other.threshold_ == pytest.approx(first, abs=1e-12 if "cv" in parameters else 1e-3) and first != 0.0
-
-
-def test_rows_are_judged_by_a_formula_in_folds_or_as_they_are(monkeypatch):
-    from drsvm.learn import threshold
-
-    X, y = make_classification(900, 6, weights=[0.8], random_state=0)
-    solved, left_out, formula = [], [], threshold.decisions_without
-    monkeypatch.setattr(threshold, "rough_classifiers", lambda parts, starts, **_: solved.extend(parts) or starts)
-    monkeypatch.setattr(threshold, "decisions_without", lambda *given: left_out.append(given) or formula(*given))
-    WassersteinSVC().fit(X, y)
-    assert len(left_out) == 1 and not solved
-    WassersteinSVC(flip_cost=1.0).fit(X, y)  # the formula is for labels that cannot be flipped
-    assert len(solved) == 5 and {part.n_rows for part in solved} <= {719, 720, 721}
-    for few_rows, per_feature, expected in ((100, 1000, 1), (100, 20, 0)):
-        solved.clear()
-        monkeypatch.setattr(threshold, "FEW_ROWS", few_rows)
-        monkeypatch.setattr(threshold, "ROWS_PER_FEATURE", per_feature)
-        assert np.isfinite(WassersteinSVC(flip_cost=1.0).fit(X, y).threshold_) and len(solved) == expected
-    assert len(left_out) == 1
-    for cv in (3, StratifiedKFold(4)):
-        solved.clear()
-        WassersteinSVC(cv=cv).fit(X, y)
-        assert len(solved) == (3 if cv == 3 else 4)
-
-
-@pytest.mark.parametrize("status", [Status.INTERRUPTED, Status.TIME_LIMIT])
-def test_ctrl_c_and_lack_of_time_leave_the_threshold_of_the_problem(rare, status, monkeypatch):
-    from drsvm.learn import threshold
-
-    def stopped(parts, starts, **_):
-        if status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
-        return [None] * len(parts)
-
-    monkeypatch.setattr(threshold, "rough_classifiers", stopped)
-    model = WassersteinSVC(threshold="balanced_accuracy", cv=5)
-    with pytest.raises(KeyboardInterrupt) if status is Status.INTERRUPTED else nullcontext():
-        model.fit(*rare)
-    assert model.threshold_ == 0.0 and model.intercept_[0] == model.result_.intercept and model.gap_ <= 1e-6
-
-
-def test_pairs_of_indices_are_about_the_given_rows(rare):
-    X, y = rare
-    weights = np.where(np.arange(len(y)) % 7 == 0, 0.0, 1.0)
-    folds = list(StratifiedKFold(4).split(X, y))
-    kept = np.flatnonzero(weights)
-    places = np.full(len(y), -1)
-    places[kept] = np.arange(len(kept))
-    of_kept = [(places[train][places[train] >= 0], places[test][places[test] >= 0]) for train, test in folds]
-    one = WassersteinSVC(cv=folds, threshold="balanced_accuracy").fit(X, y, weights)
-    other = WassersteinSVC(cv=of_kept, threshold="balanced_accuracy").fit(X[kept], y[kept])
-    assert one.threshold_ == pytest.approx(other.threshold_, abs=1e-8) and one.threshold_ != 0.0
 
 
 def test_scikit_learn_can_place_another(rare):
