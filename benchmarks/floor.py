@@ -10,7 +10,8 @@ from _common import report, short, table, use_threads
 
 from drsvm import WassersteinSVC
 from drsvm.kernels import small_run
-from drsvm.learn import fit_data, one_vs_rest
+from drsvm.learn.fitting import data as fit_data
+from drsvm.learn.fitting import one_vs_rest
 from drsvm.solvers import loop
 from drsvm.solvers.interior_point import solver
 from drsvm.solvers.interior_point.state import InteriorPointState

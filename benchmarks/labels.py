@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 
 from drsvm import WassersteinSVC, find_label_issues
 from drsvm.learn import LabelIssues
-from drsvm.learn.label_quality import judge
+from drsvm.learn.labels.quality import judge
 
 SHARES = (0.1, 0.2, 0.35)
 MOST = 400

@@ -19,4 +19,4 @@ def omit_plots(monkeypatch):
 
 def use_few_trees(monkeypatch):
     """Let few trees give the second opinion about labels."""
-    monkeypatch.setattr("drsvm.learn.label_issues.N_TREES", 10)
+    monkeypatch.setattr("drsvm.learn.labels.issues.N_TREES", 10)

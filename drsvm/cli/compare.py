@@ -40,7 +40,7 @@ def compare(
     chosen, y = work.two_classes(parts.y, positive)
     # Not before: input errors should come quickly.
     from drsvm.cli.prices import problem_of
-    from drsvm.learn.problems import at_centre
+    from drsvm.learn.fitting.problems import at_centre
     from drsvm.plotting import ConvergenceDisplay
 
     prepared = work.prepared(parts, standardise=ball.standardise)

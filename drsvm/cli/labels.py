@@ -99,7 +99,7 @@ def _judges(parts, X, ball: opt.BallOptions, kernel: KernelOptions, settings: op
     from sklearn.pipeline import Pipeline
 
     from drsvm.datasets.preparation import preparation
-    from drsvm.learn.label_issues import flexible_classifier, robust_classifier
+    from drsvm.learn.labels.issues import flexible_classifier, robust_classifier
 
     kind, settings = kernel.kind_and_settings(settings)
     given = {name: value for name, value in settings.items() if value is not None}

@@ -8,7 +8,7 @@ from drsvm import Problem, WassersteinSVC
 from drsvm.annotations import Costs
 from drsvm.cli.options import BallOptions, PriceOptions, Settings
 from drsvm.cli.work import Parts, Prepared, label_called
-from drsvm.learn.prices import flip_costs_of_rows, with_intercept_cost
+from drsvm.learn.fitting.prices import flip_costs_of_rows, with_intercept_cost
 
 FlipCost: TypeAlias = Costs | dict[str, float] | None  # a price, or prices by row or by the text of a label
 

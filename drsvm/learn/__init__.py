@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING
 from drsvm.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from drsvm.learn.choosing.radius_rule import auto_radius as auto_radius
     from drsvm.learn.clipped_scaler import ClippedScaler as ClippedScaler
     from drsvm.learn.estimators import WassersteinSVC as WassersteinSVC
-    from drsvm.learn.kernel_svc import WassersteinKernelSVC as WassersteinKernelSVC
-    from drsvm.learn.label_issues import find_label_issues as find_label_issues
-    from drsvm.learn.label_quality import LabelIssues as LabelIssues
-    from drsvm.learn.model_selection import WassersteinSVCCV as WassersteinSVCCV
-    from drsvm.learn.radius_rule import auto_radius as auto_radius
+    from drsvm.learn.kernel.estimator import WassersteinKernelSVC as WassersteinKernelSVC
+    from drsvm.learn.labels.issues import find_label_issues as find_label_issues
+    from drsvm.learn.labels.quality import LabelIssues as LabelIssues
+    from drsvm.learn.search.estimator import WassersteinSVCCV as WassersteinSVCCV
 else:
     _NAMES = {
         ".clipped_scaler": "ClippedScaler",
         ".estimators": "WassersteinSVC",
-        ".kernel_svc": "WassersteinKernelSVC",
-        ".label_issues": "find_label_issues",
-        ".label_quality": "LabelIssues",
-        ".model_selection": "WassersteinSVCCV",
-        ".radius_rule": "auto_radius",
+        ".kernel.estimator": "WassersteinKernelSVC",
+        ".labels.issues": "find_label_issues",
+        ".labels.quality": "LabelIssues",
+        ".search.estimator": "WassersteinSVCCV",
+        ".choosing.radius_rule": "auto_radius",
     }
     __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

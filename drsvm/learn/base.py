@@ -14,14 +14,14 @@ from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 from sklearn.utils.metaestimators import available_if
 
 from drsvm.annotations import Matrix, Vector
-from drsvm.learn.one_vs_rest import towards_majority
-from drsvm.learn.probability import log_probabilities, probabilities
+from drsvm.learn.choosing.probability import log_probabilities, probabilities
+from drsvm.learn.fitting.one_vs_rest import towards_majority
 from drsvm.model.backends import backend_of
 from drsvm.model.result import Result, Results
 
 if TYPE_CHECKING:
-    from drsvm.learn.fit_data import FitData
-    from drsvm.learn.problems import Solved
+    from drsvm.learn.fitting.data import FitData
+    from drsvm.learn.fitting.problems import Solved
     from drsvm.solvers.incremental.block_fit import BlockFit
 
 _BUILT = Path(__file__).parents[2] / "docs" / "_build" / "html"  # of a source checkout

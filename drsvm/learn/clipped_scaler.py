@@ -10,8 +10,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, validation
 
 from drsvm.annotations import Matrix
-from drsvm.learn.gross_errors import NORMAL_RANGE, ROUNDING, TAIL, quantiles
-from drsvm.learn.places import check_remote_features
+from drsvm.learn.fitting.gross_errors import NORMAL_RANGE, ROUNDING, TAIL, quantiles
+from drsvm.learn.fitting.places import check_remote_features
 from drsvm.model.backends import backend_of
 from drsvm.model.validation import check_number
 

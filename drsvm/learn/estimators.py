@@ -20,21 +20,21 @@ from sklearn.utils.validation import check_is_fitted
 from drsvm.annotations import Vector
 from drsvm.clock import TimeLimit
 from drsvm.engines.threads import single_threaded_blas
-from drsvm.learn import one_vs_rest, prices
-from drsvm.learn.ball import choose_ball
 from drsvm.learn.base import RobustClassifier
-from drsvm.learn.deciding import can_move, sigmoids_of, unseen_decisions
-from drsvm.learn.fit_data import FitData, fit_data, naming_large_entries
-from drsvm.learn.gross_errors import warn_of_far_rows
-from drsvm.learn.out_of_fold import Unseen
-from drsvm.learn.outcome import report_outcome, warn_of_large_budgets
-from drsvm.learn.partial_fit import feed_block, learns_in_blocks
-from drsvm.learn.places import check_remote_features
-from drsvm.learn.probability import check_calibration
-from drsvm.learn.problems import BinaryProblems, Solved
-from drsvm.learn.solving import FitTask, RunOptions, solve_equalised, solve_problems
-from drsvm.learn.threshold import check_goal, choose_threshold
-from drsvm.learn.warm_start import earlier_fit
+from drsvm.learn.choosing.deciding import can_move, sigmoids_of, unseen_decisions
+from drsvm.learn.choosing.out_of_fold import Unseen
+from drsvm.learn.choosing.probability import check_calibration
+from drsvm.learn.choosing.threshold import check_goal, choose_threshold
+from drsvm.learn.fitting import one_vs_rest, prices
+from drsvm.learn.fitting.ball import choose_ball
+from drsvm.learn.fitting.data import FitData, fit_data, naming_large_entries
+from drsvm.learn.fitting.gross_errors import warn_of_far_rows
+from drsvm.learn.fitting.outcome import report_outcome, warn_of_large_budgets
+from drsvm.learn.fitting.partial_fit import feed_block, learns_in_blocks
+from drsvm.learn.fitting.places import check_remote_features
+from drsvm.learn.fitting.problems import BinaryProblems, Solved
+from drsvm.learn.fitting.solving import FitTask, RunOptions, solve_equalised, solve_problems
+from drsvm.learn.fitting.warm_start import earlier_fit
 from drsvm.model.backends import backend_of, is_remote
 from drsvm.model.memory_rows import must_stay
 from drsvm.model.norms import norm_for

@@ -16,8 +16,8 @@ from sklearn.preprocessing import OneHotEncoder
 from drsvm.datasets.preparation import TableReader
 from drsvm.datasets.values import Style
 from drsvm.extras import optional
+from drsvm.learn.choosing.probability import DECIDED, LEANING
 from drsvm.learn.clipped_scaler import ClippedScaler, parameters_of
-from drsvm.learn.probability import DECIDED, LEANING
 from drsvm.model.kernel_functions import Laplacian, Linear, Polynomial, Rbf, dense, squared_norms
 from drsvm.persistence.checks import Model, has_kernel, our_classes
 
@@ -196,7 +196,7 @@ def _classifier(graph: Graph) -> None:
 
 
 def _chances_of_two(graph: Graph, decisions: str, sigmoids: np.ndarray, output: str) -> None:
-    """Add the sigmoid, kept to the side of the decision (see `drsvm.learn.probability`)."""
+    """Add the sigmoid, kept to the side of the decision (see `drsvm.learn.choosing.probability`)."""
     [[slope, offset]] = sigmoids
     odds = graph.node("Add", graph.node("Mul", decisions, graph.constant([slope])), graph.constant([offset]))
     leaning = graph.node("Mul", decisions, graph.constant([LEANING * slope]))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from drsvm.learn.label_quality import LabelIssues
+from drsvm.learn.labels.quality import LabelIssues
 from drsvm.plotting.style import FAINT, GREY, INK, VERMILLION, Display, GivenAxes, Look, quiet
 
 BINS = 40

@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.metrics import accuracy_score
 
 from drsvm.annotations import Costs, Labels, Matrix, NormName
-from drsvm.learn.prices import intercept_cost_or_auto, with_intercept_cost
-from drsvm.learn.problems import path_at_centre
+from drsvm.learn.fitting.prices import intercept_cost_or_auto, with_intercept_cost
+from drsvm.learn.fitting.problems import path_at_centre
 from drsvm.model.problem import Problem
 from drsvm.model.validation import check_labels, check_rows
 from drsvm.plotting import style

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from drsvm.learn.label_quality import LabelIssues
+from drsvm.learn.labels.quality import LabelIssues
 from drsvm.learn.scores import are_noise, column_deviations, leads, scores, weights_that_count
 from drsvm.model.result import Result
 from drsvm.model.validation import row_norms

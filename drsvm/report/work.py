@@ -20,11 +20,11 @@ from sklearn.svm import LinearSVC
 import drsvm
 from drsvm.annotations import Matrix
 from drsvm.clock import Stopwatch, TimeLimit
-from drsvm.learn import prices
-from drsvm.learn.kernel_svc import WassersteinKernelSVC
-from drsvm.learn.label_issues import find_label_issues, robust_classifier
-from drsvm.learn.label_quality import LabelIssues
-from drsvm.learn.problems import at_centre
+from drsvm.learn.fitting import prices
+from drsvm.learn.fitting.problems import at_centre
+from drsvm.learn.kernel.estimator import WassersteinKernelSVC
+from drsvm.learn.labels.issues import find_label_issues, robust_classifier
+from drsvm.learn.labels.quality import LabelIssues
 from drsvm.messages import Message, Parameter
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status

@@ -104,7 +104,7 @@ def test_fit_of_three_classes(drsvm_command, tmp_path):
 
 
 def test_fit_with_cross_validation(drsvm_command, answer_of, table, tmp_path):
-    pytest.importorskip("drsvm.learn.model_selection")
+    pytest.importorskip("drsvm.learn.search.estimator")
     out_file = tmp_path / "m.drsvm"
     answer = answer_of("fit", table, "--cv", "--folds", 3, "--flip-cost", 5, "--model", out_file)
     assert 0.5 < answer["cv"]["score"] <= 1 and answer["cv"]["candidates"] > 5

@@ -7,7 +7,7 @@ from sklearn.metrics import get_scorer
 
 from drsvm import Problem, auto_radius, radius_max
 from drsvm.clock import TimeLimit
-from drsvm.learn.cross_validation import (
+from drsvm.learn.search.cross_validation import (
     SELECTION_RULES,
     Fold,
     PathScores,

@@ -9,9 +9,9 @@ from scipy import sparse
 from thorough import unless_long
 
 from drsvm import ClippedScaler, WassersteinSVC, WassersteinSVCCV, load_model, save_model, worst_case_risk
-from drsvm.learn.fit_data import fit_data
-from drsvm.learn.out_of_fold import Unseen
-from drsvm.learn.probability import fitted_sigmoids
+from drsvm.learn.choosing.out_of_fold import Unseen
+from drsvm.learn.choosing.probability import fitted_sigmoids
+from drsvm.learn.fitting.data import fit_data
 
 pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")

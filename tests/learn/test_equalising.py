@@ -7,9 +7,9 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from drsvm import Status, WassersteinKernelSVC, WassersteinSVC
-from drsvm.learn import solving
-from drsvm.learn.one_vs_rest import factors_of_classes
-from drsvm.learn.solving import SHARES_OF_WAY
+from drsvm.learn.fitting import solving
+from drsvm.learn.fitting.one_vs_rest import factors_of_classes
+from drsvm.learn.fitting.solving import SHARES_OF_WAY
 
 
 def rare_and_noisy(seed, n=600):

@@ -5,8 +5,8 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from drsvm import WassersteinSVC
-from drsvm.learn import evidence
-from drsvm.learn.evidence import SHARES_OF_BALL
+from drsvm.learn.choosing import evidence
+from drsvm.learn.choosing.evidence import SHARES_OF_BALL
 
 
 @pytest.fixture(scope="module")

@@ -15,9 +15,9 @@ from sklearn.preprocessing import StandardScaler
 from thorough import examples
 
 from drsvm import WassersteinKernelSVC, WassersteinSVC, WassersteinSVCCV, find_label_issues
-from drsvm.learn import gross_errors
-from drsvm.learn.gross_errors import ENOUGH, FAR, NONE, NORMAL_RANGE, far_columns
-from drsvm.learn.one_vs_rest import factors_of_classes
+from drsvm.learn.fitting import gross_errors
+from drsvm.learn.fitting.gross_errors import ENOUGH, FAR, NONE, NORMAL_RANGE, far_columns
+from drsvm.learn.fitting.one_vs_rest import factors_of_classes
 
 
 def by_definition(X):

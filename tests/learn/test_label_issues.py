@@ -19,7 +19,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from drsvm import ClippedScaler, WassersteinKernelSVC, WassersteinSVC, find_label_issues
 from drsvm.learn import LabelIssues
-from drsvm.learn.label_issues import robust_classifier
+from drsvm.learn.labels.issues import robust_classifier
 
 
 def with_wrong_labels(X, y, share=0.1, seed=0):
@@ -298,7 +298,7 @@ def test_large_sparse_rows_have_no_second_opinion(monkeypatch, tumours):
     X, y, _ = tumours
     rows = sparse.csr_array(X[:150])
     assert find_label_issues(rows, y[:150], cv=2, second_opinion="auto").second_label is not None
-    monkeypatch.setattr("drsvm.learn.label_issues.DENSE_ENTRIES", 1000)
+    monkeypatch.setattr("drsvm.learn.labels.issues.DENSE_ENTRIES", 1000)
     assert find_label_issues(rows, y[:150], cv=2, second_opinion="auto").second_label is None
 
 

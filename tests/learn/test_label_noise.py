@@ -8,7 +8,7 @@ from sklearn.datasets import make_classification
 from thorough import LONG
 
 from drsvm import find_label_issues
-from drsvm.learn.label_noise import wrong_labels
+from drsvm.learn.labels.noise import wrong_labels
 
 
 def decisions(odds, error=0.3, seed=1):

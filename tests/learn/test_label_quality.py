@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from drsvm.learn.label_quality import Judgement, flagged, judge
+from drsvm.learn.labels.quality import Judgement, flagged, judge
 
 
 def judgement_of(values, given):

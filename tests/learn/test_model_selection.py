@@ -345,7 +345,7 @@ def test_an_interrupt_at_the_last_radius_ends_the_search(two_classes, monkeypatc
         path.results[-1] = replace(path.results[-1], status=Status.INTERRUPTED)
         return path
 
-    monkeypatch.setattr("drsvm.learn.problems.radius_path", interrupted)
+    monkeypatch.setattr("drsvm.learn.fitting.problems.radius_path", interrupted)
     with pytest.raises(KeyboardInterrupt):
         WassersteinSVCCV(**SMALL, max_iter=100).fit(*two_classes)  # with a limit, every solution is proven
 

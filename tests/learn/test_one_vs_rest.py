@@ -12,7 +12,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import StandardScaler
 
 from drsvm import Problem, WassersteinSVCCV
-from drsvm.learn import one_vs_rest
+from drsvm.learn.fitting import one_vs_rest
 from drsvm.model import validation
 
 

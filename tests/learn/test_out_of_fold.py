@@ -9,8 +9,8 @@ from sklearn.datasets import make_classification
 from sklearn.model_selection import StratifiedKFold
 
 from drsvm import Problem, Status, WassersteinSVC
-from drsvm.learn import out_of_fold
-from drsvm.learn.out_of_fold import folds_by_content
+from drsvm.learn.choosing import out_of_fold
+from drsvm.learn.choosing.out_of_fold import folds_by_content
 
 
 def test_rows_are_judged_by_a_formula_in_folds_or_as_they_are(monkeypatch):

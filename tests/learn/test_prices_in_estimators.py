@@ -20,8 +20,8 @@ from strategies import powers_of_ten
 from thorough import examples
 
 from drsvm import Problem, WassersteinSVCCV, auto_radius, solve, worst_case_risk
-from drsvm.learn import prices
-from drsvm.learn.problems import at_centre
+from drsvm.learn.fitting import prices
+from drsvm.learn.fitting.problems import at_centre
 from drsvm.persistence import load_model, save_model
 
 NAMES = ["age", "height", "income"]

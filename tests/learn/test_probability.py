@@ -11,8 +11,8 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.preprocessing import StandardScaler
 
 from drsvm import WassersteinSVC, WassersteinSVCCV
-from drsvm.learn.out_of_fold import Unseen
-from drsvm.learn.probability import fitted_sigmoids, probabilities
+from drsvm.learn.choosing.out_of_fold import Unseen
+from drsvm.learn.choosing.probability import fitted_sigmoids, probabilities
 
 
 def of_two(decisions, labels):
@@ -131,7 +131,7 @@ def test_where_there_are_none(rare):
 
 
 def test_without_time_for_folds_a_warning_says_that_they_are_too_confident(rare, monkeypatch):
-    from drsvm.learn import out_of_fold
+    from drsvm.learn.choosing import out_of_fold
 
     X, y = rare
     solved = []

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drsvm.learn.cross_validation import SELECTION_RULES, automatic, in_setting_of, weighs_classes_equally
+from drsvm.learn.search.cross_validation import SELECTION_RULES, automatic, in_setting_of, weighs_classes_equally
 
 RADII = (1.0, 0.5, 0.2, 0.1)
 

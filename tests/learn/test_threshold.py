@@ -10,8 +10,8 @@ from sklearn.model_selection import TunedThresholdClassifierCV
 from thorough import examples
 
 from drsvm import WassersteinSVC, WassersteinSVCCV, worst_case_risk
-from drsvm.learn.out_of_fold import Unseen
-from drsvm.learn.threshold import (
+from drsvm.learn.choosing.out_of_fold import Unseen
+from drsvm.learn.choosing.threshold import (
     MIN_PREDICTED,
     NEARLY_NONE,
     QUARTILES,

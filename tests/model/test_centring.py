@@ -9,7 +9,7 @@ from problems import NORMS
 from scipy import sparse
 
 from drsvm import Problem, Status, WassersteinSVC, certify, radius_max, radius_path, solve
-from drsvm.learn.problems import at_centre
+from drsvm.learn.fitting.problems import at_centre
 from drsvm.model.centring import SAMPLE, Centred
 
 OFFSETS = np.array([0.0, 480.0, -1e6, 0.0])

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from drsvm import ClippedScaler, WassersteinSVC, worst_case_risk
-from drsvm.learn.model_selection import WassersteinSVCCV
+from drsvm.learn.search.estimator import WassersteinSVCCV
 from drsvm.report import make_report
 
 

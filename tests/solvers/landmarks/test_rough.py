@@ -7,7 +7,7 @@ import pytest
 
 from drsvm import Problem, solve
 from drsvm.clock import TimeLimit
-from drsvm.learn.out_of_fold import out_of_fold
+from drsvm.learn.choosing.out_of_fold import out_of_fold
 from drsvm.model.kernel_functions import Rbf
 from drsvm.model.kernel_rows import in_feature_space
 from drsvm.solvers.landmarks.rough import linear_problems

@@ -11,7 +11,7 @@ from scipy import sparse
 from thorough import examples
 
 from drsvm import Problem, WassersteinSVC, WassersteinSVCCV, certify, solve
-from drsvm.learn.problems import BinaryProblems, at_centre
+from drsvm.learn.fitting.problems import BinaryProblems, at_centre
 from drsvm.solvers.transforms.span_of_rows import InSpan, in_span_of_rows
 
 N, D = 30, 500

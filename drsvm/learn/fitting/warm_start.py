@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from drsvm.learn.problems import Start
+from drsvm.learn.fitting.problems import Start
 from drsvm.model.result import Result
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin
 
 from drsvm.clock import TimeLimit
-from drsvm.learn.fit_data import FitData
-from drsvm.learn.gross_errors import FAR, far_columns
-from drsvm.learn.one_vs_rest import name_of
-from drsvm.learn.problems import Ball, BinaryProblems, Solved, Start
+from drsvm.learn.fitting.data import FitData
+from drsvm.learn.fitting.gross_errors import FAR, far_columns
+from drsvm.learn.fitting.one_vs_rest import name_of
+from drsvm.learn.fitting.problems import Ball, BinaryProblems, Solved, Start
 from drsvm.model.backends import to_numpy
 from drsvm.model.result import Progress, Result, Status
 from drsvm.progress import part, stage, tell

@@ -15,20 +15,20 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from drsvm.annotations import Matrix, Vector
 from drsvm.clock import TimeLimit
 from drsvm.engines.threads import single_threaded_blas
-from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.base import CommonMixin
-from drsvm.learn.deciding import can_move, sigmoids_of, unseen_decisions
-from drsvm.learn.fit_data import naming_large_entries
-from drsvm.learn.gross_errors import warn_of_far_rows
-from drsvm.learn.kernel import Kernel
-from drsvm.learn.kernel_data import ClusterKernelFit, KernelFit
-from drsvm.learn.kernel_problems import posed_with_ball, results_in_span
-from drsvm.learn.outcome import FINISHED, report_outcome, warn_of_large_budgets
-from drsvm.learn.places import check_remote_features, on_engine
-from drsvm.learn.probability import check_calibration
-from drsvm.learn.problems import Solved
-from drsvm.learn.solving import FitTask, RunOptions, solve_equalised, solve_problems
-from drsvm.learn.threshold import check_goal, choose_threshold
+from drsvm.learn.choosing.deciding import can_move, sigmoids_of, unseen_decisions
+from drsvm.learn.choosing.probability import check_calibration
+from drsvm.learn.choosing.threshold import check_goal, choose_threshold
+from drsvm.learn.fitting import one_vs_rest, prices
+from drsvm.learn.fitting.data import naming_large_entries
+from drsvm.learn.fitting.gross_errors import warn_of_far_rows
+from drsvm.learn.fitting.outcome import FINISHED, report_outcome, warn_of_large_budgets
+from drsvm.learn.fitting.places import check_remote_features, on_engine
+from drsvm.learn.fitting.problems import Solved
+from drsvm.learn.fitting.solving import FitTask, RunOptions, solve_equalised, solve_problems
+from drsvm.learn.kernel.data import ClusterKernelFit, KernelFit
+from drsvm.learn.kernel.function import Kernel
+from drsvm.learn.kernel.problems import posed_with_ball, results_in_span
 from drsvm.model.backends import ForCard, backend_of, engine_of, to_numpy
 from drsvm.model.kernel_functions import KernelFunction
 from drsvm.model.kernel_rows import rows_of_functions

@@ -12,8 +12,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, log_softmax, logit
 
-from drsvm.learn.one_vs_rest import is_constant
-from drsvm.learn.out_of_fold import Unseen
+from drsvm.learn.choosing.out_of_fold import Unseen
+from drsvm.learn.fitting.one_vs_rest import is_constant
 
 KINDS = (None, "sigmoid")
 MAX_ROWS = 20_000  # two numbers need no more

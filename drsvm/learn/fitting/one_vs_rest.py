@@ -11,9 +11,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from drsvm.clock import TimeLimit
-from drsvm.learn.column_errors import naming_columns
-from drsvm.learn.prices import with_intercept_cost
-from drsvm.learn.problems import CONSTANT
+from drsvm.learn.fitting.column_errors import naming_columns
+from drsvm.learn.fitting.prices import with_intercept_cost
+from drsvm.learn.fitting.problems import CONSTANT
 from drsvm.model.backends import is_remote, to_numpy
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.problem import Problem

@@ -19,13 +19,13 @@ from sklearn.utils.validation import _check_sample_weight
 
 from drsvm.annotations import Labels, Matrix
 from drsvm.clock import Stopwatch
-from drsvm.learn import out_of_fold
+from drsvm.learn.choosing import out_of_fold
+from drsvm.learn.choosing.out_of_fold import N_FOLDS, Folds, Table, quietly
 from drsvm.learn.clipped_scaler import ClippedScaler
-from drsvm.learn.column_errors import naming_columns
 from drsvm.learn.estimators import WassersteinSVC
-from drsvm.learn.label_quality import LabelIssues, issues_from
-from drsvm.learn.one_vs_rest import ROWS, is_constant
-from drsvm.learn.out_of_fold import N_FOLDS, Folds, Table, quietly
+from drsvm.learn.fitting.column_errors import naming_columns
+from drsvm.learn.fitting.one_vs_rest import ROWS, is_constant
+from drsvm.learn.labels.quality import LabelIssues, issues_from
 from drsvm.model.validation import as_rows, check_entries
 
 JUDGE_TOL = 1e-4  # proven gap of the classifiers in the folds: it changes the ranking far less than another split does

@@ -8,11 +8,11 @@ from typing import Any, Literal
 import numpy as np
 
 from drsvm.clock import TimeLimit
-from drsvm.learn import one_vs_rest, prices
-from drsvm.learn.cross_validation import Setting, weighs_classes_equally
 from drsvm.learn.estimators import WassersteinSVC
-from drsvm.learn.gross_errors import far_columns
-from drsvm.learn.search import N_RADII, Search, listed
+from drsvm.learn.fitting import one_vs_rest, prices
+from drsvm.learn.fitting.gross_errors import far_columns
+from drsvm.learn.search.cross_validation import Setting, weighs_classes_equally
+from drsvm.learn.search.search import N_RADII, Search, listed
 from drsvm.model.norms import norm_for
 from drsvm.model.validation import check_flip_cost, check_flip_costs
 from drsvm.solvers.base import Solver

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from drsvm.clock import TimeLimit
-from drsvm.learn import prices
-from drsvm.learn.ball import PILOT_PARTS, choose_ball
-from drsvm.learn.evidence import best_if_significant
-from drsvm.learn.kernel import EVIDENCE, FACTORS, some_rows
-from drsvm.learn.kernel_data import Basis, ClusterKernelFit, KernelFit, checked_landmarks
-from drsvm.learn.problems import Ball, BinaryProblems, Solved
+from drsvm.learn.choosing.evidence import best_if_significant
+from drsvm.learn.fitting import prices
+from drsvm.learn.fitting.ball import PILOT_PARTS, choose_ball
+from drsvm.learn.fitting.problems import Ball, BinaryProblems, Solved
+from drsvm.learn.kernel.data import Basis, ClusterKernelFit, KernelFit, checked_landmarks
+from drsvm.learn.kernel.function import EVIDENCE, FACTORS, some_rows
 from drsvm.model.backends import ForCard
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
@@ -22,7 +22,7 @@ from drsvm.solvers.landmarks.solver import Landmarks
 from drsvm.solvers.landmarks.span import WIDER
 
 if TYPE_CHECKING:
-    from drsvm.learn.kernel_svc import WassersteinKernelSVC
+    from drsvm.learn.kernel.estimator import WassersteinKernelSVC
 
 Posed = tuple[BinaryProblems, Ball]
 

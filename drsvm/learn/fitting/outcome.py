@@ -3,9 +3,9 @@
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from drsvm.learn.one_vs_rest import name_of
-from drsvm.learn.problems import CONSTANT, Solved, at_centre
-from drsvm.learn.warning import warn_user
+from drsvm.learn.fitting.one_vs_rest import name_of
+from drsvm.learn.fitting.problems import CONSTANT, Solved, at_centre
+from drsvm.learn.fitting.warning import warn_user
 from drsvm.messages import Message, Parameter
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status

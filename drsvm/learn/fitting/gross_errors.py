@@ -3,7 +3,7 @@
 import numpy as np
 
 from drsvm.annotations import Matrix
-from drsvm.learn.warning import warn_user
+from drsvm.learn.fitting.warning import warn_user
 from drsvm.model.memory_rows import must_stay
 
 TAIL = 0.1  # the robust deviation comes from the range without this share of the cells at either end

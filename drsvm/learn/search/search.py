@@ -19,15 +19,16 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.validation import _check_sample_weight
 
 from drsvm.clock import TimeLimit
-from drsvm.learn import cross_validation, one_vs_rest
 from drsvm.learn.base import RobustClassifier
-from drsvm.learn.cross_validation import CV_TOL, SELECTION_RULES, Fold, PathScores, score_path
-from drsvm.learn.out_of_fold import N_FOLDS, splits
-from drsvm.learn.probability import check_calibration
-from drsvm.learn.problems import at_centre
-from drsvm.learn.radius_rule import automatic
-from drsvm.learn.threshold import EQUAL_SCORES
-from drsvm.learn.warning import warn_user
+from drsvm.learn.choosing.out_of_fold import N_FOLDS, splits
+from drsvm.learn.choosing.probability import check_calibration
+from drsvm.learn.choosing.radius_rule import automatic
+from drsvm.learn.choosing.threshold import EQUAL_SCORES
+from drsvm.learn.fitting import one_vs_rest
+from drsvm.learn.fitting.problems import at_centre
+from drsvm.learn.fitting.warning import warn_user
+from drsvm.learn.search import cross_validation
+from drsvm.learn.search.cross_validation import CV_TOL, SELECTION_RULES, Fold, PathScores, score_path
 from drsvm.messages import Message, Parameter
 from drsvm.model.problem import Problem
 from drsvm.model.validation import check_number

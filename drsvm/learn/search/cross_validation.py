@@ -12,10 +12,10 @@ from sklearn.metrics import check_scoring
 
 from drsvm.annotations import Matrix
 from drsvm.clock import TimeLimit
-from drsvm.learn import one_vs_rest
+from drsvm.learn.choosing.threshold import EQUAL_SCORES
 from drsvm.learn.estimators import WassersteinSVC
-from drsvm.learn.problems import at_centre, path_at_centre
-from drsvm.learn.threshold import EQUAL_SCORES
+from drsvm.learn.fitting import one_vs_rest
+from drsvm.learn.fitting.problems import at_centre, path_at_centre
 from drsvm.model.centring import Centred
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result

@@ -14,10 +14,10 @@ import numpy as np
 from scipy import sparse
 
 from drsvm.annotations import Costs, Matrix
-from drsvm.learn import one_vs_rest, prices
-from drsvm.learn.fit_data import FitData, RemoteFit
-from drsvm.learn.kernel import Kernel
-from drsvm.learn.radius_rule import ROWS_OF_KERNEL
+from drsvm.learn.choosing.radius_rule import ROWS_OF_KERNEL
+from drsvm.learn.fitting import one_vs_rest, prices
+from drsvm.learn.fitting.data import FitData, RemoteFit
+from drsvm.learn.kernel.function import Kernel
 from drsvm.model.backends import ForCard
 from drsvm.model.kernel_functions import KernelFunction
 from drsvm.model.kernel_rows import FunctionRows, KernelRows, in_feature_space

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from drsvm.learn.out_of_fold import Unseen
+from drsvm.learn.choosing.out_of_fold import Unseen
 
 GOALS = ("accuracy", "balanced_accuracy", "optimum")
 

@@ -23,9 +23,9 @@ from threadpoolctl import threadpool_limits
 
 from drsvm.annotations import Labels, Matrix
 from drsvm.clock import TimeLimit
-from drsvm.learn.one_vs_rest import check_training_rows, is_constant
-from drsvm.learn.problems import Solved
-from drsvm.learn.warning import warn_user
+from drsvm.learn.fitting.one_vs_rest import check_training_rows, is_constant
+from drsvm.learn.fitting.problems import Solved
+from drsvm.learn.fitting.warning import warn_user
 from drsvm.messages import Message, Parameter
 from drsvm.model.backends import to_numpy
 from drsvm.model.problem import Problem

@@ -14,9 +14,9 @@ import numpy as np
 from scipy.special import expit
 
 from drsvm.extras import optional
-from drsvm.learn.label_noise import wrong_labels
-from drsvm.learn.out_of_fold import Unseen
-from drsvm.learn.threshold import choose_threshold
+from drsvm.learn.choosing.out_of_fold import Unseen
+from drsvm.learn.choosing.threshold import choose_threshold
+from drsvm.learn.labels.noise import wrong_labels
 
 SHOWN = 10  # rows in the printed text
 

@@ -11,10 +11,10 @@ from sklearn.utils.validation import _check_feature_names, _check_sample_weight
 
 from drsvm.annotations import Matrix, Vector
 from drsvm.clock import TimeLimit
-from drsvm.learn import one_vs_rest, prices
-from drsvm.learn.out_of_fold import MAX_FETCHED, Unseen, unseen_decisions
-from drsvm.learn.places import on_engine, remote_backend
-from drsvm.learn.problems import Solved
+from drsvm.learn.choosing.out_of_fold import MAX_FETCHED, Unseen, unseen_decisions
+from drsvm.learn.fitting import one_vs_rest, prices
+from drsvm.learn.fitting.places import on_engine, remote_backend
+from drsvm.learn.fitting.problems import Solved
 from drsvm.model.backends import is_remote, to_numpy
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.problem import Problem

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drsvm.clock import TimeLimit
-from drsvm.learn.spread import Spread, chance_gradient, deviations_of
+from drsvm.learn.choosing.spread import Spread, chance_gradient, deviations_of
 from drsvm.model.problem import Problem, check_problem
 from drsvm.model.result import Result, Status
 from drsvm.model.row_operations import PullVariances

@@ -4,11 +4,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from drsvm.clock import TimeLimit
-from drsvm.learn.fit_data import FitData
-from drsvm.learn.out_of_fold import Unseen
-from drsvm.learn.probability import fitted_sigmoids
-from drsvm.learn.problems import Solved
-from drsvm.learn.warning import warn_user
+from drsvm.learn.choosing.out_of_fold import Unseen
+from drsvm.learn.choosing.probability import fitted_sigmoids
+from drsvm.learn.fitting.data import FitData
+from drsvm.learn.fitting.problems import Solved
+from drsvm.learn.fitting.warning import warn_user
 from drsvm.messages import Message, Parameter
 from drsvm.progress import stage
 

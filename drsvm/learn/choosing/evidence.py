@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from drsvm.clock import TimeLimit
+from drsvm.learn.choosing.out_of_fold import N_FOLDS, Start, candidate_of, folds_by_content, labels_of, out_of_fold
 from drsvm.learn.intervals import auc_parts, errors_ahead
-from drsvm.learn.out_of_fold import N_FOLDS, Start, candidate_of, folds_by_content, labels_of, out_of_fold
 from drsvm.model.centring import Centred
 from drsvm.model.problem import Problem
 from drsvm.solvers.many import Solution

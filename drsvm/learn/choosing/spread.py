@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from drsvm.learn.gross_errors import ROUNDING
+from drsvm.learn.fitting.gross_errors import ROUNDING
 from drsvm.model.memory_rows import scaled_columns
 from drsvm.model.problem import Problem
 from drsvm.model.row_operations import PullVariances

@@ -6,11 +6,11 @@ import numpy as np
 
 from drsvm.annotations import Matrix
 from drsvm.clock import TimeLimit
-from drsvm.learn import one_vs_rest, prices
-from drsvm.learn.ball import number_or_auto
-from drsvm.learn.problems import Start, at_centre, centre_of
-from drsvm.learn.radius_rule import automatic
-from drsvm.learn.warm_start import Earlier, earlier_fit
+from drsvm.learn.choosing.radius_rule import automatic
+from drsvm.learn.fitting import one_vs_rest, prices
+from drsvm.learn.fitting.ball import number_or_auto
+from drsvm.learn.fitting.problems import Start, at_centre, centre_of
+from drsvm.learn.fitting.warm_start import Earlier, earlier_fit
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.norms import norm_for
 from drsvm.model.problem import Problem

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import numpy as np
 
 from drsvm.clock import TimeLimit
-from drsvm.learn.evidence import share_of_ball
-from drsvm.learn.one_vs_rest import for_each
-from drsvm.learn.problems import Ball, BinaryProblems
-from drsvm.learn.radius_rule import Automatic, automatic, automatic_ridge
+from drsvm.learn.choosing.evidence import share_of_ball
+from drsvm.learn.choosing.radius_rule import Automatic, automatic, automatic_ridge
+from drsvm.learn.fitting.one_vs_rest import for_each
+from drsvm.learn.fitting.problems import Ball, BinaryProblems
 from drsvm.model.validation import check_number
 from drsvm.progress import stage
 from drsvm.solvers.base import Solver

@@ -1,0 +1,1 @@
+"""Parameters by cross-validation along paths of radii."""
