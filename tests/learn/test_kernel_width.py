@@ -10,9 +10,9 @@ from sklearn.metrics import roc_auc_score
 
 from drsvm import WassersteinKernelSVC
 from drsvm.learn.intervals import auc_parts, errors_ahead
+from drsvm.learn.kernel import problems as kernel_problems
 from drsvm.learn.kernel.data import KernelFit
 from drsvm.learn.kernel.function import FACTORS, WIDTH, some_rows
-from drsvm.learn.kernel.function import problems as kernel_problems
 
 
 @pytest.fixture(scope="module")
