@@ -4,21 +4,16 @@ A matrix of rows may be one of numpy, of scipy.sparse, of CuPy, or a view of a f
 uses, not a class. Vectors of CuPy have the methods of numpy's, so they are annotated as these.
 """
 
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-import numpy as np
+Matrix: TypeAlias = Any  # rows: two dimensions, `shape`, `dtype` and `@`; an array or a sparse matrix, here or on a card
+Labels: TypeAlias = Any  # whatever scikit-learn takes as labels: arrays, lists, columns of a data frame
+NormName: TypeAlias = Literal[1, 2, "1", "2", "inf"] | float  # what users write for a norm
 
-Matrix: TypeAlias = Any
-"""Rows: two dimensions, `shape`, `dtype` and `@`; an array or a sparse matrix, here or on a card."""
+if TYPE_CHECKING:  # importing drsvm must not import numpy
+    import numpy as np
 
-Vector: TypeAlias = np.ndarray
-"""One dimension, of numpy or CuPy."""
-
-Labels: TypeAlias = Any
-"""Whatever scikit-learn takes as labels: arrays, lists, columns of a data frame."""
-
-Costs: TypeAlias = float | np.ndarray
-"""One cost for all rows, or one for each."""
-
-NormName: TypeAlias = Literal[1, 2, "1", "2", "inf"] | float
-"""What users write for a norm."""
+    Vector: TypeAlias = np.ndarray  # one dimension, of numpy or CuPy
+    Costs: TypeAlias = float | np.ndarray  # one cost for all rows, or one for each
+else:
+    Vector = Costs = Any
