@@ -6,7 +6,7 @@ uses, not a class. Vectors of CuPy have the methods of numpy's, so they are anno
 
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-Matrix: TypeAlias = Any  # rows: two dimensions, `shape`, `dtype` and `@`; an array or a sparse matrix, here or on a card
+Matrix: TypeAlias = Any  # rows with `shape`, `dtype` and `@`: an array or a sparse matrix, here or on a card
 Labels: TypeAlias = Any  # whatever scikit-learn takes as labels: arrays, lists, columns of a data frame
 NormName: TypeAlias = Literal[1, 2, "1", "2", "inf"] | float  # what users write for a norm
 

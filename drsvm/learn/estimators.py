@@ -30,11 +30,10 @@ from drsvm.learn.fitting.ball import choose_ball
 from drsvm.learn.fitting.data import FitData, fit_data, naming_large_entries
 from drsvm.learn.fitting.gross_errors import warn_of_far_rows
 from drsvm.learn.fitting.outcome import report_outcome, warn_of_large_budgets
-from drsvm.learn.fitting.partial_fit import feed_block, learns_in_blocks
+from drsvm.learn.fitting.partial_fit import earlier_fit, feed_block, learns_in_blocks
 from drsvm.learn.fitting.places import check_remote_features
 from drsvm.learn.fitting.problems import BinaryProblems, Solved
 from drsvm.learn.fitting.solving import FitTask, RunOptions, solve_equalised, solve_problems
-from drsvm.learn.fitting.warm_start import earlier_fit
 from drsvm.model.backends import backend_of, is_remote
 from drsvm.model.memory_rows import must_stay
 from drsvm.model.norms import norm_for

@@ -150,7 +150,9 @@ class _Loop:
                 self.step_times.append(watch.elapsed())
                 self.iteration += state.taken
                 self.interrupts.check()
-                late, all_done = self._is_late(state), self.iteration >= self.limits.max_iter
+                left, step, all_done = time.left(), max(self.step_times), self.iteration >= self.limits.max_iter
+                late = left <= step + max(self.certificate_times, default=step)  # for another step and a certificate
+                late = late or (left < math.inf and not time.allows(state.step_seconds))
                 if late or all_done or state.finished or state.certificate_due():
                     reason = self._certify(state, late)
                 if reason is None:
@@ -166,15 +168,6 @@ class _Loop:
             raise
         finally:
             state.close()
-
-    def _is_late(self, state: State) -> bool:
-        """Return whether there is no time for another step and a certificate."""
-        left = self.limits.time.left()
-        if left == math.inf:
-            return False
-        step = max(self.step_times)
-        too_short = left <= step + max(self.certificate_times, default=step)
-        return too_short or not self.limits.time.allows(state.step_seconds)
 
     def _share_done(self, state: State) -> float:
         """Return the share of the way to the tolerance or, if that is more, to a limit."""

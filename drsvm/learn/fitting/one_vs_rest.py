@@ -38,14 +38,10 @@ def checked_rows(estimator, X, y, *, reset: bool = True) -> tuple[Any, np.ndarra
         )
     with naming_columns(X):
         X, y = validate_data(estimator, X, y, reset=reset, **ROWS)
-    if not _are_plain_classes(y):
+    # Few integers are classes: scikit-learn would say so as slowly as a small fit.
+    if not (y.dtype.kind in "biu" and 2 * len(np.unique(y)) <= len(y)):
         check_classification_targets(y)
     return as_rows(X), y
-
-
-def _are_plain_classes(y) -> bool:
-    """Return whether labels are integers, and few: what scikit-learn would say of them, as slowly as a small fit."""
-    return y.dtype.kind in "biu" and 2 * len(np.unique(y)) <= len(y)
 
 
 def decisions_by_blocks(estimator, X) -> np.ndarray:
@@ -114,13 +110,10 @@ def factors_of_classes(class_weight, classes, y, sample_weight) -> np.ndarray:
     if not isinstance(class_weight, str):
         return compute_class_weight(class_weight, classes=classes, y=y)
     masses = np.bincount(np.searchsorted(classes, y), sample_weight, minlength=len(classes))
-    factors = masses.sum() / (len(classes) * masses)
-    return _halfway(factors) if automatic else factors
-
-
-def _halfway(balanced: np.ndarray) -> np.ndarray:
-    """Return the roots of balanced factors, and larger ones for classes with too small a share of the weight."""
-    roots = np.sqrt(balanced)
+    balanced = masses.sum() / (len(classes) * masses)
+    if not automatic:
+        return balanced
+    roots = np.sqrt(balanced)  # and more for classes with too small a share of the weight
     shares, least = (1.0 / roots) / (1.0 / roots).sum(), MIN_SHARE / len(roots)
     return roots * np.maximum(1.0, least / (1.0 - least) * (1.0 - shares) / shares)
 

@@ -5,7 +5,6 @@ import sys
 import warnings
 from traceback import walk_stack
 from types import FrameType
-from typing import Any
 
 from drsvm.messages import Message
 
@@ -40,12 +39,12 @@ def _package(frame: FrameType) -> str:
 
 def _action(message: str, category: type[Warning], frame: FrameType) -> str:
     """Return what Python's filters do with a warning."""
+
+    def fits(pattern: str | re.Pattern[str] | None, text: str) -> bool:
+        return pattern is None or bool(pattern == text if isinstance(pattern, str) else pattern.match(text))
+
     module, line = frame.f_globals.get("__name__", ""), frame.f_lineno
     for action, text, kind, where, at in warnings.filters:
-        if _fits(text, message) and _fits(where, module) and issubclass(category, kind) and at in (0, line):
+        if fits(text, message) and fits(where, module) and issubclass(category, kind) and at in (0, line):
             return action
     return "default"
-
-
-def _fits(pattern: Any, text: str) -> bool:
-    return pattern is None or bool(pattern == text if isinstance(pattern, str) else pattern.match(text))
