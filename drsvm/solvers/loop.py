@@ -15,7 +15,7 @@ import numpy as np
 from drsvm.clock import Stopwatch
 from drsvm.engines.threads import single_threaded_blas
 from drsvm.interrupts import Interrupts, recorded_interrupts
-from drsvm.model.certificate import SLIGHT, Certificate, DualPoint, PrimalPoint, dual_point, primal_point
+from drsvm.model.certificate import SLIGHT, DualPoint, PrimalPoint, dual_point, primal_point
 from drsvm.model.dual_scale import uncharged_features
 from drsvm.model.problem import Problem
 from drsvm.model.result import History, Progress, Result, Status
@@ -76,7 +76,7 @@ class _Best:
 
     @property
     def lower_bound(self) -> float:
-        return Certificate(self.primal, self.dual).lower_bound
+        return min(self.dual.lower_bound, self.primal.objective)  # rounding may lift the bound above
 
     @property
     def gap(self) -> float:

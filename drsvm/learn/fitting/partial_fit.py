@@ -1,4 +1,4 @@
-"""Fits that go on: from an earlier one (`warm_start`), or with rows that arrive in blocks, one `BlockFit` per problem."""
+"""Fits that go on: from an earlier one (`warm_start`), or with rows in blocks, with one `BlockFit` per problem."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
