@@ -11,7 +11,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from drsvm.kernels.compiling import FAST, UNCOUNTED, kernel
+from drsvm.kernels.compiling import FAST, INNER, kernel
 
 
 class Rows(NamedTuple):
@@ -30,7 +30,7 @@ def at(value, i) -> Any:
     return value[i] if hasattr(value, "__len__") else value
 
 
-@overload(at, jit_options=UNCOUNTED)
+@overload(at, jit_options=INNER)
 def _at_for(value, i):
     if isinstance(value, types.Array):
         return lambda value, i: value[i]

@@ -137,8 +137,8 @@ def curvature(share, buffers, correction, step, totals, gram, curvatures):
 @kernel(inner=True)
 def _add_gram(share, buffers, h, first, last, gram):
     if gram is not None:
-        tiles = buffers.transposed, buffers.scaled
-        add_gram(share.data, share.indices, share.indptr, first, last, h, tiles, gram)
+        tile, scaled = buffers.transposed, buffers.scaled
+        add_gram(share.data, share.indices, share.indptr, first, last, h, tile, scaled, gram)
 
 
 @kernel(inner=True)

@@ -26,7 +26,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
 
 from drsvm.clock import TimeLimit
 from drsvm.model.memory_rows import scaled_columns
@@ -39,8 +38,6 @@ from drsvm.solvers.interior_point.small import is_small
 from drsvm.solvers.landmarks.rough import rough_solver
 from drsvm.solvers.many import Classifier, rough_classifiers
 from drsvm.solvers.path.radius_max import is_useful, radius_max
-
-SHARE_OF_CHANCE = {1: 0.5, 2: 1.0, math.inf: 0.25}  # radius / F; for norm=inf, F leaves few weights
 
 CHANCE_DIRECTIONS = 2.5  # before √(k/n)
 GENERAL_RIDGE = 0.04  # in units of the mean squared distance of a row from the centre
@@ -61,13 +58,6 @@ MAX_FETCHED = 2e7  # rows on a cluster or a card with at most this many entries 
 ROWS_OF_A_CLASS, ROWS_PER_FEATURE = 25_000, 100
 
 ROUNDING = 1e-13  # a variance below this fraction of the mean square is a rounding error
-
-_TYPICAL_NORM = {
-    1: lambda deviations: math.sqrt(2.0 / math.pi) * deviations.sum(),
-    2: lambda deviations: math.sqrt(deviations @ deviations),
-    math.inf: lambda deviations: ndtri(0.5 + 0.5 ** (1 + 1 / len(deviations))) * deviations.max(),
-}
-"""Typical p-norm of normal variables with these deviations: mean, root mean square, and median if all are equal."""
 
 
 def auto_radius(
@@ -149,7 +139,7 @@ def automatic(problem: Problem, *, counts=None, max_time: Any = None, n_threads:
         pilot = {**limits, "max_time": time.share(2)}
         chance, active, rough = chance_of_active(lively, sample, of_all, counts, pilot)
     with part(0.6, 0.8):
-        radius = _far_from_largest(lively, sample, SHARE_OF_CHANCE[problem.norm.p] * chance, limits)
+        radius = _far_from_largest(lively, sample, problem.norm.share_of_chance * chance, limits)
     with part(0.8, 1.0):
         found = _without_giving_up(lively, sample, radius, limits, rough)
     solution = found.solution
@@ -352,7 +342,7 @@ def chance_gradient(problem: Problem, active: PullVariances) -> float:
         can_shift = ~problem.trusted_features
         deviations = deviations[can_shift] * problem.feature_cost[can_shift]
     deviations = deviations[deviations > 0]
-    return float(_TYPICAL_NORM[problem.norm.p](deviations)) if len(deviations) else 0.0
+    return problem.norm.typical_value(deviations) if len(deviations) else 0.0
 
 
 def _deviations(problem: Problem, active: PullVariances) -> np.ndarray:

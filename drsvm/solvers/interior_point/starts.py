@@ -9,7 +9,7 @@ import numpy as np
 from drsvm.model.certificate import PrimalPoint
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate
-from drsvm.solvers.interior_point.priced_cones import prices_weights
+from drsvm.solvers.interior_point.cones import prices_weights
 
 SUBSET = 2000
 """Minimum number of rows from which a starting point is computed."""
