@@ -58,6 +58,11 @@ class Constraints(NamedTuple):
     """Whether the constraints of the norm are; otherwise they form a second-order cone."""
 
     @staticmethod
+    def slacks_at(t: np.ndarray, lam: float) -> np.ndarray:
+        """Return the slacks of the norm's constraints for given t and λ."""
+        raise NotImplementedError
+
+    @staticmethod
     def central_duals(slacks: np.ndarray, mu: float) -> np.ndarray:
         """Return the multipliers of the norm's constraints on the central path of μ."""
         return mu / (len(slacks) * slacks)
@@ -68,7 +73,6 @@ class Box(Constraints):
 
     @staticmethod
     def slacks_at(t: np.ndarray, lam: float) -> np.ndarray:
-        """Return the slacks for given t and λ."""
         return np.concatenate([lam - t, lam + t])
 
 
@@ -77,7 +81,7 @@ class Cross(Constraints):
 
     @staticmethod
     def slacks_at(t: np.ndarray, lam: float) -> np.ndarray:
-        """Return the slacks for given t and λ, with the same distance of all bounds."""
+        # All bounds are at the same distance.
         bounds = np.abs(t) + (lam - np.abs(t).sum()) / (len(t) + 1)
         return np.concatenate([bounds - t, bounds + t, [lam - bounds.sum()]])
 
@@ -87,14 +91,12 @@ class Ball(Constraints):
 
     @staticmethod
     def slacks_at(t: np.ndarray, lam: float) -> np.ndarray:
-        """Return the slacks for given t and λ."""
         return np.append(lam, t)
 
     is_linear = False
 
     @staticmethod
     def central_duals(slacks: np.ndarray, mu: float) -> np.ndarray:
-        """Return the multipliers on the central path of μ."""
         length = math.sqrt(float(slacks[1:] @ slacks[1:]))
         reflected = np.append(slacks[0], -slacks[1:])
         return mu * reflected / ((slacks[0] - length) * (slacks[0] + length))

@@ -20,7 +20,7 @@ class Rows(NamedTuple):
     data: np.ndarray
     indices: np.ndarray | None
     indptr: np.ndarray | None
-    width: Any  # number of columns
+    width: int  # number of columns
     signs: np.ndarray
     importance: np.ndarray  # weights; n times as large in incremental methods
 

@@ -51,8 +51,8 @@ class Tile(NamedTuple):
     state: np.ndarray
     weights: np.ndarray
     signs: np.ndarray
-    flips: Any
-    kappa: Any
+    flips: float | np.ndarray
+    kappa: float | np.ndarray
 
 
 def flips_of(flips, kappa, first, last) -> Any:

@@ -114,7 +114,8 @@ def _works() -> bool:
     """Return whether a small kernel that calls such functions can be compiled and run."""
 
     def compiled(function: Any, compiler: type[Compiler]) -> Any:
-        return njit(pipeline_class=compiler, no_cpython_wrapper=compiler is InnerCompiler)(function)
+        options: Any = {"pipeline_class": compiler, "no_cpython_wrapper": compiler is InnerCompiler}
+        return njit(**options)(function)
 
     innermost = compiled(lambda x: x + 1, InnerCompiler)
     inner = compiled(lambda x: innermost(x), InnerCompiler)

@@ -161,10 +161,10 @@ def _add_dense_gram(rows, h, tile, scaled, out):
 @kernel(fastmath=FAST, inner=True)
 def _add_four_rows(tile, scaled, n, a, out):
     """Add to rows a … a + 3 of the Gram matrix, from column a on; entries below the diagonal change to no effect."""
-    d = tile.shape[0]
+    d, first = tile.shape[0], np.int64(0)  # a literal would be compiled by itself
     whole = a + (d - a) // 4 * 4
     for b in range(a, whole, 4):
-        add_four_by_four(scaled, 0, tile, b, n, 1.0, out, a, b)
+        add_four_by_four(scaled, first, tile, b, n, 1.0, out, a, b)
     for b in range(whole, d):
         p0 = q0 = r0 = s0 = 0.0
         for i in range(n):

@@ -29,7 +29,7 @@ class Cone:
     def copy(self) -> "Cone":
         """Return a copy that shares nothing that changes."""
         values = (value.copy() if isinstance(value, np.ndarray) else value for value in self.constraints)
-        return Cone(type(self.constraints)(*values), self.size, self.outside)
+        return Cone(self.constraints._make(values), self.size, self.outside)
 
     def multipliers(self) -> tuple[np.ndarray, float]:
         """Return z in (w, b) and z_λ."""

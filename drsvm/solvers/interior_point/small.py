@@ -19,7 +19,7 @@ from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits
 from drsvm.solvers.interior_point.memory import Memory
-from drsvm.solvers.interior_point.starts import Start
+from drsvm.solvers.interior_point.starts import Start, weights_and_intercept
 from drsvm.solvers.interior_point.state import CHEAP, FINEST_TOL, InteriorPointState
 from drsvm.solvers.selection import ITERATIONS, interior_point_seconds
 
@@ -46,12 +46,14 @@ def are_few(X) -> bool:
     if not (isinstance(X, np.ndarray) or sparse.issparse(X)):
         return False
     n, d = X.shape
-    stored = X.nnz if sparse.issparse(X) else n * d
+    stored = getattr(X, "nnz", n * d)
     return n <= MAX_ROWS and d <= MAX_FEATURES and stored <= MAX_ENTRIES
 
 
 class SmallState(InteriorPointState):
     """An interior-point run whose steps are compiled."""
+
+    small, draws_rows = True, False
 
     def __init__(self, problem: Problem, settings: "InteriorPoint", limits: Limits, start: Start | None = None):
         self.problem, self.settings, self.limits = problem, settings, limits
@@ -59,7 +61,7 @@ class SmallState(InteriorPointState):
         self.set_up(start)
 
     def set_up(self, start: Start | None = None) -> None:
-        self.steps_of_all_starts = 0
+        self.steps_of_all_starts, self.weight = 0, self.memory.weight
         super().set_up(start)
 
     def again(self, problem: Problem, limits: Limits, start: Start | None = None) -> "SmallState":
@@ -75,14 +77,6 @@ class SmallState(InteriorPointState):
         return CpuEngine(self.problem, 1, state=self.memory.share.state)
 
     @property
-    def small(self) -> bool:
-        return True
-
-    @property
-    def weight(self) -> float:
-        return self.memory.weight
-
-    @property
     def step_seconds(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
         return interior_point_seconds(self.problem) / ITERATIONS
 
@@ -95,11 +89,7 @@ class SmallState(InteriorPointState):
     @property
     def classifier(self) -> tuple[np.ndarray, float]:
         """Weights, a view, and intercept."""
-        d = self.problem.n_features
-        return self.point[:d], float(self.point[d:].sum())
-
-    def _few_rows(self) -> None:
-        return None  # there are few
+        return weights_and_intercept(self.problem, self.point)
 
     def begin(self, point, lam: float, mu: float) -> None:
         super().begin(np.array(point), lam, mu)  # a copy: steps change it

@@ -23,6 +23,12 @@ class Start(NamedTuple):
     mu: float
 
 
+def weights_and_intercept(problem: Problem, point: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return the parts of (w, b); the weights are a view."""
+    d = problem.n_features
+    return point[:d], float(point[d:].sum())
+
+
 def cold_starts(problem: Problem) -> Iterator[Start]:
     """Yield the origin with values of λ in the units of the data, most promising first.
 

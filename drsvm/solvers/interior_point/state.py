@@ -19,7 +19,7 @@ from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, State, share_of_way
 from drsvm.solvers.interior_point.cones import cone_at
 from drsvm.solvers.interior_point.newton import OrthogonalSystem, newton_system, solve_system
-from drsvm.solvers.interior_point.starts import Start, cold_starts, rows_to_begin_with, start_at
+from drsvm.solvers.interior_point.starts import Start, cold_starts, rows_to_begin_with, start_at, weights_and_intercept
 from drsvm.solvers.selection import ITERATIONS, interior_point_seconds
 
 if TYPE_CHECKING:
@@ -74,6 +74,15 @@ class InteriorPointState(State):
     careful: bool = False
     """Whether directions are computed without sums over the rows, which takes longer and loses fewer digits."""
 
+    draws_rows: bool = True
+    """Whether a start may be computed on a few rows."""
+
+    small: bool
+    """Whether certificates cost little, and so do restarts."""
+
+    weight: float
+    """Sum of the complementarity targets of the samples, divided by μ."""
+
     promising: float = PROMISING
     """A certificate is tried when the expected gap is at most this many tolerances."""
 
@@ -87,6 +96,7 @@ class InteriorPointState(State):
     ):
         self.problem, self.settings, self.limits = problem, settings, limits
         self.engine: Engine = engine or engine_for(problem, limits.n_threads, settings.state_folder)
+        self.small, self.weight = self.engine.small, self.engine.weight
         self.step_seconds = interior_point_seconds(self.problem) / ITERATIONS
         self.set_up(start)
 
@@ -97,17 +107,13 @@ class InteriorPointState(State):
         self.cold_starts, self.careful = cold_starts(self.problem), False
         if start is None and self.limits.start is not None:
             start = start_at(self.problem, self.limits.start)
-        elif start is None and (size := self._few_rows()) is not None:
+        elif start is None and self.draws_rows and (size := rows_to_begin_with(self.problem)) is not None:
             self.begin(*self._from_few_rows(size))
             objective = self.problem.radius * self.lam + self.engine.total_slack()
             # A few large rows that were not drawn may turn a good classifier into one that is worse than none.
             if objective - 3.0 * self.mu < 1.0:
                 return
         self.begin(*(start or next(self.cold_starts)))
-
-    def _few_rows(self) -> int | None:
-        """Return the number of rows on which a start is computed, if that pays."""
-        return rows_to_begin_with(self.problem)
 
     def _from_few_rows(self, size: int) -> Start:
         drawn = self.drawn = self.problem.drawn(size)
@@ -176,16 +182,6 @@ class InteriorPointState(State):
         share = step_rules.LEFT_BEHIND_OF_MANY if many else step_rules.LEFT_BEHIND
         most = NEGLIGIBLE_MASS if self.careful else step_rules.MAX_LEFT_BEHIND
         return step_rules.left_behind(self.leeway, self.mu, share, most) * self.engine.mass
-
-    @property
-    def small(self) -> bool:
-        """Whether certificates cost little, and so do restarts."""
-        return self.engine.small
-
-    @property
-    def weight(self) -> float:
-        """Sum of the complementarity targets of the samples, divided by μ."""
-        return self.engine.weight
 
     @property
     def total_weight(self) -> float:
@@ -293,10 +289,9 @@ class InteriorPointState(State):
         """Return the gap a certificate would find for the current λ and slacks, up to rounding, at half the cost."""
         problem = self.problem
         rows, mass, flip_cost = self.sums or self.engine.dual_sums()
-        d = problem.n_features
-        w = self.point[:d]
+        w, b = weights_and_intercept(problem, self.point)
         v = rows[:, 0] - rows[:, 1]
-        margins = float(v @ w) + float(mass[0] - mass[1]) * float(self.point[d:].sum())
+        margins = float(v @ w) + float(mass[0] - mass[1]) * b
         objective = self.products + float(mass.sum()) - margins + 0.5 * problem.l2 * float(w @ w)
         if problem.radius > 0:
             objective += self.lam * (problem.radius - float(flip_cost.sum()))
@@ -315,8 +310,7 @@ class InteriorPointState(State):
     def candidate(self) -> Candidate:
         residual_counts = self.careful or self.futile_proofs > 0 or RESIDUAL * self.central_gap < self.last_gap < np.inf
         alpha, beta = self._restored_multipliers() if residual_counts else self._multipliers()
-        d = self.problem.n_features
-        return Candidate(self.point[:d], float(self.point[d:].sum()), alpha, beta)
+        return Candidate(*weights_and_intercept(self.problem, self.point), alpha, beta)
 
     def on_certificate(self, gap: float) -> None:
         """Record the proven gap; if it no longer improves, finish or restart from the origin."""
