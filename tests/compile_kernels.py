@@ -66,10 +66,10 @@ def compile_interior_point():
     """Compile the steps on few rows, and the passes over many with each way to form a matrix."""
     for kind in KINDS:
         for norm in (2, 1, math.inf):
-            compile_solver("interior-point", kind, norm=norm)
+            compile_solver("interior-point", kind, norm=norm, radius=0.005)
         compile_passes(kind)
     for norm in (2, 1, math.inf):
-        solve(problem_of("dense", norm=norm), InteriorPoint(compiled_steps=False), max_iter=4)
+        solve(problem_of("dense", norm=norm, radius=0.005), InteriorPoint(compiled_steps=False), max_iter=4)
     for kind, size in (("dense", {"n": 5000}), ("float32", {"n": 5000}), ("sparse", {"d": 400})):
         compile_equations(kind, **size)
     compile_passes("dense", **PER_ROW)

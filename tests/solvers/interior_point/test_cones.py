@@ -238,35 +238,20 @@ def test_a_direction_satisfies_linearised_complementarity(p, d, target):
     cone.set_direction(rng.normal(size=d), rng.normal())
     products = linearised_products(cone, p) + of(cone, CORRECTION)
     np.testing.assert_allclose(products, goal(cone, p, target), rtol=1e-9, atol=1e-10)
+    cone.scaling()
+    assert not of(cone, CORRECTION).any()  # it is reset
 
 
 @for_each_cone
 @for_each_size
-def test_products_after_a_step_are_predicted(p, d):
+def test_products_after_a_step_are_predicted_and_move_towards_the_target(p, d):
     cone = off_center(p, d)
     follow(cone, np.linspace(-1, 1, d), 0.5, TARGET)
     for primal, dual in ((0.0, 0.0), (0.3, 0.7), (1.0, 1.0)):
         assert cone.products_after(primal, dual) == pytest.approx(moved(cone, primal, dual).products(), rel=1e-12)
-
-
-@for_each_cone
-@for_each_size
-def test_products_move_towards_the_target(p, d):
-    """The slope of Σ multiplier · slack along any direction is target − Σ multiplier · slack."""
-    cone = off_center(p, d)
-    follow(cone, np.linspace(-1, 1, d), 0.5, TARGET)
-    h = 1e-6
+    h = 1e-6  # their slope along any direction is target − Σ multiplier · slack
     slope = (cone.products_after(h, h) - cone.products_after(-h, -h)) / (2 * h)
     assert slope == pytest.approx(TARGET - cone.products(), rel=1e-6)
-
-
-@for_each_cone
-def test_the_next_scaling_resets_the_correction(p):
-    cone = off_center(p, 3)
-    follow(cone, np.ones(3), 0.5, 0.0)
-    cone.correct()
-    cone.scaling()
-    assert not of(cone, CORRECTION).any()
 
 
 @pytest.mark.parametrize("p", [1, math.inf])
