@@ -4,6 +4,7 @@ The mathematics is in `kernels/cones.py`.
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -13,6 +14,11 @@ from drsvm.kernels import cones as kernel
 from drsvm.model.problem import Problem
 
 _NO_ENTRIES, _NOTHING = np.zeros(0, dtype=np.intp), np.zeros(0)
+
+
+def _method(function: Callable) -> Callable:
+    """Return a function of constraints as a method of the cone that has them."""
+    return lambda cone, *arguments: function(cone.constraints, *arguments)
 
 
 class Cone:
@@ -55,29 +61,12 @@ class Cone:
         z = np.empty(self.size)
         return z, kernel.constant(self.constraints, target, z)
 
-    def set_direction(self, direction: np.ndarray, dlam: float) -> None:
-        """Set (dw, db) and dλ, and compute all other changes."""
-        kernel.set_direction(self.constraints, direction, dlam)
-
-    def rates(self) -> tuple[float, float]:
-        """Return the reciprocals of the longest primal and dual steps (0: no limit)."""
-        return kernel.rates(self.constraints)
-
-    def correct(self) -> None:
-        """Use the products of the last direction's changes as the correction; `scaling` resets it."""
-        kernel.correct(self.constraints)
-
-    def recorrect(self, target: float, primal: float, dual: float) -> None:
-        """Steer products that would be outliers after steps of the given lengths back to the target."""
-        kernel.recorrect(self.constraints, target, primal, dual)
-
-    def products_after(self, primal: float, dual: float) -> float:
-        """Return Σ multiplier · slack after the given steps."""
-        return kernel.products_after(self.constraints, primal, dual)
-
-    def move(self, primal: float, dual: float) -> None:
-        """Take the given steps."""
-        kernel.move(self.constraints, primal, dual)
+    set_direction = _method(kernel.set_direction)
+    rates = _method(kernel.rates)
+    correct = _method(kernel.correct)
+    recorrect = _method(kernel.recorrect)
+    products_after = _method(kernel.products_after)
+    move = _method(kernel.move)
 
 
 def cone_at(problem: Problem, point: np.ndarray, lam: float, mu: float) -> Cone:
