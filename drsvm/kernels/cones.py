@@ -91,15 +91,16 @@ class Ball(Constraints):
 
     @staticmethod
     def slacks_at(t: np.ndarray, lam: float) -> np.ndarray:
-        return np.append(lam, t)
+        return np.concatenate(((lam,), t))
 
     is_linear = False
 
     @staticmethod
     def central_duals(slacks: np.ndarray, mu: float) -> np.ndarray:
         length = math.sqrt(float(slacks[1:] @ slacks[1:]))
-        reflected = np.append(slacks[0], -slacks[1:])
-        return mu * reflected / ((slacks[0] - length) * (slacks[0] + length))
+        reflected = -slacks
+        reflected[0] = slacks[0]
+        return reflected * (mu / ((slacks[0] - length) * (slacks[0] + length)))
 
 
 # --- the box --------------------------------------------------------------------------------------------------------

@@ -83,20 +83,22 @@ def cone_at(problem: Problem, point: np.ndarray, lam: float, mu: float) -> Cone:
         factors = problem.norm.cone_factors(prices)
         of_norm = kind.slacks_at(factors * point[entries], lam)
         norm_duals = kind.central_duals(of_norm, mu)
-    constrained = np.flatnonzero([] if problem.monotonic_cst is None else problem.monotonic_cst)
-    signs = np.ones(0) if problem.monotonic_cst is None else problem.monotonic_cst[constrained].astype(np.float64)
-    of_signs = signs * point[constrained]
+    n_norm, n_signs, of_signs = len(of_norm), 0, _NOTHING
+    if problem.monotonic_cst is not None:
+        constrained = problem.monotonic_cst.nonzero()[0]
+        signs = problem.monotonic_cst[constrained].astype(np.float64)
+        n_signs, of_signs = len(signs), signs * point[constrained]
+        entries, factors = np.concatenate((entries, constrained)), np.concatenate((factors, signs))
 
-    split, n_signs = len(of_norm), len(signs)
-    values = np.zeros((8, split + n_signs))
-    values[kernel.SLACK] = np.concatenate((of_norm, of_signs))
-    values[kernel.SHARE, :split], values[kernel.SHARE, split:] = 1.0 / max(split, 1), 1.0 / max(n_signs, 1)
-    values[kernel.DUAL, :split] = norm_duals
-    values[kernel.DUAL, split:] = mu / (n_signs * of_signs)
-    first_linear = 0 if kind.is_linear else split
-    maps = np.concatenate((entries, constrained)), np.concatenate((factors, signs))
-    workspace = np.empty((5, len(entries) + 1))
-    constraints = kind(*maps, n_signs, has_norm, first_linear, values, workspace, np.zeros(3))
+    values = np.zeros((8, n_norm + n_signs))
+    for row, norm_values, sign_values in (
+        (kernel.SHARE, 1.0 / max(n_norm, 1), 1.0 / max(n_signs, 1)),
+        (kernel.SLACK, of_norm, of_signs),
+        (kernel.DUAL, norm_duals, mu / (n_signs * of_signs)),
+    ):
+        values[row, :n_norm], values[row, n_norm:] = norm_values, sign_values
+    first_linear, workspace = 0 if kind.is_linear else n_norm, np.empty((5, len(entries) - n_signs + 1))
+    constraints = kind(entries, factors, n_signs, has_norm, first_linear, values, workspace, np.zeros(3))
     return Cone(constraints, len(point), free_features(problem))
 
 
