@@ -20,6 +20,7 @@ from drsvm import Problem, solve
 from drsvm.engines.cpu import CpuEngine
 from drsvm.kernels.memory_epochs import Batching, contribute
 from drsvm.model import proximal_batch_step, proximal_step
+from drsvm.solvers import InteriorPoint
 from drsvm.solvers.incremental.epochs import Epochs
 
 N, D = 400, 300  # enough entries, zeros included, for sparse rows to stay sparse
@@ -64,8 +65,11 @@ def compile_passes(kind, **parameters):
 def compile_interior_point():
     """Compile the steps on few rows, and the passes over many with each way to form a matrix."""
     for kind in KINDS:
-        compile_solver("interior-point", kind)
+        for norm in (2, 1, math.inf):
+            compile_solver("interior-point", kind, norm=norm, radius=0.005)
         compile_passes(kind)
+    for norm in (2, 1, math.inf):
+        solve(problem_of("dense", norm=norm, radius=0.005), InteriorPoint(compiled_steps=False), max_iter=4)
     for kind, size in (("dense", {"n": 5000}), ("float32", {"n": 5000}), ("sparse", {"d": 400})):
         compile_equations(kind, **size)
     compile_passes("dense", **PER_ROW)

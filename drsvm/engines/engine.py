@@ -12,6 +12,7 @@ import numpy as np
 
 from drsvm.annotations import Matrix, Vector
 from drsvm.kernels.interior_point import BINS
+from drsvm.kernels.step_rules import tolerating
 from drsvm.model.multipliers import DualSums
 
 if TYPE_CHECKING:
@@ -48,10 +49,6 @@ class Prediction(NamedTuple):
     targeted_lam: float
 
 
-TIE = 1.0 + 1e-9
-"""Samples whose weights sum to exactly the share, such as 2 of 40, are left behind however their sum is rounded."""
-
-
 class Rates:
     """How soon samples reach their boundaries: the largest rates, and the weight of samples by longest step.
 
@@ -70,13 +67,11 @@ class Rates:
 
     def tolerating(self, share: float) -> tuple[float, float]:
         """Return the primal and dual rates that only samples with the given share of the weight exceed."""
-        rates = (-self.smallest_change).tolist()
-        for k, rate in enumerate(rates):
-            if rate > 1.0:
-                behind = self.bins[k].cumsum()
-                steps = behind.searchsorted(share * TIE, side="right")  # the first bin that must not be left behind
-                rates[k] = min(rate, BINS / steps) if steps > 0 else rate
-        return rates[0], rates[1]
+        primal, dual = (
+            tolerating(smallest, bins, share)
+            for smallest, bins in zip(self.smallest_change.tolist(), self.bins.tolist(), strict=True)
+        )
+        return primal, dual
 
 
 class Engine(ABC):

@@ -1,13 +1,25 @@
 """The Newton matrix in (w, b, λ) of the samples' curvature, a ridge and a cone, for arrays of numpy or CuPy."""
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from drsvm.engines.engine import Curvature
 from drsvm.model.validation import row_blocks
 from drsvm.parallel import over
+
+
+class Scaling(NamedTuple):
+    """The symmetric matrix of a cone: diag(diagonal) on (w, b), arrow (column, square) with λ, plus k·uuᵀ on all."""
+
+    diagonal: np.ndarray
+    column: np.ndarray
+    square: float
+    vector: np.ndarray | None = None  # u without its λ entry
+    vector_lam: float = 0.0
+    coefficient: float = 0.0
+    outside: np.ndarray = np.zeros(0, dtype=np.intp)  # features without norm and ridge, where others have them
 
 
 class Factorised(ABC):
@@ -32,22 +44,25 @@ class Factorised(ABC):
         """Return an approximate solution."""
 
 
-def newton_matrix(samples: Curvature, cone: Any, ridge, damping: float) -> Any:
+def newton_matrix(samples: Curvature, cone: Scaling, ridge: np.ndarray, damping: float) -> Any:
     """Return the matrix in its upper triangle; the rest is unspecified. The diagonal is 1 + damping times as large."""
     gram, n = samples.gram, len(samples.column)
     d = len(gram)
     matrix = np.empty((n + 1, n + 1), like=gram)
+    matrix[d:] = 0.0  # no numbers that would overflow
     if isinstance(gram, np.ndarray):
         over(row_blocks(gram), lambda rows: np.copyto(matrix[rows, :d], gram[rows]))
     else:
         matrix[:d, :d] = gram
     if n > d:
         matrix[:n, d] = np.asarray(samples.border, like=gram)
-    matrix[:n, n] = np.asarray(samples.column, like=gram)
-    matrix[n, n] = samples.square
+    matrix[:n, n] = np.asarray(samples.column + cone.column, like=gram)
+    matrix[n, n] = samples.square + cone.square
     diagonal = matrix.reshape(-1)[:: n + 2]
-    diagonal[:n] += np.asarray(ridge, like=gram)
-    cone.add_to(matrix)
+    diagonal[:n] += np.asarray(ridge + cone.diagonal, like=gram)
+    if cone.vector is not None:
+        vector = np.asarray(np.append(cone.vector, cone.vector_lam), like=gram)
+        matrix += np.outer(cone.coefficient * vector, vector)
     diagonal *= 1.0 + damping
     return matrix
 
@@ -55,8 +70,8 @@ def newton_matrix(samples: Curvature, cone: Any, ridge, damping: float) -> Any:
 class MatrixFree(Factorised):
     """The same matrix, which is never formed: it is multiplied by passes over the rows."""
 
-    def __init__(self, samples: Curvature, cone: Any, ridge, rows: Any):
-        cone, like = cone.padded(len(ridge)), samples.of_rows
+    def __init__(self, samples: Curvature, cone: Scaling, ridge: np.ndarray, rows: Any):
+        like = samples.of_rows
         self.rows, self.h, self.d, self.n = rows, samples.of_rows, rows.shape[1], len(ridge)
         self.diagonal = np.asarray(ridge + cone.diagonal, like=like)
         self.column, self.square = np.asarray(samples.column + cone.column, like=like), samples.square + cone.square

@@ -1,5 +1,6 @@
 """The decorator that compiles kernels; compilation pauses the clock (see `drsvm.clock`)."""
 
+import gc
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,9 +13,9 @@ from drsvm.clock import pauses
 from drsvm.progress import message_once
 
 try:
-    from drsvm.kernels.linked_code import inner_compiler
-except ImportError:  # numba's internals differ: inner functions are compiled as usual
-    inner_compiler = None
+    from drsvm.kernels.linked_code import inner_compiler, kernel_compiler
+except ImportError:  # numba's internals differ: functions are compiled as usual
+    inner_compiler = kernel_compiler = None
 
 NOTICE = (
     "Compiling drsvm's kernels, once per installation and kind of data: this takes 10 to 20 s, and up to a minute for "
@@ -31,10 +32,15 @@ def _counting(references: bool) -> dict[str, bool]:
 
 
 UNCOUNTED: Any = {"nogil": True, "error_model": "numpy"} | _counting(False)
-"""Options for code that allocates nothing, also in `numba.extending.overload`.
+"""Options for code that allocates nothing.
 
 numba counts references to every array that is passed to a function or taken from a tuple, which costs more than the
 arithmetic of a short function. The caller owns the arrays, so the count need not change."""
+
+_WITHOUT_WRAPPERS = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True}  # for callers in C and in Python
+
+INNER: Any = UNCOUNTED | _WITHOUT_WRAPPERS | {"pipeline_class": inner_compiler}
+"""Options for code that is part of kernels, also in `numba.extending.overload`."""
 
 
 def kernel(*, inner: bool = False, allocates: bool = False, **options) -> Callable[[Callable], Any]:
@@ -46,9 +52,8 @@ def kernel(*, inner: bool = False, allocates: bool = False, **options) -> Callab
     """
 
     def decorate(function: Callable) -> Any:
-        wrappers = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inner}  # for callers in C and in Python
-        private = {"pipeline_class": inner_compiler if inner else None} | _counting(allocates or not inner)
-        compiled = njit(**UNCOUNTED | private | wrappers | options)(function)
+        own = INNER if inner else UNCOUNTED | {"pipeline_class": kernel_compiler, "no_cfunc_wrapper": True}
+        compiled = njit(**own | _counting(allocates or not inner) | options)(function)
         if compiled is not function and not inner:  # NUMBA_DISABLE_JIT returns it unchanged
             _use_cache(compiled, function)
         return compiled
@@ -61,16 +66,25 @@ def as_inner(compiled: Any) -> Any:
     return kernel(inner=True)(getattr(compiled, "py_func", compiled))
 
 
-def by_type(implementations: Mapping[Any, Callable]) -> Any:
+def rule(function: Callable) -> Any:
+    """Return a function that Python calls as it is, and kernels as part of themselves."""
+    overload(function, jit_options=INNER, strict=False)(lambda *_: function)
+    return function
+
+
+def by_type(implementations: Mapping[Any, Any]) -> Any:
     """Return a function for compiled code: the one for the class of its first argument, a named tuple (else None)."""
 
     def chosen(first, *others):
         raise NotImplementedError("for compiled code only")
 
-    @overload(chosen, jit_options=UNCOUNTED)
+    @overload(chosen, jit_options=INNER, strict=False)
     def choose(first, *others):
         implementation = implementations[getattr(first, "instance_class", None)]
-        return lambda first, *others: implementation(first, *others)
+        options = getattr(implementation, "targetoptions", {})
+        if options.get("fastmath") or options.get("forceinline"):
+            return lambda first, *others: implementation(first, *others)
+        return getattr(implementation, "py_func", implementation)  # spares compiling a function that calls it
 
     return chosen
 
@@ -87,15 +101,28 @@ def _use_cache(compiled: Any, function: Callable) -> None:
 
 
 class _Compilations(event.Listener):
-    """Pauses the clock and shows the notice; numba sends no events for code that it loads from a cache."""
+    """Pauses the clock and shows the notice; numba sends no events for code that it loads from a cache.
+
+    The garbage collector pauses too: it would take a tenth of the time, and find hardly anything.
+    """
+
+    depth = 0
+    collects = True
 
     def on_start(self, event):
         pauses.begin()
+        if self.depth == 0:
+            self.collects = gc.isenabled()
+            gc.disable()
+        self.depth += 1
         if event.data["dispatcher"].py_func.__module__.startswith("drsvm."):
             message_once(NOTICE)
 
     def on_end(self, event):
         pauses.end()
+        self.depth -= 1
+        if self.depth == 0 and self.collects:
+            gc.enable()
 
 
 event.register("numba:compile", _Compilations())

@@ -11,7 +11,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from drsvm.kernels.compiling import FAST, UNCOUNTED, kernel
+from drsvm.kernels.compiling import FAST, INNER, kernel
 
 
 class Rows(NamedTuple):
@@ -20,7 +20,7 @@ class Rows(NamedTuple):
     data: np.ndarray
     indices: np.ndarray | None
     indptr: np.ndarray | None
-    width: Any  # number of columns
+    width: int  # number of columns
     signs: np.ndarray
     importance: np.ndarray  # weights; n times as large in incremental methods
 
@@ -30,7 +30,7 @@ def at(value, i) -> Any:
     return value[i] if hasattr(value, "__len__") else value
 
 
-@overload(at, jit_options=UNCOUNTED)
+@overload(at, jit_options=INNER)
 def _at_for(value, i):
     if isinstance(value, types.Array):
         return lambda value, i: value[i]

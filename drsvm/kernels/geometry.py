@@ -35,16 +35,16 @@ class Euclidean(NamedTuple):
 class Box(NamedTuple):
     """q = ∞."""
 
-    row: Any  # w̄ and z at the entries of the row; None if there is no row
-    entries: Any  # their number
+    row: np.ndarray | None  # w̄ and z at the entries of the row; None if there is no row
+    entries: int | np.integer  # their number
     rest: Any  # provides the sums over all other entries; None if there are none
 
 
 class Diamond(NamedTuple):
     """q = 1."""
 
-    row: Any
-    entries: Any
+    row: np.ndarray | None
+    entries: int | np.integer
     rest: Any
 
 

@@ -32,7 +32,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from drsvm.kernels.compiling import UNCOUNTED, kernel
+from drsvm.kernels.compiling import INNER, kernel
 from drsvm.kernels.entries import at
 
 FASTEST = {"reassoc", "contract", "nsz", "nnan", "arcp"}
@@ -51,8 +51,8 @@ class Tile(NamedTuple):
     state: np.ndarray
     weights: np.ndarray
     signs: np.ndarray
-    flips: Any
-    kappa: Any
+    flips: float | np.ndarray
+    kappa: float | np.ndarray
 
 
 def flips_of(flips, kappa, first, last) -> Any:
@@ -60,7 +60,7 @@ def flips_of(flips, kappa, first, last) -> Any:
     return (flips[first:last], kappa[first:last]) if hasattr(flips, "__len__") else (flips, kappa)
 
 
-@overload(flips_of, jit_options=UNCOUNTED)
+@overload(flips_of, jit_options=INNER)
 def _flips_of(flips, kappa, first, last):
     if isinstance(flips, types.Array):
         return lambda flips, kappa, first, last: (flips[first:last], kappa[first:last])
@@ -202,7 +202,7 @@ def longest_steps(tile, step, correction, rates):
 
 
 @kernel(fastmath=FASTEST, inner=True)
-def _outlier(product, goal):
+def outlier(product, goal):
     """Return how far a trial product lies outside [goal/10, 10·goal]; for large ones at most 10·goal."""
     low, high = 0.1 * goal, 10.0 * goal
     return min(0.0, product - low) + min(max(0.0, product - high), high)
@@ -220,9 +220,9 @@ def recorrect(tile, step, correction, new_correction, coefficients):
     for i in range(weights.size):
         i1, i2, i3, da, db, dc, e1, e2, e3 = _corrected(tile, step, correction, i)
         goal = step.target * weights[i]
-        c1 = correction[0, i] + _outlier((state[0, i] + dual * da) * (state[3, i] + primal * e1), goal)
-        c3 = correction[2, i] + _outlier((state[2, i] + dual * dc) * (state[5, i] + primal * e3), goal)
-        c2 = correction[1, i] + at(flips, i) * _outlier((state[1, i] + dual * db) * (state[4, i] + primal * e2), goal)
+        c1 = correction[0, i] + outlier((state[0, i] + dual * da) * (state[3, i] + primal * e1), goal)
+        c3 = correction[2, i] + outlier((state[2, i] + dual * dc) * (state[5, i] + primal * e3), goal)
+        c2 = correction[1, i] + at(flips, i) * outlier((state[1, i] + dual * db) * (state[4, i] + primal * e2), goal)
         new_correction[0, i], new_correction[1, i], new_correction[2, i] = c1, c2, c3
         d1, d2, d3 = state[0, i] * i1, state[1, i] * i2, state[2, i] * i3
         row, change = _right_hand_side(-c1 * i1, -c2 * i2, -c3 * i3, d1, d2, 1.0 / (d1 + d2 + d3))

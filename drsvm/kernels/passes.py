@@ -20,13 +20,13 @@ class Share(NamedTuple):
     """The rows of one thread and what is known about each; the state of a tile of rows is contiguous."""
 
     data: Any  # dense: an array of shape (n, d); sparse: the entries of all rows
-    indices: Any
-    indptr: Any
-    width: Any  # number of columns
+    indices: np.ndarray | None
+    indptr: np.ndarray | None
+    width: int  # number of columns
     signs: np.ndarray
     weights: np.ndarray
-    flips: Any  # 1.0 where the label can be flipped, else 0.0: a number or an array
-    kappa: Any  # cost of a flip, 0 where it is not possible: a number or an array
+    flips: float | np.ndarray  # 1.0 where the label can be flipped, else 0.0: a number or an array
+    kappa: float | np.ndarray  # cost of a flip, 0 where it is not possible: a number or an array
     state: np.ndarray  # (tiles, 6, TILE)
 
 
@@ -137,8 +137,8 @@ def curvature(share, buffers, correction, step, totals, gram, curvatures):
 @kernel(inner=True)
 def _add_gram(share, buffers, h, first, last, gram):
     if gram is not None:
-        tiles = buffers.transposed, buffers.scaled
-        add_gram(share.data, share.indices, share.indptr, first, last, h, tiles, gram)
+        tile, scaled = buffers.transposed, buffers.scaled
+        add_gram(share.data, share.indices, share.indptr, first, last, h, tile, scaled, gram)
 
 
 @kernel(inner=True)

@@ -13,7 +13,7 @@ from numba import types
 from numba.extending import overload
 
 from drsvm.kernels import entries
-from drsvm.kernels.compiling import FAST, UNCOUNTED, kernel
+from drsvm.kernels.compiling import FAST, INNER, kernel
 
 TILE = 128
 """Number of rows that are processed together: they and everything about them stay in the fastest cache."""
@@ -25,7 +25,7 @@ def by_storage(dense: Callable, sparse: Callable) -> Any:
     def chosen(data, indices, indptr, first, last, *others):
         raise NotImplementedError("for compiled code only")
 
-    @overload(chosen, jit_options=UNCOUNTED)
+    @overload(chosen, jit_options=INNER)
     def choose(data, indices, indptr, first, last, *others):
         if isinstance(indices, types.NoneType):
             return lambda data, indices, indptr, first, last, *others: dense(data[first:last], *others)
@@ -130,9 +130,8 @@ def add_columns(data, indices, indptr, first, last, c, low, high, out):
 
 
 @kernel(fastmath=FAST, inner=True)
-def _add_dense_gram(rows, h, buffers, out):
+def _add_dense_gram(rows, h, tile, scaled, out):
     """The rows are transposed into a buffer, `tile`; entries are then sums over contiguous samples, eight at a time."""
-    tile, scaled = buffers
     n, d = rows.shape
     whole = n // 4 * 4
     for i in range(0, whole, 4):
@@ -161,26 +160,11 @@ def _add_dense_gram(rows, h, buffers, out):
 
 @kernel(fastmath=FAST, inner=True)
 def _add_four_rows(tile, scaled, n, a, out):
-    """Add to rows a … a + 3 of the Gram matrix, from column a on.
-
-    Sixteen sums at a time leave the fewest loads for each product. Entries below the diagonal change too, to no effect.
-    """
-    d = tile.shape[0]
+    """Add to rows a … a + 3 of the Gram matrix, from column a on; entries below the diagonal change to no effect."""
+    d, first = tile.shape[0], np.int64(0)  # a literal would be compiled by itself
     whole = a + (d - a) // 4 * 4
     for b in range(a, whole, 4):
-        p0 = p1 = p2 = p3 = q0 = q1 = q2 = q3 = 0.0
-        r0 = r1 = r2 = r3 = s0 = s1 = s2 = s3 = 0.0
-        for i in range(n):
-            x, y, z, u = scaled[0, i], scaled[1, i], scaled[2, i], scaled[3, i]
-            e, f, g, h = tile[b, i], tile[b + 1, i], tile[b + 2, i], tile[b + 3, i]
-            p0, p1, p2, p3 = p0 + x * e, p1 + x * f, p2 + x * g, p3 + x * h
-            q0, q1, q2, q3 = q0 + y * e, q1 + y * f, q2 + y * g, q3 + y * h
-            r0, r1, r2, r3 = r0 + z * e, r1 + z * f, r2 + z * g, r3 + z * h
-            s0, s1, s2, s3 = s0 + u * e, s1 + u * f, s2 + u * g, s3 + u * h
-        _add_four(out, a, b, p0, p1, p2, p3)
-        _add_four(out, a + 1, b, q0, q1, q2, q3)
-        _add_four(out, a + 2, b, r0, r1, r2, r3)
-        _add_four(out, a + 3, b, s0, s1, s2, s3)
+        add_four_by_four(scaled, first, tile, b, n, 1.0, out, a, b)
     for b in range(whole, d):
         p0 = q0 = r0 = s0 = 0.0
         for i in range(n):
@@ -193,11 +177,32 @@ def _add_four_rows(tile, scaled, n, a, out):
 
 
 @kernel(fastmath=FAST, inner=True)
-def _add_four(matrix, row, first, a, b, c, d):
-    matrix[row, first] += a
-    matrix[row, first + 1] += b
-    matrix[row, first + 2] += c
-    matrix[row, first + 3] += d
+def add_four_by_four(left, a, right, b, n, sign, out, row, column):
+    """Add ± the products of four rows of two matrices, over their first n columns, to a 4 × 4 block of another.
+
+    Sixteen sums at a time leave the fewest loads for each product.
+    """
+    p0 = p1 = p2 = p3 = q0 = q1 = q2 = q3 = 0.0
+    r0 = r1 = r2 = r3 = s0 = s1 = s2 = s3 = 0.0
+    for i in range(n):
+        x, y, z, u = left[a, i], left[a + 1, i], left[a + 2, i], left[a + 3, i]
+        e, f, g, h = right[b, i], right[b + 1, i], right[b + 2, i], right[b + 3, i]
+        p0, p1, p2, p3 = p0 + x * e, p1 + x * f, p2 + x * g, p3 + x * h
+        q0, q1, q2, q3 = q0 + y * e, q1 + y * f, q2 + y * g, q3 + y * h
+        r0, r1, r2, r3 = r0 + z * e, r1 + z * f, r2 + z * g, r3 + z * h
+        s0, s1, s2, s3 = s0 + u * e, s1 + u * f, s2 + u * g, s3 + u * h
+    _add_four(out, row, column, sign, p0, p1, p2, p3)
+    _add_four(out, row + 1, column, sign, q0, q1, q2, q3)
+    _add_four(out, row + 2, column, sign, r0, r1, r2, r3)
+    _add_four(out, row + 3, column, sign, s0, s1, s2, s3)
+
+
+@kernel(fastmath=FAST, inner=True)
+def _add_four(matrix, row, first, sign, a, b, c, d):
+    matrix[row, first] += sign * a
+    matrix[row, first + 1] += sign * b
+    matrix[row, first + 2] += sign * c
+    matrix[row, first + 3] += sign * d
 
 
 @kernel(fastmath=FAST, inner=True)
@@ -222,7 +227,7 @@ def _add_sparse_row(data, indices, a, end, after, scale, flat, width):
 
 
 @kernel(inner=True)
-def _add_sparse_gram(data, indices, indptr, first, last, h, buffers, out):
+def _add_sparse_gram(data, indices, indptr, first, last, h, tile, scaled, out):
     flat, width = out.reshape(-1), np.uint64(out.shape[1])  # C-ordered
     for i in range(first, last):
         _add_sparse_row(data, indices, np.uint64(indptr[i]), np.uint64(indptr[i + 1]), width, h[i - first], flat, width)

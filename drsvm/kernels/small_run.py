@@ -1,18 +1,22 @@
-"""Steps of the interior-point method on few rows, all in compiled code: calls from Python would take most of the time.
+"""Steps of the interior-point method on few rows, all in one compiled call.
 
-The steps are those of `solvers/interior_point/state.py`, where they are explained, with the same passes over the rows.
+The cones, the rules of a step and the passes over the rows are those of `solvers/interior_point/state.py`. Only their
+sequence is written here again: with the calls from Python, a step on 400 rows of 30 features takes eight times as long.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.kernels import cones, newton, passes
+from drsvm.kernels import cones, newton, passes, step_rules
 from drsvm.kernels.compiling import UNCOUNTED, as_inner, kernel
-from drsvm.kernels.interior_point import BINS
 
-_center, _curvature, _evaluate, _lengths = (
-    as_inner(one) for one in (passes.center, passes.curvature, passes.predict, passes.longest_steps)
+_center, _curvature, _evaluate, _lengths, _scaling, _constant = map(
+    as_inner, (passes.center, passes.curvature, passes.predict, passes.longest_steps, cones.scaling, cones.constant)
+)
+_set_direction, _rates, _correct, _move, _products_after = map(
+    as_inner, (cones.set_direction, cones.rates, cones.correct, cones.move, cones.products_after)
 )
 
 
@@ -21,19 +25,10 @@ class Task(NamedTuple):
 
     radius: float
     l2: float
-    damping: float
-    most_refinements: int
     step_fraction: float
-    behind: float  # weight that may stop short of a step, divided by μ,
-    most_behind: float  # its maximum,
-    tie: float  # and how much more of it is as much
-    hindered: float  # after a step below this,
-    more: float  # so many times as much may stop short,
-    most_leeway: float  # at most so many times
+    mass: float  # sum of the weights
     total_weight: float  # Σ of all complementarity targets, divided by μ
     goal: float  # the run pauses at this gap on the central path
-    short_step: float
-    most_short_steps: int
 
 
 class Work(NamedTuple):
@@ -44,76 +39,55 @@ class Work(NamedTuple):
     smallest: np.ndarray  # rates of change
     bins: np.ndarray
     totals: np.ndarray  # (2, size of (w, b)): sums for the corrector's right-hand side
-    right: np.ndarray
 
 
 @kernel(inner=True)
-def _tolerating(smallest, bins, share):
-    """Return the rate that only samples with the given share of the weight exceed (see `Rates.tolerating`)."""
-    rate, behind = -smallest, 0.0
-    if not rate > 1.0:
-        return rate
-    for step in range(BINS + 1):
-        behind += bins[step]
-        if not behind <= share:
-            return min(rate, BINS / step) if step > 0 else rate
-    return min(rate, BINS / (BINS + 1.0))
+def _steps(task, cone, work, behind, fraction):
+    """Return step lengths that keep samples and cone in the interior, or NaN."""
+    primal_rate = step_rules.tolerating(work.smallest[0], work.bins[0], behind)
+    dual_rate = step_rules.tolerating(work.smallest[1], work.bins[1], behind)
+    return step_rules.longest_steps((primal_rate, dual_rate), _rates(cone), fraction, task.l2 > 0.0)
 
 
 @kernel(inner=True)
-def _clip(task, cone, work, behind, fraction):
-    """Return step lengths that keep samples and cone in the interior; with a ridge, the two must be equal."""
-    cone_primal, cone_dual = cones.rates(cone)
-    primal_rate = cones.larger(_tolerating(work.smallest[0], work.bins[0], behind), cone_primal)
-    dual_rate = cones.larger(_tolerating(work.smallest[1], work.bins[1], behind), cone_dual)
-    primal = 1.0 if primal_rate <= fraction else fraction / primal_rate
-    dual = 1.0 if dual_rate <= fraction else fraction / dual_rate
-    if task.l2 > 0.0:
-        primal = dual = primal if primal <= dual or primal != primal else dual
-    return primal, dual
-
-
-@kernel(inner=True)
-def _solve(task, cone, system, point, right, right_lam, target):
+def _solve(task, cone, system, point, samples, samples_lam, target):
     """Find the direction for the samples' part of the right-hand side, and pass it to the cone."""
-    constant, n = system.room[4], point.size
-    constant_lam = cones.constant(cone, target, constant)
+    right, constant, n = system.vectors[newton.RIGHT], system.vectors[newton.CONSTANT], point.size
+    constant_lam = _constant(cone, target, constant)
     for j in range(n):
-        system.right[j] = -right[j] - system.ridge[j] * point[j] - constant[j]
-    system.right[n] = -(task.radius + right_lam + constant_lam)
-    newton.solve(system, task.most_refinements)
-    cones.set_direction(cone, system.solution, system.solution[n])
+        right[j] = -samples[j] - system.ridge[j] * point[j] - constant[j]
+    right[n] = -(task.radius + samples_lam + constant_lam)
+    newton.solve(system)
+    direction = system.vectors[newton.SOLUTION]
+    _set_direction(cone, direction, direction[n])
 
 
 @kernel(inner=True)
-def _equations(share, buffers, cone, system, work, damping):
+def _equations(share, buffers, cone, system, nothing):
     """Form and factorise the system at the current point; return whether that works, and the predictor's λ entry."""
     system.matrix[:] = 0.0
-    system.sums[:] = 0.0
-    still = passes.Step(system.solution, 0.0, 0.0, 0.0, 0.0, 0.0)
-    square, linear, _ = _curvature(share, buffers, work.nothing, still, system.sums, system.matrix, None)
-    of_cone = cones.scaling(cone, system.cone)
-    newton.assemble(system, share.width, square, of_cone[0], of_cone[1], of_cone[2], damping)
+    system.columns[:] = 0.0
+    still = passes.Step(system.ridge, 0.0, 0.0, 0.0, 0.0, 0.0)
+    sums, of_cone = system.columns[: newton.CONE], system.columns[newton.CONE :]
+    square, linear, _ = _curvature(share, buffers, nothing, still, sums, system.matrix, None)
+    cone_square, vector_lam, coefficient = _scaling(cone, of_cone)
+    newton.assemble(system, share.width, square + cone_square, vector_lam, coefficient)
     return newton.factorise(system), linear
 
 
 @kernel(inner=True)
-def _predict(share, buffers, cone, system, work, task, mu, products, behind):
+def _predict(share, buffers, cone, direction, lam_change, work, task, mu, products, behind):
     """Evaluate the predictor; return the target (NaN if no step is possible) and two entries for λ."""
-    n = system.ridge.size
     work.totals[:] = 0.0
     work.smallest[:] = 0.0
     work.bins[:] = 0.0
-    direction, lam_change = system.solution[:n], system.solution[n]
     slack, multiplier, both, corrected, targeted = _evaluate(
         share, buffers, work.correction, direction, lam_change, work.totals, work.smallest, work.bins
     )
-    primal, dual = _clip(task, cone, work, behind, 1.0)
-    after = products + primal * slack + dual * multiplier + primal * dual * both
-    after += cones.products_after(cone, primal, dual)
-    ratio = max(after, 0.0) / (mu * task.total_weight)
-    target = min(ratio, 1.0) ** 3 * mu
-    return target if is_step(primal, dual) else np.nan, corrected, targeted
+    primal, dual = _steps(task, cone, work, behind, 1.0)
+    after = products + primal * slack + dual * multiplier + primal * dual * both + _products_after(cone, primal, dual)
+    target = step_rules.aim(after, mu, task.total_weight)
+    return target if primal > 0.0 else math.nan, corrected, targeted
 
 
 @kernel(inner=True)
@@ -121,61 +95,61 @@ def _longest_steps(share, buffers, cone, work, task, step, behind):
     work.smallest[:] = 0.0
     work.bins[:] = 0.0
     _lengths(share, buffers, work.correction, step, work.smallest, work.bins)
-    return _clip(task, cone, work, behind, task.step_fraction)
-
-
-@kernel(inner=True)
-def is_step(primal, dual):
-    """Return whether steps are long enough to be more than rounding noise, and numbers."""
-    return primal > 1e-10 and dual > 1e-10
+    return _steps(task, cone, work, behind, task.step_fraction)
 
 
 @kernel(**UNCOUNTED)
-def run(share, buffers, cone, system, work, task, point, lam, mu, products, short_steps, leeway, most, fresh, invert):
+def run(share, buffers, cone, system, work, task, point, lam, mu, products, short_steps, leeway, most, fresh, halt):
     """Take steps until the gap may be small, but at most so many; the point, the state and the cone change in place.
 
-    To `invert` is to replace the matrix of the last point (see `newton.invert`); that is the end of the run.
-    Returns the number of steps, whether all of them were possible, λ, μ, Σ multiplier · slack of the samples, the
-    number of short steps in a row, and how many times as much as usual may stop short of the next step.
+    To `halt` is to leave the factorised system at the last point; that is the end of the run. Returns the number of
+    steps, whether all of them were possible, λ, μ, Σ multiplier · slack of the samples, the number of short steps in a
+    row, and how many times as much as usual may stop short of the next step.
     """
-    n = point.size
+    n, taken, works = point.size, 0, True
+    predictor, samples = system.columns[newton.PREDICTOR], system.vectors[newton.SAMPLES]
+    direction = system.vectors[newton.SOLUTION][:n]
     if fresh:
         _center(share, buffers, point, lam, mu)
-    taken = 0
-    while taken < most or invert:
-        works, linear = _equations(share, buffers, cone, system, work, task.damping)
-        if works and taken == most:
-            newton.invert(system)
+    while taken < most or halt:
+        works, linear = _equations(share, buffers, cone, system, work.nothing)
+        if taken == most:
             break
         taken += 1
-        behind = min(leeway * task.behind * mu, task.most_behind) * task.tie
         if not works:
-            return taken, False, lam, mu, products, short_steps, leeway
-        _solve(task, cone, system, point, system.sums[1], linear, 0.0)
-        target, corrected, targeted = _predict(share, buffers, cone, system, work, task, mu, products, behind)
-        if not target >= 0.0:
-            return taken, False, lam, mu, products, short_steps, leeway
-
-        cones.correct(cone)
-        for j in range(n):
-            work.right[j] = system.sums[1, j] + target * work.totals[1, j] + work.totals[0, j]
-        _solve(task, cone, system, point, work.right, linear + target * targeted + corrected, target)
-        step = passes.Step(system.solution[:n], system.solution[n], target, 0.0, 0.0, 0.0)
-        primal, dual = _longest_steps(share, buffers, cone, work, task, step, behind)
-
-        if not is_step(primal, dual):
-            return taken, False, lam, mu, products, short_steps, leeway
-        left = 0.99 * (1.0 - task.step_fraction)
-        step = passes.Step(system.solution[:n], system.solution[n], target, primal, dual, left)
-        products = passes.move(share, work.correction, step)
-        cones.move(cone, primal, dual)
-        for j in range(n):
-            point[j] += primal * system.solution[j]
-        lam += primal * system.solution[n]
-        mu = (products + cones.products_after(cone, 0.0, 0.0)) / task.total_weight
-        short_steps = short_steps + 1 if max(primal, dual) < task.short_step else 0
-        more = min(task.more * leeway, task.most_leeway)
-        leeway = more if min(primal, dual) < task.hindered else max(leeway / task.more, 1.0)
-        if short_steps >= task.most_short_steps or mu * task.total_weight <= task.goal:
             break
-    return taken, True, lam, mu, products, short_steps, leeway
+        share_behind = step_rules.left_behind(leeway, mu, step_rules.LEFT_BEHIND, step_rules.MAX_LEFT_BEHIND)
+        behind = share_behind * task.mass
+        _solve(task, cone, system, point, predictor, linear, 0.0)
+        lam_change = system.vectors[newton.SOLUTION, n]
+        target, corrected, targeted = _predict(
+            share, buffers, cone, direction, lam_change, work, task, mu, products, behind
+        )
+        works = target >= 0.0
+        if not works:
+            break
+
+        _correct(cone)
+        for j in range(n):
+            samples[j] = predictor[j] + target * work.totals[1, j] + work.totals[0, j]
+        _solve(task, cone, system, point, samples, linear + target * targeted + corrected, target)
+        lam_change = system.vectors[newton.SOLUTION, n]
+        step = passes.Step(direction, lam_change, target, 0.0, 0.0, 0.0)
+        primal, dual = _longest_steps(share, buffers, cone, work, task, step, behind)
+        works = primal > 0.0
+        if not works:
+            break
+
+        left = step_rules.STOPPED * (1.0 - task.step_fraction)
+        step = passes.Step(direction, lam_change, target, primal, dual, left)
+        products = passes.move(share, work.correction, step)
+        _move(cone, primal, dual)
+        for j in range(n):
+            point[j] += primal * direction[j]
+        lam += primal * lam_change
+        mu = (products + _products_after(cone, 0.0, 0.0)) / task.total_weight
+        short_steps = step_rules.short_steps_after(short_steps, primal, dual)
+        leeway = step_rules.next_leeway(leeway, min(primal, dual))
+        if short_steps >= step_rules.MAX_SHORT_STEPS or mu * task.total_weight <= task.goal:
+            break
+    return taken, works, lam, mu, products, short_steps, leeway

@@ -2,6 +2,10 @@
 
 A shift of the features is measured in the p-norm, the weights in the dual q-norm, 1/p + 1/q = 1:
 p = inf ↔ q = 1 (sparse weights), p = 2 ↔ q = 2, p = 1 ↔ q = ∞.
+
+All that depends on a norm is here, or named here: its cone for the interior point (`kernels/cones.py`) and its geometry
+for the incremental methods (`kernels/epigraph.py`, `kernels/geometry.py`). Methods of their own for some norms, such as
+dual coordinate ascent, keep them in tables by class; a norm that is not listed there is solved by the interior point.
 """
 
 import math
@@ -10,8 +14,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from scipy.special import ndtri
 
-from drsvm.kernels import epigraph
+from drsvm.kernels import cones, epigraph, geometry
 from drsvm.parallel import elementwise
 
 
@@ -22,8 +27,17 @@ class Norm(ABC):
     p: ClassVar[float]
     q: ClassVar[float]
 
+    cone: ClassVar[type[cones.Constraints]]
+    """The constraints ‖f ⊙ w‖ ≤ λ of the interior point, for the f of `cone_factors`."""
+
     code: ClassVar[int]
-    """The number that identifies the norm in kernels."""
+    """The number under which the projection onto the epigraph is found."""
+
+    geometry: ClassVar[type | None] = None
+    """The geometry of the proximal step; without one, the incremental methods reject the norm."""
+
+    share_of_chance: ClassVar[float] = 1.0
+    """What `radius="auto"` takes, of the size of the gradient with random labels."""
 
     @property
     def dual(self) -> "Norm":
@@ -50,6 +64,14 @@ class Norm(ABC):
     def remainder(self, total: float, part: float) -> tuple[float, float, float]:
         """Return the largest ‖u‖_q with ‖(u, part)‖_q ≤ total, for 0 ≤ part ≤ total, and its two derivatives."""
 
+    def cone_factors(self, prices: np.ndarray) -> np.ndarray:
+        """Return the f by which the cone multiplies weights with the given prices."""
+        return 1.0 / prices
+
+    def typical_value(self, deviations: np.ndarray) -> float:
+        """Return the typical p-norm of normal variables with these deviations."""
+        return self.dual.value(deviations)
+
     def project_epigraph(self, x, s: float, stiffness: float = 1.0) -> tuple[np.ndarray, float]:
         """Return the point (w, λ) of {‖w‖_q ≤ λ} that is nearest to (x, s).
 
@@ -68,7 +90,10 @@ class L1(Norm):
 
     p = math.inf
     q = 1.0
+    cone = cones.Cross
     code = epigraph.ONE
+    geometry = geometry.Diamond
+    share_of_chance = 0.25  # the gradient at random labels leaves few weights
 
     def value(self, w) -> float:
         return float(np.abs(w).sum())
@@ -98,13 +123,19 @@ class L1(Norm):
     def remainder(self, total: float, part: float) -> tuple[float, float, float]:
         return max(total - part, 0.0), 1.0, -1.0
 
+    def typical_value(self, deviations: np.ndarray) -> float:
+        """Return the median, if all deviations are equal."""
+        return float(ndtri(0.5 + 0.5 ** (1 + 1 / len(deviations))) * deviations.max())
+
 
 class L2(Norm):
     """q = 2: weights and shifts measured by the Euclidean norm."""
 
     p = 2.0
     q = 2.0
+    cone = cones.Ball
     code = epigraph.TWO
+    geometry = geometry.Euclidean
 
     def value(self, w) -> float:
         return euclidean(w)
@@ -138,7 +169,10 @@ class LInf(Norm):
 
     p = 1.0
     q = math.inf
+    cone = cones.Box
     code = epigraph.INFINITY
+    geometry = geometry.Box
+    share_of_chance = 0.5
 
     def value(self, w) -> float:
         return largest(w)
@@ -157,6 +191,10 @@ class LInf(Norm):
 
     def remainder(self, total: float, part: float) -> tuple[float, float, float]:
         return total, 1.0, 0.0
+
+    def typical_value(self, deviations: np.ndarray) -> float:
+        """Return the mean."""
+        return math.sqrt(2.0 / math.pi) * float(deviations.sum())
 
 
 FEW = 100

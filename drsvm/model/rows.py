@@ -133,7 +133,7 @@ class Rows(ABC):
             return function(problem, *arguments)
         costs = None if isinstance(problem.flip_cost, float) else problem.flip_cost
         vectors = problem.signs, problem.sample_weight, costs
-        key = function, problem.norm.p, *map(id, vectors), arguments
+        key = function, problem.norm, *map(id, vectors), arguments
         if key not in self.known:
             self.known[key] = vectors, function(problem, *arguments)  # the vectors must not make room for others
         return self.known[key][1]

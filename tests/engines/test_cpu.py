@@ -12,9 +12,9 @@ from thorough import LONG, unless_long
 import drsvm.engines.cpu as cpu
 from drsvm import Problem
 from drsvm.engines.cpu import CpuEngine
-from drsvm.engines.engine import TIE
 from drsvm.engines.matrices import WideRows, matrices_for
 from drsvm.kernels import interior_point as kernel
+from drsvm.kernels.step_rules import TIE
 
 TARGET = 0.004
 

@@ -10,7 +10,7 @@ import drsvm.kernels
 from drsvm.kernels import epigraph
 
 FOLDER = Path(drsvm.kernels.__file__).parent
-TOOLS = ("__init__", "compiling", "linked_code", "sealed_cache")
+TOOLS = ("__init__", "compiling", "linked_code", "sealed_cache", "step_rules")
 FILES = sorted(path for path in FOLDER.glob("*.py") if path.stem not in TOOLS)
 COMPILERS = {"kernel", "njit", "jit", "vectorize", "guvectorize", "stencil", "generated_jit", "cfunc", "jitclass"}
 

@@ -7,11 +7,9 @@ import pytest
 from scripted import BALL, GOOD, Scripted, ScriptedState, X, Y, scripted
 
 from drsvm import Problem, auto_radius, certify, radius_max, radius_path, solve
-from drsvm.model.norms import L2
 from drsvm.solvers import make_solver, solver_names
 from drsvm.solvers.base import Solver
 from drsvm.solvers.dual_coordinate.solver import DualCoordinate
-from drsvm.solvers.interior_point import cones
 from drsvm.solvers.interior_point.solver import InteriorPoint
 from drsvm.solvers.selection import choose
 
@@ -93,20 +91,3 @@ def test_no_run_is_handed_over_to_a_solver_that_rejects_it(monkeypatch, solver):
     assert solve(problem, solver, **limits).info["handed_over_to"] == "interior-point"
     refuse(monkeypatch, InteriorPoint, "no time.")
     assert "handed_over_to" not in solve(problem, solver, **limits).info
-
-
-class Rounder(L2):
-    """A norm that no table contains; a test may add its cone."""
-
-
-def test_a_norm_and_its_cone_are_enough_for_the_interior_point(problem, monkeypatch):
-    monkeypatch.setitem(cones.NORM_CONES, Rounder, cones.SecondOrderCone)
-    other = problem.replace(norm=Rounder())
-    result = solve(other)
-    assert result.solver == "interior-point"
-    assert result.objective == pytest.approx(solve(problem).objective, abs=1e-6)
-    assert solve(other, "admm").gap <= 1e-4
-    reasons = {"dual-coordinate": {}, "feature-working-set": {}, "conic": {}, "admm": {"update": "exact"}}
-    for name, settings in reasons.items():
-        with pytest.raises(ValueError, match="norm=2"):
-            solve(other, name, **settings)

@@ -7,7 +7,7 @@ import numpy as np
 
 from drsvm.engines.engine import Curvature
 from drsvm.engines.gpu.device import cupy, on_device
-from drsvm.engines.newton import Factorised, MatrixFree
+from drsvm.engines.newton import Factorised, MatrixFree, Scaling
 
 
 class GpuFactorised(Factorised):
@@ -58,7 +58,7 @@ class GpuMatrixFree(MatrixFree):
 
     most_refinements = 500
 
-    def __init__(self, samples: Curvature, cone: Any, ridge, rows: Any, mu: float):
+    def __init__(self, samples: Curvature, cone: Scaling, ridge: np.ndarray, rows: Any, mu: float):
         super().__init__(samples, cone, ridge, rows)
         self.accurate = min(1e-4, 0.1 * mu)
         self.inverse = 1.0 / cupy().maximum(self._whole_diagonal(), 1e-300)

@@ -13,7 +13,7 @@ from typing import Any
 from drsvm.kernels import interior_point
 
 KERNELS = """
-    _ratios _direction center curvature _moderate _right_hand_side predict _corrected longest_steps _outlier recorrect
+    _ratios _direction center curvature _moderate _right_hand_side predict _corrected longest_steps outlier recorrect
     _share_kept move _restoring restoring_rates sides restored
 """
 """The functions to translate, each after those that it calls."""

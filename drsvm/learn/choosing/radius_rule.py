@@ -31,7 +31,6 @@ from drsvm.solvers.landmarks.rough import rough_solver
 from drsvm.solvers.many import Classifier, Solution, rough_classifiers
 from drsvm.solvers.path.radius_max import is_useful, radius_max
 
-SHARE_OF_CHANCE = {1: 0.5, 2: 1.0, math.inf: 0.25}  # radius / F; for norm=inf, F leaves few weights
 ROWS_OF_KERNEL, FEWEST_OF_KERNEL, SECONDS_OF_A_PAIR = 3000, 200, 2e-7  # the rules for kernels: sums over all pairs
 
 SHARE_OF_LARGEST = 0.5  # the largest radius as a fraction of `radius_max`
@@ -129,7 +128,7 @@ def automatic(problem: Problem, *, counts=None, max_time: MaxTime = None, n_thre
         of_pilot = {**limits, "max_time": time.share(2)}
         chance, active, pilot = chance_of_active(lively, sample, of_all, counts, of_pilot)
     with part(0.6, 0.8):
-        radius = _far_from_largest(lively, sample, SHARE_OF_CHANCE[problem.norm.p] * chance, limits)
+        radius = _far_from_largest(lively, sample, problem.norm.share_of_chance * chance, limits)
     with part(0.8, 1.0):
         radius, solution = _without_giving_up(lively, sample, radius, limits, pilot)
     if lively is not problem:

@@ -15,7 +15,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
 
 from drsvm.learn.fitting.gross_errors import ROUNDING
 from drsvm.model.memory_rows import scaled_columns
@@ -27,13 +26,6 @@ GENERAL_RIDGE = 0.04  # in units of the mean squared distance of a row from the 
 MIN_RIDGE, MIN_RIDGE_OF_ONE = 3e-4, 0.1  # in these units; the latter is divided by the number of rows
 SHARE_OF_KERNEL, KERNEL_RIDGE = 0.5, 0.25  # the factor s, and the ridge times √n, for kernels
 ROWS_FOR_DIRECTIONS = 1500  # from so many rows the effective directions are estimated
-
-_TYPICAL_NORM = {
-    1: lambda deviations: math.sqrt(2.0 / math.pi) * deviations.sum(),
-    2: lambda deviations: math.sqrt(deviations @ deviations),
-    math.inf: lambda deviations: ndtri(0.5 + 0.5 ** (1 + 1 / len(deviations))) * deviations.max(),
-}
-"""Typical p-norm of normal variables with these deviations: mean, root mean square, and median if all are equal."""
 
 
 class Spread(NamedTuple):
@@ -100,7 +92,7 @@ def chance_gradient(problem: Problem, active: PullVariances) -> float:
         can_shift = ~problem.trusted_features
         deviations = deviations[can_shift] * problem.feature_cost[can_shift]
     deviations = deviations[deviations > 0]
-    return float(_TYPICAL_NORM[problem.norm.p](deviations)) if len(deviations) else 0.0
+    return problem.norm.typical_value(deviations) if len(deviations) else 0.0
 
 
 def deviations_of(problem: Problem, active: PullVariances) -> np.ndarray:

@@ -21,7 +21,7 @@ from drsvm.model.norms import L1, L2, LInf, Norm
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import EVERY_PRICE, Candidate, Limits, Solver, State
 from drsvm.solvers.conic.backends import BACKENDS, Answer, Model, answer_of_process, import_extra, postponed_interrupt
-from drsvm.solvers.interior_point.priced_cones import priced_entries
+from drsvm.solvers.interior_point.cones import priced_entries
 
 LARGE = 200_000
 """Models with more entries are solved in a separate process, which takes a few tenths of a second to start."""

@@ -75,6 +75,11 @@ class Incremental(Solver):
             if getattr(self, name, None) is not None:
                 check_count(getattr(self, name), name, "an integer ≥ 1 or None")
 
+    def unsupported_reason(self, problem: Problem) -> str | None:
+        if problem.norm.geometry is None:
+            return f"solver {self.name!r} has no proximal step for norm={problem.norm}: use solver='interior-point'."
+        return super().unsupported_reason(problem)
+
     def start(self, problem: Problem, limits: Limits) -> State:
         run = IncrementalState(problem, self, limits)
         has_fallback = limits.tol > 0.0 and not self.is_pure and can_take_over(problem)

@@ -12,5 +12,5 @@ without it. A run that breaks down restarts from another λ.
 
 `solver` has the settings, `state` the steps of a run, `small` takes them in compiled code if there are few rows, in a
 `memory` that runs share, `working_set` leaves out rows that need no iterations, `starts` finds a first point, `cones`
-and `priced_cones` are the norms, `newton` is the linear system.
+is the norm with prices and signs, `newton` is the linear system.
 """

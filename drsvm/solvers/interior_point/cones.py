@@ -1,304 +1,116 @@
-"""The constraint ‖w‖_q ≤ λ in the interior-point solver: slacks, multipliers and their part of the Newton equations.
+"""The constraints of a problem in the interior-point solver: the norm of the priced entries of (w, b), and signs.
 
-All cones have the same methods; `priced_cones.py` adds prices and signs. With the multiplier part z of the optimality
-conditions
-
-    c w + Σ (β_i − α_i) y_i x_i + z_w = 0,        ε − κ Σ β_i + z_λ = 0,
-
-a Newton step changes z by  (a symmetric matrix) · (dw, dλ) + (a constant that depends on the target μ).
+The mathematics is in `kernels/cones.py`.
 """
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
-from drsvm.model.norms import L1, L2, LInf, Norm
+from drsvm.engines.cpu import free_features
+from drsvm.engines.newton import Scaling
+from drsvm.kernels import cones as kernel
+from drsvm.model.problem import Problem
+
+_NO_ENTRIES, _NOTHING = np.zeros(0, dtype=np.intp), np.zeros(0)
 
 
-@dataclass(eq=False)
-class Scaling:
-    """The symmetric matrix of a cone: diag(diagonal) on w, arrow (column, square) with λ, plus k·uuᵀ on (w, λ).
-
-    With prices, w stands for (w, b).
-    """
-
-    diagonal: np.ndarray
-    column: np.ndarray
-    square: float
-    vector: np.ndarray | None = None
-    vector_lam: float = 0.0
-    coefficient: float = 0.0
-    outside: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
-    """Features without norm and ridge, where others have them."""
-
-    def add_to(self, matrix: Any) -> None:
-        """Add this matrix to the upper triangle of a Newton matrix whose first unknowns are w and whose last is λ."""
-        d, column, square = len(self.diagonal), np.asarray(self.column, like=matrix), self.square
-        diagonal = matrix.reshape(-1)[:: len(matrix) + 1]
-        diagonal[:d] += np.asarray(self.diagonal, like=matrix)
-        if self.vector is not None:
-            vector = np.asarray(self.vector, like=matrix)
-            matrix[:d, :d] += np.outer(self.coefficient * vector, vector)
-            column = column + self.coefficient * self.vector_lam * vector
-            square = square + self.coefficient * self.vector_lam**2
-        matrix[:d, -1] += column
-        matrix[-1, -1] += square
-
-    def padded(self, size: int) -> "Scaling":
-        """Return the same matrix for a vector of the given size, with zeros for what the cone does not contain."""
-        missing = size - len(self.diagonal)
-        if missing == 0:
-            return self
-        vectors = {name: getattr(self, name) for name in ("diagonal", "column", "vector")}
-        return replace(self, **{name: None if v is None else np.pad(v, (0, missing)) for name, v in vectors.items()})
+def _method(function: Callable) -> Callable:
+    """Return a function of constraints as a method of the cone that has them."""
+    return lambda cone, *arguments: function(cone.constraints, *arguments)
 
 
-class Cone(ABC):
-    """Slacks and multipliers of constraints on w and λ, and their changes along a direction."""
+class Cone:
+    """Slacks and multipliers of the constraints on (w, b) and λ, and their changes along a direction."""
 
-    slacks: np.ndarray
-    duals: np.ndarray
-    d_slacks: np.ndarray
-    d_duals: np.ndarray
+    def __init__(self, constraints: kernel.Constraints, size: int, outside: np.ndarray):
+        self.constraints, self.size, self.outside = constraints, size, outside
 
-    bounds_lam: bool = True
-    """Whether the constraints contain λ."""
+    @property
+    def weight(self) -> float:
+        """Sum of the complementarity targets: Σ multiplier · slack = weight · μ on the central path."""
+        return float(self.constraints.has_norm) + float(self.constraints.n_signs > 0)
 
-    weight: float = 1.0
-    """Sum of the complementarity targets: Σ multiplier · slack = weight · μ on the central path."""
+    def copy(self) -> "Cone":
+        """Return a copy that shares nothing that changes."""
+        values = (value.copy() if isinstance(value, np.ndarray) else value for value in self.constraints)
+        return Cone(self.constraints._make(values), self.size, self.outside)
 
-    @abstractmethod
     def multipliers(self) -> tuple[np.ndarray, float]:
-        """Return z_w and z_λ."""
+        """Return z in (w, b) and z_λ."""
+        z = np.empty(self.size)
+        return z, kernel.multipliers(self.constraints, z)
 
     def products(self) -> float:
         """Return Σ multiplier · slack."""
-        return float(self.slacks @ self.duals)
+        return float(self.constraints.values[kernel.SLACK] @ self.constraints.values[kernel.DUAL])
 
-    @abstractmethod
     def scaling(self) -> Scaling:
         """Return the matrix at the current point, and store it."""
+        vectors = np.empty((3, self.size))
+        square, vector_lam, coefficient = kernel.scaling(self.constraints, vectors)
+        if not math.isfinite(square + coefficient):
+            raise FloatingPointError("rounding errors have moved a point out of the cone")
+        diagonal, column, vector = vectors
+        rank_one = None if coefficient == 0.0 else vector
+        return Scaling(diagonal, column, square, rank_one, vector_lam, coefficient, self.outside)
 
-    @abstractmethod
-    def correct(self) -> None:
-        """Use the products of the last direction's changes as the correction; `scaling` resets it."""
-
-    def recorrect(self, target: float, primal: float, dual: float) -> None:
-        """Steer products that would be outliers after steps of the given lengths back to the target."""
-
-    @abstractmethod
     def constant(self, target: float) -> tuple[np.ndarray, float]:
         """Return the constant part of z + dz for a target and the current correction."""
+        z = np.empty(self.size)
+        return z, kernel.constant(self.constraints, target, z)
 
-    @abstractmethod
-    def set_direction(self, dw, dlam: float) -> None:
-        """Set dw (with db, for a cone of the whole point) and dλ, and compute all other changes."""
-
-    @abstractmethod
-    def rates(self) -> tuple[float, float]:
-        """Return the reciprocals of the longest primal and dual steps (0: no limit)."""
-
-    def products_after(self, primal: float, dual: float) -> float:
-        """Return Σ multiplier · slack after the given steps."""
-        return float((self.slacks + primal * self.d_slacks) @ (self.duals + dual * self.d_duals))
-
-    def move(self, primal: float, dual: float) -> None:
-        """Take the given steps."""
-        self.slacks = self.slacks + primal * self.d_slacks
-        self.duals = self.duals + dual * self.d_duals
+    set_direction = _method(kernel.set_direction)
+    rates = _method(kernel.rates)
+    correct = _method(kernel.correct)
+    recorrect = _method(kernel.recorrect)
+    products_after = _method(kernel.products_after)
+    move = _method(kernel.move)
 
 
-class PolyhedralCone(Cone):
-    """A cone of linear constraints: slacks ≥ 0 with multipliers ≥ 0, products aimed at equal shares of the target."""
+def cone_at(problem: Problem, point: np.ndarray, lam: float, mu: float) -> Cone:
+    """Return the cone of a problem at (w, b) = point and λ = lam, on the central path of μ.
 
-    def __init__(self, slacks, mu: float):
-        self.slacks = slacks
-        self.share = 1.0 / len(slacks)
-        self.duals = mu * self.share / slacks
+    If the radius is 0, the norm costs nothing: only signs are left, if there are any.
+    """
+    kind, has_norm = problem.norm.cone, problem.radius > 0
+    entries, factors, of_norm, norm_duals = _NO_ENTRIES, _NOTHING, _NOTHING, _NOTHING
+    if has_norm:
+        entries, prices = priced_entries(problem)
+        if len(entries) == 0:
+            kind = kernel.Cross  # all norms of nothing are 0, and the cone of q = 1 is then λ ≥ 0
+        factors = problem.norm.cone_factors(prices)
+        of_norm = kind.slacks_at(factors * point[entries], lam)
+        norm_duals = kind.central_duals(of_norm, mu)
+    n_norm, n_signs, of_signs = len(of_norm), 0, _NOTHING
+    if problem.monotonic_cst is not None:
+        constrained = problem.monotonic_cst.nonzero()[0]
+        signs = problem.monotonic_cst[constrained].astype(np.float64)
+        n_signs, of_signs = len(signs), signs * point[constrained]
+        entries, factors = np.concatenate((entries, constrained)), np.concatenate((factors, signs))
 
-    def _set_ratios(self) -> np.ndarray:
-        self.ratios = self.duals / self.slacks
-        self.correction = np.zeros(len(self.slacks))
-        return self.ratios
-
-    def correct(self) -> None:
-        self.correction = self.d_slacks * self.d_duals
-
-    def recorrect(self, target: float, primal: float, dual: float) -> None:
-        goal = target * self.share
-        products = (self.slacks + primal * self.d_slacks) * (self.duals + dual * self.d_duals)
-        too_small, too_large = np.minimum(products - 0.1 * goal, 0.0), np.maximum(products - 10.0 * goal, 0.0)
-        self.correction = self.correction + too_small + np.minimum(too_large, 10.0 * goal)
-
-    def _pushes(self, target: float) -> np.ndarray:
-        """Return (target − correction)/slack: what the multipliers would become if the slacks did not change."""
-        self.pushes = (target * self.share - self.correction) / self.slacks
-        return self.pushes
-
-    def _follow(self, d_slacks) -> None:
-        self.d_slacks = d_slacks
-        self.d_duals = self.pushes - self.duals - self.ratios * d_slacks
-
-    def rates(self) -> tuple[float, float]:
-        return float((-self.d_slacks / self.slacks).max()), float((-self.d_duals / self.duals).max())
+    values = np.zeros((8, n_norm + n_signs))
+    for row, norm_values, sign_values in (
+        (kernel.SHARE, 1.0 / max(n_norm, 1), 1.0 / max(n_signs, 1)),
+        (kernel.SLACK, of_norm, of_signs),
+        (kernel.DUAL, norm_duals, mu / (n_signs * of_signs)),
+    ):
+        values[row, :n_norm], values[row, n_norm:] = norm_values, sign_values
+    first_linear, workspace = 0 if kind.is_linear else n_norm, np.empty((5, len(entries) - n_signs + 1))
+    constraints = kind(entries, factors, n_signs, has_norm, first_linear, values, workspace, np.zeros(3))
+    return Cone(constraints, len(point), free_features(problem))
 
 
-class BoxCone(PolyhedralCone):
-    """q = ∞: λ − w_j ≥ 0 and λ + w_j ≥ 0."""
-
-    def __init__(self, w, lam: float, mu: float):
-        super().__init__(np.concatenate([lam - w, lam + w]), mu)
-        self.d = len(w)
-
-    def multipliers(self):
-        return self._signed(self.duals), -float(self.duals.sum())
-
-    def _signed(self, values) -> np.ndarray:
-        return values[: self.d] - values[self.d :]
-
-    def scaling(self) -> Scaling:
-        self._set_ratios()
-        total = self.ratios[: self.d] + self.ratios[self.d :]
-        return Scaling(total, -self._signed(self.ratios), float(total.sum()))
-
-    def constant(self, target):
-        pushes = self._pushes(target)
-        return self._signed(pushes), -float(pushes.sum())
-
-    def set_direction(self, dw, dlam):
-        self._follow(np.concatenate([dlam - dw, dlam + dw]))
+def prices_weights(problem: Problem) -> bool:
+    """Return True if weights or the intercept have prices or signs."""
+    return problem.feature_cost is not None or problem.monotonic_cst is not None or problem.prices_intercept
 
 
-class CrossCone(PolyhedralCone):
-    """q = 1: t_j − w_j ≥ 0, t_j + w_j ≥ 0 and λ − Σ t_j ≥ 0; the bounds t are eliminated."""
-
-    def __init__(self, w, lam: float, mu: float):
-        self.d = len(w)
-        bounds = np.abs(w) + (lam - np.abs(w).sum()) / (self.d + 1)
-        super().__init__(np.concatenate([bounds - w, bounds + w, [lam - bounds.sum()]]), mu)
-
-    def _halves(self, values):
-        return values[: self.d], values[self.d : 2 * self.d], float(values[-1])
-
-    def multipliers(self):
-        upper, lower, budget = self._halves(self.duals)
-        return upper - lower, -budget
-
-    def scaling(self) -> Scaling:
-        self._set_ratios()
-        upper, lower, budget = self._halves(self.ratios)
-        self.total = upper + lower
-        self.tilt = (upper - lower) / self.total
-        self.coefficient = budget / (1.0 + budget * float((1.0 / self.total).sum()))
-        zero = np.zeros(self.d)
-        return Scaling(4.0 * upper * lower / self.total, zero, 0.0, self.tilt, -1.0, self.coefficient)
-
-    def constant(self, target):
-        upper, lower, budget = self._halves(self._pushes(target))
-        self.both = upper + lower
-        # The multiplier of the budget after the step, except for its part in (dw, dλ); it also equals upper + lower.
-        self.budget = self.coefficient * (budget / float(self.ratios[-1]) + float((self.both / self.total).sum()))
-        return upper - lower - self.tilt * (self.both - self.budget), -self.budget
-
-    def set_direction(self, dw, dlam):
-        budget = self.budget + self.coefficient * (float(self.tilt @ dw) - dlam)
-        bounds = (self.both - budget) / self.total + self.tilt * dw
-        self._follow(np.concatenate([bounds - dw, bounds + dw, [dlam - bounds.sum()]]))
-
-
-class SecondOrderCone(Cone):
-    """q = 2: (λ, w) in the second-order cone, with Nesterov–Todd scaling and the full second-order correction."""
-
-    def __init__(self, w, lam: float, mu: float):
-        self.slacks = np.empty(1 + len(w))
-        self.slacks[0], self.slacks[1:] = lam, w
-        self.duals = mu * _reflect(self.slacks) / _determinant(self.slacks)
-
-    def multipliers(self):
-        return -self.duals[1:], -float(self.duals[0])
-
-    def scaling(self) -> Scaling:
-        root_x, root_z = _root(self.slacks), _root(self.duals)
-        x, z = self.slacks / root_x, self.duals / root_z
-        self.point = (x + _reflect(z)) / math.sqrt(2.0 * (1.0 + float(x @ z)))
-        self.stretch = math.sqrt(root_x / root_z)
-        self.scaled = self._scale(self.duals)
-        self.correction = np.zeros(len(self.slacks))
-        k = 1.0 / self.stretch**2
-        d = len(self.slacks) - 1
-        return Scaling(np.full(d, k), np.zeros(d), -k, -self.point[1:], self.point[0], 2.0 * k)
-
-    def correct(self) -> None:
-        self.correction = _product(self._unscale(self.d_slacks), self._scale(self.d_duals))
-
-    def _scale(self, v) -> np.ndarray:
-        head, tail = self.point[0], self.point[1:]
-        inner = float(tail @ v[1:])
-        first = head * v[0] + inner
-        return self.stretch * np.concatenate([[first], v[1:] + (v[0] + inner / (1.0 + head)) * tail])
-
-    def _unscale(self, v) -> np.ndarray:
-        head, tail = self.point[0], self.point[1:]
-        inner = float(tail @ v[1:])
-        first = head * v[0] - inner
-        return np.concatenate([[first], v[1:] + (inner / (1.0 + head) - v[0]) * tail]) / self.stretch
-
-    def constant(self, target):
-        goal = -self.correction
-        goal[0] += target
-        self.push = self._unscale(_divide(self.scaled, goal))  # z + dz, except for its part in dx
-        return -self.push[1:], -float(self.push[0])
-
-    def set_direction(self, dw, dlam):
-        self.d_slacks = np.concatenate([[dlam], dw])
-        self.d_duals = self.push - self.duals - self._unscale(self._unscale(self.d_slacks))
-
-    def rates(self) -> tuple[float, float]:
-        return _cone_rate(self.slacks, self.d_slacks), _cone_rate(self.duals, self.d_duals)
-
-
-def _reflect(v) -> np.ndarray:
-    reflected = -v
-    reflected[0] = v[0]
-    return reflected
-
-
-def _determinant(v) -> float:
-    """Return v₀² − ‖v₁‖², without cancellation of squares."""
-    length = math.sqrt(float(v[1:] @ v[1:]))
-    return (v[0] - length) * (v[0] + length)
-
-
-def _root(v) -> float:
-    """Return the square root of the determinant of a point inside the cone."""
-    determinant = _determinant(v)
-    if not determinant > 0.0:
-        raise FloatingPointError("rounding errors have moved a point out of the cone")
-    return math.sqrt(determinant)
-
-
-def _product(a, b) -> np.ndarray:
-    return np.concatenate([[float(a @ b)], a[0] * b[1:] + b[0] * a[1:]])
-
-
-def _divide(a, b) -> np.ndarray:
-    """Return x with a ∘ x = b."""
-    first = (a[0] * b[0] - float(a[1:] @ b[1:])) / _determinant(a)
-    return np.concatenate([[first], (b[1:] - first * a[1:]) / a[0]])
-
-
-def _cone_rate(x, dx) -> float:
-    """Return the reciprocal of the longest t with x + t·dx in the cone (0: no limit)."""
-    root = _root(x)
-    unit = x / root
-    head = float(_reflect(unit) @ dx)
-    tail = dx[1:] - (head + dx[0]) / (1.0 + unit[0]) * unit[1:]
-    return (math.sqrt(float(tail @ tail)) - head) / root
-
-
-NORM_CONES: dict[type[Norm], Callable[..., Cone]] = {L1: CrossCone, L2: SecondOrderCone, LInf: BoxCone}
-"""The cones of the norms, as functions of w, λ and μ."""
+def priced_entries(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    """Return the positions in (w, b) of the entries that the norm measures, and their prices."""
+    d = problem.n_features
+    prices = np.empty(d + problem.fit_intercept)
+    prices[:d], prices[d:] = 1.0 if problem.feature_cost is None else problem.feature_cost, problem.intercept_cost
+    entries = np.isfinite(prices).nonzero()[0]
+    return entries, prices[entries]

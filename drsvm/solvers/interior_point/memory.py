@@ -29,9 +29,9 @@ class _Size(NamedTuple):
 
 
 class Memory:
-    """The rows of a problem in the one form that the steps are compiled for, and room for the steps."""
+    """The rows of a problem in the one form that the steps are compiled for, and memory for the steps."""
 
-    def __init__(self, problem: Problem, room: "Workspace | None" = None):
+    def __init__(self, problem: Problem, workspace: "Workspace | None" = None):
         self.problem, rows = problem, in_fastest_form(problem.X) if problem.is_sparse else problem.rows
         n, d = rows.shape
         kappa, flips = np.empty((2, n))
@@ -40,16 +40,16 @@ class Memory:
         self.mass = float(weights.sum())
         self.weight = 2.0 * self.mass + float(weights @ flips)  # Σ of complementarity targets, divided by μ
         size, n_tiles = _Size(d, d + problem.fit_intercept, rows.is_sparse), math.ceil(n / TILE)
-        fits = room is not None and room.size == size and n_tiles <= len(room.state)
-        self.room = room if room is not None and fits else Workspace(size, n_tiles)
-        self.share = Share(*_entries(rows), d, signs, weights, flips, kappa, self.room.state[:n_tiles])
-        self.work = self.room.work._replace(correction=self.room.work.correction[:n_tiles])
+        fits = workspace is not None and workspace.size == size and n_tiles <= len(workspace.state)
+        self.workspace = workspace if workspace is not None and fits else Workspace(size, n_tiles)
+        self.share = Share(*_entries(rows), d, signs, weights, flips, kappa, self.workspace.state[:n_tiles])
+        self.work = self.workspace.work._replace(correction=self.workspace.work.correction[:n_tiles])
 
     def holding(self, problem: Problem) -> "Memory":
         """Return the memory for another problem, in place of this one."""
         same = all(getattr(problem, name) is getattr(self.problem, name) for name in KEPT)
         same_flips = (problem.radius > 0.0) == (self.problem.radius > 0.0)
-        return self if same and same_flips else Memory(problem, self.room)
+        return self if same and same_flips else Memory(problem, self.workspace)
 
 
 class Workspace:
@@ -59,12 +59,10 @@ class Workspace:
         d, n, is_sparse = self.size = size
         self.state = np.empty((n_tiles, 6, TILE))
         self.buffers: Buffers = buffers_for(n, 0 if is_sparse else d, sparse=is_sparse)
-        (sums, cone), (matrix, factor) = np.empty((2, 3, n)), np.empty((2, n + 1, n + 1))
-        scale, right, solution = np.empty((3, n + 1))
-        room = np.empty((5, n + 1))
-        self.system = System(np.empty(n), sums, cone, matrix, factor, scale, right, solution, room)
-        rates, totals = (np.empty(2), np.empty((2, BINS + 1))), (np.empty((2, n)), np.empty(n))
-        self.work = Work(_NO_CORRECTION, np.empty((n_tiles, 4, TILE)), *rates, *totals)
+        matrix, factor = np.empty((2, n + 1, n + 1))
+        self.system = System(np.empty(n), np.empty((6, n)), matrix, factor, np.empty((9, n + 1)))
+        rates = np.empty(2), np.empty((2, BINS + 1))
+        self.work = Work(_NO_CORRECTION, np.empty((n_tiles, 4, TILE)), *rates, np.empty((2, n)))
 
 
 def _entries(rows: MemoryRows) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:

@@ -9,7 +9,7 @@ import numpy as np
 from drsvm.model.certificate import PrimalPoint
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate
-from drsvm.solvers.interior_point.priced_cones import prices_weights
+from drsvm.solvers.interior_point.cones import prices_weights
 
 SUBSET = 2000
 """Minimum number of rows from which a starting point is computed."""
@@ -21,6 +21,12 @@ class Start(NamedTuple):
     point: np.ndarray
     lam: float
     mu: float
+
+
+def weights_and_intercept(problem: Problem, point: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return the parts of (w, b); the weights are a view."""
+    d = problem.n_features
+    return point[:d], float(point[d:].sum())
 
 
 def cold_starts(problem: Problem) -> Iterator[Start]:

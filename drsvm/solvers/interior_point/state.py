@@ -4,45 +4,36 @@ The engine eliminates the slacks s_i and their multipliers sample by sample, whi
 (w, b, λ). The complementarity products have the targets μ·π_i, so a doubled weight acts like a duplicated row.
 """
 
-from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import LinAlgError
 
 from drsvm.engines.cpu import engine_for
-from drsvm.engines.engine import Curvature, Engine
+from drsvm.engines.engine import Curvature, Engine, Prediction
 from drsvm.engines.newton import Factorised
+from drsvm.kernels import step_rules
 from drsvm.model.dual_scale import best_multiple
 from drsvm.model.multipliers import DualSums
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, State, share_of_way
+from drsvm.solvers.interior_point.cones import cone_at
 from drsvm.solvers.interior_point.newton import OrthogonalSystem, newton_system, solve_system
-from drsvm.solvers.interior_point.priced_cones import cone_at
-from drsvm.solvers.interior_point.starts import Start, cold_starts, rows_to_begin_with, start_at
+from drsvm.solvers.interior_point.starts import Start, cold_starts, rows_to_begin_with, start_at, weights_and_intercept
 from drsvm.solvers.selection import ITERATIONS, interior_point_seconds
 
-SHORT_STEP, MAX_SHORT_STEPS = 0.01, 8
-"""After this many steps in a row that are all this short, a run starts again elsewhere: Newton's directions have lost
-their meaning, as happens where rows far larger than all others meet weights that were found without them."""
+if TYPE_CHECKING:
+    from drsvm.solvers.interior_point.solver import InteriorPoint
+
+Direction = tuple[np.ndarray, float]
+"""(dw, db) and dλ."""
 
 LONG_STEP, LONGER, MIN_GAIN = 0.5, 1.08, 0.05
 """A corrector is tried if a step is at most LONG_STEP, aims at steps longer by about the factor LONGER, and must gain
 MIN_GAIN in the sum of the step lengths."""
 
-LEFT_BEHIND, LEFT_BEHIND_OF_MANY, MAX_LEFT_BEHIND = 3.0, 1.7, 0.05
-"""Fraction of the weight that may stop short of a step, divided by μ, and the maximum of this fraction. What it adds to
-the dual residual shrinks with μ; among MANY_ROWS there are some to leave behind until μ is tiny, and with as many as
-among few the residual would shorten step after step."""
-
-MANY_ROWS = 100_000
-
 NEGLIGIBLE_MASS, MAX_WORK = 1e-7, 3e7
 """Fraction that a careful run leaves behind at most, and its limit of n·d²: it is for few rows, and takes longer."""
-
-HINDERED, MORE, MOST = 0.2, 4.0, 16.0
-"""After a step below HINDERED, MORE times as much may be left behind in the next one, up to MOST times, and less again
-after a longer one: where flips use up the radius, few rows determine λ, and many would stop every step."""
 
 BREAKDOWNS = (ArithmeticError, LinAlgError)
 """Exceptions that indicate a numerical breakdown: an invalid number or factorisation."""
@@ -83,19 +74,29 @@ class InteriorPointState(State):
     careful: bool = False
     """Whether directions are computed without sums over the rows, which takes longer and loses fewer digits."""
 
+    draws_rows: bool = True
+    """Whether a start may be computed on a few rows."""
+
+    small: bool
+    """Whether certificates cost little, and so do restarts."""
+
+    weight: float
+    """Sum of the complementarity targets of the samples, divided by μ."""
+
     promising: float = PROMISING
     """A certificate is tried when the expected gap is at most this many tolerances."""
 
     def __init__(
         self,
         problem: Problem,
-        settings: Any,  # those of InteriorPoint
+        settings: "InteriorPoint",
         limits: Limits,
         engine: Engine | None = None,
         start: Start | None = None,
     ):
         self.problem, self.settings, self.limits = problem, settings, limits
         self.engine: Engine = engine or engine_for(problem, limits.n_threads, settings.state_folder)
+        self.small, self.weight = self.engine.small, self.engine.weight
         self.step_seconds = interior_point_seconds(self.problem) / ITERATIONS
         self.set_up(start)
 
@@ -106,17 +107,13 @@ class InteriorPointState(State):
         self.cold_starts, self.careful = cold_starts(self.problem), False
         if start is None and self.limits.start is not None:
             start = start_at(self.problem, self.limits.start)
-        elif start is None and (size := self._few_rows()) is not None:
+        elif start is None and self.draws_rows and (size := rows_to_begin_with(self.problem)) is not None:
             self.begin(*self._from_few_rows(size))
             objective = self.problem.radius * self.lam + self.engine.total_slack()
             # A few large rows that were not drawn may turn a good classifier into one that is worse than none.
             if objective - 3.0 * self.mu < 1.0:
                 return
         self.begin(*(start or next(self.cold_starts)))
-
-    def _few_rows(self) -> int | None:
-        """Return the number of rows on which a start is computed, if that pays."""
-        return rows_to_begin_with(self.problem)
 
     def _from_few_rows(self, size: int) -> Start:
         drawn = self.drawn = self.problem.drawn(size)
@@ -168,18 +165,10 @@ class InteriorPointState(State):
         fixed_lam = samples.predictor_lam + target * ahead.targeted_lam
         direction = self._solve(system, fixed + ahead.correction, fixed_lam + ahead.correction_lam, target)
         steps = self._longest_steps(direction, target)
+        direction, steps = self._recorrected(system, fixed, fixed_lam, target, direction, steps)
 
-        # Correctors save iterations, but only where the matrix is expensive does this make up for their passes over the
-        # rows. Easy small problems never recoup the second of compiling.
-        pays = self.steps > self.easy if self.small else not self.engine.light
-        for _ in range(self.settings.correctors if pays else 0):
-            if min(steps) > LONG_STEP:
-                break
-            better = self._recorrect(system, fixed, fixed_lam, target, steps)
-            if better is None:
-                break
-            direction, steps = better
-        self._move(*direction, *steps, target)
+        self._move(direction, steps, target)
+        self._prepare_next(steps)
 
     def _system(self, samples: Curvature) -> Factorised:
         if self.careful:
@@ -188,90 +177,87 @@ class InteriorPointState(State):
 
     @property
     def _left_behind(self) -> float:
-        share = LEFT_BEHIND if self.problem.n_rows < MANY_ROWS else LEFT_BEHIND_OF_MANY
-        most = NEGLIGIBLE_MASS if self.careful else MAX_LEFT_BEHIND
-        return min(self.leeway * share * self.mu, most) * self.engine.mass
-
-    @property
-    def small(self) -> bool:
-        """Whether certificates cost little, and so do restarts."""
-        return self.engine.small
-
-    @property
-    def weight(self) -> float:
-        """Sum of the complementarity targets of the samples, divided by μ."""
-        return self.engine.weight
+        """The weight that may stop short of a step."""
+        many = self.problem.n_rows >= step_rules.MANY_ROWS
+        share = step_rules.LEFT_BEHIND_OF_MANY if many else step_rules.LEFT_BEHIND
+        most = NEGLIGIBLE_MASS if self.careful else step_rules.MAX_LEFT_BEHIND
+        return step_rules.left_behind(self.leeway, self.mu, share, most) * self.engine.mass
 
     @property
     def total_weight(self) -> float:
         """Sum of all complementarity targets, divided by μ."""
         return self.weight + self.cone.weight
 
-    def _solve(self, system, samples, samples_lam: float, target: float) -> tuple[np.ndarray, float]:
-        """Return the direction (dw, db), dλ for the samples' part of the right-hand side, and pass it to the cone."""
+    def _solve(self, system: Factorised, samples: np.ndarray, samples_lam: float, target: float) -> Direction:
+        """Return the direction for the samples' part of the right-hand side, and pass it to the cone."""
         norm, norm_lam = self.cone.constant(target)
-        right = -samples - self.ridge * self.point
-        right[: len(norm)] -= norm
+        right = -samples - self.ridge * self.point - norm
         direction, lam = solve_system(system, right, -(self.problem.radius + samples_lam + norm_lam))
-        self.cone.set_direction(direction[: len(norm)], lam)
+        self.cone.set_direction(direction, lam)
         return direction, lam
 
-    def _target(self, ahead) -> float:
-        """Return σμ with Mehrotra's σ = (μ after the predictor / μ)³."""
-        primal, dual = self._clip_steps(ahead.primal_rate, ahead.dual_rate, 1.0)
+    def _target(self, ahead: Prediction) -> float:
+        primal, dual = self._clip_steps((ahead.primal_rate, ahead.dual_rate), 1.0)
         after = self.products + primal * ahead.slack_change + dual * ahead.multiplier_change
         after += primal * dual * ahead.both_change + self.cone.products_after(primal, dual)
-        ratio = max(after, 0.0) / (self.mu * self.total_weight)
-        return min(ratio, 1.0) ** 3 * self.mu
+        return step_rules.aim(after, self.mu, self.total_weight)
 
-    def _clip_steps(self, primal_rate: float, dual_rate: float, fraction: float) -> tuple[float, float]:
-        """Return step lengths that keep samples and cone in the interior; with a ridge, the two must be equal."""
-        cone_primal, cone_dual = self.cone.rates()
-        primal = min(1.0, fraction / max(primal_rate, cone_primal, 1e-300))
-        dual = min(1.0, fraction / max(dual_rate, cone_dual, 1e-300))
-        if self.problem.l2 > 0:
-            primal = dual = min(primal, dual)
-        if not min(primal, dual) > 1e-10:  # the direction is rounding noise
+    def _clip_steps(self, rates: tuple[float, float], fraction: float) -> tuple[float, float]:
+        """Return step lengths that keep samples and cone in the interior."""
+        steps = step_rules.longest_steps(rates, self.cone.rates(), fraction, self.problem.l2 > 0)
+        if not steps[0] > 0.0:
             raise FloatingPointError("no step is possible")
-        return primal, dual
+        return steps
 
-    def _longest_steps(self, direction: tuple[np.ndarray, float], target: float) -> tuple[float, float]:
+    def _longest_steps(self, direction: Direction, target: float) -> tuple[float, float]:
         """Return the longest steps allowed along the corrected direction."""
         rates = self.engine.longest_steps(*direction, target, self._left_behind)
-        return self._clip_steps(*rates, self.settings.step_fraction)
+        return self._clip_steps(rates, self.settings.step_fraction)
 
-    def _recorrect(self, system, fixed, fixed_lam: float, target: float, steps):
-        """Try a centrality corrector; return direction and steps if these grow enough to pay for it, else None."""
-        primal, dual = (min(1.0, LONGER * step + LONGER - 1.0) for step in steps)
-        kept = copy(self.cone)
-        correction, correction_lam = self.engine.recorrect(primal, dual)
-        self.cone.recorrect(target, primal, dual)
-        direction = self._solve(system, fixed + correction, fixed_lam + correction_lam, target)
-        new = self._longest_steps(direction, target)
-        if sum(new) >= sum(steps) + MIN_GAIN:
-            return direction, new
-        self.cone = kept
-        self.engine.swap()
-        return None
+    def _recorrected(
+        self, system: Factorised, fixed: np.ndarray, fixed_lam: float, target: float, direction: Direction, steps
+    ) -> tuple[Direction, tuple[float, float]]:
+        """Return direction and steps after centrality correctors, as long as the steps grow enough to pay for them.
 
-    def _move(self, direction, lam: float, primal: float, dual: float, target: float) -> None:
+        Correctors save iterations, but only where the matrix is expensive does this make up for their passes over the
+        rows. Easy small problems never recoup the second of compiling.
+        """
+        pays = self.steps > self.easy if self.small else not self.engine.light
+        for _ in range(self.settings.correctors if pays else 0):
+            if min(steps) > LONG_STEP:
+                break
+            primal, dual = (min(1.0, LONGER * step + LONGER - 1.0) for step in steps)
+            kept = self.cone.copy()
+            correction, correction_lam = self.engine.recorrect(primal, dual)
+            self.cone.recorrect(target, primal, dual)
+            new_direction = self._solve(system, fixed + correction, fixed_lam + correction_lam, target)
+            new_steps = self._longest_steps(new_direction, target)
+            if sum(new_steps) < sum(steps) + MIN_GAIN:
+                self.cone = kept
+                self.engine.swap()
+                break
+            direction, steps = new_direction, new_steps
+        return direction, steps
+
+    def _move(self, direction: Direction, steps: tuple[float, float], target: float) -> None:
         self.samples = self.sums = None
-        # Samples that stop short keep slightly less than those that determine the step: rounding must not stop these.
-        steps = primal, dual, 0.99 * (1.0 - self.settings.step_fraction)
-        step = min(primal, dual)
+        primal, dual = steps
+        left, step = step_rules.STOPPED * (1.0 - self.settings.step_fraction), min(steps)
         expected = (1.0 - step) * self.mu + step * target
         end_is_near = expected * self.total_weight <= PROMISING * max(self.limits.tol, FINEST_TOL)
         if end_is_near and not self.small:  # multipliers are more likely to be wanted than another matrix
-            self.products, self.sums = self.engine.arrive(*steps)
+            self.products, self.sums = self.engine.arrive(*steps, left)
         else:
-            self.products, self.samples = self.engine.advance(*steps)
+            self.products, self.samples = self.engine.advance(*steps, left)
         self.cone.move(primal, dual)
-        self.point = self.point + primal * direction
-        self.lam += primal * lam
+        self.point = self.point + primal * direction[0]
+        self.lam += primal * direction[1]
         self.mu = (self.products + self.cone.products()) / self.total_weight
-        self.short_steps = self.short_steps + 1 if max(primal, dual) < SHORT_STEP else 0
-        self.leeway = min(MORE * self.leeway, MOST) if step < HINDERED else max(self.leeway / MORE, 1.0)
-        self.finished = self.short_steps >= MAX_SHORT_STEPS
+
+    def _prepare_next(self, steps: tuple[float, float]) -> None:
+        self.short_steps = step_rules.short_steps_after(self.short_steps, *steps)
+        self.leeway = step_rules.next_leeway(self.leeway, min(steps))
+        self.finished = self.short_steps >= step_rules.MAX_SHORT_STEPS
         self.near_the_end = self._gap_may_be_small()
 
     # --- certificates -----------------------------------------------------------------------------------------------
@@ -303,10 +289,9 @@ class InteriorPointState(State):
         """Return the gap a certificate would find for the current λ and slacks, up to rounding, at half the cost."""
         problem = self.problem
         rows, mass, flip_cost = self.sums or self.engine.dual_sums()
-        d = problem.n_features
-        w = self.point[:d]
+        w, b = weights_and_intercept(problem, self.point)
         v = rows[:, 0] - rows[:, 1]
-        margins = float(v @ w) + float(mass[0] - mass[1]) * float(self.point[d:].sum())
+        margins = float(v @ w) + float(mass[0] - mass[1]) * b
         objective = self.products + float(mass.sum()) - margins + 0.5 * problem.l2 * float(w @ w)
         if problem.radius > 0:
             objective += self.lam * (problem.radius - float(flip_cost.sum()))
@@ -325,8 +310,7 @@ class InteriorPointState(State):
     def candidate(self) -> Candidate:
         residual_counts = self.careful or self.futile_proofs > 0 or RESIDUAL * self.central_gap < self.last_gap < np.inf
         alpha, beta = self._restored_multipliers() if residual_counts else self._multipliers()
-        d = self.problem.n_features
-        return Candidate(self.point[:d], float(self.point[d:].sum()), alpha, beta)
+        return Candidate(*weights_and_intercept(self.problem, self.point), alpha, beta)
 
     def on_certificate(self, gap: float) -> None:
         """Record the proven gap; if it no longer improves, finish or restart from the origin."""
@@ -349,7 +333,7 @@ class InteriorPointState(State):
         residual = self.ridge * self.point
         residual[:d] -= rows[:, 0] - rows[:, 1]
         residual[d:] -= mass[0] - mass[1]
-        residual[: len(norm)] += norm
+        residual += norm
         lam = self.problem.radius - float(flip_cost.sum()) + norm_lam
         return residual, lam if self.problem.radius > 0 else 0.0
 

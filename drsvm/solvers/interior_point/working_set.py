@@ -9,7 +9,7 @@ has the optimum of the whole problem if its solution leaves every row of F on it
 together are then optimal too, so that one certificate on all rows proves the result, and shows if a row has left.
 """
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,11 @@ from drsvm.engines.working_set import WorkingSetEngine
 from drsvm.model.problem import Problem
 from drsvm.parallel import over_parts
 from drsvm.solvers.base import Limits, Relay
-from drsvm.solvers.interior_point.starts import Start, with_room_for_signs
+from drsvm.solvers.interior_point.starts import Start, weights_and_intercept, with_room_for_signs
 from drsvm.solvers.interior_point.state import InteriorPointState
+
+if TYPE_CHECKING:
+    from drsvm.solvers.interior_point.solver import InteriorPoint
 
 ROWS_PER_FEATURE = 50
 """With fewer rows than this, too many of them lie at a kink, and the others move too much."""
@@ -97,8 +100,7 @@ class Pieces(NamedTuple):
 
 def pieces_at(problem: Problem, estimate: Estimate) -> Pieces:
     """Return the piece of its loss that every row is on, unless the errors of the estimate leave this open."""
-    d = problem.n_features
-    margins = problem.margins(estimate.point[:d], float(estimate.point[d:].sum()))
+    margins = problem.margins(*weights_and_intercept(problem, estimate.point))
     costs = np.where(problem.can_flip, problem.flip_costs, np.inf) if np.ndim(problem.flip_cost) else problem.flip_cost
     alpha, beta = np.zeros((2, problem.n_rows), like=margins)
     lams = max(estimate.lam - estimate.lam_error, 1e-3 * estimate.lam), estimate.lam + estimate.lam_error
@@ -128,8 +130,7 @@ class Sample:
 
     def error(self, change) -> float:
         """Return the largest change of a margin."""
-        d = self.problem.n_features
-        return float(np.abs(self.problem.decision_values(change[:d], float(change[d:].sum()))).max())
+        return float(np.abs(self.problem.decision_values(*weights_and_intercept(self.problem, change))).max())
 
 
 class WorkingSetState(InteriorPointState):
@@ -138,7 +139,13 @@ class WorkingSetState(InteriorPointState):
     promising = 1.0  # the expected gap costs little here and a certificate, on all rows, a lot
 
     def __init__(
-        self, problem: Problem, settings: Any, limits: Limits, sample: Sample, estimate: Estimate, pieces: Pieces
+        self,
+        problem: Problem,
+        settings: "InteriorPoint",
+        limits: Limits,
+        sample: Sample,
+        estimate: Estimate,
+        pieces: Pieces,
     ):
         self.estimate, self.pieces, self.share = estimate, pieces, pieces.share
         self.sample, self.sample_pieces = sample, pieces_at(sample.problem, estimate)
@@ -179,8 +186,7 @@ def _start(problem: Problem, estimate: Estimate, cost_of_flips: float) -> Start:
     """Return a start at the estimate, about as far inside the cone as the central path: λ − ‖w‖ ≈ μ / (ε − Σκβ)."""
     mu = START * estimate.margin_error
     point = with_room_for_signs(problem, estimate.point, estimate.lam)
-    d = problem.n_features
-    norm = problem.norm_of(point[:d], float(point[d:].sum()))
+    norm = problem.norm_of(*weights_and_intercept(problem, point))
     budget = max(problem.radius - cost_of_flips, 0.1 * problem.radius)
     return Start(point, max(estimate.lam, norm + min(mu / budget, 0.1 * norm)), mu)
 

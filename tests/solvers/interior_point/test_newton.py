@@ -10,10 +10,10 @@ from scipy import linalg, sparse
 from drsvm import Problem
 from drsvm.engines.engine import Curvature
 from drsvm.engines.matrices import WideRows
+from drsvm.engines.newton import Scaling
 from drsvm.model.norms import norm_for
-from drsvm.solvers.interior_point.cones import NORM_CONES, Scaling
+from drsvm.solvers.interior_point.cones import cone_at
 from drsvm.solvers.interior_point.newton import TallSystem, WideSystem, newton_system, solve_system
-from drsvm.solvers.interior_point.priced_cones import cone_at
 
 NORMS = (1, 2, math.inf)
 for_each_norm = pytest.mark.parametrize("p", NORMS)
@@ -40,9 +40,10 @@ def wide_system(wide, scaling, ridge):
     return WideSystem(curvature, scaling, ridge, rows)
 
 
-def scaling_of(p, d, seed=1):
+def scaling_of(p, d, intercept=False, seed=1):
     w, norm = np.random.default_rng(seed).normal(size=d), norm_for(p)
-    return NORM_CONES[type(norm)](w, 1.2 * norm.value(w), 0.1).scaling()
+    problem = Problem(np.eye(2, d), [1, -1], norm=norm, fit_intercept=intercept)
+    return cone_at(problem, np.append(w, [0.5] * intercept), 1.2 * norm.value(w), 0.1).scaling()
 
 
 def no_scaling(d):
@@ -55,15 +56,18 @@ def ridge_of(d, intercept, l2):
 
 
 def explicit(samples, scaling, ridge):
+    """Return the whole matrix, entry by entry as the formulas say."""
     n, d = len(ridge), len(samples.gram)
     matrix = np.zeros((n + 1, n + 1))
     matrix[:d, :d] = samples.gram
     if n > d:
-        matrix[:n, d] = samples.border
-    matrix[:n, :n] += np.diag(ridge)
-    matrix[:n, n] = samples.column
-    matrix[n, n] = samples.square
-    scaling.add_to(matrix)
+        matrix[:n, d] = matrix[d, :n] = samples.border
+    matrix[:n, :n] += np.diag(ridge + scaling.diagonal)
+    matrix[:n, n] = matrix[n, :n] = samples.column + scaling.column
+    matrix[n, n] = samples.square + scaling.square
+    if scaling.vector is not None:
+        u = np.append(scaling.vector, scaling.vector_lam)
+        matrix += scaling.coefficient * np.outer(u, u)
     return np.triu(matrix) + np.triu(matrix, 1).T
 
 
@@ -87,7 +91,7 @@ def assert_solves(system, matrix, relative=1e-12):
 @pytest.mark.parametrize("l2", [0.0, 0.3])
 @pytest.mark.parametrize(("n", "d"), [(30, 6), (6, 6), (1, 1), (4, 9), (15, 40)])
 def test_both_forms_solve_the_same_system(p, intercept, l2, n, d):
-    scaling, ridge = scaling_of(p, d), ridge_of(d, intercept, l2)
+    scaling, ridge = scaling_of(p, d, intercept), ridge_of(d, intercept, l2)
     tall, wide = curvatures(n, d, intercept)
     matrix = explicit(tall, scaling, ridge)
     assert_solves(TallSystem(tall, scaling, ridge), matrix)
@@ -99,7 +103,7 @@ def test_both_forms_solve_the_same_system(p, intercept, l2, n, d):
 @pytest.mark.parametrize("form", [TallSystem, wide_system])
 def test_the_factorisation_alone_is_nearly_the_inverse(p, intercept, form):
     """Refinement would slowly correct a wrong factorisation, so this is tested without it."""
-    scaling, ridge = scaling_of(p, 20), ridge_of(20, intercept, 0.1)
+    scaling, ridge = scaling_of(p, 20, intercept), ridge_of(20, intercept, 0.1)
     tall, wide = curvatures(8, 20, intercept)
     matrix = explicit(tall, scaling, ridge)
     system = form(tall if form is TallSystem else wide, scaling, ridge)
@@ -110,7 +114,7 @@ def test_the_factorisation_alone_is_nearly_the_inverse(p, intercept, form):
 @for_each_norm
 @with_and_without_intercept
 def test_the_wide_form_takes_sparse_rows(p, intercept):
-    scaling, ridge = scaling_of(p, 40), ridge_of(40, intercept, 0.1)
+    scaling, ridge = scaling_of(p, 40, intercept), ridge_of(40, intercept, 0.1)
     tall, wide = curvatures(15, 40, intercept, container=sparse.csr_array)
     assert_solves(wide_system(wide, scaling, ridge), explicit(tall, scaling, ridge))
 
@@ -118,7 +122,7 @@ def test_the_wide_form_takes_sparse_rows(p, intercept):
 @for_each_norm
 @with_and_without_intercept
 def test_products_with_the_matrix_are_those_of_the_explicit_one(p, intercept):
-    scaling, ridge = scaling_of(p, 20), ridge_of(20, intercept, 0.1)
+    scaling, ridge = scaling_of(p, 20, intercept), ridge_of(20, intercept, 0.1)
     tall, wide = curvatures(8, 20, intercept)
     matrix = explicit(tall, scaling, ridge)
     for system in (TallSystem(tall, scaling, ridge), wide_system(wide, scaling, ridge)):
@@ -131,7 +135,7 @@ def test_products_with_the_matrix_are_those_of_the_explicit_one(p, intercept):
 @pytest.mark.parametrize("form", [TallSystem, wide_system])
 def test_the_equations_hold_where_curvatures_differ_by_many_orders(p, intercept, form):
     """As near the optimum: the solution may lose digits, but its residual is small compared with the terms."""
-    scaling, ridge = scaling_of(p, 25), ridge_of(25, intercept, 1e-3)
+    scaling, ridge = scaling_of(p, 25, intercept), ridge_of(25, intercept, 1e-3)
     tall, wide = curvatures(20, 25, intercept, spread=5.0)
     matrix = explicit(tall, scaling, ridge)
     right, lam = right_hand_side(len(matrix))
@@ -143,7 +147,7 @@ def test_the_equations_hold_where_curvatures_differ_by_many_orders(p, intercept,
 def test_without_a_norm_the_level_stands_alone():
     tall, _ = curvatures(30, 4, True)
     tall = tall._replace(column=np.zeros(5), square=0.0)
-    scaling, ridge = no_scaling(4), ridge_of(4, True, 0.2)
+    scaling, ridge = no_scaling(5), ridge_of(4, True, 0.2)
     right, _ = right_hand_side(6)
     direction, lam = solve_system(TallSystem(tall, scaling, ridge), right, 0.0)
     bordered = np.block([[tall.gram, tall.border[:4, None]], [tall.border]])

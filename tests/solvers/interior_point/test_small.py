@@ -104,14 +104,6 @@ def test_many_rows_or_features_or_views_are_not_small():
     assert not small.is_small(well_conditioned_instance(0, 20_000, 2))
 
 
-def test_a_callback_sees_every_step_and_limits_hold():
-    problem, seen = well_conditioned_instance(0, 50, 3, radius=0.05), []
-    result = solve(problem, "interior-point", callback=lambda progress: seen.append(progress.iteration))
-    assert seen == list(range(1, result.n_iter + 1))
-    assert solve(problem, "interior-point", max_iter=3).n_iter == 3
-    assert solve(problem, "interior-point").n_iter == result.n_iter
-
-
 def test_steps_that_lead_nowhere_end_the_run(monkeypatch):
     """A start that breaks down is followed by careful ones, and if these do, too, by a status."""
     monkeypatch.setattr(small_run, "run", lambda *arguments: (1, False, 1.0, 1.0, 1.0, 0, 1.0))

@@ -1,9 +1,13 @@
 """Starting points of the interior-point solver."""
 
-import numpy as np
-from instances import well_conditioned_instance
+import math
 
-from drsvm import Problem
+import numpy as np
+import pytest
+from instances import well_conditioned_instance
+from problems import NORMS
+
+from drsvm import Problem, Status, solve
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.interior_point.starts import SUBSET, cold_starts, rows_to_begin_with, start_at
 
@@ -41,3 +45,43 @@ def test_rows_are_drawn_regardless_of_their_order():
 def test_few_of_many_equal_rows_are_drawn():
     problem = Problem(np.ones((5 * SUBSET, 2)), np.tile([1, 1, -1, -1, -1], SUBSET))
     assert len(problem.drawn_rows(SUBSET)) <= 2 * SUBSET
+
+
+for_each_norm = pytest.mark.parametrize("norm", NORMS)
+STARTED = {"plain": {}, "ridge": {"l2": 0.1}, "intercept": {"fit_intercept": True, "flip_cost": math.inf}}
+
+
+@for_each_norm
+@pytest.mark.parametrize("parameters", STARTED.values(), ids=STARTED.keys())
+def test_a_start_from_a_similar_problem_leads_to_the_optimum(norm, parameters):
+    problem = well_conditioned_instance(6, 150, 7, norm=norm, **parameters)
+    cold = solve(problem, "interior-point")
+    wider = solve(problem.replace(radius=0.3))
+    starts = {
+        "another radius": wider,
+        "its classifier": (wider.weights, wider.intercept),
+        "another norm": solve(problem.replace(norm=1 if norm != 1 else 2)),
+        "fewer rows": solve(problem.subset(np.arange(0, 150, 3))),
+        "few iterations": solve(problem, max_iter=2),
+        "zero": (np.zeros(7), 0.0),
+    }
+    for name, start in starts.items():
+        result = solve(problem, "interior-point", start=start)
+        assert result.status is Status.OPTIMAL, name
+        assert result.objective == pytest.approx(cold.objective, abs=1e-8), name
+
+
+@for_each_norm
+@pytest.mark.parametrize(("kind", "size"), [("ridge", 1.0), ("plain", 30.0), ("intercept", 30.0), ("plain", 1e4)])
+def test_a_bad_start_does_no_harm(norm, kind, size):
+    problem = well_conditioned_instance(6, 150, 7, norm=norm, **STARTED[kind])
+    result = solve(problem, "interior-point", start=(np.full(7, -size), 3.0 if problem.fit_intercept else 0.0))
+    assert result.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(solve(problem, "interior-point").objective, abs=1e-8)
+
+
+def test_an_optimal_start_needs_no_step():
+    problem = well_conditioned_instance(7, 100, 5)
+    result = solve(problem, "interior-point")
+    again = solve(problem, "interior-point", start=result)
+    assert (again.status, again.n_iter, again.objective) == (Status.OPTIMAL, 0, result.objective)
