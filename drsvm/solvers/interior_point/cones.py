@@ -26,11 +26,7 @@ class Cone:
 
     def __init__(self, constraints: kernel.Constraints, size: int, outside: np.ndarray):
         self.constraints, self.size, self.outside = constraints, size, outside
-
-    @property
-    def weight(self) -> float:
-        """Sum of the complementarity targets: Σ multiplier · slack = weight · μ on the central path."""
-        return float(self.constraints.has_norm) + float(self.constraints.n_signs > 0)
+        self.weight = float(constraints.has_norm) + float(constraints.n_signs > 0)  # Σ multiplier · slack / μ
 
     def copy(self) -> "Cone":
         """Return a copy that shares nothing that changes."""
@@ -100,11 +96,6 @@ def cone_at(problem: Problem, point: np.ndarray, lam: float, mu: float) -> Cone:
     first_linear, workspace = 0 if kind.is_linear else n_norm, np.empty((5, len(entries) - n_signs + 1))
     constraints = kind(entries, factors, n_signs, has_norm, first_linear, values, workspace, np.zeros(3))
     return Cone(constraints, len(point), free_features(problem))
-
-
-def prices_weights(problem: Problem) -> bool:
-    """Return True if weights or the intercept have prices or signs."""
-    return problem.feature_cost is not None or problem.monotonic_cst is not None or problem.prices_intercept
 
 
 def priced_entries(problem: Problem) -> tuple[np.ndarray, np.ndarray]:

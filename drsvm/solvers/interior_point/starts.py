@@ -9,7 +9,6 @@ import numpy as np
 from drsvm.model.certificate import PrimalPoint
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate
-from drsvm.solvers.interior_point.cones import prices_weights
 
 SUBSET = 2000
 """Minimum number of rows from which a starting point is computed."""
@@ -50,9 +49,9 @@ def cold_starts(problem: Problem) -> Iterator[Start]:
 
 def typical_row_price(problem: Problem) -> float:
     """Return the mean norm of the rows (x, 1) at their prices: what margins of about 1 cost is its reciprocal."""
-    if not prices_weights(problem):
-        return problem.typical_row_norm()
     costs = problem.feature_cost
+    if costs is None and not problem.prices_intercept:
+        return problem.typical_row_norm()
     typical = problem.typical_row_norm(None if costs is None else np.where(np.isinf(costs), 0.0, costs))
     of_intercept = [problem.intercept_cost] if problem.prices_intercept else []
     return float(np.linalg.norm([typical, *of_intercept], problem.norm.p)) or 1.0

@@ -128,6 +128,7 @@ class InteriorPointState(State):
         """Start at a point, with every complementarity product at its target."""
         self.point, self.lam, self.mu = point, lam, mu
         self.cone = cone_at(self.problem, point, lam, mu)
+        self.total_weight = self.weight + self.cone.weight  # Σ of all complementarity targets, divided by μ
         self._center()
         self.products = mu * self.weight
         self.last_gap, self.futile_proofs, self.steps, self.short_steps = np.inf, 0, 0, 0
@@ -182,11 +183,6 @@ class InteriorPointState(State):
         share = step_rules.LEFT_BEHIND_OF_MANY if many else step_rules.LEFT_BEHIND
         most = NEGLIGIBLE_MASS if self.careful else step_rules.MAX_LEFT_BEHIND
         return step_rules.left_behind(self.leeway, self.mu, share, most) * self.engine.mass
-
-    @property
-    def total_weight(self) -> float:
-        """Sum of all complementarity targets, divided by μ."""
-        return self.weight + self.cone.weight
 
     def _solve(self, system: Factorised, samples: np.ndarray, samples_lam: float, target: float) -> Direction:
         """Return the direction for the samples' part of the right-hand side, and pass it to the cone."""
