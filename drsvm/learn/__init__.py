@@ -1,12 +1,9 @@
 """The scikit-learn interface.
 
-`estimators`, `kernel_svc` (`fitting`, `base`, `fit_data`, `kernel_data`, `one_vs_rest`, `partial_fit`) and
-`model_selection` (`search`, `cross_validation`) are the classifiers; `prices`, `radius_rule` (`spread`),
-`kernel_width` and `evidence` their parameters, `deciding`, `kernel_deciding`, `threshold` and `probability` what they
-decide, `column_errors`, `gross_errors` and `warning` what they tell. `out_of_fold` are decisions about rows that a
-classifier has not seen: by them, thresholds, probabilities and balls are chosen, and `label_issues` ranks labels, flags
-them (`label_quality`) and estimates how many are wrong (`label_noise`). `scores` are the figures that reports show,
-with `intervals`. `clipped_scaler` prepares features for the classifiers.
+`estimators` and `kernel/` are the classifiers, whose `fit` names the steps of `fitting/`; `search/` tunes them.
+`choosing/` has the rules for radius and ridge, and what is chosen by rows that a classifier has not seen: the threshold,
+probabilities, the share of the ball. `labels/` ranks doubtful labels. `clipped_scaler` prepares features; `scores` are
+the figures that reports show, with `intervals`.
 """
 
 from typing import TYPE_CHECKING
