@@ -21,29 +21,18 @@ from drsvm.model.problem import Problem
 from drsvm.model.risk import affordable_flips
 from drsvm.parallel import available_cores, over, slices
 
-THREAD_WORK = 50_000
-"""Fewest stored entries that make another thread worthwhile."""
-
+THREAD_WORK = 50_000  # fewest stored entries that make another thread worthwhile
+# Cores are not equally fast at all times: threads take several shares of the rows, each with at least so many stored
+# entries, one after the other.
 SHARES_PER_THREAD, SHARE_WORK = 4, 500_000
-"""Cores are not equally fast at all times: threads take several shares of the rows, each with at least so many stored
-entries, one after the other."""
-
-WIDE_FROM = 1000
-"""With fewer features, the d-sized system is used even if there are fewer rows: it is more accurate."""
-
-MAX_FREE = 300
-"""With more weights without norm and ridge than this, the d-sized system is used."""
-
-VIEW_BYTES = 1 << 21
-"""Approximate size of the blocks in which the rows of a view are computed: they stay in the cache for a pass."""
-
-LIGHT = 32
-"""With at most this many entries per row, the Gram matrix costs about as much as a few passes over the rows."""
-
+WIDE_FROM = 1000  # with fewer features, the d-sized system is used even if there are fewer rows: it is more accurate
+MAX_FREE = 300  # with more weights without norm and ridge than this, the d-sized system is used
+VIEW_BYTES = 1 << 21  # approximate size of the blocks of rows that a view computes: they stay in the cache for a pass
+LIGHT = 32  # with at most this many entries per row, the Gram matrix costs about as much as a few passes over the rows
 Value = TypeVar("Value")
 
+# An argument of a kernel that depends on the number of the share and on the rows of it.
 OfRows = Callable[[int, slice], np.ndarray]
-"""An argument of a kernel that depends on the number of the share and on the rows of it."""
 
 
 def is_wide(problem: Problem) -> bool:
@@ -231,9 +220,6 @@ class CpuEngine(Engine):
     def _sum_of_totals(self, n_sums: int) -> np.ndarray:
         return np.sum([thread.totals[:n_sums] for thread in self._threads], axis=0)
 
-    def _sum_of_rates(self) -> Rates:
-        return sum((thread.rates for thread in self._threads), Rates())
-
     def center(self, point, lam, mu) -> None:
         self._over_rows(passes.center, point, lam, mu)
 
@@ -275,12 +261,13 @@ class CpuEngine(Engine):
         sums = self._over_rows(passes.predict, correction, direction, lam_change, self._totals(2), *self._rates())
         slack, multiplier, both, corrected, targeted = _sums(sums)
         correcting, target = self._sum_of_totals(2)
-        return self._sum_of_rates(), (slack, multiplier, both, correcting, corrected, target, targeted)
+        rates = sum((thread.rates for thread in self._threads), Rates())
+        return rates, (slack, multiplier, both, correcting, corrected, target, targeted)
 
     def rates(self, direction, lam_change, target):
         self._step = Step(direction, lam_change, target)
         self._over_rows(passes.longest_steps, self._of_rows(self._corrections[0]), self._step, *self._rates())
-        return self._sum_of_rates()
+        return sum((thread.rates for thread in self._threads), Rates())
 
     def recorrect(self, primal, dual):
         self._keep_corrections(1)

@@ -125,7 +125,7 @@ def test_a_worker_that_joins_does_not_disturb(client_here):
 def test_errors_of_the_shards_are_raised_as_they_are(own_client):
     problem, _ = both()
     with pytest.raises(ValueError, match="invalid literal"):
-        problem.query(lambda _: int("x"))
+        problem.rows.query(problem, lambda _: int("x"))
     assert not problem.rows.coordinator.restored
 
 

@@ -14,11 +14,8 @@ from drsvm.engines.gpu.streaming import StreamedGpuRows
 from drsvm.model.backends import Backend, ForCard, to_numpy
 from drsvm.parallel import slices
 
-STATE_BYTES = 160
-"""Bytes per row beyond its features: the state of a run, its corrections, and vectors of one pass."""
-
-BLOCK_BYTES = 1 << 30
-"""Size of the blocks in which rows cross that do not fit onto the card."""
+STATE_BYTES = 160  # bytes per row beyond its features: the state of a run, its corrections, and vectors of one pass
+BLOCK_BYTES = 1 << 30  # size of the blocks in which rows cross that do not fit onto the card
 
 
 class GpuBackend(Backend):
@@ -119,19 +116,15 @@ def gpu_rows(X: Matrix) -> GpuRows:
         raise ValueError(f"X must have rows and columns, got an array of shape {X.shape}.")
     dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
     if isinstance(X, np.ndarray) and X.nbytes + len(X) * STATE_BYTES > free_memory():
-        return _streamed_rows(np.ascontiguousarray(X, dtype=dtype))
+        # They stay in main memory; their state must fit onto the card.
+        X, block = np.ascontiguousarray(X, dtype=dtype), min(BLOCK_BYTES, free_memory() // 8)
+        _check_room(len(X) * STATE_BYTES + 4 * block, X.shape)
+        for rows in slices(len(X), max(1, block // X[0].nbytes)):
+            _check_finite(on_device(X[rows], X.dtype), rows.start)
+        return StreamedGpuRows(X, block)
     X = xp.ascontiguousarray(xp.asarray(X, dtype=dtype))
     _check_finite(X)
     return DenseGpuRows(X)
-
-
-def _streamed_rows(X: np.ndarray) -> StreamedGpuRows:
-    """Return rows that stay in main memory; their state must fit onto the card."""
-    block = min(BLOCK_BYTES, free_memory() // 8)
-    _check_room(len(X) * STATE_BYTES + 4 * block, X.shape)
-    for rows in slices(len(X), max(1, block // X[0].nbytes)):
-        _check_finite(on_device(X[rows], X.dtype), rows.start)
-    return StreamedGpuRows(X, block)
 
 
 def _sparse_rows(X: Matrix) -> SparseGpuRows:

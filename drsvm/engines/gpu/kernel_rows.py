@@ -13,8 +13,8 @@ from drsvm.model.kernel_functions import KernelFunction, dense
 from drsvm.model.kernel_rows import FunctionRows, KernelRows
 from drsvm.parallel import slices
 
+# Size of the tiles in which values are computed and added: 1 GB. A thread adds up one in 32 columns of a row.
 TILE_ROWS, TILE_COLUMNS = 1 << 14, 1 << 13
-"""Size of the tiles in which values are computed and added: 1 GB. A thread adds up one in 32 columns of a row."""
 
 
 def gpu_kernel_rows(points: Matrix, function: KernelFunction) -> "GpuKernelRows":
@@ -42,7 +42,9 @@ class GpuKernelRows(FunctionRows, CardRows):
             if factors is None:
                 out[rows] += DenseGpuRows(self.between(left[rows], right[columns])).dot(c[columns])
             else:
-                _add_exponentials(left[rows] @ right[columns].T, c[columns], out[rows])
+                exponents, some = left[rows] @ right[columns].T, c[columns]
+                arguments = exponents, len(exponents), np.int32(len(some)), some, out[rows]
+                kernel("exponential_dot")((blocks_for(32 * len(exponents)),), (THREADS,), arguments)
         return out
 
     def _stored_products(self, columns):
@@ -58,8 +60,3 @@ class GpuKernelRows(FunctionRows, CardRows):
     def host_rows(self):
         centre, values = (None if array is None else to_numpy(array) for array in (self.centre, self._values))
         return KernelRows(to_numpy(self.points), self.function, centre, values)
-
-
-def _add_exponentials(exponents: np.ndarray, c: np.ndarray, out: np.ndarray) -> None:
-    arguments = exponents, len(exponents), np.int32(len(c)), c, out
-    kernel("exponential_dot")((blocks_for(32 * len(exponents)),), (THREADS,), arguments)

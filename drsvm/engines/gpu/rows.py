@@ -18,17 +18,11 @@ from drsvm.model.rows import Rows
 from drsvm.model.validation import check_flip_cost
 from drsvm.parallel import slices
 
-GRAM_BYTES = 1 << 29
-"""Size of the scaled copies of rows that are multiplied."""
-
-SUM_BLOCKS = 1024
-"""Number of parts of the rows whose sums are formed separately."""
-
-ENTRIES_OF_SUM = 8192
-"""Number of entries of a column that one block of threads adds up."""
-
+GRAM_BYTES = 1 << 29  # size of the scaled copies of rows that are multiplied
+SUM_BLOCKS = 1024  # number of parts of the rows whose sums are formed separately
+ENTRIES_OF_SUM = 8192  # number of entries of a column that one block of threads adds up
+# Shared memory for rows of a Gram matrix of sparse rows, its maximum, and parts of it per multiprocessor.
 TILE_BYTES, MAX_SHARED, GRAM_PARTS = 64 << 10, 220 << 10, 16
-"""Shared memory for rows of a Gram matrix of sparse rows, its maximum, and parts of it per multiprocessor."""
 
 
 def checked_costs(flip_cost: Costs, n: int, kept: Vector | None) -> Costs:
@@ -211,28 +205,23 @@ class ColumnParts(NamedTuple):
     def of(cls, starts: np.ndarray, most_entries: int, most_columns: int) -> "ColumnParts":
         """Cut columns with many entries, and join up to so many of those with few."""
         if most_columns == 1:
-            return cls._of_single_columns(starts, most_entries)
-        parts, first = [], 0
-        while first < len(starts) - 1:
-            last = int(np.searchsorted(starts, starts[first] + most_entries, side="right")) - 1
-            last = min(max(last, first + 1), first + most_columns, len(starts) - 1)
-            begin, end = int(starts[first]), int(starts[last])
-            cuts = [*range(begin, end, most_entries), end] if last == first + 1 else [begin, end]
-            parts += [(first, last, low, high) for low, high in pairwise(cuts)]
-            first = last
-        return cls._on_device(np.array(parts, dtype=np.int64).reshape(-1, 4).T)
-
-    @classmethod
-    def _of_single_columns(cls, starts: np.ndarray, most_entries: int) -> "ColumnParts":
-        pieces = -(-np.diff(starts) // most_entries)
-        column = np.repeat(np.arange(len(pieces)), pieces)
-        begin = starts[column] + most_entries * (np.arange(len(column)) - np.repeat(np.cumsum(pieces) - pieces, pieces))
-        return cls._on_device([column, column + 1, begin, np.minimum(begin + most_entries, starts[column + 1])])
-
-    @classmethod
-    def _on_device(cls, parts) -> "ColumnParts":
+            pieces = -(-np.diff(starts) // most_entries)
+            column = np.repeat(np.arange(len(pieces)), pieces)
+            number = np.arange(len(column)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+            begin = starts[column] + most_entries * number
+            ends = [column, column + 1, begin, np.minimum(begin + most_entries, starts[column + 1])]
+        else:
+            parts, first = [], 0
+            while first < len(starts) - 1:
+                last = int(np.searchsorted(starts, starts[first] + most_entries, side="right")) - 1
+                last = min(max(last, first + 1), first + most_columns, len(starts) - 1)
+                begin, end = int(starts[first]), int(starts[last])
+                cuts = [*range(begin, end, most_entries), end] if last == first + 1 else [begin, end]
+                parts += [(first, last, low, high) for low, high in pairwise(cuts)]
+                first = last
+            ends = np.array(parts, dtype=np.int64).reshape(-1, 4).T
         kinds = np.int32, np.int32, np.int64, np.int64
-        return cls(*(on_device(values, kind) for values, kind in zip(parts, kinds, strict=True)))
+        return cls(*(on_device(values, kind) for values, kind in zip(ends, kinds, strict=True)))
 
 
 class SparseGpuRows(GpuRows):

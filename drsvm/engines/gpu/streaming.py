@@ -11,9 +11,7 @@ from drsvm.engines.gpu.rows import DenseGpuRows
 from drsvm.model.backends import to_numpy
 from drsvm.parallel import slices
 
-BUFFERS = 2
-"""While the card works on one block, the next is on its way."""
-
+BUFFERS = 2  # while the card works on one block, the next is on its way
 Event = Any  # of CuPy
 
 

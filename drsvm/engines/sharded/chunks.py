@@ -19,11 +19,8 @@ from drsvm.model.validation import (
     distinct_labels,
 )
 
-SHOWN_LABELS = 6
-"""At most so many labels are collected: more than two are an error that names a few."""
-
-COSTS_OF_CHUNK, COSTS_OF_ALL = 64, 1024
-"""Number of quantiles of the flip costs that a chunk reports, and of those that are kept."""
+SHOWN_LABELS = 6  # at most so many labels are collected: more than two are an error that names a few
+COSTS_OF_CHUNK, COSTS_OF_ALL = 64, 1024  # quantiles of the flip costs that a chunk reports, and that are kept
 
 
 class Chunk(NamedTuple):
@@ -131,20 +128,20 @@ class Survey:
         largest = max(self.largest_weight, other.largest_weight)
         classes = distinct_labels(np.concatenate([self.classes, other.classes]))[:SHOWN_LABELS]
         costs = [survey.costs for survey in (self, other) if survey.costs is not None]
+        masses = [
+            (survey.classes == classes[:, None]) @ survey.masses * (survey.largest_weight / largest)
+            for survey in (self, other)
+        ]
         return replace(
             self,
             **sizes,
             dtype=np.promote_types(self.dtype, other.dtype),
             stored=self.stored + other.stored,
             classes=classes,
-            masses=self._masses_of(classes, largest) + other._masses_of(classes, largest),
+            masses=masses[0] + masses[1],
             largest_weight=largest,
             costs=_some(np.concatenate(costs), COSTS_OF_ALL) if len(costs) == 2 else None,
         )
-
-    def _masses_of(self, classes: np.ndarray, largest: float) -> np.ndarray:
-        """Return the masses of the given classes, divided by a larger weight."""
-        return (self.classes == classes[:, None]) @ self.masses * (self.largest_weight / largest)
 
     def units(self) -> Units:
         """Check what only all chunks together show, and return what shards must know of it."""
