@@ -6,17 +6,18 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
+from drsvm.annotations import Vector
 from drsvm.engines.engine import Curvature, Engine, Rates
 from drsvm.engines.matrices import FEW_FEATURES, WideRows, in_fastest_form, matrices_for
 from drsvm.kernels import passes
 from drsvm.kernels.passes import BLOCK, Buffers, Share, Step
 from drsvm.kernels.products import TILE
 from drsvm.model.memory_rows import RowView, in_memory, unsigned_parts
-from drsvm.model.multipliers import DualSums
+from drsvm.model.multipliers import DualSums, dual_sums
 from drsvm.model.problem import Problem
 from drsvm.model.risk import affordable_flips
 from drsvm.parallel import available_cores, over, slices
@@ -331,3 +332,56 @@ def engine_for(problem: Problem, n_threads: int | None = None, state_folder: str
     """Return an engine where the rows of a problem are."""
     own = problem.rows.engine(problem, n_threads)
     return CpuEngine(problem, n_threads, state_folder) if own is None else own
+
+
+class WorkingSetEngine:
+    """An engine for the rows of a working set; the fixed multipliers α, β of the rest enter all sums as constants.
+
+    `working` are the indices of the rows to iterate on, where the fixed multipliers are 0. Everything that does not
+    depend on the other rows is done by the engine of these rows.
+    """
+
+    def __init__(
+        self, problem: Problem, working: Vector, hinge_dual: Vector, flip_dual: Vector, n_threads: int | None = None
+    ):
+        self.inner = engine_for(problem.subset(working, problem.sample_weight[working]), n_threads)
+        self.inner.small = False  # certificates need all rows
+        self.working, self.fixed = working, (hinge_dual, flip_dual)
+        self.fixed_sums = dual_sums(problem, hinge_dual, flip_dual)
+        balance = [float(self.fixed_sums.mass @ (1.0, -1.0))] * problem.fit_intercept
+        self.pull = np.append(self.fixed_sums.rows @ (1.0, -1.0), balance)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def curvature(self) -> Curvature:
+        return self._with_fixed(self.inner.curvature())
+
+    def advance(self, *steps) -> tuple[float, Curvature]:
+        moved, samples = self.inner.advance(*steps)
+        return moved, self._with_fixed(samples)
+
+    def _with_fixed(self, samples: Curvature) -> Curvature:
+        lam = samples.predictor_lam - float(self.fixed_sums.flip_cost.sum())
+        return samples._replace(predictor=samples.predictor - self.pull, predictor_lam=lam)
+
+    def dual_sums(self) -> DualSums:
+        return self._plus_fixed(self.inner.dual_sums())
+
+    def arrive(self, *steps) -> tuple[float, DualSums]:
+        moved, sums = self.inner.arrive(*steps)
+        return moved, self._plus_fixed(sums)
+
+    def _plus_fixed(self, sums: DualSums) -> DualSums:
+        return DualSums(*(own + fixed for own, fixed in zip(sums, self.fixed_sums, strict=True)))
+
+    def multipliers(self):
+        return self._of_all_rows(self.inner.multipliers())
+
+    def restored_multipliers(self, direction, lam_change):
+        return self._of_all_rows(self.inner.restored_multipliers(direction, lam_change))
+
+    def _of_all_rows(self, own):
+        hinge, flip = (fixed.copy() for fixed in self.fixed)
+        hinge[self.working], flip[self.working] = own
+        return hinge, flip

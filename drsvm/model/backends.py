@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -91,20 +91,13 @@ class Backend(ABC):
         """Return fitted weights as an array of the library that X comes from."""
 
 
-class _Place(NamedTuple):
-    engine: str  # the value of the estimators' parameter `engine`
-    module: str
-    backend: str  # the name of the class there
-
-
-_places: dict[str, _Place] = {}
-
+_places: dict[str, tuple[str, str, str]] = {}  # by library: the estimators' parameter `engine`, module, class there
 CUDA = 2  # the number of CUDA devices in the DLPack standard
 
 
-def register(libraries: Iterable[str], *place: str) -> None:
+def register(libraries: Iterable[str], engine: str, module: str, backend: str) -> None:
     """Let a backend, which is imported on first use, take X whose type comes from one of some libraries."""
-    _places.update(dict.fromkeys(libraries, _Place(*place)))
+    _places.update(dict.fromkeys(libraries, (engine, module, backend)))
 
 
 class ForCard:
@@ -116,7 +109,7 @@ class ForCard:
         self.shape = self.X.shape
 
 
-def _place_of(X: Matrix) -> _Place | None:
+def _place_of(X: Matrix) -> tuple[str, str, str] | None:
     """Return where X is, by the library that its type, or that of the first of a list of futures, comes from."""
     if type(X) is np.ndarray:
         return None
@@ -133,13 +126,13 @@ def _place_of(X: Matrix) -> _Place | None:
 def engine_of(X: Matrix) -> str:
     """Return the engine that works where X is: "cpu" for this process's memory."""
     place = _place_of(X)
-    return "cpu" if place is None else place.engine
+    return "cpu" if place is None else place[0]
 
 
 def backend_of(X: Matrix) -> Backend | None:
     """Return the backend for X; None if it is in this process's memory."""
     place = _place_of(X)
-    return None if place is None else getattr(import_module(place.module), place.backend)()
+    return None if place is None else getattr(import_module(place[1]), place[2])()
 
 
 def is_remote(X: Matrix) -> bool:

@@ -98,8 +98,7 @@ class MemoryRows(HostRows):
         self.is_sparse = sparse.issparse(X)
         self.stored = X.nnz if self.is_sparse else X.size
         unchanged = self.is_sparse or (X.dtype == np.float64 and not isinstance(X, RowView))
-        self.is_small = unchanged and self.stored < LARGE
-        """Whether products need neither parts nor threads."""
+        self.is_small = unchanged and self.stored < LARGE  # products need neither parts nor threads
 
     @property
     def copyable(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]

@@ -67,9 +67,7 @@ def check_flip_costs(value, n: int, kept: np.ndarray | None = None) -> Costs:
     return float(costs[0]) if (costs == costs[0]).all() else costs
 
 
-PRICE_RANGE = (1e-100, 1e100)
-"""Range of the finite prices of features and of the intercept, so that dividing by them is safe."""
-
+PRICE_RANGE = (1e-100, 1e100)  # of finite prices of features and of the intercept, so that dividing by them is safe
 _PRICE_RULE = f"prices must lie between {PRICE_RANGE[0]:g} and {PRICE_RANGE[1]:g}, or be inf"
 
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from instances import well_conditioned_instance
 
-from drsvm.engines.cpu import CpuEngine
-from drsvm.engines.working_set import WorkingSetEngine
+from drsvm.engines.cpu import CpuEngine, WorkingSetEngine
 
 FLIP_COSTS = {"one flip cost": 0.7, "flip costs": np.linspace(0.2, 2.0, 300)}
 

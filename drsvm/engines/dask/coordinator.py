@@ -15,6 +15,7 @@ import uuid
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from itertools import product
 from typing import Any
 
 from distributed import Client, Future, KilledWorker, wait
@@ -149,8 +150,15 @@ class DaskCoordinator(Coordinator):
         except (*LOST, RuntimeError) as error:
             raise RowsLost(_gone(error)) from error
         self._threads = dict(threads)
-        for address, versions in report["workers"].items():
-            _check_agreement(address, versions["packages"], report["client"]["packages"])
+        packages = report["client"]["packages"]
+        for (address, versions), name in product(report["workers"].items(), (SAME_VERSION, *SAME_MAJOR_VERSION)):
+            there, here = versions["packages"].get(name) or "(none)", packages.get(name) or "(none)"
+            exact = name == SAME_VERSION
+            if there != here and (exact or there.partition(".")[0] != here.partition(".")[0]):
+                raise RuntimeError(
+                    f"The worker {address} has {name} {there}, but this process has {name} {here}: install the same "
+                    f"{'' if exact else 'major '}version on all machines."
+                )
         self._checked |= set(report["workers"])
 
     def _results(self, futures: list[Future]) -> list[Any]:
@@ -190,18 +198,6 @@ def _gone(error: BaseException) -> str:
         "another cluster, load the rows and fit again; or rows that were scattered or only existed on a worker went "
         "with it: pass rows that Dask can compute again."
     )
-
-
-def _check_agreement(address: str, theirs: dict[str, str | None], ours: dict[str, str | None]) -> None:
-    """Raise an error if a worker has other versions of the packages that matter."""
-    for name in (SAME_VERSION, *SAME_MAJOR_VERSION):
-        there, here = theirs.get(name) or "(none)", ours.get(name) or "(none)"
-        exact = name == SAME_VERSION
-        if there != here and (exact or there.partition(".")[0] != here.partition(".")[0]):
-            raise RuntimeError(
-                f"The worker {address} has {name} {there}, but this process has {name} {here}: install the same "
-                f"{'' if exact else 'major '}version on all machines."
-            )
 
 
 def _tell_workers(client: Any, function: Callable, *arguments) -> None:

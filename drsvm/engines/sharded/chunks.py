@@ -121,7 +121,14 @@ class Survey:
         return sum(self.used.values())
 
     def __add__(self, other: "Survey") -> "Survey":
-        _check_agreement(self, other)
+        if self.n_features != other.n_features:
+            raise ValueError(
+                f"Chunk {min(other.lengths)} of X has {other.n_features} columns, but chunk {min(self.lengths)} has "
+                f"{self.n_features}: all chunks must have the same features."
+            )
+        if self.is_sparse != other.is_sparse and min(self.n_rows, other.n_rows) > 0:
+            dense = min((other if self.is_sparse else self).lengths)
+            raise ValueError(f"Chunk {dense} of X is dense and others are sparse: convert it, or the others.")
         sizes = {"lengths": self.lengths | other.lengths, "used": self.used | other.used}
         if self.n_rows == 0 or other.n_rows == 0:
             return replace(other if self.n_rows == 0 else self, **sizes)
@@ -148,23 +155,6 @@ class Survey:
         check_total(self.largest_weight)
         check_classes(self.classes)
         return Units(self.classes[1], self.largest_weight, float(self.masses.sum()))
-
-    @property
-    def shares(self) -> tuple[float, float]:
-        """The normalised masses of the two classes."""
-        negative, positive = self.masses / self.masses.sum()
-        return float(negative), float(positive)
-
-
-def _check_agreement(one: Survey, two: Survey) -> None:
-    if one.n_features != two.n_features:
-        raise ValueError(
-            f"Chunk {min(two.lengths)} of X has {two.n_features} columns, but chunk {min(one.lengths)} has "
-            f"{one.n_features}: all chunks must have the same features."
-        )
-    if one.is_sparse != two.is_sparse and min(one.n_rows, two.n_rows) > 0:
-        dense = min((two if one.is_sparse else one).lengths)
-        raise ValueError(f"Chunk {dense} of X is dense and others are sparse: convert it, or the others.")
 
 
 def _some(costs: np.ndarray, count: int) -> np.ndarray:

@@ -200,7 +200,8 @@ class ShardedRows(Rows):
         before = [dict(zip(numbers[order].tolist(), np.cumsum(count) - count, strict=True)) for count in ordered]
         places = drawn_members([int(count.sum()) for count in counts], size)
         X, signs, weights, costs = self._ask(problem, queries.rows_at_places, before, places)
-        for sign, mass in zip((-1.0, 1.0), self.survey.shares, strict=True):
+        masses = (self.survey.masses / self.survey.masses.sum()).tolist()
+        for sign, mass in zip((-1.0, 1.0), masses, strict=True):
             weights[signs == sign] *= mass / weights[signs == sign].sum()
         return _in_memory(problem, X, signs, weights, costs)
 

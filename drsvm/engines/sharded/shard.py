@@ -76,11 +76,7 @@ class Message(NamedTuple):
     ball: Ball
     query: Query | None = None
     arguments: tuple = ()
-    follow: Callable[..., tuple] | None = None
-
-    def after(self, reply: Summable) -> "Message":
-        """Return the message to the next shard on the same machine, once one has replied."""
-        return self if self.follow is None else self._replace(arguments=self.follow(self.arguments, reply))
+    follow: Callable[..., tuple] | None = None  # arguments for the next shard on the same machine, after a reply
 
 
 def total_reply(shards: "Iterable[Shard]", message: Message) -> Summable:
@@ -89,7 +85,8 @@ def total_reply(shards: "Iterable[Shard]", message: Message) -> Summable:
     for shard in shards:
         reply = shard.reply(message)
         value = reply if value is None else value + reply
-        message = message.after(reply)
+        if message.follow is not None:
+            message = message._replace(arguments=message.follow(message.arguments, reply))
     return value
 
 

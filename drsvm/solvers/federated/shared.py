@@ -50,25 +50,19 @@ class Shared(Ascent):
         d = problem.n_features
         self.v, self.cost, self.imbalance, self.all_mass = np.zeros(d), 0.0, 0.0, 0.0
         self.w, self.b, self.estimate = np.zeros(d), 0.0, math.inf
-        self.square, self.lam = self._first_guess()
+        # The best λ for weights in the direction of a first proximal step.
+        mean, _ = problem.gradient_of_classes(1.0, 1.0)
+        direction = mean - problem.norm.dual.project_ball(mean, problem.radius)
+        size = problem.norm.value(direction)
+        lams, offers = FIRST_PRICES / max(problem.typical_row_norm(), 1e-300), [(direction / (size or 1.0), 0.0, 1.0)]
+        [values] = self._values(lams, offers, problem.rows.query(problem, losses_along, lams, offers))
+        self.lam = UNLIMITED if problem.radius == 0.0 else float(lams[np.argmin(values)]) if size > 0.0 else 1.0
+        self.square = float(problem.column_squares().sum()) or 1.0  # the mean of x·x
         if start is not None and start.weights.any():
             self.w, self.b = np.array(start.weights), start.intercept
             self.lam = UNLIMITED if problem.radius == 0.0 else problem.price_and_objective(self.w, self.b)[0]
         self.means = self.w, self.b, 0.0
         self.place: Place = self._place()
-
-    def _first_guess(self) -> tuple[float, float]:
-        """Return the mean of x·x, and the best λ for weights in the direction of a first proximal step."""
-        problem = self.problem
-        mean, _ = problem.gradient_of_classes(1.0, 1.0)
-        direction = mean - problem.norm.dual.project_ball(mean, problem.radius)
-        size = problem.norm.value(direction)
-        unit = direction / (size or 1.0)
-        lams = FIRST_PRICES / max(problem.typical_row_norm(), 1e-300)
-        offers = [(unit, 0.0, 1.0)]
-        [values] = self._values(lams, offers, problem.rows.query(problem, losses_along, lams, offers))
-        lam = float(lams[np.argmin(values)]) if size > 0.0 else 1.0
-        return float(problem.column_squares().sum()) or 1.0, lam if problem.radius > 0.0 else UNLIMITED
 
     def _values(self, scales, classifiers, losses) -> np.ndarray:
         """Return the objectives of multiples of classifiers (w, b, λ): a line for each of them."""
