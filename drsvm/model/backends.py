@@ -137,7 +137,7 @@ def backend_of(X: Matrix) -> Backend | None:
 
 def is_remote(X: Matrix) -> bool:
     """Return whether X is on a cluster or on a graphics card."""
-    return _place_of(X) is not None
+    return type(X) is not np.ndarray and _place_of(X) is not None
 
 
 def to_numpy(values: Any) -> np.ndarray:

@@ -34,9 +34,6 @@ def client(request, two_workers):
         yield client
 
 
-# --- the same optimum -----------------------------------------------------------------------------------------------
-
-
 @for_each(
     norm=unless_long((2,), (1, 2, math.inf)),
     l2=unless_long((1.0,), (0.0, 1.0)),
@@ -132,9 +129,6 @@ def test_worst_cases(client, loss):
     assert there == pytest.approx(here, abs=1e-12)
 
 
-# --- what crosses ---------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.thorough
 def test_nothing_with_an_entry_per_row_crosses(client, monkeypatch):
     n = 40_000
@@ -215,9 +209,6 @@ def test_workers_forget_the_shards_of_a_client_that_is_gone(client):
         assert time.monotonic() < until
 
 
-# --- predictions ----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("kind", unless_long(["frame"], ["dense", "CSR", "frame", "futures"]))
 def test_predictions_are_lazy(client, kind):
     X, y = samples()
@@ -234,9 +225,6 @@ def test_predictions_are_lazy(client, kind):
     assert DaskBackend().labels(several, names).compute().tolist() == names[np.argmax(expected, axis=1)].tolist()
 
 
-# --- wrong input ----------------------------------------------------------------------------------------------------
-
-
 def test_errors_name_the_chunk(client):
     X, y = samples()
     broken = X.copy()
@@ -245,7 +233,6 @@ def test_errors_name_the_chunk(client):
     for error, columns, message in [
         (ValueError, on_cluster(broken, y), "In chunk 2: X has nan at row 9, column 2"),
         (ValueError, on_cluster(X, np.arange(N) % 3), "exactly two labels, got 3"),
-        (ValueError, on_cluster(X, np.ones(N)), "exactly two labels, got 1"),
         (ValueError, on_cluster(X, y[:-1]), "y has 999 entries, but X has 1000 rows"),
         (ValueError, (rows_of_kind("delayed", client, X, y)[0], halves), "y has 2 chunks, but X has 3"),
         (TypeError, (rows_of_kind("frame", client, X, y)[0], y), r"call X\.compute_chunk_sizes"),

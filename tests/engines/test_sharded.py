@@ -43,42 +43,27 @@ def cut_problems(draw, **options):
     return problem, sharded(problem, cuts)
 
 
-# --- questions ------------------------------------------------------------------------------------------------------
-
-
 @given(st.data())
-def test_prices_and_objectives(data):
+def test_prices_objectives_and_worst_cases(data):
     problem, there = data.draw(cut_problems())
     w, b = data.draw(classifiers(problem))
-    price, objective = problem.price_and_objective(w, b)
-    found, risk = there.price_and_objective(w, b)
-    assert risk == pytest.approx(objective, rel=1e-9, abs=1e-12)
-    assert found == pytest.approx(price, rel=1e-9, abs=1e-12)
-
-
-@given(st.data())
-def test_worst_cases(data):
-    problem, there = data.draw(cut_problems())
-    w, b = data.draw(classifiers(problem))
+    expected = problem.price_and_objective(w, b)
+    assert there.price_and_objective(w, b) == pytest.approx(expected, rel=1e-9, abs=1e-12)
     radii, size = np.array([0.0, 0.01, 0.1, 1.0, 100.0]) * problem.typical_row_norm(), problem.norm_of(w)
     known = problem.margins(w, b), problem.sample_weight, size, radii, problem.flip_cost
-    assert there.rows.worst_case(there, "hinge", w, b, size, radii) == pytest.approx(
-        worst_case_hinge(*known), rel=1e-9, abs=1e-12
-    )
-    assert there.rows.worst_case(there, "zero-one", w, b, size, radii) == pytest.approx(
-        worst_case_error(*known), rel=1e-9, abs=1e-9
-    )
+    hinge, errors = (there.rows.worst_case(there, loss, w, b, size, radii) for loss in ("hinge", "zero-one"))
+    assert hinge == pytest.approx(worst_case_hinge(*known), rel=1e-9, abs=1e-12)
+    assert errors == pytest.approx(worst_case_error(*known), rel=1e-9, abs=1e-9)
 
 
 @given(st.data())
 def test_bounds_of_multipliers(data):
     problem, there = data.draw(cut_problems())
     factors = [data.draw(st.floats(-0.5, 1.5)) for _ in range(4)]
-    bounds = []
-    for each in (problem, there):
-        multipliers = each.multiples_of_weights(*factors[:2]), each.multiples_of_weights(*factors[2:])
-        bounds.append(dual_point(each, *multipliers))
-    local, remote = bounds
+    local, remote = (
+        dual_point(each, each.multiples_of_weights(*factors[:2]), each.multiples_of_weights(*factors[2:]))
+        for each in (problem, there)
+    )
     if problem.radius == problem.l2 == 0:  # free weights: sums of shards are hardly ever 0, which proves less
         assert 0 <= remote.lower_bound <= local.lower_bound * (1 + 1e-9) + 1e-8
         return
@@ -122,10 +107,7 @@ def test_only_some_of_the_costs_are_known_here_but_the_smallest_and_the_largest(
     assert len(problem.flip_cost) < 200
     assert (problem.flip_cost.min(), problem.flip_cost.max()) == (0.5, math.inf)
     assert problem.typical_flip_cost() == pytest.approx(1.5, abs=0.1)
-
-
-def test_equal_costs_become_a_number(data):
-    assert sharded_problem(*data, [100], flip_costs=np.full(400, 2.0)).flip_cost == 2.0
+    assert sharded_problem(X, y, [100], flip_costs=np.full(5000, 2.0)).flip_cost == 2.0
 
 
 def test_an_extreme_classifier_has_an_infinite_objective_at_best(data):
@@ -133,9 +115,6 @@ def test_an_extreme_classifier_has_an_infinite_objective_at_best(data):
     problem = sharded_problem(1e10 * X, y, [100])
     with np.errstate(all="ignore"):
         assert not problem.price_and_objective(np.full(5, 1e300))[1] < math.inf
-
-
-# --- the engine -----------------------------------------------------------------------------------------------------
 
 
 def steps(engine):
@@ -251,9 +230,6 @@ def test_samples_by_class():
     drawn = sharded_problem(X, y, [30, 1000]).drawn_by_class(100)
     assert (drawn.signs > 0).sum() == 40 and (drawn.signs < 0).sum() == 100
     assert drawn.masses_of_classes() == pytest.approx((40 / 3000, 2960 / 3000))
-
-
-# --- rounds, state and its loss -------------------------------------------------------------------------------------
 
 
 def test_an_iteration_takes_three_rounds(problem):

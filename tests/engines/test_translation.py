@@ -1,4 +1,4 @@
-"""The mathematics of a sample in C++, compiled for this machine, gives the same numbers as in Python."""
+"""A card without a card: the mathematics of a sample in C++ gives the same numbers as in Python; a missing card."""
 
 import ctypes
 import importlib.util
@@ -9,6 +9,8 @@ import numba
 import numpy as np
 import pytest
 
+from drsvm import WassersteinKernelSVC, WassersteinSVC
+from drsvm.engines.gpu import device
 from drsvm.engines.gpu.kernels import samples_source
 from drsvm.kernels import interior_point
 from drsvm.kernels.interior_point import Tile
@@ -151,3 +153,17 @@ def run_in_python(module):
         return np.array([] if found is None else np.atleast_1d(found), dtype=float)[:n_sums]
 
     return run
+
+
+def test_a_missing_card_is_explained():
+    try:
+        device.cupy()
+    except device.GpuError:
+        pass
+    else:
+        pytest.skip("there is a card")
+    X, y = np.eye(4), [0, 1, 0, 1]
+    for estimator in (WassersteinSVC(threshold="optimum"), WassersteinKernelSVC(threshold="optimum")):
+        with pytest.raises(device.GpuError, match=r"install CuPy .* or use engine='cpu'"):
+            estimator.set_params(engine="gpu").fit(X, y)
+        assert estimator.set_params(engine="cpu").fit(X, y).gap_ <= 1e-4

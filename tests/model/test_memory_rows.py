@@ -93,9 +93,9 @@ def test_prices_and_weights_of_0_need_no_copy(any_size, mapped):
 @pytest.mark.parametrize("solver", ["dual-coordinate", "ippa", "admm"])
 def test_other_solvers_copy_a_view(any_size, mapped, solver):
     X, y = two_classes(300)
-    limits = {"max_iter": 20, "random_state": 0}
-    found = solve(Problem(mapped(X), y, fit_intercept=True), solver, **limits)
-    assert found.objective == pytest.approx(solve(Problem(X, y, fit_intercept=True), solver, **limits).objective)
+    problems = (Problem(rows, y, fit_intercept=True) for rows in (mapped(X), X))
+    found, expected = (solve(problem, solver, max_iter=20, random_state=0).objective for problem in problems)
+    assert found == pytest.approx(expected)
 
 
 def test_auto_reads_a_view_in_its_order(any_size, mapped):

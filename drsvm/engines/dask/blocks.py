@@ -45,8 +45,9 @@ def columns_of(
     together = [rows, *(some for some in blocks if some is not None)]
     given = [block for some in together for block in some]
     delayed = [block for block in given if not isinstance(block, Future)]
-    computed = iter(client.compute(delayed) if delayed else [])
-    futures = iter([block if isinstance(block, Future) else next(computed) for block in given])
+    computed: Any = client.compute(delayed) if delayed else []
+    waiting = iter(computed)
+    futures = iter([block if isinstance(block, Future) else next(waiting) for block in given])
     return Columns(*(None if some is None else [next(futures) for _ in some] for some in [rows, *blocks]))  # pyright: ignore
 
 
@@ -92,11 +93,7 @@ def _aligned(values: Matrix, name: str, lengths: list[int] | None, n_chunks: int
     """Return the blocks of values, cut like the rows."""
     import dask.array as da
 
-    if isinstance(values, list | tuple):
-        is_on_cluster = len(values) > 0 and type(values[0]).__module__.partition(".")[0] in ("dask", "distributed")
-    else:
-        is_on_cluster = hasattr(values, "to_delayed")
-    if not is_on_cluster:
+    if not _is_on_cluster(values):
         if lengths is None:
             raise TypeError(
                 f"{name} is in this process's memory, and the lengths of the chunks of X are unknown, so it cannot be "
@@ -118,3 +115,9 @@ def _aligned(values: Matrix, name: str, lengths: list[int] | None, n_chunks: int
             "for instance by repartition, or call compute_chunk_sizes() first."
         )
     return blocks
+
+
+def _is_on_cluster(values: Matrix) -> bool:
+    if isinstance(values, list | tuple):
+        return len(values) > 0 and type(values[0]).__module__.partition(".")[0] in ("dask", "distributed")
+    return hasattr(values, "to_delayed")

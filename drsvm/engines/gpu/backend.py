@@ -8,10 +8,11 @@ from scipy import sparse
 
 from drsvm.annotations import Matrix
 from drsvm.engines.gpu.device import GpuError, cupy, free_memory, on_device, on_host
-from drsvm.engines.gpu.kernel_rows import gpu_kernel_rows
+from drsvm.engines.gpu.kernel_rows import GpuKernelRows
 from drsvm.engines.gpu.rows import DenseGpuRows, GpuRows, SparseGpuRows, checked_costs
 from drsvm.engines.gpu.streaming import StreamedGpuRows
 from drsvm.model.backends import Backend, ForCard, to_numpy
+from drsvm.model.kernel_functions import dense
 from drsvm.parallel import slices
 
 STATE_BYTES = 160  # bytes per row beyond its features: the state of a run, its corrections, and vectors of one pass
@@ -27,7 +28,11 @@ class GpuBackend(Backend):
         return attributes | {"flip_cost": costs}
 
     def kernel_rows(self, points, function):
-        return gpu_kernel_rows(points, function)
+        if not function.proven:
+            raise ValueError(
+                "A kernel that is a table or a function of yours needs engine='cpu', with X in main memory."
+            )
+        return GpuKernelRows(on_device(dense(points.X if isinstance(points, ForCard) else points)), function)
 
     def with_labels(self, X, y):
         if not hasattr(y, "__dlpack__") or isinstance(y, np.ndarray):

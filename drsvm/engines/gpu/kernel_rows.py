@@ -4,24 +4,16 @@ from itertools import product
 
 import numpy as np
 
-from drsvm.annotations import Matrix
 from drsvm.engines.gpu.device import cupy, free_memory, on_device
 from drsvm.engines.gpu.kernels import THREADS, blocks_for, kernel
 from drsvm.engines.gpu.rows import CardRows, DenseGpuRows
-from drsvm.model.backends import ForCard, to_numpy
-from drsvm.model.kernel_functions import KernelFunction, dense
+from drsvm.model.backends import to_numpy
+from drsvm.model.kernel_functions import dense
 from drsvm.model.kernel_rows import FunctionRows, KernelRows
 from drsvm.parallel import slices
 
 # Size of the tiles in which values are computed and added: 1 GB. A thread adds up one in 32 columns of a row.
 TILE_ROWS, TILE_COLUMNS = 1 << 14, 1 << 13
-
-
-def gpu_kernel_rows(points: Matrix, function: KernelFunction) -> "GpuKernelRows":
-    """Return the rows of a kernel on the card, where points are copied unless they are there."""
-    if not function.proven:
-        raise ValueError("A kernel that is a table or a function of yours needs engine='cpu', with X in main memory.")
-    return GpuKernelRows(on_device(dense(points.X if isinstance(points, ForCard) else points)), function)
 
 
 class GpuKernelRows(FunctionRows, CardRows):

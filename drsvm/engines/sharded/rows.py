@@ -219,7 +219,9 @@ def _in_memory(problem: Problem, X: Matrix, signs: np.ndarray, weights: np.ndarr
 class ShardedMultipliers(Multipliers):
     """Clipped multipliers; factors of the two sides apply to their sums, and to the vectors when these are used."""
 
-    def __init__(self, unclipped: tuple[RemoteVector | None, ...], ball: Ball, sums: DualSums, rounding: float):
+    def __init__(
+        self, unclipped: tuple[RemoteVector | None, RemoteVector | None], ball: Ball, sums: DualSums, rounding: float
+    ):
         self.unclipped, self.ball, self.sums = unclipped, ball, sums
         self.rounding = rounding + ROUNDING_OF_MASSES  # also of the sums over the shards
         self.factors = np.ones(2)

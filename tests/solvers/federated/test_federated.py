@@ -110,7 +110,7 @@ def test_groups_that_are_late_or_lost(monkeypatch, norm, kind):
 
 
 class Clocked(ChannelHere):
-    """A pass over the rows takes a second."""
+    """A pass over the rows takes some `seconds`, which depend on the group."""
 
     now = 0.0
 
@@ -131,9 +131,6 @@ class Clocked(ChannelHere):
         self.now = max(self.now, self.due[group])
         self.waiting = {group: self.waiting[group]} | self.waiting
         return super().receive()
-
-    def seconds(self, group):
-        return 1.0
 
     def stopwatch(self):
         return SimpleNamespace(elapsed=lambda began=self.now: self.now - began)
