@@ -10,14 +10,11 @@ from drsvm import Problem
 from drsvm.engines.sharded import quantiles
 from drsvm.engines.sharded.quantiles import MASS, MOMENT, Bins, Histogram, crossing
 
-
-@pytest.fixture
-def data():
-    return samples()
+DATA = samples()
 
 
-def test_errors_name_the_chunk(data):
-    X, y = data
+def test_errors_name_the_chunk():
+    X, y = DATA
     broken = X.copy()
     broken[150, 2] = np.nan
     for columns, message in [
@@ -41,16 +38,16 @@ def test_chunks_must_have_the_same_features():
 
 
 @pytest.mark.parametrize("scale", [1e300, 1e-300])
-def test_huge_and_tiny_weights(data, scale):
-    check(sharded_problem(*data, [100], np.full(400, scale)), Problem(*data))
+def test_huge_and_tiny_weights(scale):
+    check(sharded_problem(*DATA, [100], np.full(400, scale)), Problem(*DATA))
 
 
-def test_empty_chunks_and_chunks_without_weight(data):
+def test_empty_chunks_and_chunks_without_weight():
     weights = np.ones(400)
     weights[100:200] = 0.0
-    problem = sharded_problem(*data, [0, 100, 200, 200], weights)
+    problem = sharded_problem(*DATA, [0, 100, 200, 200], weights)
     assert (problem.n_given, problem.n_rows, len(problem.rows.coordinator.shards)) == (400, 300, 2)
-    check(problem, Problem(*data, sample_weight=weights))
+    check(problem, Problem(*DATA, sample_weight=weights))
 
 
 @pytest.fixture

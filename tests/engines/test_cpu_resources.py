@@ -14,12 +14,9 @@ from drsvm.solvers import InteriorPoint
 
 
 def test_threads_are_used_only_for_enough_work():
-    problem = well_conditioned_instance(0, 3000, 5)
-    assert CpuEngine(problem, 8).n_threads == 1
-    assert CpuEngine(problem, 8).small
-    large = well_conditioned_instance(0, 40_000, 5)
-    engine = CpuEngine(large, 8)
-    assert 1 < engine.n_threads <= 4 and not engine.small
+    small, large = (CpuEngine(well_conditioned_instance(0, n, 5), 8) for n in (3000, 40_000))
+    assert small.n_threads == 1 and small.small
+    assert 1 < large.n_threads <= 4 and not large.small
 
 
 def test_a_file_holds_what_is_written_and_has_no_name(tmp_path):

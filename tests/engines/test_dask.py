@@ -119,14 +119,11 @@ def test_other_labels_weights_and_costs(client):
 @pytest.mark.parametrize("loss", ["hinge", "zero-one"])
 def test_worst_cases(client, loss):
     X, y = samples()
-    model, radii = (np.array([0.3, 0.1, 0.2, 0.4]), 0.1), [0.0, 0.05, 0.3, 5.0]
-    found = worst_case_risk(model, *on_cluster(X, y), radius=radii, loss=loss)
-    assert found == pytest.approx(worst_case_risk(model, X, y, radius=radii, loss=loss), abs=1e-12)
-    there, here = (
-        worst_case_risk(model, rows, marks, radius=0.1, loss=loss, positive=-1)
-        for rows, marks in (on_cluster(X, y), (X, y))
-    )
-    assert there == pytest.approx(here, abs=1e-12)
+    model = np.array([0.3, 0.1, 0.2, 0.4]), 0.1
+    for options in ({"radius": [0.0, 0.05, 0.3, 5.0]}, {"radius": 0.1, "positive": -1}):
+        data = on_cluster(X, y), (X, y)
+        there, here = (worst_case_risk(model, *columns, loss=loss, **options) for columns in data)
+        assert there == pytest.approx(here, abs=1e-12)
 
 
 @pytest.mark.thorough

@@ -18,7 +18,8 @@ from drsvm import (
     solve,
     worst_case_risk,
 )
-from drsvm.engines.gpu import backend, engine, kernel_rows
+from drsvm.engines.gpu import backend, engine
+from drsvm.engines.gpu import rows as gpu_rows
 from drsvm.engines.gpu.device import GpuError, cupy
 from drsvm.model.backends import ForCard, to_numpy
 from drsvm.model.kernel_functions import Laplacian, Linear, Polynomial, Rbf
@@ -167,10 +168,14 @@ def test_a_scaler_in_front_stays_on_the_card(dtype):
     np.testing.assert_allclose(found.get().toarray(), ClippedScaler().fit_transform(stored).toarray(), rtol=1e-4)
 
 
-def test_three_classes_of_weight():
+def three_classes():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, size=N)
-    X = rng.normal(size=(N, 5)) + np.eye(3, 5)[y]
+    return rng.normal(size=(N, 5)) + np.eye(3, 5)[y], y
+
+
+def test_three_classes_of_weight():
+    X, y = three_classes()
     expected = WassersteinSVC(radius=0.05, class_weight="balanced", tol=1e-8).fit(X, y)
     given = {"radius": 0.05, "class_weight": "balanced", "tol": 1e-8, "calibration": "sigmoid"}
     model = WassersteinSVC(**given).fit(on_card(X), on_card(y))
@@ -182,9 +187,8 @@ def test_three_classes_of_weight():
 
 @pytest.mark.parametrize("labels", [np.arange(3), np.array(["a", "b", "c"])], ids=str)
 def test_three_classes_of_rows_in_main_memory(labels):
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 3, size=N)
-    X, y = rng.normal(size=(N, 5)) + np.eye(3, 5)[y], labels[y]
+    X, codes = three_classes()
+    y = labels[codes]
     expected, model = (WassersteinSVC(radius=0.05, l2=0.005, engine=engine).fit(X, y) for engine in ("cpu", "gpu"))
     assert isinstance(model.coef_, np.ndarray) and model.coef_.shape == (3, 5) and len(model.result_) == 3
     assert model.classes_.tolist() == labels.tolist() and model.gap_.max() <= 1e-6
@@ -204,19 +208,15 @@ def test_tensors_of_torch():
     assert (decided.cpu().numpy() == WassersteinSVC(radius=0.05).fit(X, y).predict(X)).mean() > 0.999
 
 
-def test_bad_values_are_found_on_the_card():
+def test_bad_values_and_other_solvers():
     X, y = samples()
+    with pytest.raises(ValueError, match="on a graphics card"):
+        solve(Problem(on_card(X), y), "isg")
     X[17, 3] = math.nan
     with pytest.raises(ValueError, match="row 17, column 3"):
         Problem(on_card(X), y)
     with pytest.raises(ValueError, match="one label per row"):
         Problem(on_card(X[:5]), y)
-
-
-def test_other_solvers_say_where_the_rows_are():
-    X, y = samples()
-    with pytest.raises(ValueError, match="on a graphics card"):
-        solve(Problem(on_card(X), y), "isg")
 
 
 FUNCTIONS = {"rbf": Rbf(0.3), "laplacian": Laplacian(0.2), "poly": Polynomial(0.3, 2, 1.0), "linear": Linear()}
@@ -234,8 +234,8 @@ def many_rows(request, monkeypatch):
     if request.param == "in tiles":
         monkeypatch.setattr("drsvm.model.kernel_rows.MAX_STORED", 100)
         monkeypatch.setattr("drsvm.model.kernel_rows.PAIRS_FOR_CENTRE", 200_000)
-        monkeypatch.setattr(kernel_rows, "TILE_ROWS", 64)
-        monkeypatch.setattr(kernel_rows, "TILE_COLUMNS", 100)
+        monkeypatch.setattr(gpu_rows, "TILE_ROWS", 64)
+        monkeypatch.setattr(gpu_rows, "TILE_COLUMNS", 100)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -38,8 +38,7 @@ def cut_problems(draw, **options):
     if draw(st.booleans()) and problem.n_rows > 2:
         costs = generator(draw).choice([0.5, 1.0, 2.0, math.inf], size=problem.n_given)
         problem = problem.replace(flip_cost=costs)
-    n = problem.n_rows
-    cuts = sorted(draw(st.sets(st.integers(1, n - 1), max_size=3)))
+    cuts = sorted(draw(st.sets(st.integers(1, problem.n_rows - 1), max_size=3)))
     return problem, sharded(problem, cuts)
 
 
@@ -198,13 +197,10 @@ def test_paths_and_the_largest_radius(data):
     radii = np.geomspace(1.0, 0.01, 5) * radius_max(known)
     found, expected = radius_path(problem, radii, tol=1e-8), radius_path(known, radii, tol=1e-8)
     assert [r.objective for r in found.results] == pytest.approx([r.objective for r in expected.results], abs=2e-8)
-
-
-@pytest.mark.parametrize("prices", [{"feature_cost": [2.0, 0.5, 1, 1, 1]}, {"feature_cost": [math.inf, 0.5, 1, 1, 1]}])
-def test_the_largest_radius_with_prices(data, prices):
-    ball = {**prices, "fit_intercept": True, "intercept_cost": 2.0, "l2": 0.01}
-    there = sharded_problem(*data, [3, 250], **ball)
-    assert radius_max(there) == pytest.approx(radius_max(Problem(*data, **ball)), rel=1e-3)
+    for price in (2.0, math.inf):
+        ball = {"feature_cost": [price, 0.5, 1, 1, 1], "fit_intercept": True, "intercept_cost": 2.0, "l2": 0.01}
+        there = sharded_problem(*data, [3, 250], **ball)
+        assert radius_max(there) == pytest.approx(radius_max(Problem(*data, **ball)), rel=1e-3)
 
 
 def test_a_start_from_few_rows():
@@ -215,12 +211,8 @@ def test_a_start_from_few_rows():
     assert drawn.sample_weight.sum() == pytest.approx(1.0)
     assert {tuple(row) for row in drawn.X.tolist()} <= {tuple(row) for row in X.tolist()}
     assert solve(problem).objective == pytest.approx(solve(Problem(X, y)).objective, abs=2e-6)
-
-
-def test_samples_of_equal_rows():
-    X = np.repeat([[1.0, 0.5], [-1.0, 0.25]], 5000, axis=0)
-    problem = sharded_problem(X, X[:, 0], [4000])
-    assert 100 <= problem.drawn(200).n_rows <= 400
+    equal = np.repeat([[1.0, 0.5], [-1.0, 0.25]], 5000, axis=0)
+    assert 100 <= sharded_problem(equal, equal[:, 0], [4000]).drawn(200).n_rows <= 400
 
 
 def test_samples_by_class():
@@ -281,24 +273,20 @@ def test_a_question_that_comes_twice_has_the_same_answer(data, problem):
     check(problem, Problem(*data))
 
 
-def test_nothing_stays_in_the_shards(problem):
-    result, shards = solve(problem), problem.rows.coordinator.shards
+def test_only_what_is_in_use_stays_in_the_shards(problem):
+    shards, kept = problem.rows.coordinator.shards, []
+
+    def count(progress):
+        kept.append(max(len(run.slots) for shard in shards for run in shard.runs.values()))
+
+    result = solve(problem, callback=count)
+    assert len(kept) > 5 and max(kept) <= 3
     runs = [run for shard in shards for run in shard.runs.values()]
     assert len(runs) == 2 and all(run.engine is None for run in runs)
     assert 0.0 < sum(shard.values(result.hinge_dual).sum() for shard in shards) <= 1.0
     del result, runs
     gc.collect()
     assert not any(shard.runs for shard in shards)
-
-
-def test_only_what_is_in_use_is_kept(problem):
-    kept = []
-
-    def count(progress):
-        kept.append(max(len(run.slots) for shard in problem.rows.coordinator.shards for run in shard.runs.values()))
-
-    solve(problem, callback=count)
-    assert len(kept) > 5 and max(kept) <= 3
 
 
 def test_a_start_at_a_result(data, problem):

@@ -8,8 +8,7 @@ from scipy import sparse
 
 from drsvm.annotations import Matrix
 from drsvm.engines.gpu.device import GpuError, cupy, free_memory, on_device, on_host
-from drsvm.engines.gpu.kernel_rows import GpuKernelRows
-from drsvm.engines.gpu.rows import DenseGpuRows, GpuRows, SparseGpuRows, checked_costs
+from drsvm.engines.gpu.rows import DenseGpuRows, GpuKernelRows, GpuRows, SparseGpuRows, checked_costs
 from drsvm.engines.gpu.streaming import StreamedGpuRows
 from drsvm.model.backends import Backend, ForCard, to_numpy
 from drsvm.model.kernel_functions import dense

@@ -1,18 +1,20 @@
-"""Rows on a graphics card, dense or sparse: products, sums and Gram matrices. Sums are in double precision."""
+"""Rows on a graphics card: products, sums and Gram matrices, in double precision; functions of a kernel as well."""
 
 from abc import abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import NamedTuple
 
 import numpy as np
 
 from drsvm.annotations import Costs, Matrix, Vector
-from drsvm.engines.gpu.device import GpuError, add_square, cupy, on_device, on_host
+from drsvm.engines.gpu.device import GpuError, add_square, cupy, free_memory, on_device, on_host
 from drsvm.engines.gpu.kernels import THREADS, blocks_for, kernel
 from drsvm.model.backends import to_numpy
 from drsvm.model.careful_sums import ULP
+from drsvm.model.kernel_functions import dense
+from drsvm.model.kernel_rows import FunctionRows, KernelRows
 from drsvm.model.memory_rows import HostRows, MemoryRows
 from drsvm.model.rows import Rows
 from drsvm.model.validation import check_flip_cost
@@ -23,6 +25,8 @@ SUM_BLOCKS = 1024  # number of parts of the rows whose sums are formed separatel
 ENTRIES_OF_SUM = 8192  # number of entries of a column that one block of threads adds up
 # Shared memory for rows of a Gram matrix of sparse rows, its maximum, and parts of it per multiprocessor.
 TILE_BYTES, MAX_SHARED, GRAM_PARTS = 64 << 10, 220 << 10, 16
+# Tiles in which values of a kernel are computed and added: 1 GB. A thread adds up one in 32 columns of a row.
+TILE_ROWS, TILE_COLUMNS = 1 << 14, 1 << 13
 
 
 def checked_costs(flip_cost: Costs, n: int, kept: Vector | None) -> Costs:
@@ -310,3 +314,41 @@ class SparseGpuRows(GpuRows):
 
     def host_array(self):
         return self.X.get()
+
+
+class GpuKernelRows(FunctionRows, CardRows):
+    """Functions whose points and values are arrays of CuPy."""
+
+    place = "functions of a kernel, on a graphics card"
+
+    def between(self, some, others):
+        return self.function.values(some, others)
+
+    def at(self, points, c):
+        points, c = on_device(dense(points)), self.vector(c)
+        used = cupy().flatnonzero(c)
+        out, c, landmarks = cupy().zeros(len(points)), c[used], self.points[used]
+        factors = self.function.exponents(points, landmarks)
+        left, right = (points, landmarks) if factors is None else factors
+        for rows, columns in product(slices(len(points), TILE_ROWS), slices(len(c), TILE_COLUMNS)):
+            if factors is None:
+                out[rows] += DenseGpuRows(self.between(left[rows], right[columns])).dot(c[columns])
+            else:
+                exponents, some = left[rows] @ right[columns].T, c[columns]
+                arguments = exponents, len(exponents), np.int32(len(some)), some, out[rows]
+                kernel("exponential_dot")((blocks_for(32 * len(exponents)),), (THREADS,), arguments)
+        return out
+
+    def _stored_products(self, columns):
+        rows = DenseGpuRows(self.values)
+        return [rows.dot(c) for c in columns]
+
+    def with_features(self, X):
+        return DenseGpuRows(cupy().ascontiguousarray(X))
+
+    def room(self):
+        return float(free_memory())
+
+    def host_rows(self):
+        centre, values = (None if array is None else to_numpy(array) for array in (self.centre, self._values))
+        return KernelRows(to_numpy(self.points), self.function, centre, values)

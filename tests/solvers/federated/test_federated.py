@@ -184,8 +184,7 @@ def test_rows_at_a_bound_stay_exactly_there():
     for name, bound in (("hinge", 1.0), ("flip", 0.0)):
         values = getattr(block, name)
         near = np.abs(values - bound) < 1e-9
-        assert near.sum() > 50
-        assert (values[near] == bound).all()
+        assert near.sum() > 50 and (values[near] == bound).all()
 
 
 def test_losses_of_multiples():
@@ -211,10 +210,8 @@ def test_a_bound_is_that_of_the_multipliers_that_are_left():
         return progress.iteration == 13
 
     result = solve(there, "federated", tol=1e-9, callback=lose_and_stop)
-    hinge, flip = (
-        np.concatenate([dual.values(shard) for shard in shards]) for dual in (result.hinge_dual, result.flip_dual)
-    )
-    assert 0 < result.lower_bound <= certify(problem, result.weights, result.intercept, hinge, flip).lower_bound + 1e-9
+    duals = (np.concatenate([dual.values(shard) for shard in shards]) for dual in (result.hinge_dual, result.flip_dual))
+    assert 0 < result.lower_bound <= certify(problem, result.weights, result.intercept, *duals).lower_bound + 1e-9
 
 
 def test_many_features_on_a_cluster_need_no_matrix():
