@@ -1,4 +1,4 @@
-"""Threads over parts of large arrays, outside the engines: checks, certificates and other sums over the rows.
+"""Threads: over parts of large arrays, for checks, certificates and other sums over the rows; and those of BLAS.
 
 The parts depend on the sizes only, never on the number of threads, and results are returned in their order: sums are
 the same with any number of threads. Threads end with each run or, outside a run, with each call; a process that is
@@ -7,11 +7,13 @@ forked during a run starts its own.
 
 import math
 import os
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar, copy_context
-from typing import TypeVar
+from functools import cache
+from typing import Any, TypeVar
 
 import numpy as np
 from joblib.parallel import get_active_backend
@@ -19,11 +21,9 @@ from joblib.parallel import get_active_backend
 T = TypeVar("T")
 R = TypeVar("R")
 
-PART = 1 << 16
-"""Number of entries of a vector in a part."""
-
-WORTHWHILE = 1 << 17
-"""Number of entries from which simple arithmetic is worth a thread."""
+PART = 1 << 16  # number of entries of a vector in a part
+WORTHWHILE = 1 << 17  # number of entries from which simple arithmetic is worth a thread
+LARGE = 1000  # order of a matrix from which on BLAS's own threads speed up its factorisation
 
 
 class _Threads:
@@ -108,13 +108,9 @@ def over(parts: Iterable[T], work: Callable[[T], R]) -> list[R]:
     return [results[k] for k in range(len(parts))]
 
 
-def _length(like: int | np.ndarray) -> int:
-    return like if isinstance(like, int) else len(like)
-
-
 def elementwise(like: int | np.ndarray, values: Callable[[slice], np.ndarray]) -> np.ndarray:
     """Return an array like another one, or of a given length, whose parts are values(part), in parts of any size."""
-    n = _length(like)
+    n = like if isinstance(like, int) else len(like)
     is_whole = n <= WORTHWHILE or not isinstance(like, int | np.ndarray)
     size = n if is_whole else max(WORTHWHILE, math.ceil(n / usable_threads()))
     if n <= size:
@@ -135,19 +131,61 @@ def slices(n: int, size: int) -> list[slice]:
 
 def parts_of(like: int | np.ndarray) -> list[slice]:
     """Return slices of vectors of the same length as an array, or of a given length; a card takes them as a whole."""
-    n = _length(like)
+    n = like if isinstance(like, int) else len(like)
     return slices(n, PART if isinstance(like, int | np.ndarray) else max(n, 1))
 
 
 def over_parts(like: int | np.ndarray, work: Callable[[slice], R]) -> list[R]:
     """Return work(part) for every part of vectors like an array, or of a given length."""
-    n = _length(like)
+    n = like if isinstance(like, int) else len(like)
     return [work(slice(0, n))] if 0 < n <= PART else over(parts_of(like), work)  # most vectors are one part
 
 
 def total(like: int | np.ndarray, work: Callable[[slice], float | np.ndarray]) -> float:
     """Return the sum of work(part) over the parts of vectors like an array, without further rounding errors."""
-    values = [float(value) for value in over_parts(like, work)]
+    n = like if isinstance(like, int) else len(like)
+    if 0 < n <= PART:
+        return float(work(slice(0, n)))
+    values = [float(value) for value in over(parts_of(like), work)]
     if len(values) == 1:
         return values[0]
     return math.fsum(values) if all(map(math.isfinite, values)) else sum(values)
+
+
+_lock = threading.Lock()
+_n_limited = 0
+_limit: Any = None
+
+
+@cache
+def _blas():
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def blas_threads_for(order: int):
+    """Return a context in which BLAS may use several threads for the factorisation of a matrix, if it is large."""
+    n_threads = usable_threads() if order >= LARGE else 1
+    return _blas().limit(limits=n_threads, user_api="blas") if n_threads > 1 else nullcontext()
+
+
+@contextmanager
+def single_threaded_blas():
+    """Limit BLAS to one thread: it is faster on small vectors, and shares of the rows have their own threads.
+
+    The setting is process-wide: the first of several concurrent runs makes it, the last one reverts it.
+    """
+    global _n_limited, _limit
+    with _lock:
+        if _n_limited == 0:
+            _limit = _blas().limit(limits=1, user_api="blas")
+            _limit.__enter__()
+        _n_limited += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _n_limited -= 1
+            if _n_limited == 0:
+                _limit.__exit__(None, None, None)

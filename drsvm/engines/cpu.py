@@ -6,44 +6,34 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
+from drsvm.annotations import Vector
 from drsvm.engines.engine import Curvature, Engine, Rates
 from drsvm.engines.matrices import FEW_FEATURES, WideRows, in_fastest_form, matrices_for
 from drsvm.kernels import passes
 from drsvm.kernels.passes import BLOCK, Buffers, Share, Step
 from drsvm.kernels.products import TILE
 from drsvm.model.memory_rows import RowView, in_memory, unsigned_parts
-from drsvm.model.multipliers import DualSums
+from drsvm.model.multipliers import DualSums, dual_sums
 from drsvm.model.problem import Problem
 from drsvm.model.risk import affordable_flips
 from drsvm.parallel import available_cores, over, slices
 
-THREAD_WORK = 50_000
-"""Fewest stored entries that make another thread worthwhile."""
-
+THREAD_WORK = 50_000  # fewest stored entries that make another thread worthwhile
+# Cores are not equally fast at all times: threads take several shares of the rows, each with at least so many stored
+# entries, one after the other.
 SHARES_PER_THREAD, SHARE_WORK = 4, 500_000
-"""Cores are not equally fast at all times: threads take several shares of the rows, each with at least so many stored
-entries, one after the other."""
-
-WIDE_FROM = 1000
-"""With fewer features, the d-sized system is used even if there are fewer rows: it is more accurate."""
-
-MAX_FREE = 300
-"""With more weights without norm and ridge than this, the d-sized system is used."""
-
-VIEW_BYTES = 1 << 21
-"""Approximate size of the blocks in which the rows of a view are computed: they stay in the cache for a pass."""
-
-LIGHT = 32
-"""With at most this many entries per row, the Gram matrix costs about as much as a few passes over the rows."""
-
+WIDE_FROM = 1000  # with fewer features, the d-sized system is used even if there are fewer rows: it is more accurate
+MAX_FREE = 300  # with more weights without norm and ridge than this, the d-sized system is used
+VIEW_BYTES = 1 << 21  # approximate size of the blocks of rows that a view computes: they stay in the cache for a pass
+LIGHT = 32  # with at most this many entries per row, the Gram matrix costs about as much as a few passes over the rows
 Value = TypeVar("Value")
 
+# An argument of a kernel that depends on the number of the share and on the rows of it.
 OfRows = Callable[[int, slice], np.ndarray]
-"""An argument of a kernel that depends on the number of the share and on the rows of it."""
 
 
 def is_wide(problem: Problem) -> bool:
@@ -231,9 +221,6 @@ class CpuEngine(Engine):
     def _sum_of_totals(self, n_sums: int) -> np.ndarray:
         return np.sum([thread.totals[:n_sums] for thread in self._threads], axis=0)
 
-    def _sum_of_rates(self) -> Rates:
-        return sum((thread.rates for thread in self._threads), Rates())
-
     def center(self, point, lam, mu) -> None:
         self._over_rows(passes.center, point, lam, mu)
 
@@ -275,12 +262,13 @@ class CpuEngine(Engine):
         sums = self._over_rows(passes.predict, correction, direction, lam_change, self._totals(2), *self._rates())
         slack, multiplier, both, corrected, targeted = _sums(sums)
         correcting, target = self._sum_of_totals(2)
-        return self._sum_of_rates(), (slack, multiplier, both, correcting, corrected, target, targeted)
+        rates = sum((thread.rates for thread in self._threads), Rates())
+        return rates, (slack, multiplier, both, correcting, corrected, target, targeted)
 
     def rates(self, direction, lam_change, target):
         self._step = Step(direction, lam_change, target)
         self._over_rows(passes.longest_steps, self._of_rows(self._corrections[0]), self._step, *self._rates())
-        return self._sum_of_rates()
+        return sum((thread.rates for thread in self._threads), Rates())
 
     def recorrect(self, primal, dual):
         self._keep_corrections(1)
@@ -344,3 +332,56 @@ def engine_for(problem: Problem, n_threads: int | None = None, state_folder: str
     """Return an engine where the rows of a problem are."""
     own = problem.rows.engine(problem, n_threads)
     return CpuEngine(problem, n_threads, state_folder) if own is None else own
+
+
+class WorkingSetEngine:
+    """An engine for the rows of a working set; the fixed multipliers α, β of the rest enter all sums as constants.
+
+    `working` are the indices of the rows to iterate on, where the fixed multipliers are 0. Everything that does not
+    depend on the other rows is done by the engine of these rows.
+    """
+
+    def __init__(
+        self, problem: Problem, working: Vector, hinge_dual: Vector, flip_dual: Vector, n_threads: int | None = None
+    ):
+        self.inner = engine_for(problem.subset(working, problem.sample_weight[working]), n_threads)
+        self.inner.small = False  # certificates need all rows
+        self.working, self.fixed = working, (hinge_dual, flip_dual)
+        self.fixed_sums = dual_sums(problem, hinge_dual, flip_dual)
+        balance = [float(self.fixed_sums.mass @ (1.0, -1.0))] * problem.fit_intercept
+        self.pull = np.append(self.fixed_sums.rows @ (1.0, -1.0), balance)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def curvature(self) -> Curvature:
+        return self._with_fixed(self.inner.curvature())
+
+    def advance(self, *steps) -> tuple[float, Curvature]:
+        moved, samples = self.inner.advance(*steps)
+        return moved, self._with_fixed(samples)
+
+    def _with_fixed(self, samples: Curvature) -> Curvature:
+        lam = samples.predictor_lam - float(self.fixed_sums.flip_cost.sum())
+        return samples._replace(predictor=samples.predictor - self.pull, predictor_lam=lam)
+
+    def dual_sums(self) -> DualSums:
+        return self._plus_fixed(self.inner.dual_sums())
+
+    def arrive(self, *steps) -> tuple[float, DualSums]:
+        moved, sums = self.inner.arrive(*steps)
+        return moved, self._plus_fixed(sums)
+
+    def _plus_fixed(self, sums: DualSums) -> DualSums:
+        return DualSums(*(own + fixed for own, fixed in zip(sums, self.fixed_sums, strict=True)))
+
+    def multipliers(self):
+        return self._of_all_rows(self.inner.multipliers())
+
+    def restored_multipliers(self, direction, lam_change):
+        return self._of_all_rows(self.inner.restored_multipliers(direction, lam_change))
+
+    def _of_all_rows(self, own):
+        hinge, flip = (fixed.copy() for fixed in self.fixed)
+        hinge[self.working], flip[self.working] = own
+        return hinge, flip

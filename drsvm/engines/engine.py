@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from drsvm.engines.matrices import WideRows
     from drsvm.engines.newton import Factorised
 
+# A cone of `solvers/interior_point/cones.py`, above the engines: it adds its part to the Newton matrix.
 Cone: TypeAlias = Any
-"""A cone of `solvers/interior_point/cones.py`, above the engines: it adds its part to the Newton matrix."""
 
 
 class Curvature(NamedTuple):
@@ -90,26 +90,13 @@ class Engine(ABC):
     improved by `recorrect` and another `longest_steps`. Certificates fetch `multipliers`, or `restored_multipliers`.
     """
 
-    n_linear: int
-    """Number of unknowns in (w, b)."""
-
-    mass: float
-    """Sum of the weights of the rows."""
-
-    weight: float
-    """Sum of the complementarity targets: Σ multiplier · slack = weight · μ on the central path."""
-
-    small: bool
-    """Whether passes over the rows are cheap."""
-
-    light: bool
-    """Whether the matrix costs no more than a few passes over the rows."""
-
-    of_rows: np.ndarray | None = None
-    """α, β, γ, g₁, g₂ and g₃ of all rows, if they are in this process's memory."""
-
-    wide: "WideRows | None" = None
-    """Products with all rows, if the system is that of the rows; None if it is that of the features."""
+    n_linear: int  # number of unknowns in (w, b)
+    mass: float  # sum of the weights of the rows
+    weight: float  # sum of the complementarity targets: Σ multiplier · slack = weight · μ on the central path
+    small: bool  # whether passes over the rows are cheap
+    light: bool  # whether the matrix costs no more than a few passes over the rows
+    of_rows: np.ndarray | None = None  # α, β, γ, g₁, g₂ and g₃ of all rows, if they are in this process's memory
+    wide: "WideRows | None" = None  # products with all rows, if the system is theirs; None if it is the features'
 
     def close(self) -> None:
         """Release what the engine keeps outside this process's memory."""

@@ -13,30 +13,16 @@ from drsvm.kernels.passes import Share
 from drsvm.model.memory_rows import MemoryRows, must_stay, unsigned_parts
 from drsvm.parallel import over, slices
 
-DENSE_FROM = 0.3
-"""Share of nonzeros above which BLAS on dense blocks is faster than the sparse kernels."""
-
-SMALL = 100_000
-"""A matrix with at most this many entries, zeros included, is treated as dense: this needs no compilation."""
-
+DENSE_FROM = 0.3  # share of nonzeros above which BLAS on dense blocks is faster than the sparse kernels
+SMALL = 100_000  # a matrix with at most so many entries, zeros included, counts as dense: this needs no compilation
+# Number of features up to which a loop over tiles forms a Gram matrix faster than BLAS; with fewer rows than this, it
+# is not worth the second that it takes to compile.
 FEW_FEATURES, MANY_ROWS = 64, 5000
-"""Number of features up to which a loop over tiles forms a Gram matrix faster than BLAS; with fewer rows than this, it
-is not worth the second that it takes to compile."""
-
-OWN_BYTES = 1 << 20
-"""Size of a matrix, or of a part of one, that stays in a core's cache while sparse rows are added to it."""
-
-MATRIX_SHARE = 2
-"""Several matrices must together have at most one entry for so many of the rows."""
-
-ROWS_AT_A_TIME = 1 << 14
-"""Number of sparse rows that are added to all parts of a matrix before the next ones are read."""
-
-BLOCK_BYTES, MIN_ROWS = 1 << 23, 512
-"""Size of the scaled copies of rows that BLAS multiplies, and their smallest number: each adds to a d × d matrix."""
-
-FEATURES_AT_A_TIME = 1024
-"""Number of features that a thread adds to a Gram matrix of rows at a time."""
+OWN_BYTES = 1 << 20  # size of a matrix, or of a part of one, that stays in a core's cache while rows are added to it
+MATRIX_SHARE = 2  # several matrices must together have at most one entry for so many of the rows
+ROWS_AT_A_TIME = 1 << 14  # number of sparse rows that are added to all parts of a matrix before the next ones are read
+BLOCK_BYTES, MIN_ROWS = 1 << 23, 512  # size of the scaled copies of rows that BLAS multiplies, and their least number
+FEATURES_AT_A_TIME = 1024  # number of features that a thread adds to a Gram matrix of rows at a time
 
 
 def in_fastest_form(X: Matrix) -> MemoryRows:
@@ -54,8 +40,8 @@ def in_fastest_form(X: Matrix) -> MemoryRows:
     return MemoryRows(X)
 
 
+# Calls work(k) for every share k of the rows, several at a time, and returns the results in this order.
 InThreads = Callable[[Callable[[int], None]], list[None]]
-"""Calls work(k) for every share k of the rows, several at a time, and returns the results in this order."""
 
 
 class Matrices:
@@ -158,8 +144,16 @@ class SharedMatrix(Matrices):
     def result(self, in_threads):
         def form(k):
             group, place = divmod(k, self.in_group)
-            if group < len(self.matrices):
-                self._form(self.matrices[group], self.parts[place :: self.in_group], *self.row_cuts[group : group + 2])
+            if group >= len(self.matrices):
+                return
+            matrix, parts = self.matrices[group], self.parts[place :: self.in_group]
+            for begin, after in parts:
+                matrix[begin:after] = 0.0
+            last = self.row_cuts[group + 1]
+            for start in range(self.row_cuts[group], last, self.at_a_time):
+                rows = start, min(start + self.at_a_time, last)
+                for features in parts:
+                    kernel.gram_of_features(*self.entries, self.curvatures, *rows, *features, matrix)
 
         def add(k):
             features = slice(k, None, self.n_shares)
@@ -170,15 +164,6 @@ class SharedMatrix(Matrices):
         if len(self.matrices) > 1:
             in_threads(add)
         return self.matrices[0]
-
-    def _form(self, matrix, parts, first: int, last: int) -> None:
-        """Add the rows first … last − 1 to some parts of a matrix."""
-        for begin, after in parts:
-            matrix[begin:after] = 0.0
-        for start in range(first, last, self.at_a_time):
-            rows = start, min(start + self.at_a_time, last)
-            for features in parts:
-                kernel.gram_of_features(*self.entries, self.curvatures, *rows, *features, matrix)
 
 
 def matrices_for(rows: MemoryRows, n_shares: int, n_threads: int, *, wide: bool) -> Matrices:

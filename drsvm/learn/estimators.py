@@ -19,7 +19,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from drsvm.annotations import Vector
 from drsvm.clock import TimeLimit
-from drsvm.engines.threads import single_threaded_blas
 from drsvm.learn.base import RobustClassifier
 from drsvm.learn.choosing.deciding import can_move, sigmoids_of, unseen_decisions
 from drsvm.learn.choosing.out_of_fold import Unseen
@@ -37,6 +36,7 @@ from drsvm.learn.fitting.solving import FitTask, RunOptions, solve_equalised, so
 from drsvm.model.backends import backend_of, is_remote
 from drsvm.model.memory_rows import must_stay
 from drsvm.model.norms import norm_for
+from drsvm.parallel import single_threaded_blas
 from drsvm.progress import following, lines
 from drsvm.solvers.base import Solver
 from drsvm.solvers.selection import is_auto

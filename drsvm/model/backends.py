@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -91,18 +91,13 @@ class Backend(ABC):
         """Return fitted weights as an array of the library that X comes from."""
 
 
-class _Place(NamedTuple):
-    engine: str  # the value of the estimators' parameter `engine`
-    module: str
-    backend: str  # the name of the class there
+_places: dict[str, tuple[str, str, str]] = {}  # by library: the estimators' parameter `engine`, module, class there
+CUDA = 2  # the number of CUDA devices in the DLPack standard
 
 
-_places: dict[str, _Place] = {}
-
-
-def register(libraries: Iterable[str], *place: str) -> None:
+def register(libraries: Iterable[str], engine: str, module: str, backend: str) -> None:
     """Let a backend, which is imported on first use, take X whose type comes from one of some libraries."""
-    _places.update(dict.fromkeys(libraries, _Place(*place)))
+    _places.update(dict.fromkeys(libraries, (engine, module, backend)))
 
 
 class ForCard:
@@ -114,46 +109,35 @@ class ForCard:
         self.shape = self.X.shape
 
 
-def library_of(X: Matrix) -> str:
-    """Return the name of the library that the type of X, or of the first of a list of futures, comes from.
-
-    Arrays of any library on a CUDA device count as CuPy's, which takes them over without a copy.
-    """
+def _place_of(X: Matrix) -> tuple[str, str, str] | None:
+    """Return where X is, by the library that its type, or that of the first of a list of futures, comes from."""
+    if type(X) is np.ndarray:
+        return None
     first = X[0] if isinstance(X, list | tuple) and len(X) > 0 else X
+    library = type(first).__module__.partition(".")[0]
     if first is not X:
-        return _root(first) if _root(first) in ("dask", "distributed") else _root(X)
-    return "cupy" if isinstance(X, ForCard) or is_on_cuda(X) else _root(X)
-
-
-def _root(X: Matrix) -> str:
-    return type(X).__module__.partition(".")[0]
-
-
-CUDA = 2
-"""The number of CUDA devices in the DLPack standard."""
-
-
-def is_on_cuda(X: Matrix) -> bool:
-    """Return whether X is an array on a CUDA device."""
+        return _places.get(library) if library in ("dask", "distributed") else None
     device = getattr(X, "__dlpack_device__", None)
-    return device is not None and _root(X) != "numpy" and int(device()[0]) == CUDA
+    # CuPy takes arrays of any library on a CUDA device over without a copy.
+    on_cuda = device is not None and library != "numpy" and int(device()[0]) == CUDA
+    return _places.get("cupy" if isinstance(X, ForCard) or on_cuda else library)
 
 
 def engine_of(X: Matrix) -> str:
     """Return the engine that works where X is: "cpu" for this process's memory."""
-    place = _places.get(library_of(X))
-    return "cpu" if place is None else place.engine
+    place = _place_of(X)
+    return "cpu" if place is None else place[0]
 
 
 def backend_of(X: Matrix) -> Backend | None:
     """Return the backend for X; None if it is in this process's memory."""
-    place = _places.get(library_of(X))
-    return None if place is None else getattr(import_module(place.module), place.backend)()
+    place = _place_of(X)
+    return None if place is None else getattr(import_module(place[1]), place[2])()
 
 
 def is_remote(X: Matrix) -> bool:
     """Return whether X is on a cluster or on a graphics card."""
-    return engine_of(X) != "cpu"
+    return type(X) is not np.ndarray and _place_of(X) is not None
 
 
 def to_numpy(values: Any) -> np.ndarray:

@@ -28,27 +28,15 @@ from drsvm.model.problem import Problem
 from drsvm.model.rows import Rows
 from drsvm.parallel import memory_size, over, slices, usable_threads
 
-MAX_STORED, SHARE_OF_TIME = 5000, 0.2
-"""Number of rows up to which all values of the kernel are kept, unless they take more than a SHARE_OF_TIME."""
-
-BLOCK, VALUES_OF_A_BLOCK = 256, 1 << 16
-"""Rows of a block of values, or as many as give it so many values; and terms that are added one by one."""
-
+MAX_STORED, SHARE_OF_TIME = 5000, 0.2  # rows up to which all values are kept, unless they take more than this share
+BLOCK = 256  # rows of a block of values, and terms that are added one by one
+VALUES_OF_A_BLOCK = 1 << 16  # a block has more rows if it has fewer values than this
+# Least number of rows whose mean is the centre, if values are not kept, and about how many values this takes.
 FEWEST_FOR_CENTRE, PAIRS_FOR_CENTRE = 20, 5_000_000
-"""Least number of rows whose mean is the centre, if values are not kept, and about how many values this takes."""
-
-REMEMBERED = 6
-"""Number of products that are kept: certificates ask for the same ones as the solver."""
-
-NOTICEABLE, NOT_ROUNDING = 2e-8, 1e-9
-"""Relative errors of a squared norm from which sums are careful, and negative ones that are more than errors."""
-
-SAME = 1e-13
-"""A squared distance from the centre below this share of the squared norm is a rounding error."""
-
-MAX_CHECKED = 2000
-"""Number of rows on which a kernel that may be any function is checked."""
-
+REMEMBERED = 6  # number of products that are kept: certificates ask for the same ones as the solver
+NOTICEABLE, NOT_ROUNDING = 2e-8, 1e-9  # errors of squared norms from which sums are careful; more than an error
+SAME = 1e-13  # A squared distance from the centre below this share of the squared norm is a rounding error
+MAX_CHECKED = 2000  # number of rows on which a kernel that may be any function is checked
 NOT_POSITIVE = "The kernel is not positive definite on these rows ({}), so nothing can be proven: use another one."
 
 
@@ -196,9 +184,7 @@ class FunctionRows(Rows):
         return product
 
     def check_positive(self) -> None:
-        """Raise an error if a function that may be any is not positive definite on the rows, or on some of them."""
-        if self.function.proven:
-            return
+        """Raise an error if the function is not positive definite on the rows, or on some of them."""
         some = np.random.default_rng(0).permutation(self.shape[0])[:MAX_CHECKED]
         values = to_numpy(self.between(self.points[some], self.points[some]))
         small = self._negligible
@@ -374,7 +360,8 @@ def in_feature_space(
 ) -> Problem:
     """Return the problem of a kernel; the parameters are those of `Problem` except norm and the features' prices."""
     problem = Problem.of_checked(**rows_of_functions(points, function).data(y, weights))
-    problem.rows.check_positive()
+    if not function.proven:  # it may be any function
+        problem.rows.check_positive()
     problem = problem.in_order().replace(**parameters)
     rows, n = problem.rows, problem.n_rows
     if time is not None and time.limited:

@@ -21,17 +21,10 @@ from drsvm.model.rows import Rows
 from drsvm.model.validation import check_flip_costs, row_blocks, row_norms
 from drsvm.parallel import PART, over, over_parts, parts_of, slices, usable_threads
 
-LARGE = 1 << 20
-"""Number of stored entries from which a matrix is processed in parts; a smaller one may be copied."""
-
-PART_ENTRIES = 1 << 18
-"""Number of stored entries in a part of a product with sparse rows."""
-
-ENTRIES_OF_SAMPLE = 10_000
-"""Number of entries from which the frequencies of the columns are estimated."""
-
-MIN_NOISE = 1e-10
-"""Rounding errors of margins that matter, for a certificate."""
+LARGE = 1 << 20  # number of stored entries from which a matrix is processed in parts; a smaller one may be copied
+PART_ENTRIES = 1 << 18  # number of stored entries in a part of a product with sparse rows
+ENTRIES_OF_SAMPLE = 10_000  # number of entries from which the frequencies of the columns are estimated
+MIN_NOISE = 1e-10  # rounding errors of margins that matter, for a certificate
 
 
 class RowView:
@@ -69,9 +62,7 @@ def is_mapped(X: Matrix) -> bool:
 
 def must_stay(X) -> bool:
     """Return whether a matrix is large and in a file, so that it must not be copied into memory."""
-    if isinstance(X, RowView):
-        return True
-    return (X.nnz if sparse.issparse(X) else X.size) >= LARGE and is_mapped(X)
+    return isinstance(X, RowView) or ((X.nnz if sparse.issparse(X) else X.size) >= LARGE and is_mapped(X))
 
 
 def in_memory(X: Matrix) -> Matrix:
@@ -107,8 +98,7 @@ class MemoryRows(HostRows):
         self.is_sparse = sparse.issparse(X)
         self.stored = X.nnz if self.is_sparse else X.size
         unchanged = self.is_sparse or (X.dtype == np.float64 and not isinstance(X, RowView))
-        self.is_small = unchanged and self.stored < LARGE
-        """Whether products need neither parts nor threads."""
+        self.is_small = unchanged and self.stored < LARGE  # products need neither parts nor threads
 
     @property
     def copyable(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -138,8 +128,10 @@ class MemoryRows(HostRows):
         else:
             values = np.empty(self.shape[0])
             over(row_blocks(X), lambda part: np.dot(X[part].astype(np.float64, copy=False), v, out=values[part]))
-        if shift != 0.0:
+        if shift != 0.0 and not self.is_small:
             over_parts(values, lambda part: np.add(values[part], shift, out=values[part]))
+        elif shift != 0.0:
+            values += shift
         return values
 
     def careful_margins(self, problem, w, b):
@@ -163,21 +155,16 @@ class MemoryRows(HostRows):
             # np.dot, because the operator @ holds the interpreter's lock for a vector and a matrix.
             rows = over(row_blocks(X), lambda part: np.dot(c[part], X[part].astype(np.float64, copy=False)))
             return reduce(np.add, rows)
-        sums, total = self._sparse_sums(c), np.empty(self.shape[1])
-        over_parts(total, lambda columns: np.add.reduce(sums[:, columns], axis=0, out=total[columns]))
-        return total
+        parts, entries = parts_of(self.shape[0]), unsigned_parts(X)
+        sums, total = np.zeros((len(parts), self.shape[1])), np.empty(self.shape[1])
 
-    def _sparse_sums(self, c) -> np.ndarray:
-        """Return Σ_i c_i x_i over each part of the rows; a thread adds the rows of a part in a range of the columns."""
-        parts, entries = parts_of(self.shape[0]), unsigned_parts(self.X)
-        sums = np.zeros((len(parts), self.shape[1]))
-
-        def add(task):
+        def add(task):  # the rows of a part, in a range of the columns
             (number, part), (low, high) = task
             kernel.add_columns(*entries, part.start, part.stop, c, low, high, sums[number])
 
         over(product(enumerate(parts), self._column_ranges(len(parts))), add)
-        return sums
+        over_parts(total, lambda columns: np.add.reduce(sums[:, columns], axis=0, out=total[columns]))
+        return total
 
     def _column_ranges(self, n_parts: int) -> Iterable[tuple[int, int]]:
         """Return ranges of the columns with about as many entries each, so many that no thread is idle."""
@@ -193,20 +180,24 @@ class MemoryRows(HostRows):
             entries = self.X.data.astype(np.float64) ** 2 * np.repeat(c, np.diff(self.X.indptr))
             sums = np.bincount(self.X.indices, entries, minlength=self.shape[1])
             return sums.astype(np.float64, copy=False)  # without any entries, numpy counts in integers
-        blocks = [slice(None)] if self.is_small else row_blocks(self.X)
-        squares = over(blocks, lambda part: np.dot(c[part], np.square(self.X[part], dtype=np.float64)))
+        if self.is_small:
+            return np.dot(c, np.square(self.X))
+        squares = over(row_blocks(self.X), lambda part: np.dot(c[part], np.square(self.X[part], dtype=np.float64)))
         return reduce(np.add, squares)
 
     def norms(self, p, factors=None):
-        blocks = [self.X] if self.is_small else (self.X[part] for part in row_blocks(self.X))
-        scaled = blocks if factors is None else (scaled_columns(block, factors) for block in blocks)
-        return np.concatenate([row_norms(block, p) for block in scaled])
+        def of_block(block):
+            return row_norms(block if factors is None else scaled_columns(block, factors), p)
+
+        if self.is_small:
+            return of_block(self.X)
+        return np.concatenate([of_block(self.X[part]) for part in row_blocks(self.X)])
 
     def shifted(self, offset):
         """Return x − offset for every row; of sparse rows only stored entries, all others must have offset 0."""
-        if not self.is_sparse:
-            return MemoryRows(changed(self.X, lambda rows: rows - offset))
         X = self.X
+        if not self.is_sparse:
+            return MemoryRows(X - offset if self.is_small else changed(X, lambda rows: rows - offset))
         return MemoryRows(type(X)((X.data - offset[X.indices], X.indices, X.indptr), shape=X.shape))
 
     def seen_from(self, origin):

@@ -5,8 +5,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from scipy import sparse
 
-Summable: TypeAlias = Any
-"""What a query returns: something with `+`, such as a number, an array or one of the classes below."""
+Summable: TypeAlias = Any  # what a query returns: something with `+`, such as a number or one of the classes below
 
 
 class Sums(tuple):

@@ -5,7 +5,6 @@ The functions are written for arrays of any library with numpy's functions (`mod
 to one class, so their self is a `Problem`.
 """
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,7 +12,7 @@ import numpy as np
 
 from drsvm.annotations import Vector
 from drsvm.model.backends import to_numpy
-from drsvm.model.reducers import Distinct, Largest, Moments, Summable, Sums
+from drsvm.model.reducers import Distinct, Largest, Moments, Sums
 from drsvm.model.risk import by_row
 from drsvm.parallel import total
 from drsvm.progress import tell
@@ -112,10 +111,6 @@ def _pull_variances(problem: "Problem", pilot, counts, scale: float | None) -> S
 class RowOperations:
     """Methods of a problem that depend on all rows, wherever these are."""
 
-    def query(self: "Problem", function: Callable[..., Summable], *arguments, once: bool = False) -> Summable:
-        """Return the value of a function for all rows (see `Rows.query`)."""
-        return self.rows.query(self, function, *arguments, once=once)
-
     def price_and_objective(self: "Problem", w, b: float = 0.0) -> tuple[float, float]:
         """Return the smallest optimal λ ≥ ‖(w/a, b/a_0)‖_q for the given weights, and the objective with it."""
         price, risk = self.rows.price_and_risk(self, w, b, self.norm_of(w, b))
@@ -123,19 +118,19 @@ class RowOperations:
 
     def masses_of_classes(self: "Problem") -> tuple[float, float]:
         """Return the weights of the rows of label + and of label −."""
-        return self.query(_masses_of_classes, once=True)
+        return self.rows.query(self, _masses_of_classes, once=True)
 
     def flip_costs_of_classes(self: "Problem") -> tuple[float, float]:
         """Return the costs of flipping all rows of label +, and of label −."""
         if by_row(self.flip_cost):
-            return self.query(_costs_of_classes, once=True)
+            return self.rows.query(self, _costs_of_classes, once=True)
         one, other = self.masses_of_classes()
         return self.flip_cost * one, self.flip_cost * other
 
     def masses_by_flip_cost(self: "Problem", sign: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the distinct flip costs of the rows with the given sign, in ascending order, and their weights."""
         if by_row(self.flip_cost):
-            return self.query(_masses_by_flip_cost, sign, self.rows.most_distinct, once=True)
+            return self.rows.query(self, _masses_by_flip_cost, sign, self.rows.most_distinct, once=True)
         return np.array([self.flip_cost]), np.array([self.masses_of_classes()[int(sign < 0)]])
 
     def multiples_of_weights(self: "Problem", positive: float, negative: float) -> Vector:
@@ -144,23 +139,23 @@ class RowOperations:
 
     def gradient_of_classes(self: "Problem", positive: float = 1.0, negative: float = 1.0) -> tuple[np.ndarray, float]:
         """Return Σ c_i π_i y_i x_i and Σ c_i π_i y_i, where c_i depends on the class."""
-        return self.query(_pull_of_classes, positive, negative, once=True)
+        return self.rows.query(self, _pull_of_classes, positive, negative, once=True)
 
     def decisions(self: "Problem", w, b: float = 0.0) -> Decisions:
         """Return the range of the decision values, and the weight of the rows that are decided positive."""
-        highest, lowest, mass = self.query(_decisions, w, b)
+        highest, lowest, mass = self.rows.query(self, _decisions, w, b)
         return Decisions(-float(lowest), float(highest), mass)
 
     def flips_pay(self: "Problem", w, b: float = 0.0) -> bool:
         """Return whether 2 m_i > κ_i for some row."""
-        return self.query(_flips_pay, w, b) > 0
+        return self.rows.query(self, _flips_pay, w, b) > 0
 
     def typical_row_norm(self: "Problem", of_features=None) -> float:
         """Return the mean p-norm of the rows, as a scale for shifts: of the nonzero ones (1 if there are none).
 
         With factors `of_features`, it is the mean over all rows.
         """
-        norms, mass = self.query(_norms, of_features, once=True)
+        norms, mass = self.rows.query(self, _norms, of_features, once=True)
         if of_features is not None:
             return norms
         return norms / mass if mass > 0 else 1.0
@@ -172,7 +167,7 @@ class RowOperations:
 
     def column_squares(self: "Problem") -> np.ndarray:
         """Return Σ_i π_i x_ij² for every feature."""
-        return self.query(_column_squares, once=True)
+        return self.rows.query(self, _column_squares, once=True)
 
     def typical_flip_cost(self: "Problem") -> float:
         """Return the median of the costs of a flip that are finite and not 0; inf if there are none."""
@@ -182,7 +177,7 @@ class RowOperations:
 
     def moments(self: "Problem") -> tuple[np.ndarray, np.ndarray]:
         """Return the weighted means and deviations of dense columns."""
-        _, means, variances = self.query(_moments, once=True)
+        _, means, variances = self.rows.query(self, _moments, once=True)
         return means, np.sqrt(np.maximum(variances, 0.0))
 
     def pull_variances(self: "Problem", pilot=None, counts=None) -> PullVariances:
@@ -192,7 +187,7 @@ class RowOperations:
         each given row represents; by default one.
         """
         problem, counts, scale = (self, None, None) if counts is None else self.rows.counted(self, counts)
-        return PullVariances(*problem.query(_pull_variances, pilot, counts, scale))
+        return PullVariances(*problem.rows.query(problem, _pull_variances, pilot, counts, scale))
 
     def content_groups(self: "Problem") -> np.ndarray:
         """Return the number of the group of equal rows that each row is in, in the order of their keys."""

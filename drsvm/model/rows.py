@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 NOISE = 1e-10  # what may be a rounding error of the mean of a column, in units of its size
 
-Attributes: TypeAlias = dict[str, Any]
-"""Attributes of a problem in their checked form, by name."""
+Attributes: TypeAlias = dict[str, Any]  # attributes of a problem in their checked form, by name
 
 
 class RowsLost(RuntimeError):
@@ -36,27 +35,18 @@ class Rows(ABC):
 
     shape: tuple[int, int]
     dtype: np.dtype
-    stored: int
-    """Number of stored entries."""
+    stored: int  # number of stored entries
     is_sparse: bool
+    rounding: float  # bound on the error of `weighted_sum`, relative to Σ_i |c_i x_ij|
 
-    is_kernel: bool = False
-    """Whether the rows are functions φ(x_i) of a kernel, and weights are coefficients of these functions."""
-    own_solver: str | None = None
-    """Name of the only solver that takes such rows; None: any may."""
+    is_kernel: bool = False  # whether the rows are functions φ(x_i) of a kernel, and weights are their coefficients
+    own_solver: str | None = None  # name of the only solver that takes such rows; None: any may
     place: str = "in this process's memory"
-    readable: bool = False
-    """Whether single rows can be read in this process: methods that work row by row need this."""
-    is_sharded: bool = False
-    """Whether the rows are in shards that have a state of their own, on the machines of a cluster."""
-    copyable: bool = False
-    """Whether the rows are small enough, and near enough, to be copied."""
-    selectable: bool = True
-    """Whether a working set of the rows can be copied to where they are."""
-    most_distinct: int | None = None
-    """Most distinct flip costs that are collected from a shard; None: any number."""
-    rounding: float
-    """Bound on the error of `weighted_sum`, relative to Σ_i |c_i x_ij|."""
+    readable: bool = False  # whether single rows can be read in this process: methods that work row by row need this
+    is_sharded: bool = False  # whether the rows are in shards that have a state of their own, on several machines
+    copyable: bool = False  # whether the rows are small enough, and near enough, to be copied
+    selectable: bool = True  # whether a working set of the rows can be copied to where they are
+    most_distinct: int | None = None  # most distinct flip costs that are collected from a shard; None: any number
 
     # --- products, of rows whose vectors are arrays -----------------------------------------------------------------
 
@@ -129,7 +119,7 @@ class Rows(ABC):
 
         `once`: the result is small and does not depend on the radius, and may be kept.
         """
-        if not once or any(isinstance(argument, np.ndarray) for argument in arguments):
+        if not once or np.ndarray in map(type, arguments):
             return function(problem, *arguments)
         costs = None if isinstance(problem.flip_cost, float) else problem.flip_cost
         vectors = problem.signs, problem.sample_weight, costs

@@ -12,8 +12,7 @@ from scipy.sparse.linalg import norm as sparse_norm
 from drsvm.annotations import Costs, Labels, Matrix
 from drsvm.parallel import over, slices
 
-BLOCK_BYTES = 1 << 22
-"""Size of the row blocks in which large data are processed, to keep temporary arrays small."""
+BLOCK_BYTES = 1 << 22  # size of the row blocks in which large data are processed, to keep temporary arrays small
 
 
 def row_blocks(X: Matrix) -> list[slice]:
@@ -40,8 +39,7 @@ def check_number(value, name: str, *, infinite: bool = False) -> float:
     return number
 
 
-SMALLEST_FLIP_COST = 1e-100
-"""For smaller κ > 0, computing with 1/κ is not safe."""
+SMALLEST_FLIP_COST = 1e-100  # for smaller κ > 0, computing with 1/κ is not safe
 
 
 def check_flip_cost(value) -> float:
@@ -69,9 +67,7 @@ def check_flip_costs(value, n: int, kept: np.ndarray | None = None) -> Costs:
     return float(costs[0]) if (costs == costs[0]).all() else costs
 
 
-PRICE_RANGE = (1e-100, 1e100)
-"""Range of the finite prices of features and of the intercept, so that dividing by them is safe."""
-
+PRICE_RANGE = (1e-100, 1e100)  # of finite prices of features and of the intercept, so that dividing by them is safe
 _PRICE_RULE = f"prices must lie between {PRICE_RANGE[0]:g} and {PRICE_RANGE[1]:g}, or be inf"
 
 
@@ -165,9 +161,18 @@ class CheckedRows:
 
 def as_rows(X: Matrix) -> Matrix:
     """Return X in the form that `check_rows` returns, without checking its values."""
-    rows = _sparse_rows(X) if sparse.issparse(X) else _dense_rows(X)
-    n, d = rows.shape
-    if n == 0 or d == 0:
+    if sparse.issparse(X):
+        rows = _sparse_rows(X)
+    else:
+        given = np.asarray(X)
+        if given.ndim != 2:
+            raise ValueError(
+                f"X must have two dimensions (rows, features), got shape {given.shape}: "
+                "use X.reshape(-1, 1) for one feature."
+            )
+        rows = np.ascontiguousarray(given, dtype=_float_type(given.dtype)).view(np.ndarray)
+        rows.flags.writeable = False
+    if 0 in rows.shape:
         raise ValueError(f"X is empty: its shape is {rows.shape}, but at least one row and one feature are needed.")
     return rows
 
@@ -177,18 +182,6 @@ def _float_type(dtype: np.dtype) -> np.dtype:
         remedy = "take the real part" if dtype.kind == "c" else "convert it to numbers, for instance X.astype(float)"
         raise TypeError(f"X must contain real numbers, got dtype {dtype}: {remedy}.")
     return dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
-
-
-def _dense_rows(X: Matrix) -> np.ndarray:
-    rows = np.asarray(X)
-    if rows.ndim != 2:
-        raise ValueError(
-            f"X must have two dimensions (rows, features), got shape {rows.shape}: "
-            "use X.reshape(-1, 1) for one feature."
-        )
-    view = np.ascontiguousarray(rows, dtype=_float_type(rows.dtype)).view(np.ndarray)
-    view.flags.writeable = False
-    return view
 
 
 def _sparse_rows(X: Matrix) -> Matrix:
@@ -206,15 +199,18 @@ def _sparse_rows(X: Matrix) -> Matrix:
     return rows if rows.dtype == dtype else rows.astype(dtype)
 
 
-LARGEST_ENTRY = 1e100
-"""Larger entries of X are refused: sums of their squares overflow, and nothing could be proven."""
+LARGEST_ENTRY = 1e100  # larger entries of X are refused: sums of their squares overflow, and nothing could be proven
 
 
 def check_entries(rows: Matrix) -> None:
     """Raise an error that names the first entry that is not a number of ordinary size."""
     stored = rows.data if sparse.issparse(rows) else rows
     blocks = slices(stored.shape[0], max(1, BLOCK_BYTES // (8 * (1 if stored.ndim == 1 else stored.shape[1]))))
-    ordinary = over(blocks, lambda block: _are_ordinary(stored[block]))
+
+    def is_ordinary(block: slice) -> bool:  # minimum and maximum are NaN if an entry is
+        return float(stored[block].min()) >= -LARGEST_ENTRY and float(stored[block].max()) <= LARGEST_ENTRY
+
+    ordinary = over(blocks, is_ordinary)
     if not all(ordinary):
         first, block = blocks[ordinary.index(False)].start, stored[blocks[ordinary.index(False)]]
         bad = np.argwhere(~(np.abs(block, dtype=np.float64) <= LARGEST_ENTRY))[0]
@@ -227,10 +223,6 @@ def check_entries(rows: Matrix) -> None:
             f"X has {value:g}{large} at row {i}, column {j}: impute or drop such entries "
             "(for instance with sklearn.impute.SimpleImputer)."
         )
-
-
-def _are_ordinary(block: np.ndarray) -> bool:
-    return float(block.min()) >= -LARGEST_ENTRY and float(block.max()) <= LARGEST_ENTRY  # both are NaN if an entry is
 
 
 def check_label_vector(y: Labels, n: int) -> np.ndarray:

@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 
 from drsvm.clock import Stopwatch
-from drsvm.engines.threads import single_threaded_blas
 from drsvm.interrupts import Interrupts, recorded_interrupts
 from drsvm.model.certificate import SLIGHT, DualPoint, PrimalPoint, dual_point, primal_point
 from drsvm.model.dual_scale import uncharged_features
 from drsvm.model.problem import Problem
 from drsvm.model.result import History, Progress, Result, Status
 from drsvm.model.rows import RowsLost
-from drsvm.parallel import threads_limited
+from drsvm.parallel import single_threaded_blas, threads_limited
 from drsvm.progress import Tell, taken_over
 from drsvm.solvers.base import Candidate, Limits, Solver, State, check_limits, share_of_way
 

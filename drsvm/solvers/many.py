@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drsvm.clock import Stopwatch, TimeLimit
-from drsvm.engines.threads import single_threaded_blas
 from drsvm.model.certificate import PrimalPoint
 from drsvm.model.problem import Problem, check_problem
 from drsvm.model.result import Result, Status
-from drsvm.parallel import over, spare_cores, threads_limited
+from drsvm.parallel import over, single_threaded_blas, spare_cores, threads_limited
 from drsvm.solvers import solve
 from drsvm.solvers.base import Solver, check_count, check_limits, check_start
 from drsvm.solvers.interior_point.small import SmallState, is_small

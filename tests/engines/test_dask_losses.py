@@ -50,6 +50,17 @@ def kill(client, address):
     client.run(end_process, workers=[address], on_error="ignore")
 
 
+def once_at(iteration, act, *arguments):
+    """Return a callback that does something once."""
+    acts = [act]
+
+    def callback(progress):
+        if progress.iteration == iteration and acts:
+            acts.pop()(*arguments)
+
+    return callback
+
+
 @pytest.mark.parametrize("mapped", unless_long([True], [False, True]))
 def test_a_killed_worker_costs_its_chunks_and_no_more(own_client, mapped):
     X, y = samples()
@@ -60,15 +71,8 @@ def test_a_killed_worker_costs_its_chunks_and_no_more(own_client, mapped):
     expected = solve(Problem(X, y, **BALL), "interior-point", tol=1e-9)
     places = dict(problem.rows.coordinator.places)
     victim = places[0]
-    killed = []
-
-    def callback(progress):
-        if progress.iteration == 5 and not killed:
-            killed.append(victim)
-            kill(own_client, victim)
-
-    result = solve(problem, tol=1e-9, callback=callback)
-    assert killed and result.status is Status.OPTIMAL
+    result = solve(problem, tol=1e-9, callback=once_at(5, kill, own_client, victim))
+    assert result.status is Status.OPTIMAL
     assert result.objective == pytest.approx(expected.objective, abs=1e-9)
     assert result.weights == pytest.approx(expected.weights, abs=1e-6)
     assert sorted(problem.rows.coordinator.restored) == sorted(k for k, place in places.items() if place == victim)
@@ -78,13 +82,12 @@ def test_a_killed_worker_costs_its_chunks_and_no_more(own_client, mapped):
 def test_workers_that_are_gone(client_here, impatient):
     problem, _ = both()
 
-    def callback(progress):
-        if progress.iteration == 5:
-            client_here.cluster.scale(0)
-            while client_here.nthreads():
-                time.sleep(0.05)
+    def dismiss_all():
+        client_here.cluster.scale(0)
+        while client_here.nthreads():
+            time.sleep(0.05)
 
-    result = solve(problem, tol=1e-9, callback=callback)
+    result = solve(problem, tol=1e-9, callback=once_at(5, dismiss_all))
     assert result.status is Status.LOST and "no worker at work for 1 s" in result.info["lost"]
     assert result.n_iter == 5 and 0 < result.gap < 1
     with pytest.raises(RowsLost):
@@ -96,16 +99,9 @@ def test_a_killed_worker_does_not_stop_a_federated_run(own_client):
     """Its rows are computed again elsewhere, and begin with multipliers 0."""
     problem, here = both()
     victim = next(iter(problem.rows.coordinator.places.values()))
-    killed = []
-
-    def kill_once(progress):
-        if progress.iteration == 3 and not killed:
-            killed.append(victim)
-            kill(own_client, victim)
-
-    result = solve(problem, "federated", tol=1e-3, callback=kill_once)
+    result = solve(problem, "federated", tol=1e-3, callback=once_at(3, kill, own_client, victim))
     optimum = solve(here, "interior-point", tol=1e-8).objective
-    assert killed and problem.rows.coordinator.restored and result.gap <= 1e-3
+    assert problem.rows.coordinator.restored and result.gap <= 1e-3
     assert result.lower_bound - 1e-8 <= optimum <= result.objective + 1e-8
 
 
@@ -113,19 +109,18 @@ def test_a_killed_worker_does_not_stop_a_federated_run(own_client):
 def test_a_worker_that_joins_does_not_disturb(client_here):
     problem, _ = both()
 
-    def hire(progress):
-        if progress.iteration == 3:
-            client_here.cluster.scale(2)
-            client_here.wait_for_workers(2)
+    def hire():
+        client_here.cluster.scale(2)
+        client_here.wait_for_workers(2)
 
-    result = solve(problem, "federated", tol=1e-3, callback=hire)
+    result = solve(problem, "federated", tol=1e-3, callback=once_at(3, hire))
     assert len(client_here.nthreads()) == 2 and result.gap <= 1e-3 and not problem.rows.coordinator.restored
 
 
 def test_errors_of_the_shards_are_raised_as_they_are(own_client):
     problem, _ = both()
     with pytest.raises(ValueError, match="invalid literal"):
-        problem.query(lambda _: int("x"))
+        problem.rows.query(problem, lambda _: int("x"))
     assert not problem.rows.coordinator.restored
 
 
@@ -133,18 +128,11 @@ def test_errors_of_the_shards_are_raised_as_they_are(own_client):
 def test_rows_that_cannot_be_computed_again(own_client):
     X, y = samples()
     workers = list(own_client.nthreads())
-    halves = [slice(0, 500), slice(500, N)]
-    places = list(zip(halves, workers, strict=True))
+    places = list(zip([slice(0, 500), slice(500, N)], workers, strict=True))
     X, y = (
         [own_client.scatter(values[half], workers=[worker], hash=False) for half, worker in places] for values in (X, y)
     )
-    problem = Problem(X, y, **BALL)
-
-    def callback(progress):
-        if progress.iteration == 4:
-            kill(own_client, workers[0])
-
-    result = solve(problem, tol=1e-9, callback=callback)
+    result = solve(Problem(X, y, **BALL), tol=1e-9, callback=once_at(4, kill, own_client, workers[0]))
     assert result.status is Status.LOST and "pass rows that Dask can compute again" in result.info["lost"]
 
 
@@ -152,9 +140,5 @@ def test_a_scheduler_that_is_gone(client_here, impatient):
     problem, _ = both()
     assert [numbers for _, numbers in problem.rows.coordinator.groups()] == [[0, 2], [1]]  # one task for each thread
 
-    def callback(progress):
-        if progress.iteration == 3:
-            client_here.cluster.close()
-
-    result = solve(problem, tol=1e-9, callback=callback)
+    result = solve(problem, tol=1e-9, callback=once_at(3, client_here.cluster.close))
     assert result.status is Status.LOST and "start another cluster" in result.info["lost"]

@@ -1,14 +1,29 @@
-"""Rows on a graphics card, compared with the CPU. These tests need a card and CuPy: `pytest -m gpu tests/engines`."""
+"""Rows and kernels on a graphics card, compared with the CPU. They need a card: `pytest -m gpu tests/engines`."""
 
 import math
 
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.datasets import load_iris, make_moons
 
-from drsvm import ClippedScaler, Problem, Status, WassersteinSVC, radius_max, radius_path, solve, worst_case_risk
+from drsvm import (
+    ClippedScaler,
+    Problem,
+    Status,
+    WassersteinKernelSVC,
+    WassersteinSVC,
+    radius_max,
+    radius_path,
+    solve,
+    worst_case_risk,
+)
 from drsvm.engines.gpu import backend, engine
+from drsvm.engines.gpu import rows as gpu_rows
 from drsvm.engines.gpu.device import GpuError, cupy
+from drsvm.model.backends import ForCard, to_numpy
+from drsvm.model.kernel_functions import Laplacian, Linear, Polynomial, Rbf
+from drsvm.model.kernel_rows import in_feature_space, rows_of_functions
 
 pytestmark = pytest.mark.gpu
 
@@ -35,6 +50,14 @@ def on_card(X):
     return csr_matrix(sparse.csr_matrix(X))
 
 
+def check(X, y, tol=1e-8, solver="interior-point", **ball):
+    """Return the result on the card, which has the same proven optimum as on the CPU."""
+    expected = solve(Problem(X, y, **ball), "interior-point", tol=tol)
+    result = solve(Problem(on_card(X), y, **ball), solver, tol=tol)
+    assert result.gap <= tol and result.objective == pytest.approx(expected.objective, abs=2 * tol)
+    return result
+
+
 KINDS = {
     "dense": lambda X: X,
     "float32": lambda X: X.astype(np.float32),
@@ -55,9 +78,7 @@ def test_the_same_optimum(kind, norm, l2, flip_cost, intercept, weighted):
     costs = 3.0 * rng.random(N) if flip_cost == "rows" else flip_cost
     ball = {"radius": 0.05, "norm": norm, "l2": l2, "flip_cost": costs, **INTERCEPTS[intercept]}
     ball |= {"sample_weight": rng.integers(0, 3, size=N).astype(float)} if weighted else {}
-    expected = solve(Problem(X, y, **ball), "interior-point", tol=1e-8)
-    result = solve(Problem(on_card(X), y, **ball), tol=1e-8)
-    assert result.gap <= 1e-8 and result.objective == pytest.approx(expected.objective, abs=2e-8)
+    result = check(X, y, solver="auto", **ball)
     assert isinstance(result.hinge_dual, cupy().ndarray) and result.hinge_dual.shape == (N,)
 
 
@@ -65,9 +86,7 @@ def test_prices_and_signs():
     X, y = samples()
     prices = np.linspace(0.5, 2.0, D)
     prices[3] = math.inf
-    ball = {"radius": 0.05, "feature_cost": prices, "monotonic_cst": np.resize([1, 0, -1], D)}
-    expected, result = (solve(Problem(rows, y, **ball), "interior-point", tol=1e-8) for rows in (X, on_card(X)))
-    assert result.objective == pytest.approx(expected.objective, abs=2e-8) and result.gap <= 1e-8
+    check(X, y, radius=0.05, feature_cost=prices, monotonic_cst=np.resize([1, 0, -1], D))
 
 
 def test_radius_max_path_and_risk():
@@ -87,10 +106,7 @@ def test_radius_max_path_and_risk():
 def test_a_newton_matrix_that_is_not_formed(norm, fit_intercept, monkeypatch):
     monkeypatch.setattr(engine, "MAX_FEATURES", 10)
     X, y = samples()
-    ball = {"radius": 0.05, "norm": norm, "fit_intercept": fit_intercept}
-    X = KINDS["sparse"](X)
-    expected, result = (solve(Problem(rows, y, **ball), "interior-point", tol=1e-6) for rows in (X, on_card(X)))
-    assert result.gap <= 1e-6 and result.objective == pytest.approx(expected.objective, abs=2e-6)
+    check(KINDS["sparse"](X), y, tol=1e-6, radius=0.05, norm=norm, fit_intercept=fit_intercept)
 
 
 def test_far_columns_are_shifted_and_ill_conditioned_ones_solved():
@@ -99,9 +115,7 @@ def test_far_columns_are_shifted_and_ill_conditioned_ones_solved():
     X = rng.normal(size=(20_000, 40)) * scale + 0.5
     y = np.where((X - 0.5) @ rng.normal(size=40) + 0.5 * rng.normal(size=20_000) > 0, 1, -1)
     for norm in NORMS:
-        ball = {"radius": 0.01, "norm": norm, "fit_intercept": True}
-        expected, result = (solve(Problem(rows, y, **ball), "interior-point", tol=1e-7) for rows in (X, on_card(X)))
-        assert result.status is Status.OPTIMAL and result.objective == pytest.approx(expected.objective, abs=2e-7)
+        assert check(X, y, tol=1e-7, radius=0.01, norm=norm, fit_intercept=True).status is Status.OPTIMAL
 
 
 @pytest.mark.parametrize("kind", ["dense", "float32"])
@@ -154,10 +168,14 @@ def test_a_scaler_in_front_stays_on_the_card(dtype):
     np.testing.assert_allclose(found.get().toarray(), ClippedScaler().fit_transform(stored).toarray(), rtol=1e-4)
 
 
-def test_three_classes_of_weight():
+def three_classes():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, size=N)
-    X = rng.normal(size=(N, 5)) + np.eye(3, 5)[y]
+    return rng.normal(size=(N, 5)) + np.eye(3, 5)[y], y
+
+
+def test_three_classes_of_weight():
+    X, y = three_classes()
     expected = WassersteinSVC(radius=0.05, class_weight="balanced", tol=1e-8).fit(X, y)
     given = {"radius": 0.05, "class_weight": "balanced", "tol": 1e-8, "calibration": "sigmoid"}
     model = WassersteinSVC(**given).fit(on_card(X), on_card(y))
@@ -169,9 +187,8 @@ def test_three_classes_of_weight():
 
 @pytest.mark.parametrize("labels", [np.arange(3), np.array(["a", "b", "c"])], ids=str)
 def test_three_classes_of_rows_in_main_memory(labels):
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 3, size=N)
-    X, y = rng.normal(size=(N, 5)) + np.eye(3, 5)[y], labels[y]
+    X, codes = three_classes()
+    y = labels[codes]
     expected, model = (WassersteinSVC(radius=0.05, l2=0.005, engine=engine).fit(X, y) for engine in ("cpu", "gpu"))
     assert isinstance(model.coef_, np.ndarray) and model.coef_.shape == (3, 5) and len(model.result_) == 3
     assert model.classes_.tolist() == labels.tolist() and model.gap_.max() <= 1e-6
@@ -191,8 +208,10 @@ def test_tensors_of_torch():
     assert (decided.cpu().numpy() == WassersteinSVC(radius=0.05).fit(X, y).predict(X)).mean() > 0.999
 
 
-def test_bad_values_are_found_on_the_card():
+def test_bad_values_and_other_solvers():
     X, y = samples()
+    with pytest.raises(ValueError, match="on a graphics card"):
+        solve(Problem(on_card(X), y), "isg")
     X[17, 3] = math.nan
     with pytest.raises(ValueError, match="row 17, column 3"):
         Problem(on_card(X), y)
@@ -200,7 +219,83 @@ def test_bad_values_are_found_on_the_card():
         Problem(on_card(X[:5]), y)
 
 
-def test_other_solvers_say_where_the_rows_are():
-    X, y = samples()
-    with pytest.raises(ValueError, match="on a graphics card"):
-        solve(Problem(on_card(X), y), "isg")
+FUNCTIONS = {"rbf": Rbf(0.3), "laplacian": Laplacian(0.2), "poly": Polynomial(0.3, 2, 1.0), "linear": Linear()}
+
+
+def curved_samples(n=700, d=3):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d))
+    return X, np.where(X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=n) > 0, 1, -1), rng.integers(0, 3, size=n)
+
+
+@pytest.fixture(params=["kept", "in tiles"])
+def many_rows(request, monkeypatch):
+    """Few rows keep all values of the kernel; with more of them, values are computed in tiles, here small ones."""
+    if request.param == "in tiles":
+        monkeypatch.setattr("drsvm.model.kernel_rows.MAX_STORED", 100)
+        monkeypatch.setattr("drsvm.model.kernel_rows.PAIRS_FOR_CENTRE", 200_000)
+        monkeypatch.setattr(gpu_rows, "TILE_ROWS", 64)
+        monkeypatch.setattr(gpu_rows, "TILE_COLUMNS", 100)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("flip_cost", [math.inf, 1.0, "rows"])
+@pytest.mark.parametrize("intercept_cost", [math.inf, 0.7])
+@pytest.mark.usefixtures("many_rows")
+def test_the_same_optimum_of_a_kernel(name, flip_cost, intercept_cost):
+    X, y, weights = curved_samples()
+    costs = np.random.default_rng(1).uniform(0.5, 3.0, size=len(y)) if flip_cost == "rows" else flip_cost
+    ball = {"radius": 0.02, "flip_cost": costs, "l2": 0.01, "fit_intercept": True, "intercept_cost": intercept_cost}
+    here, there = (in_feature_space(rows, FUNCTIONS[name], y, weights, **ball) for rows in (X, ForCard(X)))
+    expected, result = solve(here, tol=1e-7), solve(there, tol=1e-7)
+    assert result.gap <= 1e-7 and result.objective == pytest.approx(expected.objective, abs=2e-7)
+    assert isinstance(result.weights, np.ndarray) and isinstance(result.hinge_dual, cupy().ndarray)
+    order = np.searchsorted(to_numpy(there.kept), here.kept)  # rows in memory are in another order
+    margins = to_numpy(there.margins(result.weights))
+    np.testing.assert_allclose(margins[order], here.margins(result.weights[order]), atol=1e-10)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.usefixtures("many_rows")
+def test_sums_and_norms_are_those_in_memory(name):
+    X, _, c = curved_samples()
+    here, there = (rows_of_functions(rows, FUNCTIONS[name]) for rows in (X, ForCard(X)))
+    np.testing.assert_allclose(to_numpy(there.at(X[:50], c)), here.at(X[:50], c), rtol=1e-12)
+    c = c - c.mean()
+    assert there.coordinates(c)[0] == pytest.approx(here.coordinates(c)[0], rel=1e-8)
+
+
+def test_estimators_of_kernels_work_where_the_rows_are():
+    X, y = make_moons(600, noise=0.25, random_state=0)
+    settings = {"radius": 0.01, "l2": 0.005, "tol": 1e-6}
+    expected = WassersteinKernelSVC(**settings).fit(X, y)
+    for place, rows, labels in (("gpu", X, y), ("auto", cupy().asarray(X), cupy().asarray(y))):
+        model = WassersteinKernelSVC(**settings, engine=place).fit(rows, labels)
+        assert model.objective_ == pytest.approx(expected.objective_, abs=2e-6) and model.gap_ <= 1e-6
+        assert isinstance(model.landmarks_, np.ndarray) and abs(model.threshold_ - expected.threshold_) < 0.1
+        there, here = model.predict(cupy().asarray(X)), model.predict(X)
+        assert isinstance(there, cupy().ndarray) and isinstance(here, np.ndarray)
+        assert (to_numpy(there) == here).mean() > 0.99 and (here == expected.predict(X)).mean() > 0.98
+
+
+def test_several_classes_of_a_kernel_with_the_rules_and_probabilities():
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["one", "two", "three"])[y]
+    model = WassersteinKernelSVC(calibration="sigmoid", engine="gpu").fit(X, names, np.r_[np.zeros(5), np.ones(145)])
+    assert model.score(X, names) > 0.9 and model.gap_.max() <= 1e-4 and model.landmark_indices_.min() >= 5
+    shares = model.predict_proba(cupy().asarray(X))
+    np.testing.assert_allclose(to_numpy(shares), model.predict_proba(X), atol=1e-9)
+
+
+def test_rules_of_many_rows_come_from_a_sample():
+    X, y = make_moons(7000, noise=0.3, random_state=0)
+    here, there = (WassersteinKernelSVC(threshold="optimum", engine=engine).fit(X, y) for engine in ("cpu", "gpu"))
+    assert there.gap_ <= 1e-4 and there.radius_ == pytest.approx(here.radius_, rel=0.05)
+    assert there.objective_ == pytest.approx(here.objective_, abs=5e-3)
+
+
+def test_what_a_card_does_not_take():
+    X, y = make_moons(60, noise=0.25, random_state=0)
+    for kernel in ("precomputed", lambda X, Z: X @ Z.T):
+        with pytest.raises(ValueError, match="engine='cpu'"):
+            WassersteinKernelSVC(kernel, engine="gpu").fit(X @ X.T if kernel == "precomputed" else X, y)

@@ -48,7 +48,7 @@ def test_the_equations_are_those_of_numpy(monkeypatch, container, kind, settings
     assert isinstance(engine._matrices, kind)
     engine.center(np.random.default_rng(1).normal(size=engine.n_linear), 1.7, 0.3)
     curvature = engine.curvature()
-    alpha, beta, gamma, g1, g2, g3 = engine._state.transpose(1, 0, 2).reshape(6, -1)[:, :n]
+    alpha, beta, gamma, g1, g2, g3 = engine.of_rows
     d1, d2, d3 = alpha / g1, beta / g2, gamma / g3
     h = (4 * d1 * d2 + d3 * (d1 + d2)) / (d1 + d2 + d3)
     np.testing.assert_allclose(np.triu(curvature.gram), np.triu(X.T @ (h[:, None] * X)), rtol=1e-11, atol=1e-13)
@@ -84,13 +84,10 @@ def test_groups_of_threads_have_a_matrix_each_if_there_is_room():
     assert len(few.matrices) == 1 and few.in_group == 9
 
 
-def test_small_sparse_rows_are_treated_as_dense():
+def test_sparse_rows_stay_sparse_unless_they_are_small_or_have_few_zeros(monkeypatch):
     rows = in_fastest_form(sparse.csr_array(np.eye(3, dtype=np.float32)))
     assert not rows.is_sparse and rows.dtype == np.float32
     np.testing.assert_array_equal(rows.X, np.eye(3))
-
-
-def test_sparse_rows_stay_sparse_unless_they_have_few_zeros(monkeypatch):
     monkeypatch.setattr("drsvm.engines.matrices.SMALL", 0)
     share = np.zeros((10, 10))
     share.flat[: int(100 * DENSE_FROM)] = 2.0

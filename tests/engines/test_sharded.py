@@ -38,47 +38,31 @@ def cut_problems(draw, **options):
     if draw(st.booleans()) and problem.n_rows > 2:
         costs = generator(draw).choice([0.5, 1.0, 2.0, math.inf], size=problem.n_given)
         problem = problem.replace(flip_cost=costs)
-    n = problem.n_rows
-    cuts = sorted(draw(st.sets(st.integers(1, n - 1), max_size=3)))
+    cuts = sorted(draw(st.sets(st.integers(1, problem.n_rows - 1), max_size=3)))
     return problem, sharded(problem, cuts)
 
 
-# --- questions ------------------------------------------------------------------------------------------------------
-
-
 @given(st.data())
-def test_prices_and_objectives(data):
+def test_prices_objectives_and_worst_cases(data):
     problem, there = data.draw(cut_problems())
     w, b = data.draw(classifiers(problem))
-    price, objective = problem.price_and_objective(w, b)
-    found, risk = there.price_and_objective(w, b)
-    assert risk == pytest.approx(objective, rel=1e-9, abs=1e-12)
-    assert found == pytest.approx(price, rel=1e-9, abs=1e-12)
-
-
-@given(st.data())
-def test_worst_cases(data):
-    problem, there = data.draw(cut_problems())
-    w, b = data.draw(classifiers(problem))
+    expected = problem.price_and_objective(w, b)
+    assert there.price_and_objective(w, b) == pytest.approx(expected, rel=1e-9, abs=1e-12)
     radii, size = np.array([0.0, 0.01, 0.1, 1.0, 100.0]) * problem.typical_row_norm(), problem.norm_of(w)
     known = problem.margins(w, b), problem.sample_weight, size, radii, problem.flip_cost
-    assert there.rows.worst_case(there, "hinge", w, b, size, radii) == pytest.approx(
-        worst_case_hinge(*known), rel=1e-9, abs=1e-12
-    )
-    assert there.rows.worst_case(there, "zero-one", w, b, size, radii) == pytest.approx(
-        worst_case_error(*known), rel=1e-9, abs=1e-9
-    )
+    hinge, errors = (there.rows.worst_case(there, loss, w, b, size, radii) for loss in ("hinge", "zero-one"))
+    assert hinge == pytest.approx(worst_case_hinge(*known), rel=1e-9, abs=1e-12)
+    assert errors == pytest.approx(worst_case_error(*known), rel=1e-9, abs=1e-9)
 
 
 @given(st.data())
 def test_bounds_of_multipliers(data):
     problem, there = data.draw(cut_problems())
     factors = [data.draw(st.floats(-0.5, 1.5)) for _ in range(4)]
-    bounds = []
-    for each in (problem, there):
-        multipliers = each.multiples_of_weights(*factors[:2]), each.multiples_of_weights(*factors[2:])
-        bounds.append(dual_point(each, *multipliers))
-    local, remote = bounds
+    local, remote = (
+        dual_point(each, each.multiples_of_weights(*factors[:2]), each.multiples_of_weights(*factors[2:]))
+        for each in (problem, there)
+    )
     if problem.radius == problem.l2 == 0:  # free weights: sums of shards are hardly ever 0, which proves less
         assert 0 <= remote.lower_bound <= local.lower_bound * (1 + 1e-9) + 1e-8
         return
@@ -122,10 +106,7 @@ def test_only_some_of_the_costs_are_known_here_but_the_smallest_and_the_largest(
     assert len(problem.flip_cost) < 200
     assert (problem.flip_cost.min(), problem.flip_cost.max()) == (0.5, math.inf)
     assert problem.typical_flip_cost() == pytest.approx(1.5, abs=0.1)
-
-
-def test_equal_costs_become_a_number(data):
-    assert sharded_problem(*data, [100], flip_costs=np.full(400, 2.0)).flip_cost == 2.0
+    assert sharded_problem(X, y, [100], flip_costs=np.full(5000, 2.0)).flip_cost == 2.0
 
 
 def test_an_extreme_classifier_has_an_infinite_objective_at_best(data):
@@ -133,9 +114,6 @@ def test_an_extreme_classifier_has_an_infinite_objective_at_best(data):
     problem = sharded_problem(1e10 * X, y, [100])
     with np.errstate(all="ignore"):
         assert not problem.price_and_objective(np.full(5, 1e300))[1] < math.inf
-
-
-# --- the engine -----------------------------------------------------------------------------------------------------
 
 
 def steps(engine):
@@ -219,13 +197,10 @@ def test_paths_and_the_largest_radius(data):
     radii = np.geomspace(1.0, 0.01, 5) * radius_max(known)
     found, expected = radius_path(problem, radii, tol=1e-8), radius_path(known, radii, tol=1e-8)
     assert [r.objective for r in found.results] == pytest.approx([r.objective for r in expected.results], abs=2e-8)
-
-
-@pytest.mark.parametrize("prices", [{"feature_cost": [2.0, 0.5, 1, 1, 1]}, {"feature_cost": [math.inf, 0.5, 1, 1, 1]}])
-def test_the_largest_radius_with_prices(data, prices):
-    ball = {**prices, "fit_intercept": True, "intercept_cost": 2.0, "l2": 0.01}
-    there = sharded_problem(*data, [3, 250], **ball)
-    assert radius_max(there) == pytest.approx(radius_max(Problem(*data, **ball)), rel=1e-3)
+    for price in (2.0, math.inf):
+        ball = {"feature_cost": [price, 0.5, 1, 1, 1], "fit_intercept": True, "intercept_cost": 2.0, "l2": 0.01}
+        there = sharded_problem(*data, [3, 250], **ball)
+        assert radius_max(there) == pytest.approx(radius_max(Problem(*data, **ball)), rel=1e-3)
 
 
 def test_a_start_from_few_rows():
@@ -236,12 +211,8 @@ def test_a_start_from_few_rows():
     assert drawn.sample_weight.sum() == pytest.approx(1.0)
     assert {tuple(row) for row in drawn.X.tolist()} <= {tuple(row) for row in X.tolist()}
     assert solve(problem).objective == pytest.approx(solve(Problem(X, y)).objective, abs=2e-6)
-
-
-def test_samples_of_equal_rows():
-    X = np.repeat([[1.0, 0.5], [-1.0, 0.25]], 5000, axis=0)
-    problem = sharded_problem(X, X[:, 0], [4000])
-    assert 100 <= problem.drawn(200).n_rows <= 400
+    equal = np.repeat([[1.0, 0.5], [-1.0, 0.25]], 5000, axis=0)
+    assert 100 <= sharded_problem(equal, equal[:, 0], [4000]).drawn(200).n_rows <= 400
 
 
 def test_samples_by_class():
@@ -251,9 +222,6 @@ def test_samples_by_class():
     drawn = sharded_problem(X, y, [30, 1000]).drawn_by_class(100)
     assert (drawn.signs > 0).sum() == 40 and (drawn.signs < 0).sum() == 100
     assert drawn.masses_of_classes() == pytest.approx((40 / 3000, 2960 / 3000))
-
-
-# --- rounds, state and its loss -------------------------------------------------------------------------------------
 
 
 def test_an_iteration_takes_three_rounds(problem):
@@ -305,24 +273,20 @@ def test_a_question_that_comes_twice_has_the_same_answer(data, problem):
     check(problem, Problem(*data))
 
 
-def test_nothing_stays_in_the_shards(problem):
-    result, shards = solve(problem), problem.rows.coordinator.shards
+def test_only_what_is_in_use_stays_in_the_shards(problem):
+    shards, kept = problem.rows.coordinator.shards, []
+
+    def count(progress):
+        kept.append(max(len(run.slots) for shard in shards for run in shard.runs.values()))
+
+    result = solve(problem, callback=count)
+    assert len(kept) > 5 and max(kept) <= 3
     runs = [run for shard in shards for run in shard.runs.values()]
     assert len(runs) == 2 and all(run.engine is None for run in runs)
     assert 0.0 < sum(shard.values(result.hinge_dual).sum() for shard in shards) <= 1.0
     del result, runs
     gc.collect()
     assert not any(shard.runs for shard in shards)
-
-
-def test_only_what_is_in_use_is_kept(problem):
-    kept = []
-
-    def count(progress):
-        kept.append(max(len(run.slots) for shard in problem.rows.coordinator.shards for run in shard.runs.values()))
-
-    solve(problem, callback=count)
-    assert len(kept) > 5 and max(kept) <= 3
 
 
 def test_a_start_at_a_result(data, problem):

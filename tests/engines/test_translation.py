@@ -1,14 +1,17 @@
-"""The mathematics of a sample in C++, compiled for this machine, gives the same numbers as in Python."""
+"""A card without a card: the mathematics of a sample in C++ gives the same numbers as in Python; a missing card."""
 
 import ctypes
 import importlib.util
 import shutil
 import subprocess
+from functools import partial
 
 import numba
 import numpy as np
 import pytest
 
+from drsvm import WassersteinKernelSVC, WassersteinSVC
+from drsvm.engines.gpu import device
 from drsvm.engines.gpu.kernels import samples_source
 from drsvm.kernels import interior_point
 from drsvm.kernels.interior_point import Tile
@@ -104,7 +107,7 @@ def test_the_same_numbers_as_in_python(compiled, plain, flips, extreme):
     dm, mu = 1e-2 * margins * rng.random(n), 1e-3
     step = Step(np.zeros(0), 0.02, 0.1 * mu, 0.7, 0.8, 1e-3)
     outcomes = []
-    for run in (run_in_cpp(compiled), run_in_python(plain)):
+    for run in (partial(run_in_cpp, compiled), partial(run_in_python, plain)):
         state, correction, other, coefficients = np.zeros((6, n)), np.zeros((4, n)), np.zeros((4, n)), np.zeros((2, n))
         rates, h, alpha, beta, largest = np.zeros((2, n)), *np.zeros((4, n))
         tile = Tile(state, weights, signs, flips, kappa)
@@ -129,25 +132,33 @@ def test_the_same_numbers_as_in_python(compiled, plain, flips, extreme):
         np.testing.assert_allclose(in_cpp, in_python, rtol=1e-9, atol=1e-300)
 
 
-def run_in_cpp(library):
-    def run(name, tile, step, arrays, numbers, n_sums):
-        steps = step.target, step.lam_change, step.primal, step.dual, step.left
-        call = Call(*map(pointer, tile), len(tile.weights), int(len(tile.flips) > 1), (ctypes.c_double * 5)(*steps))
-        out, numbers = np.zeros(5), np.array([*numbers, 0.0])
-        pointers = (POINTER * len(arrays))(*map(pointer, arrays))
-        getattr(library, name)(call, pointers, pointer(numbers), pointer(out))
-        return out[:n_sums]
-
-    return run
+def run_in_cpp(library, name, tile, step, arrays, numbers, n_sums):
+    steps = step.target, step.lam_change, step.primal, step.dual, step.left
+    call = Call(*map(pointer, tile), len(tile.weights), int(len(tile.flips) > 1), (ctypes.c_double * 5)(*steps))
+    out, numbers = np.zeros(5), np.array([*numbers, 0.0])
+    pointers = (POINTER * len(arrays))(*map(pointer, arrays))
+    getattr(library, name)(call, pointers, pointer(numbers), pointer(out))
+    return out[:n_sums]
 
 
-def run_in_python(module):
-    def run(name, tile, step, arrays, numbers, n_sums):
-        flips, kappa = (one if len(one) > 1 else float(one[0]) for one in (tile.flips, tile.kappa))
-        along = [step] if name in ("longest_steps", "recorrect", "move") else []
-        arguments = tile._replace(flips=flips, kappa=kappa), *along, arrays[0], *numbers, *arrays[1:]
-        with np.errstate(all="ignore"):
-            found = getattr(module, name)(*arguments)
-        return np.array([] if found is None else np.atleast_1d(found), dtype=float)[:n_sums]
+def run_in_python(module, name, tile, step, arrays, numbers, n_sums):
+    flips, kappa = (one if len(one) > 1 else float(one[0]) for one in (tile.flips, tile.kappa))
+    along = [step] if name in ("longest_steps", "recorrect", "move") else []
+    arguments = tile._replace(flips=flips, kappa=kappa), *along, arrays[0], *numbers, *arrays[1:]
+    with np.errstate(all="ignore"):
+        found = getattr(module, name)(*arguments)
+    return np.array([] if found is None else np.atleast_1d(found), dtype=float)[:n_sums]
 
-    return run
+
+def test_a_missing_card_is_explained():
+    try:
+        device.cupy()
+    except device.GpuError:
+        pass
+    else:
+        pytest.skip("there is a card")
+    X, y = np.eye(4), [0, 1, 0, 1]
+    for estimator in (WassersteinSVC(threshold="optimum"), WassersteinKernelSVC(threshold="optimum")):
+        with pytest.raises(device.GpuError, match=r"install CuPy .* or use engine='cpu'"):
+            estimator.set_params(engine="gpu").fit(X, y)
+        assert estimator.set_params(engine="cpu").fit(X, y).gap_ <= 1e-4

@@ -5,7 +5,6 @@ Functions for blocks are closures, so that Dask does not cut small arrays, such 
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
@@ -16,17 +15,22 @@ from drsvm.engines.sharded.rows import RemoteCounts
 from drsvm.extras import optional
 from drsvm.model.backends import Backend
 
-if TYPE_CHECKING:
-    from distributed import Client
-
 
 class DaskBackend(Backend):
     """Dask arrays and data frames, and lists of futures or delayed values."""
 
     def data(self, X, y, sample_weight, flip_cost):
-        client = _client_of(X)
+        distributed = optional("distributed", "Rows on a Dask cluster need", "dask", "distributed")
         from drsvm.engines.dask.rows import dask_data
 
+        try:
+            futures = isinstance(X, list | tuple) and isinstance(X[0], distributed.Future)
+            client = X[0].client if futures else distributed.get_client()
+        except ValueError:
+            raise RuntimeError(
+                "X is a Dask collection, and there is no cluster to compute it on: start one first, for instance "
+                "`from distributed import Client; client = Client()` for the cores of this machine."
+            ) from None
         return dask_data(client, X, y, sample_weight, flip_cost)
 
     def with_labels(self, X, y):
@@ -136,17 +140,3 @@ def _with_weights(y: Matrix, weights: Matrix | None) -> list[Matrix]:
     if isinstance(y, list | tuple) or isinstance(weights, da.Array):
         return [y, weights]
     return [y, da.from_array(np.asarray(weights, dtype=np.float64), chunks=y.chunks)]
-
-
-def _client_of(X: Matrix) -> "Client":
-    """Return the client of futures, or else the one in use."""
-    distributed = optional("distributed", "Rows on a Dask cluster need", "dask", "distributed")
-    if isinstance(X, list | tuple) and isinstance(X[0], distributed.Future):
-        return X[0].client
-    try:
-        return distributed.get_client()
-    except ValueError:
-        raise RuntimeError(
-            "X is a Dask collection, and there is no cluster to compute it on: start one first, for instance "
-            "`from distributed import Client; client = Client()` for the cores of this machine."
-        ) from None

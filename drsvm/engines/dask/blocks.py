@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from drsvm.annotations import Labels, Matrix
-from drsvm.engines.threads import single_threaded_blas
-from drsvm.parallel import threads_limited
+from drsvm.parallel import single_threaded_blas, threads_limited
 
 if TYPE_CHECKING:
     from distributed import Client
 
 
-Block: TypeAlias = Any
-"""A delayed value or a future of some rows, labels, weights or costs."""
+Block: TypeAlias = Any  # A delayed value or a future of some rows, labels, weights or costs
 
 
 class Columns(NamedTuple):
@@ -38,12 +36,18 @@ def columns_of(
 
     Labels, weights and costs are cut like X. The lengths of its chunks may be given, if they are known.
     """
+    from distributed import Future
+
     rows = delayed_blocks(X, "X")
     lengths = lengths or lengths_of(X)
     more = {"y": y, "sample_weight": weights, "flip_cost": costs}
     blocks = [None if values is None else _aligned(values, name, lengths, len(rows)) for name, values in more.items()]
     together = [rows, *(some for some in blocks if some is not None)]
-    futures = iter(_futures(client, [block for some in together for block in some]))
+    given = [block for some in together for block in some]
+    delayed = [block for block in given if not isinstance(block, Future)]
+    computed: Any = client.compute(delayed) if delayed else []
+    waiting = iter(computed)
+    futures = iter([block if isinstance(block, Future) else next(waiting) for block in given])
     return Columns(*(None if some is None else [next(futures) for _ in some] for some in [rows, *blocks]))  # pyright: ignore
 
 
@@ -117,11 +121,3 @@ def _is_on_cluster(values: Matrix) -> bool:
     if isinstance(values, list | tuple):
         return len(values) > 0 and type(values[0]).__module__.partition(".")[0] in ("dask", "distributed")
     return hasattr(values, "to_delayed")
-
-
-def _futures(client, blocks: list[Block]) -> list[Block]:
-    from distributed import Future
-
-    delayed = [block for block in blocks if not isinstance(block, Future)]
-    computed = iter(client.compute(delayed) if delayed else [])
-    return [block if isinstance(block, Future) else next(computed) for block in blocks]

@@ -1,46 +1,48 @@
 """The coordinator of rows on a Dask cluster: a round is one task for every thread of the workers that have shards.
 
 The tasks are sent to where the shards are. A worker that does not have a shard (it is new, or Dask has moved the rows)
-reports it; the shard is then built from the rows again, and makes all changes again.
+reports it; the shard is then built from the rows again, and makes all changes again. Messages to single workers go over
+connections of the client's own where it can reach them: every worker has a mailbox, which replies as soon as it has a
+free thread.
 """
 
 import asyncio
+import concurrent.futures
+import math
+import queue
 import time
 import uuid
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import CancelledError
 from contextlib import suppress
+from itertools import product
 from typing import Any
 
 from distributed import Client, Future, KilledWorker, wait
+from distributed.actor import ProxyRPC
 from distributed.comm.core import CommClosedError
+from distributed.protocol.serialize import to_serialize
 
 from drsvm.engines.dask import worker as dask_worker
 from drsvm.engines.dask.blocks import Columns
-from drsvm.engines.dask.channel import GLANCE, Connection, DaskChannel
 from drsvm.engines.sharded.chunks import Survey
-from drsvm.engines.sharded.coordinator import Coordinator, total
+from drsvm.engines.sharded.coordinator import Coordinator, Group, WorkerChannel, total
 from drsvm.engines.sharded.shard import Message, StateLost
 from drsvm.model.reducers import Summable
 from drsvm.model.rows import RowsLost
 
-FAN_IN = 8
-"""Number of replies that a worker adds."""
-
-FEW_FEATURES = 128
-"""With at most this many, replies are small."""
-
-PATIENCE = 30.0
-"""Seconds to wait for a worker if there is none: one that was killed may be started again."""
-
-ATTEMPTS = 10
-"""Average number of times that shards may be lost, as workers may be lost again and again."""
-
-SAME_VERSION, SAME_MAJOR_VERSION = "drsvm", ("numba", "numpy")
-"""Packages whose versions must agree between workers and client."""
-
-GONE = (CancelledError, CommClosedError, ConnectionError, OSError)
+FAN_IN = 8  # number of replies that a worker adds
+FEW_FEATURES = 128  # with at most this many, replies are small
+PATIENCE = 30.0  # seconds to wait for a worker if there is none: one that was killed may be started again
+ATTEMPTS = 10  # average number of times that shards may be lost, as workers may be lost again and again
+GLANCE = 2.0  # seconds between two looks at whether workers that have not replied are still there
+REACH, READY = 3.0, 30.0  # seconds in which a worker must reply to the client directly, and must have a mailbox
+SAME_VERSION, SAME_MAJOR_VERSION = "drsvm", ("numba", "numpy")  # packages that must agree with those of the workers
+LOST = (concurrent.futures.CancelledError, CommClosedError, ConnectionError, OSError)  # errors if the cluster is gone
+# Errors of a connection: it is closed, or the worker was started again and does not know its mailbox.
+CLOSED = (OSError, RuntimeError, KeyError, asyncio.CancelledError)
+# How to reach a worker, and its mailbox, which lives as long as somebody refers to it.
+Connection = tuple[Any, Future]
 
 
 class DaskCoordinator(Coordinator):
@@ -55,7 +57,10 @@ class DaskCoordinator(Coordinator):
         weakref.finalize(self, _tell_workers, client, dask_worker.forget_shards, self.name).atexit = False
         self._check_versions()
         _tell_workers(client, dask_worker.forget_orphans)  # all of them, whether they will get chunks or not
-        self.survey: Survey = sum_of(self._of_chunks("survey", dask_worker.survey, range(len(columns.X))))
+        surveys: list[Survey] = self._of_chunks("survey", dask_worker.survey, range(len(columns.X)))
+        while len(surveys) > 1:  # they grow: a few are added at a time
+            surveys = [total(surveys[first : first + FAN_IN]) for first in range(0, len(surveys), FAN_IN)]
+        self.survey = surveys[0]
         self.units = self.survey.units()
         self.places: dict[int, str] = {}
         self._build([number for number, used in self.survey.used.items() if used > 0])
@@ -114,7 +119,7 @@ class DaskCoordinator(Coordinator):
                 raise
             raise RowsLost(_gone(error)) from error
 
-    def channel(self) -> DaskChannel:
+    def channel(self) -> "DaskChannel":
         return DaskChannel(self)
 
     def _build(self, numbers: Iterable[int]) -> None:
@@ -142,11 +147,18 @@ class DaskCoordinator(Coordinator):
         try:
             report: Any = self.client.get_versions(packages=[SAME_VERSION, *SAME_MAJOR_VERSION])
             threads: Any = self.client.nthreads()
-        except (*GONE, RuntimeError) as error:
+        except (*LOST, RuntimeError) as error:
             raise RowsLost(_gone(error)) from error
         self._threads = dict(threads)
-        for address, versions in report["workers"].items():
-            _check_agreement(address, versions["packages"], report["client"]["packages"])
+        packages = report["client"]["packages"]
+        for (address, versions), name in product(report["workers"].items(), (SAME_VERSION, *SAME_MAJOR_VERSION)):
+            there, here = versions["packages"].get(name) or "(none)", packages.get(name) or "(none)"
+            exact = name == SAME_VERSION
+            if there != here and (exact or there.partition(".")[0] != here.partition(".")[0]):
+                raise RuntimeError(
+                    f"The worker {address} has {name} {there}, but this process has {name} {here}: install the same "
+                    f"{'' if exact else 'major '}version on all machines."
+                )
         self._checked |= set(report["workers"])
 
     def _results(self, futures: list[Future]) -> list[Any]:
@@ -166,7 +178,7 @@ class DaskCoordinator(Coordinator):
                 raise RowsLost(
                     f"{error} The workers may lack memory: besides the rows, they need up to 130 bytes per row."
                 ) from error
-            except GONE as error:
+            except LOST as error:
                 if any(future.status == "error" for future in futures):
                     raise  # by the task itself, such as a file that is not there
                 raise RowsLost(_gone(error)) from error
@@ -176,15 +188,8 @@ class DaskCoordinator(Coordinator):
         try:
             workers: Any = self.client.scheduler_info()["workers"]
             return any(worker.get("status") != "paused" for worker in workers.values())
-        except (*GONE, RuntimeError, TimeoutError):
+        except (*LOST, RuntimeError, TimeoutError):
             return False
-
-
-def sum_of(surveys: list[Survey]) -> Survey:
-    """Return the sum of many surveys, which grow: a few are added at a time."""
-    while len(surveys) > 1:
-        surveys = [total(surveys[first : first + FAN_IN]) for first in range(0, len(surveys), FAN_IN)]
-    return surveys[0]
 
 
 def _gone(error: BaseException) -> str:
@@ -193,18 +198,6 @@ def _gone(error: BaseException) -> str:
         "another cluster, load the rows and fit again; or rows that were scattered or only existed on a worker went "
         "with it: pass rows that Dask can compute again."
     )
-
-
-def _check_agreement(address: str, theirs: dict[str, str | None], ours: dict[str, str | None]) -> None:
-    """Raise an error if a worker has other versions of the packages that matter."""
-    for name in (SAME_VERSION, *SAME_MAJOR_VERSION):
-        there, here = theirs.get(name) or "(none)", ours.get(name) or "(none)"
-        exact = name == SAME_VERSION
-        if there != here and (exact or there.partition(".")[0] != here.partition(".")[0]):
-            raise RuntimeError(
-                f"The worker {address} has {name} {there}, but this process has {name} {here}: install the same "
-                f"{'' if exact else 'major '}version on all machines."
-            )
 
 
 def _tell_workers(client: Any, function: Callable, *arguments) -> None:
@@ -216,3 +209,95 @@ def _tell_workers(client: Any, function: Callable, *arguments) -> None:
 async def _call(client: Client, function: Callable, *arguments) -> None:
     with suppress(Exception):
         await client._run(function, *arguments, on_error="ignore")
+
+
+class DaskChannel(WorkerChannel):
+    """Replies are put into one queue, in the order in which they come."""
+
+    def __init__(self, coordinator: DaskCoordinator):
+        self.coordinator = coordinator
+        self.client: Any = coordinator.client
+        self.replies: queue.SimpleQueue[tuple[Group, concurrent.futures.Future]] = queue.SimpleQueue()
+        self.waiting: dict[Group, Message] = {}
+        self.sent: dict[Group, tuple[str, concurrent.futures.Future]] = {}  # where to, and the reply
+        self.groups = [tuple(numbers) for _, numbers in coordinator.groups()]
+        self.next_look = time.monotonic() + GLANCE
+
+    def send(self, group: Group, message: Message) -> None:
+        address = self.coordinator.places[group[0]]
+        reply = self._reply(address, list(group), message)
+        future = asyncio.run_coroutine_threadsafe(reply, self.client.loop.asyncio_loop)
+        self.waiting[group], self.sent[group] = message, (address, future)
+        future.add_done_callback(lambda done: self.replies.put((group, done)))
+
+    async def _reply(self, address: str, numbers: list[int], message: Message) -> dask_worker.Reply | None:
+        """Return the reply of some shards, or None if their worker is gone; their errors are raised."""
+        connections = self.coordinator.connections
+        if address not in connections:
+            connections[address] = asyncio.ensure_future(self._connect(address))
+        try:
+            worker, mailbox = await connections[address]
+            arguments = [to_serialize(argument) for argument in (self.coordinator.name, numbers, message)]
+            reply = await worker.actor_execute(function="reply", actor=mailbox.key, args=arguments, kwargs={})
+        except CLOSED:
+            connections.pop(address, None)
+            return None
+        if reply["status"] == "OK":
+            return reply["result"]
+        raise reply["exception"]
+
+    async def _connect(self, address: str) -> Connection:
+        options = {"actor": True, "workers": [address], "allow_other_workers": False, "pure": False}
+        mailbox = self.client.submit(dask_worker.Mailbox, **options)
+        await mailbox.result(timeout=READY)
+        if self.client.direct_to_workers is not False:
+            direct = self.client.rpc(address)
+            with suppress(OSError):  # workers behind a firewall are reached by way of the scheduler
+                await asyncio.wait_for(direct.identity(), REACH)
+                return direct, mailbox
+        return ProxyRPC(self.client.scheduler, address), mailbox
+
+    def receive(self, seconds: float = math.inf) -> tuple[Group, Summable]:
+        until = time.monotonic() + seconds
+        while True:
+            now = time.monotonic()
+            if now >= self.next_look:
+                self._look_after_workers()
+            try:
+                group, done = self.replies.get(timeout=max(min(until, self.next_look) - now, 0.0))
+            except queue.Empty:
+                if time.monotonic() >= until:
+                    return (), None
+                continue
+            if group not in self.waiting or done is not self.sent[group][1]:  # of a worker that was thought to be lost
+                continue
+            reply = done.result()
+            if reply is not None and reply.state_lost:
+                raise StateLost
+            if reply is not None and not reply.missing:
+                del self.waiting[group]
+                return group, reply.value
+            self._build_again(group)
+
+    def _look_after_workers(self) -> None:
+        """Build the shards of workers that are gone again: it may take long until a connection notices that."""
+        try:
+            there = set(self.client.scheduler_info()["workers"])
+        except Exception as error:
+            raise RowsLost(f"The Dask cluster does not reply ({type(error).__name__}: {error}).") from error
+        for group in list(self.waiting):
+            if self.sent[group][0] not in there:
+                self._build_again(group)
+        self.next_look = time.monotonic() + GLANCE
+
+    def _build_again(self, group: Group) -> None:
+        """Build the shards of a group again, and send them its message; they may now be on several workers."""
+        message = self.waiting.pop(group)
+        self.coordinator.restore(group)
+        by_place: dict[str, list[int]] = {}
+        for number in group:
+            by_place.setdefault(self.coordinator.places[number], []).append(number)
+        new_groups = [tuple(numbers) for numbers in by_place.values()]
+        self.groups = [other for other in self.groups if other != group] + new_groups
+        for new in new_groups:
+            self.send(new, message)

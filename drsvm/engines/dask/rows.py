@@ -67,7 +67,7 @@ class DaskRows(ShardedRows):
         from dask.delayed import delayed
 
         coordinator = self.coordinator
-        logs = tuple(run.whole_log() for run in coordinator.runs_of([values]))
+        logs = tuple(run.changes_since(run.base) for run in coordinator.runs_of([values]))
         message = delayed(Message(logs, self.ball(problem), values_of, (values,)), traverse=False)
         make, zeros = (delayed(function, pure=False) for function in (block_of, np.zeros))
         blocks = []

@@ -8,17 +8,14 @@ from scipy import sparse
 
 from drsvm.annotations import Matrix
 from drsvm.engines.gpu.device import GpuError, cupy, free_memory, on_device, on_host
-from drsvm.engines.gpu.kernel_rows import gpu_kernel_rows
-from drsvm.engines.gpu.rows import DenseGpuRows, GpuRows, SparseGpuRows, checked_costs
+from drsvm.engines.gpu.rows import DenseGpuRows, GpuKernelRows, GpuRows, SparseGpuRows, checked_costs
 from drsvm.engines.gpu.streaming import StreamedGpuRows
 from drsvm.model.backends import Backend, ForCard, to_numpy
+from drsvm.model.kernel_functions import dense
 from drsvm.parallel import slices
 
-STATE_BYTES = 160
-"""Bytes per row beyond its features: the state of a run, its corrections, and vectors of one pass."""
-
-BLOCK_BYTES = 1 << 30
-"""Size of the blocks in which rows cross that do not fit onto the card."""
+STATE_BYTES = 160  # bytes per row beyond its features: the state of a run, its corrections, and vectors of one pass
+BLOCK_BYTES = 1 << 30  # size of the blocks in which rows cross that do not fit onto the card
 
 
 class GpuBackend(Backend):
@@ -30,7 +27,11 @@ class GpuBackend(Backend):
         return attributes | {"flip_cost": costs}
 
     def kernel_rows(self, points, function):
-        return gpu_kernel_rows(points, function)
+        if not function.proven:
+            raise ValueError(
+                "A kernel that is a table or a function of yours needs engine='cpu', with X in main memory."
+            )
+        return GpuKernelRows(on_device(dense(points.X if isinstance(points, ForCard) else points)), function)
 
     def with_labels(self, X, y):
         if not hasattr(y, "__dlpack__") or isinstance(y, np.ndarray):
@@ -119,19 +120,15 @@ def gpu_rows(X: Matrix) -> GpuRows:
         raise ValueError(f"X must have rows and columns, got an array of shape {X.shape}.")
     dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
     if isinstance(X, np.ndarray) and X.nbytes + len(X) * STATE_BYTES > free_memory():
-        return _streamed_rows(np.ascontiguousarray(X, dtype=dtype))
+        # They stay in main memory; their state must fit onto the card.
+        X, block = np.ascontiguousarray(X, dtype=dtype), min(BLOCK_BYTES, free_memory() // 8)
+        _check_room(len(X) * STATE_BYTES + 4 * block, X.shape)
+        for rows in slices(len(X), max(1, block // X[0].nbytes)):
+            _check_finite(on_device(X[rows], X.dtype), rows.start)
+        return StreamedGpuRows(X, block)
     X = xp.ascontiguousarray(xp.asarray(X, dtype=dtype))
     _check_finite(X)
     return DenseGpuRows(X)
-
-
-def _streamed_rows(X: np.ndarray) -> StreamedGpuRows:
-    """Return rows that stay in main memory; their state must fit onto the card."""
-    block = min(BLOCK_BYTES, free_memory() // 8)
-    _check_room(len(X) * STATE_BYTES + 4 * block, X.shape)
-    for rows in slices(len(X), max(1, block // X[0].nbytes)):
-        _check_finite(on_device(X[rows], X.dtype), rows.start)
-    return StreamedGpuRows(X, block)
 
 
 def _sparse_rows(X: Matrix) -> SparseGpuRows:

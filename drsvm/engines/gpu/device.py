@@ -12,14 +12,9 @@ from drsvm.model.backends import to_numpy
 
 REMEDY = "install CuPy (pip install cupy-cuda13x, or that of another CUDA) and NVIDIA's driver, or use engine='cpu'"
 
-TF32 = 3
-"""cuBLAS: multiply numbers in float32 with a mantissa of 10 bits."""
-
-SYRK_FROM = 512
-"""Number of features from which the routine for symmetric products is faster than the general one."""
-
-SHARE_OF_MEMORY = 0.85
-"""Share of the card's free memory that rows and their state may take."""
+TF32 = 3  # cuBLAS: multiply numbers in float32 with a mantissa of 10 bits
+SYRK_FROM = 512  # number of features from which the routine for symmetric products is faster than the general one
+SHARE_OF_MEMORY = 0.85  # share of the card's free memory that rows and their state may take
 
 
 class GpuError(RuntimeError):

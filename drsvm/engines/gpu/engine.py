@@ -20,12 +20,10 @@ from drsvm.model.risk import affordable_flips
 if TYPE_CHECKING:
     from drsvm.engines.gpu.rows import GpuRows
 
+# Gram matrices are formed in low precision until the complementarity products aim at less than this, in units of the
+# weights: the next steps correct what a direction lacks.
 ROUGH = 1e-4
-"""Gram matrices are formed in low precision until the complementarity products aim at less than this, in units of the
-weights: the next steps correct what a direction lacks."""
-
-MAX_FEATURES = 10_000
-"""With more features, the Newton matrix is not formed."""
+MAX_FEATURES = 10_000  # with more, the Newton matrix is not formed: it would cost more than many products
 
 
 class GpuEngine(Engine):
@@ -88,18 +86,13 @@ class GpuEngine(Engine):
         with_border = self.n_linear > self.n_features
         added = self._collect(coefficients if with_border else coefficients[:2])
         border = added[2] if with_border else np.zeros(self.n_linear)
-        gram = None if self._many_features else self.rows.gram(h, rough=self._step.target > ROUGH)
+        gram = None if self.n_features > MAX_FEATURES else self.rows.gram(h, rough=self._step.target > ROUGH)
         return Curvature(gram, added[0], square, added[1], linear, border, of_rows=h)
 
     def factorised(self, samples, cone, ridge, damping, regularisations) -> Factorised:
-        if self._many_features:
+        if self.n_features > MAX_FEATURES:
             return GpuMatrixFree(samples, cone, ridge, self.rows, self._mu)
         return GpuFactorised(newton_matrix(samples, cone, ridge, damping), regularisations)
-
-    @property
-    def _many_features(self) -> bool:
-        """Whether a Gram matrix would cost more than many products."""
-        return self.n_features > MAX_FEATURES
 
     def prediction(self, direction, lam_change):
         xp = cupy()

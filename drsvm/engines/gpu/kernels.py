@@ -1,19 +1,24 @@
-"""Compiles the CUDA kernels, the first time one is needed; CuPy keeps them on disk."""
+"""Compiles the CUDA kernels, the first time one is needed; CuPy keeps them on disk.
 
+The mathematics of a sample is that of `kernels/interior_point.py`, translated to C++. The functions there do arithmetic
+with numbers and entries of arrays, and have one loop over the samples. C++ takes them almost as they are: rows of
+arrays are objects with the same indices (`samples.cu`), several values that a function returns are an object too, and
+every thread has its share of the loop.
+"""
+
+import ast
+import inspect
 from functools import cache
-from itertools import product
+from itertools import count, product
 from pathlib import Path
+from typing import Any
 
 from drsvm.engines.gpu.device import cupy
-from drsvm.engines.gpu.translation import samples_in_cpp
+from drsvm.kernels import interior_point
 from drsvm.kernels.interior_point import BINS
 
-THREADS = 256
-"""Threads of a block."""
-
-MAX_BLOCKS = 2048
-"""A pass over more rows has blocks that take several times as many."""
-
+THREADS = 256  # threads of a block
+MAX_BLOCKS = 2048  # A pass over more rows has blocks that take several times as many
 _TYPES = {"float64": "double", "float32": "float"}
 
 _TEMPLATES = [
@@ -26,16 +31,26 @@ _TEMPLATES = [
     *(f"row_norms<{t}>" for t in _TYPES.values()),
 ]
 
+# The functions to translate, each after those that it calls.
+KERNELS = """
+    _ratios _direction center curvature _moderate _right_hand_side predict _corrected longest_steps outlier recorrect
+    _share_kept move _restoring restoring_rates sides restored
+"""
+OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.USub: "-"}
+OPERATORS |= {ast.And: "&&", ast.Or: "||", ast.Not: "!", ast.Gt: ">", ast.GtE: ">=", ast.Lt: "<", ast.LtE: "<="}
 
+# How the samples are shared between threads.
 LOOP = """#define FOR_EACH_SAMPLE(i, n) \\
     for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < (n); \\
          i += (long long)gridDim.x * blockDim.x)"""
-"""How the samples are shared between threads."""
 
 
 def samples_source(loop: str) -> str:
     """Return the mathematics of a sample in C++, with a macro for the loop over the samples."""
-    return f"{loop}\nnamespace samples {{\n{_read('samples.cu')}\n{samples_in_cpp()}\n}}\n"
+    tree = ast.parse(inspect.getsource(interior_point))
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    translated = "\n\n".join(_Function(functions[name]).source for name in KERNELS.split())
+    return f"{loop}\nnamespace samples {{\n{_read('samples.cu')}\n{translated}\n}}\n"
 
 
 def _read(name: str) -> str:
@@ -59,3 +74,92 @@ def kernel(name: str, *types):
 def blocks_for(n_threads: int) -> int:
     """Return the number of blocks for so many threads."""
     return max(1, min(-(-n_threads // THREADS), MAX_BLOCKS))
+
+
+class _Function:
+    def __init__(self, node: ast.FunctionDef):
+        names = [argument.arg for argument in node.args.args]
+        self.known, self.numbers = set(names), count()
+        types = ", ".join(f"class T{k}" for k in range(len(names)))
+        arguments = ", ".join(f"T{k} {name}" for k, name in enumerate(names))
+        body = node.body[1:] if ast.get_docstring(node) else node.body
+        lines = "\n".join(map(self._statement, body))
+        self.source = f"template <{types}>\n__device__ auto {node.name}({arguments}) {{\n{lines}\n}}"
+
+    def _statement(self, node: Any) -> str:
+        return getattr(self, f"_{type(node).__name__.lower()}")(node)
+
+    def _return(self, node) -> str:
+        if not isinstance(node.value, ast.Tuple):
+            return f"return {self._value(node.value)};"
+        values = list(map(self._value, node.value.elts))
+        return f"return Values<{len(values)}>{{{{{', '.join(values)}}}}};"
+
+    def _for(self, node) -> str:
+        [end] = node.iter.args
+        before = set(self.known)
+        self.known.add(node.target.id)
+        body = "\n".join(map(self._statement, node.body))
+        self.known = before
+        if isinstance(end, ast.Constant):
+            return f"for (int {node.target.id} = 0; {node.target.id} < {end.value}; {node.target.id}++) {{\n{body}\n}}"
+        return f"FOR_EACH_SAMPLE({node.target.id}, tile.n) {{\n{body}\n}}"
+
+    def _augassign(self, node) -> str:
+        return f"{node.target.id} {OPERATORS[type(node.op)]}= {self._value(node.value)};"
+
+    def _assign(self, node) -> str:
+        [target, *others] = node.targets
+        if others:  # a = b = 0.0
+            return "\n".join(self._set(one, self._value(node.value)) for one in node.targets)
+        if not isinstance(target, ast.Tuple):
+            return self._set(target, self._value(node.value))
+        if isinstance(node.value, ast.Tuple):  # all values come first
+            fresh = [f"t{next(self.numbers)}" for _ in target.elts]
+            values = [f"auto {name} = {self._value(one)};" for name, one in zip(fresh, node.value.elts, strict=True)]
+            return "\n".join([*values, *(self._set(*pair) for pair in zip(target.elts, fresh, strict=True))])
+        if isinstance(node.value, ast.Name):  # the fields of a tile
+            fields = [f"{node.value.id}.{name}" for name in interior_point.Tile._fields]
+            return "\n".join(self._set(*pair) for pair in zip(target.elts, fields, strict=True))
+        name = f"t{next(self.numbers)}"
+        parts = [self._set(one, f"{name}.at[{k}]") for k, one in enumerate(target.elts)]
+        return "\n".join([f"auto {name} = {self._value(node.value)};", *parts])
+
+    def _set(self, target: Any, value: str) -> str:
+        """Return an assignment, which declares a name that is new."""
+        if isinstance(target, ast.Subscript):
+            return f"{self._value(target.value)}.set({self._index(target)}, {value});"
+        if target.id == "_":
+            return ""
+        declared = target.id in self.known
+        self.known.add(target.id)
+        return f"{'' if declared else 'auto '}{target.id} = {value};"
+
+    def _value(self, node: Any) -> str:
+        match node:
+            case ast.Constant():
+                return repr(node.value)
+            case ast.Name():
+                constant = getattr(interior_point, node.id, None)
+                return node.id if node.id in self.known or not isinstance(constant, float) else repr(constant)
+            case ast.Attribute():
+                return f"{self._value(node.value)}.{node.attr}"
+            case ast.Subscript():
+                return f"{self._value(node.value)}({self._index(node)})"
+            case ast.Call():
+                return f"{self._value(node.func)}({', '.join(map(self._value, node.args))})"
+            case ast.UnaryOp():
+                return f"({OPERATORS[type(node.op)]}{self._value(node.operand)})"
+            case ast.BinOp():
+                return f"({self._value(node.left)} {OPERATORS[type(node.op)]} {self._value(node.right)})"
+            case ast.Compare():
+                return f"({self._value(node.left)} {OPERATORS[type(node.ops[0])]} {self._value(node.comparators[0])})"
+            case ast.BoolOp():
+                return f"({f' {OPERATORS[type(node.op)]} '.join(map(self._value, node.values))})"
+            case ast.IfExp():
+                return f"({self._value(node.test)} ? {self._value(node.body)} : {self._value(node.orelse)})"
+        raise TypeError(f"{ast.unparse(node)} cannot be translated to C++")
+
+    def _index(self, node) -> str:
+        place = node.slice
+        return ", ".join(map(self._value, place.elts if isinstance(place, ast.Tuple) else [place]))

@@ -1,34 +1,32 @@
-"""Rows on a graphics card, dense or sparse: products, sums and Gram matrices. Sums are in double precision."""
+"""Rows on a graphics card: products, sums and Gram matrices, in double precision; functions of a kernel as well."""
 
 from abc import abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import NamedTuple
 
 import numpy as np
 
 from drsvm.annotations import Costs, Matrix, Vector
-from drsvm.engines.gpu.device import GpuError, add_square, cupy, on_device, on_host
+from drsvm.engines.gpu.device import GpuError, add_square, cupy, free_memory, on_device, on_host
 from drsvm.engines.gpu.kernels import THREADS, blocks_for, kernel
 from drsvm.model.backends import to_numpy
 from drsvm.model.careful_sums import ULP
+from drsvm.model.kernel_functions import dense
+from drsvm.model.kernel_rows import FunctionRows, KernelRows
 from drsvm.model.memory_rows import HostRows, MemoryRows
 from drsvm.model.rows import Rows
 from drsvm.model.validation import check_flip_cost
 from drsvm.parallel import slices
 
-GRAM_BYTES = 1 << 29
-"""Size of the scaled copies of rows that are multiplied."""
-
-SUM_BLOCKS = 1024
-"""Number of parts of the rows whose sums are formed separately."""
-
-ENTRIES_OF_SUM = 8192
-"""Number of entries of a column that one block of threads adds up."""
-
+GRAM_BYTES = 1 << 29  # size of the scaled copies of rows that are multiplied
+SUM_BLOCKS = 1024  # number of parts of the rows whose sums are formed separately
+ENTRIES_OF_SUM = 8192  # number of entries of a column that one block of threads adds up
+# Shared memory for rows of a Gram matrix of sparse rows, its maximum, and parts of it per multiprocessor.
 TILE_BYTES, MAX_SHARED, GRAM_PARTS = 64 << 10, 220 << 10, 16
-"""Shared memory for rows of a Gram matrix of sparse rows, its maximum, and parts of it per multiprocessor."""
+# Tiles in which values of a kernel are computed and added: 1 GB. A thread adds up one in 32 columns of a row.
+TILE_ROWS, TILE_COLUMNS = 1 << 14, 1 << 13
 
 
 def checked_costs(flip_cost: Costs, n: int, kept: Vector | None) -> Costs:
@@ -211,28 +209,23 @@ class ColumnParts(NamedTuple):
     def of(cls, starts: np.ndarray, most_entries: int, most_columns: int) -> "ColumnParts":
         """Cut columns with many entries, and join up to so many of those with few."""
         if most_columns == 1:
-            return cls._of_single_columns(starts, most_entries)
-        parts, first = [], 0
-        while first < len(starts) - 1:
-            last = int(np.searchsorted(starts, starts[first] + most_entries, side="right")) - 1
-            last = min(max(last, first + 1), first + most_columns, len(starts) - 1)
-            begin, end = int(starts[first]), int(starts[last])
-            cuts = [*range(begin, end, most_entries), end] if last == first + 1 else [begin, end]
-            parts += [(first, last, low, high) for low, high in pairwise(cuts)]
-            first = last
-        return cls._on_device(np.array(parts, dtype=np.int64).reshape(-1, 4).T)
-
-    @classmethod
-    def _of_single_columns(cls, starts: np.ndarray, most_entries: int) -> "ColumnParts":
-        pieces = -(-np.diff(starts) // most_entries)
-        column = np.repeat(np.arange(len(pieces)), pieces)
-        begin = starts[column] + most_entries * (np.arange(len(column)) - np.repeat(np.cumsum(pieces) - pieces, pieces))
-        return cls._on_device([column, column + 1, begin, np.minimum(begin + most_entries, starts[column + 1])])
-
-    @classmethod
-    def _on_device(cls, parts) -> "ColumnParts":
+            pieces = -(-np.diff(starts) // most_entries)
+            column = np.repeat(np.arange(len(pieces)), pieces)
+            number = np.arange(len(column)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+            begin = starts[column] + most_entries * number
+            ends = [column, column + 1, begin, np.minimum(begin + most_entries, starts[column + 1])]
+        else:
+            parts, first = [], 0
+            while first < len(starts) - 1:
+                last = int(np.searchsorted(starts, starts[first] + most_entries, side="right")) - 1
+                last = min(max(last, first + 1), first + most_columns, len(starts) - 1)
+                begin, end = int(starts[first]), int(starts[last])
+                cuts = [*range(begin, end, most_entries), end] if last == first + 1 else [begin, end]
+                parts += [(first, last, low, high) for low, high in pairwise(cuts)]
+                first = last
+            ends = np.array(parts, dtype=np.int64).reshape(-1, 4).T
         kinds = np.int32, np.int32, np.int64, np.int64
-        return cls(*(on_device(values, kind) for values, kind in zip(parts, kinds, strict=True)))
+        return cls(*(on_device(values, kind) for values, kind in zip(ends, kinds, strict=True)))
 
 
 class SparseGpuRows(GpuRows):
@@ -321,3 +314,41 @@ class SparseGpuRows(GpuRows):
 
     def host_array(self):
         return self.X.get()
+
+
+class GpuKernelRows(FunctionRows, CardRows):
+    """Functions whose points and values are arrays of CuPy."""
+
+    place = "functions of a kernel, on a graphics card"
+
+    def between(self, some, others):
+        return self.function.values(some, others)
+
+    def at(self, points, c):
+        points, c = on_device(dense(points)), self.vector(c)
+        used = cupy().flatnonzero(c)
+        out, c, landmarks = cupy().zeros(len(points)), c[used], self.points[used]
+        factors = self.function.exponents(points, landmarks)
+        left, right = (points, landmarks) if factors is None else factors
+        for rows, columns in product(slices(len(points), TILE_ROWS), slices(len(c), TILE_COLUMNS)):
+            if factors is None:
+                out[rows] += DenseGpuRows(self.between(left[rows], right[columns])).dot(c[columns])
+            else:
+                exponents, some = left[rows] @ right[columns].T, c[columns]
+                arguments = exponents, len(exponents), np.int32(len(some)), some, out[rows]
+                kernel("exponential_dot")((blocks_for(32 * len(exponents)),), (THREADS,), arguments)
+        return out
+
+    def _stored_products(self, columns):
+        rows = DenseGpuRows(self.values)
+        return [rows.dot(c) for c in columns]
+
+    def with_features(self, X):
+        return DenseGpuRows(cupy().ascontiguousarray(X))
+
+    def room(self):
+        return float(free_memory())
+
+    def host_rows(self):
+        centre, values = (None if array is None else to_numpy(array) for array in (self.centre, self._values))
+        return KernelRows(to_numpy(self.points), self.function, centre, values)

@@ -11,9 +11,7 @@ from drsvm.engines.gpu.rows import DenseGpuRows
 from drsvm.model.backends import to_numpy
 from drsvm.parallel import slices
 
-BUFFERS = 2
-"""While the card works on one block, the next is on its way."""
-
+BUFFERS = 2  # while the card works on one block, the next is on its way
 Event = Any  # of CuPy
 
 
@@ -34,9 +32,10 @@ class StreamedGpuRows(DenseGpuRows):
         parts, crossing = slices(n, size), _Crossing((size, d), self.dtype)
         ready = [crossing.send(k, self.X[part]) for k, part in enumerate(parts[:BUFFERS])]
         for k, part in enumerate(parts):
-            block = crossing.received(ready[k])
+            block, there = ready[k]
+            crossing.work.wait_event(there)  # what follows on the card waits until the block is there
             yield part, block if self.offset is None else block - self.offset
-            crossing.done(k)
+            crossing.free[k % BUFFERS] = crossing.work.record()  # all work on the block has been given to the card
             if k + BUFFERS < len(parts):
                 ready.append(crossing.send(k + BUFFERS, self.X[parts[k + BUFFERS]]))
 
@@ -83,13 +82,3 @@ class _Crossing:
         target = self.device[place][: len(rows)]
         target.set(source, stream=self.copies)
         return target, self.copies.record()
-
-    def received(self, sent: tuple[Matrix, Event]) -> Matrix:
-        """Return a block; what follows on the card waits until it is there."""
-        block, there = sent
-        self.work.wait_event(there)
-        return block
-
-    def done(self, k: int) -> None:
-        """Note that all work on a block has been given to the card."""
-        self.free[k % BUFFERS] = self.work.record()

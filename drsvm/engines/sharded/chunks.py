@@ -19,11 +19,8 @@ from drsvm.model.validation import (
     distinct_labels,
 )
 
-SHOWN_LABELS = 6
-"""At most so many labels are collected: more than two are an error that names a few."""
-
-COSTS_OF_CHUNK, COSTS_OF_ALL = 64, 1024
-"""Number of quantiles of the flip costs that a chunk reports, and of those that are kept."""
+SHOWN_LABELS = 6  # at most so many labels are collected: more than two are an error that names a few
+COSTS_OF_CHUNK, COSTS_OF_ALL = 64, 1024  # quantiles of the flip costs that a chunk reports, and that are kept
 
 
 class Chunk(NamedTuple):
@@ -124,50 +121,40 @@ class Survey:
         return sum(self.used.values())
 
     def __add__(self, other: "Survey") -> "Survey":
-        _check_agreement(self, other)
+        if self.n_features != other.n_features:
+            raise ValueError(
+                f"Chunk {min(other.lengths)} of X has {other.n_features} columns, but chunk {min(self.lengths)} has "
+                f"{self.n_features}: all chunks must have the same features."
+            )
+        if self.is_sparse != other.is_sparse and min(self.n_rows, other.n_rows) > 0:
+            dense = min((other if self.is_sparse else self).lengths)
+            raise ValueError(f"Chunk {dense} of X is dense and others are sparse: convert it, or the others.")
         sizes = {"lengths": self.lengths | other.lengths, "used": self.used | other.used}
         if self.n_rows == 0 or other.n_rows == 0:
             return replace(other if self.n_rows == 0 else self, **sizes)
         largest = max(self.largest_weight, other.largest_weight)
         classes = distinct_labels(np.concatenate([self.classes, other.classes]))[:SHOWN_LABELS]
         costs = [survey.costs for survey in (self, other) if survey.costs is not None]
+        masses = [
+            (survey.classes == classes[:, None]) @ survey.masses * (survey.largest_weight / largest)
+            for survey in (self, other)
+        ]
         return replace(
             self,
             **sizes,
             dtype=np.promote_types(self.dtype, other.dtype),
             stored=self.stored + other.stored,
             classes=classes,
-            masses=self._masses_of(classes, largest) + other._masses_of(classes, largest),
+            masses=masses[0] + masses[1],
             largest_weight=largest,
             costs=_some(np.concatenate(costs), COSTS_OF_ALL) if len(costs) == 2 else None,
         )
-
-    def _masses_of(self, classes: np.ndarray, largest: float) -> np.ndarray:
-        """Return the masses of the given classes, divided by a larger weight."""
-        return (self.classes == classes[:, None]) @ self.masses * (self.largest_weight / largest)
 
     def units(self) -> Units:
         """Check what only all chunks together show, and return what shards must know of it."""
         check_total(self.largest_weight)
         check_classes(self.classes)
         return Units(self.classes[1], self.largest_weight, float(self.masses.sum()))
-
-    @property
-    def shares(self) -> tuple[float, float]:
-        """The normalised masses of the two classes."""
-        negative, positive = self.masses / self.masses.sum()
-        return float(negative), float(positive)
-
-
-def _check_agreement(one: Survey, two: Survey) -> None:
-    if one.n_features != two.n_features:
-        raise ValueError(
-            f"Chunk {min(two.lengths)} of X has {two.n_features} columns, but chunk {min(one.lengths)} has "
-            f"{one.n_features}: all chunks must have the same features."
-        )
-    if one.is_sparse != two.is_sparse and min(one.n_rows, two.n_rows) > 0:
-        dense = min((two if one.is_sparse else one).lengths)
-        raise ValueError(f"Chunk {dense} of X is dense and others are sparse: convert it, or the others.")
 
 
 def _some(costs: np.ndarray, count: int) -> np.ndarray:

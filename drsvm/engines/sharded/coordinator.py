@@ -13,8 +13,7 @@ from drsvm.clock import Stopwatch
 from drsvm.engines.sharded.shard import FLIP, HINGE, Ball, Kept, Message, Query, RemoteVector, StateLost, Update
 from drsvm.model.reducers import Summable
 
-Group = tuple[int, ...]
-"""The numbers of the shards that one thread of a worker has."""
+Group = tuple[int, ...]  # the numbers of the shards that one thread of a worker has
 
 
 class Coordinator(ABC):
@@ -37,11 +36,11 @@ class Coordinator(ABC):
     def send(self, runs: "list[Run]", ball: Ball, query: Query | None = None, arguments=()) -> Summable:
         """Bring runs up to date, and return the sum of the values of a query, or of the replies to the last change."""
         self.n_rounds += 1
-        updates = tuple(run.news() for run in runs)
+        updates = tuple(run.changes_since(run.known) for run in runs)
         try:
             reply = self.round(Message(updates, ball, query, arguments))
         except StateLost:
-            complete = tuple(run.whole_log() for run in runs)
+            complete = tuple(run.changes_since(run.base) for run in runs)
             reply = self.round(Message(complete, ball, query, arguments))
         for run, update in zip(runs, updates, strict=True):
             run.known = update.first + len(update.changes)
@@ -70,11 +69,8 @@ class Coordinator(ABC):
 class WorkerChannel(ABC):
     """Messages to single workers, and their replies in the order in which they come: nobody waits for the slowest."""
 
-    groups: list[Group]
-    """They change when a worker is lost."""
-
-    waiting: dict[Group, Message]
-    """The messages that have no reply yet."""
+    groups: list[Group]  # they change when a worker is lost
+    waiting: dict[Group, Message]  # those that have no reply yet
 
     @abstractmethod
     def send(self, group: Group, message: Message) -> None:
@@ -150,23 +146,16 @@ class Run:
     def message(self, query: Query, *arguments, follow=None) -> Message:
         """Return a message with a query for a single group of shards, which may have been lost and know nothing."""
         self._drop_free_slots()
-        return Message((self.whole_log(),), self.ball, query, (self.name, *arguments), follow)
+        return Message((self.changes_since(self.base),), self.ball, query, (self.name, *arguments), follow)
 
     def end(self) -> None:
         """Free the state of all samples; what is in slots stays."""
         self.tell("end")
-        self.coordinator.post(Message((self.news(),), self.ball))
+        self.coordinator.post(Message((self.changes_since(self.known),), self.ball))
         self.known = self.base + len(self.log)
 
-    def news(self) -> Update:
-        """Return the changes that the shards may not know yet."""
-        return self._since(self.known)
-
-    def whole_log(self) -> Update:
-        """Return all changes."""
-        return self._since(self.base)
-
-    def _since(self, first: int) -> Update:
+    def changes_since(self, first: int) -> Update:
+        """Return the changes from a given one on: the shards may not know those from `known` on."""
         return Update(self.name, self.ball, self.base, first, tuple(self.log[first - self.base :]))
 
     def _drop_free_slots(self) -> None:

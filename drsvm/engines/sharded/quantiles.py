@@ -13,14 +13,9 @@ import numpy as np
 
 from drsvm.model.reducers import Distinct
 
-N_BINS = 4096
-"""Number of bins of a histogram."""
-
-FEW = 1 << 12
-"""At most this many distinct numbers are fetched."""
-
-MASS, MOMENT = 0, 1
-"""Positions of Σ mass and of Σ mass · number in pairs of sums."""
+N_BINS = 4096  # number of bins of a histogram
+FEW = 1 << 12  # at most this many distinct numbers are fetched
+MASS, MOMENT = 0, 1  # positions of Σ mass and of Σ mass · number in pairs of sums
 
 
 class Bins(NamedTuple):
@@ -50,8 +45,7 @@ class Bins(NamedTuple):
         return self.low + self.unit * number / (N_BINS - number) if number < N_BINS else math.inf
 
 
-Path = tuple[tuple[Bins, int], ...]
-"""A bin, a bin of finer ones inside it, and so on."""
+Path = tuple[tuple[Bins, int], ...]  # A bin, a bin of finer ones inside it, and so on
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,21 +1,20 @@
-"""Sharded rows: every function of all rows is the sum of its values for the shards."""
+"""Sharded rows, and the interior point's engine for them: everything is the sum of its values for the shards."""
 
 import math
 import pickle
 import uuid
-from copy import copy
 from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
 
 from drsvm.annotations import Costs, Matrix
+from drsvm.engines.engine import Curvature, Engine
 from drsvm.engines.sharded import queries
 from drsvm.engines.sharded.chunks import Survey
-from drsvm.engines.sharded.coordinator import Coordinator
-from drsvm.engines.sharded.engine import ShardedEngine
+from drsvm.engines.sharded.coordinator import Coordinator, Run
 from drsvm.engines.sharded.quantiles import MASS, MOMENT, Bins, crossing
-from drsvm.engines.sharded.shard import FLIP, HINGE, Ball, Clipped, Multiple, Query, RemoteVector, View
+from drsvm.engines.sharded.shard import FLIP, HINGE, Ball, Clipped, Kept, Multiple, Query, RemoteVector, View
 from drsvm.model.dual_scale import uncharged_features
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.multipliers import ROUNDING_OF_MASSES, DualSums, Multipliers, Totals
@@ -54,11 +53,8 @@ class ShardedRows(Rows):
     def __init__(self, coordinator: Coordinator, survey: Survey, view: View | None = None):
         self.coordinator, self.survey, self.known = coordinator, survey, {}
         self.dtype, self.stored, self.is_sparse = survey.dtype, survey.stored, survey.is_sparse
-        self._see(view or View())
-
-    def _see(self, view: View) -> None:
-        n_features = self.survey.n_features if view.features is None else len(view.features)
-        self.view, self.shape = view, (self.survey.n_rows, n_features)
+        self.view = view or View()
+        self.shape = survey.n_rows, survey.n_features if self.view.features is None else len(self.view.features)
 
     def attributes(self, flip_cost: Costs | None) -> Attributes:
         """Return the attributes of a problem that depend on its data: some of the costs if every row has its own."""
@@ -108,8 +104,8 @@ class ShardedRows(Rows):
 
     def seen(self, view: View) -> "ShardedRows":
         """Return the rows in another view."""
-        other = copy(self)
-        other._see(view)
+        other = type(self)(self.coordinator, self.survey, view)
+        other.known = self.known
         return other
 
     def with_flip_costs(self, problem, flip_cost):
@@ -134,9 +130,19 @@ class ShardedRows(Rows):
         return self._prices_and_risks(problem, w, b, size, [problem.radius])[0]
 
     def worst_case(self, problem, loss, w, b, size, radii):
-        if loss == "zero-one":
-            return self._worst_case_error(problem, w, b, size, radii)
-        return np.array([risk for _, risk in self._prices_and_risks(problem, w, b, size, radii)])
+        if loss == "hinge":
+            return np.array([risk for _, risk in self._prices_and_risks(problem, w, b, size, radii)])
+        histograms = cache(partial(self._ask, problem, queries.costs_of_errors, w, b, size))
+        bins = Bins(0.0, math.inf, 1.0 / size if size > 0 else min(problem.typical_flip_cost(), 1e300))
+        whole, sure = histograms((), bins)
+        errors = []
+        for radius in radii:
+            wrong, spent = whole.total
+            if radius < spent:
+                cost, wrong, spent = crossing(histograms, bins, radius, MOMENT)
+                wrong += (radius - spent) / cost
+            errors.append(min(sure + wrong, 1.0))
+        return np.array(errors)
 
     def _prices_and_risks(self, problem: Problem, w, b: float, size: float, radii) -> list[tuple[float, float]]:
         """Return the smallest optimal λ ≥ size and the risk, for every radius."""
@@ -151,19 +157,6 @@ class ShardedRows(Rows):
                 price, mass, moment = crossing(histograms, bins, affordable, MASS)
             prices_and_risks.append((price, radius * price + loss + max(moment - price * mass, 0.0)))
         return prices_and_risks
-
-    def _worst_case_error(self, problem: Problem, w, b: float, size: float, radii) -> np.ndarray:
-        histograms = cache(partial(self._ask, problem, queries.costs_of_errors, w, b, size))
-        bins = Bins(0.0, math.inf, 1.0 / size if size > 0 else min(problem.typical_flip_cost(), 1e300))
-        whole, sure = histograms((), bins)
-        errors = []
-        for radius in radii:
-            wrong, spent = whole.total
-            if radius < spent:
-                cost, wrong, spent = crossing(histograms, bins, radius, MOMENT)
-                wrong += (radius - spent) / cost
-            errors.append(min(sure + wrong, 1.0))
-        return np.array(errors)
 
     def multipliers(self, problem, hinge_dual, flip_dual):
         vectors, careful = (hinge_dual, flip_dual), bool(uncharged_features(problem)[1].any())
@@ -207,7 +200,8 @@ class ShardedRows(Rows):
         before = [dict(zip(numbers[order].tolist(), np.cumsum(count) - count, strict=True)) for count in ordered]
         places = drawn_members([int(count.sum()) for count in counts], size)
         X, signs, weights, costs = self._ask(problem, queries.rows_at_places, before, places)
-        for sign, mass in zip((-1.0, 1.0), self.survey.shares, strict=True):
+        masses = (self.survey.masses / self.survey.masses.sum()).tolist()
+        for sign, mass in zip((-1.0, 1.0), masses, strict=True):
             weights[signs == sign] *= mass / weights[signs == sign].sum()
         return _in_memory(problem, X, signs, weights, costs)
 
@@ -222,13 +216,12 @@ def _in_memory(problem: Problem, X: Matrix, signs: np.ndarray, weights: np.ndarr
     return Problem.of_checked(**data, classes=problem.classes, **parameters)
 
 
-Pair = tuple[RemoteVector | None, RemoteVector | None]
-
-
 class ShardedMultipliers(Multipliers):
     """Clipped multipliers; factors of the two sides apply to their sums, and to the vectors when these are used."""
 
-    def __init__(self, unclipped: Pair, ball: Ball, sums: DualSums, rounding: float):
+    def __init__(
+        self, unclipped: tuple[RemoteVector | None, RemoteVector | None], ball: Ball, sums: DualSums, rounding: float
+    ):
         self.unclipped, self.ball, self.sums = unclipped, ball, sums
         self.rounding = rounding + ROUNDING_OF_MASSES  # also of the sums over the shards
         self.factors = np.ones(2)
@@ -249,3 +242,64 @@ class ShardedMultipliers(Multipliers):
         factors = float(self.factors[0]), float(self.factors[1])
         hinge, flip = (Clipped(*self.unclipped, self.ball, factors, which) for which in (HINGE, FLIP))
         return hinge, flip
+
+
+class ShardedEngine(Engine):
+    """Sums of the replies of all shards, which have an engine of their own for their rows."""
+
+    small = False  # a round may cost more than a pass
+    light = True  # for the same reason correctors do not pay
+
+    def __init__(self, coordinator: Coordinator, ball: Ball, n_linear: int):
+        self.run, self.n_linear = Run(coordinator, ball), n_linear
+        self.mass, flippable = coordinator.ask(ball, queries.targets)
+        self.weight = 2.0 * self.mass + flippable
+
+    def close(self) -> None:
+        self.run.end()
+
+    def center(self, point, lam: float, mu: float) -> None:
+        self.run.tell("center", point, lam, mu)
+
+    def total_slack(self) -> float:
+        return self._query("total_slack")
+
+    def curvature(self) -> Curvature:
+        return Curvature(*self._query("curvature"))
+
+    def prediction(self, direction, lam_change):
+        rates, *sums = self.run.ask("prediction", direction, lam_change)
+        return rates, sums
+
+    def rates(self, direction, lam_change, target):
+        [rates] = self.run.ask("rates", direction, lam_change, target)
+        return rates
+
+    def recorrect(self, primal: float, dual: float) -> tuple[np.ndarray, float]:
+        return self.run.ask("recorrect", primal, dual)
+
+    def swap(self) -> None:
+        self.run.tell("swap")
+
+    def advance(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, Curvature]:
+        products, *samples = self.run.ask("advance", primal, dual, left)
+        return products, Curvature(*samples)
+
+    def arrive(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, DualSums]:
+        products, *sums = self.run.ask("arrive", primal, dual, left)
+        return products, DualSums(*sums)
+
+    def dual_sums(self) -> DualSums:
+        return DualSums(*self._query("dual_sums"))
+
+    def restoring_rate(self, direction, lam_change):
+        return self._query("restoring_rate", direction, lam_change)
+
+    def restored(self, direction, lam_change, step) -> tuple[Kept, Kept]:  # pyright: ignore
+        return self.run.keep("keep_restored_multipliers", direction, lam_change, step)
+
+    def multipliers(self) -> tuple[Kept, Kept]:  # pyright: ignore
+        return self.run.keep("keep_multipliers")
+
+    def _query(self, name: str, *arguments):
+        return self.run.query(queries.of_engine, name, *arguments)

@@ -17,16 +17,14 @@ from scipy import sparse
 
 from drsvm.annotations import Matrix
 from drsvm.engines.cpu import CpuEngine
-from drsvm.engines.threads import single_threaded_blas
 from drsvm.model.memory_rows import MemoryRows, RowView, chosen_columns
 from drsvm.model.multipliers import ArrayMultipliers
 from drsvm.model.norms import Norm
 from drsvm.model.problem import Problem
 from drsvm.model.reducers import Largest, Summable, Sums
-from drsvm.parallel import threads_limited
+from drsvm.parallel import single_threaded_blas, threads_limited
 
-BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError)
-"""Exceptions of a numerical breakdown, which are a reply like any other."""
+BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError)  # numerical ones, which are a reply like any other
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +65,8 @@ class Update(NamedTuple):
     changes: tuple[tuple[str, tuple], ...]
 
 
+# Takes the shard, its problem and arguments, and returns a value that can be added to those of other shards.
 Query = Callable[..., Summable]
-"""Takes the shard, its problem and arguments, and returns a value that can be added to those of other shards."""
 
 
 class Message(NamedTuple):
@@ -78,11 +76,7 @@ class Message(NamedTuple):
     ball: Ball
     query: Query | None = None
     arguments: tuple = ()
-    follow: Callable[..., tuple] | None = None
-
-    def after(self, reply: Summable) -> "Message":
-        """Return the message to the next shard on the same machine, once one has replied."""
-        return self if self.follow is None else self._replace(arguments=self.follow(self.arguments, reply))
+    follow: Callable[..., tuple] | None = None  # arguments for the next shard on the same machine, after a reply
 
 
 def total_reply(shards: "Iterable[Shard]", message: Message) -> Summable:
@@ -91,7 +85,8 @@ def total_reply(shards: "Iterable[Shard]", message: Message) -> Summable:
     for shard in shards:
         reply = shard.reply(message)
         value = reply if value is None else value + reply
-        message = message.after(reply)
+        if message.follow is not None:
+            message = message._replace(arguments=message.follow(message.arguments, reply))
     return value
 
 
@@ -113,7 +108,12 @@ class Shard:
         """Make the changes, and return the value of the query."""
         with self._lock, threads_limited(1), single_threaded_blas(), np.errstate(all="ignore"):
             for update in message.updates:
-                self._catch_up(update)
+                run = self.runs.get(update.run)
+                if run is None or run.done < update.first:
+                    if update.first > update.base:
+                        raise StateLost
+                    run = self.runs[update.run] = ShardRun(self.problem(update.ball), update.base)
+                run.make(update.changes[run.done - update.first :])
             if message.query is not None:
                 return message.query(self, self.problem(message.ball), *message.arguments)
             reply = self.runs[message.updates[-1].run].reply
@@ -140,14 +140,6 @@ class Shard:
     def values(self, vector: "RemoteVector | None") -> np.ndarray | None:
         """Return a vector with one entry per row; None means 0."""
         return None if vector is None else vector.values(self)
-
-    def _catch_up(self, update: Update) -> None:
-        run = self.runs.get(update.run)
-        if run is None or run.done < update.first:
-            if update.first > update.base:
-                raise StateLost
-            run = self.runs[update.run] = ShardRun(self.problem(update.ball), update.base)
-        run.make(update.changes[run.done - update.first :])
 
 
 class ShardRun:
@@ -197,21 +189,21 @@ class ShardRun:
     def __getattr__(self, name: str) -> Any:
         """Return a method of the engine, whose values can be added."""
         method = getattr(self.engine, name)
-        return lambda *arguments: _summable(method(*arguments))
 
+        def summable(*arguments) -> Sums | None:
+            """Return the value, or the values, one of which may be a tuple itself, as one flat tuple."""
+            values = method(*arguments)
+            if values is None:
+                return None
+            nested = values if isinstance(values, tuple) else (values,)
+            return Sums(chain.from_iterable(value if isinstance(value, tuple) else (value,) for value in nested))
 
-def _summable(values: Any) -> Sums | None:
-    """Return the value of a method, or its values, one of which may be a tuple itself, as one flat tuple."""
-    if values is None:
-        return None
-    nested = values if isinstance(values, tuple) else (values,)
-    return Sums(chain.from_iterable(value if isinstance(value, tuple) else (value,) for value in nested))
+        return summable
 
 
 # --- vectors with one entry per row stay in the shards: only how to compute them there crosses ----------------------
 
-HINGE, FLIP = 0, 1
-"""Positions of α and β in pairs of multipliers."""
+HINGE, FLIP = 0, 1  # positions of α and β in pairs of multipliers
 
 
 class RemoteVector(ABC):

@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from drsvm.annotations import Matrix, Vector
 from drsvm.clock import TimeLimit
-from drsvm.engines.threads import single_threaded_blas
 from drsvm.learn.base import CommonMixin
 from drsvm.learn.choosing.deciding import can_move, sigmoids_of, unseen_decisions
 from drsvm.learn.choosing.probability import check_calibration
@@ -34,6 +33,7 @@ from drsvm.model.kernel_functions import KernelFunction
 from drsvm.model.kernel_rows import rows_of_functions
 from drsvm.model.result import Results, Status
 from drsvm.model.worst_case.kernel_model import KernelClassifier
+from drsvm.parallel import single_threaded_blas
 from drsvm.progress import following, lines
 from drsvm.solvers.base import check_count
 from drsvm.solvers.landmarks.solver import Landmarks

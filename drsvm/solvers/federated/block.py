@@ -25,25 +25,15 @@ from drsvm.model.risk import affordable_flips
 from drsvm.solvers.dual_coordinate.ascent import FIRM, epoch_kernel
 from drsvm.solvers.incremental.epochs import Samples
 
-
-def around_one(widest: float, ratio: float, number: int) -> np.ndarray:
-    """Return 1, and multiples on both sides that approach it."""
-    steps = widest * ratio ** np.arange(number)
-    return np.concatenate([1.0 - steps, [1.0], 1.0 + steps[::-1]])
-
-
-SCALES, MANY_SCALES = around_one(0.2, 0.4, 5), around_one(0.25, 0.7, 17)
-"""Multiples of the classifier of which the best is offered: early in a run, all margins may be slightly too small. Near
-the optimum, many margins are 1, and the best multiple is 1. The first ones are looked at in every round."""
-
-SENT = np.float32
-"""Vectors travel in single precision: changes get smaller, and their errors with them. Certificates are in double."""
-
-WHOLE = 8
-"""Rows that are firmly at a bound are visited in every WHOLE-th pass only."""
-
-MIN_NEWS = 0.05
-"""Averages over the last rounds have at least this share of the latest one."""
+# Multiples of the classifier, around 1, of which the best is offered: early in a run, all margins may be slightly too
+# small. Near the optimum, many margins are 1, and the best multiple is 1. The first ones are looked at in every round.
+SCALES, MANY_SCALES = (
+    np.concatenate([1.0 - steps, [1.0], 1.0 + steps[::-1]])
+    for steps in (0.2 * 0.4 ** np.arange(5), 0.25 * 0.7 ** np.arange(17))
+)
+SENT = np.float32  # vectors travel in single precision: errors get smaller with changes; certificates are in double
+WHOLE = 8  # rows that are firmly at a bound are visited in every WHOLE-th pass only
+MIN_NEWS = 0.05  # averages over the last rounds have at least this share of the latest one
 
 
 class Work(NamedTuple):
@@ -109,7 +99,12 @@ class Block:
         if work.anew:
             self._begin()
         self.accept(work.accepted)
-        factor, order = work.factor, self._rows_to_visit(work.share)
+        if not len(self.coming):  # a pass over all rows, or over those that are not firmly at a bound
+            whole = self.passes % WHOLE == 0 or not len(self.active)
+            self.coming = self.rng.permutation(self.problem.n_rows if whole else self.active)
+            self.in_pass, self.passes, self.active = len(self.coming), self.passes + 1, self.active[:0]
+        order, self.coming = np.split(self.coming, [math.ceil(work.share * self.problem.n_rows)])
+        factor = work.factor
         times = factor * len(order) / self.in_pass
         importance = factor * self.samples.weights
         rows = self.samples.rows._replace(importance=importance)
@@ -135,16 +130,6 @@ class Block:
             losses=_losses(self.margins, self.samples.weights, self.problem.flip_cost, SCALES, work.prices),
             lost=int(self.lost),
         )
-
-    def _rows_to_visit(self, share: float) -> np.ndarray:
-        """Return the next rows of a pass over all rows, or over those that are not firmly at a bound."""
-        n = self.problem.n_rows
-        if not len(self.coming):
-            whole = self.passes % WHOLE == 0 or not len(self.active)
-            self.coming = self.rng.permutation(n if whole else self.active)
-            self.in_pass, self.passes, self.active = len(self.coming), self.passes + 1, self.active[:0]
-        order, self.coming = np.split(self.coming, [math.ceil(share * n)])
-        return order
 
     def accept(self, shares: dict[int, float]) -> None:
         """Make a share of the change that was proposed last, if it is known; multipliers stay within their bounds."""

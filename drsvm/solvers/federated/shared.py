@@ -25,36 +25,23 @@ from drsvm.solvers.dual_coordinate.ascents import BoxAscent, RoundAscent, Separa
 from drsvm.solvers.federated.block import MANY_SCALES, MIN_NEWS, SCALES, SENT, Proposal, Work, losses_along
 from drsvm.solvers.incremental.epochs import UNLIMITED, Samples
 
-TRIALS = 12
-"""Number of bisections of a step; most steps are whole."""
-
+TRIALS = 12  # number of bisections of a step; most steps are whole
+# Factors of the number of times for which a block counts itself, after a whole step and after a shorter one.
 BOLDER, MORE_CAREFUL = 0.95, 1.5
-"""Factors of the number of times for which a block counts itself, after a whole step and after a shorter one."""
-
+# Arguments of an epoch that visits no rows.
 ANY_ROW, NO_FLIPS = Samples(np.zeros((1, 1)), np.ones(1), np.ones(1)), Flips(0.0, False)
-"""Arguments of an epoch that visits no rows."""
-
-SAME = len(SCALES) // 2
-"""Where SCALES is 1."""
-
-NEARER = 1.0 / 3.0
-"""Share of the usual θ that is best for q = ∞: its rounds are many and short."""
-
-FIRST_PRICES = np.geomspace(1e-3, 1e6, 40)
-"""First guesses of λ, in units of typical rows."""
+SAME = len(SCALES) // 2  # where SCALES is 1
+NEARER = 1.0 / 3.0  # share of the usual θ that is best for q = ∞: its rounds are many and short
+FIRST_PRICES = np.geomspace(1e-3, 1e6, 40)  # first guesses of λ, in units of typical rows
 
 
 class Shared(Ascent):
     """The part of an ascent that does not need the rows: put before the ascent for each norm."""
 
-    waits_for_all = False
-    """Whether late proposals do harm."""
-
-    news = 0.25
-    """Averages of classifiers over the last rounds have at least this share of the latest one."""
-
-    averaged = False
-    """Whether averages of the multipliers are offered for a certificate."""
+    waits_for_all = False  # whether late proposals do harm
+    news = 0.25  # averages of classifiers over the last rounds have at least this share of the latest one
+    averaged = False  # whether averages of the multipliers are offered for a certificate
+    proposes_boldly = True  # whether a block may count itself for less than the number of blocks
 
     def __init__(self, problem: Problem, start: Candidate | None, n_blocks: int):
         self.problem, self.most, self.factor = problem, float(n_blocks), float(n_blocks)
@@ -63,24 +50,19 @@ class Shared(Ascent):
         d = problem.n_features
         self.v, self.cost, self.imbalance, self.all_mass = np.zeros(d), 0.0, 0.0, 0.0
         self.w, self.b, self.estimate = np.zeros(d), 0.0, math.inf
-        self.square, self.lam = self._first_guess()
+        # The best λ for weights in the direction of a first proximal step.
+        mean, _ = problem.gradient_of_classes(1.0, 1.0)
+        direction = mean - problem.norm.dual.project_ball(mean, problem.radius)
+        size = problem.norm.value(direction)
+        lams, offers = FIRST_PRICES / max(problem.typical_row_norm(), 1e-300), [(direction / (size or 1.0), 0.0, 1.0)]
+        [values] = self._values(lams, offers, problem.rows.query(problem, losses_along, lams, offers))
+        self.lam = UNLIMITED if problem.radius == 0.0 else float(lams[np.argmin(values)]) if size > 0.0 else 1.0
+        self.square = float(problem.column_squares().sum()) or 1.0  # the mean of x·x
         if start is not None and start.weights.any():
             self.w, self.b = np.array(start.weights), start.intercept
             self.lam = UNLIMITED if problem.radius == 0.0 else problem.price_and_objective(self.w, self.b)[0]
         self.means = self.w, self.b, 0.0
         self.place: Place = self._place()
-
-    def _first_guess(self) -> tuple[float, float]:
-        """Return the mean of x·x, and the best λ for weights in the direction of a first proximal step."""
-        problem = self.problem
-        mean, _ = problem.gradient_of_classes(1.0, 1.0)
-        direction = mean - problem.norm.dual.project_ball(mean, problem.radius)
-        size = problem.norm.value(direction)
-        unit = direction / (size or 1.0)
-        lams = FIRST_PRICES / max(problem.typical_row_norm(), 1e-300)
-        [values] = self._values(lams, [(unit, 0.0, 1.0)], problem.query(losses_along, lams, [(unit, 0.0, 1.0)]))
-        lam = float(lams[np.argmin(values)]) if size > 0.0 else 1.0
-        return float(problem.column_squares().sum()) or 1.0, lam if problem.radius > 0.0 else UNLIMITED
 
     def _values(self, scales, classifiers, losses) -> np.ndarray:
         """Return the objectives of multiples of classifiers (w, b, λ): a line for each of them."""
@@ -106,14 +88,10 @@ class Shared(Ascent):
         return Work(place.u.astype(SENT), place.sums, place.terms, self.factor, prices, number, accepted, anew, share)
 
     def absorb(self, proposal: Proposal, share: float = 1.0) -> float:
-        """Change the sums along a proposal of a share of the blocks, and return how far, from 0 to 1."""
-        step = self.best_step(proposal, share)
-        self.cost, self.all_mass = self.cost + step * proposal.cost, self.all_mass + step * proposal.mass
-        self.place = self._along(self.place, proposal, step)
-        return step
+        """Change the sums along a proposal of a share of the blocks, and return how far, from 0 to 1.
 
-    def best_step(self, proposal: Proposal, share: float = 1.0) -> float:
-        """Return how far to go along a proposal, from 0 to 1; the next ones are bolder if this is all the way."""
+        The next proposals are bolder if this is all the way.
+        """
         low, high = 0.0, 1.0
         if self._slope(proposal, 1.0) >= 0.0:
             low = 1.0
@@ -123,7 +101,10 @@ class Shared(Ascent):
                 low, high = (low, middle) if self._slope(proposal, middle) < 0.0 else (middle, high)
         step = 0.5 * (low + high)
         change = BOLDER if step == 1.0 else MORE_CAREFUL
-        self.factor = min(max(self.factor * change**share, self.least_factor), self.most)
+        least = 1.0 if self.proposes_boldly else self.most
+        self.factor = min(max(self.factor * change**share, least), self.most)
+        self.cost, self.all_mass = self.cost + step * proposal.cost, self.all_mass + step * proposal.mass
+        self.place = self._along(self.place, proposal, step)
         return step
 
     def _slope(self, proposal: Proposal, step: float) -> float:
@@ -158,11 +139,6 @@ class Shared(Ascent):
         self.imbalance, self.all_mass = self.imbalance - imbalance, max(self.all_mass - mass, 0.0)
         self.place = self._place()
 
-    @property
-    def least_factor(self) -> float:
-        """Least number of times for which a block counts itself."""
-        return 1.0
-
     @abstractmethod
     def _answer(self, place: Place) -> tuple[float, float, float] | None:
         """Return what an epoch without rows would answer at a place."""
@@ -177,7 +153,8 @@ class Shared(Ascent):
         Blocks see the margins of their rows while they improve them, and are too optimistic: it takes one more round.
         """
         offers = [self._now, self.means]
-        values = self._values(MANY_SCALES, offers, self.problem.query(losses_along, MANY_SCALES, offers))
+        losses = self.problem.rows.query(self.problem, losses_along, MANY_SCALES, offers)
+        values = self._values(MANY_SCALES, offers, losses)
         best, multiple = np.unravel_index(np.argmin(values), values.shape)
         w, b, _ = offers[best]
         return MANY_SCALES[multiple] * w, float(MANY_SCALES[multiple] * b)
@@ -221,10 +198,7 @@ class SharedBox(SharedSeparable, BoxAscent):
 
     news = MIN_NEWS
     waits_for_all = True
-
-    @property
-    def least_factor(self) -> float:
-        return self.most  # bold proposals make the circles wider
+    proposes_boldly = False  # bold proposals make the circles wider
 
     def _proximity(self, ridge: float, mass: float) -> float:
         return super()._proximity(ridge, NEARER * mass)

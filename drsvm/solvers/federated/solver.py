@@ -19,13 +19,10 @@ from drsvm.solvers.federated.block import Block, Proposal, go_on
 from drsvm.solvers.federated.shared import SHARED, shared_for
 from drsvm.solvers.transforms.constant import answer_to_free_flips, constant_optimum
 
-FIRST_PROOF = 32
-"""Maximum number of rounds before the first certificate, regardless of the estimate."""
-
+FIRST_PROOF = 32  # maximum number of rounds before the first certificate, regardless of the estimate
+# Groups that take longer than SLOW times the typical time visit fewer rows, so that they take about HASTE times as long
+# as is typical, but at least the last share of their rows.
 SLOW, HASTE, MIN_VISITED = 3.0, 1.5, 0.4
-"""Groups that take longer than SLOW times the typical time visit fewer rows, so that they take about HASTE times as
-long as is typical, but at least the last share of their rows."""
-
 NOTHING = Sums((0.0, 0.0, 0.0, 0.0))
 
 
@@ -103,17 +100,13 @@ class Rounds(StateWithEstimates):
             share = self.ascent.absorb(total(proposals.values()))
             for group, proposal in proposals.items():
                 self._credit(group, proposal, share)
-        if math.isfinite(self.patience):
-            self._pace()
+        if math.isfinite(self.patience):  # slow groups visit fewer rows at a time: sums must not be too old
+            typical = statistics.median_low(self.took.values())
+            for group, took in self.took.items():
+                now = self.visited.get(group, 1.0)
+                if now < 1.0 or took > SLOW * typical:
+                    self.visited[group] = min(max(now * HASTE * typical / max(took, 1e-9), MIN_VISITED), 1.0)
         self.ascent.move(total(self.seen[group] for group in sorted(self.seen)))
-
-    def _pace(self) -> None:
-        """Let slow groups visit fewer rows at a time, so that what they propose is for sums that are not too old."""
-        typical = statistics.median_low(self.took.values())
-        for group, took in self.took.items():
-            now = self.visited.get(group, 1.0)
-            if now < 1.0 or took > SLOW * typical:
-                self.visited[group] = min(max(now * HASTE * typical / max(took, 1e-9), MIN_VISITED), 1.0)
 
     def _in_time(self) -> dict[Group, Proposal]:
         """Return the proposals of this round, once those of most groups are there and others have had some time."""

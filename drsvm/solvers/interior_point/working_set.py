@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from drsvm.engines.working_set import WorkingSetEngine
+from drsvm.engines.cpu import WorkingSetEngine
 from drsvm.model.problem import Problem
 from drsvm.parallel import over_parts
 from drsvm.solvers.base import Limits, Relay

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from drsvm.clock import TimeLimit
-from drsvm.engines.threads import single_threaded_blas
 from drsvm.model.centring import Centred
 from drsvm.model.problem import Problem, check_problem
 from drsvm.model.result import Result, Status
+from drsvm.parallel import single_threaded_blas
 from drsvm.solvers.base import EVERY_PRICE, Limits, Solver, State
 from drsvm.solvers.interior_point.small import SmallState
 from drsvm.solvers.interior_point.solver import InteriorPoint

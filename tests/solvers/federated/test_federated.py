@@ -110,7 +110,7 @@ def test_groups_that_are_late_or_lost(monkeypatch, norm, kind):
 
 
 class Clocked(ChannelHere):
-    """A pass over the rows takes a second."""
+    """A pass over the rows takes some `seconds`, which depend on the group."""
 
     now = 0.0
 
@@ -131,9 +131,6 @@ class Clocked(ChannelHere):
         self.now = max(self.now, self.due[group])
         self.waiting = {group: self.waiting[group]} | self.waiting
         return super().receive()
-
-    def seconds(self, group):
-        return 1.0
 
     def stopwatch(self):
         return SimpleNamespace(elapsed=lambda began=self.now: self.now - began)
@@ -187,8 +184,7 @@ def test_rows_at_a_bound_stay_exactly_there():
     for name, bound in (("hinge", 1.0), ("flip", 0.0)):
         values = getattr(block, name)
         near = np.abs(values - bound) < 1e-9
-        assert near.sum() > 50
-        assert (values[near] == bound).all()
+        assert near.sum() > 50 and (values[near] == bound).all()
 
 
 def test_losses_of_multiples():
@@ -214,10 +210,8 @@ def test_a_bound_is_that_of_the_multipliers_that_are_left():
         return progress.iteration == 13
 
     result = solve(there, "federated", tol=1e-9, callback=lose_and_stop)
-    hinge, flip = (
-        np.concatenate([dual.values(shard) for shard in shards]) for dual in (result.hinge_dual, result.flip_dual)
-    )
-    assert 0 < result.lower_bound <= certify(problem, result.weights, result.intercept, hinge, flip).lower_bound + 1e-9
+    duals = (np.concatenate([dual.values(shard) for shard in shards]) for dual in (result.hinge_dual, result.flip_dual))
+    assert 0 < result.lower_bound <= certify(problem, result.weights, result.intercept, *duals).lower_bound + 1e-9
 
 
 def test_many_features_on_a_cluster_need_no_matrix():
