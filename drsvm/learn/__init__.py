@@ -1,7 +1,7 @@
 """The scikit-learn interface.
 
 `estimators` and `kernel/` are the classifiers, whose `fit` names the steps of `fitting/`; `search/` tunes them.
-`choosing/` has the rules for radius and ridge, and what is chosen by rows that a classifier has not seen: the threshold,
+`choosing/` has the rules for radius and ridge, and what rows that a classifier has not seen decide: the threshold,
 probabilities, the share of the ball. `labels/` ranks doubtful labels. `clipped_scaler` prepares features; `scores` are
 the figures that reports show, with `intervals`.
 """
