@@ -108,6 +108,8 @@ class Problem(RowOperations):
     """Whether the rows are stored in a sparse format."""
     prices_intercept: bool = field(init=False)
     """Whether there is an intercept inside the norm."""
+    flips_possible: bool = field(init=False)
+    """Whether the adversary can afford to flip any label."""
 
     def __init__(
         self,
@@ -150,6 +152,12 @@ class Problem(RowOperations):
             (known["n_rows"], known["n_features"]), known["is_sparse"] = self.rows.shape, self.rows.is_sparse
         if "fit_intercept" in values or "intercept_cost" in values:
             known["prices_intercept"] = bool(known["fit_intercept"]) and math.isfinite(known["intercept_cost"])
+        if ("radius" in values or "flip_cost" in values) and {"radius", "flip_cost"} <= known.keys():
+            cost, radius = self.flip_cost, self.radius
+            if isinstance(cost, float):  # without calls: fits change the radius often
+                known["flips_possible"] = cost == 0.0 or (cost < math.inf and radius > 0.0)
+            else:
+                known["flips_possible"] = bool(affordable_flips(cost, radius)[1].any())
 
     def _set_parameters(self, **parameters) -> None:
         """Check and set parameters other than the flip costs, which belong to the rows."""
@@ -183,9 +191,10 @@ class Problem(RowOperations):
         if weights is None:
             weights = self.sample_weight[rows]
             weights = weights / weights.sum()
-        costs = self.flip_cost[rows] if by_row(self.flip_cost) else self.flip_cost
-        if by_row(costs) and bool((costs == costs[0]).all()):
-            costs = float(costs[0])
+        costs = self.flip_cost
+        if by_row(costs):
+            costs = costs[rows]
+            costs = float(costs[0]) if bool((costs == costs[0]).all()) else costs
         taken = {"rows": self.rows.taken(rows), "signs": self.signs[rows], "sample_weight": weights}
         return self._with(**taken, flip_cost=costs, kept=None, n_given=len(rows))
 
@@ -209,10 +218,8 @@ class Problem(RowOperations):
         rows = self.rows if len(features) == self.n_features else self.rows.on_features(features)
         if rows is self.rows:  # functions of a kernel have no features that could be left out
             return self
-        other = self._with(rows=rows)
-        known = {name: getattr(self, name) for name in ("feature_cost", "monotonic_cst")}
-        other._set_parameters(**{name: None if v is None else v[features] for name, v in known.items()})
-        return other
+        costs, signs = (None if each is None else each[features] for each in (self.feature_cost, self.monotonic_cst))
+        return self._with(rows=rows).replace(feature_cost=costs, monotonic_cst=signs)
 
     def shifted(self, offset) -> "Problem":
         """Return the problem with x − offset in place of x: a copy, or a view of large rows in a file."""
@@ -237,8 +244,9 @@ class Problem(RowOperations):
         unknown = set(parameters) - set(PARAMETERS)
         if unknown:
             raise TypeError(f"replace takes {', '.join(PARAMETERS)}, not {', '.join(sorted(unknown))}.")
-        costs = self.rows.with_flip_costs(self, parameters.pop("flip_cost")) if "flip_cost" in parameters else {}
-        other = self._with(**costs)
+        other = self._with()
+        if "flip_cost" in parameters:
+            other._set(**self.rows.with_flip_costs(self, parameters.pop("flip_cost")))
         other._set_parameters(**parameters)
         return other
 
@@ -252,20 +260,12 @@ class Problem(RowOperations):
     @property
     def flip_costs(self) -> np.ndarray:
         """The flip cost of every row; of rows in parts, some of them, the smallest and the largest included."""
-        if by_row(self.flip_cost):
-            return self.flip_cost
-        return np.broadcast_to(np.float64(self.flip_cost), (self.n_rows,))
+        return self.flip_cost if by_row(self.flip_cost) else np.broadcast_to(self.flip_cost, (self.n_rows,))
 
     @property
     def can_flip(self) -> np.ndarray:
         """Whether the adversary can afford to flip some of this row's mass, for every row."""
         return affordable_flips(self.flip_costs, self.radius)[1]
-
-    @property
-    def flips_possible(self) -> bool:
-        """Whether the adversary can afford to flip any label."""
-        flips = affordable_flips(self.flip_cost, self.radius)[1]
-        return flips if isinstance(flips, bool) else bool(flips.any())
 
     @property
     def has_prices(self) -> bool:
@@ -280,10 +280,9 @@ class Problem(RowOperations):
 
     def cost_of_flips(self, flip_dual) -> float:
         """Return Σ_i κ_i β_i; where no flip is possible, β_i is taken to be 0."""
-        kappa, _ = affordable_flips(self.flip_cost, self.radius)
-        if by_row(kappa):
-            return float(kappa @ flip_dual)
-        return kappa * float(flip_dual.sum()) if kappa > 0 else 0.0
+        if by_row(self.flip_cost):
+            return float(affordable_flips(self.flip_cost, self.radius)[0] @ flip_dual)
+        return self.flip_cost * float(flip_dual.sum()) if self.flips_possible and self.flip_cost > 0 else 0.0
 
     def with_signs(self, w) -> np.ndarray:
         """Return w with 0 where a weight has the opposite of its prescribed sign: v⁺ of the dual, or the nearest w."""
@@ -346,7 +345,7 @@ class Problem(RowOperations):
 
     def __repr__(self) -> str:
         kind = "sparse" if self.is_sparse else "dense"
-        shown = {name: getattr(self, name) for name in PARAMETERS if name not in _PRICES}
+        shown = {name: getattr(self, name) for name in PARAMETERS[:5]}
         if by_row(self.flip_cost):
             shown["flip_cost"] = f"{float(self.flip_cost.min()):g}…{float(self.flip_cost.max()):g}"
         if self.prices_intercept:
@@ -372,12 +371,10 @@ def check_problem(problem: Any, caller: str) -> None:
         )
 
 
+# The parameters of a problem, without its data; the last three are prices and signs.
 PARAMETERS = ("radius", "flip_cost", "norm", "l2", "fit_intercept", "intercept_cost", "feature_cost", "monotonic_cst")
-"""The parameters of a problem, without its data."""
-
 _DEFAULTS = {"radius": 0.1, "flip_cost": 1.0, "norm": norm_for(2), "l2": 0.0, "fit_intercept": False}
 _DEFAULTS |= {"intercept_cost": math.inf, "feature_cost": None, "monotonic_cst": None}
-
 _CHECKS: dict[str, Callable[[Any], Any]] = {
     "radius": partial(check_number, name="radius"),
     "norm": norm_for,
@@ -386,7 +383,4 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "intercept_cost": check_intercept_cost,
 }
 _CHECKS_OF_FEATURES = {"feature_cost": check_feature_costs, "monotonic_cst": check_monotonic_signs}
-"""What is checked of a value, given the number of features."""
-
 MAX_ORDERED = 10_000_000  # entries of rows that may be copied for the sake of their order
-_PRICES = ("intercept_cost", "feature_cost", "monotonic_cst")

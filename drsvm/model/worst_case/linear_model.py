@@ -21,7 +21,7 @@ from drsvm.model.validation import (
     check_weights,
     distinct_labels,
 )
-from drsvm.model.worst_case.decision_values import PAIR, Ball, DecisionValues
+from drsvm.model.worst_case.adversary import PAIR, Ball, DecisionValues
 
 
 class LinearClassifier(NamedTuple):
@@ -40,15 +40,27 @@ def linear_classifier_for(model, X: Matrix, positive=None) -> tuple[LinearClassi
     linear, X, names = last_step(model, X)
     classes = getattr(linear, "classes_", None)
     several = classes is not None and len(classes) > 2
-    pair = _row_of_class(linear, classes, positive) if several else _coef_and_intercept(linear)
     mask_label = positive if classes is None or several else None
-    return LinearClassifier(*_one_row(*pair), classes, mask_label, own_ball(linear), names), X
+    if not several:
+        coef, intercept = _coef_and_intercept(linear)
+    elif positive is None:
+        raise ValueError(
+            f"{type(linear).__name__} separates {len(classes)} classes: choose the one to evaluate against the rest "
+            f"with positive=, for instance positive={classes.tolist()[0]!r}."
+        )
+    else:
+        index = index_of(positive, classes)
+        coef, intercept = (each[index] for each in _weights_of_classes(linear, f"{positive!r} against the rest"))
+    return LinearClassifier(*_one_row(coef, intercept), classes, mask_label, own_ball(linear), names), X
 
 
 def decision_values(model, X: Matrix, y: Labels, sample_weight=None, positive=None) -> DecisionValues:
     """Check that model and data match; compute the values of all classes, or of one of several against the rest."""
     linear = behind_pipeline(model)[0]
-    if positive is None and _compares_classes(linear):
+    several = len(getattr(linear, "classes_", ())) > 2
+    if isinstance(linear, tuple | list) and len(linear) == 2:  # which may have decision values of two classes
+        several = np.ndim(linear[0]) == 2 and len(_as_array(linear[0])) > 1
+    if positive is None and several:
         _, X, names = last_step(model, X)
         X, ball = check_rows(X), own_ball(linear)
         coef, intercept = _weights_of_classes(linear)
@@ -111,19 +123,8 @@ def last_step(model, X: Matrix) -> tuple[Any, Matrix, Sequence[str] | None]:
     return last, X, names
 
 
-def _is_pair(model) -> bool:
-    return isinstance(model, tuple | list) and len(model) == 2
-
-
-def _compares_classes(linear) -> bool:
-    """Return whether a model has several decision values; (coef, intercept) may have those of two classes."""
-    if _is_pair(linear):
-        return np.ndim(linear[0]) == 2 and len(_as_array(linear[0])) > 1
-    return len(getattr(linear, "classes_", ())) > 2
-
-
 def _coef_and_intercept(model):
-    if _is_pair(model):
+    if isinstance(model, tuple | list) and len(model) == 2:
         return model
     if isinstance(model, Result):
         return model.weights, model.intercept
@@ -136,18 +137,6 @@ def _coef_and_intercept(model):
             f"{type(model).__name__} has no coef_. It is not fitted, or not linear, and cannot be audited."
         )
     return coef, getattr(model, "intercept_", 0.0)
-
-
-def _row_of_class(model, classes, positive) -> tuple[np.ndarray, float]:
-    """Return coef and intercept for one class against the rest, for a model with more than two classes."""
-    if positive is None:
-        raise ValueError(
-            f"{type(model).__name__} separates {len(classes)} classes: choose the one to evaluate against the rest "
-            f"with positive=, for instance positive={classes.tolist()[0]!r}."
-        )
-    index = index_of(positive, classes)
-    coef, intercept = _weights_of_classes(model, f"{positive!r} against the rest")
-    return coef[index], intercept[index]
 
 
 def _weights_of_classes(model, wanted: str = "each class") -> tuple[np.ndarray, np.ndarray]:
