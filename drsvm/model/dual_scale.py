@@ -94,7 +94,6 @@ def _scaled(problem, mass, cost, v, prices, fixed) -> tuple[float, float]:
         needed = ball.value(priced if fixed == 0.0 else np.concatenate((priced, (fixed,)))) + cost
         scale = min(1.0, radius / needed) if needed > 0 else 1.0
         return scale, scale * mass
-    finite = None if prices is None else np.isfinite(prices)
 
     def value_and_slope(t: float) -> tuple[float, float]:
         rest, change = max(radius - t * cost, 0.0), -cost  # what the flips and the intercept leave for u
@@ -103,9 +102,10 @@ def _scaled(problem, mass, cost, v, prices, fixed) -> tuple[float, float]:
             change = by_part * fixed - by_total * cost
         # v − u for the u nearest to v with ‖a ⊙ u‖_p ≤ rest, and u_j = 0 where the price is infinite
         outside = t * v
-        if finite is None:
+        if prices is None:
             outside = priced = outside - ball.project_ball(outside, rest)
         else:
+            finite = np.isfinite(prices)
             outside[finite] -= ball.project_priced_ball(outside[finite], rest, prices[finite])
             priced = outside / prices
         slope = mass - (float(outside @ v) - max(change, -1e100) * norm.value(priced)) / l2

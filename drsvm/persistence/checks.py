@@ -121,7 +121,7 @@ def classifiers(model: Model) -> Iterator[Model]:
         for name, step in pairs[:-1]:
             is_step = step in (None, "passthrough") or hasattr(step, "transform")
             require(is_step, f"step {name!r} of its Pipeline is not a transformer.")
-        inner = [pairs[-1][1]]
+        inner = [model.steps[-1][1]]
     for each in inner:
         yield from classifiers(each)
     if not inner:

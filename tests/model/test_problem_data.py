@@ -26,9 +26,7 @@ W = np.array([0.5, -1.0, 0.25])
     [
         (["spam", "ham", "spam"], "ham", "spam"),
         ([True, False, True], False, True),
-        ([1, 0, 1], 0, 1),
         ([1, -1, 1], -1, 1),
-        ([7, 3, 7], 3, 7),
         ([0.5, -2.5, 0.5], -2.5, 0.5),
         (np.array(["b", "a", "b"], dtype=object), "a", "b"),
         (np.array([[1], [0], [1]]), 0, 1),
@@ -82,15 +80,10 @@ def test_weight_zero_removes_the_row(container):
     assert (problem.n_rows, problem.n_given, removed.n_given) == (3, 5, 3)
     assert problem.objective(W) == removed.objective(W)
     np.testing.assert_array_equal(problem.to_given_rows(np.array([1.0, 2.0, 3.0])), [1, 0, 2, 3, 0])
-
-
-def test_rows_of_weight_zero_have_multipliers_zero():
-    weights = np.array([1.0, 0.0, 2.0, 3.0, 0.0])
-    result = solve(Problem(X, Y, sample_weight=weights, flip_cost=2.0), "conic")
-    removed = solve(Problem(X[weights > 0], Y[weights > 0], sample_weight=weights[weights > 0], flip_cost=2.0), "conic")
+    result = solve(problem, "conic")
     assert result.hinge_dual.shape == result.flip_dual.shape == (5,)
     assert not result.hinge_dual[weights == 0].any() and not result.flip_dual[weights == 0].any()
-    assert result.objective == pytest.approx(removed.objective, rel=1e-9)
+    assert result.objective == pytest.approx(solve(removed, "conic").objective, rel=1e-9)
 
 
 @given(problems(scales=(1.0,)), st.integers(1, 4), st.data())
@@ -235,20 +228,13 @@ def test_rows_are_processed_in_blocks(monkeypatch, container):
 # Memory
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_dense_array_is_not_copied(dtype):
-    given_rows = X.astype(dtype)
-    problem = Problem(given_rows, Y)
-    assert np.shares_memory(problem.X, given_rows)
-    assert given_rows.flags.writeable and not problem.X.flags.writeable
-
-
-def test_a_read_only_memory_map_is_not_copied(tmp_path):
+def test_a_dense_array_or_memory_map_is_not_copied(tmp_path):
     np.save(tmp_path / "rows.npy", X)
-    mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
-    problem = Problem(mapped, Y)
-    assert np.shares_memory(problem.X, mapped)
-    assert_same_problem(problem, Problem(X, Y))
+    for given_rows in (X.astype(np.float32), X.copy(), np.load(tmp_path / "rows.npy", mmap_mode="r")):
+        writeable, problem = given_rows.flags.writeable, Problem(given_rows, Y)
+        assert np.shares_memory(problem.X, given_rows)
+        assert given_rows.flags.writeable == writeable and not problem.X.flags.writeable
+        assert_same_problem(problem, Problem(X, Y))
 
 
 @pytest.mark.parametrize("container", [sparse.csr_array, sparse.csr_matrix])
@@ -258,12 +244,6 @@ def test_a_canonical_csr_array_is_not_copied(container):
     for part in ("data", "indices", "indptr"):
         assert np.shares_memory(getattr(problem.X, part), getattr(given_rows, part))
         assert getattr(given_rows, part).flags.writeable
-
-
-def test_replace_copies_no_data():
-    problem = Problem(X, Y, radius=0.1)
-    other = problem.replace(radius=0.2)
-    assert other.X is problem.X and other.signs is problem.signs and other.sample_weight is problem.sample_weight
 
 
 def snapshot(rows):
@@ -309,8 +289,7 @@ def test_errors_give_the_position_of_an_unusable_entry(container, value, i, j):
     ("rows", "error", "message"),
     [
         (np.zeros((0, 3)), ValueError, r"X is empty: its shape is \(0, 3\)"),
-        (np.zeros((5, 0)), ValueError, r"X is empty: its shape is \(5, 0\)"),
-        (sparse.csr_array((0, 3)), ValueError, "X is empty"),
+        (sparse.csr_array((5, 0)), ValueError, r"X is empty: its shape is \(5, 0\)"),
         (np.zeros(5), ValueError, r"two dimensions .*reshape\(-1, 1\)"),
         (np.zeros((5, 1, 1)), ValueError, "two dimensions"),
         (sparse.coo_array(np.ones(5)), ValueError, "two dimensions"),

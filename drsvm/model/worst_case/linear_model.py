@@ -39,10 +39,10 @@ def linear_classifier_for(model, X: Matrix, positive=None) -> tuple[LinearClassi
     """Return the decision function of a model, and X as transformed for it; the rows are not looked at."""
     linear, X, names = last_step(model, X)
     classes = getattr(linear, "classes_", None)
-    several = classes is not None and len(classes) > 2
-    mask_label = positive if classes is None or several else None
-    if not several:
+    mask_label = positive
+    if classes is None or len(classes) <= 2:
         coef, intercept = _coef_and_intercept(linear)
+        mask_label = positive if classes is None else None
     elif positive is None:
         raise ValueError(
             f"{type(linear).__name__} separates {len(classes)} classes: choose the one to evaluate against the rest "
@@ -58,7 +58,7 @@ def decision_values(model, X: Matrix, y: Labels, sample_weight=None, positive=No
     """Check that model and data match; compute the values of all classes, or of one of several against the rest."""
     linear = behind_pipeline(model)[0]
     several = len(getattr(linear, "classes_", ())) > 2
-    if isinstance(linear, tuple | list) and len(linear) == 2:  # which may have decision values of two classes
+    if _is_pair(linear):  # which may have decision values of two classes
         several = np.ndim(linear[0]) == 2 and len(_as_array(linear[0])) > 1
     if positive is None and several:
         _, X, names = last_step(model, X)
@@ -123,8 +123,12 @@ def last_step(model, X: Matrix) -> tuple[Any, Matrix, Sequence[str] | None]:
     return last, X, names
 
 
+def _is_pair(model) -> bool:
+    return isinstance(model, tuple | list) and len(model) == 2
+
+
 def _coef_and_intercept(model):
-    if isinstance(model, tuple | list) and len(model) == 2:
+    if _is_pair(model):
         return model
     if isinstance(model, Result):
         return model.weights, model.intercept
