@@ -5,8 +5,6 @@
 
 with v = Σ (α_i − β_i) y_i x_i, v_0 = Σ (α_i − β_i) y_i, and v⁺ equal to v except for 0 where v_j has the opposite of
 the sign prescribed for w_j. Without ridge (c = 0), u = v⁺. A free intercept (a_0 = ∞) requires v_0 = 0.
-
-These functions certify the results of every solver.
 """
 
 import math

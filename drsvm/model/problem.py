@@ -17,18 +17,12 @@ from typing import Any, final
 
 import numpy as np
 
+from drsvm.model import validation
 from drsvm.model.backends import backend_of
 from drsvm.model.memory_rows import MemoryRows, in_memory
 from drsvm.model.norms import Norm, norm_for
 from drsvm.model.risk import affordable_flips, by_row, expected_loss, smallest_best_price
 from drsvm.model.row_operations import RowOperations
-from drsvm.model.validation import (
-    check_feature_costs,
-    check_intercept_cost,
-    check_monotonic_signs,
-    check_number,
-    check_rows,
-)
 from drsvm.parallel import elementwise, over_parts, total
 
 
@@ -127,7 +121,7 @@ class Problem(RowOperations):
     ):
         backend = backend_of(X)
         if backend is None:
-            self._set(**MemoryRows(check_rows(X)).data(y, sample_weight))
+            self._set(**MemoryRows(validation.check_rows(X)).data(y, sample_weight))
             self._set(**self.rows.with_flip_costs(self, flip_cost))
         else:
             self._set(**backend.data(X, y, sample_weight, flip_cost))
@@ -162,8 +156,8 @@ class Problem(RowOperations):
     def _set_parameters(self, **parameters) -> None:
         """Check and set parameters other than the flip costs, which belong to the rows."""
         for name, value in parameters.items():
-            if name in _CHECKS_OF_FEATURES:
-                parameters[name] = None if value is None else _CHECKS_OF_FEATURES[name](value, self.n_features)
+            if name in _FEATURE_CHECKS:
+                parameters[name] = None if value is None else _FEATURE_CHECKS[name](value, self.n_features)
             else:
                 parameters[name] = _CHECKS[name](value)
         self._set(**parameters)
@@ -346,12 +340,11 @@ class Problem(RowOperations):
     def __repr__(self) -> str:
         kind = "sparse" if self.is_sparse else "dense"
         shown = {name: getattr(self, name) for name in PARAMETERS[:5]}
-        if by_row(self.flip_cost):
-            shown["flip_cost"] = f"{float(self.flip_cost.min()):g}…{float(self.flip_cost.max()):g}"
         if self.prices_intercept:
             shown["intercept_cost"] = self.intercept_cost
-        if self.feature_cost is not None:
-            shown["feature_cost"] = f"{self.feature_cost.min():g}…{self.feature_cost.max():g}"
+        for name, costs in {"flip_cost": self.flip_cost, "feature_cost": self.feature_cost}.items():
+            if by_row(costs):
+                shown[name] = f"{float(costs.min()):g}…{float(costs.max()):g}"
         if self.monotonic_cst is not None:
             shown["monotonic_cst"] = f"{np.count_nonzero(self.monotonic_cst)} signs"
         parameters = ", ".join(f"{name}={value}" for name, value in shown.items())
@@ -376,11 +369,11 @@ PARAMETERS = ("radius", "flip_cost", "norm", "l2", "fit_intercept", "intercept_c
 _DEFAULTS = {"radius": 0.1, "flip_cost": 1.0, "norm": norm_for(2), "l2": 0.0, "fit_intercept": False}
 _DEFAULTS |= {"intercept_cost": math.inf, "feature_cost": None, "monotonic_cst": None}
 _CHECKS: dict[str, Callable[[Any], Any]] = {
-    "radius": partial(check_number, name="radius"),
+    "radius": partial(validation.check_number, name="radius"),
     "norm": norm_for,
-    "l2": partial(check_number, name="l2"),
+    "l2": partial(validation.check_number, name="l2"),
     "fit_intercept": bool,
-    "intercept_cost": check_intercept_cost,
+    "intercept_cost": validation.check_intercept_cost,
 }
-_CHECKS_OF_FEATURES = {"feature_cost": check_feature_costs, "monotonic_cst": check_monotonic_signs}
+_FEATURE_CHECKS = {"feature_cost": validation.check_feature_costs, "monotonic_cst": validation.check_monotonic_signs}
 MAX_ORDERED = 10_000_000  # entries of rows that may be copied for the sake of their order

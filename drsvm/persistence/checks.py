@@ -1,10 +1,9 @@
 """Checks of model files from untrusted sources: of the archive before any object is built, then of the model.
 
-A few kilobytes of zip can unpack to gigabytes, and the directory of an archive may give wrong sizes. Therefore the
-directory is checked first, which takes no time, and then every member is read only up to the size given there. After
-that the schema is searched for types that no model of this library needs. What is loaded must be a fitted classifier of
-this library, also at the end of a pipeline. It is checked as a whole, because a malformed classifier would only fail
-when it predicts; the attributes of scikit-learn's transformers are not checked.
+A few kilobytes of zip can unpack to gigabytes, and the directory of an archive may give wrong sizes: it is checked
+first, and then every member is read only up to the size given there. What is loaded must be a fitted classifier of this
+library, also at the end of a pipeline. It is checked as a whole, because a malformed classifier would only fail when it
+predicts; the attributes of scikit-learn's transformers are not checked.
 """
 
 import io

@@ -11,6 +11,7 @@ much larger than the text or the array for it: arrays are views of what was unpa
 import io
 import math
 from collections.abc import Callable, Iterable
+from functools import partial
 from inspect import signature
 from typing import Any, BinaryIO
 from zipfile import ZipFile
@@ -60,9 +61,8 @@ class Writer:
         if value.dtype.hasobject:
             content = self._nodes(value.ravel().tolist())
             return {**_node("numpy", "ndarray", "ObjectArrayNode", content), "shape": list(value.shape)}
-        return self._file(
-            "numpy", "ndarray", "NdArrayNode", ".npy", lambda out: np.save(out, value, allow_pickle=False)
-        )
+        save = partial(np.save, arr=value, allow_pickle=False)
+        return self._file("numpy", "ndarray", "NdArrayNode", ".npy", save)
 
     def _file(self, home: str, name: str, loader: str, ending: str, write: Callable[[BinaryIO], None]) -> Json:
         self._files += 1

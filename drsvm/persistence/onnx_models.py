@@ -101,9 +101,7 @@ def _rename_inputs(model: Converted, names: list[str]) -> None:
         node.output[:] = [renamed(name) for name in node.output]
 
 
-def _classifier_outputs(
-    scope: Converted, model: Model, inputs: list[Converted], custom_parsers=None
-) -> list[Converted]:
+def _classifier_outputs(scope: Converted, model: Model, inputs: list[Converted], custom_parsers=None) -> Converted:
     kind = "Int64" if model.classes_.dtype.kind in "iub" else "String"
     outputs = {"label": _type_of(kind, None), "decision": _type_of("Double", None, len(model.intercept_))}
     if hasattr(model, "predict_proba") and hasattr(model, "sigmoids_"):
@@ -230,9 +228,8 @@ def _kernel_values(graph: Graph, points: str, model: Model) -> str:
             shifted = graph.node("Add", products(function.gamma), graph.constant([function.coef0]))
             return graph.node("Pow", shifted, graph.constant([float(function.degree)]))
         case Rbf():
-            squares = graph.node(
-                "ReduceSum", graph.node("Mul", points, points), graph.constant(np.array([1])), keepdims=1
-            )
+            products_of_rows = graph.node("Mul", points, points)
+            squares = graph.node("ReduceSum", products_of_rows, graph.constant(np.array([1])), keepdims=1)
             both = graph.node("Add", squares, graph.constant(squared_norms(landmarks)))
             distances = graph.node("Max", graph.node("Sub", both, products(2.0)), graph.constant([0.0]))
         case Laplacian():

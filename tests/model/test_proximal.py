@@ -51,9 +51,8 @@ def test_trusted_labels_are_the_limit_of_expensive_flips(norm, data):
     other = dear.solve()
     size = Sizes.of(dear, other).objective(dear, other)
     expected = trusted.objective(step.weights, step.intercept, step.radius_price)
-    assert dear.objective(other.weights, other.intercept, other.radius_price) == pytest.approx(
-        expected, abs=1e-12 * size
-    )
+    value = dear.objective(other.weights, other.intercept, other.radius_price)
+    assert value == pytest.approx(expected, abs=1e-12 * size)
 
 
 @for_each_norm

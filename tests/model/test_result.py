@@ -84,24 +84,15 @@ def test_a_result_goes_to_json_and_back(result):
 
 
 def test_infinity_is_null_in_json():
-    def refuse(name):
-        raise AssertionError(f"{name} is not JSON")
-
-    assert json.loads(a_result().to_json(), parse_constant=refuse)["weight_bound"] is None
-    assert json.loads(a_result(weight_bound=7.5).to_json(), parse_constant=refuse)["weight_bound"] == 7.5
+    assert "Infinity" not in a_result().to_json() and json.loads(a_result().to_json())["weight_bound"] is None
+    assert json.loads(a_result(weight_bound=7.5).to_json())["weight_bound"] == 7.5
 
 
 def test_a_result_prints_readably():
-    text = repr(a_result())
-    for part in (
-        "iteration limit: the iteration limit was reached",
-        "objective     0.8000000000",
-        "lower bound   0.6000000000\n",
-        "2.00e-01  (tolerance 1e-06)",
-        "1 of 2 not zero, intercept 0.5",
-        "made up, 12 iterations, 0.25 s",
-    ):
-        assert part in text
+    title, *lines = repr(a_result()).splitlines()
+    assert title == "Result: iteration limit: the iteration limit was reached"
+    shown = ("0.8000000000", "0.6000000000", "2.00e-01  (tolerance 1e-06)", "1.5", "1 of 2 not zero, intercept 0.5")
+    assert [line[16:] for line in lines] == [*shown, "made up, 12 iterations, 0.25 s"]
     assert "weights of norm up to 7.5" in repr(a_result(weight_bound=7.5))
 
 

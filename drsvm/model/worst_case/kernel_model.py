@@ -18,15 +18,8 @@ from drsvm.model.kernel_functions import Rbf, dense
 from drsvm.model.kernel_rows import BLOCK, KernelRows
 from drsvm.model.memory_rows import scaled_columns
 from drsvm.model.validation import check_rows
+from drsvm.model.worst_case import linear_model
 from drsvm.model.worst_case.adversary import PAIR, Adversary, DecisionValues
-from drsvm.model.worst_case.linear_model import (
-    codes_of_labels,
-    codes_of_two,
-    index_of,
-    last_step,
-    own_ball,
-    row_weights,
-)
 from drsvm.parallel import slices
 
 # Prices of the radius for which the hinge loss is bounded, in units of the highest rate at which it can grow.
@@ -91,18 +84,18 @@ class KernelValues(DecisionValues):
 
 def kernel_values(model, kernel: KernelClassifier, X: Matrix, y: Labels, sample_weight, positive) -> KernelValues:
     """Check that a model and data match; compute the values of all classes, or of one of several against the rest."""
-    last, X, names = last_step(model, X)
-    X, ball = check_rows(X), own_ball(last)
+    last, X, names = linear_model.last_step(model, X)
+    X, ball = check_rows(X), linear_model.own_ball(last)
     n, d = X.shape
     if d != kernel.landmarks.shape[1]:
         raise ValueError(f"X has {d} features, but the model was fitted with {kernel.landmarks.shape[1]}.")
     if len(kernel.coef) == 1 or positive is not None:
-        row = 0 if len(kernel.coef) == 1 else index_of(positive, kernel.classes)
-        classes, codes = codes_of_two(y, n, kernel.classes, positive)
+        row = 0 if len(kernel.coef) == 1 else linear_model.index_of(positive, kernel.classes)
+        classes, codes = linear_model.codes_of_two(y, n, kernel.classes, positive)
         kernel = kernel._replace(coef=np.outer(PAIR, kernel.coef[row]), intercept=PAIR * kernel.intercept[row])
     else:
-        classes, codes = codes_of_labels(y, n, kernel.classes, len(kernel.coef))
-    values, weights = kernel.at(X).T, row_weights(sample_weight, n)
+        classes, codes = linear_model.codes_of_labels(y, n, kernel.classes, len(kernel.coef))
+    values, weights = kernel.at(X).T, linear_model.row_weights(sample_weight, n)
     return KernelValues(X, codes, weights, values, kernel.coef, kernel.intercept, classes, ball, names, kernel)
 
 

@@ -16,16 +16,10 @@ from drsvm.model import validation
 from drsvm.model.backends import is_remote
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.problem import Problem
+from drsvm.model.worst_case import linear_model
 from drsvm.model.worst_case.adversary import Adversary, Ball, DecisionValues, margins_of
 from drsvm.model.worst_case.kernel_attack import KernelAttack
 from drsvm.model.worst_case.kernel_model import KernelAdversary, KernelValues, kernel_classifier, kernel_values
-from drsvm.model.worst_case.linear_model import (
-    LinearClassifier,
-    behind_pipeline,
-    check_known,
-    decision_values,
-    linear_classifier_for,
-)
 
 # The prices for models of other libraries: the defaults of `WassersteinSVC`, which differ from those of `Problem`.
 DEFAULT_PRICES = {"flip_cost": math.inf, "norm": 2, "feature_cost": None}
@@ -161,12 +155,12 @@ def _risk(kind: type[KernelAdversary], model, X, y, sample_weight, positive, los
     if loss not in ("hinge", "zero-one"):
         raise ValueError(f"loss must be 'hinge' or 'zero-one', got loss={loss!r}.")
     if is_remote(X) and kind is KernelAdversary:
-        classifier, X = linear_classifier_for(model, X, positive)
+        classifier, X = linear_model.linear_classifier_for(model, X, positive)
         ball = ball_of(model, classifier, given)
         labels = y if classifier.mask_label is None else y == classifier.mask_label
         problem = Problem(X, labels, sample_weight=sample_weight, **{**ball, "radius": 0.0, "fit_intercept": True})
         if classifier.classes is not None and classifier.mask_label is None:
-            check_known(problem.classes, classifier.classes)
+            linear_model.check_known(problem.classes, classifier.classes)
         coef = validation.check_weight_vector(classifier.coef, problem.n_features, "the model's coef")
         size = problem.norm_of(coef, classifier.intercept)
         risks = partial(problem.rows.worst_case, problem, loss, coef, classifier.intercept, size)
@@ -182,9 +176,9 @@ def _risk(kind: type[KernelAdversary], model, X, y, sample_weight, positive, los
 
 def values_of(model, X, y, sample_weight, positive) -> DecisionValues:
     """Return the decision values of a classifier, which is linear or has a kernel."""
-    kernel = kernel_classifier(behind_pipeline(model)[0])
+    kernel = kernel_classifier(linear_model.behind_pipeline(model)[0])
     if kernel is None:
-        return decision_values(model, X, y, sample_weight, positive)
+        return linear_model.decision_values(model, X, y, sample_weight, positive)
     return kernel_values(model, kernel, X, y, sample_weight, positive)
 
 
@@ -196,7 +190,7 @@ def adversary_for(data: DecisionValues, ball: Ball, kind: type[KernelAdversary] 
     return kind(data, problem) if isinstance(data, KernelValues) else Adversary(data, problem)
 
 
-def ball_of(model, classifier: DecisionValues | LinearClassifier, given: Ball) -> Ball:
+def ball_of(model, classifier: DecisionValues | linear_model.LinearClassifier, given: Ball) -> Ball:
     """Return the parameters of the ball: those given that are not None, the model's own, or the defaults."""
     ball: Ball = DEFAULT_PRICES | classifier.own_ball
     ball |= {name: value for name, value in given.items() if value is not None}

@@ -152,13 +152,10 @@ def test_with_zero_weights_nothing_moves():
         check(distribution, (np.zeros(2), 0.5), X, Y, **ball)
 
 
-def test_with_radius_zero_the_distribution_is_the_data():
+def test_without_a_radius_the_distribution_is_the_data_and_a_row_of_weight_zero_has_no_atom():
     distribution = worst_case_distribution(MODEL, X, Y, radius=0, flip_cost=1)
     assert distribution.transport_cost == 0 and distribution.attained and not distribution.flipped.any()
     np.testing.assert_array_equal(distribution.features, X)
-
-
-def test_a_row_of_weight_zero_has_no_atom():
     weights = np.array([1.0, 0.0, 1.0, 2.0, 0.0, 1.0])
     ball = {"radius": 0.3, "flip_cost": 0.5, "norm": 1, "sample_weight": weights}
     distribution = worst_case_distribution(MODEL, X, Y, **ball)
@@ -235,10 +232,8 @@ def test_one_class_of_the_data_is_enough_for_a_model_that_knows_both(labelled):
 
 def test_a_column_of_labels_is_accepted():
     expected = worst_case_risk(MODEL, X, Y, radius=0.1)
-    assert worst_case_risk(MODEL, X, Y[:, None], radius=0.1) == expected
-    assert worst_case_risk(MODEL, X, Y > 0, radius=0.1) == expected
-    assert worst_case_risk(MODEL, X, (Y > 0).astype(int), radius=0.1) == expected
-    assert worst_case_risk(MODEL, X, np.where(Y > 0, "b", "a"), radius=0.1) == expected
+    for labels in (Y[:, None], Y > 0, (Y > 0).astype(int), np.where(Y > 0, "b", "a")):
+        assert worst_case_risk(MODEL, X, labels, radius=0.1) == expected
     assert worst_case_risk([MODEL[0].tolist(), 0.1], X.tolist(), Y.tolist(), radius=0.1) == expected
 
 
