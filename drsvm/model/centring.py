@@ -91,7 +91,8 @@ class Centred:
         if classifier is None or self.offset is None:
             return classifier
         if isinstance(classifier, Result):
-            return replace(classifier, intercept=self._moved((classifier.weights, classifier.intercept), sign)[1])
+            intercept = self._shifted_intercept(classifier.weights, classifier.intercept, sign)
+            return replace(classifier, intercept=intercept)
         weights, intercept = classifier
         return weights, self._shifted_intercept(np.asarray(weights), intercept, sign)
 

@@ -92,8 +92,13 @@ class ArrayMultipliers(Multipliers):
     """Multipliers in arrays; they are clipped copies of the given ones, and modified in place to save memory."""
 
     def __init__(self, problem: "Problem", hinge_dual: Vector | None, flip_dual: Vector | None):
-        self.problem = problem
-        hinge_dual, flip_dual = self._check(hinge_dual, "hinge_dual"), self._check(flip_dual, "flip_dual")
+        self.problem, rows, n, checked = problem, problem.rows, problem.n_rows, []
+        for name, values in (("hinge_dual", hinge_dual), ("flip_dual", flip_dual)):
+            vector: Vector = rows.zeros() if values is None else rows.vector(values)
+            if vector.shape != (n,):
+                raise ValueError(f"{name} must have one entry per row of the problem ({n}), got {vector.shape}.")
+            checked.append(vector)
+        hinge, flip = checked
         all_weights = problem.sample_weight
         self.alpha, self.beta = np.empty_like(all_weights), np.empty_like(all_weights)
         flips_possible = problem.flips_possible
@@ -102,8 +107,8 @@ class ArrayMultipliers(Multipliers):
         def clip(part: slice) -> None:
             weights = all_weights[part]
             alpha, beta = self.alpha[part], self.beta[part]
-            np.minimum(np.maximum(hinge_dual[part], 0.0, out=alpha), weights, out=alpha)
-            np.minimum(np.maximum(flip_dual[part], 0.0, out=beta), weights if flips_possible else 0.0, out=beta)
+            np.minimum(np.maximum(hinge[part], 0.0, out=alpha), weights, out=alpha)
+            np.minimum(np.maximum(flip[part], 0.0, out=beta), weights if flips_possible else 0.0, out=beta)
             if can_flip is not None:
                 beta[~can_flip[part]] = 0.0
             if flips_possible:
@@ -112,13 +117,6 @@ class ArrayMultipliers(Multipliers):
                 beta *= excess
 
         over_parts(all_weights, clip)
-
-    def _check(self, values: Vector | None, name: str) -> Vector:
-        n, rows = self.problem.n_rows, self.problem.rows
-        vector: Vector = rows.zeros() if values is None else rows.vector(values)
-        if vector.shape != (n,):
-            raise ValueError(f"{name} must have one entry per row of the problem ({n}), got {vector.shape}.")
-        return vector
 
     def sides(self) -> tuple[float, float]:
         def sums(part):

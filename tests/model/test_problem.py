@@ -178,16 +178,10 @@ def test_the_unit_of_a_shift_ignores_rows_of_zeros():
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_prices_are_carried_along(container):
-    problem = Problem(
-        container(np.arange(12.0).reshape(4, 3)),
-        [0, 1, 0, 1],
-        flip_cost=[1.0, math.inf, 2.0, 0.0],
-        sample_weight=[1, 1, 0, 1],
-        fit_intercept=True,
-        intercept_cost=2.0,
-        feature_cost=[1.0, math.inf, 3.0],
-        monotonic_cst=[0, 1, -1],
-    )
+    rows = {"flip_cost": [1.0, math.inf, 2.0, 0.0], "sample_weight": [1, 1, 0, 1]}
+    features = {"feature_cost": [1.0, math.inf, 3.0], "monotonic_cst": [0, 1, -1]}
+    X, prices = container(np.arange(12.0).reshape(4, 3)), {**rows, **features, "intercept_cost": 2.0}
+    problem = Problem(X, [0, 1, 0, 1], fit_intercept=True, **prices)
     assert problem.flip_costs.tolist() == [1.0, math.inf, 0.0]
     assert problem.can_flip.tolist() == [True, False, True]
     assert problem.replace(radius=0.0).can_flip.tolist() == [False, False, True]

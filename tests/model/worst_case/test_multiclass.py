@@ -105,18 +105,9 @@ CRAMMER_SINGER = pytest.param(
     # scikit-learn 1.9.0 takes the number of iterations from memory that nothing has been written to.
     marks=pytest.mark.filterwarnings("ignore:Liblinear failed to converge"),
 )
-MODELS = [
-    LogisticRegression(),
-    LinearSVC(),
-    CRAMMER_SINGER,
-    RidgeClassifier(),
-    SGDClassifier(random_state=0),
-    Perceptron(),
-    LinearDiscriminantAnalysis(),
-    OneVsRestClassifier(LogisticRegression()),
-    WassersteinSVC(),
-    make_pipeline(StandardScaler(), LinearSVC(fit_intercept=False)),
-]
+MODELS = [LogisticRegression(), LinearSVC(), CRAMMER_SINGER, RidgeClassifier(), SGDClassifier(random_state=0)]
+MODELS += [Perceptron(), LinearDiscriminantAnalysis(), OneVsRestClassifier(LogisticRegression()), WassersteinSVC()]
+MODELS += [make_pipeline(StandardScaler(), LinearSVC(fit_intercept=False))]
 
 
 @pytest.fixture(scope="module")
