@@ -14,11 +14,8 @@ from scipy import sparse
 from drsvm.model.validation import row_blocks
 from drsvm.parallel import over
 
-ULP = 2.0**-53
-"""Largest relative error of one rounding."""
-
-MAX_FRACTIONS = 2000
-"""Number of rows up to which sums that seem to be 0 are computed without rounding."""
+ULP = 2.0**-53  # largest relative error of one rounding
+MAX_FRACTIONS = 2000  # rows up to which sums that seem to be 0 are computed without rounding
 
 
 def careful_transposed_dot(X, c) -> tuple[np.ndarray, np.ndarray]:
@@ -30,12 +27,15 @@ def careful_transposed_dot(X, c) -> tuple[np.ndarray, np.ndarray]:
     sums = np.array([math.fsum(column) for column in np.concatenate((high, low)).T])
     errors = ULP * np.abs(sums) + (X.shape[0] + 3.0) * ULP * sizes.sum(axis=0)
     if X.shape[0] <= MAX_FRACTIONS:
-        zeros = np.flatnonzero(sums == 0.0).tolist()
-        errors[[j for j in zeros if _is_zero(X[:], c, j)]] = 0.0
+        for j in np.flatnonzero(sums == 0.0):
+            column = X[:][:, [j]]
+            column = (column.toarray() if sparse.issparse(column) else column).ravel().tolist()
+            exact = sum(Fraction(x) * Fraction(factor) for x, factor in zip(column, c.tolist(), strict=True) if x)
+            errors[j] = 0.0 if exact == 0 else errors[j]
     return sums, errors
 
 
-def _sums(rows, c) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _sums(rows, c) -> tuple[np.ndarray, ...]:
     """Return a sum of large parts without any error, a sum of small ones, and the sum of their sizes."""
     n, d = rows.shape
     if not sparse.issparse(rows):
@@ -48,8 +48,7 @@ def _sums(rows, c) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return largest[rows.indices]
 
     high, low = _split(rows.data, np.repeat(c, np.diff(rows.indptr)), largest_of_column, n)
-    high, low, sizes = (np.bincount(rows.indices, values, minlength=d) for values in (high, low, np.abs(low)))
-    return high, low, sizes
+    return tuple(np.bincount(rows.indices, values, minlength=d) for values in (high, low, np.abs(low)))
 
 
 def _split(x, c, largest: Callable[[np.ndarray], np.ndarray], n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -71,10 +70,3 @@ def _halves(values) -> tuple[np.ndarray, np.ndarray]:
     scaled = (2.0**27 + 1.0) * values
     high = scaled - (scaled - values)
     return high, values - high
-
-
-def _is_zero(X, c, j: int) -> bool:
-    """Return whether Σ_i c_i x_ij is 0 without rounding."""
-    column = X[:, [j]].toarray().ravel() if sparse.issparse(X) else X[:, j]
-    products = (Fraction(x) * Fraction(factor) for x, factor in zip(column.tolist(), c.tolist(), strict=True) if x)
-    return sum(products) == 0

@@ -17,11 +17,8 @@ from drsvm.model.careful_sums import ULP, careful_transposed_dot
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
 
-SAMPLE = 500
-"""Number of rows used to determine where the columns lie."""
-
-NEGLIGIBLE = 1e-12
-"""An intercept that differs by no more is the same: an objective cannot differ by more than twice as much."""
+SAMPLE = 500  # number of rows used to determine where the columns lie
+NEGLIGIBLE = 1e-12  # an intercept that differs by no more is the same: objectives differ by at most twice as much
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +33,7 @@ class Centred:
 
     @classmethod
     def of(cls, problem: Problem) -> "Centred":
-        """Shift the columns that lie far from 0. Rows are copied (as float64) if there are such columns.
+        """Shift the columns that lie 3 deviations from 0 or more. Rows are copied (as float64) if there are any.
 
         Large rows in a file are not copied: dense ones are shifted whenever they are read, sparse ones not at all.
         A sparse matrix stays as sparse as it is: only columns without zeros are shifted, and a column with many zeros
@@ -46,11 +43,20 @@ class Centred:
             return cls(problem)
         if problem.is_sparse and not problem.rows.copyable:
             return cls(problem)
-        columns = _full_columns(problem.X) if problem.is_sparse else np.arange(problem.n_features)
-        offset = _offset(problem.rows.some(SAMPLE), columns)
-        if not offset.any():
-            return cls(problem)
-        return cls(problem.shifted(offset), offset)
+        columns = np.arange(problem.n_features)
+        if problem.is_sparse:  # those with an entry in every row; few are left after the first rows
+            indices, starts, n = problem.X.indices, problem.X.indptr, problem.n_rows
+            for size in (min(SAMPLE, n), n):
+                counts = np.bincount(indices[: starts[size]], minlength=problem.n_features)
+                columns = np.flatnonzero(counts == size)
+                if len(columns) == 0:
+                    return cls(problem)
+        rows = problem.rows.some(SAMPLE)
+        rows = (rows[:, columns].toarray() if sparse.issparse(rows) else rows).astype(np.float64, copy=False)
+        far = np.flatnonzero(np.abs(rows.mean(axis=0)) > 3.0 * rows.std(axis=0))
+        offset = np.zeros(problem.n_features)
+        offset[columns[far]] = np.sort(rows[:, far], axis=0)[len(rows) // 2]  # the medians
+        return cls(problem.shifted(offset), offset) if offset.any() else cls(problem)
 
     def to_centred(self, start) -> Any:
         """Convert a start for the original problem to one for the shifted problem."""
@@ -85,7 +91,8 @@ class Centred:
         if classifier is None or self.offset is None:
             return classifier
         if isinstance(classifier, Result):
-            return replace(classifier, intercept=self._moved((classifier.weights, classifier.intercept), sign)[1])
+            intercept = self._shifted_intercept(classifier.weights, classifier.intercept, sign)
+            return replace(classifier, intercept=intercept)
         weights, intercept = classifier
         return weights, self._shifted_intercept(np.asarray(weights), intercept, sign)
 
@@ -96,23 +103,3 @@ class Centred:
             return intercept + sign * float(self.offset @ weights)
         terms = np.append(sign * self.offset, 1.0)[:, None], np.append(weights, intercept)
         return float(careful_transposed_dot(*terms)[0][0])
-
-
-def _full_columns(X) -> np.ndarray:
-    """Return the columns of a CSR matrix that have an entry in every row; few are left after the first rows."""
-    for n_rows in (min(SAMPLE, X.shape[0]), X.shape[0]):
-        columns = np.flatnonzero(np.bincount(X.indices[: X.indptr[n_rows]], minlength=X.shape[1]) == n_rows)
-        if len(columns) == 0:
-            break
-    return columns
-
-
-def _offset(X, columns) -> np.ndarray:
-    """Return the shift of every column: the median over some rows if 0 is 3 standard deviations away, else 0."""
-    offset = np.zeros(X.shape[1])
-    if len(columns) == 0:
-        return offset
-    rows = (X[:, columns].toarray() if sparse.issparse(X) else X).astype(np.float64, copy=False)
-    far = np.flatnonzero(np.abs(rows.mean(axis=0)) > 3.0 * rows.std(axis=0))
-    offset[columns[far]] = np.sort(rows[:, far], axis=0)[len(rows) // 2]
-    return offset

@@ -5,13 +5,10 @@
 
 with v = Σ (α_i − β_i) y_i x_i, v_0 = Σ (α_i − β_i) y_i, and v⁺ equal to v except for 0 where v_j has the opposite of
 the sign prescribed for w_j. Without ridge (c = 0), u = v⁺. A free intercept (a_0 = ∞) requires v_0 = 0.
-
-These functions certify the results of every solver.
 """
 
 import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +18,11 @@ from drsvm.model.dual_scale import best_multiple, largest_contribution, uncharge
 from drsvm.model.multipliers import Multipliers, must_balance
 from drsvm.model.problem import Problem, check_problem
 from drsvm.model.validation import check_weight_vector
+
+# Rounding errors of v are ignored if they cannot change a bound by more; they are usually far smaller. Above that, what
+# is known about them in advance is added; if this may change a bound by more than SLIGHT, sums are careful.
+NEGLIGIBLE, SLIGHT = 1e-11, 3e-9
+SIGN_SLACK = 1e-9  # a weight of the wrong sign is set to 0 up to this share of the largest weight, and refused above
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +42,8 @@ class DualPoint:
     hinge_dual: np.ndarray
     flip_dual: np.ndarray
     lower_bound: float
-    weight_bound: float = math.inf
     contribution_bound: float = math.inf
+    weight_bound: float = math.inf
 
     def covers(self, problem: Problem, weights) -> bool:
         """Return whether the bound holds for given weights, with room to spare."""
@@ -72,12 +74,12 @@ class Certificate:
     @property
     def lower_bound(self) -> float:
         """Proven lower bound on the optimum, capped at the objective because rounding may lift it above."""
-        return min(self.dual.lower_bound, self.objective)
+        return min(self.dual.lower_bound, self.primal.objective)
 
     @property
     def gap(self) -> float:
         """Objective minus lower bound."""
-        return self.objective - self.lower_bound
+        return self.primal.objective - self.lower_bound
 
 
 def certify(problem: Problem, weights, intercept: float = 0.0, hinge_dual=None, flip_dual=None) -> Certificate:
@@ -118,42 +120,22 @@ def certify(problem: Problem, weights, intercept: float = 0.0, hinge_dual=None, 
     return Certificate(primal, dual_point(centred.problem, hinge_dual, flip_dual, reference=primal.weights))
 
 
-NEGLIGIBLE, SLIGHT = 1e-11, 3e-9
-"""Rounding errors of v are ignored if they cannot change a bound by more; they are usually far smaller. Above
-that, what is known about them in advance is added; if this may change a bound by more than SLIGHT, sums are careful."""
-
-SIGN_SLACK = 1e-9
-"""A weight of the wrong sign is set to 0 if it is at most this share of the largest weight, and refused otherwise."""
-
-
 def primal_point(problem: Problem, weights, intercept: float = 0.0) -> PrimalPoint:
     """Return the classifier with its smallest optimal λ and its objective."""
-    weights = _with_signs(problem, check_weight_vector(weights, problem.n_features))
-    intercept = float(intercept)
+    weights, intercept = check_weight_vector(weights, problem.n_features), float(intercept)
     if not math.isfinite(intercept) or (intercept != 0.0 and not problem.fit_intercept):
         raise ValueError(f"intercept must be finite, and 0 if fit_intercept=False, got intercept={intercept}.")
+    if problem.monotonic_cst is not None:
+        signed = problem.with_signs(weights)
+        wrong = np.abs(weights - signed)
+        if wrong.max() > SIGN_SLACK * np.abs(weights).max():
+            j = int(np.argmax(wrong))
+            raise ValueError(
+                f"weights has {weights[j]:g} at feature {j}, where monotonic_cst={problem.monotonic_cst[j]} requires "
+                f"{'at least' if problem.monotonic_cst[j] > 0 else 'at most'} 0: pass problem.with_signs(weights)."
+            )
+        weights = signed
     return PrimalPoint(weights, intercept, *problem.price_and_objective(weights, intercept))
-
-
-def _with_signs(problem: Problem, weights: np.ndarray) -> np.ndarray:
-    if problem.monotonic_cst is None:
-        return weights
-    signed = problem.with_signs(weights)
-    wrong = np.abs(weights - signed)
-    if wrong.max() > SIGN_SLACK * np.abs(weights).max():
-        j = int(np.argmax(wrong))
-        raise ValueError(
-            f"weights has {weights[j]:g} at feature {j}, where monotonic_cst={problem.monotonic_cst[j]} requires "
-            f"{'at least' if problem.monotonic_cst[j] > 0 else 'at most'} 0: pass problem.with_signs(weights)."
-        )
-    return signed
-
-
-class _Repair(NamedTuple):
-    """How clipped multipliers are made feasible: v_j = 0 at free weights, as far as possible, and v_0 = 0, or not."""
-
-    cancels: bool
-    balances: bool
 
 
 def dual_point(
@@ -165,50 +147,48 @@ def dual_point(
     is `enough`, no other way to make them feasible is tried.
     """
     free = uncharged_features(problem)[1]
-    careful = bool(free.any())
+    careful, must = bool(free.any()), must_balance(problem)
     limit = 0.0 if careful else slight
+    # Clipped ones become feasible by v_j = 0 at free weights, as far as possible, or not, and by v_0 = 0 or not.
+    ways = [(False, problem.fit_intercept)]  # the quickest first
+    if problem.fit_intercept and not must:
+        ways.insert(0, (False, False))
+    if careful and problem.rows.readable:
+        ways.append((True, must))
 
-    def repaired(repair: _Repair) -> Multipliers:
+    def repaired(cancels: bool, balances: bool) -> Multipliers:
         multipliers = problem.rows.multipliers(problem, hinge_dual, flip_dual)
-        if repair.cancels:
+        if cancels:
             multipliers.cancel_sums(free)
-        if repair.balances:
+        if balances:
             multipliers.balance()
         return multipliers
 
-    repair, *others = _repairs(problem, careful)
-    multipliers = repaired(repair)
-    mass, cost, v, v0 = _sums(problem, multipliers, repair.balances, limit)
+    way, *others = ways
+    multipliers = repaired(*way)
+    mass, cost, v, v0 = _sums(problem, multipliers, way[1], limit)
     best = best_multiple(problem, mass, cost, v, v0, reference)
-    if best[1] >= mass - abs(v0):  # the mass of balanced ones, which prove no more
-        others = [other for other in others if other.cancels]
     if best[1] >= enough and not careful:
         others = []
+    elif others and best[1] >= mass - abs(v0):  # the mass of balanced ones, which prove no more
+        others = [other for other in others if other[0]]
     for other in others:
         del multipliers  # the memory is needed, so they are made again rather than kept
-        multipliers = repaired(other)
-        multiple = best_multiple(problem, *_sums(problem, multipliers, other.balances, limit), reference)
-        repair, best = (other, multiple) if multiple[1] > best[1] else (repair, best)
-    if others and repair is not others[-1]:
+        multipliers = repaired(*other)
+        multiple = best_multiple(problem, *_sums(problem, multipliers, other[1], limit), reference)
+        way, best = (other, multiple) if multiple[1] > best[1] else (way, best)
+    if others and way != others[-1]:
         del multipliers
-        multipliers = repaired(repair)
-    scale, bound, validity = best
+        multipliers = repaired(*way)
+    scale, bound, limits = best
     multipliers.shrink(scale, scale)
-    digits_matter = careful or (_can_add_again(problem) and _cost(problem, ULP * problem.column_sizes) > NEGLIGIBLE)
-    if 0.0 < scale < 1.0 and digits_matter:
+    rows = problem.rows
+    if 0.0 < scale < 1.0 and (
+        careful or (rows.readable and rows.is_small and _cost(problem, ULP * problem.column_sizes) > NEGLIGIBLE)
+    ):
         # The product is rounded: a v_j that was exactly 0 need not be so any more, a v on a tiny ball not on it.
-        _, bound, validity = best_multiple(problem, *_sums(problem, multipliers, repair.balances, 0.0), reference)
-    return DualPoint(*multipliers.vectors(), bound, validity.norm, validity.contribution)
-
-
-def _repairs(problem: Problem, careful: bool) -> list[_Repair]:
-    """Return the repairs to try, the quickest first."""
-    repairs = [_Repair(cancels=False, balances=problem.fit_intercept)]
-    if problem.fit_intercept and not must_balance(problem):
-        repairs.insert(0, _Repair(cancels=False, balances=False))
-    if careful and problem.rows.readable:
-        repairs.append(_Repair(cancels=True, balances=must_balance(problem)))
-    return repairs
+        _, bound, limits = best_multiple(problem, *_sums(problem, multipliers, way[1], 0.0), reference)
+    return DualPoint(*multipliers.vectors(), bound, *limits)
 
 
 def _sums(problem: Problem, multipliers: Multipliers, balanced: bool, slight: float):
@@ -218,7 +198,7 @@ def _sums(problem: Problem, multipliers: Multipliers, balanced: bool, slight: fl
         cost_of_errors = _cost(problem, totals.rounding * problem.column_sizes)
         if cost_of_errors <= NEGLIGIBLE:
             return totals.mass, totals.flip_cost, totals.v, 0.0 if balanced else totals.v0
-        if cost_of_errors > slight and _can_add_again(problem):
+        if cost_of_errors > slight and problem.rows.readable and problem.rows.is_small:
             totals = multipliers.totals(careful=True)
     mass, cost, v, v0, rounding = totals
     if balanced:
@@ -229,10 +209,6 @@ def _sums(problem: Problem, multipliers: Multipliers, balanced: bool, slight: fl
     if problem.monotonic_cst is not None:
         away = np.where(problem.monotonic_cst == 0, away, problem.monotonic_cst)
     return mass, cost, v + away * rounding * problem.column_sizes, v0
-
-
-def _can_add_again(problem: Problem) -> bool:
-    return problem.rows.readable and problem.rows.is_small
 
 
 def _cost(problem: Problem, errors: np.ndarray) -> float:

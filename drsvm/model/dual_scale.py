@@ -15,7 +15,7 @@ units of the features, nor on the classifier that was found, unless that is so l
 """
 
 import math
-from typing import NamedTuple
+from typing import TypeAlias
 
 import numpy as np
 from scipy import optimize
@@ -23,19 +23,15 @@ from scipy import optimize
 from drsvm.model.norms import euclidean
 from drsvm.model.problem import Problem
 
-OUT_OF_SCALE = 1e9
-"""Weights that radius and ridge allow such contributions are nearly free: a rounding error of v_j can cost much."""
-
-WORTHWHILE = 1e-7
-"""A bound for limited weights must be this much better than one for all weights."""
-
-LARGEST_CONTRIBUTION, ROOM = 1e6, 100.0
-"""B; if the classifier leaves less than this factor of room, B is larger by a power of 10."""
+OUT_OF_SCALE = 1e9  # weights that may contribute as much are nearly free: a rounding error of v_j can cost much
+WORTHWHILE = 1e-7  # a bound for limited weights must be this much better than one for all weights
+LARGEST_CONTRIBUTION, ROOM = 1e6, 100.0  # B, and the room left for the classifier: else B grows by powers of 10
+# A bound holds for all classifiers with Σ s_j |w_j| up to a limit, over the free weights, so with ‖w‖_q up to another.
+EVERY_WEIGHT = math.inf, math.inf
+Multiple: TypeAlias = tuple[float, float, tuple[float, float]]  # t, its bound, and these limits
 
 
-def best_multiple(
-    problem: Problem, mass: float, cost: float, v, v0: float = 0.0, reference=None
-) -> tuple[float, float, "Validity"]:
+def best_multiple(problem: Problem, mass: float, cost: float, v, v0: float = 0.0, reference=None) -> Multiple:
     """Return the t in [0, 1] that maximises the dual value of t·(α, β), that value, and for which classifiers it holds.
 
     `v0` counts if the intercept has a finite price; a free intercept requires balanced multipliers. Free weights are
@@ -52,16 +48,6 @@ def best_multiple(
         other = _charging(problem, mass, cost, v, fixed, nearly_free, limit)
         best = other if other[1] > best[1] + WORTHWHILE else best
     return best
-
-
-class Validity(NamedTuple):
-    """For which classifiers a bound holds."""
-
-    contribution: float  # for all with Σ s_j |w_j| up to this, over the free weights,
-    norm: float  # and hence for all with ‖w‖_q up to this
-
-
-EVERY_WEIGHT = Validity(math.inf, math.inf)
 
 
 def uncharged_features(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
@@ -82,69 +68,53 @@ def largest_contribution(problem: Problem, reference) -> float:
     return LARGEST_CONTRIBUTION * 10.0 ** max(0, math.ceil(math.log10(max(needed / LARGEST_CONTRIBUTION, 1.0))))
 
 
-def _charging(problem, mass, cost, v, fixed, outside, limit) -> tuple[float, float, Validity]:
+def _charging(problem, mass, cost, v, fixed, outside, limit) -> Multiple:
     """Charge the features `outside` the ball for weights up to the limit, and scale the others into the ball."""
     charged = outside & (v != 0)
-    validity = EVERY_WEIGHT
+    limits = EVERY_WEIGHT
     if charged.any():
         sizes = problem.column_sizes
         with np.errstate(divide="ignore"):  # the square of a tiny number may be 0
             mass = mass - limit * float((np.abs(v[charged]) / sizes[charged]).max())
-            validity = Validity(limit, limit / problem.norm.dual.value(sizes[charged]))
+            limits = limit, limit / problem.norm.dual.value(sizes[charged])
     inside = ~outside
     prices = None if problem.feature_cost is None else problem.feature_cost[inside]
     scale, bound = _scaled(problem, mass, cost, v[inside], prices, fixed)
-    return scale, bound, validity if bound > 0 else EVERY_WEIGHT
+    return scale, bound, limits if bound > 0 else EVERY_WEIGHT
 
 
 def _scaled(problem, mass, cost, v, prices, fixed) -> tuple[float, float]:
     """Return the best t ≤ 1, without ridge the largest for which t·v is in the ball, and the bound; 0 without mass."""
-    if problem.l2 > 0:
-        return _with_ridge(problem, mass, cost, v, prices, fixed)
-    if mass <= 0:
-        return 0.0, 0.0
-    priced = v if prices is None else prices * v
-    needed = problem.norm.dual.value(priced if fixed == 0.0 else np.concatenate((priced, (fixed,)))) + cost
-    scale = min(1.0, problem.radius / needed) if needed > 0 else 1.0
-    return scale, scale * mass
-
-
-def _with_ridge(problem, mass, cost, v, prices, fixed) -> tuple[float, float]:
     radius, l2, norm = problem.radius, problem.l2, problem.norm
-    largest = 1.0 if cost + fixed <= radius else radius / (cost + fixed)
+    ball = norm.dual
+    if l2 == 0.0:
+        if mass <= 0:
+            return 0.0, 0.0
+        priced = v if prices is None else prices * v
+        needed = ball.value(priced if fixed == 0.0 else np.concatenate((priced, (fixed,)))) + cost
+        scale = min(1.0, radius / needed) if needed > 0 else 1.0
+        return scale, scale * mass
 
-    def budget(t):
-        """What the flips and the intercept leave for u, and its derivative."""
-        left = max(radius - t * cost, 0.0)
-        if fixed == 0.0:
-            return left, -cost
-        rest, by_total, by_part = norm.dual.remainder(left, min(t * fixed, left))
-        return rest, by_part * fixed - by_total * cost
+    def value_and_slope(t: float) -> tuple[float, float]:
+        rest, change = max(radius - t * cost, 0.0), -cost  # what the flips and the intercept leave for u
+        if fixed != 0.0:
+            rest, by_total, by_part = ball.remainder(rest, min(t * fixed, rest))
+            change = by_part * fixed - by_total * cost
+        # v − u for the u nearest to v with ‖a ⊙ u‖_p ≤ rest, and u_j = 0 where the price is infinite
+        outside = t * v
+        if prices is None:
+            outside = priced = outside - ball.project_ball(outside, rest)
+        else:
+            finite = np.isfinite(prices)
+            outside[finite] -= ball.project_priced_ball(outside[finite], rest, prices[finite])
+            priced = outside / prices
+        slope = mass - (float(outside @ v) - max(change, -1e100) * norm.value(priced)) / l2
+        return t * mass - 0.5 / l2 * euclidean(outside) ** 2, slope
 
-    def excess(t):
-        return _outside_ball(norm.dual, t * v, budget(t)[0], prices)
-
-    def value(t):
-        return t * mass - 0.5 / l2 * euclidean(excess(t)) ** 2
-
-    def slope(t):
-        outside = excess(t)
-        priced = outside if prices is None else outside / prices
-        shrinking = -max(budget(t)[1], -1e100) * norm.value(priced)
-        return mass - (float(outside @ v) + shrinking) / l2
-
-    scale = largest
-    if slope(largest) < 0 < slope(0.0):
+    scale = 1.0 if cost + fixed <= radius else radius / (cost + fixed)
+    value, slope = value_and_slope(scale)
+    if slope < 0 < value_and_slope(0.0)[1]:
         # The bound holds for every t, so an error in the root has only a second-order effect.
-        scale = float(optimize.brentq(slope, 0.0, largest, xtol=1e-14, rtol=1e-12))
-    return max(((scale, value(scale)), (0.0, 0.0)), key=lambda pair: pair[1])
-
-
-def _outside_ball(ball, v, radius: float, prices) -> np.ndarray:
-    """Return v − u for the u nearest to v with ‖a ⊙ u‖_p ≤ radius, and u_j = 0 where the price is infinite."""
-    if prices is None:
-        return v - ball.project_ball(v, radius)
-    finite = np.isfinite(prices)
-    outside = v.copy()
-    outside[finite] -= ball.project_priced_ball(v[finite], radius, prices[finite])
-    return outside
+        scale = float(optimize.brentq(lambda t: value_and_slope(t)[1], 0.0, scale, xtol=1e-14, rtol=1e-12))
+        value = value_and_slope(scale)[0]
+    return (0.0, 0.0) if value < 0.0 else (scale, value)

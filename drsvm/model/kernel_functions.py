@@ -19,18 +19,12 @@ from scipy.spatial.distance import cdist
 from drsvm.annotations import Matrix, Vector
 from drsvm.model.careful_sums import ULP, careful_transposed_dot
 
-GROWTHS = 60
-"""Steps of the search for the shift that a row needs to be turned: each bound is valid, the last one the best."""
+GROWTHS = 60  # steps of the search for the shift that turns a row: each bound is valid, the last one the best
 
 
 def squared_norms(X: Matrix) -> Vector:
     """Return x·x for every row."""
     return np.asarray(X.multiply(X).sum(axis=1)).ravel() if sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
-
-
-def inner_products(X: Matrix, Z: Matrix) -> np.ndarray:
-    """Return x·z for all pairs of rows."""
-    return dense(X @ Z.T)
 
 
 def dense(X: Matrix) -> np.ndarray:
@@ -51,12 +45,9 @@ def _ones(X: Matrix) -> Vector:
 class KernelFunction(ABC):
     """A positive definite function of two points."""
 
-    lipschitz: ClassVar[float | None] = None
-    """The L with ‖φ(x) − φ(x′)‖ ≤ L ‖x − x′‖₂; None if there is none."""
-    proven: ClassVar[bool] = True
-    """Whether the function is positive definite for all points; otherwise values are checked."""
-    precision: ClassVar[float] = 2 * ULP
-    """Relative error of the values."""
+    lipschitz: ClassVar[float | None] = None  # the L with ‖φ(x) − φ(x′)‖ ≤ L ‖x − x′‖₂, if there is one
+    proven: ClassVar[bool] = True  # whether it is positive definite for all points; otherwise values are checked
+    precision: ClassVar[float] = 2 * ULP  # relative error of the values
 
     @abstractmethod
     def values(self, X: Matrix, Z: Matrix) -> np.ndarray:
@@ -82,7 +73,7 @@ class Linear(KernelFunction):
     lipschitz: ClassVar[float | None] = 1.0
 
     def values(self, X, Z):
-        return inner_products(X, Z)
+        return dense(X @ Z.T)
 
     def squares(self, X):
         return squared_norms(X)
@@ -101,7 +92,7 @@ class Polynomial(KernelFunction):
     coef0: float
 
     def values(self, X, Z):
-        values = inner_products(X, Z)
+        values = dense(X @ Z.T)
         values *= self.gamma
         values += self.coef0
         return values**self.degree
@@ -134,7 +125,7 @@ class Rbf(Radial):
     """exp(−γ ‖x − z‖₂²)."""
 
     def distances(self, X, Z):
-        distances = inner_products(X, Z)
+        distances = dense(X @ Z.T)
         distances *= -2.0
         distances += squared_norms(X)[:, None]
         distances += squared_norms(Z)

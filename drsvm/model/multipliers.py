@@ -15,14 +15,9 @@ from drsvm.parallel import elementwise, over_parts, total
 if TYPE_CHECKING:
     from drsvm.model.problem import Problem
 
-ROUNDING_OF_MASSES = 32 * ULP
-"""Bound on the relative error of sums of multipliers, and of the products with factors after them."""
-
-MAX_FEATURES, MAX_WORK = 500, 2e7
-"""Limits of the number of free features, and of its square times the number of multipliers that change for them."""
-
-ROUNDS, MIN_SINGULAR = 3, 1e-12
-"""Number of corrections, and the share of the largest singular value below which directions are not corrected."""
+ROUNDING_OF_MASSES = 32 * ULP  # bound on the relative error of sums of multipliers, and of products with factors
+MAX_FEATURES, MAX_WORK = 500, 2e7  # limits of the free features, and of their square times the changed multipliers
+ROUNDS, MIN_SINGULAR = 3, 1e-12  # corrections, and the share of the largest singular value that is worth one
 
 
 class DualSums(NamedTuple):
@@ -97,8 +92,13 @@ class ArrayMultipliers(Multipliers):
     """Multipliers in arrays; they are clipped copies of the given ones, and modified in place to save memory."""
 
     def __init__(self, problem: "Problem", hinge_dual: Vector | None, flip_dual: Vector | None):
-        self.problem = problem
-        hinge_dual, flip_dual = self._check(hinge_dual, "hinge_dual"), self._check(flip_dual, "flip_dual")
+        self.problem, rows, n, checked = problem, problem.rows, problem.n_rows, []
+        for name, values in (("hinge_dual", hinge_dual), ("flip_dual", flip_dual)):
+            vector: Vector = rows.zeros() if values is None else rows.vector(values)
+            if vector.shape != (n,):
+                raise ValueError(f"{name} must have one entry per row of the problem ({n}), got {vector.shape}.")
+            checked.append(vector)
+        hinge, flip = checked
         all_weights = problem.sample_weight
         self.alpha, self.beta = np.empty_like(all_weights), np.empty_like(all_weights)
         flips_possible = problem.flips_possible
@@ -107,8 +107,8 @@ class ArrayMultipliers(Multipliers):
         def clip(part: slice) -> None:
             weights = all_weights[part]
             alpha, beta = self.alpha[part], self.beta[part]
-            np.minimum(np.maximum(hinge_dual[part], 0.0, out=alpha), weights, out=alpha)
-            np.minimum(np.maximum(flip_dual[part], 0.0, out=beta), weights if flips_possible else 0.0, out=beta)
+            np.minimum(np.maximum(hinge[part], 0.0, out=alpha), weights, out=alpha)
+            np.minimum(np.maximum(flip[part], 0.0, out=beta), weights if flips_possible else 0.0, out=beta)
             if can_flip is not None:
                 beta[~can_flip[part]] = 0.0
             if flips_possible:
@@ -117,13 +117,6 @@ class ArrayMultipliers(Multipliers):
                 beta *= excess
 
         over_parts(all_weights, clip)
-
-    def _check(self, values: Vector | None, name: str) -> Vector:
-        n, rows = self.problem.n_rows, self.problem.rows
-        vector: Vector = rows.zeros() if values is None else rows.vector(values)
-        if vector.shape != (n,):
-            raise ValueError(f"{name} must have one entry per row of the problem ({n}), got {vector.shape}.")
-        return vector
 
     def sides(self) -> tuple[float, float]:
         def sums(part):
@@ -155,7 +148,10 @@ class ArrayMultipliers(Multipliers):
             v, errors = careful_transposed_dot(problem.X, signed)
             sizes = problem.column_sizes
             rounding = np.divide(errors, sizes, out=np.zeros_like(v), where=sizes > 0)
-            rounding += ULP * _is_rounded(alpha, beta)
+            # If a difference α − β is not exact, no sum of such differences is known to be exactly 0.
+            difference = alpha - beta
+            taken = alpha - difference
+            rounding += ULP * bool(np.any((alpha - (difference + taken)) + (taken - beta) != 0.0))
             v0 = math.fsum(signed)
         return Totals(mass, problem.cost_of_flips(beta), v, v0, rounding)
 
@@ -180,13 +176,20 @@ class ArrayMultipliers(Multipliers):
             np.minimum(self.alpha, problem.sample_weight - self.alpha - self.beta),
             np.minimum(self.alpha, self.beta),
         )
-        alone, exchanged = (_widest(room, int(max(4 * width, MAX_WORK / width**2))) for room in rooms)
+        size, chosen = int(max(4 * width, MAX_WORK / width**2)), []
+        for room in rooms:  # those with the most room, of those that have any
+            rows = np.flatnonzero(room > 0)
+            chosen.append(rows if len(rows) <= size else np.sort(rows[np.argpartition(-room[rows], size)[:size]]))
+        alone, exchanged = chosen
         units = np.concatenate([rooms[0][alone], rooms[1][exchanged]])
         if not len(units):
             return
         scale, rows = problem.column_sizes[columns], np.concatenate([alone, exchanged])
         effects = units * np.where(np.arange(len(rows)) < len(alone), 1.0, 2.0)
-        matrix = _signed_rows(problem, rows, columns, balanced) * effects[:, None]
+        entries = problem.X[rows][:, columns]
+        entries = (entries.toarray() if sparse.issparse(entries) else entries).astype(np.float64)
+        entries = np.hstack([entries, np.ones((len(rows), int(balanced)))])
+        matrix = problem.signs[rows][:, None] * entries * effects[:, None]
         matrix[:, : len(columns)] /= scale
         left, values, right = np.linalg.svd(matrix, full_matrices=False)
         kept = values > MIN_SINGULAR * values[0]
@@ -200,24 +203,3 @@ class ArrayMultipliers(Multipliers):
             self.beta[exchanged] -= changes[len(alone) :]
             np.clip(self.beta, 0.0, problem.sample_weight, out=self.beta)
             np.clip(self.alpha, 0.0, problem.sample_weight - self.beta, out=self.alpha)
-
-
-def _is_rounded(alpha: Vector, beta: Vector) -> bool:
-    """Return whether a difference α − β is not exact: then no sum of such differences is known to be exactly 0."""
-    difference = alpha - beta
-    taken = alpha - difference
-    return bool(np.any((alpha - (difference + taken)) + (taken - beta) != 0.0))
-
-
-def _widest(room: np.ndarray, size: int) -> np.ndarray:
-    """Return the rows with the most room, of those that have any."""
-    rows = np.flatnonzero(room > 0)
-    return rows if len(rows) <= size else np.sort(rows[np.argpartition(-room[rows], size)[:size]])
-
-
-def _signed_rows(problem: "Problem", rows: np.ndarray, columns: np.ndarray, balanced: bool) -> np.ndarray:
-    """Return y_i x_ij for some rows and columns, and y_i in a last column if the sides are balanced."""
-    chosen = problem.X[rows][:, columns]
-    chosen = chosen.toarray() if sparse.issparse(chosen) else chosen
-    constant = np.ones((len(rows), int(balanced)))
-    return problem.signs[rows][:, None] * np.hstack([chosen.astype(np.float64), constant])

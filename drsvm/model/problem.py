@@ -17,18 +17,12 @@ from typing import Any, final
 
 import numpy as np
 
+from drsvm.model import validation
 from drsvm.model.backends import backend_of
 from drsvm.model.memory_rows import MemoryRows, in_memory
 from drsvm.model.norms import Norm, norm_for
 from drsvm.model.risk import affordable_flips, by_row, expected_loss, smallest_best_price
 from drsvm.model.row_operations import RowOperations
-from drsvm.model.validation import (
-    check_feature_costs,
-    check_intercept_cost,
-    check_monotonic_signs,
-    check_number,
-    check_rows,
-)
 from drsvm.parallel import elementwise, over_parts, total
 
 
@@ -108,6 +102,8 @@ class Problem(RowOperations):
     """Whether the rows are stored in a sparse format."""
     prices_intercept: bool = field(init=False)
     """Whether there is an intercept inside the norm."""
+    flips_possible: bool = field(init=False)
+    """Whether the adversary can afford to flip any label."""
 
     def __init__(
         self,
@@ -125,7 +121,7 @@ class Problem(RowOperations):
     ):
         backend = backend_of(X)
         if backend is None:
-            self._set(**MemoryRows(check_rows(X)).data(y, sample_weight))
+            self._set(**MemoryRows(validation.check_rows(X)).data(y, sample_weight))
             self._set(**self.rows.with_flip_costs(self, flip_cost))
         else:
             self._set(**backend.data(X, y, sample_weight, flip_cost))
@@ -150,12 +146,18 @@ class Problem(RowOperations):
             (known["n_rows"], known["n_features"]), known["is_sparse"] = self.rows.shape, self.rows.is_sparse
         if "fit_intercept" in values or "intercept_cost" in values:
             known["prices_intercept"] = bool(known["fit_intercept"]) and math.isfinite(known["intercept_cost"])
+        if ("radius" in values or "flip_cost" in values) and {"radius", "flip_cost"} <= known.keys():
+            cost, radius = self.flip_cost, self.radius
+            if isinstance(cost, float):  # without calls: fits change the radius often
+                known["flips_possible"] = cost == 0.0 or (cost < math.inf and radius > 0.0)
+            else:
+                known["flips_possible"] = bool(affordable_flips(cost, radius)[1].any())
 
     def _set_parameters(self, **parameters) -> None:
         """Check and set parameters other than the flip costs, which belong to the rows."""
         for name, value in parameters.items():
-            if name in _CHECKS_OF_FEATURES:
-                parameters[name] = None if value is None else _CHECKS_OF_FEATURES[name](value, self.n_features)
+            if name in _FEATURE_CHECKS:
+                parameters[name] = None if value is None else _FEATURE_CHECKS[name](value, self.n_features)
             else:
                 parameters[name] = _CHECKS[name](value)
         self._set(**parameters)
@@ -183,9 +185,10 @@ class Problem(RowOperations):
         if weights is None:
             weights = self.sample_weight[rows]
             weights = weights / weights.sum()
-        costs = self.flip_cost[rows] if by_row(self.flip_cost) else self.flip_cost
-        if by_row(costs) and bool((costs == costs[0]).all()):
-            costs = float(costs[0])
+        costs = self.flip_cost
+        if by_row(costs):
+            costs = costs[rows]
+            costs = float(costs[0]) if bool((costs == costs[0]).all()) else costs
         taken = {"rows": self.rows.taken(rows), "signs": self.signs[rows], "sample_weight": weights}
         return self._with(**taken, flip_cost=costs, kept=None, n_given=len(rows))
 
@@ -209,10 +212,8 @@ class Problem(RowOperations):
         rows = self.rows if len(features) == self.n_features else self.rows.on_features(features)
         if rows is self.rows:  # functions of a kernel have no features that could be left out
             return self
-        other = self._with(rows=rows)
-        known = {name: getattr(self, name) for name in ("feature_cost", "monotonic_cst")}
-        other._set_parameters(**{name: None if v is None else v[features] for name, v in known.items()})
-        return other
+        costs, signs = (None if each is None else each[features] for each in (self.feature_cost, self.monotonic_cst))
+        return self._with(rows=rows).replace(feature_cost=costs, monotonic_cst=signs)
 
     def shifted(self, offset) -> "Problem":
         """Return the problem with x − offset in place of x: a copy, or a view of large rows in a file."""
@@ -237,8 +238,9 @@ class Problem(RowOperations):
         unknown = set(parameters) - set(PARAMETERS)
         if unknown:
             raise TypeError(f"replace takes {', '.join(PARAMETERS)}, not {', '.join(sorted(unknown))}.")
-        costs = self.rows.with_flip_costs(self, parameters.pop("flip_cost")) if "flip_cost" in parameters else {}
-        other = self._with(**costs)
+        other = self._with()
+        if "flip_cost" in parameters:
+            other._set(**self.rows.with_flip_costs(self, parameters.pop("flip_cost")))
         other._set_parameters(**parameters)
         return other
 
@@ -252,20 +254,12 @@ class Problem(RowOperations):
     @property
     def flip_costs(self) -> np.ndarray:
         """The flip cost of every row; of rows in parts, some of them, the smallest and the largest included."""
-        if by_row(self.flip_cost):
-            return self.flip_cost
-        return np.broadcast_to(np.float64(self.flip_cost), (self.n_rows,))
+        return self.flip_cost if by_row(self.flip_cost) else np.broadcast_to(self.flip_cost, (self.n_rows,))
 
     @property
     def can_flip(self) -> np.ndarray:
         """Whether the adversary can afford to flip some of this row's mass, for every row."""
         return affordable_flips(self.flip_costs, self.radius)[1]
-
-    @property
-    def flips_possible(self) -> bool:
-        """Whether the adversary can afford to flip any label."""
-        flips = affordable_flips(self.flip_cost, self.radius)[1]
-        return flips if isinstance(flips, bool) else bool(flips.any())
 
     @property
     def has_prices(self) -> bool:
@@ -280,10 +274,9 @@ class Problem(RowOperations):
 
     def cost_of_flips(self, flip_dual) -> float:
         """Return Σ_i κ_i β_i; where no flip is possible, β_i is taken to be 0."""
-        kappa, _ = affordable_flips(self.flip_cost, self.radius)
-        if by_row(kappa):
-            return float(kappa @ flip_dual)
-        return kappa * float(flip_dual.sum()) if kappa > 0 else 0.0
+        if by_row(self.flip_cost):
+            return float(affordable_flips(self.flip_cost, self.radius)[0] @ flip_dual)
+        return self.flip_cost * float(flip_dual.sum()) if self.flips_possible and self.flip_cost > 0 else 0.0
 
     def with_signs(self, w) -> np.ndarray:
         """Return w with 0 where a weight has the opposite of its prescribed sign: v⁺ of the dual, or the nearest w."""
@@ -346,13 +339,12 @@ class Problem(RowOperations):
 
     def __repr__(self) -> str:
         kind = "sparse" if self.is_sparse else "dense"
-        shown = {name: getattr(self, name) for name in PARAMETERS if name not in _PRICES}
-        if by_row(self.flip_cost):
-            shown["flip_cost"] = f"{float(self.flip_cost.min()):g}…{float(self.flip_cost.max()):g}"
+        shown = {name: getattr(self, name) for name in PARAMETERS[:5]}
         if self.prices_intercept:
             shown["intercept_cost"] = self.intercept_cost
-        if self.feature_cost is not None:
-            shown["feature_cost"] = f"{self.feature_cost.min():g}…{self.feature_cost.max():g}"
+        for name, costs in {"flip_cost": self.flip_cost, "feature_cost": self.feature_cost}.items():
+            if by_row(costs):
+                shown[name] = f"{float(costs.min()):g}…{float(costs.max()):g}"
         if self.monotonic_cst is not None:
             shown["monotonic_cst"] = f"{np.count_nonzero(self.monotonic_cst)} signs"
         parameters = ", ".join(f"{name}={value}" for name, value in shown.items())
@@ -372,21 +364,16 @@ def check_problem(problem: Any, caller: str) -> None:
         )
 
 
+# The parameters of a problem, without its data; the last three are prices and signs.
 PARAMETERS = ("radius", "flip_cost", "norm", "l2", "fit_intercept", "intercept_cost", "feature_cost", "monotonic_cst")
-"""The parameters of a problem, without its data."""
-
 _DEFAULTS = {"radius": 0.1, "flip_cost": 1.0, "norm": norm_for(2), "l2": 0.0, "fit_intercept": False}
 _DEFAULTS |= {"intercept_cost": math.inf, "feature_cost": None, "monotonic_cst": None}
-
 _CHECKS: dict[str, Callable[[Any], Any]] = {
-    "radius": partial(check_number, name="radius"),
+    "radius": partial(validation.check_number, name="radius"),
     "norm": norm_for,
-    "l2": partial(check_number, name="l2"),
+    "l2": partial(validation.check_number, name="l2"),
     "fit_intercept": bool,
-    "intercept_cost": check_intercept_cost,
+    "intercept_cost": validation.check_intercept_cost,
 }
-_CHECKS_OF_FEATURES = {"feature_cost": check_feature_costs, "monotonic_cst": check_monotonic_signs}
-"""What is checked of a value, given the number of features."""
-
+_FEATURE_CHECKS = {"feature_cost": validation.check_feature_costs, "monotonic_cst": validation.check_monotonic_signs}
 MAX_ORDERED = 10_000_000  # entries of rows that may be copied for the sake of their order
-_PRICES = ("intercept_cost", "feature_cost", "monotonic_cst")

@@ -19,11 +19,8 @@ from drsvm.model.norms import norm_for
 from drsvm.model.risk import affordable_flips
 from drsvm.model.validation import check_flip_costs, check_number, check_signed_rows, check_weight_vector
 
-MAX_PASSES = 50_000
-"""Limit on passes over a batch. Dozens suffice unless steps are hundreds of times longer than those of a run."""
-
-CLOSED = 16.0 * EPS
-"""The gap is closed if it is at most this fraction of its first value or of the weights of the samples."""
+MAX_PASSES = 50_000  # over a batch; dozens suffice unless steps are hundreds of times longer than those of a run
+CLOSED = 16.0 * EPS  # the gap is closed if it is at most this fraction of its first value or of the samples' weights
 
 
 class Pieces(Flag):

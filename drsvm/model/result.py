@@ -214,17 +214,13 @@ class Result:
 
     def to_json(self) -> str:
         """Return everything except the multipliers and `info` as JSON; infinite bounds of the weights become null."""
-        plain = {
-            "weights": self.weights.tolist(),
-            **{name: getattr(self, name) for name in ("intercept", "radius_price", "objective", "lower_bound", "gap")},
-            "weight_bound": None if np.isinf(self.weight_bound) else self.weight_bound,
-            "contribution_bound": None if np.isinf(self.contribution_bound) else self.contribution_bound,
-            "status": str(self.status),
-            "message": self.status.message,
-            **{name: getattr(self, name) for name in ("solver", "n_iter", "time", "tol")},
-            "history": json.loads(self.history.to_json()),
-        }
-        return json.dumps(plain)
+        plain = {name: getattr(self, name) for name in ("intercept", "radius_price", "objective", "lower_bound", "gap")}
+        bounds = {"weight_bound": self.weight_bound, "contribution_bound": self.contribution_bound}
+        bounds = {name: None if np.isinf(bound) else bound for name, bound in bounds.items()}
+        how = {"status": str(self.status), "message": self.status.message}
+        how |= {name: getattr(self, name) for name in ("solver", "n_iter", "time", "tol")}
+        history = json.loads(self.history.to_json())
+        return json.dumps({"weights": self.weights.tolist(), **plain, **bounds, **how, "history": history})
 
     def __repr__(self) -> str:
         used = np.count_nonzero(self.weights)

@@ -17,11 +17,8 @@ from drsvm.annotations import Costs
 from drsvm.model.backends import to_numpy
 from drsvm.parallel import elementwise, over_parts, total
 
-TIE = 1e-13
-"""Relative slack in comparing a sum of weights with the budget ε/κ, so that rounding does not shift a quantile."""
-
-SAMPLE = 1000
-"""Least number of breakpoints from which the position of a quantile is estimated."""
+TIE = 1e-13  # relative slack in comparing a sum of weights with the budget ε/κ: rounding shall not shift a quantile
+SAMPLE = 1000  # least number of breakpoints from which the position of a quantile is estimated
 
 
 def by_row(flip_cost) -> bool:
@@ -42,12 +39,9 @@ def losses(margins, radius_price: float, flip_cost) -> np.ndarray:
 
 def expected_loss(margins, weights, radius_price: float, flip_cost) -> float:
     """Return Σ_i π_i max(1 − m_i, 1 + m_i − κ_i λ, 0)."""
-
-    def loss(part):
-        cost = flip_cost[part] if by_row(flip_cost) else flip_cost
-        return weights[part] @ losses(margins[part], radius_price, cost)
-
-    return total(margins, loss)
+    if by_row(flip_cost):
+        return total(margins, lambda part: weights[part] @ losses(margins[part], radius_price, flip_cost[part]))
+    return total(margins, lambda part: weights[part] @ losses(margins[part], radius_price, flip_cost))
 
 
 def affordable_flips(flip_cost: Costs, radius: float) -> tuple[Any, Any]:
@@ -79,7 +73,13 @@ def smallest_best_price(margins, weights, norm_of_weights: float, radius, flip_c
     scarce = affordable < _mass_above(breakpoints, weights, norm_of_weights)
     if scarce.any():
         low, high = _bracket(breakpoints, weights, affordable[scarce])
-        inside = _between(breakpoints, max(low, norm_of_weights), high)
+        low = max(low, norm_of_weights)
+
+        def positions_between(part):
+            values = breakpoints[part]
+            return part.start + np.flatnonzero((values > low) & (values <= high))
+
+        inside = np.concatenate(over_parts(breakpoints, positions_between))
         # Go down from the largest breakpoint until the mass above exceeds what the budget can flip.
         order = inside[np.argsort(breakpoints[inside])[::-1]]
         mass = np.cumsum(weights[order]) + _mass_above(breakpoints, weights, high)
@@ -98,16 +98,6 @@ def flips_with_price(margins, weights, flip_cost):
     if flip_cost == 0 or math.isinf(flip_cost):
         return np.zeros(0), np.zeros(0), 1.0
     return elementwise(margins, lambda part: flip_gains(margins[part]) / flip_cost), weights, flip_cost
-
-
-def _between(breakpoints, low: float, high: float) -> np.ndarray:
-    """Return the positions of the breakpoints above `low` and at most `high`."""
-
-    def positions(part):
-        values = breakpoints[part]
-        return part.start + np.flatnonzero((values > low) & (values <= high))
-
-    return np.concatenate(over_parts(breakpoints, positions))
 
 
 def _bracket(breakpoints, weights, masses) -> tuple[float, float]:
@@ -134,23 +124,19 @@ def worst_case_hinge(margins, weights, norm_of_weights: float, radii, flip_cost,
     flip_margins = margins if flip_margins is None else flip_margins
     prices = smallest_best_price(flip_margins, weights, norm_of_weights, radii, flip_cost)
     unmoved = expected_loss(margins, weights, 0.0, np.inf)
-    return radii * prices + unmoved + _gains_of_flips(flip_margins, weights, prices, flip_cost)
-
-
-def _gains_of_flips(margins, weights, prices, flip_cost) -> np.ndarray:
-    """Return Σ_i π_i (κ_i λ_i − κ_i λ)₊, the increase in the loss through flips, net of their cost, for every price λ.
-
-    The optimal λ is one of the breakpoints λ_i, so that its own term is exactly 0 as a difference of breakpoints.
-    Computing 1 + m_i − κλ would leave a rounding error of the size of the margin, while the risk itself may be 0.
-    """
-    gains_of_free = gain_of_free_flips(margins, weights, flip_cost)
-    breakpoints, shares, unit = flips_with_price(margins, weights, flip_cost)
+    gain_of_free = gain_of_free_flips(flip_margins, weights, flip_cost)
+    breakpoints, shares, unit = flips_with_price(flip_margins, weights, flip_cost)
 
     def gain(price: float) -> float:
-        return total(breakpoints, lambda part: shares[part] @ np.maximum(breakpoints[part] - price, 0.0))
+        """Return Σ_i π_i (κ_i λ_i − κ_i λ)₊, the increase in the loss through flips, net of their cost.
 
-    gains = [gains_of_free + unit * gain(price) for price in prices.ravel()]
-    return np.reshape(gains, prices.shape)
+        The optimal λ is one of the breakpoints λ_i, so that its own term is exactly 0 as a difference of breakpoints.
+        Computing 1 + m_i − κλ would leave a rounding error of the size of the margin, while the risk itself may be 0.
+        """
+        of_priced = total(breakpoints, lambda part: shares[part] @ np.maximum(breakpoints[part] - price, 0.0))
+        return gain_of_free + unit * of_priced
+
+    return radii * prices + unmoved + np.reshape([gain(price) for price in prices.ravel()], prices.shape)
 
 
 def gain_of_free_flips(margins, weights, flip_cost) -> float:

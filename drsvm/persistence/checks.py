@@ -1,10 +1,9 @@
 """Checks of model files from untrusted sources: of the archive before any object is built, then of the model.
 
-A few kilobytes of zip can unpack to gigabytes, and the directory of an archive may give wrong sizes. Therefore the
-directory is checked first, which takes no time, and then every member is read only up to the size given there. After
-that the schema is searched for types that no model of this library needs. What is loaded must be a fitted classifier of
-this library, also at the end of a pipeline. It is checked as a whole, because a malformed classifier would only fail
-when it predicts; the attributes of scikit-learn's transformers are not checked.
+A few kilobytes of zip can unpack to gigabytes, and the directory of an archive may give wrong sizes: it is checked
+first, and then every member is read only up to the size given there. What is loaded must be a fitted classifier of this
+library, also at the end of a pipeline. It is checked as a whole, because a malformed classifier would only fail when it
+predicts; the attributes of scikit-learn's transformers are not checked.
 """
 
 import io
@@ -19,11 +18,8 @@ import numpy as np
 from drsvm.model.result import Result
 from drsvm.persistence.names import NODES
 
-Model: TypeAlias = Any
-"""A classifier, a Pipeline that ends in one, or what a file has in its place; the attributes are scikit-learn's."""
-
-Json: TypeAlias = Any
-"""A value of JSON; objects of a schema are dicts of them."""
+Model: TypeAlias = Any  # a classifier, a Pipeline that ends in one, or what a file has in its place
+Json: TypeAlias = Any  # a value of JSON; objects of a schema are dicts of them
 
 RATIO = 50  # an archive may unpack to this many times its size; models do to 1 to 45 times, by their multipliers
 SMALL = 64 << 20  # any archive may unpack to this many bytes: the size of the multipliers of four million rows
@@ -42,14 +38,9 @@ def require(condition: object, message: str) -> None:
         raise RejectedError(message)
 
 
-def allowed_size(archive: bytes) -> int:
-    """Return how many bytes an archive may unpack to."""
-    return max(SMALL, RATIO * len(archive))
-
-
 def members_of(archive: bytes) -> dict[str, bytearray]:
     """Return the content of an archive by name, also that of archives within it, which are sparse matrices."""
-    size, allowed = len(archive), allowed_size(archive)
+    size, allowed = len(archive), max(SMALL, RATIO * len(archive))
     members = _read(archive, size, allowed)
     allowed -= sum(map(len, members.values()))
     for name in [name for name in members if name.endswith(".npz")]:
@@ -72,8 +63,9 @@ def _read(archive: bytes | bytearray, size: int, allowed: int) -> dict[str, byte
     return contents
 
 
-def check_members(members: list[ZipInfo], size: int, allowed: int) -> None:
+def check_members(members: list[ZipInfo], size: int, allowed: int | None = None) -> None:
     """Reject an archive of a given size whose directory lists more than a model contains."""
+    allowed = max(SMALL, RATIO * size) if allowed is None else allowed
     total = sum(member.file_size for member in members)
     text = max((member.file_size for member in members if member.filename == "schema.json"), default=0)
     for what, unpacked, limit in (("it", total, allowed), ("its schema.json", text, max(SMALL_TEXT, RATIO * size))):
@@ -122,21 +114,17 @@ def classifiers(model: Model) -> Iterator[Model]:
     if hasattr(model, "calibrated_classifiers_"):
         inner = [one.estimator for one in model.calibrated_classifiers_]
     if hasattr(model, "steps"):
-        _check_steps(model.steps)
+        pairs = model.steps if isinstance(model.steps, list | tuple) else ()
+        are_pairs = pairs and all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs)
+        require(are_pairs, "the steps of its Pipeline are not pairs of a name and a step.")
+        for name, step in pairs[:-1]:
+            is_step = step in (None, "passthrough") or hasattr(step, "transform")
+            require(is_step, f"step {name!r} of its Pipeline is not a transformer.")
         inner = [model.steps[-1][1]]
     for each in inner:
         yield from classifiers(each)
     if not inner:
         yield model
-
-
-def _check_steps(steps: object) -> None:
-    pairs = steps if isinstance(steps, list | tuple) else ()
-    are_pairs = pairs and all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs)
-    require(are_pairs, "the steps of its Pipeline are not pairs of a name and a step.")
-    for name, step in pairs[:-1]:
-        is_step = step in (None, "passthrough") or hasattr(step, "transform")
-        require(is_step, f"step {name!r} of its Pipeline is not a transformer.")
 
 
 def check_given(model: Model) -> None:
@@ -157,16 +145,20 @@ def check_loaded(content: object) -> None:
     require(isinstance(parts.get("metadata"), dict), "it has no metadata.")
     for last in classifiers(parts.get("model")):
         require(isinstance(last, our_classes()), f"it does not end in {OURS}.")
-        _check_arrays(vars(last), *(("dual_coef_", "landmarks_") if has_kernel(last) else ("coef_", "coef_")))
-        if has_kernel(last):
-            _check_kernel(last)
+        _check_classifier(last, *(("dual_coef_", "landmarks_") if has_kernel(last) else ("coef_", "coef_")))
         results = vars(last).get("result_")  # None after partial_fit
         for result in results if isinstance(results, list) else [] if results is None else [results]:
-            _check_result(result)
+            is_whole = isinstance(result, Result) and set(vars(result)) == {entry.name for entry in fields(Result)}
+            require(is_whole, "the result in it is incomplete.")
+            for entry in fields(Result):
+                kind: Any = {float: Real, int: Integral}.get(entry.type, get_origin(entry.type) or entry.type)  # pyright: ignore
+                is_kind = isinstance(getattr(result, entry.name), kind)
+                require(is_kind, f"{entry.name} of the result in it is not of type {kind.__name__}.")
 
 
-def _check_arrays(state: dict[str, Any], name: str, points: str) -> None:
-    """Check that all arrays fit together: the one with a row per decision, and the one with a column per feature."""
+def _check_classifier(model: Model, name: str, points: str) -> None:
+    """Check that its arrays fit together: the one with a row per decision, and the one with a column per feature."""
+    state = vars(model)
     require(_is_array(state.get(name), 2), f"{name} is not an array of numbers with one row per decision.")
     n_rows, classes, sigmoids = state[name].shape[0], state.get("classes_"), state.get("sigmoids_")
     fits = _is_array(state.get("intercept_"), 1) and len(state["intercept_"]) == n_rows
@@ -178,32 +170,20 @@ def _check_arrays(state: dict[str, Any], name: str, points: str) -> None:
     require(fits, f"n_features_in_ is not the number of columns of {points}.")
     fits = sigmoids is None or (_is_array(sigmoids, 2) and sigmoids.shape == (n_rows, 2))
     require(fits, f"sigmoids_ is not an array with a slope and an offset per row of {name}.")
-
-
-def _is_array(values: object, ndim: int) -> bool:
-    return getattr(values, "ndim", None) == ndim and getattr(values, "dtype", np.dtype(object)).kind == "f"
-
-
-def _check_kernel(model: Model) -> None:
-    """Check that the landmarks have coefficients, and that the kernel is one of the library that can be evaluated."""
-    places, n_landmarks = vars(model).get("landmark_indices_"), model.dual_coef_.shape[1]
+    if not has_kernel(model):
+        return
+    places, n_landmarks = state.get("landmark_indices_"), model.dual_coef_.shape[1]
     fits = model.landmarks_.shape[0] == n_landmarks and getattr(places, "shape", None) == (n_landmarks,)
     require(fits, "landmarks_ and landmark_indices_ do not have one entry per column of dual_coef_.")
-    fits = isinstance(model.kernel, str) and isinstance(vars(model).get("gamma_"), float)
+    fits = isinstance(model.kernel, str) and isinstance(state.get("gamma_"), float)
     require(fits, "kernel and gamma_ are not a name and a number.")
     if model.kernel == "precomputed":
         are_columns = ((places >= 0) & (places < model.n_features_in_)).all()
         require(are_columns, "landmark_indices_ are not columns of a precomputed kernel.")
-    elif n_landmarks:
-        points = model._kernel().priced(model.landmarks_[:1])
-        model._function().values(points, points)
+    elif n_landmarks:  # a kernel of the library, which can be evaluated
+        values = model._kernel().priced(model.landmarks_[:1])
+        model._function().values(values, values)
 
 
-def _check_result(result: object) -> None:
-    """Check that a result has all its parts, of the right types."""
-    is_whole = isinstance(result, Result) and set(vars(result)) == {entry.name for entry in fields(Result)}
-    require(is_whole, "the result in it is incomplete.")
-    for entry in fields(Result):
-        kind: Any = {float: Real, int: Integral}.get(entry.type, get_origin(entry.type) or entry.type)  # pyright: ignore
-        is_kind = isinstance(getattr(result, entry.name), kind)
-        require(is_kind, f"{entry.name} of the result in it is not of type {kind.__name__}.")
+def _is_array(values: object, ndim: int) -> bool:
+    return getattr(values, "ndim", None) == ndim and getattr(values, "dtype", np.dtype(object)).kind == "f"

@@ -99,7 +99,7 @@ def _written(content: dict[str, Any], compression: int) -> bytes:
         "joblib.dump or skops.io.dump, or use solvers given by name and transformers without functions of your own.",
     )
     written = packed.getvalue()
-    checks.check_members(archive.infolist(), len(written), checks.allowed_size(written))
+    checks.check_members(archive.infolist(), len(written))
     return written
 
 

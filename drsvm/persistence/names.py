@@ -7,7 +7,7 @@ A model file contains the public module of a class, the one from which users imp
 from importlib import import_module
 from typing import Any
 
-CLASSES = {
+CLASSES = {  # what usually comes before a linear classifier, and what it is made of
     "drsvm": "WassersteinSVC WassersteinSVCCV WassersteinKernelSVC ClippedScaler Result",
     "drsvm.model": "History",
     "drsvm.datasets": "TableReader",
@@ -27,32 +27,24 @@ CLASSES = {
     "sklearn.isotonic": "IsotonicRegression",
     "sklearn.frozen": "FrozenEstimator",
 }
-"""What usually comes before a linear classifier, and what it is made of."""
-
 SPARSE = {"scipy.sparse": "csr_array csr_matrix csc_array csc_matrix dia_array dia_matrix"}
-
-FUNCTIONS = {
+FUNCTIONS = {  # scores of features, and numpy's functions of one array
     "sklearn.feature_selection": "f_classif chi2 f_regression mutual_info_classif mutual_info_regression r_regression",
     "numpy": (
         "abs absolute arcsinh arctan cbrt ceil clip cos deg2rad degrees exp exp2 expm1 fabs floor isfinite isnan log "
         "log10 log1p log2 negative rad2deg radians reciprocal rint sign sin sinh sqrt square tan tanh trunc"
     ),
 }
-"""Scores of features, and numpy's functions of one array."""
-
 SCALARS = {"numpy": "float64 float32 float16 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool bool_ str_"}
-
 PLAIN_TYPES = {
     "builtins": "dict list tuple slice str int float bool NoneType",
     "numpy": f"ndarray dtype datetime64 {SCALARS['numpy']}",
 }
-
 PLAIN_NODES = {
     **{"dict": "DictNode PairsNode", "list": "ListNode", "tuple": "TupleNode", "slice": "SliceNode"},
     **{"ndarray": "NdArrayNode ObjectArrayNode", "dtype": "DTypeNode"},
 }
-
-NODES = {
+NODES = {  # everything that a model file may name, with the kinds of nodes (see `nodes`) that may do so
     f"{home}.{name}": f"{nodes} {PLAIN_NODES.get(name, '')}".split()
     for homes, nodes in (
         (CLASSES, "ObjectNode"),
@@ -64,7 +56,6 @@ NODES = {
     for home, names in homes.items()
     for name in names.split()
 }
-"""Everything that a model file may name, with the kinds of nodes (see `nodes`) that may do so."""
 
 
 def named(home: str, name: str) -> Any:

@@ -11,6 +11,7 @@ much larger than the text or the array for it: arrays are views of what was unpa
 import io
 import math
 from collections.abc import Callable, Iterable
+from functools import partial
 from inspect import signature
 from typing import Any, BinaryIO
 from zipfile import ZipFile
@@ -23,11 +24,9 @@ from drsvm.model.result import Result, Results
 from drsvm.persistence.checks import Json, our_classes, require
 from drsvm.persistence.names import CLASSES, FUNCTIONS, PLAIN_TYPES, SCALARS, SPARSE, named, public_name
 
+# Attributes with which an estimator would read or write files when it is used, and their harmless values.
 HARMLESS = {"memory": (None,), "input": ("content",)}
-"""Attributes with which an estimator would read or write files when it is used, and their harmless values."""
-
 RESERVED = ("__class__", "__module__", "__loader__")  # the keys that make a dict in the archive a node
-
 LITTLE = 1 << 20  # bytes of one entry of an array, and of its header
 
 
@@ -62,9 +61,8 @@ class Writer:
         if value.dtype.hasobject:
             content = self._nodes(value.ravel().tolist())
             return {**_node("numpy", "ndarray", "ObjectArrayNode", content), "shape": list(value.shape)}
-        return self._file(
-            "numpy", "ndarray", "NdArrayNode", ".npy", lambda out: np.save(out, value, allow_pickle=False)
-        )
+        save = partial(np.save, arr=value, allow_pickle=False)
+        return self._file("numpy", "ndarray", "NdArrayNode", ".npy", save)
 
     def _file(self, home: str, name: str, loader: str, ending: str, write: Callable[[BinaryIO], None]) -> Json:
         self._files += 1
@@ -125,7 +123,7 @@ class Builder:
         self._ways: dict[str, Callable[[dict[str, Json]], Any]] = {
             "ScalarNode": lambda node: self._class(node)(_one_value(node["content"])),
             "DictNode": lambda node: {key: self.build(value) for key, value in node["content"].items()},
-            "PairsNode": lambda node: _dict_of(*([self.build(pair[k]) for pair in node["content"]] for k in (0, 1))),
+            "PairsNode": self._pairs,
             "ListNode": self._list,
             "TupleNode": lambda node: tuple(self._list(node)),
             "SliceNode": lambda node: slice(*map(_one_value, node["content"])),
@@ -145,6 +143,11 @@ class Builder:
 
     def _list(self, node: dict[str, Json]) -> list:
         return [self.build(part) for part in node["content"]]
+
+    def _pairs(self, node: dict[str, Json]) -> dict:
+        keys, values = ([self.build(pair[k]) for pair in node["content"]] for k in (0, 1))
+        require(len(set(map(hash, keys))) > len(keys) - 100, "a dict in it has keys with the same hash.")
+        return dict(zip(keys, values, strict=True))
 
     def _read(self, file: str) -> np.ndarray:
         """Return a view of the array in a file, never larger than it, whatever its header says."""
@@ -172,8 +175,7 @@ class Builder:
         state = self.build(node["content"])
         require(isinstance(state, dict) and not risky_attributes(state), f"the attributes of {node['__class__']}.")
         made = object.__new__(cls)
-        restore = getattr(made, "__setstate__", made.__dict__.update)
-        restore(state)
+        getattr(made, "__setstate__", made.__dict__.update)(state)
         if not isinstance(made, our_classes()):
             return made
         absent = ", ".join(name for name in signature(cls).parameters if name not in state)
@@ -191,8 +193,3 @@ def _one_value(value: Json) -> Json:
 def _plain(dtype: np.dtype) -> np.dtype:
     require(dtype.kind in "biufOUSmM" and dtype.itemsize <= LITTLE, f"it contains values of type {dtype}.")
     return dtype
-
-
-def _dict_of(keys: list, values: list) -> dict:
-    require(len(set(map(hash, keys))) > len(keys) - 100, "a dict in it has keys with the same hash.")
-    return dict(zip(keys, values, strict=True))

@@ -21,8 +21,7 @@ from drsvm.learn.clipped_scaler import ClippedScaler, parameters_of
 from drsvm.model.kernel_functions import Laplacian, Linear, Polynomial, Rbf, dense, squared_norms
 from drsvm.persistence.checks import Model, has_kernel, our_classes
 
-Converted: TypeAlias = Any
-"""What skl2onnx makes and passes to converters: models, scopes of names, operators for steps, containers of nodes."""
+Converted: TypeAlias = Any  # what skl2onnx makes and passes to converters: models, scopes, operators, containers
 
 
 def to_onnx(model: Model) -> Converted:
@@ -43,10 +42,10 @@ def to_onnx(model: Model) -> Converted:
     steps = list(getattr(model, "steps", [("classifier", model)]))
     reader = steps[0][1] if isinstance(steps[0][1], TableReader) else None
     if reader is None:
-        inputs = [("X", _doubles_of(int(model.n_features_in_)))]
+        inputs = [("X", _type_of("Double", None, int(model.n_features_in_)))]
     else:
-        text, styles = _types().StringTensorType([None, 1]), reader.styles or {}
-        inputs = [(name, text if styles.get(name) == Style.CATEGORY else _doubles_of(1)) for name in reader.columns]
+        texts = {name for name, style in (reader.styles or {}).items() if style == Style.CATEGORY}
+        inputs = [(name, _type_of("String" if name in texts else "Double", None, 1)) for name in reader.columns]
     ours = dict.fromkeys(our_classes(), _classifier)
     others = {SimpleImputer: _imputer, MissingIndicator: _indicator, OneHotEncoder: _encoder, ClippedScaler: _scaler}
     try:
@@ -78,14 +77,11 @@ def skl2onnx_or_error():
     return optional("skl2onnx", "exporting to ONNX needs")
 
 
-def _types():
+def _type_of(kind: str, *shape: int | None):
+    """Return a type such as ``DoubleTensor`` of a given shape; the number of rows is None."""
     from skl2onnx.common import data_types  # pyright: ignore[reportMissingImports]
 
-    return data_types
-
-
-def _doubles_of(width: int):
-    return _types().DoubleTensorType([None, width])
+    return getattr(data_types, f"{kind}TensorType")(list(shape))
 
 
 def _rename_inputs(model: Converted, names: list[str]) -> None:
@@ -105,14 +101,11 @@ def _rename_inputs(model: Converted, names: list[str]) -> None:
         node.output[:] = [renamed(name) for name in node.output]
 
 
-def _classifier_outputs(
-    scope: Converted, model: Model, inputs: list[Converted], custom_parsers=None
-) -> list[Converted]:
-    types = _types()
-    kind = types.Int64TensorType if model.classes_.dtype.kind in "iub" else types.StringTensorType
-    outputs = {"label": kind([None]), "decision": _doubles_of(len(model.intercept_))}
+def _classifier_outputs(scope: Converted, model: Model, inputs: list[Converted], custom_parsers=None) -> Converted:
+    kind = "Int64" if model.classes_.dtype.kind in "iub" else "String"
+    outputs = {"label": _type_of(kind, None), "decision": _type_of("Double", None, len(model.intercept_))}
     if hasattr(model, "predict_proba") and hasattr(model, "sigmoids_"):
-        outputs["probabilities"] = _doubles_of(len(model.classes_))
+        outputs["probabilities"] = _type_of("Double", None, len(model.classes_))
     operator = scope.declare_local_operator(f"Drsvm{type(model).__name__}", model)
     operator.inputs.extend(inputs)
     operator.outputs.extend(scope.declare_local_variable(name, kind) for name, kind in outputs.items())
@@ -129,7 +122,7 @@ def _doubles(operator: Converted) -> None:
         width = sum(_levels(step, place)[1] for place in range(len(step.categories_)))
     else:
         width = len(getattr(step, "features_", range(step.n_features_in_)))
-    operator.outputs[0].type = _doubles_of(width)
+    operator.outputs[0].type = _type_of("Double", None, width)
 
 
 class Graph:
@@ -192,25 +185,20 @@ def _classifier(graph: Graph) -> None:
     classes = classes.astype(np.int64) if classes.dtype.kind in "iub" else classes.astype(str)
     graph.node("Gather", graph.constant(classes), place, into=label, axis=0)
     for output in chances:
-        (_chances_of_two if len(coef) == 1 else _chances)(graph, values, model.sigmoids_, output)
-
-
-def _chances_of_two(graph: Graph, decisions: str, sigmoids: np.ndarray, output: str) -> None:
-    """Add the sigmoid, kept to the side of the decision (see `drsvm.learn.choosing.probability`)."""
-    [[slope, offset]] = sigmoids
-    odds = graph.node("Add", graph.node("Mul", decisions, graph.constant([slope])), graph.constant([offset]))
-    leaning = graph.node("Mul", decisions, graph.constant([LEANING * slope]))
-    ahead = graph.node("Max", odds, graph.node("Add", leaning, graph.constant([DECIDED])))
-    positive = graph.node("Greater", decisions, graph.constant(np.zeros(1)))
-    odds = graph.node("Where", positive, ahead, graph.node("Min", odds, leaning))
-    both = graph.node("Concat", graph.node("Neg", odds), odds, axis=1)
-    graph.node("Sigmoid", both, into=output)
+        _chances(graph, values, model.sigmoids_, output)
 
 
 def _chances(graph: Graph, decisions: str, sigmoids: np.ndarray, output: str) -> None:
-    """Add the normalised sigmoids of several classes, of which the predicted one has the largest."""
+    """Add the sigmoid of two classes, or normalised ones, of which the predicted class has the largest."""
     slopes, offsets = (graph.constant(column) for column in sigmoids.T)
     odds = graph.node("Add", graph.node("Mul", decisions, slopes), offsets)
+    if len(sigmoids) == 1:  # kept to the side of the decision (see `drsvm.learn.choosing.probability`)
+        leaning = graph.node("Mul", decisions, graph.constant(LEANING * sigmoids[:, 0]))
+        ahead = graph.node("Max", odds, graph.node("Add", leaning, graph.constant([DECIDED])))
+        positive = graph.node("Greater", decisions, graph.constant(np.zeros(1)))
+        odds = graph.node("Where", positive, ahead, graph.node("Min", odds, leaning))
+        graph.node("Sigmoid", graph.node("Concat", graph.node("Neg", odds), odds, axis=1), into=output)
+        return
     # The logarithm of a sigmoid is min(z, 0) − log(1 + exp(−|z|)); onnxruntime has no Softplus of doubles.
     powers = graph.node("Exp", graph.node("Neg", graph.node("Abs", odds)))
     rest = graph.node("Log", graph.node("Add", powers, graph.constant(np.ones(1))))
@@ -240,9 +228,8 @@ def _kernel_values(graph: Graph, points: str, model: Model) -> str:
             shifted = graph.node("Add", products(function.gamma), graph.constant([function.coef0]))
             return graph.node("Pow", shifted, graph.constant([float(function.degree)]))
         case Rbf():
-            squares = graph.node(
-                "ReduceSum", graph.node("Mul", points, points), graph.constant(np.array([1])), keepdims=1
-            )
+            products_of_rows = graph.node("Mul", points, points)
+            squares = graph.node("ReduceSum", products_of_rows, graph.constant(np.array([1])), keepdims=1)
             both = graph.node("Add", squares, graph.constant(squared_norms(landmarks)))
             distances = graph.node("Max", graph.node("Sub", both, products(2.0)), graph.constant([0.0]))
         case Laplacian():

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from drsvm.model.worst_case.decision_values import DecisionValues
-from drsvm.model.worst_case.worst_distribution import WorstCaseDistribution
+from drsvm.model.worst_case.adversary import DecisionValues
+from drsvm.model.worst_case.worst_risk import WorstCaseDistribution
 from drsvm.plotting.projection import Plane, plane_for
 from drsvm.plotting.style import Look, plain, short
 

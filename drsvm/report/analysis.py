@@ -14,8 +14,7 @@ from drsvm.learn.labels.quality import LabelIssues
 from drsvm.learn.scores import are_noise, column_deviations, leads, scores, weights_that_count
 from drsvm.model.result import Result
 from drsvm.model.validation import row_norms
-from drsvm.model.worst_case.worst_distribution import WorstCaseDistribution
-from drsvm.model.worst_case.worst_risk import worst_case_risk
+from drsvm.model.worst_case.worst_risk import WorstCaseDistribution, worst_case_risk
 from drsvm.report.inputs import Figures, Material, Rows
 from drsvm.report.markup import ROBUST
 from drsvm.solvers.path.radius_path import RadiusPath

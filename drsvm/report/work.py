@@ -29,7 +29,7 @@ from drsvm.messages import Message, Parameter
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
 from drsvm.model.worst_case.linear_model import row_weights
-from drsvm.model.worst_case.worst_distribution import worst_case_distribution
+from drsvm.model.worst_case.worst_risk import worst_case_distribution
 from drsvm.progress import Tell, following, stage, taken_over
 from drsvm.report.analysis import Analysis
 from drsvm.report.inputs import Figures, Given, Material, prepare

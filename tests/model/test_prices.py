@@ -136,9 +136,8 @@ def exact_sums(problem, alpha, beta):
     """Return v and v_0 without rounding errors: the sign of a v_j that is nearly 0 may matter."""
     signed = [(Fraction(a) - Fraction(b)) * int(s) for a, b, s in zip(alpha, beta, problem.signs, strict=True)]
     columns = np.asarray(problem.X, dtype=float).T
-    return np.array([float(sum(s * Fraction(x) for s, x in zip(signed, xs, strict=True))) for xs in columns]), float(
-        sum(signed)
-    )
+    sums = [float(sum(s * Fraction(x) for s, x in zip(signed, column, strict=True))) for column in columns]
+    return np.array(sums), float(sum(signed))
 
 
 def assert_feasible(problem, dual):
@@ -182,10 +181,8 @@ def test_the_best_price_is_the_best_of_all_breakpoints(kind, norm, radius):
 
 
 def plain_objective(problem, w, margins, price):
-    losses = [
-        max(1 - m, 0.0, 1 + m - cost * price if math.isfinite(cost) else 0.0)
-        for m, cost in zip(margins, problem.flip_costs, strict=True)
-    ]
+    flipped = np.where(np.isfinite(problem.flip_costs), 1 + margins - problem.flip_costs * price, 0.0)
+    losses = np.maximum(np.maximum(1 - margins, 0.0), flipped)
     return problem.radius * price + problem.sample_weight @ losses + 0.5 * problem.l2 * (w @ w)
 
 
@@ -195,10 +192,8 @@ def plain_objective(problem, w, margins, price):
 @for_each(norm=NORMS, l2=(0.0, 0.4))
 def test_default_prices_change_nothing(norm, l2):
     plain = priced_problem("signs", norm, l2, 1, monotonic_cst=None, flip_cost=0.7)
-    n, d = plain.n_rows, plain.n_features
-    priced = plain.replace(
-        flip_cost=np.full(n, 0.7), feature_cost=np.ones(d), monotonic_cst=np.zeros(d), intercept_cost=math.inf
-    )
+    d, costs = plain.n_features, {"flip_cost": np.full(plain.n_rows, 0.7), "intercept_cost": math.inf}
+    priced = plain.replace(feature_cost=np.ones(d), monotonic_cst=np.zeros(d), **costs)
     assert not priced.has_prices and priced.flip_cost == 0.7
     assert priced.feature_cost is None and priced.monotonic_cst is None
     alpha, beta = 0.3 * plain.sample_weight, 0.1 * plain.sample_weight

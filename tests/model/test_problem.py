@@ -26,20 +26,13 @@ Y = np.array([1, -1, 1, -1, 1])
     [
         ({"radius": -0.1}, ValueError, "radius must be finite and at least 0, got radius=-0.1"),
         ({"radius": math.nan}, ValueError, "radius=nan"),
-        ({"radius": math.inf}, ValueError, "radius=inf"),
         ({"radius": "0.1"}, TypeError, "radius must be a number, got '0.1'"),
-        ({"radius": None}, TypeError, "radius must be a number, got None"),
         ({"radius": True}, TypeError, "radius must be a number, got True"),
         ({"flip_cost": -1}, ValueError, r"flip_cost must be at least 0 \(inf is allowed\), got flip_cost=-1"),
         ({"flip_cost": math.nan}, ValueError, "flip_cost=nan"),
         ({"flip_cost": 1e-200}, ValueError, "flip_cost=1e-200: use 0"),
-        ({"l2": -1.0}, ValueError, "l2=-1.0"),
-        ({"l2": math.nan}, ValueError, "l2=nan"),
         ({"l2": math.inf}, ValueError, "l2=inf"),
         ({"norm": 3}, ValueError, "norm must be 1, 2 or inf .*got norm=3"),
-        ({"norm": "L2"}, ValueError, "got norm='L2'"),
-        ({"norm": None}, ValueError, "got norm=None"),
-        ({"norm": math.nan}, ValueError, "got norm=nan"),
         ({"flip_cost": [1.0, 2.0]}, ValueError, r"flip_cost must .* one entry per row of X \(5\), got shape \(2,\)"),
         ({"flip_cost": [1, -1, 2, 3, 4]}, ValueError, "flip_cost has -1 at row 1: costs must be at least 0"),
         ({"flip_cost": [1, math.nan, 2, 3, 4]}, ValueError, "flip_cost has nan at row 1"),
@@ -63,19 +56,14 @@ def test_bad_parameters_are_rejected(parameters, error, message):
         Problem(X, Y).replace(**parameters)
 
 
-def test_norms_have_several_names():
-    for name in (math.inf, "inf", np.inf, np.float32("inf")):
-        assert Problem(X, Y, norm=name).norm.q == 1
-    assert Problem(X, Y, norm=np.int64(1)).norm.q == math.inf
-    assert Problem(X, Y).norm.p == 2
-
-
 def test_replace_changes_parameters_only():
+    assert list(inspect.signature(Problem).parameters)[:5] == ["X", "y", "radius", "flip_cost", "norm"]
     problem = Problem(X, Y, radius=0.1, flip_cost=2.0, norm=1, l2=0.5, fit_intercept=True)
     other = problem.replace(radius=0.3, norm="inf")
     assert (other.radius, other.norm.p) == (0.3, math.inf)
     assert (other.flip_cost, other.l2, other.fit_intercept) == (2.0, 0.5, True)
     assert (problem.radius, problem.norm.p) == (0.1, 1)
+    assert other.X is problem.X and other.signs is problem.signs and other.sample_weight is problem.sample_weight
     with pytest.raises(TypeError, match=r"replace takes radius, flip_cost, .*monotonic_cst, not sample_weight"):
         problem.replace(sample_weight=None)
 
@@ -175,10 +163,10 @@ def test_a_change_of_unit_changes_nothing(problem, data, unit):
 
 def test_flips_are_possible_only_where_they_can_be_paid():
     problem = Problem(X, Y, radius=0.1, flip_cost=1.0)
-    assert problem.flips_possible
-    assert problem.replace(radius=0, flip_cost=0).flips_possible
-    assert not problem.replace(radius=0).flips_possible
-    assert not problem.replace(flip_cost=math.inf).flips_possible
+    mixed = problem.replace(flip_cost=[1.0, 2.0, math.inf, 3.0, 3.0])
+    assert problem.flips_possible and problem.replace(radius=0, flip_cost=0).flips_possible and mixed.flips_possible
+    for other in (problem.replace(radius=0), problem.replace(flip_cost=math.inf), mixed.with_ball(0.0, 0.1)):
+        assert not other.flips_possible
 
 
 def test_the_unit_of_a_shift_ignores_rows_of_zeros():
@@ -188,23 +176,12 @@ def test_the_unit_of_a_shift_ignores_rows_of_zeros():
     assert Problem(0 * rows, [1, 0, 1]).typical_row_norm() == 1.0
 
 
-def test_the_signature_shows_the_parameters():
-    names = list(inspect.signature(Problem).parameters)
-    assert names[:5] == ["X", "y", "radius", "flip_cost", "norm"] and "self" not in names
-
-
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_prices_are_carried_along(container):
-    problem = Problem(
-        container(np.arange(12.0).reshape(4, 3)),
-        [0, 1, 0, 1],
-        flip_cost=[1.0, math.inf, 2.0, 0.0],
-        sample_weight=[1, 1, 0, 1],
-        fit_intercept=True,
-        intercept_cost=2.0,
-        feature_cost=[1.0, math.inf, 3.0],
-        monotonic_cst=[0, 1, -1],
-    )
+    rows = {"flip_cost": [1.0, math.inf, 2.0, 0.0], "sample_weight": [1, 1, 0, 1]}
+    features = {"feature_cost": [1.0, math.inf, 3.0], "monotonic_cst": [0, 1, -1]}
+    X, prices = container(np.arange(12.0).reshape(4, 3)), {**rows, **features, "intercept_cost": 2.0}
+    problem = Problem(X, [0, 1, 0, 1], fit_intercept=True, **prices)
     assert problem.flip_costs.tolist() == [1.0, math.inf, 0.0]
     assert problem.can_flip.tolist() == [True, False, True]
     assert problem.replace(radius=0.0).can_flip.tolist() == [False, False, True]

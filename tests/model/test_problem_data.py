@@ -26,9 +26,7 @@ W = np.array([0.5, -1.0, 0.25])
     [
         (["spam", "ham", "spam"], "ham", "spam"),
         ([True, False, True], False, True),
-        ([1, 0, 1], 0, 1),
         ([1, -1, 1], -1, 1),
-        ([7, 3, 7], 3, 7),
         ([0.5, -2.5, 0.5], -2.5, 0.5),
         (np.array(["b", "a", "b"], dtype=object), "a", "b"),
         (np.array([[1], [0], [1]]), 0, 1),
@@ -49,7 +47,6 @@ def test_the_larger_of_any_two_labels_is_positive(labels, negative, positive):
         ([1, 0], ValueError, "X has 3 rows, y has shape"),
         ([[1, 0], [0, 1], [1, 1]], ValueError, "X has 3 rows, y has shape"),
         ([1.0, math.nan, 0.0], ValueError, "y has nan among its labels: drop"),
-        ([1.0, math.inf, 0.0], ValueError, "y has inf among its labels: drop"),
         ([1j, 0, 1], TypeError, "complex"),
         (np.array(["a", 1, "a"], dtype=object), TypeError, "cannot be compared"),
     ],
@@ -82,15 +79,10 @@ def test_weight_zero_removes_the_row(container):
     assert (problem.n_rows, problem.n_given, removed.n_given) == (3, 5, 3)
     assert problem.objective(W) == removed.objective(W)
     np.testing.assert_array_equal(problem.to_given_rows(np.array([1.0, 2.0, 3.0])), [1, 0, 2, 3, 0])
-
-
-def test_rows_of_weight_zero_have_multipliers_zero():
-    weights = np.array([1.0, 0.0, 2.0, 3.0, 0.0])
-    result = solve(Problem(X, Y, sample_weight=weights, flip_cost=2.0), "conic")
-    removed = solve(Problem(X[weights > 0], Y[weights > 0], sample_weight=weights[weights > 0], flip_cost=2.0), "conic")
+    result = solve(problem, "conic")
     assert result.hinge_dual.shape == result.flip_dual.shape == (5,)
     assert not result.hinge_dual[weights == 0].any() and not result.flip_dual[weights == 0].any()
-    assert result.objective == pytest.approx(removed.objective, rel=1e-9)
+    assert result.objective == pytest.approx(solve(removed, "conic").objective, rel=1e-9)
 
 
 @given(problems(scales=(1.0,)), st.integers(1, 4), st.data())
@@ -110,12 +102,10 @@ def test_a_repeated_row_counts_like_a_larger_weight(problem, times, data):
     [
         ([1, -1, 1, 1, 1], ValueError, "sample_weight has -1 at row 1"),
         ([1, 1, math.nan, 1, 1], ValueError, "sample_weight has nan at row 2"),
-        ([1, 1, 1, 1, math.inf], ValueError, "sample_weight has inf at row 4"),
         ([0, 0, 0, 0, 0], ValueError, "0 for every row: at least one row of each class"),
         ([1, 1, 1], ValueError, r"sample_weight must be .* one entry per row of X \(5\), got shape"),
         ([1, 0, 1, 0, 1], ValueError, "Only the label 1 remains .* each class needs a positive weight"),
         (["a"] * 5, TypeError, "sample_weight must contain real numbers"),
-        ([1j] * 5, TypeError, "sample_weight must contain real numbers"),
     ],
 )
 def test_bad_weights_are_rejected(weights, error, message):
@@ -159,7 +149,6 @@ def messy_csr(values, container=sparse.csr_array, index=np.int64):
 
 CONTAINERS = {
     "integers": lambda a: a.astype(np.int64),
-    "small integers": lambda a: a.astype(np.int8),
     "float32": lambda a: a.astype(np.float32),
     "float16": lambda a: a.astype(np.float16),
     "long double": lambda a: a.astype(np.longdouble),
@@ -178,9 +167,6 @@ CONTAINERS = {
     "csc of messy": lambda a: sparse.csc_array(messy_csr(a)),
     "coo": sparse.coo_array,
     "coo with duplicates": with_duplicates,
-    "lil": sparse.lil_array,
-    "dok": sparse.dok_array,
-    "bsr": sparse.bsr_array,
     "dia": sparse.dia_array,
 }
 
@@ -207,8 +193,7 @@ def test_every_container_gives_the_same_problem(name, norm):
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_booleans_are_numbers(container):
-    binary = X > 0
-    assert_same_problem(Problem(container(binary), Y), Problem(binary.astype(float), Y))
+    assert_same_problem(Problem(container(X > 0), Y), Problem((X > 0).astype(float), Y))
 
 
 @given(problems(), st.data())
@@ -235,20 +220,13 @@ def test_rows_are_processed_in_blocks(monkeypatch, container):
 # Memory
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_dense_array_is_not_copied(dtype):
-    given_rows = X.astype(dtype)
-    problem = Problem(given_rows, Y)
-    assert np.shares_memory(problem.X, given_rows)
-    assert given_rows.flags.writeable and not problem.X.flags.writeable
-
-
-def test_a_read_only_memory_map_is_not_copied(tmp_path):
+def test_a_dense_array_or_memory_map_is_not_copied(tmp_path):
     np.save(tmp_path / "rows.npy", X)
-    mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
-    problem = Problem(mapped, Y)
-    assert np.shares_memory(problem.X, mapped)
-    assert_same_problem(problem, Problem(X, Y))
+    for given_rows in (X.astype(np.float32), X.copy(), np.load(tmp_path / "rows.npy", mmap_mode="r")):
+        writeable, problem = given_rows.flags.writeable, Problem(given_rows, Y)
+        assert np.shares_memory(problem.X, given_rows)
+        assert given_rows.flags.writeable == writeable and not problem.X.flags.writeable
+        assert_same_problem(problem, Problem(X, Y))
 
 
 @pytest.mark.parametrize("container", [sparse.csr_array, sparse.csr_matrix])
@@ -258,12 +236,6 @@ def test_a_canonical_csr_array_is_not_copied(container):
     for part in ("data", "indices", "indptr"):
         assert np.shares_memory(getattr(problem.X, part), getattr(given_rows, part))
         assert getattr(given_rows, part).flags.writeable
-
-
-def test_replace_copies_no_data():
-    problem = Problem(X, Y, radius=0.1)
-    other = problem.replace(radius=0.2)
-    assert other.X is problem.X and other.signs is problem.signs and other.sample_weight is problem.sample_weight
 
 
 def snapshot(rows):
@@ -309,14 +281,11 @@ def test_errors_give_the_position_of_an_unusable_entry(container, value, i, j):
     ("rows", "error", "message"),
     [
         (np.zeros((0, 3)), ValueError, r"X is empty: its shape is \(0, 3\)"),
-        (np.zeros((5, 0)), ValueError, r"X is empty: its shape is \(5, 0\)"),
-        (sparse.csr_array((0, 3)), ValueError, "X is empty"),
+        (sparse.csr_array((5, 0)), ValueError, r"X is empty: its shape is \(5, 0\)"),
         (np.zeros(5), ValueError, r"two dimensions .*reshape\(-1, 1\)"),
-        (np.zeros((5, 1, 1)), ValueError, "two dimensions"),
         (sparse.coo_array(np.ones(5)), ValueError, "two dimensions"),
         (None, ValueError, "two dimensions"),
         (X * 1j, TypeError, "complex128: take the real part"),
-        (sparse.csr_array(X * 1j), TypeError, "complex128: take the real part"),
         (X.astype(object), TypeError, r"dtype object: convert it .*X.astype\(float\)"),
         (X.astype(str), TypeError, "must contain real numbers"),
         (X.astype("datetime64[s]"), TypeError, "must contain real numbers"),

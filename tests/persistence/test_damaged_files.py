@@ -237,7 +237,6 @@ REJECTED = {
     "an array made by a scalar type": (node("numpy", "float64", "ScalarNode", content=[[1.0] * 1000] * 10), {}),
     "a whole number that is too large": (node("numpy", "int64", "ScalarNode", content=10**30), {}),
     "a list of an array": (node("builtins", "list", "NdArrayNode", content="900.npy"), {"900.npy": ZEROS}),
-    "one array for many objects": (listed(*[array_node(900)] * 1000), {"900.npy": COPIES}),
     "one array for two objects": (listed(array_node(900), array_node(900)), {"900.npy": npy(np.zeros(3))}),
     "one array for many histories": (listed(*[history()] * 100), {"900.npy": COPIES}),
     "entries of no size": (array_node(900), {"900.npy": npy_of("|S0", (1 << 60,))}),

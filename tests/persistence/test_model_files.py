@@ -1,6 +1,10 @@
-"""Model files: they restore the same classifier, or say why it is not saved, and outlive moves of classes."""
+"""Model files: they restore the same classifier, or say why it is not saved, and outlive moves of classes.
+
+Classifiers with a kernel make the same decisions in files, in pickles and in ONNX.
+"""
 
 import io
+import pickle
 import re
 import sys
 import zipfile
@@ -9,17 +13,22 @@ from types import ModuleType
 import numpy as np
 import pytest
 from archives import archive_of, data, unpacked
+from scipy import sparse
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.datasets import load_iris
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+from thorough import unless_long
 
 import drsvm
-from drsvm import WassersteinSVC, WassersteinSVCCV
+from drsvm import WassersteinKernelSVC, WassersteinSVC, WassersteinSVCCV
 from drsvm.persistence import ModelFileError, checks, load_metadata, load_model, names, save_model
+from drsvm.persistence.model_files import FORMAT, MAGIC
+from drsvm.persistence.onnx_models import to_onnx
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -61,13 +70,8 @@ def test_sparse_weights_and_models_of_partial_fit(round_trip):
 
 
 def test_metadata_may_have_any_names(file):
-    metadata = {
-        "file": "people.csv",
-        "__class__": "x",
-        "content": {"type": "numpy"},
-        "numbers": {1: 0.5, 2: float("inf")},
-        "scalar": np.float64(7.5),
-    }
+    metadata = {"file": "people.csv", "__class__": "x", "content": {"type": "numpy"}}
+    metadata |= {"numbers": {1: 0.5, 2: float("inf")}, "scalar": np.float64(7.5)}
     save_model(WassersteinSVC().fit(*data()), file, metadata)
     assert load_metadata(file) == {**metadata, "drsvm": drsvm.__version__}
     assert type(load_metadata(file)["scalar"]) is np.float64
@@ -76,15 +80,13 @@ def test_metadata_may_have_any_names(file):
 X, Y = data()
 NOT_SAVED = {
     "Generator": lambda: WassersteinSVC(random_state=np.random.default_rng(0)).fit(X, Y),
-    "does not end in a WassersteinSVC": lambda: LogisticRegression().fit(X, Y),
     "WassersteinSVC is not fitted: call fit first": WassersteinSVC,
     "CalibratedClassifierCV is not fitted: call fit first": lambda: CalibratedClassifierCV(WassersteinSVC()),
-    "does not end in a WassersteinSVC, .* or WassersteinKernelSVC, but in HistGradientBoostingClassifier": lambda: (
-        make_pipeline(StandardScaler(), HistGradientBoostingClassifier(max_iter=1)).fit(X, Y)
-    ),
-    "GridSearchCV is a search: save its best_estimator_": lambda: GridSearchCV(
-        WassersteinSVC(), {"radius": [0.1]}, cv=2
+    "does not end in a WassersteinSVC, .* or WassersteinKernelSVC, but in LogisticRegression": lambda: make_pipeline(
+        StandardScaler(), LogisticRegression()
     ).fit(X, Y),
+    "GridSearchCV is a search: save its best": lambda: GridSearchCV(WassersteinSVC(), {"l2": [0.1]}, cv=2).fit(X, Y),
+    r"kernel is a function of your own: save it with joblib\.dump": lambda: fitted(rbf_kernel)[0],
 }
 
 
@@ -138,3 +140,71 @@ def test_a_model_outlives_a_move_of_its_class(file, monkeypatch):
     assert b"moved" not in unpacked(file.read_bytes())["schema.json"]
     monkeypatch.undo()
     assert type(load_model(file)) is WassersteinSVC
+
+
+# --- kernels ------------------------------------------------------------------------------------------------------
+
+
+def fitted(kernel="rbf", n_classes=2, **settings):
+    """Return a fitted pipeline and its rows."""
+    X, y = load_iris(return_X_y=True)
+    rows = y < 2 if n_classes == 2 else np.ones(len(y), dtype=bool)
+    X, y = X[rows], np.array(["a", "b", "c"])[y[rows]]
+    svc = WassersteinKernelSVC(kernel, coef0=1.0, n_landmarks=12, **{"calibration": "sigmoid", **settings})
+    return make_pipeline(StandardScaler(), svc).fit(X, y), X
+
+
+@pytest.mark.parametrize(("kernel", "n_classes"), [("rbf", 2), ("poly", 3)])
+def test_files_and_pickles_restore_a_kernel(file, kernel, n_classes):
+    model, X = fitted(kernel, n_classes)
+    save_model(model, file)
+    assert file.read_bytes().startswith(MAGIC + b"%d " % FORMAT)
+    for restored in (load_model(file), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(restored.predict_proba(X), model.predict_proba(X))
+        np.testing.assert_array_equal(restored.predict(X), model.predict(X))
+        assert repr(restored[-1].result_) == repr(model[-1].result_)
+        assert restored[-1].get_params() == model[-1].get_params()
+
+
+def test_sparse_landmarks_and_given_values(round_trip):
+    X, y = load_iris(return_X_y=True)
+    for kernel, rows in (("linear", sparse.csr_array(X)), ("precomputed", rbf_kernel(X))):
+        round_trip(WassersteinKernelSVC(kernel, n_landmarks=9).fit(rows, y), rows)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value"),
+    [
+        *(("dual_coef_", np.ones(3)), ("landmarks_", np.ones((2, 4))), ("landmarks_", None)),
+        *(("landmark_indices_", np.arange(2)), ("kernel", "sigmoid"), ("gamma_", "wide"), ("feature_cost", [1.0])),
+    ],
+)
+def test_malformed_kernels_are_rejected(file, attribute, value):
+    model, _ = fitted()
+    vars(model[-1])[attribute] = value
+    save_model(model, file)
+    with pytest.raises(ModelFileError, match=r"is rejected|not that of a drsvm model"):
+        load_model(file)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "n_classes"),
+    unless_long([("rbf", 2), ("poly", 3)], [("rbf", 2), ("rbf", 3), ("poly", 3), ("linear", 2), ("laplacian", 3)]),
+)
+def test_onnx_gives_the_answers_of_a_kernel(kernel, n_classes):
+    pytest.importorskip("skl2onnx")
+    onnxruntime = pytest.importorskip("onnxruntime")
+    model, X = fitted(kernel, n_classes, feature_cost=[1.0, 2.0, 1.0, 0.5])
+    session = onnxruntime.InferenceSession(to_onnx(model).SerializeToString(), providers=["CPUExecutionProvider"])
+    rows = np.vstack([X, 1.5 * X, -X])
+    label, decision, chances = session.run(None, {"X": rows})
+    assert label.tolist() == model.predict(rows).tolist()
+    np.testing.assert_allclose(decision.squeeze(), model.decision_function(rows), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(chances, model.predict_proba(rows), rtol=0, atol=1e-9)
+
+
+def test_a_kernel_without_an_onnx_form_is_named():
+    pytest.importorskip("skl2onnx")
+    model, _ = fitted(rbf_kernel)
+    with pytest.raises(ValueError, match="cannot be exported to ONNX: kernel="):
+        to_onnx(model)

@@ -44,20 +44,15 @@ RNG = np.random.default_rng(0)
 Y = np.arange(80) % 2
 X = RNG.normal(size=(80, 4)) + Y[:, None]
 GAPPY = np.where(RNG.random(X.shape) < 0.2, np.nan, X)
-LEVELS = np.array(["a", "b", "rare", None, np.nan], dtype=object)[
-    RNG.choice(5, size=(80, 2), p=[0.4, 0.4, 0.02, 0.1, 0.08])
-]
+LEVELS = RNG.choice(5, size=(80, 2), p=[0.4, 0.4, 0.02, 0.1, 0.08])
+LEVELS = np.array(["a", "b", "rare", None, np.nan], dtype=object)[LEVELS]
 WORDS = [f"{['good', 'bad'][label]} film number {k % 7}" for k, label in enumerate(Y)]
 
 
+SCALERS = [StandardScaler(), MinMaxScaler(), MaxAbsScaler(), RobustScaler(), Normalizer("l1"), PowerTransformer()]
 NUMBERS = [
-    StandardScaler(),
-    MinMaxScaler(),
-    MaxAbsScaler(),
-    RobustScaler(),
-    Normalizer("l1"),
+    *SCALERS,
     QuantileTransformer(n_quantiles=10),
-    PowerTransformer(),
     PolynomialFeatures(degree=2),
     KBinsDiscretizer(n_bins=3, encode="onehot", quantile_method="averaged_inverted_cdf"),
     VarianceThreshold(),
@@ -127,15 +122,9 @@ def test_columns_of_a_data_frame(round_trip, remainder):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"age": GAPPY[:, 0], "town": LEVELS[:, 0], "other": X[:, 1], "income": X[:, 2]})
     numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
-    columns = ColumnTransformer(
-        [
-            ("numbers", numbers, ["age"]),
-            ("levels", OneHotEncoder(handle_unknown="ignore"), ["town"]),
-            ("text", CountVectorizer(analyzer="char"), "words"),
-            ("nothing", "drop", ["other"]),
-        ],
-        remainder=remainder,
-    )
+    steps = [("numbers", numbers, ["age"]), ("levels", OneHotEncoder(handle_unknown="ignore"), ["town"])]
+    steps += [("text", CountVectorizer(analyzer="char"), "words"), ("nothing", "drop", ["other"])]
+    columns = ColumnTransformer(steps, remainder=remainder)
     frame["words"] = WORDS
     loaded = round_trip(make_pipeline(columns, WassersteinSVC()).fit(frame, Y), frame)
     shuffled = frame[["words", "income", "town", "other", "age"]] if remainder == "drop" else frame
@@ -156,14 +145,11 @@ def test_selectors_of_columns_by_type_or_position(round_trip):
 @pytest.mark.parametrize("ensemble", [True, False])
 def test_calibrated_classifiers(round_trip, method, ensemble):
     inner = make_pipeline(StandardScaler(), WassersteinSVC())
-    model = CalibratedClassifierCV(inner, method=method, ensemble=ensemble, cv=3).fit(X, Y)
-    loaded = round_trip(model, X)
-    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    round_trip(CalibratedClassifierCV(inner, method=method, ensemble=ensemble, cv=3).fit(X, Y), X)
 
 
 def test_a_calibrated_classifier_at_the_end_of_a_pipeline(round_trip):
-    frozen = CalibratedClassifierCV(FrozenEstimator(WassersteinSVC().fit(X, Y))).fit(X, Y)
-    round_trip(frozen, X)
+    round_trip(CalibratedClassifierCV(FrozenEstimator(WassersteinSVC().fit(X, Y))).fit(X, Y), X)
     round_trip(make_pipeline(StandardScaler(), CalibratedClassifierCV(WassersteinSVC(), cv=2)).fit(X, Y), X)
 
 
@@ -197,6 +183,6 @@ def test_what_is_not_in_the_list_is_not_saved(file, step, named):
 
 def test_a_pipeline_that_would_use_files_is_not_saved(tmp_path):
     """A cache folder is read and written, and unpickled, when a pipeline is fitted again."""
-    model = Pipeline([("scaler", StandardScaler()), ("svm", WassersteinSVC())], memory=str(tmp_path)).fit(X, Y)
+    model = make_pipeline(StandardScaler(), WassersteinSVC(), memory=str(tmp_path)).fit(X, Y)
     with pytest.raises(ModelFileError, match="Pipeline with memory="):
         save_model(model, tmp_path / "model.drsvm")

@@ -177,21 +177,11 @@ def test_no_code_of_a_rejected_file_runs(rejection, tmp_path, monkeypatch):
 # --- models that are not whole ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        {"model": {"a": 1}, "metadata": {}},
-        {"model": make_pipeline(StandardScaler()), "metadata": {}},
-        {"model": WassersteinSVC(), "metadata": [1]},
-        {"metadata": {}},
-        [1, 2],
-        "text",
-    ],
-    ids=str,
-)
-def test_allowed_types_that_are_not_a_model(rejection, content):
-    message = rejection(dumped(content))
-    assert "it has no metadata" in message or "does not end in a WassersteinSVC" in message
+def test_allowed_types_that_are_not_a_model(rejection):
+    for model in ({"a": 1}, make_pipeline(StandardScaler()), None):
+        assert "does not end in a WassersteinSVC" in rejection(dumped({"model": model, "metadata": {}}))
+    for content in ({"model": WassersteinSVC(), "metadata": [1]}, [1, 2], "text"):
+        assert "it has no metadata" in rejection(dumped(content))
 
 
 @pytest.mark.parametrize(
@@ -224,13 +214,12 @@ def test_a_classifier_without_one_of_its_parameters(rejection, attribute):
     assert f"its WassersteinSVC lacks {attribute}: train the model again" in message
 
 
-@pytest.mark.parametrize("left_out", ["history", "weights", "contribution_bound", "everything"])
+@pytest.mark.parametrize("left_out", ["history", "weights", "contribution_bound"])
 def test_a_result_without_one_of_its_parts(rejection, left_out):
     model = fitted()
-    if left_out == "everything":
-        model.result_ = {"status": "NONE"}
-    else:
-        del model.result_.__dict__[left_out]
+    del model.result_.__dict__[left_out]
+    assert "result in it is incomplete" in rejection(dumped({"model": model, "metadata": {}}))
+    model.result_ = {"status": "NONE"}
     assert "result in it is incomplete" in rejection(dumped({"model": model, "metadata": {}}))
 
 

@@ -5,16 +5,79 @@ A row labelled k has the loss max(1 − m, 0) with m = f_k − max_{j ≠ k} f_j
 spends the rest, e = ε − Σ κ_i β_i, on moves between the two classes with the highest such rate.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from drsvm.annotations import Matrix
 from drsvm.model.problem import Problem
 from drsvm.model.risk import TIE, flip_gains, smallest_best_price, worst_case_error, worst_case_hinge
-from drsvm.model.worst_case.decision_values import DecisionValues, margins_of, values_at
+
+Ball: TypeAlias = dict[str, Any]  # parameters by name, as `drsvm.Problem` takes them; `radius` may have several values
+PAIR = np.array([-0.5, 0.5])  # a decision with one value f, for two classes or one against the rest, is −f/2 and f/2
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionValues:
+    """The decision values f_k of all classes on the data to evaluate; the largest one decides."""
+
+    X: Matrix
+    codes: np.ndarray  # the place of each row's label among the classes
+    weights: np.ndarray
+    values: np.ndarray  # of shape (number of classes, n)
+    coef: np.ndarray  # of shape (number of classes, d)
+    intercept: np.ndarray
+    classes: np.ndarray
+    own_ball: Ball  # what a classifier of this library was trained with
+    names: Sequence[str] | None  # of the features
+
+    def at(self, X: Matrix) -> np.ndarray:
+        """Return the decision values of other rows, of shape (number of classes, number of rows)."""
+        return (X @ self.coef.T + self.intercept).T
+
+    @cached_property
+    def margins(self) -> np.ndarray:
+        """m_i = f_y − max_{j ≠ y} f_j, by which the label of each row leads."""
+        return margins_of(self.values, self.codes)
+
+    @cached_property
+    def flip_margins(self) -> np.ndarray:
+        """The margins with which flips would gain as much if there were two classes.
+
+        A flip to the lowest other class, which hurts most, turns the loss (1 − m)₊ into 1 + m′, where
+        m′ = max_j f_j − min_{j ≠ y} f_j. With two classes and the margin g it would gain min(2g, 1 + g).
+        """
+        if len(self.values) == 2:
+            return self.margins
+        margins, flipped = self.margins, self.values.max(axis=0) + _largest_other(-self.values, self.codes)
+        both = margins + flipped
+        return np.where(margins > 1.0, flipped, np.maximum(0.5 * both, both - 1.0))
+
+    def worst_flips(self, rows: np.ndarray) -> np.ndarray:
+        """Return the lowest class of some rows other than that of the label: no other flip hurts more."""
+        values = self.values[:, rows]
+        values[self.codes[rows], np.arange(len(rows))] = np.inf
+        return values.argmin(axis=0)
+
+
+def values_at(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Return the value of the given class in every column."""
+    return values[codes, np.arange(len(codes))]
+
+
+def margins_of(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Return by how much the value of the given class exceeds the largest other one, for every column."""
+    return values_at(values, codes) - _largest_other(values, codes)
+
+
+def _largest_other(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    largest = np.full(len(codes), -np.inf)
+    for label, row in enumerate(values):
+        np.maximum(largest, row, out=largest, where=codes != label)
+    return largest
 
 
 class Atoms(NamedTuple):
@@ -96,22 +159,20 @@ class Adversary:
 
     def worst_attack(self, slack: float) -> Attack:
         """Return an attack with the largest expected loss, or within `slack` of it if none has."""
-        atoms, shift, pair, attained = self._worst_moves(slack)
+        share = self._flipped_share()
+        atoms, pair, attained = self._split(share), self._steepest[0], True
+        shift = np.zeros(len(atoms.rows))
+        left = self.problem.radius - self.problem.cost_of_flips(self.data.weights * share)
+        if left > TIE * self.problem.radius and self.rate > 0:
+            pair = next((each for each in self._steepest if self._movable(atoms, each).any()), None)
+            if pair is None:
+                atoms, shift, pair, attained = self._move_little_mass_far(atoms, left, slack)
+            else:
+                moved = self._movable(atoms, pair)
+                shift = np.where(moved, left / atoms.mass[moved].sum(), 0.0)
         costs = 1.0 if self.problem.feature_cost is None else self.problem.feature_cost
         lead = self.data.coef[pair[0]] - self.data.coef[pair[1]]
         return Attack(atoms, shift, self.problem.norm.worst_direction(lead / costs) / costs, pair, attained)
-
-    def _worst_moves(self, slack: float) -> tuple[Atoms, np.ndarray, tuple[int, int], bool]:
-        share = self._flipped_share()
-        atoms = self._split(share)
-        left = self.problem.radius - self.problem.cost_of_flips(self.data.weights * share)
-        if left <= TIE * self.problem.radius or self.rate == 0:
-            return atoms, np.zeros(len(atoms.rows)), self._steepest[0], True
-        for pair in self._steepest:
-            moved = self._movable(atoms, pair)
-            if moved.any():
-                return atoms, np.where(moved, left / atoms.mass[moved].sum(), 0.0), pair, True
-        return self._move_little_mass_far(atoms, left, slack)
 
     def _flipped_share(self) -> np.ndarray:
         """Return the share of each row whose label the adversary flips."""
@@ -126,8 +187,11 @@ class Adversary:
         breakpoints[priced] = gains[priced] / costs[priced]
         share[breakpoints > price] = 1.0
         tied = (breakpoints == price) & (weights > 0)
+        if not tied.any():
+            return share
+        unflipped = self._split(np.zeros(len(gains)))
         # At the least price a tied flip gains as much as a move; it is needed only if there is nothing to move.
-        if tied.any() and (price > self.rate or not self._unflipped_move()):
+        if price > self.rate or not any(self._movable(unflipped, pair).any() for pair in self._steepest):
             unit = float(costs[priced].max())
             slopes = weights * (np.where(priced, costs, 0.0) / unit)
             budget = problem.radius / unit
@@ -135,10 +199,6 @@ class Adversary:
             if left > TIE * budget:
                 share[tied] = min(left / slopes[tied].sum(), 1.0)
         return share
-
-    def _unflipped_move(self) -> bool:
-        rows = self._split(np.zeros(len(self.data.codes)))
-        return any(self._movable(rows, pair).any() for pair in self._steepest)
 
     def _split(self, share: np.ndarray) -> Atoms:
         """Return the atoms: a partly flipped row becomes two."""
@@ -164,10 +224,13 @@ class Adversary:
 
     def _move_little_mass_far(self, atoms: Atoms, left: float, slack: float):
         """Split the atom that forgoes least, flip a part of it if need be, and move it as far as the budget allows."""
-        options = []
+        options, own = [], self.data.codes[atoms.rows]
         for pair in self._steepest:
             for label, forgone in self._forgone(atoms, pair):
-                costs = self._costs_of_label(atoms, label)
+                # The label costs a flip, nothing, or less than nothing where one is undone.
+                flips = 1.0 * (own != label) - (own != atoms.codes)
+                prices = self.problem.flip_costs[atoms.rows]
+                costs = np.multiply(flips, prices, out=np.zeros(len(own)), where=flips != 0)
                 forgone = forgone + self.rate * costs
                 best = int(np.lexsort((forgone, costs > 0))[0])
                 options.append((costs[best] > 0, float(forgone[best]), best, label, float(costs[best]), pair))
@@ -177,9 +240,3 @@ class Adversary:
         added = (atoms.rows[best], part, label)
         atoms = Atoms(*(np.append(values, value) for values, value in zip(atoms, added, strict=True)))
         return atoms, np.append(np.zeros(len(atoms.rows) - 1), left / part - cost), pair, forgone <= 0
-
-    def _costs_of_label(self, atoms: Atoms, label: int) -> np.ndarray:
-        """Return what it costs to give the atoms a label: a flip, nothing, or less than nothing where one is undone."""
-        own = self.data.codes[atoms.rows]
-        flips = 1.0 * (own != label) - (own != atoms.codes)
-        return np.multiply(flips, self.problem.flip_costs[atoms.rows], out=np.zeros(len(own)), where=flips != 0)

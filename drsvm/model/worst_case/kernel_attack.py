@@ -13,39 +13,23 @@ import numpy as np
 
 from drsvm.model.kernel_functions import dense
 from drsvm.model.risk import TIE
-from drsvm.model.worst_case.adversary import Atoms, Attack
-from drsvm.model.worst_case.decision_values import margins_of, values_at
+from drsvm.model.worst_case.adversary import Atoms, Attack, margins_of, values_at
 from drsvm.model.worst_case.kernel_model import KernelAdversary
 from drsvm.parallel import slices
 
-BALL_RADII = np.geomspace(0.05, 8.0, 8)
-"""Of the balls that rows are moved in, in units of 1/L."""
-
+BALL_RADII = np.geomspace(0.05, 8.0, 8)  # of the balls that rows are moved in, in units of 1/L
+# Gradient steps in a ball, rounds in which the way across the boundary is shortened, and halvings of each.
 STEPS, SHORTENINGS, HALVINGS = 12, 4, 25
-"""Gradient steps in a ball, rounds in which the way across the boundary is shortened, and halvings of each."""
-
-ENTRIES = 2_000_000
-"""Number of values of the kernel that are computed at a time."""
+ENTRIES = 2_000_000  # number of values of the kernel that are computed at a time
 
 
 class Moves(NamedTuple):
     """What can be done to each row, one option per column: the first is nothing."""
 
-    rows: np.ndarray
     codes: np.ndarray  # of shape (n, options): the label's place among the classes
     shifts: np.ndarray  # of shape (n, options, d), in units of cost
     costs: np.ndarray
     losses: np.ndarray
-
-
-class Spending(NamedTuple):
-    """Changes from one option of a row to a costlier one, in the order in which the adversary pays for them."""
-
-    start: np.ndarray  # the option of each row before: the worst that costs nothing
-    rows: np.ndarray
-    options: np.ndarray
-    costs: np.ndarray  # total cost up to and including each change
-    gains: np.ndarray  # total gain
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,17 +68,10 @@ class KernelAttack(KernelAdversary):
             margins, slopes = self._margins(rows, shifts, codes, slopes=True)
             better = margins < lowest
             best, lowest = np.where(better[:, None], shifts, best), np.minimum(margins, lowest)
-            shifts = _within(shifts - _of_length(slopes, limits / (1.0 + 0.5 * step)), limits)
+            shifts = shifts - _of_length(slopes, limits / (1.0 + 0.5 * step))
+            sizes = np.maximum(np.linalg.norm(shifts, axis=1), np.maximum(limits, 1e-300))
+            shifts = shifts * (limits / sizes)[:, None]  # the nearest ones within the balls
         return best, lowest
-
-    def _starts(self, rows, codes) -> list[np.ndarray]:
-        """Return directions to start in: down the gradient, to the nearest wrong landmark, and to the worst one."""
-        _, slopes = self._margins(rows, np.zeros((len(rows), len(self.ratios))), codes, slopes=True)
-        near = self.data.kernel.function.values(self._points[rows], self._landmarks)
-        nearest = np.where(self._landmark_margins[codes] < 0.0, near, -1.0).argmax(axis=1)
-        ends = nearest, self._landmark_margins.argmin(axis=1)[codes]
-        inverse = np.divide(1.0, self.ratios, out=np.zeros_like(self.ratios), where=self.ratios > 0)
-        return [-slopes, *(inverse * (self._landmarks[end] - self._points[rows]) for end in ends)]
 
     @cached_property
     def _landmark_margins(self) -> np.ndarray:
@@ -104,8 +81,16 @@ class KernelAttack(KernelAdversary):
 
     def _moves(self, rows, codes) -> tuple[np.ndarray, np.ndarray]:
         """Return shifts of some rows with the lowest margins that were found in each ball, and these margins."""
-        limits = BALL_RADII / (self.data.kernel.function.lipschitz * (self.stretch or 1.0))
-        starts = np.stack(self._starts(rows, codes))[:, :, None, :]  # starts, rows, lengths, features
+        function = self.data.kernel.function
+        limits = BALL_RADII / (function.lipschitz * (self.stretch or 1.0))
+        # The directions to start in are down the gradient, to the nearest wrong landmark, and to the worst one.
+        _, slopes = self._margins(rows, np.zeros((len(rows), len(self.ratios))), codes, slopes=True)
+        near = function.values(self._points[rows], self._landmarks)
+        nearest = np.where(self._landmark_margins[codes] < 0.0, near, -1.0).argmax(axis=1)
+        ends = nearest, self._landmark_margins.argmin(axis=1)[codes]
+        inverse = np.divide(1.0, self.ratios, out=np.zeros_like(self.ratios), where=self.ratios > 0)
+        starts = np.stack([-slopes, *(inverse * (self._landmarks[end] - self._points[rows]) for end in ends)])
+        starts = starts[:, :, None, :]  # starts, rows, lengths, features
         shape = (*starts.shape[:2], len(limits))
         lengths = np.broadcast_to(limits, shape).ravel()
         shifts = _of_length(np.broadcast_to(starts, (*shape, starts.shape[3])).reshape(len(lengths), -1), lengths)
@@ -134,18 +119,15 @@ class KernelAttack(KernelAdversary):
         shortest = lengths.argmin(axis=1)
         turned = np.isfinite(lengths.min(axis=1)) & (distances[self._used] > 0)
         rows, ways = self._used[turned], shifts[turned, shortest[turned]]
-        if len(rows) > 0:
-            distances[rows] = np.linalg.norm(self._shortened(rows, ways), axis=1)
-        return distances
-
-    def _shortened(self, rows, ways) -> np.ndarray:
-        """Return shorter shifts across the boundary, given some."""
+        if len(rows) == 0:
+            return distances
         codes = self.data.codes[rows]
         for _ in range(SHORTENINGS):
             ways = self._up_to_boundary(rows, ways, codes, HALVINGS // 3)
             lower, margins = self._descended(rows, ways, codes, np.linalg.norm(ways, axis=1), STEPS // 2)
             ways = np.where((margins <= 0.0)[:, None], lower, ways)
-        return self._up_to_boundary(rows, ways, codes)
+        distances[rows] = np.linalg.norm(self._up_to_boundary(rows, ways, codes), axis=1)
+        return distances
 
     def _up_to_boundary(self, rows, ways, codes, halvings: int = HALVINGS) -> np.ndarray:
         inside, across = np.zeros(len(rows)), np.ones(len(rows))
@@ -164,7 +146,7 @@ class KernelAttack(KernelAdversary):
         if np.isfinite(costs).any():
             flipped = self.data.worst_flips(rows)
             options.append(self._options(flipped, *self._in_blocks(rows, flipped), costs[:, None]))
-        return Moves(rows, *(np.concatenate(each, axis=1) for each in zip(*options, strict=True)))
+        return Moves(*(np.concatenate(each, axis=1) for each in zip(*options, strict=True)))
 
     def _options(self, codes, shifts, margins, price) -> tuple[np.ndarray, ...]:
         """Return labels, shifts, costs and losses of rows that stay, or are moved, with given labels."""
@@ -175,8 +157,11 @@ class KernelAttack(KernelAdversary):
         return np.repeat(codes[:, None], costs.shape[1], axis=1), shifts, costs, np.maximum(1.0 - margins, 0.0)
 
     @cached_property
-    def spending(self) -> Spending:
-        """What is paid for one after the other."""
+    def spending(self) -> tuple[np.ndarray, ...]:
+        """The worst option of each row that costs nothing, and the changes to costlier ones in the order of payment.
+
+        Of each change: the row, the option, and total cost and total gain up to and including it.
+        """
         costs, losses, weights = self.moves.costs, self.moves.losses, self.data.weights[self._used]
         start = now = np.where(costs == 0.0, losses, -np.inf).argmax(axis=1)
         changes = []
@@ -191,13 +176,13 @@ class KernelAttack(KernelAdversary):
         rows, options, rates, dearer, worse = (np.concatenate(each) for each in zip(*changes, strict=True))
         order = np.argsort(-rates, kind="stable")
         spent, gained = (np.cumsum(weights[rows[order]] * each[order]) for each in (dearer, worse))
-        return Spending(start, rows[order], options[order], spent, gained)
+        return start, rows[order], options[order], spent, gained
 
     def hinge_risks(self, radii):
         """Return the expected loss that the moves reach for every radius."""
-        unpaid = float(self.data.weights[self._used] @ values_at(self.moves.losses.T, self.spending.start))
-        spent, gained = (np.append(0.0, each) for each in (self.spending.costs, self.spending.gains))
-        return unpaid + np.interp(radii, spent, gained)
+        start, _, _, costs, gains = self.spending
+        unpaid = float(self.data.weights[self._used] @ values_at(self.moves.losses.T, start))
+        return unpaid + np.interp(radii, np.append(0.0, costs), np.append(0.0, gains))
 
     def worst_attack(self, slack):
         """Return the worst attack that was found: it uses up the budget, and may split one row."""
@@ -225,9 +210,3 @@ def _of_length(directions, lengths) -> np.ndarray:
     """Return vectors of given lengths; 0 stays 0."""
     sizes = np.linalg.norm(directions, axis=1)
     return directions * np.divide(lengths, sizes, out=np.zeros_like(sizes), where=sizes > 0.0)[:, None]
-
-
-def _within(shifts, limits) -> np.ndarray:
-    """Return the nearest shifts within balls around 0."""
-    sizes = np.maximum(np.linalg.norm(shifts, axis=1), np.maximum(limits, 1e-300))
-    return shifts * (limits / sizes)[:, None]

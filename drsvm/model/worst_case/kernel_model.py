@@ -18,23 +18,13 @@ from drsvm.model.kernel_functions import Rbf, dense
 from drsvm.model.kernel_rows import BLOCK, KernelRows
 from drsvm.model.memory_rows import scaled_columns
 from drsvm.model.validation import check_rows
-from drsvm.model.worst_case.adversary import Adversary
-from drsvm.model.worst_case.decision_values import PAIR, DecisionValues
-from drsvm.model.worst_case.linear_model import (
-    codes_of_labels,
-    codes_of_two,
-    index_of,
-    last_step,
-    own_ball,
-    row_weights,
-)
+from drsvm.model.worst_case import linear_model
+from drsvm.model.worst_case.adversary import PAIR, Adversary, DecisionValues
 from drsvm.parallel import slices
 
+# Prices of the radius for which the hinge loss is bounded, in units of the highest rate at which it can grow.
 PRICE_GRID = np.append(0.0, np.geomspace(1e-3, 1.0, 50))
-"""Prices of the radius for which the hinge loss is bounded, in units of the highest rate at which it can grow."""
-
-SHIFT_GRID = np.geomspace(1e-4, 8.0, 250)
-"""Shifts between which losses are bounded, in units of 1/L."""
+SHIFT_GRID = np.append(0.0, np.geomspace(1e-4, 8.0, 250))  # shifts between which losses are bounded, in units of 1/L
 
 
 class KernelClassifier(NamedTuple):
@@ -94,18 +84,18 @@ class KernelValues(DecisionValues):
 
 def kernel_values(model, kernel: KernelClassifier, X: Matrix, y: Labels, sample_weight, positive) -> KernelValues:
     """Check that a model and data match; compute the values of all classes, or of one of several against the rest."""
-    last, X, names = last_step(model, X)
-    X, ball = check_rows(X), own_ball(last)
+    last, X, names = linear_model.last_step(model, X)
+    X, ball = check_rows(X), linear_model.own_ball(last)
     n, d = X.shape
     if d != kernel.landmarks.shape[1]:
         raise ValueError(f"X has {d} features, but the model was fitted with {kernel.landmarks.shape[1]}.")
     if len(kernel.coef) == 1 or positive is not None:
-        row = 0 if len(kernel.coef) == 1 else index_of(positive, kernel.classes)
-        classes, codes = codes_of_two(y, n, kernel.classes, positive)
+        row = 0 if len(kernel.coef) == 1 else linear_model.index_of(positive, kernel.classes)
+        classes, codes = linear_model.codes_of_two(y, n, kernel.classes, positive)
         kernel = kernel._replace(coef=np.outer(PAIR, kernel.coef[row]), intercept=PAIR * kernel.intercept[row])
     else:
-        classes, codes = codes_of_labels(y, n, kernel.classes, len(kernel.coef))
-    values, weights = kernel.at(X).T, row_weights(sample_weight, n)
+        classes, codes = linear_model.codes_of_labels(y, n, kernel.classes, len(kernel.coef))
+    values, weights = kernel.at(X).T, linear_model.row_weights(sample_weight, n)
     return KernelValues(X, codes, weights, values, kernel.coef, kernel.intercept, classes, ball, names, kernel)
 
 
@@ -186,23 +176,18 @@ class KernelAdversary(Adversary):
 
     def _net_losses(self, rows, prices) -> np.ndarray:
         """Return the most that the loss of some rows can be after moves, less their costs at each of the prices."""
-        own, costs = self.data.codes[rows], self.problem.flip_costs[rows]
+        own, costs, function = self.data.codes[rows], self.problem.flip_costs[rows], self.data.kernel.function
+        shifts = SHIFT_GRID / function.lipschitz
+        lengths = shifts / self.stretch
         net = np.repeat(np.maximum(1.0 - self.data.margins[rows], 0.0)[:, None], len(prices), axis=1)
         for turned in range(len(self.data.coef)):  # by how many places among the classes a flip moves the label
             price = np.where(turned > 0, costs, 0.0)
             some = np.flatnonzero(np.isfinite(price))
             codes = (own[some] + turned) % len(self.data.coef)
-            lengths, losses = self._losses_after_shifts(rows[some], codes)
+            losses = np.zeros((len(some), len(shifts)))  # the largest between each shift and the next
+            for led, lead in self._leads(rows[some], codes):
+                losses[led] = np.maximum(losses[led], 1.0 - function.lowest_after_shifts(*lead, shifts))
             for k, unit in enumerate(prices):
                 moved = (losses - unit * lengths).max(axis=1) - unit * price[some]
                 net[some, k] = np.maximum(net[some, k], moved)
         return net
-
-    def _losses_after_shifts(self, rows, codes) -> tuple[np.ndarray, np.ndarray]:
-        """Return costs of shifts, and the largest losses of some rows with given labels between each and the next."""
-        function = self.data.kernel.function
-        shifts = np.append(0.0, SHIFT_GRID) / function.lipschitz
-        losses = np.zeros((len(rows), len(shifts)))
-        for some, lead in self._leads(rows, codes):
-            losses[some] = np.maximum(losses[some], 1.0 - function.lowest_after_shifts(*lead, shifts))
-        return shifts / self.stretch, losses

@@ -10,18 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drsvm.annotations import Labels, Matrix
+from drsvm.model import validation
 from drsvm.model.backends import to_numpy
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.result import Result
-from drsvm.model.validation import (
-    check_label_vector,
-    check_labels,
-    check_rows,
-    check_weight_vector,
-    check_weights,
-    distinct_labels,
-)
-from drsvm.model.worst_case.decision_values import PAIR, Ball, DecisionValues
+from drsvm.model.worst_case.adversary import PAIR, Ball, DecisionValues
 
 
 class LinearClassifier(NamedTuple):
@@ -39,26 +32,38 @@ def linear_classifier_for(model, X: Matrix, positive=None) -> tuple[LinearClassi
     """Return the decision function of a model, and X as transformed for it; the rows are not looked at."""
     linear, X, names = last_step(model, X)
     classes = getattr(linear, "classes_", None)
-    several = classes is not None and len(classes) > 2
-    pair = _row_of_class(linear, classes, positive) if several else _coef_and_intercept(linear)
-    mask_label = positive if classes is None or several else None
-    return LinearClassifier(*_one_row(*pair), classes, mask_label, own_ball(linear), names), X
+    mask_label = positive
+    if classes is None or len(classes) <= 2:
+        coef, intercept = _coef_and_intercept(linear)
+        mask_label = positive if classes is None else None
+    elif positive is None:
+        raise ValueError(
+            f"{type(linear).__name__} separates {len(classes)} classes: choose the one to evaluate against the rest "
+            f"with positive=, for instance positive={classes.tolist()[0]!r}."
+        )
+    else:
+        index = index_of(positive, classes)
+        coef, intercept = (each[index] for each in _weights_of_classes(linear, f"{positive!r} against the rest"))
+    return LinearClassifier(*_one_row(coef, intercept), classes, mask_label, own_ball(linear), names), X
 
 
 def decision_values(model, X: Matrix, y: Labels, sample_weight=None, positive=None) -> DecisionValues:
     """Check that model and data match; compute the values of all classes, or of one of several against the rest."""
     linear = behind_pipeline(model)[0]
-    if positive is None and _compares_classes(linear):
+    several = len(getattr(linear, "classes_", ())) > 2
+    if _is_pair(linear):  # which may have decision values of two classes
+        several = np.ndim(linear[0]) == 2 and len(_as_array(linear[0])) > 1
+    if positive is None and several:
         _, X, names = last_step(model, X)
-        X, ball = check_rows(X), own_ball(linear)
+        X, ball = validation.check_rows(X), own_ball(linear)
         coef, intercept = _weights_of_classes(linear)
-        coef = np.array([check_weight_vector(weights, X.shape[1], "the model's coef") for weights in coef])
+        coef = np.array([validation.check_weight_vector(weights, X.shape[1], "the model's coef") for weights in coef])
         values = np.array([MemoryRows(X).dot(w) + b for w, b in zip(coef, intercept, strict=True)])
         classes, codes = codes_of_labels(y, X.shape[0], getattr(linear, "classes_", None), len(coef))
     else:
         (weights, b, classes, _, ball, names), X = linear_classifier_for(model, X, positive)
-        X = check_rows(X)
-        weights = check_weight_vector(weights, X.shape[1], "the model's coef")
+        X = validation.check_rows(X)
+        weights = validation.check_weight_vector(weights, X.shape[1], "the model's coef")
         coef, intercept = np.outer(PAIR, weights), PAIR * b
         values = np.outer(PAIR, MemoryRows(X).dot(weights) + b)
         classes, codes = codes_of_two(y, X.shape[0], classes, positive)
@@ -68,7 +73,7 @@ def decision_values(model, X: Matrix, y: Labels, sample_weight=None, positive=No
 
 def row_weights(sample_weight, n: int) -> np.ndarray:
     """Return the checked weights, by default equal ones."""
-    weights = check_weights(sample_weight, n)
+    weights = validation.check_weights(sample_weight, n)
     return np.full(n, 1.0 / n) if weights is None else weights
 
 
@@ -115,13 +120,6 @@ def _is_pair(model) -> bool:
     return isinstance(model, tuple | list) and len(model) == 2
 
 
-def _compares_classes(linear) -> bool:
-    """Return whether a model has several decision values; (coef, intercept) may have those of two classes."""
-    if _is_pair(linear):
-        return np.ndim(linear[0]) == 2 and len(_as_array(linear[0])) > 1
-    return len(getattr(linear, "classes_", ())) > 2
-
-
 def _coef_and_intercept(model):
     if _is_pair(model):
         return model
@@ -136,18 +134,6 @@ def _coef_and_intercept(model):
             f"{type(model).__name__} has no coef_. It is not fitted, or not linear, and cannot be audited."
         )
     return coef, getattr(model, "intercept_", 0.0)
-
-
-def _row_of_class(model, classes, positive) -> tuple[np.ndarray, float]:
-    """Return coef and intercept for one class against the rest, for a model with more than two classes."""
-    if positive is None:
-        raise ValueError(
-            f"{type(model).__name__} separates {len(classes)} classes: choose the one to evaluate against the rest "
-            f"with positive=, for instance positive={classes.tolist()[0]!r}."
-        )
-    index = index_of(positive, classes)
-    coef, intercept = _weights_of_classes(model, f"{positive!r} against the rest")
-    return coef[index], intercept[index]
 
 
 def _weights_of_classes(model, wanted: str = "each class") -> tuple[np.ndarray, np.ndarray]:
@@ -193,7 +179,7 @@ def _as_array(coef) -> np.ndarray:
 
 def codes_of_two(y: Labels, n: int, classes: np.ndarray | None, positive) -> tuple[np.ndarray, np.ndarray]:
     """Return two labels, or False and True for a class against the rest, and the place of each row's among them."""
-    labels, mask = check_label_vector(y, n), np.array([False, True])
+    labels, mask = validation.check_label_vector(y, n), np.array([False, True])
     if classes is not None:
         check_known(labels, classes)
         if len(classes) > 2:
@@ -208,15 +194,15 @@ def codes_of_two(y: Labels, n: int, classes: np.ndarray | None, positive) -> tup
         return np.array([others[0], positive]) if len(others) == 1 else mask, (labels == positive).astype(int)
     if np.isin(labels, [-1, 1]).all():
         return np.array([-1, 1]), (labels == 1).astype(int)
-    two_labels, signs = check_labels(labels, n)
+    two_labels, signs = validation.check_labels(labels, n)
     return two_labels, (signs > 0).astype(int)
 
 
 def codes_of_labels(y: Labels, n: int, classes, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the classes in the order of the weights, by default sorted, and the place of each label among them."""
-    labels = check_label_vector(y, n)
+    labels = validation.check_label_vector(y, n)
     if classes is None:
-        classes = distinct_labels(labels)
+        classes = validation.distinct_labels(labels)
         if len(classes) != n_classes:
             raise ValueError(
                 f"model separates {n_classes} classes, but y has {len(classes)} labels: which weights belong to which "

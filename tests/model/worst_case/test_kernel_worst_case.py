@@ -62,7 +62,9 @@ def random_case(rng):
     return model, X, y, {"flip_cost": flip_cost, "feature_cost": costs, "sample_weight": weights}
 
 
-def check_random_cases(seed, count):
+@pytest.mark.thorough
+@pytest.mark.parametrize(("seed", "count"), [(0, 80), *((seed, 500) for seed in range(1, 11))])
+def test_no_attack_and_no_shift_of_all_rows_beats_the_bound(seed, count):
     rng, improved = np.random.default_rng(seed), 0
     for _ in range(count):
         model, X, y, ball = random_case(rng)
@@ -88,17 +90,6 @@ def check_shifted_rows(model, X, y, ball, bounds, radii, rng):
         margins = margins_at(model, moved, np.tile(y, len(ways))).reshape(len(ways), -1).min(axis=0)
         assert weights @ np.maximum(1 - margins, 0) <= bounds["hinge"][k] * (1 + 1e-9) + 1e-9
         assert weights @ (margins <= -1e-9) <= bounds["zero-one"][k] + 1e-9
-
-
-@pytest.mark.thorough
-def test_no_attack_and_no_shift_of_all_rows_beats_the_bound():
-    check_random_cases(0, 80)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("seed", range(1, 11))
-def test_no_attack_beats_the_bound_in_many_cases(seed):
-    check_random_cases(seed, 500)
 
 
 def test_the_bound_is_attained_between_two_landmarks():
@@ -212,15 +203,14 @@ def test_where_nothing_is_claimed(moons):
     for model, rows in [*models, (SVC(kernel="sigmoid"), X)]:
         with pytest.raises(ValueError, match="Nothing is claimed about the worst case"):
             worst_case_risk(model.fit(rows, y), rows, y, radius=0.1)
-    model = SVC().fit(X, y)
-    with pytest.raises(ValueError, match="norm must be 2 for a classifier with a kernel, got norm=1"):
-        worst_case_risk(model, X, y, radius=0.1, norm=1)
-    with pytest.raises(ValueError, match="intercept_cost must be inf"):
-        worst_case_risk(model, X, y, radius=0.1, intercept_cost=1.0)
-    with pytest.raises(ValueError, match="X has 1 features, but the model was fitted with 2"):
-        worst_case_risk(model, X[:, :1], y, radius=0.1)
-    with pytest.raises(ValueError, match="radius is required for a SVC"):
-        worst_case_risk(model, X, y)
+    for message, changes in {
+        "norm must be 2 for a classifier with a kernel, got norm=1": {"norm": 1},
+        "intercept_cost must be inf": {"intercept_cost": 1.0},
+        "X has 1 features, but the model was fitted with 2": {"X": X[:, :1]},
+        "radius is required for a SVC": {"radius": None},
+    }.items():
+        with pytest.raises(ValueError, match=message):
+            worst_case_risk(SVC().fit(X, y), **{"X": X, "y": y, "radius": 0.1, **changes})
     with pytest.raises(ValueError, match="flip_cost is required for this WassersteinKernelSVC"):
         worst_case_risk(WassersteinKernelSVC(flip_cost={0: 1.0, 1: 2.0}, radius=0.01).fit(X, y), X, y)
     with pytest.raises(ValueError, match="SVC compares pairs of classes"):

@@ -22,14 +22,8 @@ from drsvm.model.worst_case.linear_model import linear_classifier_for
 from drsvm.model.worst_case.worst_risk import DEFAULT_PRICES
 
 CLASSES = ["ant", "bee", "cat"]
-MULTICLASS = [
-    LinearSVC(),
-    LogisticRegression(),
-    SGDClassifier(random_state=0),
-    RidgeClassifier(),
-    WassersteinSVC(flip_cost=np.inf),
-    OneVsRestClassifier(LinearSVC()),
-]
+MULTICLASS = [LinearSVC(), LogisticRegression(), SGDClassifier(random_state=0), RidgeClassifier()]
+MULTICLASS += [WassersteinSVC(flip_cost=np.inf), OneVsRestClassifier(LinearSVC())]
 
 
 @pytest.fixture(scope="module")
@@ -47,9 +41,8 @@ def test_a_class_is_evaluated_against_the_rest_by_its_own_decision_value(model, 
     fitted = model.fit(rows, y)
     for k, label in enumerate(CLASSES):
         values = np.where(y == label, 1, -1) * fitted.decision_function(rows)[:, k]
-        assert worst_case_risk(fitted, rows, y, radius=0, positive=label) == pytest.approx(
-            np.maximum(1 - values, 0).mean(), rel=1e-10
-        )
+        loss = worst_case_risk(fitted, rows, y, radius=0, positive=label)
+        assert loss == pytest.approx(np.maximum(1 - values, 0).mean(), rel=1e-10)
         error = worst_case_risk(fitted, rows, y, radius=0, positive=label, loss="zero-one")
         assert error == pytest.approx((values <= 0).mean())
 
@@ -58,9 +51,8 @@ def test_a_class_behind_a_pipeline_and_a_sparsified_model(three):
     rows, y = three
     pipeline = make_pipeline(StandardScaler(), SGDClassifier(random_state=0)).fit(rows, y)
     scaled = pipeline[0].transform(rows)
-    expected = worst_case_risk(
-        (pipeline[-1].coef_[1], pipeline[-1].intercept_[1]), scaled, y == "bee", radius=0.2, flip_cost=2.0
-    )
+    bee = pipeline[-1].coef_[1], pipeline[-1].intercept_[1]
+    expected = worst_case_risk(bee, scaled, y == "bee", radius=0.2, flip_cost=2.0)
     ball = {"radius": 0.2, "flip_cost": 2.0, "positive": "bee"}
     assert worst_case_risk(pipeline, rows, y, **ball) == pytest.approx(expected, rel=1e-12)
     pipeline[-1].sparsify()
@@ -93,13 +85,6 @@ def test_a_result_is_a_model(three):
     ball = {"radius": 0.1, "flip_cost": 2.0}
     assert worst_case_risk(result, rows, y == "ant", **ball) == pytest.approx(result.objective, rel=1e-12)
     assert worst_case_risk(result, rows, y, positive="ant", **ball) == pytest.approx(result.objective, rel=1e-12)
-
-
-def test_the_audit_of_a_robust_classifier_is_its_objective(three):
-    rows, y = three[0][:60], three[1][:60]
-    model = make_pipeline(StandardScaler(), plain_svc(radius=0.1, flip_cost=2.0)).fit(rows, y)
-    risk = worst_case_risk(model, rows, y, radius=0.1, flip_cost=2.0)
-    assert risk == pytest.approx(model[-1].objective_, rel=1e-12)
 
 
 FREE = {"intercept_cost": np.inf}  # then the objective is the worst-case risk
@@ -177,14 +162,6 @@ def test_arrays_take_the_positive_label_by_name(three):
         worst_case_risk((coef, intercept), rows, y, radius=0.1, positive="cow")
 
 
-def test_the_best_estimator_of_a_search_is_used(three):
-    rows, y = three
-    search = GridSearchCV(make_pipeline(StandardScaler(), LinearSVC()), {"linearsvc__C": [0.1, 1.0]}, cv=2)
-    search.fit(rows, y)
-    expected = worst_case_risk(search.best_estimator_, rows, y, radius=0.1, positive="ant")
-    assert worst_case_risk(search, rows, y, radius=0.1, positive="ant") == expected
-
-
 def test_data_frames_are_accepted_and_unknown_columns_rejected(three):
     rows, y = three
     frame = pd.DataFrame(rows, columns=["a", "b", "c"])
@@ -201,8 +178,6 @@ def test_missing_decision_functions_are_rejected(three):
     rows, y = three
     with pytest.raises(ValueError, match=r"LinearSVC separates 3 classes: choose .* positive='ant'"):
         linear_classifier_for(LinearSVC().fit(rows, y), rows)
-    with pytest.raises(ValueError, match=r"positive='cow' is not one of the classes \['ant', 'bee', 'cat'\]"):
-        linear_classifier_for(LinearSVC().fit(rows, y), rows, positive="cow")
     with pytest.raises(ValueError, match=r"SVC compares pairs of classes .* 'ant' against the rest: use LinearSVC"):
         linear_classifier_for(SVC(kernel="linear").fit(rows, y), rows, positive="ant")
     with pytest.raises(TypeError, match="DecisionTreeClassifier has no coef_"):

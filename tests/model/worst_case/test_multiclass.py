@@ -105,18 +105,9 @@ CRAMMER_SINGER = pytest.param(
     # scikit-learn 1.9.0 takes the number of iterations from memory that nothing has been written to.
     marks=pytest.mark.filterwarnings("ignore:Liblinear failed to converge"),
 )
-MODELS = [
-    LogisticRegression(),
-    LinearSVC(),
-    CRAMMER_SINGER,
-    RidgeClassifier(),
-    SGDClassifier(random_state=0),
-    Perceptron(),
-    LinearDiscriminantAnalysis(),
-    OneVsRestClassifier(LogisticRegression()),
-    WassersteinSVC(),
-    make_pipeline(StandardScaler(), LinearSVC(fit_intercept=False)),
-]
+MODELS = [LogisticRegression(), LinearSVC(), CRAMMER_SINGER, RidgeClassifier(), SGDClassifier(random_state=0)]
+MODELS += [Perceptron(), LinearDiscriminantAnalysis(), OneVsRestClassifier(LogisticRegression()), WassersteinSVC()]
+MODELS += [make_pipeline(StandardScaler(), LinearSVC(fit_intercept=False))]
 
 
 @pytest.fixture(scope="module")
@@ -200,9 +191,10 @@ def test_a_tie_is_an_error():
     np.testing.assert_allclose(risks, [1 / 3, 1.0])
 
 
-@pytest.mark.parametrize(
-    "model", [SVC(kernel="linear"), NuSVC(kernel="linear", nu=0.1), OneVsOneClassifier(LinearSVC())]
-)
+PAIRS = [SVC(kernel="linear"), NuSVC(kernel="linear", nu=0.1), OneVsOneClassifier(LinearSVC())]
+
+
+@pytest.mark.parametrize("model", PAIRS)
 @pytest.mark.parametrize("n_classes", [3, 4])
 def test_votes_of_pairs_are_refused(model, n_classes, four):
     """With three classes there are three pairs, and as many rows of weights as classes."""
@@ -211,9 +203,7 @@ def test_votes_of_pairs_are_refused(model, n_classes, four):
     for fitted in (model.fit(X, y), make_pipeline(StandardScaler(), model).fit(X, y)):
         name = type(model).__name__
         for judge in (worst_case_risk, worst_case_distribution):
-            with pytest.raises(
-                ValueError, match=f"{name} compares pairs of classes and .* for each class: use LinearSVC"
-            ):
+            with pytest.raises(ValueError, match=f"{name} compares pairs .* for each class: use LinearSVC"):
                 judge(fitted, X, y, radius=0.1)
         with pytest.raises(ValueError, match=f"{name} compares pairs .* for 'ant' against the rest: use LinearSVC"):
             worst_case_risk(fitted, X, y, radius=0.1, positive="ant")

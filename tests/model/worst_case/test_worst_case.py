@@ -27,12 +27,8 @@ def audits(draw, **fixed):
     """Draw the arguments of an audit: a classifier, data and a ball."""
     problem = draw(problems(l2=0.0, **fixed))
     ball = {"radius": problem.radius, "flip_cost": problem.flip_cost, "norm": problem.norm.p}
-    return (
-        draw(classifiers(problem)),
-        np.array(problem.X),
-        problem.signs,
-        {**ball, "sample_weight": problem.sample_weight},
-    )
+    ball["sample_weight"] = problem.sample_weight
+    return draw(classifiers(problem)), np.array(problem.X), problem.signs, ball
 
 
 # The risk
@@ -156,13 +152,10 @@ def test_with_zero_weights_nothing_moves():
         check(distribution, (np.zeros(2), 0.5), X, Y, **ball)
 
 
-def test_with_radius_zero_the_distribution_is_the_data():
+def test_without_a_radius_the_distribution_is_the_data_and_a_row_of_weight_zero_has_no_atom():
     distribution = worst_case_distribution(MODEL, X, Y, radius=0, flip_cost=1)
     assert distribution.transport_cost == 0 and distribution.attained and not distribution.flipped.any()
     np.testing.assert_array_equal(distribution.features, X)
-
-
-def test_a_row_of_weight_zero_has_no_atom():
     weights = np.array([1.0, 0.0, 1.0, 2.0, 0.0, 1.0])
     ball = {"radius": 0.3, "flip_cost": 0.5, "norm": 1, "sample_weight": weights}
     distribution = worst_case_distribution(MODEL, X, Y, **ball)
@@ -170,17 +163,13 @@ def test_a_row_of_weight_zero_has_no_atom():
     check(distribution, MODEL, X, Y, **ball)
 
 
-def test_labels_keep_their_names():
+def test_labels_keep_their_names_and_a_distribution_prints_readably():
     names = np.where(Y > 0, "yes", "no")
     distribution = worst_case_distribution(MODEL, X, names, radius=0.3, flip_cost=0.5)
     assert set(distribution.labels.tolist()) <= {"yes", "no"}
     np.testing.assert_array_equal(distribution.labels != names[distribution.rows], distribution.flipped)
     assert distribution.flipped.any()
-
-
-def test_a_distribution_prints_readably():
-    text = repr(worst_case_distribution(MODEL, X, Y, radius=0.3, flip_cost=0.5))
-    assert "atoms" in text and "flips" in text and "attained" in text
+    assert all(word in repr(distribution) for word in ("atoms", "flips", "attained"))
 
 
 def test_the_given_data_are_not_modified():
@@ -201,17 +190,10 @@ def labelled():
     return rows, np.where(rows[:, 0] + 0.1 * rows[:, 1] + 0.3 * rng.normal(size=60) > 0.5, "up", "down")
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        LinearSVC(),
-        LogisticRegression(max_iter=10_000),
-        SGDClassifier(random_state=0),
-        RidgeClassifier(),
-        SVC(kernel="linear"),
-    ],
-    ids=lambda model: type(model).__name__,
-)
+MODELS = [LinearSVC(), LogisticRegression(max_iter=10_000), SGDClassifier(random_state=0), RidgeClassifier()]
+
+
+@pytest.mark.parametrize("model", [*MODELS, SVC(kernel="linear")], ids=lambda model: type(model).__name__)
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_linear_models_of_scikit_learn_are_read(model, container, labelled):
     rows, y = labelled
@@ -219,9 +201,8 @@ def test_linear_models_of_scikit_learn_are_read(model, container, labelled):
     fitted = model.fit(scaled, y)
     values = np.where(y == fitted.classes_[1], 1, -1) * fitted.decision_function(scaled)
     audit = {"radius": 0, "flip_cost": math.inf}
-    assert worst_case_risk(fitted, container(scaled), y, **audit) == pytest.approx(
-        np.maximum(1 - values, 0).mean(), rel=1e-10
-    )
+    loss = worst_case_risk(fitted, container(scaled), y, **audit)
+    assert loss == pytest.approx(np.maximum(1 - values, 0).mean(), rel=1e-10)
     error = worst_case_risk(fitted, container(scaled), y, loss="zero-one", **audit)
     assert error == pytest.approx(1 - fitted.score(scaled, y), abs=1e-12)
     by_hand = worst_case_risk((fitted.coef_, fitted.intercept_), container(scaled), y, radius=0.2)
@@ -236,9 +217,8 @@ def test_a_pipeline_is_evaluated_after_its_transformers(labelled):
     scaled = pipeline[0].transform(rows)
     assert worst_case_risk(pipeline, rows, y, radius=0.2) == worst_case_risk(pipeline[-1], scaled, y, radius=0.2)
     nested = make_pipeline(StandardScaler(), make_pipeline(StandardScaler(), LinearSVC())).fit(rows, y)
-    assert worst_case_risk(nested, rows, y, radius=0) == pytest.approx(
-        worst_case_risk(pipeline, rows, y, radius=0), rel=1e-6
-    )
+    twice, once = (worst_case_risk(model, rows, y, radius=0) for model in (nested, pipeline))
+    assert twice == pytest.approx(once, rel=1e-6)
     alone = make_pipeline(LinearSVC()).fit(scaled, y)
     assert worst_case_risk(alone, scaled, y, radius=0.2) == worst_case_risk(alone[-1], scaled, y, radius=0.2)
 
@@ -252,10 +232,8 @@ def test_one_class_of_the_data_is_enough_for_a_model_that_knows_both(labelled):
 
 def test_a_column_of_labels_is_accepted():
     expected = worst_case_risk(MODEL, X, Y, radius=0.1)
-    assert worst_case_risk(MODEL, X, Y[:, None], radius=0.1) == expected
-    assert worst_case_risk(MODEL, X, Y > 0, radius=0.1) == expected
-    assert worst_case_risk(MODEL, X, (Y > 0).astype(int), radius=0.1) == expected
-    assert worst_case_risk(MODEL, X, np.where(Y > 0, "b", "a"), radius=0.1) == expected
+    for labels in (Y[:, None], Y > 0, (Y > 0).astype(int), np.where(Y > 0, "b", "a")):
+        assert worst_case_risk(MODEL, X, labels, radius=0.1) == expected
     assert worst_case_risk([MODEL[0].tolist(), 0.1], X.tolist(), Y.tolist(), radius=0.1) == expected
 
 
@@ -270,12 +248,9 @@ def test_unsuitable_models_are_rejected(labelled):
     three = LinearSVC().fit(StandardScaler().fit_transform(rows), np.arange(60) % 3)
     with pytest.raises(ValueError, match=r"y has the label '.*', but the model only knows \[0, 1, 2\]"):
         worst_case_risk(three, rows, y, radius=0.1)
+    model, others = LogisticRegression().fit(rows / 100, y), np.where(y == "up", "up", "sideways")
     with pytest.raises(ValueError, match=r"y has the label 'sideways', but the model only knows .*'down', 'up'"):
-        worst_case_risk(
-            LogisticRegression().fit(rows / 100, y), rows, np.where(y == "up", "up", "sideways"), radius=0.1
-        )
-    with pytest.raises(ValueError, match="y has the label 7, but the model only knows"):
-        worst_case_risk(LogisticRegression().fit(rows / 100, y == "up"), rows, np.arange(60) % 2 * 7, radius=0.1)
+        worst_case_risk(model, rows, others, radius=0.1)
 
 
 @pytest.mark.parametrize(
@@ -288,9 +263,7 @@ def test_unsuitable_models_are_rejected(labelled):
         ({"model": (np.ones((3, 2)), np.ones(3))}, ValueError, "separates 3 classes"),
         ({"model": None}, TypeError, "NoneType has no coef_"),
         ({"radius": -1}, ValueError, "radius=-1"),
-        ({"radius": math.nan}, ValueError, "radius=nan"),
         ({"radius": "wide"}, TypeError, "radius must be a number"),
-        ({"flip_cost": math.nan}, ValueError, "flip_cost=nan"),
         ({"flip_cost": 1e-300}, ValueError, "use 0"),
         ({"flip_cost": {-1: 1.0, 1: 2.0}}, TypeError, r"got a dict: for costs by class, pass \[costs\[label\]"),
         ({"norm": 3}, ValueError, "got norm=3"),
@@ -298,7 +271,6 @@ def test_unsuitable_models_are_rejected(labelled):
         ({"y": Y[:3]}, ValueError, "X has 6 rows, y has shape"),
         ({"y": [1, 2, 3, 1, 2, 3]}, ValueError, "exactly two labels, got 3"),
         ({"X": X * np.nan}, ValueError, "X has nan at row 0, column 0"),
-        ({"X": X[0]}, ValueError, "two dimensions"),
     ],
 )
 @pytest.mark.parametrize("audit", [worst_case_risk, worst_case_distribution])
@@ -312,5 +284,3 @@ def test_bad_loss_and_slack_are_rejected():
         worst_case_risk(MODEL, X, Y, radius=0.1, loss="log")
     with pytest.raises(ValueError, match="slack must be positive"):
         worst_case_distribution(MODEL, X, Y, radius=0.1, slack=0)
-    with pytest.raises(ValueError, match="slack=-1"):
-        worst_case_distribution(MODEL, X, Y, radius=0.1, slack=-1)
