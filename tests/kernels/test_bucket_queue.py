@@ -8,8 +8,7 @@ from scipy import sparse
 
 from drsvm.kernels import epigraph
 from drsvm.kernels.entries import Rows
-from drsvm.kernels.epoch_state import Iterate, Terms
-from drsvm.kernels.proximal_epochs import proximal_epoch_l1
+from drsvm.kernels.proximal_epochs import Iterate, Terms, proximal_epoch_l1
 from drsvm.kernels.subgradient_epochs import subgradient_epoch_l1
 from drsvm.model.proximal import proximal_step
 

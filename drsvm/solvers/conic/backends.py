@@ -125,9 +125,6 @@ def postponed_interrupt():
         raise KeyboardInterrupt
 
 
-# --- the process -----------------------------------------------------------------------------------------------------
-
-
 def answer_of_process(backend: str, model: Model, limit: "TimeLimit") -> Answer | None:
     """Return the answer of a separate process, or None if it was terminated at the time limit."""
     import_extra(MODULES[backend])  # report a missing extra here
@@ -140,26 +137,23 @@ def answer_of_process(backend: str, model: Model, limit: "TimeLimit") -> Answer 
         message.seek(0)
         with subprocess.Popen(program, stdin=message, **setting) as child:
             try:
-                return _wait(child, limit)
+                while not limit.long_over:  # the backend's own limit comes first, if it keeps to it
+                    try:
+                        answer, errors = child.communicate(timeout=0.05)
+                    except subprocess.TimeoutExpired:
+                        continue
+                    if child.returncode != 0:
+                        reason = errors.decode(errors="replace").strip() or "possibly not enough memory"
+                        status = child.returncode
+                        raise RuntimeError(f"the backend process ended with exit status {status}: {reason}")
+                    return Answer(*pickle.loads(answer))
+                return None
             finally:
                 child.kill()
                 child.wait()
 
 
-def _wait(child: subprocess.Popen, limit: "TimeLimit") -> Answer | None:
-    while not limit.long_over:  # the backend's own limit comes first, if it keeps to it
-        try:
-            answer, errors = child.communicate(timeout=0.05)
-        except subprocess.TimeoutExpired:
-            continue
-        if child.returncode != 0:
-            reason = errors.decode(errors="replace").strip() or "possibly not enough memory"
-            raise RuntimeError(f"the backend process ended with exit status {child.returncode}: {reason}")
-        return Answer(*pickle.loads(answer))
-    return None
-
-
-def _answer_parent() -> None:
+if __name__ == "__main__":  # the process
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":  # end with the parent
         set_death_signal = 1
@@ -172,7 +166,3 @@ def _answer_parent() -> None:
     answer = BACKENDS[backend](model, lambda: False)
     with os.fdopen(channel, "wb") as parent:
         pickle.dump(tuple(answer), parent, protocol=5)
-
-
-if __name__ == "__main__":
-    _answer_parent()

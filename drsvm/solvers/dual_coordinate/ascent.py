@@ -32,27 +32,16 @@ from drsvm.solvers.incremental.epochs import UNLIMITED, Samples
 from drsvm.solvers.transforms.constant import answer_to_free_flips
 from drsvm.solvers.transforms.priced_columns import PricedColumns
 
-MIN_PROXIMITY, TYPICAL_CHANGE = 0.01, 3.0
-"""θ is at least MIN_PROXIMITY times the ridge, and the sum of both is at least TYPICAL_CHANGE times the change due to
-a typical multiplier."""
-
-FLIP_STIFFNESS, MIN_STIFFNESS = 0.3, 0.5
-"""Shares of the curvature estimates that enter 1/τ."""
-
-FREEDOM, MIN_FREEDOM = 0.1, 1.0
-"""f in units of what a row's own features contribute to its margin, and its minimum."""
-
-SCALES, SCALE_ACCURACY = (0.8, 1.25), 2e-3
-"""Range of multiples of the classifier that is searched for the best one, and the accuracy of the search."""
-
-WITHIN_REACH, MIN_SHARE = 30.0, 0.02
-"""The best multiple is searched for when the estimated gap is at most WITHIN_REACH times the tolerance. Its gain
-never reduces the estimate below MIN_SHARE of its value, because the margins seen in an epoch are not quite those of
-one classifier."""
-
-FIRM, WHOLE = 1.0, 4
-"""Rows farther from a kink than FIRM times the largest violation of the previous epoch are skipped until the next epoch
-over all rows, which is every WHOLE-th one."""
+MIN_PROXIMITY = 0.01  # θ is at least this share of the ridge,
+TYPICAL_CHANGE = 3.0  # and the sum of both at least this many times the change due to a typical multiplier
+FLIP_STIFFNESS, MIN_STIFFNESS = 0.3, 0.5  # shares of the curvature estimates that enter 1/τ
+FREEDOM, MIN_FREEDOM = 0.1, 1.0  # f in units of what a row's own features contribute to its margin, and its minimum
+SCALES, SCALE_ACCURACY = (0.8, 1.25), 2e-3  # range and accuracy of the search for the best multiple of the classifier
+WITHIN_REACH = 30.0  # multiple of the tolerance that the estimated gap must reach for this search
+# Its gain never reduces the estimate below this share: the margins seen in an epoch are not quite of one classifier
+MIN_SHARE = 0.02
+FIRM = 1.0  # rows farther from a kink, in units of the largest violation of the previous epoch, are skipped
+WHOLE = 4  # until the next epoch over all rows, which is every fourth one
 
 
 class Place(NamedTuple):
@@ -88,13 +77,9 @@ class Ascent(ABC):
         self.hinge, self.flip = np.zeros(problem.n_rows), np.zeros(problem.n_rows)
         self.v, self.imbalance = np.zeros(problem.n_features), 0.0
         self.w, self.b = np.zeros(problem.n_features), 0.0
-        # w = 0 gives no information about the final length of the weights.
-        self.lam = self._first_lam() if start is None or not start.weights.any() else self._start_at(start)
-
-    # --- start ------------------------------------------------------------------------------------------------------
-
-    def _start_at(self, start: Candidate) -> float:
-        problem = self.problem
+        if start is None or not start.weights.any():  # w = 0 tells nothing about the final length of the weights
+            self.lam = self._first_lam()
+            return
         self.w, self.b = np.array(start.weights), start.intercept
         if start.hinge_dual is not None and start.flip_dual is not None:
             self.hinge = np.clip(start.hinge_dual, 0.0, problem.sample_weight)
@@ -102,9 +87,9 @@ class Ascent(ABC):
                 self.flip = np.clip(start.flip_dual, 0.0, problem.sample_weight - self.hinge) * problem.can_flip
             self.v, imbalance = problem.weighted_sum(self.hinge - self.flip)
             self.imbalance = imbalance if problem.fit_intercept else 0.0
-        if problem.radius == 0.0:
-            return UNLIMITED
-        return problem.radius_price(self.w, problem.margins(self.w, self.b), self.b)
+        self.lam = UNLIMITED
+        if problem.radius > 0.0:
+            self.lam = problem.radius_price(self.w, problem.margins(self.w, self.b), self.b)
 
     def _first_lam(self) -> float:
         """Return the best λ for weights in the direction of a first proximal step, estimated from some of the rows."""
@@ -127,8 +112,6 @@ class Ascent(ABC):
 
         return min(np.geomspace(1e-3, 1e6, 40) / math.sqrt(self.square), key=value)
 
-    # --- an epoch ---------------------------------------------------------------------------------------------------
-
     def epoch(self, whole: bool = False) -> None:
         """Improve the multipliers of all active rows, and move the centre to the new point."""
         self.count += 1
@@ -138,8 +121,7 @@ class Ascent(ABC):
         gap, violation = self._move()
         self.firm = FIRM * violation
         unscaled = self._estimated_gap(gap)
-        near_the_end = unscaled <= WITHIN_REACH * self.tol
-        self.scale, gain = self._best_scale() if near_the_end else (1.0, 0.0)
+        self.scale, gain = self._best_scale() if unscaled <= WITHIN_REACH * self.tol else (1.0, 0.0)
         self.estimate = max(unscaled - gain, MIN_SHARE * unscaled)
 
     def _move(self) -> tuple[float, float]:

@@ -12,10 +12,8 @@ from drsvm.solvers.base import Candidate
 from drsvm.solvers.dual_coordinate.ascent import Ascent, Place
 from drsvm.solvers.incremental.epochs import UNLIMITED
 
-FIRST_MASS, FADING = 0.5, 20.0
-"""Assumed sum of the multipliers before there are any; and, for q = 1, the number of epochs without flips after which θ
-is half of its usual value."""
-
+FIRST_MASS = 0.5  # assumed sum of the multipliers before there are any
+FADING = 20.0  # for q = 1, the number of epochs without flips after which θ is half of its usual value
 MAX_NEWTON_STEPS = 50
 
 
@@ -44,19 +42,20 @@ class RoundAscent(Ascent):
 class SeparableAscent(Ascent):
     """q = 1 and q = ∞: the weights are the part of u inside or outside limits ±h, over the ridge.
 
-    They are computed feature by feature; h is fixed during an epoch.
+    They are computed feature by feature; h is fixed during an epoch: λ times the ridge, or e = ε − Σκβ for q = 1.
     """
 
-    inside: ClassVar[bool]
-    """Whether the weights are the part inside the limits (q = ∞) rather than outside (q = 1)."""
+    inside: ClassVar[bool]  # whether the weights are the part inside the limits (q = ∞) rather than outside (q = 1)
 
     def _place(self) -> Place:
         problem = self.problem
-        proximity = self._proximity(problem.l2, (self.mass or FIRST_MASS) / self._fading())
+        fading = 1.0 if self.inside or self.any_flips else 1.0 + self.count / FADING
+        proximity = self._proximity(problem.l2, (self.mass or FIRST_MASS) / fading)
         ridge = problem.l2 + proximity
         intercept, stiffness = self._intercept(ridge), self._stiffness(0.0)
         excess = max(self.flipped_cost - problem.radius, 0.0)
-        terms = SeparableTerms(self.inside, float(self._limit(ridge)), float(ridge), float(stiffness), intercept)
+        limit = ridge * self.lam if self.inside else max(problem.radius - self.flipped_cost, 0.0)
+        terms = SeparableTerms(self.inside, float(limit), float(ridge), float(stiffness), intercept)
         sums = np.array([self.lam + excess / stiffness, self._u0(intercept)])
         return Place(self._plus_centre(self.v, proximity), sums, terms, proximity)
 
@@ -68,7 +67,12 @@ class SeparableAscent(Ascent):
         self.w = elementwise(len(u), lambda part: self._weights(u[part], terms.ridge, limit))
         weight = self._weights(u0, intercept.damping, limit) if intercept.priced else u0 * intercept.inverse
         self._settle_intercept(intercept, u0, self.unit * float(weight))
-        self._settle_lam(limit, terms.stiffness)
+        if self.inside:
+            self.lam = limit
+        elif self.lam < UNLIMITED:
+            own, left = self.problem.norm_of(self.w, self.b), self.problem.radius - self.flipped_cost
+            flips_matter = self.near > 0.0 or self.any_flips
+            self.lam = max(own, self.lam + (limit - left) / terms.stiffness if flips_matter else 0.5 * self.lam)
 
     def _weights(self, u, ridge: float, limit: float):
         """Return the weights for given u; the limit is h for q = 1, and λ = h/r for q = ∞."""
@@ -76,21 +80,9 @@ class SeparableAscent(Ascent):
             return np.clip(u / ridge, -limit, limit)
         return (u - np.clip(u, -limit, limit)) / ridge
 
-    def _fading(self) -> float:
-        """Return the factor by which θ is smaller than usual."""
-        return 1.0
-
-    @abstractmethod
-    def _limit(self, ridge: float) -> float:
-        """Return the limit h of an epoch."""
-
     @abstractmethod
     def _new_limit(self, sizes: "Sizes", stiffness: float) -> float:
         """Return the best limit of the weights after an epoch."""
-
-    @abstractmethod
-    def _settle_lam(self, limit: float, stiffness: float) -> None:
-        """Set λ after the weights."""
 
 
 class Sizes(NamedTuple):
@@ -113,25 +105,10 @@ class SparseAscent(SeparableAscent):
 
     inside = False
 
-    def _fading(self) -> float:
-        return 1.0 if self.any_flips else 1.0 + self.count / FADING
-
-    def _limit(self, ridge: float) -> float:
-        return max(self.problem.radius - self.flipped_cost, 0.0)
-
-    @property
-    def _flips_matter(self) -> bool:
-        return self.near > 0.0 or self.any_flips
-
-    def _settle_lam(self, limit: float, stiffness: float) -> None:
-        if self.lam < UNLIMITED:
-            own, left = self.problem.norm_of(self.w, self.b), self.problem.radius - self.flipped_cost
-            self.lam = max(own, self.lam + (limit - left) / stiffness if self._flips_matter else 0.5 * self.lam)
-
     def _new_limit(self, sizes: Sizes, stiffness: float) -> float:
         """Solve Σ (|u_j| − h)₊ / r + (|u₀| − h)₊ / θ₀ = λ₀ + (h − (ε − Σκβ)) / stiffness for h ≥ 0, from the left."""
         left = self.problem.radius - self.flipped_cost
-        if not self._flips_matter:
+        if not (self.near > 0.0 or self.any_flips):
             return max(left, 0.0)
         price = 0.0
         for _ in range(MAX_NEWTON_STEPS):
@@ -148,7 +125,6 @@ class BoxAscent(SeparableAscent):
     """q = ∞: the weights are the part inside ±λ. Iterates may circle the optimum, so averages are offered in turn."""
 
     inside = True
-
     average: list[np.ndarray] | None = None
     offer_average = False
 
@@ -161,12 +137,6 @@ class BoxAscent(SeparableAscent):
         for mean, part in zip(self.average, current, strict=True):
             mean += share * (part - mean)
         return gap_and_violation
-
-    def _limit(self, ridge: float) -> float:
-        return ridge * self.lam
-
-    def _settle_lam(self, limit: float, stiffness: float) -> None:
-        self.lam = limit
 
     def _new_limit(self, sizes: Sizes, stiffness: float) -> float:
         """Solve Σ (|u_j| − rλ)₊ + (|u₀| − θ₀λ)₊ − (ε − Σκβ) = k (λ − λ₀) for λ ≥ 0; k is the slope of both at λ₀."""

@@ -19,13 +19,9 @@ from drsvm.solvers.transforms.fallback import Patience, Trend, WithFallback
 from drsvm.solvers.transforms.priced_columns import AS_COLUMNS
 
 ASCENTS: dict[type[Norm], type[Ascent]] = {L1: SparseAscent, L2: RoundAscent, LInf: BoxAscent}
-
-FIRST_RATIO, FIRST_PROOF, REGULAR_PROOF = 0.5, 16, 32
-"""Initial guess of gap / estimate, and the maximum number of epochs before the first certificate and between later
-ones, regardless of the estimate."""
-
-PATIENCE = 500
-"""Number of epochs from which the proven gaps must shrink."""
+FIRST_RATIO = 0.5  # initial guess of gap / estimate
+FIRST_PROOF, REGULAR_PROOF = 16, 32  # maximum number of epochs before the first certificate, and between later ones
+PATIENCE = 500  # number of epochs from which the proven gaps must shrink
 
 
 @dataclass(frozen=True)

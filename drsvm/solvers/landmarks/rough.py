@@ -9,7 +9,6 @@ from copy import copy
 
 import numpy as np
 
-from drsvm.model.backends import to_numpy
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result
 from drsvm.solvers.base import Candidate, Solver
@@ -19,9 +18,8 @@ from drsvm.solvers.landmarks.span import WIDER, Span, drawn_rows, rough_span
 from drsvm.solvers.selection import interior_point_seconds
 
 QUICK = 1.0  # seconds of the interior point
-ROUGH, NEAR_A_SOLUTION = 200, 80
-"""Landmarks of a rough solution, and the least of one close to a solution that is known; there may be as many as leave
-the rows few enough for compiled steps."""
+ROUGH = 200  # landmarks of a rough solution
+NEAR_A_SOLUTION = 80  # least of one close to a known solution; or as many as leave rows few enough for compiled steps
 
 
 def rough_solver(problem: Problem) -> str | Solver:
@@ -60,6 +58,6 @@ def linear_problems(
         if coefficients is not None:
             span.add_sum(coefficients)
         if solution is not None:
-            start = to_numpy(span.features.T @ rows.vector(solution.weights)), solution.intercept
+            start = span.products(solution.weights), solution.intercept
         found.append((span.linear(problem), start))
     return found

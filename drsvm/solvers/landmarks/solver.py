@@ -22,36 +22,16 @@ from drsvm.solvers.interior_point.working_set import Estimate, Sample, WorkingSe
 from drsvm.solvers.landmarks.span import WIDER, Span, rough_span
 from drsvm.solvers.loop import run
 
-FIRST = 100
-"""Landmarks to start with, and at least to add."""
-
-ALL_AT_ONCE = 300
-"""Number of rows up to which all of them are landmarks: the path to the answer then depends on their contents only."""
-
-NEEDED = 0.7
-"""Share of the span that must be needed for all of it to be kept."""
-
-BETWEEN = 1e-3
-"""A multiplier within this share of its bounds is at one of them."""
-
-LOOSEST, ACCURACY = 1e-4, 0.03
-"""Largest tolerance of a problem in a span, and its tolerance as a share of the gap that was proven last."""
-
-SHARE, MIN_SHARE = 0.3, 0.01
-"""Its usual and its smallest tolerance towards the end, as shares of the tolerance that is asked for."""
-
-SHARE_OF_MEMORY, COPIES = 0.4, 4
-"""How much of the memory the features in a span may take, and how many copies of them there are."""
-
-SOLVING, MORE = 1.5e-9, 1.1
-"""Seconds of a solve in a span per row and squared size, and by which factor the next span should be larger."""
-
-NEXT_CHANGE = 0.3
-"""Expected change of margins and λ in the next span, as a share of the last one. If more rows change their piece of the
-loss, the run notices it."""
-
-MAX_OPEN = 0.7
-"""Share of the rows from which a run on all of them costs less."""
+FIRST = 100  # landmarks to start with, and at least to add
+ALL_AT_ONCE = 300  # up to so many rows, all are landmarks: the path to the answer then depends on their contents only
+NEEDED = 0.7  # share of the span that must be needed for all of it to be kept
+BETWEEN = 1e-3  # A multiplier within this share of its bounds is at one of them
+LOOSEST, ACCURACY = 1e-4, 0.03  # tolerance in a span: the largest, and as a share of the gap that was proven last
+SHARE, MIN_SHARE = 0.3, 0.01  # its usual and smallest value towards the end, as shares of the tolerance asked for
+SHARE_OF_MEMORY, COPIES = 0.4, 4  # how much the features in a span may take, and how many copies of them there are
+SOLVING, MORE = 1.5e-9, 1.1  # seconds of a solve per row and squared size, and how much larger the next span should be
+NEXT_CHANGE = 0.3  # expected change of margins and λ in the next span, over the last one; a run notices if it is larger
+MAX_OPEN = 0.7  # share of the rows from which a run on all of them costs less
 
 
 @dataclass(frozen=True)
@@ -108,7 +88,7 @@ class LandmarkState(State):
         self.tol = LOOSEST if first < problem.n_rows and settings.n_landmarks is None else SHARE * limits.tol
         if limits.start is not None and settings.n_landmarks is None:
             self.span.add_sum(limits.start.weights)
-            self.first = self._in_span(limits.start)
+            self.first = self.span.products(limits.start.weights), limits.start.intercept
 
     def step(self) -> None:
         if self.result is not None and self.settings.n_landmarks is None:
@@ -140,26 +120,19 @@ class LandmarkState(State):
         if candidate.hinge_dual is not None:  # otherwise it takes too long
             v = problem.rows.weighted_sum(signed)
             added += self.span.add_sum(v)
-            self.reserve = 0.0 if added or small else self._rounding_of_norm(v)
-        self.first = self._in_span(candidate)
+            self.reserve = 0.0
+            if not (added or small):
+                # By how much rounding errors may increase the norm of a sum in the span: multipliers that use up less
+                # of the radius need not be scaled down, which would cost far more.
+                rounding = float(problem.rows.coordinates(v)[0]) - float(np.linalg.norm(self.span.products(v)))
+                self.reserve = min(max(rounding, 0.0), 0.5 * problem.radius)
+        self.first = self.span.products(candidate.weights), candidate.intercept
         self.finished = not (added or small) and self.tol <= MIN_SHARE * self.limits.tol
         aim = max(ACCURACY * self.gap, SHARE * self.limits.tol)
         self.tol = min(self.tol, aim) if added or small else MIN_SHARE * self.limits.tol
         if self.span.size >= self.most:
             self.finished, self.reason = True, "memory"
             self.tol = min(self.tol, SHARE * self.limits.tol)  # there is no next time
-
-    def _in_span(self, candidate: Candidate) -> tuple[np.ndarray, float]:
-        return to_numpy(self.span.features.T @ self.problem.rows.vector(candidate.weights)), candidate.intercept
-
-    def _rounding_of_norm(self, v) -> float:
-        """Return by how much rounding errors may increase the norm of a sum in the span, if the radius exceeds that.
-
-        Multipliers that use up less of the radius then need not be scaled down, which would cost far more.
-        """
-        rows = self.problem.rows
-        inside = float(np.linalg.norm(to_numpy(self.span.features.T @ rows.vector(v))))
-        return min(max(float(rows.coordinates(v)[0]) - inside, 0.0), 0.5 * self.problem.radius)
 
     def candidate(self) -> Candidate:
         """Return the function as coefficients of the rows, and the multipliers if there is time to measure their v."""

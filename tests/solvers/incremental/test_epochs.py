@@ -132,4 +132,4 @@ def test_whenever_time_runs_out_the_result_is_proven(short_slices, method, norm,
 
 def test_a_trial_is_kept_if_there_is_no_time_for_another(short_slices):
     problem = well_conditioned_instance(3, 300, 8)
-    assert solve(problem, "isg", tol=0.0, max_time=Looks(8)).objective < 0.99
+    assert solve(problem, "isg", tol=0.0, max_time=Looks(7)).objective < 0.99

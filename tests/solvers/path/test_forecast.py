@@ -7,7 +7,7 @@ import pytest
 from instances import well_conditioned_instance
 
 from drsvm.solvers.interior_point.working_set import CAUTION, MIN_ERROR, Sample
-from drsvm.solvers.path.forecast import Forecast
+from drsvm.solvers.path.radius_path import Forecast
 
 
 @pytest.fixture
