@@ -26,10 +26,8 @@ from drsvm.solvers.transforms.fallback import Patience, WithFallback, can_take_o
 from drsvm.solvers.transforms.priced_columns import AS_COLUMNS, PricedColumns
 
 GOLDEN = 0.5 * (3.0 - math.sqrt(5.0))  # share of a bracket that a golden section cuts off
-# Two values of f are compared directly once both are known to within this share of the tolerance, or to rounding
-ENOUGH, FINEST = 0.1, 1e-13
-# Iterations at a trial after which the best λ for its classifier is computed, at the cost of an iteration
-PRICED_AT = frozenset(10 * 2**k for k in range(30))
+ENOUGH, FINEST = 0.1, 1e-13  # values of f are compared once known to this share of the tolerance, or to rounding
+PRICED_AT = frozenset(10 * 2**k for k in range(30))  # iterations after which the best λ is found, for the cost of one
 
 
 @dataclass(frozen=True)
@@ -182,8 +180,18 @@ class GoldenSection(_AdmmState):
                 self.high, self.right, self.inside = second.lam, second, [first]
             elif first.line.height >= second.upper or known:
                 self.low, self.left, self.inside = first.lam, first, [second]
-        if self.settings.trim:
-            self._trim()
+        if self.settings.trim:  # and where a line proves that f is above the best objective; f(λ) ≥ ελ is also a line
+            low, high = self.low, min(self.high, self.objective / self.problem.radius)
+            for line in (trial.line for trial in self._trials()):
+                if line.tilt != 0.0:
+                    crossing = line.lam + (self.objective - line.height) / line.tilt
+                    low, high = (low, min(high, crossing)) if line.tilt > 0.0 else (max(low, crossing), high)
+            if high - low > FINEST / self.problem.radius:  # otherwise the optimum is known to rounding
+                self.low, self.high = low, high
+                trials = self._trials()
+                self.left = max((t for t in trials if t.lam <= low), key=lambda t: t.line.at(low), default=None)
+                self.right = max((t for t in trials if t.lam >= high), key=lambda t: t.line.at(high), default=None)
+                self.inside = [trial for trial in self.inside if low < trial.lam < high]
         self._combine()
 
     @property
@@ -215,20 +223,6 @@ class GoldenSection(_AdmmState):
         self.evaluations += 1
         self.due = True
         return new
-
-    def _trim(self) -> None:
-        """Cut off the parts where a line proves that f is above the best objective; f(λ) ≥ ελ is also such a line."""
-        low, high = self.low, min(self.high, self.objective / self.problem.radius)
-        for line in (trial.line for trial in self._trials()):
-            if line.tilt != 0.0:
-                crossing = line.lam + (self.objective - line.height) / line.tilt
-                low, high = (low, min(high, crossing)) if line.tilt > 0.0 else (max(low, crossing), high)
-        if high - low > FINEST / self.problem.radius:  # otherwise the optimum is known to rounding
-            self.low, self.high = low, high
-            trials = self._trials()
-            self.left = max((t for t in trials if t.lam <= low), key=lambda t: t.line.at(low), default=None)
-            self.right = max((t for t in trials if t.lam >= high), key=lambda t: t.line.at(high), default=None)
-            self.inside = [trial for trial in self.inside if low < trial.lam < high]
 
     def _combine(self) -> None:
         """Find the combination of trials with the best lower bound: its line is horizontal."""

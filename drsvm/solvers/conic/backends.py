@@ -98,7 +98,6 @@ def _highs(model: Model, should_stop: Callable[[], bool]) -> Answer:
 
 
 BACKENDS: dict[str, Callable[[Model, Callable[[], bool]], Answer]] = {"clarabel": _clarabel, "highs": _highs}
-MODULES = {"clarabel": "clarabel", "highs": "highspy"}
 
 
 def import_extra(name: str):
@@ -127,15 +126,17 @@ def postponed_interrupt():
 
 def answer_of_process(backend: str, model: Model, limit: "TimeLimit") -> Answer | None:
     """Return the answer of a separate process, or None if it was terminated at the time limit."""
-    import_extra(MODULES[backend])  # report a missing extra here
+    import_extra("highspy" if backend == "highs" else backend)  # report a missing extra here
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
     # -P: nothing is imported from the folder of this file. A new session: Ctrl-C does not reach the child.
     program = [sys.executable, "-P", __file__]
-    setting = {"env": environment, "start_new_session": True, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    pipe = subprocess.PIPE
     with tempfile.TemporaryFile() as message:
         pickle.dump((backend, tuple(model), time.time()), message, protocol=5)
         message.seek(0)
-        with subprocess.Popen(program, stdin=message, **setting) as child:
+        with subprocess.Popen(
+            program, stdin=message, stdout=pipe, stderr=pipe, env=environment, start_new_session=True
+        ) as child:
             try:
                 while not limit.long_over:  # the backend's own limit comes first, if it keeps to it
                     try:

@@ -66,8 +66,8 @@ class Conic(Solver):
     def unsupported_reason(self, problem: Problem) -> str | None:
         if type(problem.norm) not in (L1, L2, LInf):
             return f"solver 'conic' has no model for norm={problem.norm}: use solver='interior-point'."
-        linear = problem.l2 == 0 and not (isinstance(problem.norm, L2) and _with_norm(problem))
-        if self.backend != "highs" or linear:
+        is_round = isinstance(problem.norm, L2) and (problem.radius > 0 or problem.flips_possible)
+        if self.backend != "highs" or not (problem.l2 > 0 or is_round):
             return None
         return (
             f"backend='highs' needs norm=1 or norm=inf with l2=0, got norm={problem.norm} and l2={problem.l2:g}: "
@@ -137,7 +137,9 @@ def build_model(problem: Problem) -> Model:
     if problem.monotonic_cst is not None:
         held = np.flatnonzero(problem.monotonic_cst)
         blocks.append([_picked(held, -problem.monotonic_cst[held], signed.shape[1]), None, None])
-    norm_blocks, n_cone = _norm_rows(problem, unit) if _with_norm(problem) else ([], 0)
+    norm_blocks, n_cone = [], 0
+    if problem.radius > 0 or problem.flips_possible:  # otherwise neither λ nor the norm plays a role
+        norm_blocks, n_cone = _norm_rows(problem, unit)
     others = [None] * (max(map(len, norm_blocks), default=3) - 3)  # additional variables of the norm
     A = sparse.block_array([*([*block, *others] for block in blocks), *norm_blocks], format="csc")
     bound, cost, lam = np.zeros(A.shape[0]), np.zeros(A.shape[1]), signed.shape[1]
@@ -145,11 +147,6 @@ def build_model(problem: Problem) -> Model:
     cost[lam], cost[lam + 1 : lam + 1 + n] = problem.radius / unit, problem.sample_weight
     P = sparse.diags_array(np.where(np.arange(A.shape[1]) < d, problem.l2 / unit**2, 0.0), format="csc")
     return Model(P, cost, A, bound, n_cone, unit)
-
-
-def _with_norm(problem: Problem) -> bool:
-    """Return True if λ costs or saves anything; otherwise neither λ nor the norm plays a role."""
-    return problem.radius > 0 or problem.flips_possible
 
 
 def _picked(entries: np.ndarray, factors: np.ndarray, size: int) -> sparse.csr_array:

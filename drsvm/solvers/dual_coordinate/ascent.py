@@ -163,14 +163,13 @@ class Ascent(ABC):
         typical = TYPICAL_CHANGE * self.square * mass / self.problem.n_rows
         return max(MIN_PROXIMITY * ridge, typical - ridge, 1e-12)
 
-    def _intercept(self, ridge: float) -> Intercept:
+    def _intercept(self, ridge: float) -> tuple[Intercept, float]:
+        """Return the terms of the intercept, and u₀ at the start of an epoch."""
         freedom = max(FREEDOM * self.square / ridge, MIN_FREEDOM)
         damping = self.unit**2 / freedom or 1.0
         inverse = 1.0 / damping if self.unit > 0.0 else 0.0
-        return Intercept(self.unit, damping, inverse, True if self.problem.prices_intercept else None)
-
-    def _u0(self, intercept: Intercept) -> float:
-        return self.unit * self.imbalance + (intercept.damping * self.b / self.unit if self.unit > 0.0 else 0.0)
+        u0 = self.unit * self.imbalance + (damping * self.b / self.unit if self.unit > 0.0 else 0.0)
+        return Intercept(self.unit, damping, inverse, True if self.problem.prices_intercept else None), u0
 
     def _settle_intercept(self, intercept: Intercept, u0: float, b: float) -> None:
         """Set b, and Σ (α − β) y from u₀, after an epoch."""
@@ -190,7 +189,8 @@ class Ascent(ABC):
         Early in a run all margins may be slightly too small at once, which costs a lot and is free to correct.
         """
         problem, margins, weights = self.problem, self.margins, self.problem.sample_weight
-        lam, ridge, n = self._own_lam, self._ridge_term, self.problem.n_rows
+        lam, n = self._own_lam, problem.n_rows
+        ridge = problem.l2 * euclidean(self.w) ** 2 if problem.l2 > 0.0 else 0.0
         kappa, possible = self.flips
         costs = np.where(possible, kappa * lam, np.abs(margins) + 10.0)  # so that no scale makes the others pay
 
@@ -220,7 +220,8 @@ class Ascent(ABC):
         """Return the gap as if no row had changed since it was visited."""
         problem, flipped_cost, ball = self.problem, self.flipped_cost, self.problem.norm.dual
         left = max(problem.radius - flipped_cost, 0.0)
-        norm_part = self._own_lam * left - float(self.v @ self.w) + 0.5 * self._ridge_term
+        norm_part = self._own_lam * left - float(self.v @ self.w)
+        norm_part += 0.5 * problem.l2 * euclidean(self.w) ** 2 if problem.l2 > 0.0 else 0.0
         fixed, unbalanced = 0.0, abs(self.imbalance)
         if problem.prices_intercept:
             norm_part -= self.imbalance * self.b
@@ -235,17 +236,11 @@ class Ascent(ABC):
         return max(gap + norm_part, 0.0) + repair + unbalanced
 
     @property
-    def _ridge_term(self) -> float:
-        """The ridge term c ‖w‖², without a pass over the weights if it is 0."""
-        return self.problem.l2 * euclidean(self.w) ** 2 if self.problem.l2 > 0.0 else 0.0
-
-    @property
     def _own_lam(self) -> float:
         """λ or, if nothing limits it, the norm of the classifier."""
         return self.problem.norm_of(self.w, self.b) if self.lam >= UNLIMITED else self.lam
 
     def candidate(self) -> Candidate:
-        candidate = Candidate(self.scale * self.w, self.scale * self.b, self.hinge, self.flip)
         if np.all(self.problem.flip_cost == 0):
-            candidate = answer_to_free_flips(self.problem)
-        return self.columns.from_columns(candidate)
+            return self.columns.from_columns(answer_to_free_flips(self.problem))
+        return self.columns.from_columns(Candidate(self.scale * self.w, self.scale * self.b, self.hinge, self.flip))

@@ -123,7 +123,7 @@ class BlockFit:
         if self._point is not None:
             point = Iterate(self._point.w, self._point.scalars, point.hinge, point.flip)
         elif self.weights.any():
-            lam = self.radius_price if epochs.limits_weights else point.scalars[0]
+            lam = self.radius_price if terms.radius > 0.0 else point.scalars[0]
             point.w[: len(self.weights)], point.scalars[:] = self.weights, (lam, self.value_at_centre, lam)
             if self.priced:
                 point.w[-1], point.scalars[1] = self.value_at_centre / self.intercept_cost, 0.0

@@ -47,11 +47,7 @@ SUBGRADIENT = {
     2: Kind(subgradient_epochs.subgradient_epoch_l2, 7.0),
     math.inf: Kind(subgradient_epochs.subgradient_epoch_linf, 10.0, 3.0),
 }
-MEMORY = {
-    1: Kind(PASSES[1], 30.0, 1.5),
-    2: Kind(PASSES[2], 20.0),
-    math.inf: Kind(PASSES[math.inf], 30.0, 1.5),
-}
+MEMORY = {1: Kind(PASSES[1], 30.0, 1.5), 2: Kind(PASSES[2], 20.0), math.inf: Kind(PASSES[math.inf], 30.0, 1.5)}
 BATCHES = {
     1: Kind(memory_epochs.batch_epoch_l1, 100.0, 20.0),
     2: Kind(memory_epochs.batch_epoch_l2, 60.0, 10.0),
@@ -71,11 +67,7 @@ class Samples:
         self.row_squares = np.empty(self.n)
         row_squares(self.rows.data, self.rows.indptr, self.d, self.row_squares)
         self.entries_per_row = self.rows.data.size / self.n
-
-    @property
-    def mean_square(self) -> float:
-        """Weighted mean of x_i·x_i, or 1 if all rows are 0."""
-        return float(self.weights @ self.row_squares) or 1.0
+        self.mean_square = float(self.weights @ self.row_squares) or 1.0  # weighted, of x_i·x_i; 1 if all rows are 0
 
 
 class Epochs:
@@ -114,15 +106,10 @@ class Epochs:
         samples = Samples(problem.X, problem.signs, problem.sample_weight)
         return cls(samples, problem.norm, terms, order, rng, time=time)
 
-    @property
-    def limits_weights(self) -> bool:
-        """Whether a larger λ costs more."""
-        return self.terms.radius > 0.0
-
     def origin(self) -> Iterate:
         """Return the point 0, with all hinges active."""
         n, d = self.samples.n, self.samples.d
-        lam = 0.0 if self.limits_weights else UNLIMITED
+        lam = 0.0 if self.terms.radius > 0.0 else UNLIMITED
         return Iterate(np.zeros(d), np.array([lam, 0.0, lam]), np.ones(n), np.zeros(n))
 
     def _next_order(self, distinct: int = 1) -> np.ndarray:

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from drsvm.solvers.incremental.run import Incremental
 
 SHARE, SHARE_OF_MULTIPLIERS = 0.2, 0.1  # weights of the latest epoch in the averages of points and of multipliers
-# First steps (of subgradients, over the root of the batch size; of batches, over their size) and that of memory, in
-# natural steps
+# First steps, in natural ones (of subgradients over the root of the batch size, of batches over it), and of memory
 FIRST_SUBGRADIENT, FIRST_PROXIMAL, FIRST_OF_BATCHES, MEMORY_STEP = 0.1, 0.1, 0.3, 0.3
 BATCH, BATCHES = 32, 256  # usual batch size, and the minimum number of batches per epoch for which it is used
 SHARE_OF_TOLERANCE = 0.25  # steps on batches may be inexact by this fraction of the tolerance
@@ -61,31 +60,31 @@ class Track:
         inner = columns.to_columns(start)
         margins = problem.margins(start.weights, start.intercept)
         price = problem.radius_price(start.weights, margins, start.intercept)
-        lam = price if epochs.limits_weights else UNLIMITED
+        lam = price if problem.radius > 0.0 else UNLIMITED
         point.w[:] = inner.weights
         point.scalars[:] = lam, inner.intercept, lam
         if start.hinge_dual is not None and start.flip_dual is not None:
             point.hinge[:] = np.clip(start.hinge_dual / problem.sample_weight, 0.0, 1.0)
             point.flip[:] = np.clip(start.flip_dual / problem.sample_weight, 0.0, 1.0 - point.hinge) * problem.can_flip
 
-    def classifier(self, point: Iterate) -> tuple[np.ndarray, float]:
-        classifier = self.columns.from_columns(Candidate(point.w, float(point.scalars[1])))
-        return classifier.weights, classifier.intercept
+    def classifier(self, point: Iterate) -> Candidate:
+        return self.columns.from_columns(Candidate(point.w, float(point.scalars[1])))
 
     def value(self, point: Iterate) -> float:
         """Return the objective of a point with its own λ."""
-        w, b = self.classifier(point)
+        classifier = self.classifier(point)
+        w, b = classifier.weights, classifier.intercept
         with np.errstate(over="ignore", invalid="ignore"):
             margins = self.problem.margins(w, b)
             lam = self.problem.norm_of(w, b)
-            if self.problem.flips_possible and self.epochs.limits_weights:
+            if self.problem.flips_possible and self.problem.radius > 0.0:
                 lam = max(point.scalars[0], lam)
             value = self.problem.objective_at(w, margins, lam)
         return value if math.isfinite(value) else math.inf
 
     def better(self, one: Pair, other: Pair, point: Iterate) -> Pair:
         """Return the multipliers, as fractions of the weights, that prove the higher bound."""
-        problem, reference = self.problem, self.classifier(point)[0]
+        problem, reference = self.problem, self.classifier(point).weights
 
         def bound(pair) -> float:
             hinge, flip = (problem.sample_weight * shares for shares in pair)

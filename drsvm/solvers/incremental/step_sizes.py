@@ -12,7 +12,6 @@ square of the subgradients, so that the unit of the features does not matter.
 """
 
 import math
-import numbers
 from dataclasses import dataclass
 
 SCHEMES = ("auto", "geometric", "harmonic", "root")
@@ -94,20 +93,6 @@ class Descent:
             self.now *= 2.0
             self.first = max(self.first, self.now)
         self.lowest = min(self.lowest, objective)
-
-
-def check_steps(steps, first_step, decay) -> None:
-    """Reject invalid step-size settings."""
-    if steps not in SCHEMES:
-        raise ValueError(f"steps must be one of {', '.join(SCHEMES)}, got steps={steps!r}.")
-    if first_step is not None and not (_is_number(first_step) and 0 < first_step < math.inf):
-        raise ValueError(f"first_step must be a positive number or None, got first_step={first_step!r}.")
-    if not (_is_number(decay) and 0 < decay <= 1):
-        raise ValueError(f"decay must be a number in (0, 1], got decay={decay!r}.")
-
-
-def _is_number(value) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def sensible(step: float, natural: float) -> float:

@@ -213,21 +213,17 @@ def _constant_classifiers(problem: Problem) -> _Lines:
     """
     lines = [(1.0, 0.0)]
     if _has_free_intercept(problem):
-        lines += [*_lines_of_class(problem, 1.0), *_lines_of_class(problem, -1.0)]
+        for sign in (1.0, -1.0):  # the classifier b = sign for every useful λ
+            wrong = 2.0 * problem.masses_of_classes()[int(sign > 0)]
+            costs, weights = (values[::-1] for values in problem.masses_by_flip_cost(sign))
+            with np.errstate(divide="ignore"):
+                lams = 2.0 / costs  # 0 where a flip is impossible, inf where it is free
+            paying = np.append(np.cumsum(weights[::-1])[::-1], 0.0)  # weight of the rows from here on
+            weighted = np.append(np.cumsum(weights[::-1] * np.where(costs < math.inf, costs, 0.0)[::-1])[::-1], 0.0)
+            candidates = np.unique(np.append(lams[np.isfinite(lams)], 0.0))
+            after = np.searchsorted(lams, candidates, side="right")
+            heights = wrong + 2.0 * paying[after] - candidates * weighted[after]
+            lines += zip(heights.tolist(), candidates.tolist(), strict=True)
     heights, slopes = np.array(sorted(lines, key=lambda line: line[::-1])).T
     useful = heights < np.minimum.accumulate(np.append(np.inf, heights[:-1]))  # a steeper line must be lower at 0
     return _Lines(heights[useful], slopes[useful])
-
-
-def _lines_of_class(problem: Problem, sign: float) -> list[tuple[float, float]]:
-    """Return the objectives of the constant classifier b = sign for every useful λ."""
-    wrong = 2.0 * problem.masses_of_classes()[int(sign > 0)]
-    costs, weights = (values[::-1] for values in problem.masses_by_flip_cost(sign))
-    with np.errstate(divide="ignore"):
-        lams = 2.0 / costs  # 0 where a flip is impossible, inf where it is free
-    paying = np.append(np.cumsum(weights[::-1])[::-1], 0.0)  # weight of the rows from here on
-    weighted = np.append(np.cumsum(weights[::-1] * np.where(costs < math.inf, costs, 0.0)[::-1])[::-1], 0.0)
-    candidates = np.unique(np.append(lams[np.isfinite(lams)], 0.0))
-    after = np.searchsorted(lams, candidates, side="right")
-    heights = wrong + 2.0 * paying[after] - candidates * weighted[after]
-    return list(zip(heights.tolist(), candidates.tolist(), strict=True))

@@ -272,15 +272,6 @@ class Solution(NamedTuple):
     point: np.ndarray
     lam: float
 
-    def beyond(self, before: "Solution", log_radius: float) -> "Solution | None":
-        """Return the line through an earlier solution and this one at another radius, or None if that is too far."""
-        ahead, known = log_radius - self.log_radius, self.log_radius - before.log_radius
-        if known == 0.0 or abs(ahead) > 2.0 * abs(known):  # more than twice the distance of the last two radii
-            return None
-        ratio = ahead / known
-        point = self.point + ratio * (self.point - before.point)
-        return Solution(log_radius, point, self.lam + ratio * (self.lam - before.lam))
-
 
 class Forecast:
     """The last two solutions, what was expected of the last one, and how wrong that was."""
@@ -300,10 +291,17 @@ class Forecast:
 
     def at(self, radius: float) -> Estimate | None:
         """Return the expected solution at the next radius, or None if too little is known."""
-        self.expected = self.last
-        if self.last is None or self.before is None:
+        last, before, log_radius = self.last, self.before, math.log(radius)
+        self.expected = last
+        if last is None or before is None:
             return None
-        self.expected = self.last.beyond(self.before, math.log(radius))
-        if self.expected is None or self.errors is None or not self.expected.lam > 0.0:
+        self.expected = None
+        ahead, known = log_radius - last.log_radius, last.log_radius - before.log_radius
+        if known == 0.0 or abs(ahead) > 2.0 * abs(known):  # more than twice the distance of the last two radii
+            return None
+        ratio = ahead / known  # on the line through the last two solutions
+        point, lam = last.point + ratio * (last.point - before.point), last.lam + ratio * (last.lam - before.lam)
+        self.expected = Solution(log_radius, point, lam)
+        if self.errors is None or not lam > 0.0:
             return None
         return Estimate.with_errors(self.expected.point, self.expected.lam, *self.errors)

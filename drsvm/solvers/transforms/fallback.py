@@ -43,12 +43,8 @@ class Trend:
     def __init__(self, problem: Problem, tol: float):
         self.tol = max(tol, 1e-12)
         self.budget = interior_point_seconds(problem) / epoch_seconds(problem) if can_take_over(problem) else math.inf
+        self.has_fallback = self.budget < math.inf  # whether the interior-point solver is an option at all
         self.gaps = [math.inf]
-
-    @property
-    def has_fallback(self) -> bool:
-        """Whether the interior-point solver is an option at all."""
-        return self.budget < math.inf
 
     def hopeless(self, gap: float) -> bool:
         """Record the gap after one more epoch, proven or estimated; return whether another solver should take over."""
