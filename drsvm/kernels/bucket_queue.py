@@ -20,13 +20,12 @@ EPS = 2.0**-52
 BUCKETS = 32768  # at most
 PENDING, FIRST = np.uint64(1), np.uint64(2)  # slots: of a pending coordinate, and of the first bucket
 CHUNK = np.uint64(16)  # size of a chunk of a bucket: the end of the previous chunk, and fifteen coordinates
-
+# `numbers`: Σ|w_j|; offset and scale of the weights; buckets per unit of |u|, and the last bucket, of all larger ones;
+# since the last fold: largest Σ|w_j|, largest threshold
 TOTAL, OFFSET, SCALE, DENSITY, FAR, PEAK, ASKED = range(7)
-"""`numbers`: Σ|w_j|; offset and scale of the weights; buckets per unit of |u|, and the last bucket, of all larger ones;
-since the last fold: largest Σ|w_j|, largest threshold."""
+# `counts`: nonzero weights, pending ones, open buckets; first free chunk, first chunk never used; since the last
+# fold: steps, entries of rows put back, and pending coordinates put back
 ACTIVE, WAITING, OPENED, UNUSED, TOP, STEPS, MOVED, RETURNED = range(8)
-"""`counts`: nonzero weights, pending ones, open buckets; first free chunk, first chunk never used; since the last fold:
-steps, entries of rows put back, and pending coordinates put back."""
 
 
 class Queue(NamedTuple):
@@ -66,21 +65,14 @@ def make_queue(data, indptr, width, w, eta, radius):
         pending[counts[WAITING]] = j
         counts[WAITING] += np.int64(w[j] != 0.0)
         numbers[TOTAL] += abs(w[j])
-    typical = _typical_sum(data, indptr, width) / (counts[WAITING] + 1)
-    queue = Queue(w, slot, tails, chunks, pending, sizes, numbers, counts)
-    _fill(queue, 0.25 * eta * min(max(radius, 0.01), typical))
-    return queue
-
-
-@kernel(inner=True)
-def _typical_sum(data, indptr, width):
-    """Return a typical Σ|x_j| of a row: the mean over the first 64 rows."""
-    rows = data.size // max(width, 1) if indptr is None else indptr.size - 1
-    rows = min(rows, 64)
+    rows = min(data.size // max(width, 1) if indptr is None else indptr.size - 1, 64)
     total = 0.0
     for k in range(bounds(indptr, width, rows - 1)[1] if rows > 0 else np.uint64(0)):
         total += abs(data[k])
-    return total / max(rows, 1)
+    typical = total / max(rows, 1) / (counts[WAITING] + 1)  # Σ|x_j| of a typical row, over the number of weights
+    queue = Queue(w, slot, tails, chunks, pending, sizes, numbers, counts)
+    _fill(queue, 0.25 * eta * min(max(radius, 0.01), typical))
+    return queue
 
 
 @kernel(inner=True)

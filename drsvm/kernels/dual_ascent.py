@@ -17,9 +17,7 @@ from drsvm.kernels.entries import at
 from drsvm.kernels.search import between, next_trial
 
 MAX_TRIALS = 30
-
-NEAR = 0.25
-"""A row whose losses with and without the flip differ by less is near the kink at which its label is flipped."""
+NEAR = 0.25  # a row whose losses with and without the flip differ by less is near the kink at which it is flipped
 
 
 class Edge(NamedTuple):
@@ -58,11 +56,9 @@ class Multipliers(NamedTuple):
 
 
 SLOPES: dict[type, Callable] = {}
-MOVES: dict[type, Callable] = {}
-"""The implementations of `slope_at` and `moved` for each type of place."""
-
+MOVES: dict[type, Callable] = {}  # for each type of place
+# Return the slope and curvature of the dual function, and the place, after a move by t along an edge
 slope_at, moved = by_type(SLOPES), by_type(MOVES)
-"""Return the slope and curvature of the dual function, and the place, after a move by t along an edge."""
 
 
 @kernel(inner=True)

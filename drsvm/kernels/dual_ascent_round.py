@@ -19,8 +19,7 @@ from drsvm.kernels.compiling import SCALAR, kernel
 from drsvm.kernels.dual_ascent import MOVES, SLOPES, Intercept, ascend, judged
 from drsvm.kernels.entries import add_row, at, bounds, dot, square_of
 
-MAX_STEPS, ENOUGH = 20, 1e-5
-"""Limit on Newton steps, and the relative step that is the last one: its square is the error that it leaves."""
+MAX_STEPS, ENOUGH = 20, 1e-5  # of Newton, and the relative step that is the last: its square is the error it leaves
 
 
 class RoundTerms(NamedTuple):

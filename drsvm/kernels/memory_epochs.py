@@ -29,15 +29,12 @@ from drsvm.kernels.band import BASE, FEW_STEPS, HIGH, LOW, STEPS, make_band, put
 from drsvm.kernels.compiling import FAST, by_type, kernel
 from drsvm.kernels.entries import add_row, at, bounds, clipped_dots, column, dot_and_square, longest_row, square_of
 from drsvm.kernels.epigraph import INFINITY, ONE, TWO, nearest, shrink
-from drsvm.kernels.epoch_state import Iterate, note, stiffness
 from drsvm.kernels.geometry import AllWeights, Box, Diamond, Euclidean, point_at
+from drsvm.kernels.proximal_epochs import Iterate, note, stiffness
 from drsvm.kernels.triangle import duality_gap, make_step, multipliers, noise
 
-TOLERANCE = 2e-12
-"""Accuracy of a visit in a run (see `ProximalStep.tolerance`)."""
-
-ENOUGH = 0.5
-"""ηG/‖Δ‖² after which passes over a batch end."""
+TOLERANCE = 2e-12  # accuracy of a visit in a run (see `ProximalStep.tolerance`)
+ENOUGH = 0.5  # ηG/‖Δ‖² after which passes over a batch end
 
 
 @kernel(inner=True, fastmath=FAST)
@@ -128,8 +125,8 @@ def _box_pass(store, rows, order, state, terms, step_size, rho, tolerance):
     return _banded_pass(Box, True, store, rows, order, state, terms, step_size, rho, tolerance)
 
 
+# Visit rows once in the given order; return Σ g_i times the duality gap of each row before its visit
 visit_rows = by_type({AllWeights: _plain_pass, Diamond: _diamond_pass, Box: _box_pass})
-"""Visit rows once in the given order; return Σ g_i times the duality gap of each row before its visit."""
 
 
 @kernel(inner=True, allocates=True)
@@ -166,11 +163,7 @@ def memory_epoch_linf(rows, order, state, terms, step_size, total_step, toleranc
     return _banded_epoch(Box, rows, order, state, terms, step_size, total_step, tolerance)
 
 
-PASSES = {1: memory_epoch_l1, 2: memory_epoch_l2, math.inf: memory_epoch_linf}
-"""By the norm q."""
-
-
-# --- batches ---------------------------------------------------------------------------------------------------------
+PASSES = {1: memory_epoch_l1, 2: memory_epoch_l2, math.inf: memory_epoch_linf}  # by the norm q
 
 
 class Batching(NamedTuple):

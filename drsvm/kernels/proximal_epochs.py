@@ -1,29 +1,113 @@
-"""Epochs of exact proximal steps, one row at a time.
+"""Parameters and iterate of an epoch of the incremental methods, and epochs of exact proximal steps on single rows.
 
-For q = 2 a step takes a few scalar operations, and w is stored as scale × vector: the cost is proportional to the
-nonzeros of the row. For q = 1 all weights share the soft threshold, and a queue finds those that it sets to zero
-(`bucket_queue.py`), at a similar cost. For q = ∞ a step makes passes over all weights, which vector instructions make
-fast. A step divides all weights by ρ; those without a ridge are multiplied by it before.
+For q = 2 a step takes a few scalar operations, and w is stored as scale × vector with a tracked norm, so that shrinking
+costs nothing. For q = 1 all weights share the soft threshold, and a queue finds those that it sets to zero
+(`bucket_queue.py`). The cost is proportional to the nonzeros of the row. For q = ∞ a step makes passes over all
+weights, which vector instructions make fast. A step divides all weights by ρ; those without a ridge are multiplied by
+it before.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from drsvm.kernels import bucket_queue as queues
 from drsvm.kernels.bucket_queue import ACTIVE, OFFSET, SCALE, TOTAL, WAITING, Pending
 from drsvm.kernels.compiling import FAST, kernel
-from drsvm.kernels.entries import add_row, at, bounds, column, dot_and_square, longest_row, outer_dot, square_of
+from drsvm.kernels.entries import (
+    add_row,
+    at,
+    bounds,
+    clear_rows,
+    column,
+    dot_and_square,
+    longest_row,
+    outer_dot,
+    square_of,
+)
 from drsvm.kernels.epigraph import onto_cone
-from drsvm.kernels.epoch_state import norm_of, note, settled, stiffness, stretched
 from drsvm.kernels.geometry import AllWeights, Box, Diamond, Euclidean, threshold
 from drsvm.kernels.triangle import EPS, FLIPPED, HINGE, LINES, NOWHERE, limited, make_step, multipliers, steepest
 
-ROUGH, EXACT = 2e-12, 2.0 * EPS
-"""Accuracy of a step (see `ProximalStep.tolerance`) for q = 2 and ∞, and for q = 1, where accuracy costs nothing."""
+ROUGH, EXACT = 2e-12, 2.0 * EPS  # accuracy (see `ProximalStep.tolerance`); exact for q = 1, where it costs nothing
+MAX_OPENINGS = 64  # of buckets for a threshold that turned out larger, before all are; once is usually enough
+SMALLEST_SCALE = 1e-60  # below it the vector is rescaled
+CANCELLED = 1e-8  # below this share of its terms the squared norm is recomputed
 
-MAX_OPENINGS = 64
-"""How often buckets are opened for a threshold that turned out larger, before all are; once is usually enough."""
+
+class Terms(NamedTuple):
+    """Parameters of the objective: the mean of g_i · max(1 − m_i, 1 + m_i − κλ, 0) + ελ + (c/2)‖w‖²; g_i = n π_i.
+
+    `kappa` and `flips` are numbers or arrays with one entry per row.
+    """
+
+    radius: float
+    kappa: float | np.ndarray  # 0 where labels are trusted
+    flips: bool | np.ndarray  # False where labels are trusted
+    l2: float
+    ridged: int  # number of columns with a ridge; a constant column, which has none, comes last
+    free: float  # 0 without an intercept, otherwise the square of its unit: b moves by η · free times its gradient
+
+
+class Iterate(NamedTuple):
+    """The weights, [λ, b, an estimate of λ], and the multipliers σ₁, σ₂ of the rows; epochs update all of them."""
+
+    w: np.ndarray
+    scalars: np.ndarray
+    hinge: np.ndarray
+    flip: np.ndarray
+
+    def copy(self) -> "Iterate":
+        """Return a copy that shares no memory with this one."""
+        return Iterate(*(part.copy() for part in self))
+
+    def separate(self) -> "Iterate":
+        """Return a copy that shares the multipliers."""
+        return Iterate(self.w.copy(), self.scalars.copy(), self.hinge, self.flip)
+
+
+@kernel(inner=True, forceinline=True)
+def stiffness(step_size, l2):
+    """Return ρ = 1 + ηc, capped to avoid overflow."""
+    return min(1.0 + step_size * l2, 1e100)
+
+
+@kernel(inner=True, forceinline=True)
+def note(hinge, flip, i, before, delta, sigma2, share):
+    """Move the means of a row's multipliers from `before` towards the current multipliers by the given share."""
+    # Callers read `before` early in a step because it is rarely in the cache.
+    hinge[i] = before[0] + share * (max(delta + sigma2, 0.0) - before[0])
+    flip[i] = before[1] + share * (sigma2 - before[1])
+
+
+@kernel(inner=True, fastmath=FAST)
+def norm_of(w, scale, norm_square, terms_square):
+    """Return the norm of scale·w from its square, a sum whose terms may have cancelled."""
+    if norm_square < CANCELLED * terms_square:
+        norm_square = scale * scale * square_of(w)
+    return math.sqrt(norm_square)
+
+
+@kernel(inner=True, fastmath=FAST)
+def stretched(w, scale, norm_square, first, factor):
+    """Multiply the weights from `first` on by a factor; return the new ‖scale·w‖²."""
+    for j in range(first, w.size):
+        norm_square += (factor * factor - 1.0) * (scale * w[j]) ** 2
+        w[j] *= factor
+    return norm_square
+
+
+@kernel(inner=True, fastmath=FAST)
+def settled(w, scale, norm_square, indices, indptr, order, cleared, end):
+    """Return the scale, ‖scale·w‖² and the position in the order of rows since which w has accumulated from 0."""
+    if scale == 0.0:
+        clear_rows(indices, indptr, order, cleared, end, w)
+        scale, norm_square, cleared = 1.0, 0.0, end
+    elif scale < SMALLEST_SCALE:
+        w *= scale
+        scale, norm_square = 1.0, square_of(w)
+    return scale, norm_square, cleared
 
 
 @kernel(inner=True, fastmath=FAST)

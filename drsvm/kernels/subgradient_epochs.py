@@ -13,9 +13,8 @@ from drsvm.kernels.bucket_queue import OFFSET, SCALE, TOTAL
 from drsvm.kernels.compiling import FAST, kernel
 from drsvm.kernels.entries import at, bounds, column, dot, outer_dot, square_of
 from drsvm.kernels.epigraph import onto_cone
-from drsvm.kernels.epoch_state import norm_of, note, settled, stiffness, stretched
 from drsvm.kernels.geometry import MAX_STEPS
-from drsvm.kernels.proximal_epochs import common_threshold
+from drsvm.kernels.proximal_epochs import common_threshold, norm_of, note, settled, stiffness, stretched
 
 
 @kernel(inner=True, fastmath=FAST)
@@ -32,14 +31,6 @@ def _active_piece(margin, lam, kappa, flips):
 
 
 @kernel(inner=True, fastmath=FAST)
-def _product(data, indices, first, last, w, offset):
-    """Return x·w, where `offset` is subtracted from the magnitude of every weight (None: no offset)."""
-    if offset is None:
-        return dot(data, indices, first, last, w)
-    return outer_dot(data, indices, first, last, w, offset)
-
-
-@kernel(inner=True, fastmath=FAST)
 def _gradient_of_batch(rows, batch, w, offset, scale, b, lam, hinge, flip, terms, share, factors):
     """Write the factor of each row in the negative gradient of a batch; return its entries for b and λ."""
     data, indices, indptr, width, signs, importance = rows
@@ -48,7 +39,11 @@ def _gradient_of_batch(rows, batch, w, offset, scale, b, lam, hinge, flip, terms
         i = batch[k]
         before = hinge[i], flip[i]
         first, last = bounds(indptr, width, i)
-        margin = signs[i] * (scale * _product(data, indices, first, last, w, offset) + b)
+        if offset is None:  # otherwise, it is subtracted from the magnitude of every weight
+            inner = dot(data, indices, first, last, w)
+        else:
+            inner = outer_dot(data, indices, first, last, w, offset)
+        margin = signs[i] * (scale * inner + b)
         kappa = at(terms.kappa, i)
         sigma1, sigma2 = _active_piece(margin, lam, kappa, at(terms.flips, i))
         factors[k] = importance[i] * (sigma1 - sigma2) * signs[i] / batch.size

@@ -1,15 +1,17 @@
 """Where rows may be other than in this process's memory; `drsvm.engines` registers the places."""
 
+from __future__ import annotations  # importing drsvm registers the places, and must not import numpy
+
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from drsvm.annotations import Labels, Matrix, Vector
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from drsvm.model.kernel_functions import KernelFunction
     from drsvm.model.kernel_rows import FunctionRows
     from drsvm.model.problem import Problem
@@ -25,7 +27,7 @@ class Backend(ABC):
     def data(self, X: Matrix, y: Labels, sample_weight, flip_cost) -> dict[str, Any]:
         """Return the checked attributes of a problem that depend on its data (see `model/memory_rows.py`)."""
 
-    def kernel_rows(self, points: Matrix, function: "KernelFunction") -> "FunctionRows":
+    def kernel_rows(self, points: Matrix, function: KernelFunction) -> FunctionRows:
         """Return the rows of a kernel (see `model/kernel_rows.py`)."""
         raise TypeError(f"A kernel does not take X of type {type(points).__name__}: use WassersteinSVC.")
 
@@ -63,7 +65,7 @@ class Backend(ABC):
 
     @abstractmethod
     def counts_for_radius(
-        self, problem: "Problem", y: Labels, classes: np.ndarray, positive, factors: np.ndarray, sample_weight
+        self, problem: Problem, y: Labels, classes: np.ndarray, positive, factors: np.ndarray, sample_weight
     ) -> Any:
         """Return how many rows each row counts for in the automatic radius: as many as its given weight.
 
@@ -105,13 +107,15 @@ class ForCard:
 
     def __init__(self, X: Matrix):
         self.original = X
+        import numpy as np
+
         self.X = X if hasattr(X, "tocsr") else np.asarray(X)
         self.shape = self.X.shape
 
 
 def _place_of(X: Matrix) -> tuple[str, str, str] | None:
     """Return where X is, by the library that its type, or that of the first of a list of futures, comes from."""
-    if type(X) is np.ndarray:
+    if type(X).__module__ == "numpy":
         return None
     first = X[0] if isinstance(X, list | tuple) and len(X) > 0 else X
     library = type(first).__module__.partition(".")[0]
@@ -137,11 +141,13 @@ def backend_of(X: Matrix) -> Backend | None:
 
 def is_remote(X: Matrix) -> bool:
     """Return whether X is on a cluster or on a graphics card."""
-    return type(X) is not np.ndarray and _place_of(X) is not None
+    return type(X).__module__ != "numpy" and _place_of(X) is not None
 
 
 def to_numpy(values: Any) -> np.ndarray:
     """Return an array of any library as one of numpy."""
     if hasattr(values, "get"):
         return values.get()
+    import numpy as np
+
     return np.asarray(values.cpu() if hasattr(values, "cpu") else values)

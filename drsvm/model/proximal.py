@@ -11,8 +11,8 @@ from enum import Flag
 import numpy as np
 
 from drsvm.annotations import Costs, Matrix, NormName
-from drsvm.kernels.epoch_state import Iterate, Terms
 from drsvm.kernels.memory_epochs import PASSES, contribute
+from drsvm.kernels.proximal_epochs import Iterate, Terms
 from drsvm.kernels.triangle import EPS, proximal
 from drsvm.model.memory_rows import compiled_rows
 from drsvm.model.norms import norm_for

@@ -16,7 +16,7 @@ from drsvm.solvers.interior_point.small import SmallState, is_small
 from drsvm.solvers.interior_point.solver import InteriorPoint
 from drsvm.solvers.interior_point.starts import Start, start_at, start_beside
 from drsvm.solvers.interior_point.state import CHEAP
-from drsvm.solvers.landmarks.rough import rough_solver
+from drsvm.solvers.landmarks.solver import rough_solver
 from drsvm.solvers.loop import ROUNDING, without_rounding
 
 WORTH_THREADS = 5_000_000

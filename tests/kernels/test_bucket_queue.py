@@ -8,8 +8,7 @@ from scipy import sparse
 
 from drsvm.kernels import epigraph
 from drsvm.kernels.entries import Rows
-from drsvm.kernels.epoch_state import Iterate, Terms
-from drsvm.kernels.proximal_epochs import proximal_epoch_l1
+from drsvm.kernels.proximal_epochs import Iterate, Terms, proximal_epoch_l1
 from drsvm.kernels.subgradient_epochs import subgradient_epoch_l1
 from drsvm.model.proximal import proximal_step
 
@@ -112,18 +111,10 @@ def steps_one_by_one(epoch):
             w = new
             multipliers.append((i, 0.0, 0.0))
             continue
-        step = proximal_step(
-            dense[i],
-            int(epoch["signs"][i]),
-            w,
-            lam,
-            step=eta * importance,
-            radius=epoch["radius"] / importance,
-            flip_cost=epoch["kappa"],
-            norm=math.inf,
-            l2=l2 / importance,
-            intercept=b if epoch["with_intercept"] else None,
-        )
+        ball = {"radius": epoch["radius"] / importance, "flip_cost": epoch["kappa"], "norm": math.inf}
+        intercept = b if epoch["with_intercept"] else None
+        settings = {"step": eta * importance, "l2": l2 / importance, "intercept": intercept, **ball}
+        step = proximal_step(dense[i], int(epoch["signs"][i]), w, lam, **settings)
         w, lam = step.weights, step.radius_price
         b = step.intercept if epoch["with_intercept"] else b
         multipliers.append((i, step.hinge_dual, step.flip_dual))

@@ -1,6 +1,7 @@
-"""Epoch kernels of the incremental methods against plain formulas, step by step."""
+"""Epoch kernels of the incremental methods against plain formulas, and derivatives of their geometries."""
 
 import math
+from collections import namedtuple
 
 import numpy as np
 import pytest
@@ -9,6 +10,9 @@ from problems import NORMS, random_rows
 from scipy import sparse
 
 from drsvm import Problem
+from drsvm.kernels.compiling import kernel
+from drsvm.kernels.geometry import Box, Diamond, Euclidean, point_at
+from drsvm.kernels.triangle import LINES, make_step
 from drsvm.model.norms import norm_for
 from drsvm.model.proximal import proximal_step
 from drsvm.solvers.incremental.epochs import Epochs
@@ -140,3 +144,44 @@ def test_wide_sparse_rows_take_the_same_steps_as_narrow_ones(norm):
     np.testing.assert_allclose(ends[1].w[columns], ends[0].w, rtol=1e-6, atol=1e-9)
     assert np.count_nonzero(np.delete(ends[1].w, columns)) == 0
     np.testing.assert_allclose(ends[1].flip, ends[0].flip, atol=1e-6)
+
+
+Numbers = namedtuple("Numbers", ["margin", "lam", "margin_slope", "lam_slope"])
+SAMPLES = np.random.default_rng(0).standard_normal((20, 2, 5))
+
+
+@kernel()
+def evaluate(step, geometry, delta, sigma2, towards, ball):
+    point = point_at(geometry, step, delta, sigma2, towards, ball)
+    return point.margin, point.lam, point.margin_slope, point.lam_slope
+
+
+def euclidean(w, z):
+    return Euclidean(float(w @ z), float(w @ w - (w @ z) ** 2 / (z @ z)))
+
+
+def diamond(w, z):
+    return Diamond(np.stack([w, z]), len(z), None)
+
+
+def box(w, z):
+    return Box(np.stack([w, z]), len(z), None)
+
+
+@pytest.mark.parametrize("ball", [-1.0, 0.7], ids=["free lam", "held lam"])
+@pytest.mark.parametrize("line", LINES, ids=["hinge", "mostly hinge", "both", "flipped", "inside"])
+@pytest.mark.parametrize("geometry", [diamond, euclidean, box])
+def test_slopes_of_the_proximal_step_are_derivatives(geometry, line, ball):
+    """Wrong slopes would only slow the solution down, so the slopes are compared with finite differences."""
+
+    def point_on(step, w, z, t):
+        delta, sigma2 = line.delta + line.delta_slope * t, line.sigma2 + line.sigma2_slope * t
+        return Numbers(*evaluate(step, geometry(w, z), delta, sigma2, (line.delta_slope, line.sigma2_slope), ball))
+
+    t, h = 0.2, 1e-6
+    for w, z in SAMPLES:
+        step = make_step.py_func(0.8, 1.5, 1.2, True, 0.3, 0.3, 0.1, 1.0, float(z @ z), 1.0, 1e-15)
+        before, point, after = (point_on(step, w, z, place) for place in (t - h, t, t + h))
+        assert (after.margin - before.margin) / (2 * h) == pytest.approx(point.margin_slope, rel=1e-6, abs=1e-8)
+        if ball < 0:
+            assert (after.lam - before.lam) / (2 * h) == pytest.approx(point.lam_slope, rel=1e-6, abs=1e-8)

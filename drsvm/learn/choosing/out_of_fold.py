@@ -31,8 +31,7 @@ from drsvm.model.backends import to_numpy
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result
 from drsvm.solvers.base import Candidate
-from drsvm.solvers.landmarks.rough import ROUGH, linear_problems
-from drsvm.solvers.landmarks.solver import functions_in_time
+from drsvm.solvers.landmarks.solver import ROUGH, functions_in_time, linear_problems
 from drsvm.solvers.leave_one_out import can_leave_out, decisions_without
 from drsvm.solvers.many import Solution, rough_classifiers
 

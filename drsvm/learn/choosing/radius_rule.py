@@ -27,7 +27,7 @@ from drsvm.model.row_operations import PullVariances
 from drsvm.progress import part
 from drsvm.solvers import solve
 from drsvm.solvers.interior_point.small import is_small
-from drsvm.solvers.landmarks.rough import rough_solver
+from drsvm.solvers.landmarks.solver import rough_solver
 from drsvm.solvers.many import Classifier, Solution, rough_classifiers
 from drsvm.solvers.path.radius_max import is_useful, radius_max
 

@@ -21,8 +21,7 @@ from scipy import linalg
 
 from drsvm.model.norms import L1, L2, LInf, Norm, euclidean
 
-PROXIMAL = 1e-9
-"""τ, relative to the largest eigenvalue of C."""
+PROXIMAL = 1e-9  # τ, relative to the largest eigenvalue of C
 
 
 class BallQP(ABC):
@@ -114,9 +113,8 @@ class _Pivoting(BallQP):
         """Return the best w for a status, and the status that each entry should have according to w."""
 
     def solve(self, r, rho, lam, start, accuracy):
-        shifted = r + rho * self.tau * start
         try:
-            w = self._pivot(shifted, rho, lam, start)
+            w = self._pivot(r + rho * self.tau * start, rho, lam, start)
         except linalg.LinAlgError:
             w = None
         if w is not None:
@@ -140,9 +138,6 @@ class _Pivoting(BallQP):
                 better[wrong[:-1]] = status[wrong[:-1]]
             status = better
         return None
-
-    def _gradient(self, w, r, rho):
-        return rho * (self.matrix @ w) + (self.ridge + rho * self.tau) * w - r
 
     def _solve_free(self, free, rho, right):
         """Solve with the free rows and columns of ρC + c."""
@@ -176,7 +171,8 @@ class Box(_Pivoting):
             w[free] = self._solve_free(free, rho, right[free])
         outside = np.where(np.abs(w) > lam * (1.0 + 1e-13), np.sign(w), 0.0)
         slack = 1e-12 * float(np.abs(r).max(initial=0.0))
-        inwards = status * self._gradient(w, r, rho) > slack
+        gradient = rho * (self.matrix @ w) + (self.ridge + rho * self.tau) * w - r
+        inwards = status * gradient > slack
         return w, np.where(free, outside, np.where(inwards, 0.0, status))
 
 
@@ -219,12 +215,11 @@ class CrossPolytope(_Pivoting):
         w[used] = self._solve_free(used, rho, r[used])
         self._pressure = float(signs @ w[used] - lam) / float(signs @ along)
         w[used] -= self._pressure * along
-        gradient = self._gradient(w, r, rho)
+        gradient = rho * (self.matrix @ w) + (self.ridge + rho * self.tau) * w - r
         slack = 1e-12 * float(np.abs(r).max())
         pushed = np.where(np.abs(gradient) > max(self._pressure, 0.0) + slack, -np.sign(gradient), 0.0)
         better = np.where(used, np.where(status * w < 0.0, 0.0, status), pushed)
         return w, better if better.any() else self._steepest(r)
 
 
-EXACT: dict[type[Norm], Callable[..., BallQP]] = {L1: CrossPolytope, L2: EuclideanBall, LInf: Box}
-"""The factorisation methods of the norms, as functions of C, c and noise."""
+EXACT: dict[type[Norm], Callable[..., BallQP]] = {L1: CrossPolytope, L2: EuclideanBall, LInf: Box}  # of C, c and noise

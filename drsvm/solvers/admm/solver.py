@@ -25,14 +25,9 @@ from drsvm.solvers.transforms.constant import ConstantState, answer_to_free_flip
 from drsvm.solvers.transforms.fallback import Patience, WithFallback, can_take_over
 from drsvm.solvers.transforms.priced_columns import AS_COLUMNS, PricedColumns
 
-GOLDEN = 0.5 * (3.0 - math.sqrt(5.0))
-"""Share of a bracket that a golden section cuts off."""
-
-ENOUGH, FINEST = 0.1, 1e-13
-"""Two values of f are compared directly once both are known to within this share of the tolerance, or to rounding."""
-
-PRICED_AT = frozenset(10 * 2**k for k in range(30))
-"""Iterations at a trial after which the best λ for its classifier is computed, at the cost of an iteration."""
+GOLDEN = 0.5 * (3.0 - math.sqrt(5.0))  # share of a bracket that a golden section cuts off
+ENOUGH, FINEST = 0.1, 1e-13  # values of f are compared once known to this share of the tolerance, or to rounding
+PRICED_AT = frozenset(10 * 2**k for k in range(30))  # iterations after which the best λ is found, for the cost of one
 
 
 @dataclass(frozen=True)
@@ -167,19 +162,36 @@ class GoldenSection(_AdmmState):
         self.bound, self.due_at, self.due = 0.0, limits.tol, False
         self.evaluations = 1
 
-    # --- one step ---------------------------------------------------------------------------------------------------
-
     def step(self) -> None:
         self.due = False
-        trial = self._weak_end() or self._inner_to_improve()
+        trial = self._trial_to_improve()
         self.subproblem.iterate(trial)
-        priced = trial.iteration in PRICED_AT
-        value = min(trial.upper, self.subproblem.best_objective(trial)) if priced else trial.upper
+        value = trial.upper
+        if trial.iteration in PRICED_AT:
+            margins = self.subproblem.signs * (self.subproblem.decision + trial.intercept)
+            price = self.problem.radius_price(trial.weights, margins)
+            value = min(value, self.problem.objective_at(trial.weights, margins, price))
         if value < self.objective:
             self.best, self.objective = Candidate(trial.weights, trial.intercept), value
-        self._cut_off()
-        if self.settings.trim:
-            self._trim()
+        if len(self.inside) == 2:  # cut off the end with the larger value of f, once it is known which one that is
+            first, second = self.inside
+            known = max(first.gap, second.gap) <= max(ENOUGH * self.limits.tol, FINEST)
+            if second.line.height >= first.upper or (known and first.upper <= second.upper):
+                self.high, self.right, self.inside = second.lam, second, [first]
+            elif first.line.height >= second.upper or known:
+                self.low, self.left, self.inside = first.lam, first, [second]
+        if self.settings.trim:  # and where a line proves that f is above the best objective; f(λ) ≥ ελ is also a line
+            low, high = self.low, min(self.high, self.objective / self.problem.radius)
+            for line in (trial.line for trial in self._trials()):
+                if line.tilt != 0.0:
+                    crossing = line.lam + (self.objective - line.height) / line.tilt
+                    low, high = (low, min(high, crossing)) if line.tilt > 0.0 else (max(low, crossing), high)
+            if high - low > FINEST / self.problem.radius:  # otherwise the optimum is known to rounding
+                self.low, self.high = low, high
+                trials = self._trials()
+                self.left = max((t for t in trials if t.lam <= low), key=lambda t: t.line.at(low), default=None)
+                self.right = max((t for t in trials if t.lam >= high), key=lambda t: t.line.at(high), default=None)
+                self.inside = [trial for trial in self.inside if low < trial.lam < high]
         self._combine()
 
     @property
@@ -190,16 +202,15 @@ class GoldenSection(_AdmmState):
     def _trials(self) -> list[Trial]:
         return [trial for trial in (self.left, *self.inside, self.right) if trial is not None]
 
-    def _weak_end(self) -> Trial | None:
-        """Return an end of the bracket that accounts for most of the gap, if f is less accurate there than inside."""
+    def _trial_to_improve(self) -> Trial:
+        """Return the inner trial at which f is less accurate, or a new trial.
+
+        It is an end of the bracket that accounts for most of the gap, if f is less accurate there than inside.
+        """
         inside = max((trial.gap for trial in self.inside), default=0.0)
         for trial, share in self.proof:
             if share * trial.gap > 0.5 * self.gap and trial.gap >= inside:
                 return trial
-        return None
-
-    def _inner_to_improve(self) -> Trial:
-        """Return the inner trial at which f is less accurate, or a new trial."""
         if len(self.inside) == 2:
             return max(self.inside, key=lambda trial: trial.gap)
         width = self.high - self.low
@@ -212,33 +223,6 @@ class GoldenSection(_AdmmState):
         self.evaluations += 1
         self.due = True
         return new
-
-    def _cut_off(self) -> None:
-        """Cut off the end of the bracket with the larger value of f, once it is known which one that is."""
-        if len(self.inside) < 2:
-            return
-        first, second = self.inside
-        known = max(first.gap, second.gap) <= max(ENOUGH * self.limits.tol, FINEST)
-        if second.line.height >= first.upper or (known and first.upper <= second.upper):
-            self.high, self.right, self.inside = second.lam, second, [first]
-        elif first.line.height >= second.upper or known:
-            self.low, self.left, self.inside = first.lam, first, [second]
-
-    def _trim(self) -> None:
-        """Cut off the parts where a line proves that f is above the best objective; f(λ) ≥ ελ is also such a line."""
-        low, high = self.low, min(self.high, self.objective / self.problem.radius)
-        for line in (trial.line for trial in self._trials()):
-            if line.tilt != 0.0:
-                crossing = line.lam + (self.objective - line.height) / line.tilt
-                low, high = (low, min(high, crossing)) if line.tilt > 0.0 else (max(low, crossing), high)
-        if high - low > FINEST / self.problem.radius:  # otherwise the optimum is known to rounding
-            self.low, self.high = low, high
-            trials = self._trials()
-            self.left = max((t for t in trials if t.lam <= low), key=lambda t: t.line.at(low), default=None)
-            self.right = max((t for t in trials if t.lam >= high), key=lambda t: t.line.at(high), default=None)
-            self.inside = [trial for trial in self.inside if low < trial.lam < high]
-
-    # --- bounds and certificates ------------------------------------------------------------------------------------
 
     def _combine(self) -> None:
         """Find the combination of trials with the best lower bound: its line is horizontal."""

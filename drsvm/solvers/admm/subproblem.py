@@ -29,18 +29,11 @@ from drsvm.solvers.base import Candidate
 from drsvm.solvers.incremental.epochs import UNLIMITED
 from drsvm.solvers.selection import MULTIPLICATION, SPARSE_MULTIPLICATION, stored_entries
 
-FACTORISED_TO = 1000
-"""Number of features up to which updates by factorisation are faster than by gradient steps."""
-
-UNBALANCED, FIRST_BALANCE, LARGEST_CHANGE = 4.0, 10, 30.0
-"""ρ changes if one residual is at least UNBALANCED times the other. The first check is after FIRST_BALANCE iterations,
-the others follow at growing intervals. ρ changes by at most the factor LARGEST_CHANGE."""
-
-BLOCK_SECONDS = 0.2
-"""Approximate time for one part of the Gram matrix, for which Ctrl-C may have to wait."""
-
-FIRST_AVERAGE = 10
-"""Number of iterations in the first average; each further average is twice as long."""
+FACTORISED_TO = 1000  # number of features up to which updates by factorisation are faster than by gradient steps
+UNBALANCED, LARGEST_CHANGE = 4.0, 30.0  # ratio of the residuals from which ρ changes, and by which factor at most
+FIRST_BALANCE = 10  # iterations before they are compared first; later, this is done at growing intervals
+BLOCK_SECONDS = 0.2  # approximate time for one part of the Gram matrix, for which Ctrl-C may have to wait
+FIRST_AVERAGE = 10  # number of iterations in the first average; each further average is twice as long
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +189,8 @@ class Subproblem:
         self.coefficients[:] = signed * split, -signed * slopes
         split_sum, slope_sum = self._sums()
         average = Average(len(split), len(split_sum))
-        line = Line(lam, self._priced(lam), self.problem.radius, None)
+        height = self.problem.radius * lam if self.problem.radius > 0 else 0.0  # λ may be infinite
+        line = Line(lam, height, self.problem.radius, None)
         return Trial(lam, rho, weights, intercept, split, slopes, split_sum, slope_sum, line, average)
 
     def _sums(self) -> tuple[np.ndarray, np.ndarray]:
@@ -219,7 +213,8 @@ class Subproblem:
         trial.iteration += 1
         loss, mass, cost = sums[:3]
         ridge = 0.5 * self.problem.l2 * float(trial.weights @ trial.weights)
-        trial.upper = min(trial.upper, self._priced(trial.lam) + loss + ridge)
+        price = self.problem.radius * trial.lam if self.problem.radius > 0 else 0.0
+        trial.upper = min(trial.upper, price + loss + ridge)
         self._raise_line(trial, trial.slopes, trial.slope_sum, mass, cost)
         average = trial.average
         if average.add(trial.slopes, trial.slope_sum):
@@ -228,15 +223,6 @@ class Subproblem:
             mass, cost = float(alpha.sum() + beta.sum()), float(np.sum(self.kappa * beta))
             self._raise_line(trial, mean, average.slope_sum / average.count, mass, cost)
         self._balance(trial, *np.sqrt(sums[3:]))
-
-    def best_objective(self, trial: Trial) -> float:
-        """Return the objective at the best λ for the classifier of the last iteration."""
-        margins = self.signs * (self.decision + trial.intercept)
-        price = self.problem.radius_price(trial.weights, margins)
-        return self.problem.objective_at(trial.weights, margins, price)
-
-    def _priced(self, lam: float) -> float:
-        return self.problem.radius * lam if self.problem.radius > 0 else 0.0  # λ may be infinite
 
     def _flip_price(self, lam: float) -> float | np.ndarray:
         """Return κλ, inf where no flip is possible: a number, or one per row."""

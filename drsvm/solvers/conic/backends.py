@@ -98,7 +98,6 @@ def _highs(model: Model, should_stop: Callable[[], bool]) -> Answer:
 
 
 BACKENDS: dict[str, Callable[[Model, Callable[[], bool]], Answer]] = {"clarabel": _clarabel, "highs": _highs}
-MODULES = {"clarabel": "clarabel", "highs": "highspy"}
 
 
 def import_extra(name: str):
@@ -125,41 +124,37 @@ def postponed_interrupt():
         raise KeyboardInterrupt
 
 
-# --- the process -----------------------------------------------------------------------------------------------------
-
-
 def answer_of_process(backend: str, model: Model, limit: "TimeLimit") -> Answer | None:
     """Return the answer of a separate process, or None if it was terminated at the time limit."""
-    import_extra(MODULES[backend])  # report a missing extra here
+    import_extra("highspy" if backend == "highs" else backend)  # report a missing extra here
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
     # -P: nothing is imported from the folder of this file. A new session: Ctrl-C does not reach the child.
     program = [sys.executable, "-P", __file__]
-    setting = {"env": environment, "start_new_session": True, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    pipe = subprocess.PIPE
     with tempfile.TemporaryFile() as message:
         pickle.dump((backend, tuple(model), time.time()), message, protocol=5)
         message.seek(0)
-        with subprocess.Popen(program, stdin=message, **setting) as child:
+        with subprocess.Popen(
+            program, stdin=message, stdout=pipe, stderr=pipe, env=environment, start_new_session=True
+        ) as child:
             try:
-                return _wait(child, limit)
+                while not limit.long_over:  # the backend's own limit comes first, if it keeps to it
+                    try:
+                        answer, errors = child.communicate(timeout=0.05)
+                    except subprocess.TimeoutExpired:
+                        continue
+                    if child.returncode != 0:
+                        reason = errors.decode(errors="replace").strip() or "possibly not enough memory"
+                        status = child.returncode
+                        raise RuntimeError(f"the backend process ended with exit status {status}: {reason}")
+                    return Answer(*pickle.loads(answer))
+                return None
             finally:
                 child.kill()
                 child.wait()
 
 
-def _wait(child: subprocess.Popen, limit: "TimeLimit") -> Answer | None:
-    while not limit.long_over:  # the backend's own limit comes first, if it keeps to it
-        try:
-            answer, errors = child.communicate(timeout=0.05)
-        except subprocess.TimeoutExpired:
-            continue
-        if child.returncode != 0:
-            reason = errors.decode(errors="replace").strip() or "possibly not enough memory"
-            raise RuntimeError(f"the backend process ended with exit status {child.returncode}: {reason}")
-        return Answer(*pickle.loads(answer))
-    return None
-
-
-def _answer_parent() -> None:
+if __name__ == "__main__":  # the process
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":  # end with the parent
         set_death_signal = 1
@@ -172,7 +167,3 @@ def _answer_parent() -> None:
     answer = BACKENDS[backend](model, lambda: False)
     with os.fdopen(channel, "wb") as parent:
         pickle.dump(tuple(answer), parent, protocol=5)
-
-
-if __name__ == "__main__":
-    _answer_parent()

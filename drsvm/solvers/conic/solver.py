@@ -10,21 +10,19 @@ trusted: its multipliers go through the same certificate as those of all solvers
 """
 
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from drsvm.model.norms import L1, L2, LInf, Norm
+from drsvm.model.norms import L1, L2, LInf
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import EVERY_PRICE, Candidate, Limits, Solver, State
 from drsvm.solvers.conic.backends import BACKENDS, Answer, Model, answer_of_process, import_extra, postponed_interrupt
 from drsvm.solvers.interior_point.cones import priced_entries
 
-LARGE = 200_000
-"""Models with more entries are solved in a separate process, which takes a few tenths of a second to start."""
+LARGE = 200_000  # models with more entries are solved in a separate process, which takes tenths of a second to start
 
 
 @dataclass(frozen=True)
@@ -66,10 +64,10 @@ class Conic(Solver):
             raise ValueError(f"backend must be 'clarabel' or 'highs', got backend={self.backend!r}.")
 
     def unsupported_reason(self, problem: Problem) -> str | None:
-        if type(problem.norm) not in NORM_ROWS:
+        if type(problem.norm) not in (L1, L2, LInf):
             return f"solver 'conic' has no model for norm={problem.norm}: use solver='interior-point'."
-        linear = problem.l2 == 0 and not (isinstance(problem.norm, L2) and _with_norm(problem))
-        if self.backend != "highs" or linear:
+        is_round = isinstance(problem.norm, L2) and (problem.radius > 0 or problem.flips_possible)
+        if self.backend != "highs" or not (problem.l2 > 0 or is_round):
             return None
         return (
             f"backend='highs' needs norm=1 or norm=inf with l2=0, got norm={problem.norm} and l2={problem.l2:g}: "
@@ -89,22 +87,19 @@ class ConicState(State):
         self._info: dict = {}
 
     def step(self) -> None:
-        answer = self._solve()
-        if answer is None:
-            self._info = {"backend": self._settings.backend, "backend_status": "terminated at the time limit"}
-        else:
-            self._info = answer.info
-            self._answer = _read(self._problem, answer, self._model.unit)
-        self.finished = True
-
-    def _solve(self) -> Answer | None:
         backend, accuracy, limits = self._settings.backend, self._settings.accuracy, self._limits
         limited = {"n_threads": limits.n_threads or 0, "seconds": max(limits.time.left(), 1e-3)}
         model = self._model._replace(accuracy=accuracy, **limited)
         if model.A.nnz > LARGE and sys.executable and not hasattr(sys, "frozen"):  # else there is no Python to start
-            return answer_of_process(backend, model, limits.time)
-        with postponed_interrupt() as interrupted:
-            return BACKENDS[backend](model, interrupted.is_set)
+            answer = answer_of_process(backend, model, limits.time)
+        else:
+            with postponed_interrupt() as interrupted:
+                answer = BACKENDS[backend](model, interrupted.is_set)
+        if answer is None:
+            self._info = {"backend": backend, "backend_status": "terminated at the time limit"}
+        else:
+            self._info, self._answer = answer.info, _read(self._problem, answer, model.unit)
+        self.finished = True
 
     def candidate(self) -> Candidate:
         return self._answer
@@ -128,7 +123,9 @@ def _read(problem: Problem, answer: Answer, unit: float) -> Candidate:
 def build_model(problem: Problem) -> Model:
     """Build the matrices of the problem; the variables are (w, b), λ, t and u, without those a case does not need."""
     n, d = problem.n_rows, problem.n_features
-    unit = _unit(problem)
+    # A unit of length in which λ is not far from 1: at the optimum ε λ ≤ 1 and (c/2) ‖w‖² ≤ 1.
+    typical, unit = problem.typical_row_norm(), max(10 * problem.radius, problem.l2**0.5)
+    unit = float(np.clip(unit, 1e-6 * typical, typical)) if unit > 0 else typical
     signed = sparse.csr_array(problem.X.astype(np.float64)) * (problem.signs / unit)[:, None]
     if problem.fit_intercept:
         signed = sparse.hstack([signed, sparse.csr_array(problem.signs[:, None])])
@@ -140,7 +137,9 @@ def build_model(problem: Problem) -> Model:
     if problem.monotonic_cst is not None:
         held = np.flatnonzero(problem.monotonic_cst)
         blocks.append([_picked(held, -problem.monotonic_cst[held], signed.shape[1]), None, None])
-    norm_blocks, n_cone = _norm_rows(problem, unit) if _with_norm(problem) else NormRows([])
+    norm_blocks, n_cone = [], 0
+    if problem.radius > 0 or problem.flips_possible:  # otherwise neither λ nor the norm plays a role
+        norm_blocks, n_cone = _norm_rows(problem, unit)
     others = [None] * (max(map(len, norm_blocks), default=3) - 3)  # additional variables of the norm
     A = sparse.block_array([*([*block, *others] for block in blocks), *norm_blocks], format="csc")
     bound, cost, lam = np.zeros(A.shape[0]), np.zeros(A.shape[1]), signed.shape[1]
@@ -150,56 +149,27 @@ def build_model(problem: Problem) -> Model:
     return Model(P, cost, A, bound, n_cone, unit)
 
 
-def _with_norm(problem: Problem) -> bool:
-    """Return True if λ costs or saves anything; otherwise neither λ nor the norm plays a role."""
-    return problem.radius > 0 or problem.flips_possible
-
-
-def _unit(problem: Problem) -> float:
-    """Return a unit of length in which λ is not far from 1: at the optimum ε λ ≤ 1 and (c/2) ‖w‖² ≤ 1."""
-    typical = problem.typical_row_norm()
-    unit = max(10 * problem.radius, problem.l2**0.5)
-    return float(np.clip(unit, 1e-6 * typical, typical)) if unit > 0 else typical
-
-
 def _picked(entries: np.ndarray, factors: np.ndarray, size: int) -> sparse.csr_array:
     """Return the matrix that picks entries of a vector, times factors."""
     return sparse.csr_array((factors.astype(np.float64), (np.arange(len(entries)), entries)), (len(entries), size))
 
 
-class NormRows(NamedTuple):
-    """Rows of blocks for ‖v‖_q ≤ λ, over the variables (w, b), λ, t and the additional ones of the norm."""
+def _norm_rows(problem: Problem, unit: float) -> tuple[list[list[Any]], int]:
+    """Return rows of blocks for ‖v‖_q ≤ λ, and the number of rows that form a second-order cone.
 
-    blocks: list[list[Any]]
-    n_cone: int = 0  # number of rows that form a second-order cone
-
-
-def _norm_rows(problem: Problem, unit: float) -> NormRows:
+    The blocks are for the variables (w, b), λ, t and the additional ones of the norm.
+    """
     entries, prices = priced_entries(problem)
     d, n = problem.n_features, len(entries)
     if n == 0:  # nothing is priced: 0 ≤ λ
-        return NormRows([[None, -np.ones((1, 1)), None]])
+        return [[None, -np.ones((1, 1)), None]], 0
     v = _picked(entries, np.where(entries < d, 1.0, unit) / prices, d + problem.fit_intercept)
-    return NORM_ROWS[type(problem.norm)](v, n)
-
-
-def _cross_rows(v: sparse.csr_array, n: int) -> NormRows:
-    """Return the rows for q = 1: v ≤ u, −v ≤ u and Σ u ≤ λ."""
-    eye, total = sparse.eye_array(n), sparse.csr_array(np.ones((1, n)))
-    return NormRows([[v, None, None, -eye], [-v, None, None, -eye], [None, -np.ones((1, 1)), None, total]])
-
-
-def _round_rows(v: sparse.csr_array, n: int) -> NormRows:
-    """Return the rows for q = 2: (λ, v) in the second-order cone."""
-    return NormRows([[None, -np.ones((1, 1)), None], [-v, None, None]], n + 1)
-
-
-def _box_rows(v: sparse.csr_array, n: int) -> NormRows:
-    """Return the rows for q = ∞: v ≤ λ and −v ≤ λ."""
-    return NormRows([[v, -np.ones((n, 1)), None], [-v, -np.ones((n, 1)), None]])
-
-
-NORM_ROWS: dict[type[Norm], Callable[..., NormRows]] = {L1: _cross_rows, L2: _round_rows, LInf: _box_rows}
+    if isinstance(problem.norm, L2):  # (λ, v) in the second-order cone
+        return [[None, -np.ones((1, 1)), None], [-v, None, None]], n + 1
+    if isinstance(problem.norm, LInf):  # v ≤ λ and −v ≤ λ
+        return [[v, -np.ones((n, 1)), None], [-v, -np.ones((n, 1)), None]], 0
+    eye, total = sparse.eye_array(n), sparse.csr_array(np.ones((1, n)))  # q = 1: v ≤ u, −v ≤ u and Σ u ≤ λ
+    return [[v, None, None, -eye], [-v, None, None, -eye], [None, -np.ones((1, 1)), None, total]], 0
 
 
 def cvxpy_model(problem: Problem):

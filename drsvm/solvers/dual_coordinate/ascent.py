@@ -32,27 +32,16 @@ from drsvm.solvers.incremental.epochs import UNLIMITED, Samples
 from drsvm.solvers.transforms.constant import answer_to_free_flips
 from drsvm.solvers.transforms.priced_columns import PricedColumns
 
-MIN_PROXIMITY, TYPICAL_CHANGE = 0.01, 3.0
-"""θ is at least MIN_PROXIMITY times the ridge, and the sum of both is at least TYPICAL_CHANGE times the change due to
-a typical multiplier."""
-
-FLIP_STIFFNESS, MIN_STIFFNESS = 0.3, 0.5
-"""Shares of the curvature estimates that enter 1/τ."""
-
-FREEDOM, MIN_FREEDOM = 0.1, 1.0
-"""f in units of what a row's own features contribute to its margin, and its minimum."""
-
-SCALES, SCALE_ACCURACY = (0.8, 1.25), 2e-3
-"""Range of multiples of the classifier that is searched for the best one, and the accuracy of the search."""
-
-WITHIN_REACH, MIN_SHARE = 30.0, 0.02
-"""The best multiple is searched for when the estimated gap is at most WITHIN_REACH times the tolerance. Its gain
-never reduces the estimate below MIN_SHARE of its value, because the margins seen in an epoch are not quite those of
-one classifier."""
-
-FIRM, WHOLE = 1.0, 4
-"""Rows farther from a kink than FIRM times the largest violation of the previous epoch are skipped until the next epoch
-over all rows, which is every WHOLE-th one."""
+MIN_PROXIMITY = 0.01  # θ is at least this share of the ridge,
+TYPICAL_CHANGE = 3.0  # and the sum of both at least this many times the change due to a typical multiplier
+FLIP_STIFFNESS, MIN_STIFFNESS = 0.3, 0.5  # shares of the curvature estimates that enter 1/τ
+FREEDOM, MIN_FREEDOM = 0.1, 1.0  # f in units of what a row's own features contribute to its margin, and its minimum
+SCALES, SCALE_ACCURACY = (0.8, 1.25), 2e-3  # range and accuracy of the search for the best multiple of the classifier
+WITHIN_REACH = 30.0  # multiple of the tolerance that the estimated gap must reach for this search
+# Its gain never reduces the estimate below this share: the margins seen in an epoch are not quite of one classifier
+MIN_SHARE = 0.02
+FIRM = 1.0  # rows farther from a kink, in units of the largest violation of the previous epoch, are skipped
+WHOLE = 4  # until the next epoch over all rows, which is every fourth one
 
 
 class Place(NamedTuple):
@@ -88,13 +77,9 @@ class Ascent(ABC):
         self.hinge, self.flip = np.zeros(problem.n_rows), np.zeros(problem.n_rows)
         self.v, self.imbalance = np.zeros(problem.n_features), 0.0
         self.w, self.b = np.zeros(problem.n_features), 0.0
-        # w = 0 gives no information about the final length of the weights.
-        self.lam = self._first_lam() if start is None or not start.weights.any() else self._start_at(start)
-
-    # --- start ------------------------------------------------------------------------------------------------------
-
-    def _start_at(self, start: Candidate) -> float:
-        problem = self.problem
+        if start is None or not start.weights.any():  # w = 0 tells nothing about the final length of the weights
+            self.lam = self._first_lam()
+            return
         self.w, self.b = np.array(start.weights), start.intercept
         if start.hinge_dual is not None and start.flip_dual is not None:
             self.hinge = np.clip(start.hinge_dual, 0.0, problem.sample_weight)
@@ -102,9 +87,9 @@ class Ascent(ABC):
                 self.flip = np.clip(start.flip_dual, 0.0, problem.sample_weight - self.hinge) * problem.can_flip
             self.v, imbalance = problem.weighted_sum(self.hinge - self.flip)
             self.imbalance = imbalance if problem.fit_intercept else 0.0
-        if problem.radius == 0.0:
-            return UNLIMITED
-        return problem.radius_price(self.w, problem.margins(self.w, self.b), self.b)
+        self.lam = UNLIMITED
+        if problem.radius > 0.0:
+            self.lam = problem.radius_price(self.w, problem.margins(self.w, self.b), self.b)
 
     def _first_lam(self) -> float:
         """Return the best λ for weights in the direction of a first proximal step, estimated from some of the rows."""
@@ -127,8 +112,6 @@ class Ascent(ABC):
 
         return min(np.geomspace(1e-3, 1e6, 40) / math.sqrt(self.square), key=value)
 
-    # --- an epoch ---------------------------------------------------------------------------------------------------
-
     def epoch(self, whole: bool = False) -> None:
         """Improve the multipliers of all active rows, and move the centre to the new point."""
         self.count += 1
@@ -138,8 +121,7 @@ class Ascent(ABC):
         gap, violation = self._move()
         self.firm = FIRM * violation
         unscaled = self._estimated_gap(gap)
-        near_the_end = unscaled <= WITHIN_REACH * self.tol
-        self.scale, gain = self._best_scale() if near_the_end else (1.0, 0.0)
+        self.scale, gain = self._best_scale() if unscaled <= WITHIN_REACH * self.tol else (1.0, 0.0)
         self.estimate = max(unscaled - gain, MIN_SHARE * unscaled)
 
     def _move(self) -> tuple[float, float]:
@@ -181,14 +163,13 @@ class Ascent(ABC):
         typical = TYPICAL_CHANGE * self.square * mass / self.problem.n_rows
         return max(MIN_PROXIMITY * ridge, typical - ridge, 1e-12)
 
-    def _intercept(self, ridge: float) -> Intercept:
+    def _intercept(self, ridge: float) -> tuple[Intercept, float]:
+        """Return the terms of the intercept, and u₀ at the start of an epoch."""
         freedom = max(FREEDOM * self.square / ridge, MIN_FREEDOM)
         damping = self.unit**2 / freedom or 1.0
         inverse = 1.0 / damping if self.unit > 0.0 else 0.0
-        return Intercept(self.unit, damping, inverse, True if self.problem.prices_intercept else None)
-
-    def _u0(self, intercept: Intercept) -> float:
-        return self.unit * self.imbalance + (intercept.damping * self.b / self.unit if self.unit > 0.0 else 0.0)
+        u0 = self.unit * self.imbalance + (damping * self.b / self.unit if self.unit > 0.0 else 0.0)
+        return Intercept(self.unit, damping, inverse, True if self.problem.prices_intercept else None), u0
 
     def _settle_intercept(self, intercept: Intercept, u0: float, b: float) -> None:
         """Set b, and Σ (α − β) y from u₀, after an epoch."""
@@ -208,7 +189,8 @@ class Ascent(ABC):
         Early in a run all margins may be slightly too small at once, which costs a lot and is free to correct.
         """
         problem, margins, weights = self.problem, self.margins, self.problem.sample_weight
-        lam, ridge, n = self._own_lam, self._ridge_term, self.problem.n_rows
+        lam, n = self._own_lam, problem.n_rows
+        ridge = problem.l2 * euclidean(self.w) ** 2 if problem.l2 > 0.0 else 0.0
         kappa, possible = self.flips
         costs = np.where(possible, kappa * lam, np.abs(margins) + 10.0)  # so that no scale makes the others pay
 
@@ -238,7 +220,8 @@ class Ascent(ABC):
         """Return the gap as if no row had changed since it was visited."""
         problem, flipped_cost, ball = self.problem, self.flipped_cost, self.problem.norm.dual
         left = max(problem.radius - flipped_cost, 0.0)
-        norm_part = self._own_lam * left - float(self.v @ self.w) + 0.5 * self._ridge_term
+        norm_part = self._own_lam * left - float(self.v @ self.w)
+        norm_part += 0.5 * problem.l2 * euclidean(self.w) ** 2 if problem.l2 > 0.0 else 0.0
         fixed, unbalanced = 0.0, abs(self.imbalance)
         if problem.prices_intercept:
             norm_part -= self.imbalance * self.b
@@ -253,17 +236,11 @@ class Ascent(ABC):
         return max(gap + norm_part, 0.0) + repair + unbalanced
 
     @property
-    def _ridge_term(self) -> float:
-        """The ridge term c ‖w‖², without a pass over the weights if it is 0."""
-        return self.problem.l2 * euclidean(self.w) ** 2 if self.problem.l2 > 0.0 else 0.0
-
-    @property
     def _own_lam(self) -> float:
         """λ or, if nothing limits it, the norm of the classifier."""
         return self.problem.norm_of(self.w, self.b) if self.lam >= UNLIMITED else self.lam
 
     def candidate(self) -> Candidate:
-        candidate = Candidate(self.scale * self.w, self.scale * self.b, self.hinge, self.flip)
         if np.all(self.problem.flip_cost == 0):
-            candidate = answer_to_free_flips(self.problem)
-        return self.columns.from_columns(candidate)
+            return self.columns.from_columns(answer_to_free_flips(self.problem))
+        return self.columns.from_columns(Candidate(self.scale * self.w, self.scale * self.b, self.hinge, self.flip))

@@ -25,16 +25,11 @@ from drsvm.solvers.transforms.constant import constant_optimum
 from drsvm.solvers.transforms.fallback import WithFallback
 from drsvm.solvers.transforms.priced_columns import AS_COLUMNS
 
-FEW = 100
-"""With at most this many features, the first working set contains all of them."""
-
-EXPLORED, MAX_EPOCHS, WITHIN_REACH = 3e-3, 60, 10.0
-"""The first stage ends when the estimated gap is this small, or after this many epochs. A gap within this multiple of
-the tolerance does not end it, because epochs then reach the tolerance sooner than rounds."""
-
-HOT, COLD, FREE_ROUNDS = 0.9, 0.7, 3
-"""Prices as fractions of e: hotter features form the first working set, colder ones are removed, but not after this
-many rounds: from then on sets only grow, so that the rounds terminate."""
+FEW = 100  # with at most this many features, the first working set contains all of them
+EXPLORED, MAX_EPOCHS = 3e-3, 60  # the first stage ends when the estimated gap is this small, or after so many epochs,
+WITHIN_REACH = 10.0  # but not within this multiple of the tolerance, which epochs then reach sooner than rounds
+HOT, COLD = 0.9, 0.7  # prices as fractions of e: hotter features form the first set, colder ones are removed
+FREE_ROUNDS = 3  # after so many rounds sets only grow, so that the rounds terminate
 
 
 @dataclass(frozen=True)

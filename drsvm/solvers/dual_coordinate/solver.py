@@ -1,31 +1,182 @@
 """Dual coordinate ascent for sparse rows with very many features, at about the cost of a plain linear SVM.
 
-An iteration is an epoch, which improves the multipliers of one row at a time, at a cost proportional to the row's
-nonzeros (`ascent.py`). A certificate costs about as much as an epoch, and is computed when an estimate predicts that it
-will succeed.
+The ascent of each norm comes first, then the solver. An iteration is an epoch, which improves the multipliers of one
+row at a time, at a cost proportional to the row's nonzeros (`ascent.py`). A certificate costs about as much as an
+epoch, and is computed when an estimate predicts that it will succeed.
 """
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+
+from drsvm.kernels.dual_ascent_round import RoundTerms
+from drsvm.kernels.dual_ascent_separable import SeparableTerms
 from drsvm.model.norms import L1, L2, LInf, Norm
 from drsvm.model.problem import Problem
+from drsvm.parallel import elementwise
 from drsvm.solvers.base import Candidate, Limits, Solver, State
-from drsvm.solvers.dual_coordinate.ascent import Ascent
-from drsvm.solvers.dual_coordinate.ascents import BoxAscent, RoundAscent, SparseAscent
+from drsvm.solvers.dual_coordinate.ascent import Ascent, Place
+from drsvm.solvers.incremental.epochs import UNLIMITED
 from drsvm.solvers.transforms.constant import constant_optimum
 from drsvm.solvers.transforms.fallback import Patience, Trend, WithFallback
 from drsvm.solvers.transforms.priced_columns import AS_COLUMNS
 
+FIRST_MASS = 0.5  # assumed sum of the multipliers before there are any
+FADING = 20.0  # for q = 1, the number of epochs without flips after which θ is half of its usual value
+MAX_NEWTON_STEPS = 50
+FIRST_RATIO = 0.5  # initial guess of gap / estimate
+FIRST_PROOF, REGULAR_PROOF = 16, 32  # maximum number of epochs before the first certificate, and between later ones
+PATIENCE = 500  # number of epochs from which the proven gaps must shrink
+
+
+class RoundAscent(Ascent):
+    """q = 2: the weights are a multiple of u, and λ changes with every step."""
+
+    def _place(self) -> Place:
+        problem = self.problem
+        left = max(problem.radius - self.flipped_cost, 0.0)
+        natural = 0.0 if self.lam >= UNLIMITED else left / max(self.lam, 1e-6)
+        proximity = self._proximity(problem.l2 + natural, self.mass)
+        intercept, u0 = self._intercept(problem.l2 + natural + proximity)
+        scalars = map(float, (problem.radius, self.lam, self._stiffness(natural), problem.l2 + proximity))
+        terms = RoundTerms(*scalars, intercept=intercept)
+        return Place(self._plus_centre(self.v, proximity), np.array([self.flipped_cost, u0]), terms, proximity)
+
+    def _arrive(self, place: Place, answer) -> None:
+        scale, self.lam, b = answer
+        u = place.u
+        self.v = self._plus_centre(u, -place.proximity)
+        self.w = elementwise(len(u), lambda part: scale * u[part])
+        self._settle_intercept(place.terms.intercept, float(place.sums[1]), b)
+
+
+class SeparableAscent(Ascent):
+    """q = 1 and q = ∞: the weights are the part of u inside or outside limits ±h, over the ridge.
+
+    They are computed feature by feature; h is fixed during an epoch: λ times the ridge, or e = ε − Σκβ for q = 1.
+    """
+
+    inside: ClassVar[bool]  # whether the weights are the part inside the limits (q = ∞) rather than outside (q = 1)
+
+    def _place(self) -> Place:
+        problem = self.problem
+        fading = 1.0 if self.inside or self.any_flips else 1.0 + self.count / FADING
+        proximity = self._proximity(problem.l2, (self.mass or FIRST_MASS) / fading)
+        ridge = problem.l2 + proximity
+        (intercept, u0), stiffness = self._intercept(ridge), self._stiffness(0.0)
+        excess = max(self.flipped_cost - problem.radius, 0.0)
+        limit = ridge * self.lam if self.inside else max(problem.radius - self.flipped_cost, 0.0)
+        terms = SeparableTerms(self.inside, float(limit), float(ridge), float(stiffness), intercept)
+        sums = np.array([self.lam + excess / stiffness, u0])
+        return Place(self._plus_centre(self.v, proximity), sums, terms, proximity)
+
+    def _arrive(self, place: Place, answer) -> None:
+        u, u0, terms, intercept = place.u, float(place.sums[1]), place.terms, place.terms.intercept
+        self.v = self._plus_centre(u, -place.proximity)
+        sizes = Sizes(np.abs(u), terms.ridge, abs(u0) if intercept.priced else 0.0, intercept.damping)
+        limit = self._new_limit(sizes, terms.stiffness)
+        self.w = elementwise(len(u), lambda part: self._weights(u[part], terms.ridge, limit))
+        weight = self._weights(u0, intercept.damping, limit) if intercept.priced else u0 * intercept.inverse
+        self._settle_intercept(intercept, u0, self.unit * float(weight))
+        if self.inside:
+            self.lam = limit
+        elif self.lam < UNLIMITED:
+            own, left = self.problem.norm_of(self.w, self.b), self.problem.radius - self.flipped_cost
+            flips_matter = self.near > 0.0 or self.any_flips
+            self.lam = max(own, self.lam + (limit - left) / terms.stiffness if flips_matter else 0.5 * self.lam)
+
+    def _weights(self, u, ridge: float, limit: float):
+        """Return the weights for given u; the limit is h for q = 1, and λ = h/r for q = ∞."""
+        if self.inside:
+            return np.clip(u / ridge, -limit, limit)
+        return (u - np.clip(u, -limit, limit)) / ridge
+
+    @abstractmethod
+    def _new_limit(self, sizes: "Sizes", stiffness: float) -> float:
+        """Return the best limit of the weights after an epoch."""
+
+
+class Sizes(NamedTuple):
+    """Sizes of u inside the norm, and what divides them to give the weights."""
+
+    of_features: np.ndarray  # |u_j|
+    ridge: float  # r
+    of_intercept: float  # |u₀|, 0 if it is free
+    damping: float  # θ₀
+
+    def beyond(self, limit: float, limit_of_intercept: float) -> tuple[float, int, float, bool]:
+        """Return Σ (|u_j| − limit)₊ and the number of its terms, and the same for the intercept."""
+        above = self.of_features[self.of_features > limit]
+        rest = max(self.of_intercept - limit_of_intercept, 0.0)
+        return float(above.sum()) - len(above) * limit, len(above), rest, rest > 0.0
+
+
+class SparseAscent(SeparableAscent):
+    """q = 1: the weights are the part outside ±e, with e = ε − Σκβ."""
+
+    inside = False
+
+    def _new_limit(self, sizes: Sizes, stiffness: float) -> float:
+        """Solve Σ (|u_j| − h)₊ / r + (|u₀| − h)₊ / θ₀ = λ₀ + (h − (ε − Σκβ)) / stiffness for h ≥ 0, from the left."""
+        left = self.problem.radius - self.flipped_cost
+        if not (self.near > 0.0 or self.any_flips):
+            return max(left, 0.0)
+        price = 0.0
+        for _ in range(MAX_NEWTON_STEPS):
+            total, number, rest, more = sizes.beyond(price, price)
+            value = total / sizes.ridge + rest / sizes.damping - self.lam - (price - left) / stiffness
+            step = value / (number / sizes.ridge + more / sizes.damping + 1.0 / stiffness)
+            price = max(price + step, 0.0)
+            if step <= 1e-12 * (abs(left) + price):
+                break
+        return price
+
+
+class BoxAscent(SeparableAscent):
+    """q = ∞: the weights are the part inside ±λ. Iterates may circle the optimum, so averages are offered in turn."""
+
+    inside = True
+    average: list[np.ndarray] | None = None
+    offer_average = False
+
+    def _move(self) -> tuple[float, float]:
+        gap_and_violation = super()._move()
+        current = [self.w, np.array([self.b]), self.hinge, self.flip]
+        if self.average is None:
+            self.average = [part.copy() for part in current]
+        share = max(0.05, 1.0 / self.count)
+        for mean, part in zip(self.average, current, strict=True):
+            mean += share * (part - mean)
+        return gap_and_violation
+
+    def _new_limit(self, sizes: Sizes, stiffness: float) -> float:
+        """Solve Σ (|u_j| − rλ)₊ + (|u₀| − θ₀λ)₊ − (ε − Σκβ) = k (λ − λ₀) for λ ≥ 0; k is the slope of both at λ₀."""
+        if self.lam >= UNLIMITED:
+            return self.lam
+        left, centre, lam = self.problem.radius - self.flipped_cost, self.lam, self.lam
+        _, number, _, more = sizes.beyond(sizes.ridge * centre, sizes.damping * centre)
+        k = sizes.ridge * number + sizes.damping * more + stiffness
+        for _ in range(MAX_NEWTON_STEPS):
+            total, number, rest, more = sizes.beyond(sizes.ridge * lam, sizes.damping * lam)
+            value = total + rest - left - k * (lam - centre)
+            step = value / (sizes.ridge * number + sizes.damping * more + k)
+            lam = max(lam + step, 0.0)
+            if abs(step) <= 1e-12 * (1.0 + lam):
+                break
+        return lam
+
+    def candidate(self) -> Candidate:
+        self.offer_average = not self.offer_average
+        if self.average is None or self.offer_average or np.all(self.problem.flip_cost == 0):
+            return super().candidate()
+        w, b, hinge, flip = self.average
+        return self.columns.from_columns(Candidate(w, float(b[0]), hinge, flip))
+
+
 ASCENTS: dict[type[Norm], type[Ascent]] = {L1: SparseAscent, L2: RoundAscent, LInf: BoxAscent}
-
-FIRST_RATIO, FIRST_PROOF, REGULAR_PROOF = 0.5, 16, 32
-"""Initial guess of gap / estimate, and the maximum number of epochs before the first certificate and between later
-ones, regardless of the estimate."""
-
-PATIENCE = 500
-"""Number of epochs from which the proven gaps must shrink."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +254,9 @@ class DualCoordinateState(StateWithEstimates):
 
     def __init__(self, problem: Problem, limits: Limits, shrinking: bool = True):
         super().__init__(problem, limits, FIRST_PROOF)
-        self.ascent = ascent_for(problem, limits, shrinking)
+        single = problem.n_features + problem.prices_intercept == 1  # then all norms are equal
+        kind = RoundAscent if single else ASCENTS[type(problem.norm)]
+        self.ascent = kind(problem, limits.start, limits.generator(), limits.tol, shrinking)
         self.trend, self.patience = Trend(problem, limits.tol), Patience(PATIENCE, limits)
         no_term_limits_the_weights = problem.radius == 0.0 and problem.l2 == 0.0
         self.gives_up = no_term_limits_the_weights and self.trend.has_fallback
@@ -122,10 +275,3 @@ class DualCoordinateState(StateWithEstimates):
 
     def info(self) -> dict:
         return {"epochs": self.ascent.count}
-
-
-def ascent_for(problem: Problem, limits: Limits, shrinking: bool = True) -> Ascent:
-    """Return the ascent for the norm; with one feature all norms are equal."""
-    single = problem.n_features + problem.prices_intercept == 1
-    kind = RoundAscent if single else ASCENTS[type(problem.norm)]
-    return kind(problem, limits.start, limits.generator(), limits.tol, shrinking)

@@ -21,7 +21,7 @@ from drsvm.model.problem import Problem
 from drsvm.model.reducers import Sums
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.dual_coordinate.ascent import MIN_SHARE, Ascent, Place
-from drsvm.solvers.dual_coordinate.ascents import BoxAscent, RoundAscent, SeparableAscent, SparseAscent
+from drsvm.solvers.dual_coordinate.solver import BoxAscent, RoundAscent, SeparableAscent, SparseAscent
 from drsvm.solvers.federated.block import MANY_SCALES, MIN_NEWS, SCALES, SENT, Proposal, Work, losses_along
 from drsvm.solvers.incremental.epochs import UNLIMITED, Samples
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from scipy import sparse
 
-from drsvm.kernels.epoch_state import Iterate, Terms
+from drsvm.kernels.proximal_epochs import Iterate, Terms
 from drsvm.model.norms import norm_for
 from drsvm.model.risk import affordable_flips
 from drsvm.model.validation import (
@@ -18,11 +18,11 @@ from drsvm.model.validation import (
 from drsvm.solvers.incremental.epochs import Epochs, Samples
 from drsvm.solvers.transforms.priced_columns import with_constant
 
-FIRST_STEP, EXPONENT = 0.1, 0.75
-"""Step size for the first block in natural steps, and the power of the number of blocks by which it decays."""
-
-RECENT = 4.0
-"""The average gives a new block about this much more weight than a plain mean would."""
+FIRST_STEP, EXPONENT = (
+    0.1,
+    0.75,
+)  # first step in natural steps, and the power of the number of blocks by which it decays
+RECENT = 4.0  # the average gives a new block about this much more weight than a plain mean would
 
 
 class BlockFit:
@@ -78,7 +78,7 @@ class BlockFit:
         self.rng = np.random.default_rng(0 if random_state is None else random_state)
         weights, intercept, price = (np.zeros(n_features), 0.0, 0.0) if start is None else start
         self.weights, self.radius_price = np.array(weights, dtype=float), float(price)
-        self.value_at_centre = float(intercept) + self._shift()
+        self.value_at_centre = float(intercept) + (0.0 if centre is None else float(self.weights @ centre))
         self.n_blocks = self.n_rows = 0
         self._mean_square = 0.0
         self._point: Iterate | None = None
@@ -86,10 +86,7 @@ class BlockFit:
     @property
     def intercept(self) -> float:
         """The intercept b."""
-        return self.value_at_centre - self._shift()
-
-    def _shift(self) -> float:
-        return 0.0 if self.centre is None else float(self.weights @ self.centre)
+        return self.value_at_centre - (0.0 if self.centre is None else float(self.weights @ self.centre))
 
     def feed(self, X, signs, sample_weight=None, flip_cost=None) -> "BlockFit":
         """Make one pass over a block.
@@ -111,14 +108,11 @@ class BlockFit:
             raise ValueError(f"X has {d} features, but BlockFit expects {len(self.weights)}.")
         flip_cost = self.flip_cost if flip_cost is None else check_flip_costs(flip_cost, n)
         kappa, flips = affordable_flips(flip_cost, self.terms.radius)
-        self._pass(Samples(self._columns(X), signs, importance / n), self.terms._replace(kappa=kappa, flips=flips))
-        return self
-
-    def _columns(self, X):
-        """Return the rows relative to the centre, with the column of a priced intercept."""
         if self.centre is not None:
             X = (X.toarray() if sparse.issparse(X) else X) - self.centre.astype(X.dtype)
-        return with_constant(X, self.intercept_cost) if self.priced else X
+        X = with_constant(X, self.intercept_cost) if self.priced else X
+        self._pass(Samples(X, signs, importance / n), self.terms._replace(kappa=kappa, flips=flips))
+        return self
 
     def _pass(self, samples: Samples, terms: Terms) -> None:
         self.n_blocks += 1
@@ -129,7 +123,7 @@ class BlockFit:
         if self._point is not None:
             point = Iterate(self._point.w, self._point.scalars, point.hinge, point.flip)
         elif self.weights.any():
-            lam = self.radius_price if epochs.limits_weights else point.scalars[0]
+            lam = self.radius_price if terms.radius > 0.0 else point.scalars[0]
             point.w[: len(self.weights)], point.scalars[:] = self.weights, (lam, self.value_at_centre, lam)
             if self.priced:
                 point.w[-1], point.scalars[1] = self.value_at_centre / self.intercept_cost, 0.0

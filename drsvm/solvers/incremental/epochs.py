@@ -14,8 +14,8 @@ from drsvm.annotations import Matrix
 from drsvm.clock import Stopwatch, TimeLimit
 from drsvm.kernels import memory_epochs, proximal_epochs, subgradient_epochs
 from drsvm.kernels.entries import row_squares
-from drsvm.kernels.epoch_state import Iterate, Terms
 from drsvm.kernels.memory_epochs import PASSES, Batching
+from drsvm.kernels.proximal_epochs import Iterate, Terms
 from drsvm.model.memory_rows import compiled_rows
 from drsvm.model.norms import Norm
 from drsvm.model.problem import Problem
@@ -23,14 +23,10 @@ from drsvm.model.risk import affordable_flips
 from drsvm.parallel import over, usable_threads
 
 ORDERS = ("shuffled", "cyclic", "with-replacement")
-
-UNLIMITED = 1e200
-"""Value of λ if neither the radius nor flips limit it: larger than any norm of the weights."""
-
+UNLIMITED = 1e200  # value of λ if neither the radius nor flips limit it: larger than any norm of the weights
+# A slice is sized to take this many nanoseconds or, if that is more, this many per row and feature, over which every
+# kernel call makes a pass. Slices depend on the data only, so that the same seed always gives the same result
 SLICE, SLICE_BY_SIZE = 0.2e9, 50.0
-"""A slice is sized to take this many nanoseconds or, if that is more, this many per row and feature, because every
-kernel call starts with a pass over them. Slices depend only on the data, so the same seed always gives the same
-result."""
 
 
 class Kind(NamedTuple):
@@ -51,19 +47,14 @@ SUBGRADIENT = {
     2: Kind(subgradient_epochs.subgradient_epoch_l2, 7.0),
     math.inf: Kind(subgradient_epochs.subgradient_epoch_linf, 10.0, 3.0),
 }
-MEMORY = {
-    1: Kind(PASSES[1], 30.0, 1.5),
-    2: Kind(PASSES[2], 20.0),
-    math.inf: Kind(PASSES[math.inf], 30.0, 1.5),
-}
+MEMORY = {1: Kind(PASSES[1], 30.0, 1.5), 2: Kind(PASSES[2], 20.0), math.inf: Kind(PASSES[math.inf], 30.0, 1.5)}
 BATCHES = {
     1: Kind(memory_epochs.batch_epoch_l1, 100.0, 20.0),
     2: Kind(memory_epochs.batch_epoch_l2, 60.0, 10.0),
     math.inf: Kind(memory_epochs.batch_epoch_linf, 100.0, 20.0),
 }
 
-WORTH_A_THREAD = 2e6
-"""Nanoseconds of a pass over a batch from which another thread pays off."""
+WORTH_A_THREAD = 2e6  # nanoseconds of a pass over a batch from which another thread pays off
 
 
 class Samples:
@@ -76,23 +67,7 @@ class Samples:
         self.row_squares = np.empty(self.n)
         row_squares(self.rows.data, self.rows.indptr, self.d, self.row_squares)
         self.entries_per_row = self.rows.data.size / self.n
-
-    @property
-    def mean_square(self) -> float:
-        """Weighted mean of x_i·x_i, or 1 if all rows are 0."""
-        return float(self.weights @ self.row_squares) or 1.0
-
-
-def feature_metric(squares: np.ndarray) -> np.ndarray:
-    """Return step sizes of the weights, inversely proportional to the mean squares of their features, 1 on average.
-
-    The average is weighted such that the expected change of a margin stays the same.
-    """
-    present = squares > 1e-12 * squares.max(initial=0.0)
-    metric = np.ones(len(squares))
-    if present.any():
-        metric[present] = squares.sum() / present.sum() / squares[present]
-    return metric
+        self.mean_square = float(self.weights @ self.row_squares) or 1.0  # weighted, of x_i·x_i; 1 if all rows are 0
 
 
 class Epochs:
@@ -131,15 +106,10 @@ class Epochs:
         samples = Samples(problem.X, problem.signs, problem.sample_weight)
         return cls(samples, problem.norm, terms, order, rng, time=time)
 
-    @property
-    def limits_weights(self) -> bool:
-        """Whether a larger λ costs more."""
-        return self.terms.radius > 0.0
-
     def origin(self) -> Iterate:
         """Return the point 0, with all hinges active."""
         n, d = self.samples.n, self.samples.d
-        lam = 0.0 if self.limits_weights else UNLIMITED
+        lam = 0.0 if self.terms.radius > 0.0 else UNLIMITED
         return Iterate(np.zeros(d), np.array([lam, 0.0, lam]), np.ones(n), np.zeros(n))
 
     def _next_order(self, distinct: int = 1) -> np.ndarray:
@@ -183,29 +153,26 @@ class Epochs:
         """Take a proximal step on every batch, by passes until its objective is exact to the limit, at least."""
         q, size, latest = self.norm.q, batching.size, batching.latest
         order = self._next_order(distinct=size)
-        if self._work(MEMORY[q], size) < 2 * WORTH_A_THREAD:
+        if self._work(MEMORY[q], size) < 2 * WORTH_A_THREAD:  # otherwise, with several threads (see `memory_epochs.py`)
             self._visit(BATCHES[q], order, point, step, share, batching, batch_size=size)
             return
         for first in range(0, order.size, size):
             if self.started and self.time.left() <= 0.0:
                 break
-            self._large_step(point, batching, step / size, order[first : first + size])
+            batch = order[first : first + size]
+            length, total = step / size, step / size * batch.size
+            state = self._centred(point, total, *latest)
+            memory_epochs.contribute(self.samples.rows, batch, state, self.terms, length)
+            new = point
+            for _ in range(batching.most_passes):
+                gap = self._pass(state, batch, length, total)
+                new = self._nearest(state, total)
+                enough = max(memory_epochs.ENOUGH * self._distance_square(new, point) / total, batching.limit)
+                if gap / batch.size <= enough or self.time.left() <= 0.0:
+                    break
+            point.w[:], point.scalars[:] = new.w, new.scalars
         point.hinge[:] += share * (latest[0] - point.hinge)
         point.flip[:] += share * (latest[1] - point.flip)
-
-    def _large_step(self, point: Iterate, batching: Batching, length: float, batch: np.ndarray) -> None:
-        """Take a step on one batch, with several threads; see `memory_epochs.py`."""
-        total = length * batch.size
-        state = self._centred(point, total, *batching.latest)
-        memory_epochs.contribute(self.samples.rows, batch, state, self.terms, length)
-        new = point
-        for _ in range(batching.most_passes):
-            gap = self._pass(state, batch, length, total)
-            new = self._nearest(state, total)
-            enough = max(memory_epochs.ENOUGH * self._distance_square(new, point) / total, batching.limit)
-            if gap / batch.size <= enough or self.time.left() <= 0.0:
-                break
-        point.w[:], point.scalars[:] = new.w, new.scalars
 
     def _pass(self, state: Iterate, batch: np.ndarray, length: float, total: float) -> float:
         """Visit the rows of a batch once; return the sum of their gaps.
@@ -258,7 +225,13 @@ class Epochs:
     def subgradient(self, problem: Problem, point: Iterate, step: float, share: float, batch_size: int) -> None:
         batch_size = min(batch_size, self.samples.n)
         if self._metric is None and self.norm.q == math.inf:
-            metric = feature_metric(problem.column_squares())
+            # Step sizes inversely proportional to the mean squares of the features, such that the expected change of a
+            # margin stays the same.
+            squares = problem.column_squares()
+            present = squares > 1e-12 * squares.max(initial=0.0)
+            metric = np.ones(len(squares))
+            if present.any():
+                metric[present] = squares.sum() / present.sum() / squares[present]
             self._metric = np.stack([metric, 1.0 / metric])
         arguments = step, share, batch_size, self._metric
         self._visit(SUBGRADIENT[self.norm.q], self._next_order(), point, *arguments, batch_size=batch_size)
@@ -271,7 +244,6 @@ class Epochs:
         state = self._centred(point, total, point.hinge, point.flip)
         state.w[:] += total * v
         state.scalars[:2] += total * flipped_cost, total * self.terms.free * v0
-        arguments = step, total, memory_epochs.TOLERANCE
-        self._visit(MEMORY[self.norm.q], self._next_order(), state, *arguments)
+        self._visit(MEMORY[self.norm.q], self._next_order(), state, step, total, memory_epochs.TOLERANCE)
         new = self._nearest(state, total)
         point.w[:], point.scalars[:] = new.w, new.scalars

@@ -19,46 +19,30 @@ import numpy as np
 from scipy.linalg import blas
 
 from drsvm.clock import Stopwatch
-from drsvm.kernels.epoch_state import Iterate
 from drsvm.kernels.memory_epochs import Batching
+from drsvm.kernels.proximal_epochs import Iterate
 from drsvm.model.certificate import dual_point
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits
 from drsvm.solvers.incremental.epochs import UNLIMITED, Epochs
-from drsvm.solvers.incremental.step_sizes import LARGEST, Cycles, Descent, Schedule, schedule_for, sensible
+from drsvm.solvers.incremental.step_sizes import LARGEST, Cycles, Descent, Schedule, sensible
 from drsvm.solvers.transforms.priced_columns import PricedColumns
 
 if TYPE_CHECKING:
     from drsvm.solvers.incremental.run import Incremental
 
-SHARE, SHARE_OF_MULTIPLIERS = 0.2, 0.1
-"""Weights of the latest epoch in the averages of points and of multipliers."""
-
+SHARE, SHARE_OF_MULTIPLIERS = 0.2, 0.1  # weights of the latest epoch in the averages of points and of multipliers
+# First steps, in natural ones (of subgradients over the root of the batch size, of batches over it), and of memory
 FIRST_SUBGRADIENT, FIRST_PROXIMAL, FIRST_OF_BATCHES, MEMORY_STEP = 0.1, 0.1, 0.3, 0.3
-"""First step sizes (for subgradients, times the root of the batch size; for proximal steps on batches, times the batch
-size) and step size of memory, in natural steps."""
-
-BATCH, BATCHES = 32, 256
-"""Usual batch size, and the minimum number of batches per epoch for which it is used."""
-
-SHARE_OF_TOLERANCE = 0.25
-"""Steps on batches may be inexact by this fraction of the tolerance."""
-
-FEW_PASSES, MAX_PASSES = 8, 512
-"""Limits on the passes over a batch, at first and later: few pay off before the optimum is close."""
-
-MANY_ROWS = 2000
-"""With fewer rows an epoch has few steps, so they are longer."""
-
-LONGER, CLEARLY = 8.0, 0.9
-"""Ratio of consecutive first steps that are tried, and ratio of objectives below which the longer one is better."""
-
+BATCH, BATCHES = 32, 256  # usual batch size, and the minimum number of batches per epoch for which it is used
+SHARE_OF_TOLERANCE = 0.25  # steps on batches may be inexact by this fraction of the tolerance
+FEW_PASSES, MAX_PASSES = 8, 512  # over a batch, at first and later: few pay off before the optimum is close
+MANY_ROWS = 2000  # with fewer rows an epoch has few steps, so they are longer
+LONGER, CLEARLY = 8.0, 0.9  # ratios of first steps that are tried, and of objectives for which the longer is better
+# An opening continues while an epoch lowers the objective by this fraction, with this ratio of steps, up to so many
 MIN_DECREASE, COOLING, LONGEST_OPENING = 0.02, 0.3, 8
-"""An opening phase continues while an epoch lowers the objective by this fraction, with step sizes that decrease by
-this ratio, for at most this many epochs."""
 
-Pair = tuple[np.ndarray, np.ndarray]
-"""Multipliers of the hinges and of the flips."""
+Pair = tuple[np.ndarray, np.ndarray]  # multipliers of the hinges and of the flips
 
 
 class Track:
@@ -68,40 +52,39 @@ class Track:
         self, problem: Problem, columns: PricedColumns, epochs: Epochs, limits: Limits, settings: "Incremental"
     ):
         self.problem, self.columns, self.epochs, self.limits, self.settings = problem, columns, epochs, limits, settings
-        self.point = epochs.origin()
-        if limits.start is not None:
-            self._go_to(limits.start)
-
-    def _go_to(self, start: Candidate) -> None:
-        """Move the point to a given classifier, with its multipliers if it has any."""
-        point, problem, inner = self.point, self.problem, self.columns.to_columns(start)
+        self.few_rows_factor = max(1.0, math.sqrt(MANY_ROWS / problem.n_rows))  # by which steps are longer than usual
+        point, start = epochs.origin(), limits.start
+        self.point = point
+        if start is None:
+            return
+        inner = columns.to_columns(start)
         margins = problem.margins(start.weights, start.intercept)
         price = problem.radius_price(start.weights, margins, start.intercept)
-        lam = price if self.epochs.limits_weights else UNLIMITED
+        lam = price if problem.radius > 0.0 else UNLIMITED
         point.w[:] = inner.weights
         point.scalars[:] = lam, inner.intercept, lam
         if start.hinge_dual is not None and start.flip_dual is not None:
             point.hinge[:] = np.clip(start.hinge_dual / problem.sample_weight, 0.0, 1.0)
             point.flip[:] = np.clip(start.flip_dual / problem.sample_weight, 0.0, 1.0 - point.hinge) * problem.can_flip
 
-    def classifier(self, point: Iterate) -> tuple[np.ndarray, float]:
-        classifier = self.columns.from_columns(Candidate(point.w, float(point.scalars[1])))
-        return classifier.weights, classifier.intercept
+    def classifier(self, point: Iterate) -> Candidate:
+        return self.columns.from_columns(Candidate(point.w, float(point.scalars[1])))
 
     def value(self, point: Iterate) -> float:
         """Return the objective of a point with its own λ."""
-        w, b = self.classifier(point)
+        classifier = self.classifier(point)
+        w, b = classifier.weights, classifier.intercept
         with np.errstate(over="ignore", invalid="ignore"):
             margins = self.problem.margins(w, b)
             lam = self.problem.norm_of(w, b)
-            if self.problem.flips_possible and self.epochs.limits_weights:
+            if self.problem.flips_possible and self.problem.radius > 0.0:
                 lam = max(point.scalars[0], lam)
             value = self.problem.objective_at(w, margins, lam)
         return value if math.isfinite(value) else math.inf
 
     def better(self, one: Pair, other: Pair, point: Iterate) -> Pair:
         """Return the multipliers, as fractions of the weights, that prove the higher bound."""
-        problem, reference = self.problem, self.classifier(point)[0]
+        problem, reference = self.problem, self.classifier(point).weights
 
         def bound(pair) -> float:
             hinge, flip = (problem.sample_weight * shares for shares in pair)
@@ -142,7 +125,7 @@ class Memory(Phase):
     def __init__(self, track: Track, point: Iterate | None = None):
         super().__init__(track)
         self.own = track.point if point is None else point
-        self.step = MEMORY_STEP * track.epochs.natural_step * few_rows_factor(track.problem)
+        self.step = MEMORY_STEP * track.epochs.natural_step * track.few_rows_factor
         self.count = 0
         self.hinge, self.flip = self.own.hinge.copy(), self.own.flip.copy()
 
@@ -158,18 +141,17 @@ class Memory(Phase):
         return self.track.better((self.own.hinge, self.own.flip), (self.hinge, self.flip), self.own)
 
 
-def few_rows_factor(problem: Problem) -> float:
-    """Return the factor by which steps are longer than usual because an epoch has few of them."""
-    return max(1.0, math.sqrt(MANY_ROWS / problem.n_rows))
-
-
 class Averaging(Phase):
     """Epochs with decreasing step sizes. The averages of points and multipliers discount old ones."""
 
     def __init__(self, track: Track, first: float = FIRST_PROXIMAL):
         super().__init__(track)
-        first *= few_rows_factor(track.problem)
-        self.schedule = schedule_for(track.settings, first, track.epochs.natural_step, track.limits.max_iter)
+        settings, natural = track.settings, track.epochs.natural_step
+        first *= track.few_rows_factor
+        first = sensible(first * natural if settings.first_step is None else settings.first_step, natural)
+        self.schedule: Cycles | Schedule | Descent = Schedule(settings.steps, first, settings.decay)
+        if settings.steps == "auto":
+            self.schedule = Cycles(first, track.limits.max_iter, first)
         self.average, self.count = track.point.copy(), 0
         self.polish: Memory | None = None
 

@@ -7,6 +7,8 @@ subgradient steps, `Ippa` exact proximal steps, and `Hybrid` first the ones and 
 Columns of very different scales slow down all of them. If epochs do not pay off, the interior-point solver takes over.
 """
 
+import math
+import numbers
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator
@@ -18,12 +20,16 @@ from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State, check_count
 from drsvm.solvers.incremental.epochs import ORDERS, Epochs
 from drsvm.solvers.incremental.phases import Batches, Memory, Opening, Phase, Proximal, Subgradient, Track
-from drsvm.solvers.incremental.step_sizes import check_steps
+from drsvm.solvers.incremental.step_sizes import SCHEMES
 from drsvm.solvers.transforms.constant import answer_to_free_flips
 from drsvm.solvers.transforms.fallback import Patience, WithFallback, can_take_over
 from drsvm.solvers.transforms.priced_columns import AS_COLUMNS, PricedColumns
 
 ADVICE = "epochs hardly reduce the gap: scale the features to similar ranges, or use solver='auto'"
+
+
+def _is_number(value) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)
@@ -68,7 +74,12 @@ class Incremental(Solver):
     hand_over: bool = True
 
     def __post_init__(self) -> None:
-        check_steps(self.steps, self.first_step, self.decay)
+        if self.steps not in SCHEMES:
+            raise ValueError(f"steps must be one of {', '.join(SCHEMES)}, got steps={self.steps!r}.")
+        if self.first_step is not None and not (_is_number(self.first_step) and 0 < self.first_step < math.inf):
+            raise ValueError(f"first_step must be a positive number or None, got first_step={self.first_step!r}.")
+        if not (_is_number(self.decay) and 0 < self.decay <= 1):
+            raise ValueError(f"decay must be a number in (0, 1], got decay={self.decay!r}.")
         if self.order not in ORDERS:
             raise ValueError(f"order must be one of {', '.join(ORDERS)}, got order={self.order!r}.")
         for name in ("batch_size", "proximal_batch_size"):

@@ -12,24 +12,13 @@ square of the subgradients, so that the unit of the features does not matter.
 """
 
 import math
-import numbers
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from drsvm.solvers.incremental.run import Incremental
 
 SCHEMES = ("auto", "geometric", "harmonic", "root")
-
-SHORTEST, CYCLES, SPAN = 40, 3, 1e-3
-"""Epochs in the first cycle of "auto", ratio of the lengths of consecutive cycles, and of the last to the first step of
-a cycle."""
-
-QUICKLY = 0.98
-"""Ratio of consecutive objectives below which steps on batches become longer."""
-
-LARGEST, SMALLEST = 1e6, 1e-14
-"""Limits of step sizes, in natural steps: beyond them there is only rounding error."""
+SHORTEST, CYCLES = 40, 3  # epochs in the first cycle of "auto", and ratio of the lengths of consecutive cycles
+SPAN = 1e-3  # ratio of the last to the first step of a cycle
+QUICKLY = 0.98  # ratio of consecutive objectives below which steps on batches become longer
+LARGEST, SMALLEST = 1e6, 1e-14  # limits of step sizes, in natural steps: beyond them there is only rounding error
 
 
 @dataclass(frozen=True)
@@ -104,28 +93,6 @@ class Descent:
             self.now *= 2.0
             self.first = max(self.first, self.now)
         self.lowest = min(self.lowest, objective)
-
-
-def schedule_for(settings: "Incremental", first: float, natural: float, epochs: int) -> Cycles | Schedule | Descent:
-    """Return the step sizes of all epochs; `first`, in natural steps, applies if the settings have no first step."""
-    first = sensible(first * natural if settings.first_step is None else settings.first_step, natural)
-    if settings.steps == "auto":
-        return Cycles(first, epochs, first)
-    return Schedule(settings.steps, first, settings.decay)
-
-
-def check_steps(steps, first_step, decay) -> None:
-    """Reject invalid step-size settings."""
-    if steps not in SCHEMES:
-        raise ValueError(f"steps must be one of {', '.join(SCHEMES)}, got steps={steps!r}.")
-    if first_step is not None and not (_is_number(first_step) and 0 < first_step < math.inf):
-        raise ValueError(f"first_step must be a positive number or None, got first_step={first_step!r}.")
-    if not (_is_number(decay) and 0 < decay <= 1):
-        raise ValueError(f"decay must be a number in (0, 1], got decay={decay!r}.")
-
-
-def _is_number(value) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def sensible(step: float, natural: float) -> float:

@@ -1,1 +1,1 @@
-"""Kernel problems: `solver` proves the full problem in a growing `span` of functions, `rough` works without proof."""
+"""Kernel problems: `solver` proves the full problem in a growing `span` of functions, or works without proof."""

@@ -4,6 +4,10 @@ An optimal f is a multiple of v = Σ_i u_i φ(x_i), u = (α − β) y. Most rows
 were known, f would be in the span of their sum and of the other rows, which are few. So each iteration solves the
 problem in a span with the interior-point solver, and adds v and the rows whose multipliers are between the bounds.
 Multipliers of the small problem bound the full one from below, where v is measured with its part outside the span.
+
+Rough solutions, without proof, are linear problems in the span of few functions. Without some of the rows, an optimal f
+is close to a multiple of v over the others. What changes are mostly coefficients between their bounds: v and a few such
+rows span what is needed; where no solution is known, more rows take their place.
 """
 
 from copy import copy
@@ -17,41 +21,26 @@ from drsvm.model.backends import to_numpy
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
 from drsvm.solvers.base import Candidate, Limits, Price, Solver, State
+from drsvm.solvers.interior_point.small import MAX_ENTRIES
 from drsvm.solvers.interior_point.solver import InteriorPoint
 from drsvm.solvers.interior_point.working_set import Estimate, Sample, WorkingSetRun, WorkingSetState, pieces_at
-from drsvm.solvers.landmarks.span import WIDER, Span, rough_span
+from drsvm.solvers.landmarks.span import WIDER, Span, drawn_rows, rough_span
 from drsvm.solvers.loop import run
+from drsvm.solvers.selection import interior_point_seconds
 
-FIRST = 100
-"""Landmarks to start with, and at least to add."""
-
-ALL_AT_ONCE = 300
-"""Number of rows up to which all of them are landmarks: the path to the answer then depends on their contents only."""
-
-NEEDED = 0.7
-"""Share of the span that must be needed for all of it to be kept."""
-
-BETWEEN = 1e-3
-"""A multiplier within this share of its bounds is at one of them."""
-
-LOOSEST, ACCURACY = 1e-4, 0.03
-"""Largest tolerance of a problem in a span, and its tolerance as a share of the gap that was proven last."""
-
-SHARE, MIN_SHARE = 0.3, 0.01
-"""Its usual and its smallest tolerance towards the end, as shares of the tolerance that is asked for."""
-
-SHARE_OF_MEMORY, COPIES = 0.4, 4
-"""How much of the memory the features in a span may take, and how many copies of them there are."""
-
-SOLVING, MORE = 1.5e-9, 1.1
-"""Seconds of a solve in a span per row and squared size, and by which factor the next span should be larger."""
-
-NEXT_CHANGE = 0.3
-"""Expected change of margins and λ in the next span, as a share of the last one. If more rows change their piece of the
-loss, the run notices it."""
-
-MAX_OPEN = 0.7
-"""Share of the rows from which a run on all of them costs less."""
+FIRST = 100  # landmarks to start with, and at least to add
+ALL_AT_ONCE = 300  # up to so many rows, all are landmarks: the path to the answer then depends on their contents only
+NEEDED = 0.7  # share of the span that must be needed for all of it to be kept
+BETWEEN = 1e-3  # A multiplier within this share of its bounds is at one of them
+LOOSEST, ACCURACY = 1e-4, 0.03  # tolerance in a span: the largest, and as a share of the gap that was proven last
+SHARE, MIN_SHARE = 0.3, 0.01  # its usual and smallest value towards the end, as shares of the tolerance asked for
+SHARE_OF_MEMORY, COPIES = 0.4, 4  # how much the features in a span may take, and how many copies of them there are
+SOLVING, MORE = 1.5e-9, 1.1  # seconds of a solve per row and squared size, and how much larger the next span should be
+NEXT_CHANGE = 0.3  # expected change of margins and λ in the next span, over the last one; a run notices if it is larger
+QUICK = 1.0  # seconds of the interior point, in which it is preferred for a rough solution
+ROUGH = 200  # landmarks of a rough solution
+NEAR_A_SOLUTION = 80  # least of one close to a known solution; or as many as leave rows few enough for compiled steps
+MAX_OPEN = 0.7  # share of the rows from which a run on all of them costs less
 
 
 @dataclass(frozen=True)
@@ -108,7 +97,7 @@ class LandmarkState(State):
         self.tol = LOOSEST if first < problem.n_rows and settings.n_landmarks is None else SHARE * limits.tol
         if limits.start is not None and settings.n_landmarks is None:
             self.span.add_sum(limits.start.weights)
-            self.first = self._in_span(limits.start)
+            self.first = self.span.products(limits.start.weights), limits.start.intercept
 
     def step(self) -> None:
         if self.result is not None and self.settings.n_landmarks is None:
@@ -124,10 +113,8 @@ class LandmarkState(State):
     def _change_span(self) -> None:
         """Add v and rows between the bounds; of a span that is far larger than that, keep only what is needed."""
         problem, candidate, old = self.problem, self.offered, self.span
-        alpha, beta = self._multipliers()
-        signed, between = (alpha - beta) * problem.signs, share_between(problem, alpha, beta)
-        order = np.argsort(-between, kind="stable")
-        free = order[: np.count_nonzero(between > BETWEEN)]
+        signed, order, n_free = between_bounds(problem, self.result)
+        free = order[:n_free]
         small = len(free) < NEEDED * old.size
         if small:
             self.span = Span(problem.rows)
@@ -140,8 +127,13 @@ class LandmarkState(State):
         if candidate.hinge_dual is not None:  # otherwise it takes too long
             v = problem.rows.weighted_sum(signed)
             added += self.span.add_sum(v)
-            self.reserve = 0.0 if added or small else self._rounding_of_norm(v)
-        self.first = self._in_span(candidate)
+            self.reserve = 0.0
+            if not (added or small):
+                # By how much rounding errors may increase the norm of a sum in the span: multipliers that use up less
+                # of the radius need not be scaled down, which would cost far more.
+                rounding = float(problem.rows.coordinates(v)[0]) - float(np.linalg.norm(self.span.products(v)))
+                self.reserve = min(max(rounding, 0.0), 0.5 * problem.radius)
+        self.first = self.span.products(candidate.weights), candidate.intercept
         self.finished = not (added or small) and self.tol <= MIN_SHARE * self.limits.tol
         aim = max(ACCURACY * self.gap, SHARE * self.limits.tol)
         self.tol = min(self.tol, aim) if added or small else MIN_SHARE * self.limits.tol
@@ -149,33 +141,17 @@ class LandmarkState(State):
             self.finished, self.reason = True, "memory"
             self.tol = min(self.tol, SHARE * self.limits.tol)  # there is no next time
 
-    def _in_span(self, candidate: Candidate) -> tuple[np.ndarray, float]:
-        return to_numpy(self.span.features.T @ self.problem.rows.vector(candidate.weights)), candidate.intercept
-
-    def _rounding_of_norm(self, v) -> float:
-        """Return by how much rounding errors may increase the norm of a sum in the span, if the radius exceeds that.
-
-        Multipliers that use up less of the radius then need not be scaled down, which would cost far more.
-        """
-        rows = self.problem.rows
-        inside = float(np.linalg.norm(to_numpy(self.span.features.T @ rows.vector(v))))
-        return min(max(float(rows.coordinates(v)[0]) - inside, 0.0), 0.5 * self.problem.radius)
-
     def candidate(self) -> Candidate:
         """Return the function as coefficients of the rows, and the multipliers if there is time to measure their v."""
         if self.result is None:
             return self.offered
         weights, rows = self.span.coefficients(self.result.weights), self.problem.rows
-        alpha, beta = self._multipliers()
+        alpha, beta = (self.problem.multipliers_from(of) for of in (self.result.hinge_dual, self.result.flip_dual))
         if not self.settings.proves or rows.values is None:  # what the span knows saves another pass over all values
             rows.remember(weights, self.span.features @ rows.vector(self.result.weights))
         proven = self.settings.proves and rows.prepare(weights, (alpha - beta) * self.problem.signs, self.limits.time)
         self.offered = Candidate(weights, self.result.intercept, *((alpha, beta) if proven else ()))
         return self.offered
-
-    def _multipliers(self) -> tuple[np.ndarray, np.ndarray]:
-        alpha, beta = (self.problem.multipliers_from(of) for of in (self.result.hinge_dual, self.result.flip_dual))
-        return alpha, beta
 
     def on_certificate(self, gap: float) -> None:
         """Keep the gap; landmarks that were chosen beforehand cannot prove a smaller one."""
@@ -208,15 +184,9 @@ class Known:
 
 @dataclass(frozen=True)
 class NearSolution(InteriorPoint):
-    """An interior-point solver that begins as close to the start as the solution is expected to be.
+    """An interior-point solver that begins as close to the start as the solution is expected to be."""
 
-    Attributes
-    ----------
-    known : Known, optional
-        What is known about the start; without it, a run begins like any other.
-    """
-
-    known: Known | None = None
+    known: Known | None = None  # about the start; without it, a run begins like any other
 
     def start(self, problem: Problem, limits: Limits) -> State:
         """Begin on the rows whose piece of the loss is open, if these are few; otherwise on all."""
@@ -234,10 +204,11 @@ class NearSolution(InteriorPoint):
         return WorkingSetRun(WorkingSetState(problem, self, limits, sample, estimate, pieces), sample)
 
 
-def share_between(problem: Problem, alpha, beta) -> np.ndarray:
-    """Return how far the multipliers of every row are from their bounds, as a share of its weight."""
-    between = np.minimum(alpha + beta, problem.sample_weight - np.abs(alpha - beta))
-    return to_numpy(between / problem.sample_weight)
+def between_bounds(problem: Problem, result: Result | Candidate) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return (α − β) y, the rows by the distance of their multipliers from bounds, and how many are between these."""
+    alpha, beta = (problem.multipliers_from(of) for of in (result.hinge_dual, result.flip_dual))
+    between = to_numpy(np.minimum(alpha + beta, problem.sample_weight - np.abs(alpha - beta)) / problem.sample_weight)
+    return (alpha - beta) * problem.signs, np.argsort(-between, kind="stable"), int((between > BETWEEN).sum())
 
 
 def functions_in_time(problem: Problem, time: TimeLimit, n_solves: int = 1) -> float:
@@ -246,3 +217,42 @@ def functions_in_time(problem: Problem, time: TimeLimit, n_solves: int = 1) -> f
         return np.inf
     each, left, c = problem.rows.seconds_per_value, max(time.left(), 0.0), 2.0 * n_solves * SOLVING
     return ((each**2 + c * left / problem.n_rows) ** 0.5 - each) / c
+
+
+def rough_solver(problem: Problem) -> str | Solver:
+    """Return a solver for a solution that needs no proof: of a kernel, with as many landmarks as do for a rough one."""
+    if problem.rows.is_kernel:
+        return Landmarks(min(problem.n_rows, ROUGH), proves=False)
+    # With norm=1, epochs are hardly ever quicker in the end, and rounding errors change what they find.
+    return "interior-point" if problem.norm.p == 1 and 0.0 < interior_point_seconds(problem) <= QUICK else "auto"
+
+
+def linear_problems(
+    problem: Problem, trained: list[np.ndarray], solution: Result | Candidate | None
+) -> list[tuple[Problem, tuple[np.ndarray, float] | None]]:
+    """Return a linear problem with the same rows for each of several sets of rows to train on, and where to start.
+
+    The sets are masks. A linear problem is returned as it is, at its solution.
+    """
+    if not problem.rows.is_kernel:
+        return [(problem, None if solution is None else (solution.weights, solution.intercept))] * len(trained)
+    rows, signed = problem.rows, None
+    if solution is None or rows.values is None:  # a sum would take a pass over all pairs of rows
+        common = rough_span(problem, ROUGH)
+    else:
+        common = Span(rows)
+        signed, order, n_free = between_bounds(problem, solution)
+        size = min(ROUGH, max(NEAR_A_SOLUTION, MAX_ENTRIES // problem.n_rows))
+        common.add_landmarks(np.union1d(order[: min(n_free, WIDER * size)], drawn_rows(problem, size)), size)
+    sums = [None] * len(trained)
+    if signed is not None:
+        sums = rows.weighted_sums([np.where(rows.vector(mask), signed, 0.0) for mask in trained])
+    found = []
+    for coefficients in sums:
+        span, start = copy(common), None
+        if coefficients is not None:
+            span.add_sum(coefficients)
+        if solution is not None:
+            start = span.products(solution.weights), solution.intercept
+        found.append((span.linear(problem), start))
+    return found

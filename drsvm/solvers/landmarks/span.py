@@ -12,12 +12,9 @@ from drsvm.model.backends import to_numpy
 from drsvm.model.kernel_rows import FunctionRows
 from drsvm.model.problem import Problem
 
-DEPENDENT, ROUNDING = 1e-9, 1e-13
-"""Squared distances from the span at which functions add nothing to it, as shares of the squared norm of a row, and of
-the square of Σ |c_i| ‖φ(x_i)‖ for a sum, which may be a small difference of large terms."""
-
-WIDER = 4
-"""From how many times as many candidates landmarks are chosen."""
+DEPENDENT = 1e-9  # squared distance from the span, as a share of the squared norm of a row, at which it adds nothing
+ROUNDING = 1e-13  # for a sum, the share of (Σ |c_i| ‖φ(x_i)‖)²: it may be a small difference of large terms
+WIDER = 4  # from how many times as many candidates landmarks are chosen
 
 
 class Span:
@@ -42,10 +39,8 @@ class Span:
         if len(candidates) == 0 or most <= 0:
             return 0
         scale = np.sqrt(np.maximum(to_numpy(self.rows.squares[candidates]), 1e-300))
-        inside, products = (
-            to_numpy(self.features[candidates]).T,
-            to_numpy(self.rows.between_rows(candidates, candidates)),
-        )
+        inside = to_numpy(self.features[candidates]).T
+        products = to_numpy(self.rows.between_rows(candidates, candidates))
         kept, lower = _farthest(products / scale / scale[:, None], inside / scale, most)
         if len(kept) == 0:
             return 0
@@ -82,6 +77,10 @@ class Span:
         new = outside @ self.rows.vector(basis)
         self.features = np.concatenate([self.features, new], axis=1)
         return basis
+
+    def products(self, coefficients) -> np.ndarray:
+        """Return the products of Σ c_i φ(x_i) with the basis."""
+        return to_numpy(self.features.T @ self.rows.vector(coefficients))
 
     def linear(self, problem: Problem) -> Problem:
         """Return the problem of these rows whose features are the values of the basis, relative to their mean."""

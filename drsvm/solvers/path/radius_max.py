@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -17,9 +16,7 @@ from drsvm.solvers.interior_point.starts import typical_row_price
 from drsvm.solvers.selection import choose
 
 MAX_SOLVES = 60
-
-ENCLOSED, MAX_GROWTH = 1e-4, 10.0
-"""Relative accuracy with features that cannot shift, and the largest factor by which a guess may exceed a radius."""
+ENCLOSED, MAX_GROWTH = 1e-4, 10.0  # accuracy with features that cannot shift; largest ratio of a guess to a radius
 
 
 def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n_threads: int | None = None) -> float:
@@ -74,7 +71,18 @@ def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n
     if len(trusted) == problem.n_features:
         return 0.0
     problem = problem if len(trusted) else problem.replace(l2=0.0)
-    solved, unit = partial(_solved, max_time=time, n_threads=n_threads), typical_row_price(problem)
+    unit = typical_row_price(problem)
+
+    def solved(problem: Problem, radius: float) -> Result:
+        problem = problem.replace(radius=radius)
+        solver = choose(problem)
+        tol = 1e-9 if solver == "interior-point" else 1e-6
+        result = solve(problem, solver, tol=tol, max_time=time, n_threads=n_threads)
+        _raise_if_ended(result)
+        if result.status is Status.TIME_LIMIT:
+            raise _TimeIsUp(radius)
+        return result
+
     try:
         if len(trusted):
             free = problem.on_features(trusted).replace(fit_intercept=_has_free_intercept(problem))
@@ -86,7 +94,7 @@ def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n
         radius = 0.2 * min(gradient, problem.typical_flip_cost()) if single else 1e-3 * unit
         return _climb(problem, radius or 1e-2 * unit, unit, lines, solved)
     except _TimeIsUp as reached:
-        return reached.radius
+        return reached.args[0]
 
 
 def is_useful(
@@ -169,8 +177,7 @@ def _climb(problem: Problem, radius: float, unit: float, lines: "_Lines", solved
 
 
 class _TimeIsUp(Exception):
-    def __init__(self, radius: float):
-        self.radius = radius
+    """At the radius that is its argument."""
 
 
 def _raise_if_ended(result: Result) -> None:
@@ -179,16 +186,6 @@ def _raise_if_ended(result: Result) -> None:
         raise KeyboardInterrupt
     if result.status is Status.LOST:
         raise RowsLost(result.info["lost"])
-
-
-def _solved(problem: Problem, radius: float, **limits) -> Result:
-    problem = problem.replace(radius=radius)
-    solver = choose(problem)
-    result = solve(problem, solver, tol=1e-9 if solver == "interior-point" else 1e-6, **limits)
-    _raise_if_ended(result)
-    if result.status is Status.TIME_LIMIT:
-        raise _TimeIsUp(radius)
-    return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,21 +213,17 @@ def _constant_classifiers(problem: Problem) -> _Lines:
     """
     lines = [(1.0, 0.0)]
     if _has_free_intercept(problem):
-        lines += [line for sign in (1.0, -1.0) for line in _lines_of_class(problem, sign)]
+        for sign in (1.0, -1.0):  # the classifier b = sign for every useful λ
+            wrong = 2.0 * problem.masses_of_classes()[int(sign > 0)]
+            costs, weights = (values[::-1] for values in problem.masses_by_flip_cost(sign))
+            with np.errstate(divide="ignore"):
+                lams = 2.0 / costs  # 0 where a flip is impossible, inf where it is free
+            paying = np.append(np.cumsum(weights[::-1])[::-1], 0.0)  # weight of the rows from here on
+            weighted = np.append(np.cumsum(weights[::-1] * np.where(costs < math.inf, costs, 0.0)[::-1])[::-1], 0.0)
+            candidates = np.unique(np.append(lams[np.isfinite(lams)], 0.0))
+            after = np.searchsorted(lams, candidates, side="right")
+            heights = wrong + 2.0 * paying[after] - candidates * weighted[after]
+            lines += zip(heights.tolist(), candidates.tolist(), strict=True)
     heights, slopes = np.array(sorted(lines, key=lambda line: line[::-1])).T
     useful = heights < np.minimum.accumulate(np.append(np.inf, heights[:-1]))  # a steeper line must be lower at 0
     return _Lines(heights[useful], slopes[useful])
-
-
-def _lines_of_class(problem: Problem, sign: float) -> list[tuple[float, float]]:
-    """Return the objectives of the constant classifier b = sign for every useful λ."""
-    wrong = 2.0 * problem.masses_of_classes()[int(sign > 0)]
-    costs, weights = (values[::-1] for values in problem.masses_by_flip_cost(sign))
-    with np.errstate(divide="ignore"):
-        lams = 2.0 / costs  # 0 where a flip is impossible, inf where it is free
-    paying = np.append(np.cumsum(weights[::-1])[::-1], 0.0)  # weight of the rows from here on
-    weighted = np.append(np.cumsum(weights[::-1] * np.where(costs < math.inf, costs, 0.0)[::-1])[::-1], 0.0)
-    candidates = np.unique(np.append(lams[np.isfinite(lams)], 0.0))
-    after = np.searchsorted(lams, candidates, side="right")
-    heights = wrong + 2.0 * paying[after] - candidates * weighted[after]
-    return list(zip(heights.tolist(), candidates.tolist(), strict=True))

@@ -1,9 +1,13 @@
-"""Solutions along a grid of radii, each warm-started from the previous ones."""
+"""Solutions along a grid of radii, each warm-started from the previous ones.
+
+The interior-point solver extrapolates them in the logarithm of the radius. Where the last extrapolation was good, a
+working set of rows is enough for the next run (`working_set.py`); otherwise it starts from scratch.
+"""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,12 +16,20 @@ from drsvm.model.centring import Centred
 from drsvm.model.problem import Problem, check_problem
 from drsvm.model.result import Result, Status
 from drsvm.parallel import single_threaded_blas
-from drsvm.solvers.base import EVERY_PRICE, Limits, Solver, State
+from drsvm.solvers.base import EVERY_PRICE, Candidate, Limits, Solver, State
 from drsvm.solvers.interior_point.small import SmallState
 from drsvm.solvers.interior_point.solver import InteriorPoint
-from drsvm.solvers.interior_point.working_set import screening_pays
+from drsvm.solvers.interior_point.starts import start_at
+from drsvm.solvers.interior_point.state import InteriorPointState
+from drsvm.solvers.interior_point.working_set import (
+    Estimate,
+    Sample,
+    WorkingSetRun,
+    WorkingSetState,
+    pieces_at,
+    screening_pays,
+)
 from drsvm.solvers.loop import run
-from drsvm.solvers.path.forecast import Forecasting
 from drsvm.solvers.path.radius_max import radius_max
 from drsvm.solvers.selection import check_taken, default_tol, make_solver
 from drsvm.solvers.transforms.constant import constant_optimum
@@ -144,7 +156,14 @@ def radius_path(
     time, centred = TimeLimit.of(max_time), Centred.of(problem)
     problem = centred.problem
     chosen = make_solver(solver, problem, **settings)
-    radii = _grid(problem, n_radii, smallest, time, n_threads) if radii is None else np.asarray(radii, dtype=np.float64)
+    if radii is None:
+        largest = radius_max(problem, max_time=time.share(4), n_threads=n_threads)  # in a quarter of the time
+        if largest == 0.0:
+            raise ValueError(
+                "w = 0 is optimal for every radius, so there is no path: pass radii or check flip_cost and X."
+            )
+        radii = largest * np.logspace(0.0, math.log10(smallest), n_radii)
+    radii = np.asarray(radii, dtype=np.float64)
     if radii.ndim != 1 or len(radii) == 0:
         raise ValueError(f"radii must be a non-empty list of numbers, got an array of shape {radii.shape}.")
     problems = [problem.replace(radius=float(radius)) for radius in radii]
@@ -180,19 +199,18 @@ class _Walk:
 
     def solve(self, problem: Problem, time: TimeLimit) -> Result:
         """Start from the previous solutions; if that stalls, solve from scratch."""
-        result = self._warm_result(problem, time)
-        if result is None or (self.is_interior_point and result.status is Status.STALLED):
+        solver, start = self.solver, self.last
+        if self.is_interior_point and not time.spent:
+            if self.warm is not None and (problem.radius > 0 or isinstance(self.warm, RunsOnFewRows)):
+                solver, start = self.warm, None
+            elif problem.radius == 0:
+                start = None
+        result = run(problem, solver, start=start, max_time=time, **self.limits)
+        cold = solver is self.solver and start is None
+        if self.is_interior_point and result.status is Status.STALLED and not cold:
             result = run(problem, self.solver, max_time=time, **self.limits)
         self.last = result
         return result
-
-    def _warm_result(self, problem: Problem, time: TimeLimit) -> Result | None:
-        if self.is_interior_point and not time.spent:
-            if self.warm is not None and (problem.radius > 0 or isinstance(self.warm, RunsOnFewRows)):
-                return run(problem, self.warm, max_time=time, **self.limits)
-            if problem.radius == 0:
-                return None
-        return run(problem, self.solver, start=self.last, max_time=time, **self.limits)
 
 
 class RunsOnFewRows(Solver):
@@ -216,8 +234,74 @@ class RunsOnFewRows(Solver):
         return state
 
 
-def _grid(problem: Problem, n_radii: int, smallest: float, time: TimeLimit, n_threads) -> np.ndarray:
-    largest = radius_max(problem, max_time=time.share(4), n_threads=n_threads)  # in a quarter of the time
-    if largest == 0.0:
-        raise ValueError("w = 0 is optimal for every radius, so there is no path: pass radii or check flip_cost and X.")
-    return largest * np.logspace(0.0, math.log10(smallest), n_radii)
+class Forecasting(Solver):
+    """An interior-point solver whose runs, one radius after the other, start from a prediction by the previous ones."""
+
+    prices = EVERY_PRICE
+    uses_sums_only = True
+
+    def __init__(self, solver: InteriorPoint):
+        self.name, self.default_tol, self.default_max_iter = solver.name, solver.default_tol, solver.default_max_iter
+        self.solver = solver
+        self.forecast: Forecast | None = None
+        self.run: WorkingSetRun | None = None
+
+    def start(self, problem: Problem, limits: Limits) -> State:
+        forecast = self.forecast = self.forecast or Forecast(Sample(problem))
+        if self.run is not None:
+            last = self.run.current
+            forecast.add(last.problem.radius, last.point, last.lam)
+        estimate = forecast.at(problem.radius)
+        pieces = None if estimate is None else pieces_at(problem, estimate)
+        if estimate is not None and pieces is not None and pieces.useful_for(problem):
+            first = WorkingSetState(problem, self.solver, limits, forecast.sample, estimate, pieces)
+        else:
+            start, last = None, forecast.last
+            if last is not None:
+                d = problem.n_features
+                start = start_at(problem, Candidate(last.point[:d], float(last.point[d:].sum())))
+            first = InteriorPointState(problem, self.solver, limits, start=start)
+        self.run = WorkingSetRun(first, forecast.sample)
+        return self.run
+
+
+class Solution(NamedTuple):
+    """The solution at a radius."""
+
+    log_radius: float
+    point: np.ndarray
+    lam: float
+
+
+class Forecast:
+    """The last two solutions, what was expected of the last one, and how wrong that was."""
+
+    def __init__(self, sample: Sample):
+        self.sample = sample
+        self.before: Solution | None = None
+        self.last: Solution | None = None
+        self.expected: Solution | None = None
+        self.errors: tuple[float, float] | None = None
+
+    def add(self, radius: float, point, lam: float) -> None:
+        self.before, self.last = self.last, Solution(math.log(radius), point, lam)
+        self.errors = None
+        if self.expected is not None:
+            self.errors = self.sample.error(point - self.expected.point), abs(lam - self.expected.lam)
+
+    def at(self, radius: float) -> Estimate | None:
+        """Return the expected solution at the next radius, or None if too little is known."""
+        last, before, log_radius = self.last, self.before, math.log(radius)
+        self.expected = last
+        if last is None or before is None:
+            return None
+        self.expected = None
+        ahead, known = log_radius - last.log_radius, last.log_radius - before.log_radius
+        if known == 0.0 or abs(ahead) > 2.0 * abs(known):  # more than twice the distance of the last two radii
+            return None
+        ratio = ahead / known  # on the line through the last two solutions
+        point, lam = last.point + ratio * (last.point - before.point), last.lam + ratio * (last.lam - before.lam)
+        self.expected = Solution(log_radius, point, lam)
+        if self.errors is None or not lam > 0.0:
+            return None
+        return Estimate.with_errors(self.expected.point, self.expected.lam, *self.errors)

@@ -35,9 +35,11 @@ class ConstantState(State):
 
 def constant_optimum(problem: Problem) -> ConstantState | None:
     """Return a run whose answer is a constant classifier if that is optimal, else None."""
-    if problem.radius == 0.0 or _is_for_solvers(problem):
+    is_free = problem.fit_intercept and not problem.prices_intercept
+    has_prices = problem.feature_cost is not None or problem.monotonic_cst is not None
+    if problem.radius == 0.0 or has_prices or (is_free if by_row(problem.flip_cost) else problem.flip_cost == 0.0):
         return None
-    intercept, hinge, flip, flipped_mass = _constant_classifier(problem)
+    intercept, hinge, flip, flipped_mass = _constant_classifier(problem, is_free)
     cost = problem.flip_cost * flipped_mass if flipped_mass > 0 else 0.0
     if cost > problem.radius:
         return None
@@ -49,26 +51,17 @@ def constant_optimum(problem: Problem) -> ConstantState | None:
     return ConstantState(Candidate(np.zeros(problem.n_features), intercept, *multipliers))
 
 
-def _is_for_solvers(problem: Problem) -> bool:
-    if problem.feature_cost is not None or problem.monotonic_cst is not None:
-        return True
-    if by_row(problem.flip_cost):
-        return problem.fit_intercept and not problem.prices_intercept
-    return problem.flip_cost == 0.0
-
-
 def answer_to_free_flips(problem: Problem) -> Candidate:
     """κ = 0: half of every sample is flipped, so no classifier does better than w = 0; the optimum is 1."""
     half = problem.multiples_of_weights(0.5, 0.5)
     return Candidate(np.zeros(problem.n_features), 0.0, half, half)
 
 
-def _constant_classifier(problem: Problem) -> tuple[float, np.ndarray, np.ndarray, float]:
+def _constant_classifier(problem: Problem, is_free: bool) -> tuple[float, np.ndarray, np.ndarray, float]:
     """Return an intercept, the multipliers that prove it optimal if any do, and the mass of flips.
 
     Multipliers are in units of the weights, for label + and label −.
     """
-    is_free = problem.fit_intercept and not problem.prices_intercept
     positive, negative = problem.masses_of_classes() if is_free else (0.5, 0.5)
     if positive == negative:
         return 0.0, np.ones(2), np.zeros(2), 0.0

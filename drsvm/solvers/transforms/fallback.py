@@ -9,8 +9,7 @@ from drsvm.solvers.base import Limits, Relay, State
 from drsvm.solvers.interior_point.solver import InteriorPoint
 from drsvm.solvers.selection import epoch_seconds, interior_point_pays, interior_point_seconds
 
-FIRST_LOOK, LAST_LOOK = 0.1, 1.0
-"""The trend is evaluated from this fraction of the time of an interior-point solve, and trusted up to this multiple."""
+FIRST_LOOK, LAST_LOOK = 0.1, 1.0  # from this share of an interior-point solve to this multiple, the trend is trusted
 
 
 def can_take_over(problem: Problem) -> bool:
@@ -44,12 +43,8 @@ class Trend:
     def __init__(self, problem: Problem, tol: float):
         self.tol = max(tol, 1e-12)
         self.budget = interior_point_seconds(problem) / epoch_seconds(problem) if can_take_over(problem) else math.inf
+        self.has_fallback = self.budget < math.inf  # whether the interior-point solver is an option at all
         self.gaps = [math.inf]
-
-    @property
-    def has_fallback(self) -> bool:
-        """Whether the interior-point solver is an option at all."""
-        return self.budget < math.inf
 
     def hopeless(self, gap: float) -> bool:
         """Record the gap after one more epoch, proven or estimated; return whether another solver should take over."""
@@ -70,13 +65,11 @@ class WithFallback(Relay):
         super().__init__(first)
         self.first, self.problem, self.limits = first, problem, limits
 
-    @property
-    def _fallback_due(self) -> bool:
-        return self.current is self.first and self.first.gives_up
-
     def successor(self) -> State | None:
         """Return the interior-point state, if it can make progress in the remaining time."""
-        if not self._fallback_due or self.limits.time.left() < 0.5 * interior_point_seconds(self.problem):
+        if self.current is not self.first or not self.first.gives_up:
+            return None
+        if self.limits.time.left() < 0.5 * interior_point_seconds(self.problem):
             return None
         # A cold start: a point near the boundary is a poor start for an interior-point method.
         return InteriorPoint().start(self.problem, replace(self.limits, start=None))
@@ -84,7 +77,7 @@ class WithFallback(Relay):
     @property
     def finished(self) -> bool:
         """Whether further steps would change nothing, and no solver is left to take over."""
-        return super().finished and not self._fallback_due
+        return super().finished and not (self.current is self.first and self.first.gives_up)
 
     def info(self) -> dict[str, Any]:
         """Return the statistics of the first state, and the solver that took over."""

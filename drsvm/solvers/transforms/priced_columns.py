@@ -18,8 +18,7 @@ from drsvm.model.memory_rows import changed, scaled_columns
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Price
 
-AS_COLUMNS = Price.FLIPS | Price.INTERCEPT | Price.COLUMNS
-"""The prices of solvers that work on these columns, and with a flip cost for each row."""
+AS_COLUMNS = Price.FLIPS | Price.INTERCEPT | Price.COLUMNS  # of solvers that work on these columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,10 +29,8 @@ class PricedColumns:
     """
 
     problem: Problem
-    prices: np.ndarray | None = None
-    """Factors of the columns; features that cannot shift keep the factor 1."""
-    intercept_cost: float | None = None
-    """Size of the constant column, the last one; None: there is none."""
+    prices: np.ndarray | None = None  # factors of the columns; features that cannot shift keep the factor 1
+    intercept_cost: float | None = None  # size of the constant column, the last one; None: there is none
 
     @classmethod
     def of(cls, problem: Problem, intercept: bool = True) -> "PricedColumns":
@@ -46,7 +43,11 @@ class PricedColumns:
             problem = problem.replace(feature_cost=np.where(trusted, np.inf, 1.0))
         if intercept and problem.prices_intercept:
             constant = problem.intercept_cost
-            problem = _with_constant_column(problem)
+            of_features = {"feature_cost": 1.0, "monotonic_cst": 0}
+            of_problem = {name: getattr(problem, name) for name in of_features if getattr(problem, name) is not None}
+            more = {name: np.append(values, of_features[name]) for name, values in of_problem.items()}
+            rows = with_constant(problem.X, constant)
+            problem = problem.replace(**dict.fromkeys(of_problem), fit_intercept=False).on_rows(rows).replace(**more)
         return cls(problem, prices, constant)
 
     def to_columns(self, start: Candidate) -> Candidate:
@@ -75,11 +76,3 @@ def with_constant(X, size: float):
         return changed(X, lambda rows: np.hstack([rows, np.full((len(rows), 1), size, dtype=dtype)]))
     column = np.full((X.shape[0], 1), size, dtype=dtype)
     return type(X)(sparse.hstack([X, type(X)(column)], format="csr"))
-
-
-def _with_constant_column(problem: Problem) -> Problem:
-    of_features = {"feature_cost": 1.0, "monotonic_cst": 0}
-    of_problem = {name: getattr(problem, name) for name in of_features if getattr(problem, name) is not None}
-    more = {name: np.append(values, of_features[name]) for name, values in of_problem.items()}
-    rows = with_constant(problem.X, problem.intercept_cost)
-    return problem.replace(**dict.fromkeys(of_problem), fit_intercept=False).on_rows(rows).replace(**more)

@@ -22,11 +22,8 @@ from drsvm.model.problem import Problem
 from drsvm.model.result import Result
 from drsvm.solvers.interior_point.small import MAX_FEATURES, is_small
 
-DEPENDENT = 1e-13
-"""A row whose squared distance from the span of others is at most this, relative to the largest square, is in it."""
-
-MAX_SPARSE = 300
-"""Coordinates of more rows take longer than the few entries of sparse ones."""
+DEPENDENT = 1e-13  # a row within this squared distance from the span of others, relative to the largest, is in it
+MAX_SPARSE = 300  # coordinates of more rows take longer than the few entries of sparse ones
 
 
 @dataclass(frozen=True, eq=False)

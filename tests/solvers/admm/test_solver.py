@@ -13,14 +13,12 @@ from thorough import examples, unless_long
 
 from drsvm import Problem, Status, solve
 from drsvm.kernels import admm as kernel
+from drsvm.solvers.admm import subproblem as module
 from drsvm.solvers.admm.ball_qp import Accelerated
-from drsvm.solvers.admm.subproblem import Subproblem
+from drsvm.solvers.admm.subproblem import CentredRows, Subproblem
 
-SHIFT_NORMS = {1: math.inf, 2: 2, math.inf: 1}
-"""The norm of the shifts for each norm q of the weights."""
-
+SHIFT_NORMS = {1: math.inf, 2: 2, math.inf: 1}  # for each norm q of the weights
 TOL = 1e-4
-
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
 
 
@@ -40,9 +38,6 @@ def check_honest(problem, result):
     assert result.objective >= optimum.lower_bound - 1e-9 or result.weight_bound < math.inf
     assert result.lower_bound <= optimum.objective + 1e-8 or result.weight_bound < math.inf
     assert result.status.reached is (result.gap <= result.tol)
-
-
-# Optima
 
 
 @pytest.mark.data
@@ -124,9 +119,6 @@ def test_a_huge_radius_leaves_the_origin(norm):
     assert result.objective == pytest.approx(1.0) and result.gap <= TOL
 
 
-# Settings
-
-
 @pytest.mark.parametrize("options", [{"trim": True}, {"update": "accelerated"}, {"relaxation": 1.0}, {"rho": 1e-3}])
 @for_each_norm
 def test_every_setting_leads_to_the_optimum(norm, options):
@@ -153,9 +145,6 @@ def test_more_features_than_can_be_factorised(norm, fit_intercept, monkeypatch):
 def test_invalid_settings_are_rejected(options):
     with pytest.raises(ValueError, match=next(iter(options))):
         solve(well_conditioned_instance(0, 30, 3), "admm", **options)
-
-
-# The same problem in another form
 
 
 @pytest.mark.thorough
@@ -196,9 +185,6 @@ def test_the_unit_of_the_features_does_not_matter(norm):
         assert scaled.objective == pytest.approx(one.objective, abs=1e-8)
 
 
-# Extremes
-
-
 @pytest.mark.parametrize("data", STRANGE_DATA)
 def test_strange_data_and_parameters(data):
     X, y = STRANGE_DATA[data]
@@ -232,9 +218,6 @@ def test_a_start_is_used():
     svm = problem.replace(radius=0.0, l2=0.1)
     cold, warm = (solve(svm, "admm", start=start) for start in (None, solve(svm.replace(l2=0.11), "interior-point")))
     assert warm.n_iter < cold.n_iter
-
-
-# Bounds on f
 
 
 @pytest.mark.parametrize("flip_cost", [0.5, math.inf])
@@ -288,3 +271,27 @@ def test_slopes_represent_multipliers(flip_price):
     assert alpha - beta == pytest.approx(-weights * slopes)
     assert alpha + beta == pytest.approx(weights * (np.abs(slopes) if flip_price > 2 else 1.0))
     assert min(alpha.min(), beta.min()) >= 0
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_the_gram_matrix_is_that_around_the_mean(container, fit_intercept):
+    problem = well_conditioned_instance(7, 50, 4)
+    rows = CentredRows(Problem(container(problem.X), problem.signs, fit_intercept=fit_intercept))
+    centred = problem.X - problem.X.mean(axis=0) * fit_intercept
+    expected = centred.T @ centred / 50
+    matrix, noise = rows.gram()
+    np.testing.assert_allclose(matrix, expected, rtol=1e-12, atol=noise)
+    w = np.arange(4.0)
+    np.testing.assert_allclose(rows.curvature(w), expected @ w, rtol=1e-12, atol=1e-12)
+    assert np.linalg.eigvalsh(expected)[-1] <= rows.largest_eigenvalue(rows.curvature) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_the_gram_matrix_may_be_computed_in_parts(monkeypatch, container):
+    problem = well_conditioned_instance(7, 50, 4)
+    rows = CentredRows(Problem(container(problem.X), problem.signs))
+    whole, _ = rows.gram()
+    monkeypatch.setattr(module, "BLOCK_SECONDS", 7.5 / 50 * rows.gram_seconds())
+    assert [block.stop for block in rows._gram_blocks()][:2] == [7, 14]
+    np.testing.assert_allclose(rows.gram()[0], whole, rtol=1e-12, atol=1e-14)

@@ -117,9 +117,6 @@ def test_control_c_ends_a_solve_with_a_result():
     assert int(said["iterations"]) < 6  # it stopped soon, not at the end
 
 
-# A separate process
-
-
 @pytest.fixture
 def child_finds(monkeypatch, tmp_path):
     """Return a function that replaces a module for the backend process, which is used for models of any size."""
@@ -227,20 +224,13 @@ def test_control_c_ends_the_process_of_a_backend(tmp_path):
     assert dict(line.split() for line in run.stdout.splitlines()) == {"status": "interrupted", "children": "none"}
 
 
-# Ctrl-C
-
-
-def test_a_postponed_interrupt_comes_after_the_block():
+def test_a_postponed_interrupt_comes_after_the_block_and_the_handler_is_restored():
     before, reached = signal.getsignal(signal.SIGINT), []
     with pytest.raises(KeyboardInterrupt), postponed_interrupt() as interrupted:
         signal.raise_signal(signal.SIGINT)
         assert interrupted.is_set()
         reached.append(True)
     assert reached and signal.getsignal(signal.SIGINT) is before
-
-
-def test_an_error_in_the_block_restores_the_handler():
-    before = signal.getsignal(signal.SIGINT)
     with pytest.raises(LookupError), postponed_interrupt():
         raise LookupError
     assert signal.getsignal(signal.SIGINT) is before

@@ -14,11 +14,7 @@ from thorough import examples, for_each
 from drsvm import Problem, Status, solve
 from drsvm.solvers.conic.solver import build_model, cvxpy_model
 
-WEIGHT_NORMS = {1: math.inf, 2: 2, math.inf: 1}
-"""The norm of the shifts for each norm q of the weights."""
-
-
-# Proven optima
+WEIGHT_NORMS = {1: math.inf, 2: 2, math.inf: 1}  # the norm of the shifts for each norm q of the weights
 
 
 @pytest.mark.data
@@ -36,9 +32,6 @@ def test_proven_optima_are_reproduced(load_dataset, proven_optimum, dataset, q, 
     assert result.radius_price == pytest.approx(known.radius_price, rel=1e-3)
 
 
-# Random problems
-
-
 @examples(10, 1000)
 @given(problems())
 def test_small_problems_are_solved_with_proof(problem):
@@ -53,13 +46,16 @@ def test_small_problems_are_solved_with_proof(problem):
     assert result.objective == pytest.approx(Plain.of(problem).best_value(result.weights, result.intercept), rel=1e-11)
 
 
+def check_backends_agree(problem):
+    clarabel, highs = (solve(problem, "conic", backend=backend) for backend in ("clarabel", "highs"))
+    assert highs.objective == pytest.approx(clarabel.objective, abs=1e-7)
+    return highs
+
+
 @examples(10, 500)
 @given(problems(l2=0.0, radius=0.1, max_rows=8))
 def test_both_backends_agree_on_linear_programs(problem):
-    problem = problem if problem.norm.p != 2 else problem.replace(norm=1)
-    clarabel, highs = (solve(problem, "conic", backend=backend) for backend in ("clarabel", "highs"))
-    assert highs.gap <= 1e-7
-    assert highs.objective == pytest.approx(clarabel.objective, abs=1e-7)
+    assert check_backends_agree(problem if problem.norm.p != 2 else problem.replace(norm=1)).gap <= 1e-7
 
 
 @for_each(norm=NORMS, l2=[0.0, 0.5], flip_cost=[0.0, 0.8, math.inf], fit_intercept=[False, True])
@@ -89,9 +85,6 @@ def test_containers_make_no_difference(container, norm):
     assert solve(Problem(container(X), y, norm=norm), "conic").objective == pytest.approx(reference.objective, abs=1e-9)
 
 
-# Limits of the parameters
-
-
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_limits_of_the_parameters(norm, fit_intercept):
@@ -104,19 +97,14 @@ def test_limits_of_the_parameters(norm, fit_intercept):
     infinite, large = (solve(problem.replace(flip_cost=cost), "conic") for cost in (math.inf, 1e6))
     assert large.objective == pytest.approx(infinite.objective, abs=1e-6)
     ridge = problem.replace(l2=0.1, radius=0)
-    assert solve(ridge, "conic").gap <= 1e-7
-    assert solve(ridge.replace(radius=1e-9), "conic").objective == pytest.approx(
-        solve(ridge, "conic").objective, abs=1e-6
-    )
+    none, tiny = (solve(ridge.replace(radius=radius), "conic") for radius in (0.0, 1e-9))
+    assert none.gap <= 1e-7 and tiny.objective == pytest.approx(none.objective, abs=1e-6)
 
 
 def test_an_intercept_alone_leaves_the_smaller_class_wrong():
     result = solve(Problem(np.zeros((4, 2)), [1, 1, 1, -1], 0.1, math.inf, fit_intercept=True), "conic")
     assert result.objective == pytest.approx(0.5, abs=1e-9)
     assert result.intercept == pytest.approx(1.0, abs=1e-6)
-
-
-# Extreme scales
 
 
 @for_each(norm=NORMS, l2=[0.0, 0.5], fit_intercept=[False, True])
@@ -171,27 +159,16 @@ def test_many_features_and_few_rows(norm):
     assert result.status is Status.OPTIMAL and result.weights.shape == (5000,)
 
 
-# Prices
-
-
 def priced_problem(seed, norm, l2, *, radii=(0.05, 0.3)):
     """Return a random problem with a price for every row and feature and perhaps the intercept, and signs."""
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(4, 16)), int(rng.integers(1, 5))
     X, y = random_rows(rng, n, d, rng.choice(["gaussian", "integers", "binary", "separable", "degenerate"]))
-    return Problem(
-        X,
-        y,
-        radius=rng.choice(radii),
-        flip_cost=rng.choice([0.0, 0.3, 1.0, 2.0, math.inf], size=n),
-        norm=norm,
-        l2=l2,
-        sample_weight=rng.uniform(0.2, 2.0, size=n),
-        fit_intercept=bool(rng.random() < 0.7),
-        intercept_cost=rng.choice([0.5, 2.0, math.inf]),
-        feature_cost=rng.choice([0.2, 1.0, 3.0, math.inf], size=d),
-        monotonic_cst=rng.choice([-1, 0, 1], size=d),
-    )
+    ball = {"radius": rng.choice(radii), "flip_cost": rng.choice([0.0, 0.3, 1.0, 2.0, math.inf], size=n)}
+    ball |= {"norm": norm, "l2": l2, "sample_weight": rng.uniform(0.2, 2.0, size=n)}
+    ball |= {"fit_intercept": bool(rng.random() < 0.7), "intercept_cost": rng.choice([0.5, 2.0, math.inf])}
+    costs, signs = rng.choice([0.2, 1.0, 3.0, math.inf], size=d), rng.choice([-1, 0, 1], size=d)
+    return Problem(X, y, **ball, feature_cost=costs, monotonic_cst=signs)
 
 
 def optimum_of_cvxpy(problem):
@@ -216,9 +193,7 @@ def test_priced_problems_are_solved(norm, l2, seed):
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("norm", [1, math.inf])
 def test_both_backends_agree_on_priced_linear_programs(norm, seed):
-    problem = priced_problem(seed, norm, 0.0)
-    clarabel, highs = (solve(problem, "conic", backend=backend) for backend in ("clarabel", "highs"))
-    assert highs.objective == pytest.approx(clarabel.objective, abs=1e-7)
+    check_backends_agree(priced_problem(seed, norm, 0.0))
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -228,7 +203,7 @@ def test_priced_problems_without_a_radius_are_solved(norm):
 
 
 @pytest.mark.parametrize("norm", NORMS)
-def test_a_feature_price_is_a_scaled_column(norm):
+def test_a_feature_price_is_a_scaled_column_and_that_of_the_intercept_a_constant_one(norm):
     """Without ridge, the price a_j equals the column a_j·x_j, whose weight is w_j/a_j."""
     X, y = random_rows(np.random.default_rng(20), 20, 3, "gaussian")
     prices = np.array([0.5, 1.0, 4.0])
@@ -236,11 +211,6 @@ def test_a_feature_price_is_a_scaled_column(norm):
     scaled = solve(Problem(X * prices, y, norm=norm), "conic")
     assert priced.objective == pytest.approx(scaled.objective, abs=1e-8)
     np.testing.assert_allclose(priced.weights / prices, scaled.weights, atol=1e-5)
-
-
-@pytest.mark.parametrize("norm", NORMS)
-def test_a_priced_intercept_is_a_constant_column(norm):
-    X, y = random_rows(np.random.default_rng(21), 20, 3, "gaussian")
     priced = solve(Problem(X, y, norm=norm, fit_intercept=True, intercept_cost=2.0), "conic")
     column = solve(Problem(np.column_stack([X, np.full(20, 2.0)]), y, norm=norm), "conic")
     assert priced.objective == pytest.approx(column.objective, abs=1e-8)
@@ -255,9 +225,6 @@ def test_a_problem_in_which_nothing_is_priced(norm):
     result = solve(problem, "conic", tol=1e-6)
     assert result.objective == pytest.approx(optimum_of_cvxpy(problem), abs=1e-7)
     assert result.radius_price >= 0
-
-
-# The model
 
 
 def test_the_model_has_only_the_rows_it_needs():

@@ -13,15 +13,8 @@ from drsvm.solvers.incremental.block_fit import BlockFit
 
 
 def fed(problem, rounds, blocks, **settings):
-    fit = BlockFit(
-        problem.n_features,
-        radius=problem.radius,
-        norm=problem.norm,
-        l2=problem.l2,
-        fit_intercept=problem.fit_intercept,
-        intercept_cost=problem.intercept_cost,
-        **settings,
-    )
+    same = ("radius", "norm", "l2", "fit_intercept", "intercept_cost")
+    fit = BlockFit(problem.n_features, **{name: getattr(problem, name) for name in same}, **settings)
     for _ in range(rounds):
         for rows in np.array_split(np.arange(problem.n_rows), blocks):
             weights = problem.n_rows * problem.sample_weight[rows]
@@ -77,14 +70,11 @@ def test_flip_costs_of_a_block_replace_the_common_one():
     assert (common.weights == given.weights).all() and (common.weights != BlockFit(3).feed(X, signs).weights).any()
 
 
-def test_nothing_is_proven():
-    fit = fed(well_conditioned_instance(2, 60, 3), 1, 3)
+def test_a_seed_determines_every_bit_nothing_is_proven_and_sparse_blocks_are_accepted():
+    problem = well_conditioned_instance(2, 60, 3)
+    fit = fed(problem, 1, 3)
     assert math.isnan(fit.lower_bound) and math.isnan(fit.gap)
     assert (fit.n_blocks, fit.n_rows) == (3, 60)
-
-
-def test_a_seed_determines_every_bit_and_sparse_blocks_are_accepted():
-    problem = well_conditioned_instance(2, 60, 3)
     one, other = fed(problem, 2, 3, random_state=5), fed(problem, 2, 3, random_state=5)
     assert (one.weights == other.weights).all()
     assert (one.weights != fed(problem, 2, 3, random_state=6).weights).any()

@@ -13,7 +13,7 @@ from thorough import examples
 
 from drsvm import Problem, radius_max, radius_path, solve
 from drsvm.solvers.base import check_limits
-from drsvm.solvers.dual_coordinate.solver import DualCoordinate, ascent_for
+from drsvm.solvers.dual_coordinate.solver import DualCoordinate, DualCoordinateState
 from drsvm.solvers.selection import choose
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
@@ -47,9 +47,6 @@ def check_against_interior_point(problem, name, **settings):
     assert abs(result.objective - reference.objective) <= result.tol + reference.gap, (name, problem)
     assert result.lower_bound <= reference.objective + 1e-9, (name, problem)
     return result
-
-
-# Agreement
 
 
 @pytest.mark.thorough
@@ -137,9 +134,6 @@ def test_weights_of_0_take_their_prices_along(name):
     assert results[0].objective == pytest.approx(results[1].objective, abs=1e-12)
 
 
-# Starts, paths and the choice of auto
-
-
 @pytest.mark.parametrize("name", [*ROW_BY_ROW, "feature-working-set", "admm"])
 def test_a_result_is_a_start(name):
     """Its multipliers are for other flip costs, among them rows that cannot be flipped any more."""
@@ -159,7 +153,7 @@ def test_an_ascent_starts_where_it_is_told(norm):
     problem = problem.replace(flip_cost=np.resize([2.0, math.inf], 60))
     before = solve(problem)
     assert before.weights.any() and before.flip_dual.any()
-    ascent = ascent_for(problem, check_limits(problem, DualCoordinate(), start=before))
+    ascent = DualCoordinateState(problem, check_limits(problem, DualCoordinate(), start=before)).ascent
     offered = ascent.candidate()
     np.testing.assert_allclose(offered.weights, before.weights)
     assert offered.intercept == pytest.approx(before.intercept)
@@ -193,9 +187,6 @@ def test_paths_with_a_priced_intercept_on_wide_rows(norm):
     for radius, result in zip(path.radii, path.results, strict=True):
         reference = solve(problem.replace(radius=float(radius)), "interior-point")
         assert result.gap <= 1e-3 and abs(result.objective - reference.objective) <= 1e-3
-
-
-# Refusals
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,10 @@
-"""Common behaviour of the incremental methods: steps, orders, seeds, extreme parameters, and a common answer."""
+"""Common behaviour of the incremental methods: steps, orders, seeds, extreme parameters, and a common answer.
+
+And what is special about each: its steps and phases, and the optima of the paper's instances.
+"""
 
 import math
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -9,45 +13,29 @@ from hypothesis import strategies as st
 from instances import well_conditioned_instance
 from problems import NORMS, STRANGE_DATA, problems, random_rows
 from scipy import sparse
-from thorough import LONG, examples
+from strategies import run_python
+from thorough import LONG, examples, unless_long
 
 from drsvm import Problem, Status, solve
+from drsvm.model.proximal import proximal_step
 from drsvm.solvers.incremental.step_sizes import Cycles, Schedule
 
 METHODS = ("isg", "ippa", "hybrid")
+SHIFT_NORMS = {1: math.inf, 2: 2, math.inf: 1}
+A1A = [("a1a", q, c) for q in SHIFT_NORMS for c in (0, 1)]
+OF_HYBRID = unless_long(
+    [("a1a", 1, 0), ("a1a", 2, 1), ("a1a", math.inf, 0), ("ijcnn1", 2, 0)],
+    [*A1A, ("a9a", 1, 0), ("a9a", 2, 0), ("ijcnn1", 2, 0)],
+)
+INSTANCES = [("isg", *one, math.inf) for one in A1A] + [("ippa", *one, 1e-3) for one in A1A]
+INSTANCES += [("hybrid", *one, 1e-4) for one in OF_HYBRID]
 
 for_each_method = pytest.mark.parametrize("method", METHODS)
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
 
 
-@pytest.fixture(scope="module")
-def optima():
-    """Proven optima by problem."""
-    known = {}
-
-    def lookup(problem):
-        if id(problem) not in known:
-            known[id(problem)] = problem, solve(problem)
-        return known[id(problem)][1]
-
-    return lookup
-
-
-@pytest.fixture(scope="module")
-def instance():
-    """Return a function that returns a problem of 300 rows for given parameters, always the same one."""
-    made = {}
-
-    def make(**parameters):
-        key = tuple(sorted(parameters.items()))
-        if key not in made:
-            made[key] = well_conditioned_instance(3, 300, 8, **parameters)
-        return made[key]
-
-    return make
-
-
-# The answer
+instance = cache(partial(well_conditioned_instance, 3, 300, 8))  # always the same one, for given parameters
+optima = cache(solve)
 
 
 @for_each_method
@@ -57,7 +45,7 @@ def instance():
     [{}, {"l2": 1.0}, {"fit_intercept": True}, {"flip_cost": math.inf}, {"radius": 0.01, "flip_cost": 0.3}],
     ids=["plain", "ridge", "intercept", "trusted labels", "cheap flips"],
 )
-def test_runs_end_with_a_proof(instance, optima, method, norm, parameters):
+def test_runs_end_with_a_proof(method, norm, parameters):
     problem = instance(norm=norm, **parameters)
     optimum = optima(problem)
     tol = 1e-3 if method != "isg" else 0.06
@@ -69,7 +57,7 @@ def test_runs_end_with_a_proof(instance, optima, method, norm, parameters):
 
 @pytest.mark.parametrize("method", ["ippa", "hybrid"])
 @for_each_norm
-def test_memory_leads_far_below_the_default_tolerance(instance, method, norm):
+def test_memory_leads_far_below_the_default_tolerance(method, norm):
     result = solve(instance(norm=norm), method, tol=1e-6, max_iter=2000)
     assert result.status is Status.OPTIMAL
 
@@ -122,12 +110,9 @@ def test_runs_do_not_depend_on_the_unit_of_the_features(method):
     np.testing.assert_allclose(other.history.objective, one.history.objective, rtol=1e-9)
 
 
-# Seeds and orders
-
-
 @for_each_method
 @pytest.mark.parametrize("order", ["shuffled", "cyclic", "with-replacement"])
-def test_a_seed_determines_every_bit(instance, method, order):
+def test_a_seed_determines_every_bit(method, order):
     def run(seed):
         return solve(instance(), method, max_iter=8, tol=0.0, random_state=seed, order=order).weights
 
@@ -137,13 +122,10 @@ def test_a_seed_determines_every_bit(instance, method, order):
 
 @for_each_method
 @pytest.mark.parametrize("order", ["cyclic", "with-replacement"])
-def test_other_orders_lead_to_the_optimum(instance, optima, method, order):
+def test_other_orders_lead_to_the_optimum(method, order):
     problem = instance()
     result = solve(problem, method, tol=2e-3, order=order)
     assert result.objective <= optima(problem).objective + 2e-3
-
-
-# Steps
 
 
 def test_schedules_match_the_theory():
@@ -165,7 +147,7 @@ def test_the_last_cycle_ends_with_the_last_epoch(epochs):
 
 @for_each_method
 @pytest.mark.parametrize("steps", ["geometric", "harmonic", "root"])
-def test_theoretical_schemes_approach_the_optimum(instance, optima, method, steps):
+def test_theoretical_schemes_approach_the_optimum(method, steps):
     problem = instance(norm=2, l2=0.5)
     result = solve(problem, method, steps=steps, tol=0.0, max_iter=150)
     assert result.objective <= optima(problem).objective + (0.1 if steps == "harmonic" else 0.01)
@@ -175,14 +157,11 @@ def test_theoretical_schemes_approach_the_optimum(instance, optima, method, step
 @for_each_norm
 @pytest.mark.parametrize("first_step", [1e-300, 1e-9, 1e9, 1e300])
 @pytest.mark.parametrize("steps", ["auto", "geometric"])
-def test_no_first_step_is_too_extreme(instance, method, norm, first_step, steps):
+def test_no_first_step_is_too_extreme(method, norm, first_step, steps):
     problem = instance(norm=norm, fit_intercept=True)
     result = solve(problem, method, first_step=first_step, steps=steps, max_iter=4, tol=0.0)
     assert np.isfinite(result.weights).all() and math.isfinite(result.intercept)
     assert 0 <= result.lower_bound <= result.objective <= 1.0
-
-
-# Columns of very different scales
 
 
 @pytest.fixture(scope="module")
@@ -223,12 +202,9 @@ def test_there_is_advice_if_no_solver_can_take_over(uneven, monkeypatch):
 
 
 @for_each_norm
-def test_no_solver_takes_over_if_epochs_pay_off(instance, norm):
+def test_no_solver_takes_over_if_epochs_pay_off(norm):
     for method in ("ippa", "hybrid"):
         assert "handed_over_to" not in solve(instance(norm=norm), method).info
-
-
-# Limits and strange data
 
 
 @examples(20, 500)
@@ -266,7 +242,7 @@ def test_limits_of_the_parameters(method, norm):
 
 
 @for_each_method
-def test_a_run_continues_from_its_start(instance, optima, method):
+def test_a_run_continues_from_its_start(method):
     problem = instance()
     optimum = optima(problem)
     assert solve(problem, method, start=optimum).n_iter == 0
@@ -274,7 +250,7 @@ def test_a_run_continues_from_its_start(instance, optima, method):
     assert warm.status is Status.OPTIMAL and warm.objective <= optimum.objective + 1e-9
 
 
-def test_time_limits_and_callbacks_are_obeyed(instance):
+def test_time_limits_and_callbacks_are_obeyed():
     assert solve(instance(), "isg", tol=0.0, max_time=1e-9).n_iter == 1
     seen = []
     solve(instance(), "hybrid", tol=0.0, max_iter=7, callback=lambda progress: seen.append(progress.iteration))
@@ -293,6 +269,81 @@ def test_time_limits_and_callbacks_are_obeyed(instance):
         ({"batch_size": 2.5}, "batch_size=2.5"),
     ],
 )
-def test_bad_settings_are_rejected(instance, arguments, message):
+def test_bad_settings_are_rejected(arguments, message):
     with pytest.raises(ValueError, match=message):
         solve(instance(), "hybrid", **arguments)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("method", "name", "q", "c", "tol"), INSTANCES)
+def test_optima_are_reached_without_tuning(load_dataset, proven_optimum, method, name, q, c, tol):
+    """The subgradient method comes near the optimum, but proves little."""
+    known, (X, y) = proven_optimum(name, q, c), load_dataset(name)
+    problem = Problem(X, y, radius=known.radius, flip_cost=known.flip_cost, norm=SHIFT_NORMS[q], l2=c)
+    result = solve(problem, method, **({} if method == "isg" else {"tol": tol}))
+    assert result.gap <= tol and result.objective <= known.optimum + min(tol, 1e-3)
+    assert result.lower_bound <= known.optimum + known.certified_gap + 1e-9
+
+
+@for_each_norm
+@pytest.mark.parametrize("batch_size", [1, 7, 32, 10_000])
+def test_every_batch_size_leads_to_the_optimum(norm, batch_size):
+    problem = well_conditioned_instance(4, 200, 6, norm=norm, l2=0.2)
+    result = solve(problem, "isg", batch_size=batch_size, tol=0.0, max_iter=200)
+    assert result.objective <= solve(problem).objective + 5e-3
+    assert result.info == {"epochs": {"subgradient": 200}}
+
+
+def test_a_step_is_a_projected_subgradient_step():
+    """One row per class, w = 0: both hinges are active, and the step goes along the mean of y·x."""
+    X = np.array([[1.0, 0.0], [0.0, -2.0]])
+    problem = Problem(X, [1, -1], radius=0.1, flip_cost=math.inf, norm=2)
+    result = solve(problem, "isg", batch_size=2, steps="geometric", first_step=0.5, max_iter=1, tol=0.0)
+    a, s = 0.5 * np.array([0.5, 1.0]), -0.5 * 0.1
+    length = np.linalg.norm(a)
+    np.testing.assert_allclose(result.weights, (length + s) / 2 * a / length, rtol=1e-12)
+
+
+def test_polished_multipliers_prove_more():
+    problem = well_conditioned_instance(4, 200, 6)
+    plain, polished = (
+        solve(problem, "isg", tol=0.0, max_iter=40, polish_dual=polish).lower_bound for polish in (False, True)
+    )
+    assert polished > plain > 0.5 * polished
+
+
+@for_each_norm
+@pytest.mark.parametrize("parameters", [{}, {"l2": 0.7}, {"flip_cost": math.inf}, {"flip_cost": 0.2, "radius": 0.02}])
+def test_an_epoch_is_a_sequence_of_proximal_steps(norm, parameters):
+    problem = well_conditioned_instance(8, 50, 6, norm=norm, **parameters)
+    result = solve(problem, "ippa", steps="root", first_step=0.05, order="cyclic", max_iter=1, tol=0.0)
+    w, lam = np.zeros(6), 0.0
+    ball = {"radius": problem.radius, "flip_cost": problem.flip_cost, "norm": norm, "l2": problem.l2}
+    for x, sign in zip(problem.X, problem.signs, strict=True):
+        step = proximal_step(x, sign, w, lam, step=0.05, **ball)
+        w, lam = step.weights, step.radius_price
+    np.testing.assert_allclose(result.weights, w, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize(("method", "first"), [("ippa", "proximal"), ("hybrid", "subgradient")])
+def test_phases_follow_each_other(method, first):
+    problem = well_conditioned_instance(6, 400, 10)
+    epochs = solve(problem, method, tol=0.0, max_iter=30).info["epochs"]
+    assert list(epochs) == [first, "memory"] and 2 <= epochs[first] <= 8 and sum(epochs.values()) == 30
+    without_memory = solve(problem, method, tol=0.0, max_iter=30, memory=False).info["epochs"]
+    assert list(without_memory) == list(dict.fromkeys([first, "proximal"]))
+
+
+@pytest.mark.thorough
+def test_newton_steps_from_end_to_end_of_an_edge_terminate():
+    """Run in a separate process: an infinite loop in a kernel cannot be stopped from within."""
+    code = """
+import math
+from drsvm import Problem, solve
+X = [
+    [-6.660670627053513e-05, -2.765836258918027e-06, 0, 0, -4.2662216184758435e-05, 0, 7.572078204544693e-05],
+    [-5.649952002802806e-06, -2.9437692184748615e-06, 0, 0, -6.831163152649844e-05, -1.9768166105834873e-06, 0],
+]
+print(solve(Problem(X, [1, -1], radius=1e-10, norm=math.inf), "hybrid").status.name)
+"""
+    assert run_python(code, timeout=240).strip() == "OPTIMAL"

@@ -79,14 +79,10 @@ def test_useless_features_have_radius_max_zero(flip_cost):
 
 
 @for_each_norm
-def test_radius_max_is_measured_in_the_unit_of_the_features(norm):
+def test_radius_max_is_measured_in_the_unit_of_the_features_and_ignores_radius_and_ridge(norm):
     problem = well_conditioned_instance(1, 50, 4, norm=norm, fit_intercept=True)
     scaled = Problem(10 * problem.X, problem.signs, flip_cost=10.0, norm=norm, fit_intercept=True)
     assert radius_max(scaled) == pytest.approx(10 * radius_max(problem), rel=1e-6)
-
-
-def test_radius_max_ignores_radius_and_ridge():
-    problem = well_conditioned_instance(1, 50, 4, fit_intercept=True)
     assert radius_max(problem.replace(radius=5.0, l2=3.0), n_threads=1) == radius_max(problem)
 
 

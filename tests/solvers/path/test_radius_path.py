@@ -1,4 +1,4 @@
-"""Solutions along a grid of radii."""
+"""Solutions along a grid of radii, and what previous radii tell about the next one."""
 
 import math
 
@@ -10,6 +10,8 @@ from problems import NORMS, best_constant, optimum
 from drsvm import Status, radius_max, radius_path, solve
 from drsvm.kernels import small_run
 from drsvm.solvers.interior_point.state import InteriorPointState
+from drsvm.solvers.interior_point.working_set import CAUTION, MIN_ERROR, Sample
+from drsvm.solvers.path.radius_path import Forecast
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
 with_and_without_intercept = pytest.mark.parametrize("fit_intercept", [False, True])
@@ -75,7 +77,7 @@ def test_a_path_that_stalls_goes_on_from_scratch(monkeypatch):
 
 
 @for_each_norm
-def test_the_default_grid_goes_down_from_radius_max(norm):
+def test_the_default_grid_goes_down_from_radius_max_and_can_be_chosen(norm):
     problem = well_conditioned_instance(3, 80, 4, norm=norm, fit_intercept=True)
     path = radius_path(problem)
     largest = radius_max(problem)
@@ -84,12 +86,8 @@ def test_the_default_grid_goes_down_from_radius_max(norm):
     assert all(result.status is Status.OPTIMAL for result in path.results)
     objectives = path.table()["objective"]
     assert (np.diff(objectives) <= 1e-8).all()  # a smaller ball is less harmful
-
-
-def test_the_grid_can_be_chosen():
-    problem = well_conditioned_instance(3, 80, 4)
-    path = radius_path(problem, n_radii=4, smallest=0.1)
-    np.testing.assert_allclose(path.radii, radius_max(problem) * np.array([1, 0.1 ** (1 / 3), 0.1 ** (2 / 3), 0.1]))
+    chosen = radius_path(problem, n_radii=4, smallest=0.1).radii
+    np.testing.assert_allclose(chosen, largest * np.array([1, 0.1 ** (1 / 3), 0.1 ** (2 / 3), 0.1]))
 
 
 @pytest.mark.parametrize("l2", [0.0, 0.1])
@@ -196,12 +194,55 @@ def test_a_path_can_be_read():
     assert "results" not in repr(path)
 
 
-@pytest.mark.parametrize("radii", [[], [[0.1, 0.2]], 0.1])
-def test_radii_must_be_a_list(radii):
-    with pytest.raises(ValueError, match="radii must be a non-empty list of numbers, got an array of shape"):
+@pytest.mark.parametrize("radii", [[], [[0.1, 0.2]], 0.1, [0.1, -0.1]])
+def test_radii_must_be_a_list_of_radii(radii):
+    message = r"radii must be a non-empty list of numbers, got an array of shape"
+    if radii == [0.1, -0.1]:
+        message = r"radius must be finite and at least 0, got radius=-0\.1"
+    with pytest.raises(ValueError, match=message):
         radius_path(well_conditioned_instance(9, 10, 2), radii)
 
 
-def test_an_invalid_radius_is_rejected():
-    with pytest.raises(ValueError, match=r"radius must be finite and at least 0, got radius=-0\.1"):
-        radius_path(well_conditioned_instance(9, 10, 2), [0.1, -0.1])
+@pytest.fixture
+def forecast():
+    return Forecast(Sample(well_conditioned_instance(0, 100, 2)))
+
+
+def test_solutions_are_extrapolated_in_the_logarithm_of_the_radius(forecast):
+    def at(radius):
+        return np.array([1.0, -2.0]) * math.log(radius), 3.0 - math.log(radius)
+
+    for radius in (1.0, 0.5):
+        assert forecast.at(radius) is None  # nothing to extrapolate
+        forecast.add(radius, *at(radius))
+    estimate = forecast.at(0.2)
+    np.testing.assert_allclose(estimate.point, at(0.2)[0])
+    assert estimate.lam == pytest.approx(at(0.2)[1])
+    assert estimate.lam_error == pytest.approx(CAUTION * math.log(2.0))  # that of no change at all
+
+
+def test_errors_are_those_of_the_last_forecast(forecast):
+    points = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.5], [3.0, 1.0]])
+    for power, point in enumerate(points[:3]):
+        forecast.at(0.5**power)
+        forecast.add(0.5**power, point, 2.0 + 0.1 * power**2)
+    estimate = forecast.at(0.5**3)
+    np.testing.assert_allclose(estimate.point, points[3])
+    error = np.abs(forecast.sample.problem.X @ [0.0, 0.5]).max()
+    assert estimate.margin_error == pytest.approx(CAUTION * max(error, MIN_ERROR / CAUTION))
+    assert estimate.lam_error == pytest.approx(CAUTION * 0.2)
+
+
+@pytest.mark.parametrize("radii", [[1.0, 1.0, 0.5, 0.1], [1.0, 0.9, 0.8, 0.1], [1.0, 0.5, 0.5, 0.5]])
+def test_nothing_is_expected_far_away(forecast, radii):
+    for radius in radii[:3]:
+        forecast.at(radius)
+        forecast.add(radius, np.ones(2), 1.0)
+    assert forecast.at(radii[3]) is None
+
+
+def test_there_is_no_forecast_where_the_weights_vanish(forecast):
+    for power in range(3):
+        forecast.at(0.5**power)
+        forecast.add(0.5**power, np.zeros(2), 0.0)
+    assert forecast.at(0.5**3) is None
