@@ -1,12 +1,8 @@
-"""The scikit-learn interface.
+"""The scikit-learn interface: `estimators` (with `base`), and the scaler that prepares features for them.
 
-`estimators`, `kernel_svc` (`fitting`, `base`, `fit_data`, `kernel_data`, `one_vs_rest`, `partial_fit`) and
-`model_selection` (`search`, `cross_validation`) are the classifiers; `prices`, `radius_rule` (`spread`),
-`kernel_width` and `evidence` their parameters, `deciding`, `kernel_deciding`, `threshold` and `probability` what they
-decide, `column_errors`, `gross_errors` and `warning` what they tell. `out_of_fold` are decisions about rows that a
-classifier has not seen: by them, thresholds, probabilities and balls are chosen, and `label_issues` ranks labels, flags
-them (`label_quality`) and estimates how many are wrong (`label_noise`). `scores` are the figures that reports show,
-with `intervals`. `clipped_scaler` prepares features for the classifiers.
+`fitting` are the steps of a fit, `kernel` is the classifier in a feature space, `choosing` what is chosen after the
+data, by rules and by decisions about rows that a classifier has not seen (`out_of_fold`), `search` a cross-validation,
+`labels` the labels to check. `scores` are the figures that reports show, with intervals.
 """
 
 from typing import TYPE_CHECKING

@@ -13,8 +13,7 @@ from thorough import examples
 from drsvm import Problem, WassersteinSVC, auto_radius, radius_max, solve
 from drsvm.clock import TimeLimit
 from drsvm.learn.choosing import radius_rule
-from drsvm.learn.choosing.radius_rule import chance_of_active
-from drsvm.learn.choosing.spread import Spread, chance_gradient
+from drsvm.learn.choosing.radius_rule import Spread, chance_gradient, chance_of_active
 
 TRUSTED = {"flip_cost": np.inf, "fit_intercept": True}
 

@@ -1,26 +1,28 @@
-"""Settings, default radii, the scores of one path and the table of scores."""
+"""Settings, default radii, the scores of one path, their table, and the rules that select a candidate."""
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.metrics import get_scorer
 
 from drsvm import Problem, auto_radius, radius_max
 from drsvm.clock import TimeLimit
+from drsvm.learn.search.cross_validation import SELECTION_RULES as RULES
 from drsvm.learn.search.cross_validation import (
-    SELECTION_RULES,
     Fold,
     PathScores,
     Setting,
     automatic,
     default_radii,
+    in_setting_of,
     results_table,
     score_path,
+    weighs_classes_equally,
 )
 
 BALL = {"flip_cost": 5.0, "norm": 2, "l2": 0.0, "fit_intercept": True, "feature_cost": None}
-
-
 LIMITS = {"solver": "auto", "tol": 1e-4, "max_iter": None}
 
 
@@ -117,8 +119,8 @@ def test_only_complete_folds_count():
     np.testing.assert_array_equal(table["mean_test_score"], [0.9, 0.8, 0.9, 0.8])
     np.testing.assert_array_equal(table["split1_test_score"], np.full(4, np.nan))
     np.testing.assert_array_equal(table["constant_score"], np.full(4, 0.6))
-    assert SELECTION_RULES["best"](table) == SELECTION_RULES["one-standard-error"](table) == 0
-    assert SELECTION_RULES["auto"](table) == 0  # one fold has no standard error: any advantage counts
+    assert RULES["best"](table) == RULES["one-standard-error"](table) == 0
+    assert RULES["auto"](table) == 0  # one fold has no standard error: any advantage counts
     nothing = results_table([one], [[late]])
     assert np.isnan(nothing["mean_test_score"]).all() and automatic(nothing) == 1
 
@@ -130,3 +132,101 @@ def test_the_constant_score_is_that_of_the_first_setting():
     np.testing.assert_allclose(table["constant_score"], np.full(4, 0.7))
     assert table["param_intercept_cost"].tolist() == ["auto"] * 4
     assert table["auto_radius"].tolist() == [0.1] * 4
+
+
+# Selection rules
+
+
+RADII = (1.0, 0.5, 0.2, 0.1)
+
+
+def table(scores, radii=RADII, settings=None, auto_radius=0.22, constant_score=0.0):
+    """Return a table with one row of scores, one per fold, for every candidate."""
+    scores = np.array(scores, dtype=float)
+    settings = ["first"] * len(radii) if settings is None else settings
+    return {
+        "param_radius": np.array(radii),
+        "params": [{"radius": radius, "norm": norm} for radius, norm in zip(radii, settings, strict=True)],
+        "auto_radius": np.full(len(radii), auto_radius),
+        "constant_score": np.full(len(radii), constant_score),
+        "mean_test_score": scores.mean(axis=1),
+        **{f"split{k}_test_score": scores[:, k] for k in range(scores.shape[1])},
+    }
+
+
+def spread(mean, error, folds=3):
+    """Return scores with a given mean and standard error."""
+    return mean + error * np.sqrt(folds) * np.array([1.0, -1.0, *np.zeros(folds - 2)])
+
+
+# "best" and "one-standard-error"
+
+
+def test_the_best_mean_and_the_largest_radius_within_one_standard_error():
+    results = table([[0.5] * 3, [0.7, 0.9, 0.7], [0.8, 0.9, 0.7], [0.9, 0.7, 0.9]])
+    assert RULES["best"](results) == 3
+    # 0.833 minus 0.115 / sqrt(3) = 0.767 is reached at 0.5 too
+    assert RULES["one-standard-error"](results) == 1
+    results["mean_test_score"][2] = results["mean_test_score"][3]
+    assert RULES["best"](results) == 2  # the larger radius in a tie
+
+
+def test_one_standard_error_stays_with_the_other_parameters_of_the_best():
+    results = table([[0.6] * 3, spread(0.83, 0.05), spread(0.80, 0.05)], (2.0, 0.5, 0.2), ["other", "first", "first"])
+    results["mean_test_score"][0] = 0.81
+    assert RULES["one-standard-error"](results) == 1
+
+
+# "auto"
+
+
+def test_auto_starts_from_the_automatic_radius_in_the_first_setting():
+    scores = [[0.8] * 3] * 6
+    results = table(scores, (1.0, 0.2, 0.1) * 2, ["first"] * 3 + ["second"] * 3, auto_radius=0.13)
+    results["auto_radius"][3:] = 0.2
+    assert RULES["auto"](results) == automatic(results) == 2  # 0.13 is nearer to 0.1 on a log scale
+
+
+@pytest.mark.parametrize(("best", "constant", "chosen"), [(0.719, 0, 2), (0.721, 0, 3), (0.8, 0.79, 2), (0.8, 0.77, 3)])
+def test_auto_leaves_it_only_for_a_score_clearly_better_than_its_own_and_a_constant_one(best, constant, chosen):
+    results = table([[0.5] * 3, [0.6] * 3, [0.7] * 3, spread(best, 0.02)], constant_score=constant)
+    assert RULES["auto"](results) == chosen
+    assert RULES["auto"](table([[0.5], [0.8], [0.79], [0.6]])) == 1  # one fold has no standard error
+    assert RULES["auto"](table([[0.5], [0.8], [0.8], [0.6]])) == 2
+
+
+def test_auto_then_takes_the_good_radius_nearest_to_the_automatic_one():
+    settings = ["first"] * 4 + ["second"] * 4
+    scores = [[0.5] * 3] * 4 + [spread(0.89, 0.02), spread(0.9, 0.02), spread(0.885, 0.02), [0.8] * 3]
+    results = table(scores, RADII * 2, settings, auto_radius=0.1)
+    assert RULES["auto"](results) == 6  # not 0.1, whose score is worse, nor the first setting
+    assert RULES["one-standard-error"](results) == 4
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.integers(1, 3))
+def test_every_rule_keeps_its_promise(seed, n_folds, n_settings):
+    rng = np.random.default_rng(seed)
+    radii = tuple(np.sort(rng.uniform(0.01, 1.0, 4))[::-1]) * n_settings
+    scores = np.round(rng.uniform(0.4, 0.9, (len(radii), n_folds)), 1)
+    settings = np.repeat(["first", "second", "third"][:n_settings], 4).tolist()
+    results = table(scores, radii, settings, auto_radius=rng.uniform(0.01, 1.0), constant_score=rng.uniform(0.4, 0.9))
+    means, start = scores.mean(axis=1), automatic(results)
+    assert in_setting_of(results, 0).tolist() == [setting == "first" for setting in settings]
+    error = scores.std(axis=1, ddof=1) / np.sqrt(n_folds) if n_folds > 1 else np.zeros(len(radii))
+    best = RULES["best"](results)
+    assert means[best] == pytest.approx(means.max()) and settings[start] == "first"
+    for rule in ("auto", "one-standard-error"):
+        chosen = RULES[rule](results)
+        good = settings[chosen] == settings[best] and means[chosen] >= means[best] - error[best] - 1e-9
+        assert good or (rule == "auto" and chosen == start)
+    if RULES["auto"](results) != start:
+        assert means[best] > max(means[start], results["constant_score"][0]) + error[best]
+    assert radii[RULES["one-standard-error"](results)] >= radii[best]
+
+
+EQUAL, UNEQUAL = ("balanced_accuracy", "f1_macro", "recall_macro"), ("accuracy", "f1_micro", None, lambda *_: 0.0)
+
+
+@pytest.mark.parametrize("scoring", [*EQUAL, *UNEQUAL])
+def test_scores_that_weigh_classes_equally(scoring):
+    assert weighs_classes_equally(scoring) is (scoring in EQUAL)

@@ -9,10 +9,9 @@ from sklearn.datasets import make_classification
 from sklearn.metrics import roc_auc_score
 
 from drsvm import WassersteinKernelSVC
-from drsvm.learn.intervals import auc_parts, errors_ahead
-from drsvm.learn.kernel.data import KernelFit
-from drsvm.learn.kernel.function import FACTORS, WIDTH, some_rows
-from drsvm.learn.kernel.function import problems as kernel_problems
+from drsvm.learn.kernel import problems as kernel_problems
+from drsvm.learn.kernel.problems import FACTORS, WIDTH, some_rows
+from drsvm.learn.scores import auc_parts, errors_ahead
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +55,7 @@ def test_copies_are_joined_if_label_and_flip_cost_agree(container):
     X = np.array([[0.0, 1.0], [2.0, 0.0], [-0.0, 1.0], [0.0, 1.0], [2.0, 0.0], [0.0, 1.0]])
     y, costs, weights = np.array([0, 1, 0, 1, 1, 0]), np.array([1.0, 1.0, 1.0, 1.0, 1.0, 2.0]), np.arange(1.0, 7.0)
     model = WassersteinKernelSVC()
-    data = KernelFit(model, container(X), y, weights, model.class_weight, model._kernel)
+    data = kernel_problems.KernelFit(model, container(X), y, weights)
     data.join_copies(costs)
     assert data.sample_weight.tolist() == [4.0, 7.0, 0.0, 4.0, 0.0, 6.0]  # −0 is 0
     data.equalise(1.0)

@@ -135,7 +135,7 @@ def test_frames_have_names_prices_and_costs_of_flips(moons):
 
 @pytest.mark.thorough
 def test_of_many_rows_a_sample_chooses(moons, monkeypatch):
-    monkeypatch.setattr("drsvm.learn.kernel.data.ROWS_OF_KERNEL", 150)
+    monkeypatch.setattr("drsvm.learn.kernel.problems.ROWS_OF_KERNEL", 150)
     samples = []
     monkeypatch.setattr(
         WassersteinKernelSVC, "_chosen_width", lambda model, data, *_: samples.append(data) or model.gamma_
