@@ -12,24 +12,8 @@ from sklearn.metrics import balanced_accuracy_score, confusion_matrix, roc_auc_s
 from thorough import unless_long
 
 from drsvm import Problem, solve
-from drsvm.learn.scores import (
-    Z,
-    are_noise,
-    auc_interval,
-    auc_parts,
-    by_class,
-    column_deviations,
-    compared,
-    lead_in_rates,
-    leads,
-    mean_interval,
-    predictions,
-    rate_interval,
-    resolution,
-    scores,
-    summary,
-    weights_that_count,
-)
+from drsvm.learn import scores as figures
+from drsvm.learn.scores import Z, are_noise, auc_interval, auc_parts, by_class, leads, rate_interval, scores, summary
 
 TWO = np.array([0, 1])
 
@@ -52,11 +36,7 @@ def test_what_does_not_exist_is_left_out():
     assert found["recall"] == {"a": 0.0, "b": 0.5, "c": None} and found["precision"] == {"a": None, "b": 0.5, "c": 0.0}
     assert found["balanced_accuracy"] == 0.25 and found["roc_auc"] is None
     assert "ROC" not in summary(found) and by_class(found)[1].split()[3] == "-"
-
-
-def test_many_classes_are_not_printed():
-    labels = np.arange(20)
-    assert by_class(scores(np.eye(20), labels, labels)) == []
+    assert by_class(scores(np.eye(20), np.arange(20), np.arange(20))) == [], "many classes are not printed"
 
 
 LABELS = {2: np.array(["no", "yes"]), 3: np.array([0, 2, 7])}
@@ -70,7 +50,7 @@ def test_agreement_with_scikit_learn(seed, n_classes, n):
     shape = n if n_classes == 2 else (n, n_classes)
     decisions = np.round(random.normal(size=shape), random.integers(0, 3))  # rounded: some are equal
     found = scores(decisions, y, classes)
-    predicted = predictions(decisions, classes)
+    predicted = figures.predictions(decisions, classes)
     counts = confusion_matrix(y, predicted, labels=classes)
     assert [list(row.values()) for row in found["confusion"].values()] == counts.tolist()
     assert found["accuracy"] == pytest.approx((y == predicted).mean())
@@ -80,9 +60,7 @@ def test_agreement_with_scikit_learn(seed, n_classes, n):
     else:
         expected = np.mean([roc_auc_score(y == label, decisions[:, k]) for k, label in enumerate(classes)])
     assert found["roc_auc"] == pytest.approx(expected)
-
-
-def test_rows_with_other_labels_are_in_no_cell_of_the_matrix():
+    # Rows with other labels are in no cell of the matrix.
     found = scores(np.array([1.0, -1.0, 2.0]), np.array(["yes", "no", "zebra"]), LABELS[2])
     assert found["confusion"] == {"no": {"no": 1, "yes": 0}, "yes": {"no": 0, "yes": 1}}
 
@@ -102,23 +80,21 @@ def two_of_eight():
 def test_small_weights_count_where_their_columns_are_large(two_of_eight, storage):
     X, y = two_of_eight
     result = solve(Problem(storage(X), y, radius=1e-3, flip_cost=np.inf, fit_intercept=True), tol=1e-6)
-    tiny = 1e-7 / column_deviations(storage(X))  # together less than 100 tolerances
+    tiny = 1e-7 / figures.column_deviations(storage(X))  # together less than 100 tolerances
     result.weights[1:7] = tiny[1:7]
     result.weights[7] = 1e-5  # 2 standard deviations
-    assert weights_that_count(result, column_deviations(storage(X))).tolist() == [True, *[False] * 6, True]
+    counts = figures.weights_that_count(result, figures.column_deviations(storage(X)))
+    assert counts.tolist() == [True, *[False] * 6, True]
 
 
 def test_many_small_weights_count_together(two_of_eight):
     X, y = two_of_eight
     result = solve(Problem(X, y, radius=1e-3, fit_intercept=True), tol=1e-6)
-    result.weights[:] = 0.4 * resolution(result.gap, result.tol)
-    counts = weights_that_count(result, np.ones(8))
+    result.weights[:] = 0.4 * figures.resolution(result.gap, result.tol)
+    counts = figures.weights_that_count(result, np.ones(8))
     assert counts.sum() == 6  # two of them are below the resolution, three are not
-
-
-def test_a_wider_gap_hides_more(two_of_eight):
-    assert resolution(1e-9, 1e-6) == pytest.approx(1e-4) and resolution(1e-5, 1e-6) == pytest.approx(1e-3)
-    assert resolution(0.5, 1e-6) == 0.1
+    # A wider gap hides more.
+    assert [figures.resolution(gap, 1e-6) for gap in (1e-9, 1e-5, 0.5)] == pytest.approx([1e-4, 1e-3, 0.1])
 
 
 def test_decision_values_are_noise_if_they_hardly_differ():
@@ -167,9 +143,9 @@ def test_rates_are_those_of_scipy(n, data):
 def test_the_mean_of_rates_is_between_0_and_1_and_as_wide_as_that_of_one_rate_at_most(counts):
     rates = [(min(k, n) / n, n) for k, n in counts]
     shares, limits = [share for share, _ in rates], [rate_interval(*one) for one in rates]
-    low, high = mean_interval(shares, limits)
+    low, high = figures.mean_interval(shares, limits)
     assert 0 <= low <= np.mean(shares) <= high <= 1 and high - low <= max(b - a for a, b in limits) + 1e-12
-    assert mean_interval(shares[:1], limits[:1]) == pytest.approx(limits[0])
+    assert figures.mean_interval(shares[:1], limits[:1]) == pytest.approx(limits[0])
 
 
 @given(st.integers(0, 10**6), st.integers(1, 30), st.integers(1, 30))
@@ -246,7 +222,7 @@ def test_leads_in_accuracy_by_hand():
     half = 1.959964 * math.sqrt((up + down - (up - down) ** 2) / 52)
     assert found["accuracy"]["difference"] == pytest.approx(0.08)
     assert found["accuracy"]["interval"] == pytest.approx([up - down - half, up - down + half])
-    one, other = (lead_in_rates(*np.array(counts)[:, None])[1] for counts in ((7, 0, 38), (0, 3, 12)))
+    one, other = (figures.lead_in_rates(*np.array(counts)[:, None])[1] for counts in ((7, 0, 38), (0, 3, 12)))
     mean, low = (7 / 38 - 3 / 12) / 2, math.hypot(7 / 38 - one[0], -3 / 12 - other[0]) / 2
     assert found["balanced_accuracy"]["difference"] == pytest.approx(mean)
     assert found["balanced_accuracy"]["interval"][0] == pytest.approx(mean - low)
@@ -282,7 +258,7 @@ def test_training_rows_have_no_intervals_and_classes_without_rows_no_auc():
     ],
 )
 def test_leads_in_words(figure, lead, expected):
-    assert compared(figure, {"difference": lead[0], "interval": list(lead[1:])}, "B") == expected
+    assert figures.compared(figure, {"difference": lead[0], "interval": list(lead[1:])}, "B") == expected
 
 
 @pytest.mark.parametrize(

@@ -44,10 +44,10 @@ from drsvm.solvers.path.radius_max import is_useful, radius_max
 SHARE_OF_CHANCE = {1: 0.5, 2: 1.0, math.inf: 0.25}  # radius / F; for norm=inf, F leaves few weights
 ROWS_OF_KERNEL, FEWEST_OF_KERNEL, SECONDS_OF_A_PAIR = 3000, 200, 2e-7  # the rules for kernels: sums over all pairs
 SHARE_OF_LARGEST = 0.5  # the largest radius as a fraction of `radius_max`
-MIN_RARER, REDUCTION, MAX_REDUCTIONS = 0.25, 0.7, 6  # if the rarer class is predicted for less of its share of rows
+MIN_RARER, REDUCTION, MAX_REDUCTIONS = 0.25, 0.7, 6  # the radius is reduced if the rarer class is predicted for less
 PILOT_SHARE, ROUGH_TOL = 0.5, 1e-3  # radius / F of the pilot; about all gaps (with 1e-2, a ridge depends on the steps)
 ENTRIES_FETCHED = 2e7  # rows on a cluster or a card with at most this many entries are fetched for rough solutions
-ROWS_OF_A_CLASS, SAMPLE_PER_FEATURE = 25_000, 100  # of large classes in the sample of rough solutions; at least
+ROWS_OF_A_CLASS, SAMPLE_PER_FEATURE = 25_000, 100  # of the sample for rough solutions, at least
 CHANCE_DIRECTIONS = 2.5  # before √(k/n)
 GENERAL_RIDGE = 0.04  # in units of the mean squared distance of a row from the centre
 MIN_RIDGE, MIN_RIDGE_OF_ONE = 3e-4, 0.1  # in these units; the latter is divided by the number of rows
@@ -212,10 +212,8 @@ def _without_giving_up(
 
 
 def _sample(problem: Problem) -> Problem:
-    """Return the problem on a sample of its rows in which large classes have fewer rows, but the same weight.
-
-    Few rows are fetched: rough solutions depend on the steps, and these on where the rows are.
-    """
+    """Return the problem on a sample of its rows in which large classes have fewer rows, but the same weight."""
+    # Few rows are fetched: rough solutions depend on the steps, and these on where the rows are.
     size = max(ROWS_OF_A_CLASS, SAMPLE_PER_FEATURE * problem.n_features)
     return (problem if problem.n_rows < 8 * size else problem.drawn_by_class(size)).to_host(ENTRIES_FETCHED)
 

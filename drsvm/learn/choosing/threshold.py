@@ -110,10 +110,8 @@ def choose_threshold(unseen: Unseen, goal: str) -> float:
 
 
 def _share_below(thresholds, values, counts, least_width: float) -> np.ndarray:
-    """Return the share of a class whose values, which ascend, are below a threshold: the mean of those around it.
-
-    The deviation around it is that of Silverman's rule, robust to far rows; all thresholds around it count the same.
-    """
+    """Return the share of a class whose values, which ascend, are below a threshold: the mean of those around it."""
+    # As far around it as Silverman's rule says, robust to far rows; all thresholds there count the same.
     mass, moment = (np.append(0.0, np.cumsum(of)) for of in (counts, counts * values))
     n = float(mass[-1])
     deviation = math.sqrt(float(counts @ np.square(values - moment[-1] / n)) / n)
@@ -122,7 +120,7 @@ def _share_below(thresholds, values, counts, least_width: float) -> np.ndarray:
     width = max(math.sqrt(3.0) * SILVERMAN * deviation * n**-0.2, least_width)
 
     def integral(up_to):
-        """Return the integral of the mass below a threshold over all thresholds up to the given ones."""
+        # of the mass below a threshold, over all thresholds up to the given ones
         inside = np.searchsorted(values, up_to, side="right")
         return up_to * mass[inside] - moment[inside]
 

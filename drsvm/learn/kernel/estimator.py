@@ -323,7 +323,6 @@ class WassersteinKernelSVC(CommonMixin, ClassifierMixin, BaseEstimator):
         return Kernel(self.kernel, self.gamma, self.degree, self.coef0, prices.feature_costs(self))
 
     def _function(self) -> KernelFunction:
-        """Return the function of the fitted classifier."""
         return self._kernel().function(self.gamma_)
 
     def _kernel_classifier(self) -> KernelClassifier:

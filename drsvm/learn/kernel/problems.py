@@ -194,7 +194,6 @@ class ClusterKernelFit(RemoteFit):
         self.estimator, self.kernel = estimator, estimator._kernel()
 
     def linear_problems(self, parameters: dict[str, Any]) -> list[Problem]:
-        """Return the problems of the rows themselves."""
         problems, self.first = super().problems(parameters), None  # which would keep the rows on the workers
         return problems
 
@@ -209,14 +208,11 @@ class ClusterKernelFit(RemoteFit):
 
 
 class Basis(NamedTuple):
-    """Landmarks z_j, and the functions Σ_j c_jl φ(z_j) of an orthonormal basis of their span, one for every l.
-
-    The functions are 0 at the centre of the rows, if these have one.
-    """
+    """Landmarks z_j, and the functions Σ_j c_jl φ(z_j) of an orthonormal basis of their span, one for every l."""
 
     landmarks: Matrix
     coefficients: np.ndarray
-    functions: KernelClassifier
+    functions: KernelClassifier  # 0 at the centre of the rows, if these have one
 
     @classmethod
     def of(cls, given, most: int, points, rows: FunctionRows, prices) -> "Basis":
@@ -308,8 +304,8 @@ def _posed_in_span(
     first = posed.problems[0]
     if given is None:
         given = few.X[np.sort(generator_of(model.random_state).permutation(few.X.shape[0])[: WIDER * size])]
-    costs = prices.feature_costs(model)
-    data.basis = basis = Basis.of(given, size, data.kernel.priced(given), first.rows, costs)
+    points, costs = data.kernel.priced(given), prices.feature_costs(model)
+    data.basis = basis = Basis.of(given, size, points, first.rows, costs)
     # Linear classifiers of the values of the functions at the rows.
     problems = [problem.with_rows(problem.rows.mapped(problem, basis.functions.at)) for problem in rows]
     problems = [problem.replace(intercept_cost=first.intercept_cost) for problem in problems]

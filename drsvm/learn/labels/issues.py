@@ -163,10 +163,7 @@ def find_label_issues(
 
 
 class LabelJudge(WassersteinSVC):
-    """The default classifier for label issues: with folds, it keeps decisions instead of placing a threshold.
-
-    Being robust, it hardly learns single labels.
-    """
+    """The default classifier for label issues, which hardly learns single labels: with folds, it keeps decisions."""
 
     decisions: tuple[np.ndarray, np.ndarray] | None  # of the folds and of the classifier, in the order of the rows
 

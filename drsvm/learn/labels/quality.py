@@ -19,6 +19,7 @@ from drsvm.learn.choosing.threshold import choose_threshold
 from drsvm.learn.labels.noise import wrong_labels
 
 SHOWN = 10  # rows in the printed text
+_HEAD = ("row", "given", "predicted", "score", "flagged")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -128,9 +129,6 @@ class LabelIssues:
         return [tuple(map(str, cells)) for cells in zip(*columns, strict=True)]
 
 
-_HEAD = ("row", "given", "predicted", "score", "flagged")
-
-
 class Judgement(NamedTuple):
     """The judgement of every row, in codes of the classes."""
 
@@ -162,10 +160,7 @@ def flagged(judgement: Judgement, weights: np.ndarray) -> np.ndarray:
 def issues_from(
     decisions: list[np.ndarray], own: np.ndarray | None, classes, given: np.ndarray, weights, index
 ) -> LabelIssues:
-    """Return the result for the out-of-fold decision values of one classifier, or of two.
-
-    `own` are those of the first classifier trained on all rows, or None.
-    """
+    """Return the result for out-of-fold decisions of one classifier or two; `own`: of the first for all rows."""
     judgement = judge(decisions[0], given)
     weights = np.ones(len(given)) if weights is None else weights
     margin = judgement.given_margin

@@ -29,7 +29,6 @@ from drsvm.solvers.transforms.span_of_rows import in_span_of_rows, span_pays
 
 CV_TOL = 1e-4  # gap of the solutions in the folds: far below the resolution of a score
 LARGEST, SMALLEST, MARGIN = 4.0, 0.04, 0.9  # radii / the automatic one; the largest / `radius_max`
-
 N_RADII = 12
 BALANCED_SCORES = ("balanced_accuracy", "macro")  # parts of the names of scores for which classes count equally
 
@@ -293,7 +292,7 @@ def _automatic_unless_clearly_better(results: Columns) -> int:
     return _nearest_to_auto(results, _within_one_standard_error(results))
 
 
-SELECTION_RULES = {
+SELECTION_RULES: dict[str, Callable[[Columns], int]] = {
     "auto": _automatic_unless_clearly_better,
     "one-standard-error": lambda results: int(
         np.argmax(np.where(_within_one_standard_error(results), results["param_radius"], -1.0))

@@ -43,7 +43,6 @@ from drsvm.solvers.interior_point.small import are_few
 from drsvm.solvers.transforms.span_of_rows import in_span_of_rows
 
 SETTING_PARTS, PATH_PARTS = 4, 1.25  # the radii may take 1/4 of the time, the paths 1/1.25 of the rest
-
 FROM_THE_REFIT = ("coef_", "intercept_", "threshold_", "objective_", "lower_bound_", "gap_", "radius_price_")
 FROM_THE_REFIT += ("n_iter_", "result_", "sigmoids_")
 
@@ -262,11 +261,13 @@ class WassersteinSVCCV(RobustClassifier):
         if flip_cost is not None:
             flip_costs = [check_flip_costs(flip_cost, len(y))]
         intercept_costs = list(map(prices.intercept_cost_or_auto, listed(self.intercept_costs, "intercept_costs")))
-        radii = cross_validation.N_RADII if self.radii is None else self.radii
-        by_rule = isinstance(radii, numbers.Integral) and not isinstance(radii, bool)
-        if by_rule and radii < 1:
-            raise ValueError(f"radii must be an integer ≥ 1 or a list of radii, got radii={radii}.")
-        given = [] if by_rule else [check_number(radius, "radii") for radius in listed(radii, "radii")]
+        n_radii, given = cross_validation.N_RADII, []
+        if isinstance(self.radii, numbers.Integral) and not isinstance(self.radii, bool):
+            n_radii = int(self.radii)
+            if n_radii < 1:
+                raise ValueError(f"radii must be an integer ≥ 1 or a list of radii, got radii={n_radii}.")
+        elif self.radii is not None:
+            given = sorted((check_number(radius, "radii") for radius in listed(self.radii, "radii")), reverse=True)
         # `share` is the part of the spread of the rows that is not due to gross errors.
         settings, share = [], far_columns(X, sample_weight)[3]
         class_weights = [self.class_weight]
@@ -286,12 +287,10 @@ class WassersteinSVCCV(RobustClassifier):
             auto = share * min(one.radius for one in found)
             ridge = share**2 * float(np.mean([one.ridge for one in found]))
             common["l2"] = ridge if isinstance(self.l2, str) else check_number(self.l2, "l2")
-            chosen = np.array(sorted(given, reverse=True))
-            if by_rule:
-                chosen = cross_validation.default_radii(problems, int(radii), auto, part_of_time)
+            radii = np.array(given) if given else cross_validation.default_radii(problems, n_radii, auto, part_of_time)
             for cost, price in product(flip_costs, intercept_costs if self.fit_intercept else [math.inf]):
                 ball = {**common, "flip_cost": cost, "intercept_cost": price}
-                settings.append(Setting(class_weight, ball, chosen, auto, weights))
+                settings.append(Setting(class_weight, ball, radii, auto, weights))
         return settings
 
     def _score_all_paths(self, X, y, sample_weight, folds, settings, scorer, context, time) -> list[list[PathScores]]:

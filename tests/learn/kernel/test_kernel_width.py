@@ -30,9 +30,8 @@ def test_curves_are_found_and_planes_need_no_narrow_functions(checkerboard):
     assert model.gamma_ == pytest.approx(FACTORS[2] * widest(X[:250])) and model.gap_ <= model.tol
     assert model.score(X[250:], y[250:]) > 0.75
     assert WassersteinKernelSVC(gamma=widest(X[:250])).fit(X[:250], y[:250]).score(X[250:], y[250:]) < 0.65
-    X, y = make_classification(
-        200, 6, n_informative=4, n_redundant=0, class_sep=1.5, n_clusters_per_class=1, random_state=0
-    )
+    separated = {"n_informative": 4, "n_redundant": 0, "class_sep": 1.5, "n_clusters_per_class": 1}
+    X, y = make_classification(200, 6, **separated, random_state=0)
     assert WassersteinKernelSVC().fit(X, y).gamma_ == pytest.approx(widest(X))
 
 

@@ -9,19 +9,10 @@ from sklearn.metrics import get_scorer
 
 from drsvm import Problem, auto_radius, radius_max
 from drsvm.clock import TimeLimit
-from drsvm.learn.search.cross_validation import SELECTION_RULES as RULES
-from drsvm.learn.search.cross_validation import (
-    Fold,
-    PathScores,
-    Setting,
-    automatic,
-    default_radii,
-    in_setting_of,
-    results_table,
-    score_path,
-    weighs_classes_equally,
-)
+from drsvm.learn.search import cross_validation
+from drsvm.learn.search.cross_validation import Fold, PathScores, Setting, automatic, default_radii, results_table
 
+RULES = cross_validation.SELECTION_RULES
 BALL = {"flip_cost": 5.0, "norm": 2, "l2": 0.0, "fit_intercept": True, "feature_cost": None}
 LIMITS = {"solver": "auto", "tol": 1e-4, "max_iter": None}
 
@@ -88,7 +79,8 @@ def test_accuracies_are_those_of_the_scorer(rows, n_classes, weighted, container
     order = np.random.default_rng(2).permutation(len(y))
     fold = Fold(0, order[: len(y) // 2], order[len(y) // 2 :])
     arguments = X, y, np.unique(y), weights, setting((50.0, 0.3, 0.03), weights=weights), fold
-    fast, slow = (score_path(*arguments, scorer, LIMITS, TimeLimit()) for scorer in (None, get_scorer("accuracy")))
+    scorers, score_path = (None, get_scorer("accuracy")), cross_validation.score_path
+    fast, slow = (score_path(*arguments, scorer, LIMITS, TimeLimit()) for scorer in scorers)
     np.testing.assert_allclose(fast.scores, slow.scores, rtol=1e-12)
     assert fast.constant == pytest.approx(slow.constant, rel=1e-12) and fast.complete
     counts = np.ones(len(y)) if weights is None else weights
@@ -103,7 +95,7 @@ def test_without_time_there_are_no_scores(rows):
     X, y = rows
     fold = Fold(0, np.arange(45), np.arange(45, 90))
     spent = TimeLimit(1e-9, spent=True)
-    outcome = score_path(X, y, np.unique(y), None, setting(), fold, None, {}, spent)
+    outcome = cross_validation.score_path(X, y, np.unique(y), None, setting(), fold, None, {}, spent)
     assert not outcome.complete and np.isnan(outcome.scores).all() and np.isnan(outcome.constant)
 
 
@@ -203,6 +195,17 @@ def test_auto_then_takes_the_good_radius_nearest_to_the_automatic_one():
     assert RULES["one-standard-error"](results) == 4
 
 
+def test_auto_with_scores_that_are_missing():
+    results = table([[0.5] * 3, [0.8] * 3, [np.nan] * 3, [0.6] * 3])  # the automatic radius has no score
+    assert RULES["auto"](results) == 1
+    results["constant_score"][:] = np.nan
+    assert RULES["auto"](results) == 1
+    results["split2_test_score"][:] = np.nan  # a fold that was not completed does not count in the standard error
+    results["split0_test_score"][1] = 0.9
+    results["split1_test_score"][1] = 0.7
+    assert RULES["one-standard-error"](results) == 1
+
+
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.integers(1, 3))
 def test_every_rule_keeps_its_promise(seed, n_folds, n_settings):
     rng = np.random.default_rng(seed)
@@ -211,7 +214,7 @@ def test_every_rule_keeps_its_promise(seed, n_folds, n_settings):
     settings = np.repeat(["first", "second", "third"][:n_settings], 4).tolist()
     results = table(scores, radii, settings, auto_radius=rng.uniform(0.01, 1.0), constant_score=rng.uniform(0.4, 0.9))
     means, start = scores.mean(axis=1), automatic(results)
-    assert in_setting_of(results, 0).tolist() == [setting == "first" for setting in settings]
+    assert cross_validation.in_setting_of(results, 0).tolist() == [setting == "first" for setting in settings]
     error = scores.std(axis=1, ddof=1) / np.sqrt(n_folds) if n_folds > 1 else np.zeros(len(radii))
     best = RULES["best"](results)
     assert means[best] == pytest.approx(means.max()) and settings[start] == "first"
@@ -229,4 +232,4 @@ EQUAL, UNEQUAL = ("balanced_accuracy", "f1_macro", "recall_macro"), ("accuracy",
 
 @pytest.mark.parametrize("scoring", [*EQUAL, *UNEQUAL])
 def test_scores_that_weigh_classes_equally(scoring):
-    assert weighs_classes_equally(scoring) is (scoring in EQUAL)
+    assert cross_validation.weighs_classes_equally(scoring) is (scoring in EQUAL)

@@ -9,7 +9,7 @@ from problems import PLAIN
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import make_classification
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
@@ -235,11 +235,9 @@ def test_sparse_rows_and_weights(two_classes):
     search = WassersteinSVCCV(**SMALL, l2=0.0, selection="best")
     dense, rows = clone(search).fit(X, y), clone(search).fit(sparse.csr_array(X), y)
     np.testing.assert_allclose(rows.coef_, dense.coef_, atol=1e-6)
-    weights = np.r_[np.ones(120), np.zeros(40)]
     folds = [(np.r_[0:60, 120:160], np.arange(60, 120)), (np.arange(60, 120), np.arange(60))]
-    with_zeros = WassersteinSVCCV(3, cv=folds).fit(X, y, sample_weight=weights)
-    folds = [(np.arange(60), np.arange(60, 120)), (np.arange(60, 120), np.arange(60))]
-    without = WassersteinSVCCV(3, cv=folds).fit(X[:120], y[:120])
+    with_zeros = WassersteinSVCCV(3, cv=folds).fit(X, y, sample_weight=np.r_[np.ones(120), np.zeros(40)])
+    without = WassersteinSVCCV(3, cv=[(np.arange(60), folds[0][1]), folds[1]]).fit(X[:120], y[:120])
     for name, value in without.best_params_.items():
         same = pytest.approx(value, rel=1e-12) if isinstance(value, float) else value
         assert with_zeros.best_params_[name] == same
@@ -247,12 +245,10 @@ def test_sparse_rows_and_weights(two_classes):
 
 
 def test_groups_stay_together(two_classes):
-    X, y = two_classes
-    groups = np.arange(len(y)) // 10
-    settings = {**SMALL, "cv": GroupKFold(4)}
-    assert WassersteinSVCCV(**settings).fit(X, y, groups=groups).n_splits_ == 4
+    search = WassersteinSVCCV(**{**SMALL, "cv": GroupKFold(4)})
+    assert search.fit(*two_classes, groups=np.arange(len(two_classes[1])) // 10).n_splits_ == 4
     with pytest.raises(ValueError, match="groups"):
-        WassersteinSVCCV(**settings).fit(X, y)
+        search.fit(*two_classes)
 
 
 @pytest.mark.thorough
@@ -338,3 +334,12 @@ def test_verbose_searches(two_classes, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("[1/2] norm 2, flip cost 5.0, intercept cost inf, fold 0: best score 0.")
     assert lines[2].startswith("chosen: {'radius': 0.") and lines[3].startswith("[all] optimal")
+
+
+def test_without_a_refit_there_is_no_classifier(two_classes):
+    X, y = two_classes
+    model = WassersteinSVCCV(radii=[0.1], flip_costs=5.0, class_weight=None).fit(X, y)
+    model.set_params(refit=False).fit(X[:, :2], y)
+    assert not hasattr(model, "coef_") and not hasattr(model, "result_") and model.radius_ == 0.1
+    with pytest.raises(NotFittedError, match="refit=True"):
+        model.predict(X[:, :2])
