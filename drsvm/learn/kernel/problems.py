@@ -132,9 +132,11 @@ class KernelFit(FitData):
     stand_for: float = 1.0  # rows, each of these
     basis: "Basis | None" = None  # of the span of landmarks, if the problems are in one
 
-    def __init__(self, estimator: "WassersteinKernelSVC", X, y, sample_weight, *, on_card: bool = False):
-        super().__init__(estimator, X, y, sample_weight, estimator.class_weight)
-        self.kernel = kernel = estimator._kernel()
+    def __init__(
+        self, model: "WassersteinKernelSVC", X, y, sample_weight, *, on_card=False, kernel: Kernel | None = None
+    ):
+        super().__init__(model, X, y, sample_weight, model.class_weight)
+        self.kernel = kernel = kernel or model._kernel()
         self.gamma = kernel.coefficient(self.X, self.sample_weight)
         self.function, points = kernel.function(self.gamma, self.X), kernel.points(self.X)
         self.points = ForCard(points) if on_card else points
@@ -201,7 +203,7 @@ class ClusterKernelFit(RemoteFit):
         """Return at least `size` rows, or all, which stand for all of them."""
         few, labels, counts = self.drawn(problems, max(ROWS_OF_KERNEL, size))
         stand_for = problems[0].n_rows / few.n_rows
-        data = KernelFit(self.estimator, few.X, self.classes[labels], counts / stand_for)
+        data = KernelFit(self.estimator, few.X, self.classes[labels], counts / stand_for, kernel=self.kernel)
         data.stand_for = stand_for
         self.name_features(self.estimator)  # an array of numpy has no names
         return data, None if flip_cost is None else few.flip_costs
