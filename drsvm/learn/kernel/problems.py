@@ -132,9 +132,7 @@ class KernelFit(FitData):
     stand_for: float = 1.0  # rows, each of these
     basis: "Basis | None" = None  # of the span of landmarks, if the problems are in one
 
-    def __init__(
-        self, model: "WassersteinKernelSVC", X, y, sample_weight, *, on_card=False, kernel: Kernel | None = None
-    ):
+    def __init__(self, model: "WassersteinKernelSVC", X, y, sample_weight, *, on_card=False, kernel=None):
         super().__init__(model, X, y, sample_weight, model.class_weight)
         self.kernel = kernel = kernel or model._kernel()
         self.gamma = kernel.coefficient(self.X, self.sample_weight)
