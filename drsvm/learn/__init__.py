@@ -1,9 +1,8 @@
-"""The scikit-learn interface.
+"""The scikit-learn interface: `estimators` (with `base`), and the scaler that prepares features for them.
 
-`estimators` and `kernel/` are the classifiers, whose `fit` names the steps of `fitting/`; `search/` tunes them.
-`choosing/` has the rules for radius and ridge, and what rows that a classifier has not seen decide: the threshold,
-probabilities, the share of the ball. `labels/` ranks doubtful labels. `clipped_scaler` prepares features; `scores` are
-the figures that reports show, with `intervals`.
+`fitting` are the steps of a fit, `kernel` is the classifier in a feature space, `choosing` what is chosen after the
+data, by rules and by decisions about rows that a classifier has not seen (`out_of_fold`), `search` a cross-validation,
+`labels` the labels to check. `scores` are the figures that reports show, with intervals.
 """
 
 from typing import TYPE_CHECKING

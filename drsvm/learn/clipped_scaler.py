@@ -239,17 +239,16 @@ def parameters_of(scaler: ClippedScaler) -> tuple[np.ndarray, ...]:
 
 def scaled(X: Matrix, lower, upper, mean, scale) -> Matrix:
     """Return clipped and scaled rows: of numpy, scipy or CuPy, with parameters of the same library."""
-    X = _clipped(X, lower, upper)
+    X = _clipped(X, lower, upper)  # a copy
     if _is_sparse(X):
         X.data /= scale[X.indices]
-        return X
-    X -= mean
-    X /= scale
+    else:
+        X -= mean
+        X /= scale
     return X
 
 
 def _clipped(X: Matrix, lower: np.ndarray, upper: np.ndarray) -> Matrix:
-    """Return a copy of the rows with every cell within its limits."""
     if not _is_sparse(X):
         return np.clip(X, lower, upper)
     X = X.tocsr(copy=True)
@@ -258,7 +257,6 @@ def _clipped(X: Matrix, lower: np.ndarray, upper: np.ndarray) -> Matrix:
 
 
 def _counts(X, lower, upper) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number of cells below and above the limits of every feature."""
     if not _is_sparse(X):
         return (lower > X).sum(axis=0), (upper < X).sum(axis=0)
     below, above = X.indices[X.data < lower[X.indices]], X.indices[X.data > upper[X.indices]]
@@ -266,7 +264,6 @@ def _counts(X, lower, upper) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _limits(X, limit: float, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the lower and the upper limit of every feature."""
     counts = weights > 0.0
     X, weights = (X, weights) if counts.all() else (X[counts], weights[counts])
     middle, deviation = np.zeros((2, X.shape[1]))

@@ -20,10 +20,9 @@ from sklearn.utils.validation import check_is_fitted
 from drsvm.annotations import Vector
 from drsvm.clock import TimeLimit
 from drsvm.learn.base import RobustClassifier
-from drsvm.learn.choosing.deciding import can_move, sigmoids_of, unseen_decisions
 from drsvm.learn.choosing.out_of_fold import Unseen
 from drsvm.learn.choosing.probability import check_calibration
-from drsvm.learn.choosing.threshold import check_goal, choose_threshold
+from drsvm.learn.choosing.threshold import can_move, check_goal, choose_threshold, sigmoids_of, unseen_decisions
 from drsvm.learn.fitting import one_vs_rest, prices
 from drsvm.learn.fitting.ball import choose_ball
 from drsvm.learn.fitting.data import FitData, fit_data, naming_large_entries

@@ -3,25 +3,34 @@
 What is proven is the objective, up to the gap g. It hardly changes near its minimum, so decision values may be farther
 from the optimal ones than g. Here they are taken to be known up to 100 g (or 100 tolerances, if these are more), where
 margins are of size 1: what is smaller is not distinguished from 0.
+
+Figures on rows that are new to a classifier, and its lead over another one on the same rows, have 95 % intervals. They
+hold for independent rows that all count the same, and say how far the figure on all rows of this kind may be from the
+one on these rows. The classifiers are fixed: what other training rows would change is not in them. Rates have Wilson's
+interval, the mean of several rates combines theirs (MOVER), and pairs of rates have that of Bonett and Price. The area
+under the ROC curve has DeLong's variance, and for few rows what it lacks; see `auc_interval`.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.special import ndtri, stdtrit
 
-from drsvm.learn import intervals
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.result import Result
 
 GAPS, COARSEST = 100.0, 0.1  # decision values are known up to so many gaps, or of a run cut short to 0.1
 MAX_CLASSES = 12  # a confusion matrix of more classes is not printed
-
-Figures = dict[str, Any]
-"""What is shown, by name: numbers, None, or figures by class."""
-
 SHORT_NAMES = {"accuracy": "accuracy", "balanced_accuracy": "balanced", "roc_auc": "ROC AUC"}
+LEVEL = 0.975  # of the quantiles for both ends
+Z = float(ndtri(LEVEL))
+MIN_VARIANCE = 1e-24  # of a ROC AUC: less is a rounding error
+
+Figures = dict[str, Any]  # what is shown, by name: numbers, None, or figures by class
+Interval = tuple[float, float]
 IF_NEW = ", if the rows are new to the model"  # what the intervals of a file assume
 
 
@@ -48,35 +57,32 @@ def scores(decisions: np.ndarray, y: np.ndarray, classes: np.ndarray, *, new_row
         [float(part / whole) if whole else None for part, whole in zip(right, wholes, strict=True)]
         for wholes in (actual, predicted)
     )
-    names, parts = classes.tolist(), intervals.auc_parts(decisions, codes)
-    return {
+    names, parts = classes.tolist(), auc_parts(decisions, codes)
+    found: Figures = {
         "accuracy": sum(right) / len(y),
         "balanced_accuracy": float(np.mean([recall for recall in recalls if recall is not None])),
         "roc_auc": None if parts is None else min(float(parts.sum()), 1.0),
         "rows": len(y),
-        **({"intervals": _intervals(right, actual, parts, codes)} if new_rows else {}),
-        "recall": dict(zip(names, recalls, strict=True)),
-        "precision": dict(zip(names, precisions, strict=True)),
-        "confusion": {
-            name: dict(zip(names, row, strict=True)) for name, row in zip(names, counts.tolist(), strict=True)
-        },
     }
+    if new_rows:
+        judged = [(recall, rows) for recall, rows in zip(recalls, actual, strict=True) if recall is not None]
+        limits = [rate_interval(*recall_and_rows) for recall_and_rows in judged]
+        found["intervals"] = {
+            "accuracy": list(rate_interval(found["accuracy"], len(y))),
+            "balanced_accuracy": list(mean_interval([recall for recall, _ in judged], limits)),
+            "roc_auc": None if parts is None else list(auc_interval(parts, codes)),
+        }
+    rows_of = [dict(zip(names, row, strict=True)) for row in counts.tolist()]
+    found["recall"], found["precision"], found["confusion"] = (
+        dict(zip(names, values, strict=True)) for values in (recalls, precisions, rows_of)
+    )
+    return found
 
 
 def _codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """Return the places of labels among the classes; other labels are one more class."""
     codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     return np.where(classes[codes] == y, codes, len(classes))
-
-
-def _intervals(right: list[int], actual: list[int], parts: np.ndarray | None, codes: np.ndarray) -> Figures:
-    """Return the intervals of accuracy, balanced accuracy and ROC AUC."""
-    judged = [(part / whole, whole) for part, whole in zip(right, actual, strict=True) if whole]
-    return {
-        "accuracy": list(intervals.rate(sum(right) / len(codes), len(codes))),
-        "balanced_accuracy": list(intervals.mean_of_rates(judged)),
-        "roc_auc": None if parts is None else list(intervals.auc(parts, codes)),
-    }
 
 
 def leads(decisions: np.ndarray, others: np.ndarray, y: np.ndarray, classes: np.ndarray) -> Figures:
@@ -86,11 +92,11 @@ def leads(decisions: np.ndarray, others: np.ndarray, y: np.ndarray, classes: np.
     rows = (right & ~rival, rival & ~right, codes >= 0)
     counted = np.array([np.bincount(codes[some], minlength=len(classes) + 1) for some in rows])
     judged = counted[:, : len(classes)]
-    first, second = (intervals.auc_parts(values, codes) for values in (decisions, others))
+    first, second = (auc_parts(values, codes) for values in (decisions, others))
     found = {
-        "accuracy": intervals.lead_in_rates(*counted.sum(axis=1, keepdims=True)),
-        "balanced_accuracy": intervals.lead_in_rates(*judged[:, judged[2] > 0]),
-        "roc_auc": None if first is None or second is None else intervals.lead_in_auc(first, second, codes),
+        "accuracy": lead_in_rates(*counted.sum(axis=1, keepdims=True)),
+        "balanced_accuracy": lead_in_rates(*judged[:, judged[2] > 0]),
+        "roc_auc": None if first is None or second is None else lead_in_auc(first, second, codes),
     }
     return {name: lead and {"difference": lead[0], "interval": list(lead[1])} for name, lead in found.items()}
 
@@ -135,6 +141,110 @@ def by_class(found: Figures) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = [[line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])] for line in table]
     return ["  ".join(line) for line in lines]
+
+
+# --- intervals ----------------------------------------------------------------------------------------------------
+
+
+def rate_interval(share: float, n: float) -> Interval:
+    """Return Wilson's interval for a share of n rows, which need not be a whole number (that of scipy.stats must)."""
+    scale = 1 + Z**2 / n
+    centre = (share + Z**2 / (2 * n)) / scale
+    half = Z * math.sqrt(share * (1 - share) / n + (Z / (2 * n)) ** 2) / scale
+    return max(0.0, min(centre - half, share)), min(1.0, max(centre + half, share))
+
+
+def lead_in_rates(gains: np.ndarray, losses: np.ndarray, counts: np.ndarray) -> tuple[float, Interval]:
+    """Return the mean over classes of a lead in the rate of correct rows, and its interval.
+
+    For every class of `counts` rows, `gains` are those that only the first classifier gets right, `losses` those that
+    only the second does. (The accuracy is the mean over one class, which has all rows.)
+    """
+    values, limits = (gains - losses) / counts, [_paired(*one) for one in zip(gains, losses, counts, strict=True)]
+    return float(np.mean(values)), mean_interval(values, limits)
+
+
+def _paired(gains: int, losses: int, n: int) -> Interval:
+    """Return the interval of Bonett and Price, who add one gain and one loss."""
+    up, down = (gains + 1) / (n + 2), (losses + 1) / (n + 2)
+    half = Z * math.sqrt((up + down - (up - down) ** 2) / (n + 2))
+    return max(-1.0, up - down - half), min(1.0, up - down + half)
+
+
+def mean_interval(values: Sequence[float] | np.ndarray, limits: list[Interval]) -> Interval:
+    """Return the interval for a mean of independent figures: the distances to their limits add up as squares."""
+    down, up = (math.dist(ends, values) / len(values) for ends in zip(*limits, strict=True))
+    mean = float(np.mean(values))
+    return mean - down, mean + up
+
+
+def auc_parts(decisions: np.ndarray, codes: np.ndarray, counts: np.ndarray | None = None) -> np.ndarray | None:
+    """Return how much each row contributes to the ROC AUC, which is their sum; None if the AUC does not exist.
+
+    A pair that is in order counts half for each of its rows, an equal one a quarter. The AUC of several classes is the
+    mean of those of each one against the rest. Decisions are values for class 1, or a column for every class; codes are
+    the classes of the rows. If rows stand for several ones, the AUC is the sum of these counts times contributions.
+    """
+    counts = np.ones(len(codes)) if counts is None else counts
+    columns = np.atleast_2d(decisions.T)
+    sides = [codes == code for code in range(2 - decisions.ndim, 2 - decisions.ndim + len(columns))]
+    if not all(0 < side.sum() < len(codes) for side in sides):
+        return None
+    parts = np.zeros(len(codes))
+    for side, column in zip(sides, columns, strict=True):
+        values, places = np.unique(column, return_inverse=True)
+        for mine, is_higher in ((side, True), (~side, False)):
+            others = np.bincount(places[~mine], counts[~mine], len(values))
+            up_to = np.cumsum(others)
+            below = (up_to - 0.5 * others) / up_to[-1]
+            parts[mine] += (below if is_higher else 1.0 - below)[places[mine]] / counts[mine].sum()
+    return parts / (2 * len(columns))
+
+
+def auc_interval(parts: np.ndarray, codes: np.ndarray) -> Interval:
+    """Return the interval for a ROC AUC: Wilson's, for as many rows as give a rate DeLong's variance.
+
+    This number is at least that of the rows of the smallest class, which is enough for every distribution, and at most
+    that of all rows: where hardly any pair is out of order, DeLong's variance is close to 0 by chance.
+    """
+    strata = [parts[codes == code] for code in np.unique(codes)]
+    value, smallest = min(float(parts.sum()), 1.0), min(map(len, strata))
+    variance = 4 * sum(len(one) * float(one.var(ddof=1)) for one in strata) if smallest > 1 else math.inf
+    n = value * (1 - value) / variance if variance > MIN_VARIANCE else 0.0
+    return rate_interval(value, min(max(n, smallest), len(codes)))
+
+
+def lead_in_auc(first: np.ndarray, second: np.ndarray, codes: np.ndarray) -> tuple[float, Interval]:
+    """Return the lead in ROC AUC of one classifier over another, and its interval by DeLong's covariances.
+
+    A row per class on which they agree is added, and Student's quantile is that of Welch: few rows prove little.
+    """
+    strata = [np.append(2 * (first - second)[codes == code], 0.0) for code in np.unique(codes)]
+    degrees = np.array([len(one) - 1 for one in strata])
+    variances = np.array([len(one) * one.var(ddof=1) for one in strata])
+    lead, variance = float(first.sum() - second.sum()), float(variances.sum())
+    if variance < MIN_VARIANCE:  # no pair tells them apart: like rates that agree on all rows of the smallest class
+        return lead, _paired(0, 0, int(degrees.min()))
+    half = float(stdtrit(variance**2 / (variances**2 / degrees).sum(), LEVEL)) * math.sqrt(variance)
+    return lead, (max(-1.0, lead - half), min(1.0, lead + half))
+
+
+def errors_ahead(first: np.ndarray, second: np.ndarray, codes: np.ndarray, counts: np.ndarray) -> float:
+    """Return the lead in ROC AUC of one classifier over another, in standard errors by DeLong's covariances.
+
+    `first` and `second` are their `auc_parts`. A class of one row or less tells nothing.
+    """
+    variance = 0.0
+    for code in np.unique(codes):
+        lead, count = 2 * (first - second)[codes == code], counts[codes == code]
+        total = float(count.sum())
+        if total <= 1.0:
+            return 0.0
+        variance += total * float(count @ (lead - count @ lead / total) ** 2) / (total - 1.0)
+    return float(counts @ (first - second)) / math.sqrt(variance) if variance > MIN_VARIANCE else 0.0
+
+
+# --- what is noise -----------------------------------------------------------------------------------------------
 
 
 def resolution(gap: float, tol: float) -> float:

@@ -19,8 +19,7 @@ from drsvm.solvers.interior_point.state import CHEAP
 from drsvm.solvers.landmarks.solver import rough_solver
 from drsvm.solvers.loop import ROUNDING, without_rounding
 
-WORTH_THREADS = 5_000_000
-"""Entries times features of all problems together from which threads save more time than they take."""
+WORTH_THREADS = 5_000_000  # entries times features of all problems from which threads save more time than they take
 
 
 def solve_many(
@@ -81,8 +80,7 @@ def solve_many(
 
 
 Classifier = tuple[np.ndarray, float]
-Solution = Result | Classifier | None
-"""What is known about the solution of a problem, with or without a proof."""
+Solution = Result | Classifier | None  # what is known about the solution of a problem, with or without a proof
 
 
 def rough_classifiers(
@@ -145,7 +143,10 @@ def rough_path(problem: Problem, radii: Iterable[float], *, tol: float, max_time
         watch, here = Stopwatch(), problem.replace(radius=float(radius))
         run = SmallState(here, settings, limits) if run is None else run.again(here, limits, start)
         if run.to_the_end():
-            point = _measured(here, run.point[: here.n_features].copy(), run.classifier[1])
+            weights, intercept = run.point[: here.n_features].copy(), run.classifier[1]
+            margins = here.margins(weights, intercept)
+            price = here.radius_price(weights, margins, intercept)  # in simple arithmetic: it proves nothing here
+            point = PrimalPoint(weights, intercept, price, here.objective_at(weights, margins, price))
             # A score cannot tell whether single weights are 0 or tiny, except that there are many with q = 1.
             if point.objective >= least_constant - ROUNDING or here.norm.q == 1:
                 point = without_rounding(here, point, point.objective - run.central_gap, tol)
@@ -157,10 +158,3 @@ def rough_path(problem: Problem, radii: Iterable[float], *, tol: float, max_time
                 raise KeyboardInterrupt
             path.append(Rough(result.weights, result.intercept, result.gap, result.time))
     return path
-
-
-def _measured(problem: Problem, weights: np.ndarray, intercept: float) -> PrimalPoint:
-    """Return a classifier with its price and objective, in simple arithmetic: they prove nothing here."""
-    margins = problem.margins(weights, intercept)
-    price = problem.radius_price(weights, margins, intercept)
-    return PrimalPoint(weights, intercept, price, problem.objective_at(weights, margins, price))

@@ -57,9 +57,8 @@ def heavy_tailed_causes(rng, n):
     """Outcomes with heavy-tailed causes that are not in the table, of features that may have heavy tails too."""
     d = rng.integers(2, 9)
     X = rng.normal(size=(n, d)) if rng.random() < 0.5 else rng.standard_t(2.5, size=(n, d))
-    return X, (X @ direction(rng, d) + rng.uniform(0.2, 0.7) * rng.standard_t(rng.choice([2, 3]), size=n) > 0).astype(
-        int
-    )
+    f = X @ direction(rng, d) + rng.uniform(0.2, 0.7) * rng.standard_t(rng.choice([2, 3]), size=n)
+    return X, (f > 0).astype(int)
 
 
 def rare_events(rng, n):
@@ -84,16 +83,7 @@ def waiting_times(rng, n):
     return X, drawn(rng, 1.0 - np.exp(-rate))
 
 
-KINDS = (
-    waves,
-    measured_with_errors,
-    missing_column,
-    clusters,
-    heavy_tailed_causes,
-    rare_events,
-    groups,
-    waiting_times,
-)
+KINDS = (waves, measured_with_errors, missing_column, clusters, heavy_tailed_causes, rare_events, groups, waiting_times)
 CORRECT = {kind.__name__: kind for kind in KINDS}
 
 
@@ -108,9 +98,8 @@ def linear(rng, n):
 
 def separated(rng, n):
     d, y = rng.integers(2, 12), drawn(rng, np.full(n, rng.uniform(0.3, 0.7)))
-    return rng.normal(size=(n, d)) @ (np.eye(d) + 0.3 * rng.normal(size=(d, d))) + 4.5 * y[:, None] * direction(
-        rng, d
-    ), y
+    X = rng.normal(size=(n, d)) @ (np.eye(d) + 0.3 * rng.normal(size=(d, d)))
+    return X + 4.5 * y[:, None] * direction(rng, d), y
 
 
 def moons(rng, n):

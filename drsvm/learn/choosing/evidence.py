@@ -11,7 +11,7 @@ import numpy as np
 
 from drsvm.clock import TimeLimit
 from drsvm.learn.choosing.out_of_fold import N_FOLDS, Start, candidate_of, folds_by_content, labels_of, out_of_fold
-from drsvm.learn.intervals import auc_parts, errors_ahead
+from drsvm.learn.scores import auc_parts, errors_ahead
 from drsvm.model.centring import Centred
 from drsvm.model.problem import Problem
 from drsvm.solvers.many import Solution
@@ -69,10 +69,15 @@ def share_of_ball(
     """
     problem = centred.problem
     n_rows = problem.n_rows if counts is None else float(counts.sum())
-    can_be_judged = not problem.rows.is_kernel and (counts is None or problem.rows.copyable)
-    if n_rows < MIN_JUDGED or not can_be_judged:
+    if n_rows < MIN_JUDGED or problem.rows.is_kernel or not (counts is None or problem.rows.copyable):
         return 1.0
-    few, counted = _some_rows(problem, counts)
+    many = problem.n_rows > MAX_JUDGED
+    if counts is None:
+        few = (problem.drawn(MAX_JUDGED) if many else problem).to_host(math.inf)
+        counted = np.ones(few.n_given)
+    else:
+        rows = problem.drawn_rows(MAX_JUDGED) if many else np.arange(problem.n_rows)
+        few, counted = problem.subset(rows), (counts if problem.kept is None else counts[problem.kept])[rows]
 
     def problems_of(share: float) -> list[Problem]:
         l2 = problem.l2 * share**2 if with_ridge else problem.l2
@@ -80,14 +85,3 @@ def share_of_ball(
 
     how = EVIDENCE_FOR_SHARE, candidate_of(centred.to_centred(solution)), FOLDS_OF_BALL, EVIDENCE_FOR_SHARE
     return best_if_significant(SHARES_OF_BALL, problems_of, counted, time, *how)
-
-
-def _some_rows(problem: Problem, counts: np.ndarray | None) -> tuple[Problem, np.ndarray]:
-    """Return the problem on at most MAX_JUDGED rows, in this process's memory, and what they count."""
-    many = problem.n_rows > MAX_JUDGED
-    if counts is None:
-        few = (problem.drawn(MAX_JUDGED) if many else problem).to_host(math.inf)
-        return few, np.ones(few.n_given)
-    counts = counts if problem.kept is None else counts[problem.kept]
-    rows = problem.drawn_rows(MAX_JUDGED) if many else np.arange(problem.n_rows)
-    return problem.subset(rows), counts[rows]

@@ -25,8 +25,6 @@ from drsvm.annotations import Labels, Matrix
 from drsvm.clock import TimeLimit
 from drsvm.learn.fitting.one_vs_rest import check_training_rows, is_constant
 from drsvm.learn.fitting.problems import Solved
-from drsvm.learn.fitting.warning import warn_user
-from drsvm.messages import Message, Parameter
 from drsvm.model.backends import to_numpy
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result
@@ -75,7 +73,8 @@ def unseen_decisions(
     if not (here.rows.readable or here.rows.copyable):
         here = (here.drawn(MAX_FETCHED) if here.n_rows > MAX_FETCHED else here).to_host(math.inf)
     labels, counted = labels_of(posed.problems if len(posed) > 1 else [here]), to_numpy(counts(here))
-    in_folds = unseen and (cv is not None or _are_few(here))
+    are_few = here.rows.copyable and here.n_rows <= max(FEW_ROWS, ROWS_PER_FEATURE * here.n_features - 1)
+    in_folds = unseen and (cv is not None or are_few)
     one_by_one = in_folds and cv is None and len(posed) == 1 and can_leave_out(here)
     folds = None
     if in_folds and not one_by_one:  # folds depend on all features
@@ -94,7 +93,13 @@ def unseen_decisions(
         if folds is not None:  # those of a kernel need a start with multipliers
             rough = None if here.rows.is_kernel else solved.ball.solutions[index]
             known = candidate_of(centred.to_centred(rough))
-            values = _about_as_high(out_of_fold(here, folds, known or own, time), values)
+            seen, values = values, out_of_fold(here, folds, known or own, time)
+            judged = ~np.isnan(values)
+            shift = float(np.mean(seen[judged] - values[judged])) if judged.any() else 0.0
+            # Where hardly anything depends on the intercept, solutions that are equally good differ in it by more than
+            # in the decisions of different rows; a threshold for one would make the other constant.
+            if judged.any() and abs(shift) > ELSEWHERE * float(values[judged].std()):
+                values = values + shift
         columns.append(values)
     decisions = np.column_stack(columns)
     judged = ~np.isnan(decisions).any(axis=1)
@@ -117,7 +122,9 @@ def candidate_of(solution: Solution) -> Candidate | None:
 def out_of_fold(problem: Problem, folds: np.ndarray, solution: Start, time: TimeLimit) -> np.ndarray:
     """Return decisions of the rows in folds, by classifiers of the other rows; NaN if there is none."""
     signs = to_numpy(problem.signs)
-    trained = [mask for fold in range(folds.max() + 1) if _can_judge(signs, mask := folds != fold)]
+    masks = [folds != fold for fold in range(folds.max() + 1)]
+    # There must be rows of both classes to train on, and others to judge.
+    trained = [mask for mask in masks if not mask.all() and len(np.unique(signs[mask])) == 2]
     decisions = np.full(len(folds), np.nan)
     if not trained or functions_in_time(problem, time, len(trained)) < min(ROUGH, problem.n_rows):
         return decisions
@@ -128,31 +135,6 @@ def out_of_fold(problem: Problem, folds: np.ndarray, solution: Start, time: Time
         if classifier is not None:
             decisions[~mask] = to_numpy(whole.decision_values(*classifier))[~mask]
     return decisions
-
-
-def _about_as_high(values: np.ndarray, own: np.ndarray) -> np.ndarray:
-    """Return decisions of folds, shifted to the height of the classifier's own ones if they are elsewhere altogether.
-
-    Where hardly anything depends on the intercept, solutions that are equally good differ in it by more than in the
-    decisions of different rows; a threshold for one would make the other constant.
-    """
-    judged = ~np.isnan(values)
-    if not judged.any():
-        return values
-    shift = float(np.mean(own[judged] - values[judged]))
-    return values + shift if abs(shift) > ELSEWHERE * float(values[judged].std()) else values
-
-
-def _can_judge(signs: np.ndarray, mask: np.ndarray) -> bool:
-    """Return whether there are rows of both classes to train on, and others to judge."""
-    trained = signs[mask]
-    return 0 < len(trained) < len(signs) and trained.min() < 0.0 < trained.max()
-
-
-def _are_few(problem: Problem) -> bool:
-    """Return False if there are enough rows to judge themselves."""
-    most = max(FEW_ROWS, ROWS_PER_FEATURE * problem.n_features - 1)
-    return problem.rows.copyable and problem.n_rows <= most
 
 
 # --- folds --------------------------------------------------------------------------------------------------------
@@ -207,8 +189,9 @@ def splits_for_all(X: Matrix, y: np.ndarray, cv, random_state: int | None) -> Fo
         folds = splits(check_cv(cv, y), X, y, first=1)
     untested = np.setdiff1d(np.arange(len(y)), np.concatenate([test for _, test in folds]))
     if len(untested):
-        remedy = "use a splitter that tests every row, such as StratifiedKFold"
-        raise ValueError(f"cv never tests row {untested[0]}: {remedy}.")
+        raise ValueError(
+            f"cv never tests row {untested[0]}: use a splitter that tests every row, such as StratifiedKFold."
+        )
     return folds
 
 
@@ -242,9 +225,15 @@ def decisions_in_folds(
 def decisions_of_fold(model, table: Table, train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, float]:
     """Fit on the training rows; return the decision values of the test rows, 0 if it is constant, and the seconds."""
     start = time.perf_counter()
-    X_train = _safe_indexing(table.X, train)
+    X_train, weights = _safe_indexing(table.X, train), {}
+    if table.weights is not None and isinstance(model, Pipeline):  # which passes them to its last step
+        weights = {f"{model.steps[-1][0]}__sample_weight": table.weights[train]}
+    elif table.weights is not None:
+        if "sample_weight" not in signature(model.fit).parameters:
+            raise TypeError(f"{type(model).__name__}.fit takes no sample_weight: omit it, or use another estimator.")
+        weights = {"sample_weight": table.weights[train]}
     with quietly():
-        model = clone(model).fit(X_train, table.y[train], **_weights_for(model, table.weights, train))
+        model = clone(model).fit(X_train, table.y[train], **weights)
     decisions = _values(model, _safe_indexing(table.X, test), table.classes)
     constant = is_constant(decisions) and is_constant(_values(model, X_train, table.classes))
     # A constant classifier would prefer the larger class everywhere; it knows nothing about single rows.
@@ -259,17 +248,6 @@ def quietly() -> Iterator[None]:
         yield
 
 
-def _weights_for(model, weights: np.ndarray | None, train: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the weights as an argument of `fit`; a Pipeline passes them to its last step."""
-    if weights is None:
-        return {}
-    if isinstance(model, Pipeline):
-        return {f"{model.steps[-1][0]}__sample_weight": weights[train]}
-    if "sample_weight" not in signature(model.fit).parameters:
-        raise TypeError(f"{type(model).__name__}.fit takes no sample_weight: omit it, or use another estimator.")
-    return {"sample_weight": weights[train]}
-
-
 def _values(model, X: Matrix, classes: Labels) -> np.ndarray:
     if not hasattr(model, "decision_function"):
         return np.log(np.clip(model.predict_proba(X), MIN_PROBABILITY, None))
@@ -282,12 +260,3 @@ def _values(model, X: Matrix, classes: Labels) -> np.ndarray:
             "one per class (for SVC: decision_function_shape='ovr')."
         )
     return values
-
-
-def warn_of_constant_folds(decisions: np.ndarray, folds: Folds) -> None:
-    """Warn if rows were judged by a constant classifier."""
-    constant = sum(not decisions[test].any() for _, test in folds)
-    if constant:
-        text = "The classifier is constant in {} of {} folds and says nothing about their labels: they have the score "
-        text += "0.5. Choose a smaller {}, or other features."
-        warn_user(Message(text, constant, len(folds), Parameter("radius")))

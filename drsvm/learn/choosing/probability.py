@@ -58,26 +58,26 @@ def fitted_sigmoids(judged: Unseen, n_classes: int) -> np.ndarray:
     targets = np.repeat(((1.0 - right) / (n_classes - 1))[judged.labels, None], n_classes, axis=1)
     targets[np.arange(len(targets)), judged.labels] = right[judged.labels]
     targets *= judged.counts[:, None]
-    found = None if is_constant(judged.decisions) else (_of_two if n_classes == 2 else _of_several)(judged, targets)
-    if found is not None:
-        return np.tile(found, (judged.decisions.shape[1], 1))
+    fitted = None if is_constant(judged.decisions) else _slope_and_offset(judged, targets)
+    if fitted is not None:
+        return np.tile(fitted, (judged.decisions.shape[1], 1))
     shares = targets.sum(axis=0) / targets.sum()
     return np.column_stack([np.zeros(n_classes), logit(shares)])[-judged.decisions.shape[1] :]
 
 
-def _of_two(judged: Unseen, targets: np.ndarray) -> tuple[float, float] | None:
-    from sklearn.linear_model import LogisticRegression
+def _slope_and_offset(judged: Unseen, targets: np.ndarray) -> tuple[float, float] | None:
+    """Return the sigmoid of two classes, or the one that several share; None: the slope would not be positive."""
+    mean = float(np.average(judged.decisions, axis=0, weights=judged.counts).mean())
+    square = np.average((judged.decisions - mean) ** 2, axis=0, weights=judged.counts).mean()
+    scale = float(np.sqrt(square))
+    if targets.shape[1] == 2:
+        from sklearn.linear_model import LogisticRegression
 
-    centre, scale = _mean_and_deviation(judged)
-    values = (judged.decisions[:, 0] - centre) / scale
-    model = LogisticRegression(C=np.inf, tol=1e-9, solver="newton-cholesky")
-    model.fit(np.tile(values, 2)[:, None], np.repeat([0, 1], len(values)), sample_weight=targets.T.ravel())
-    slope = float(model.coef_[0, 0]) / scale
-    return (slope, float(model.intercept_[0]) - slope * centre) if slope > 0 else None
-
-
-def _of_several(judged: Unseen, targets: np.ndarray) -> tuple[float, float] | None:
-    scale = _mean_and_deviation(judged)[1]
+        values = (judged.decisions[:, 0] - mean) / scale
+        model = LogisticRegression(C=np.inf, tol=1e-9, solver="newton-cholesky")
+        model.fit(np.tile(values, 2)[:, None], np.repeat([0, 1], len(values)), sample_weight=targets.T.ravel())
+        slope = float(model.coef_[0, 0]) / scale
+        return (slope, float(model.intercept_[0]) - slope * mean) if slope > 0 else None
     values, targets = judged.decisions / scale, targets / targets.sum()
 
     def loss_and_gradient(parameters) -> tuple[float, np.ndarray]:
@@ -88,11 +88,4 @@ def _of_several(judged: Unseen, targets: np.ndarray) -> tuple[float, float] | No
 
     exactly = {"ftol": 0.0, "gtol": 1e-11}
     found = minimize(loss_and_gradient, [0.0, -1.0], jac=True, bounds=[SLOPES, OFFSETS], options=exactly)
-    slope, offset = float(np.exp(found.x[0])) / scale, float(found.x[1])
-    return (slope, offset) if found.x[0] > SLOPES[0] else None
-
-
-def _mean_and_deviation(judged: Unseen) -> tuple[float, float]:
-    mean = np.average(judged.decisions, axis=0, weights=judged.counts).mean()
-    square = np.average((judged.decisions - mean) ** 2, axis=0, weights=judged.counts).mean()
-    return float(mean), float(np.sqrt(square))
+    return (float(np.exp(found.x[0])) / scale, float(found.x[1])) if found.x[0] > SLOPES[0] else None

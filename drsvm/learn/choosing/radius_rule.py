@@ -9,7 +9,15 @@ not cancel exactly but add up to a vector of typical norm
 which is about (scale of the rows) / √n. A classifier trained with this radius does not respond to such a gradient.
 With uninformative labels, F may exceed the whole gradient: from `radius_max` on, the classifier is constant.
 
-It is reduced by the factor s, and the ridge chosen, by how the rows vary (`spread`).
+Chance acts on all directions in which the rows vary, and the classifier uses few of them. With k such directions
+(effective ones: k = (Σ λ)² / Σ λ² for the eigenvalues λ of the covariance) and k ≪ n, the radius is smaller than F by
+the factor s = min(1, 2.5·√(k/n)). The ridge keeps a direction where many others are as good, and where the radius would
+lose it: GENERAL_RIDGE · a⁴ · s² times the mean squared distance of the rows from their centre, where a is the share of
+the rows that are active in the pilot solution. With correct labels there are few of them; with wrong ones, nearly all.
+Those with a margin close to 1 count in part. With many rows the ridge is at least MIN_RIDGE_OF_ONE / n times that
+square: what rows leave open shrinks, too. Where rows speak clearly for a smaller s, classifiers take it (`evidence`).
+In the feature space of a kernel there are as many directions as rows: s is SHARE_OF_KERNEL there, and the ridge is
+KERNEL_RIDGE · a⁴ / √n.
 """
 
 import math
@@ -20,7 +28,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drsvm.clock import TimeLimit
-from drsvm.learn.choosing.spread import Spread, chance_gradient, deviations_of
+from drsvm.learn.fitting.gross_errors import ROUNDING
+from drsvm.model.memory_rows import scaled_columns
 from drsvm.model.problem import Problem, check_problem
 from drsvm.model.result import Result, Status
 from drsvm.model.row_operations import PullVariances
@@ -32,17 +41,17 @@ from drsvm.solvers.many import Classifier, Solution, rough_classifiers
 from drsvm.solvers.path.radius_max import is_useful, radius_max
 
 ROWS_OF_KERNEL, FEWEST_OF_KERNEL, SECONDS_OF_A_PAIR = 3000, 200, 2e-7  # the rules for kernels: sums over all pairs
-
 SHARE_OF_LARGEST = 0.5  # the largest radius as a fraction of `radius_max`
-
-# The rarer class must be predicted for this fraction of its share of the rows; otherwise the radius is reduced.
-MIN_RARER, REDUCTION, MAX_REDUCTIONS = 0.25, 0.7, 6
-
+MIN_RARER, REDUCTION, MAX_REDUCTIONS = 0.25, 0.7, 6  # the radius is reduced if the rarer class is predicted for less
 PILOT_SHARE, ROUGH_TOL = 0.5, 1e-3  # radius / F of the pilot; about all gaps (with 1e-2, a ridge depends on the steps)
 ENTRIES_FETCHED = 2e7  # rows on a cluster or a card with at most this many entries are fetched for rough solutions
+ROWS_OF_A_CLASS, SAMPLE_PER_FEATURE = 25_000, 100  # of the sample for rough solutions, at least
+CHANCE_DIRECTIONS = 2.5  # before √(k/n)
+GENERAL_RIDGE = 0.04  # in units of the mean squared distance of a row from the centre
+MIN_RIDGE, MIN_RIDGE_OF_ONE = 3e-4, 0.1  # in these units; the latter is divided by the number of rows
+SHARE_OF_KERNEL, KERNEL_RIDGE = 0.5, 0.25  # the factor s, and the ridge times √n, for kernels
+ROWS_FOR_DIRECTIONS = 1500  # from so many rows the effective directions are estimated
 
-# Solutions here are those of a sample of large classes: this many rows of each, and at least so many per feature.
-ROWS_OF_A_CLASS, SAMPLE_PER_FEATURE = 25_000, 100
 
 MaxTime = float | TimeLimit | None
 Options = dict[str, Any]  # a TimeLimit as max_time, and n_threads
@@ -128,11 +137,19 @@ def automatic(problem: Problem, *, counts=None, max_time: MaxTime = None, n_thre
         of_pilot = {**limits, "max_time": time.share(2)}
         chance, active, pilot = chance_of_active(lively, sample, of_all, counts, of_pilot)
     with part(0.6, 0.8):
-        radius = _far_from_largest(lively, sample, problem.norm.share_of_chance * chance, limits)
+        radius = problem.norm.share_of_chance * chance
+        # With a priced intercept and trusted labels `radius_max` costs nothing, otherwise several solutions.
+        if not (lively.flips_possible or (lively.fit_intercept and not lively.prices_intercept)):
+            radius = min(radius, SHARE_OF_LARGEST * radius_max(lively, **limits))
+        elif not (time.over or is_useful(sample, radius / SHARE_OF_LARGEST, **limits)):
+            largest = radius_max(sample, **limits)
+            radius = radius if time.over else min(radius, SHARE_OF_LARGEST * largest)
     with part(0.8, 1.0):
         radius, solution = _without_giving_up(lively, sample, radius, limits, pilot)
-    if lively is not problem:
-        solution = _with_all_features(solution, features, problem.n_features)
+    if lively is not problem and solution is not None:
+        weights = np.zeros(problem.n_features)
+        weights[features], intercept = _classifier(solution)
+        solution = replace(solution, weights=weights) if isinstance(solution, Result) else (weights, intercept)
     return Automatic(spread.factor * radius, solution, spread.ridge(active))
 
 
@@ -156,42 +173,6 @@ def automatic_ridge(problem: Problem, *, counts=None, max_time: MaxTime = None, 
     everything = problem.pull_variances(counts=counts)
     _, active, pilot = chance_of_active(problem, _sample(problem), everything, counts, limits)
     return Automatic(problem.radius, pilot, Spread.of(problem, counts).ridge(active))
-
-
-def chosen_ball(
-    n_problems: int, found_by: Callable[..., list[Automatic]], radius: float | None, l2: float | None
-) -> tuple[float, float, list[Any]]:
-    """Return radius and ridge of all problems, by rule if they are None, and a rough solution of each, or None.
-
-    `found_by(rule)` returns what a rule, `automatic` or `automatic_ridge`, gives for the first problems or all.
-    """
-    if radius is not None and l2 is not None:
-        return radius, l2, [None] * n_problems
-    found = found_by(automatic if radius is None else automatic_ridge)
-    radius = min(one.radius for one in found) if radius is None else radius
-    l2 = float(np.mean([one.ridge for one in found])) if l2 is None else l2
-    return radius, l2, [one.solution for one in found] + [None] * (n_problems - len(found))
-
-
-def _with_all_features(solution: Solution, features: np.ndarray, n_features: int):
-    """Return a solution for some of the features as one for all."""
-    if solution is None:
-        return None
-    weights = np.zeros(n_features)
-    weights[features], intercept = _classifier(solution)
-    return replace(solution, weights=weights) if isinstance(solution, Result) else (weights, intercept)
-
-
-def _far_from_largest(problem: Problem, sample: Problem, radius: float, limits: Options) -> float:
-    """Return the radius, but at most a fraction of `radius_max`."""
-    # With a priced intercept and trusted labels `radius_max` costs nothing, otherwise several solutions.
-    if not (problem.flips_possible or (problem.fit_intercept and not problem.prices_intercept)):
-        return min(radius, SHARE_OF_LARGEST * radius_max(problem, **limits))
-    time = limits["max_time"]
-    if time.over or is_useful(sample, radius / SHARE_OF_LARGEST, **limits):
-        return radius
-    largest = radius_max(sample, **limits)
-    return radius if time.over else min(radius, SHARE_OF_LARGEST * largest)
 
 
 def _without_giving_up(
@@ -224,10 +205,8 @@ def _without_giving_up(
 
 
 def _sample(problem: Problem) -> Problem:
-    """Return the problem on a sample of its rows in which large classes have fewer rows, but the same weight.
-
-    Few rows are fetched: rough solutions depend on the steps, and these on where the rows are.
-    """
+    """Return the problem on a sample of its rows in which large classes have fewer rows, but the same weight."""
+    # Few rows are fetched: rough solutions depend on the steps, and these on where the rows are.
     size = max(ROWS_OF_A_CLASS, SAMPLE_PER_FEATURE * problem.n_features)
     return (problem if problem.n_rows < 8 * size else problem.drawn_by_class(size)).to_host(ENTRIES_FETCHED)
 
@@ -262,3 +241,78 @@ def chance_of_active(
         active = problem.pull_variances(pilot, counts)
     # F is 0 if no row is active, or only one, or equal ones.
     return chance_gradient(problem, active) or of_all, active.mass / everything.mass, pilot
+
+
+# --- how rows vary ------------------------------------------------------------------------------------------------
+
+
+class Spread(NamedTuple):
+    """How the rows vary: their mean squared distance from the centre, the factor s of the radius, and the ridge."""
+
+    square: float
+    factor: float
+    largest_ridge: float = 0.0  # in units of the square, if all rows are active
+    least_ridge: float = 0.0
+
+    @classmethod
+    def of(cls, problem: Problem, counts=None) -> "Spread":
+        """Measure rows that are drawn by their contents."""
+        n_rows = problem.n_rows if counts is None else float(counts.sum())
+        if problem.rows.is_kernel:
+            # Σ w ‖φ‖² − ‖Σ w φ‖², over some rows if there are many
+            drawn = problem.drawn_rows(ROWS_FOR_DIRECTIONS) if problem.n_rows > ROWS_FOR_DIRECTIONS else slice(None)
+            weights = np.zeros_like(problem.sample_weight)
+            weights[drawn] = problem.sample_weight[drawn]
+            weights /= weights.sum()
+            centre = problem.rows.coordinates(problem.rows.weighted_sum(weights))
+            square = float(problem.rows.sum_of_squares(weights)[0]) - float(centre @ centre)
+            return cls(square, SHARE_OF_KERNEL, KERNEL_RIDGE / math.sqrt(n_rows)) if square > 0.0 else cls(0.0, 1.0)
+        few = problem.drawn(ROWS_FOR_DIRECTIONS) if problem.n_rows > ROWS_FOR_DIRECTIONS else problem
+        few = few.to_host(math.inf)
+        square, sum_of_squares = _spectrum(few, few.rows)
+        total = square
+        if not square > 0.0:
+            return cls(0.0, 1.0)
+        if few.feature_cost is not None:  # shifts of dear features are small
+            prices = np.where(np.isinf(few.feature_cost), 0.0, few.feature_cost)
+            total, sum_of_squares = _spectrum(few, few.on_rows(scaled_columns(few.X, prices)).rows)
+        directions = total**2 / (sum_of_squares or 1.0)
+        factor = min(1.0, CHANCE_DIRECTIONS * math.sqrt(directions / n_rows))
+        return cls(square, factor, GENERAL_RIDGE * factor**2, min(MIN_RIDGE, MIN_RIDGE_OF_ONE / n_rows))
+
+    def ridge(self, active: float) -> float:
+        """Return the automatic ridge, given the share of active rows."""
+        return max(self.largest_ridge * active**4, self.least_ridge) * self.square
+
+
+def _spectrum(problem: Problem, rows) -> tuple[float, float]:
+    """Return Σ λ and Σ λ² for the eigenvalues λ of the rows' covariance, from products of columns or of rows."""
+    weights, (n, d) = problem.sample_weight, rows.shape
+    if rows.readable and d < n:
+        covariance = rows.covariance(weights)
+        return float(covariance.trace()), float(np.square(covariance).sum())
+    products = rows.products_of_rows()
+    with_mean = products @ weights
+    products = products - with_mean[:, None] - with_mean[None, :] + float(weights @ with_mean)
+    return float(weights @ products.diagonal()), float(weights @ np.square(products) @ weights)
+
+
+def chance_gradient(problem: Problem, active: PullVariances) -> float:
+    """Return the typical norm of the active rows' gradient with random labels; an intercept absorbs its mean."""
+    deviations = deviations_of(problem, active)
+    if problem.feature_cost is not None:  # a feature that cannot shift does not count
+        can_shift = ~problem.trusted_features
+        deviations = deviations[can_shift] * problem.feature_cost[can_shift]
+    deviations = deviations[deviations > 0]
+    return problem.norm.typical_value(deviations) if len(deviations) else 0.0
+
+
+def deviations_of(problem: Problem, active: PullVariances) -> np.ndarray:
+    """Return the standard deviation of the active rows' total gradient with random labels, by feature."""
+    if active.mass == 0.0:
+        return np.zeros(problem.n_features)
+    variances = active.squares.copy()
+    if problem.fit_intercept:
+        variances -= active.sums**2 / active.mass
+        variances[variances <= ROUNDING * active.squares] = 0.0
+    return np.sqrt(variances)

@@ -1,4 +1,4 @@
-"""Where a classifier decides: the threshold, placed for accuracy after the direction is known.
+"""Where a classifier decides: the threshold, placed after the direction is known, and the sigmoids around it.
 
 The direction comes from a problem in which the classes weigh more equally than they are. Its own intercept is
 where the worst case of that problem wants it, not where most rows are decided correctly. The threshold is therefore
@@ -9,13 +9,23 @@ wrong labels the scores are wrong as well.
 """
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
+from drsvm.clock import TimeLimit
 from drsvm.learn.choosing.out_of_fold import Unseen
+from drsvm.learn.choosing.probability import fitted_sigmoids
+from drsvm.learn.fitting.problems import Solved
+from drsvm.learn.fitting.warning import warn_user
+from drsvm.messages import Message, Parameter
+from drsvm.progress import stage
+
+if TYPE_CHECKING:
+    from drsvm.learn.fitting.data import FitData
 
 GOALS = ("accuracy", "balanced_accuracy", "optimum")
-
 SLACK = 0.4  # of the standard error of the best score; fixed on the data sets on which the study decides
 SILVERMAN, QUARTILES, MIN_WIDTH = 1.06, 1.34, 1e-9  # of his rule for widths; the least one / the range of all values
 EQUAL_SCORES = 1e-12  # scores and shares that differ by no more are equal
@@ -28,6 +38,32 @@ def check_goal(threshold) -> str:
         known = ", ".join(repr(goal) for goal in GOALS)
         raise ValueError(f"threshold must be one of {known}, got threshold={threshold!r}.")
     return threshold
+
+
+def can_move(threshold: str, fit_intercept: bool, solved: Solved, time: TimeLimit) -> bool:
+    """Return whether the threshold of a fit is to be placed: with two classes, an intercept and enough time."""
+    return threshold != "optimum" and len(solved.results) == 1 and fit_intercept and not time.over
+
+
+def unseen_decisions(data: "FitData", solved: Solved, cv, time: TimeLimit) -> Unseen | None:
+    """Return decisions about rows that their classifiers have not seen; None if they are constant, or without time."""
+    if solved.cut_short:
+        return None
+    with stage("placing the threshold"):
+        in_vain = solved.are_constant or time.over
+        return None if in_vain else data.unseen(solved, cv, time, out_of_fold=True)
+
+
+def sigmoids_of(
+    data: "FitData", solved: Solved, cv, time: TimeLimit, threshold: float, unseen: Unseen | None
+) -> np.ndarray:
+    """Return the sigmoids of probabilities; where no rows are unseen, of those that there are."""
+    if unseen is None or not len(unseen.labels):
+        unseen = data.unseen(solved, cv, time, out_of_fold=False)
+        if not solved.are_constant and time.over:
+            text = "The time was up before folds could be judged: probabilities are too confident. Allow more ({})."
+            warn_user(Message(text, Parameter("max_time")), ConvergenceWarning)
+    return fitted_sigmoids(unseen._replace(decisions=unseen.decisions - threshold), len(data.classes))
 
 
 def choose_threshold(unseen: Unseen, goal: str) -> float:
@@ -64,9 +100,7 @@ def choose_threshold(unseen: Unseen, goal: str) -> float:
         guard, larger = MIN_PREDICTED * rarer, n - rarer
         right = masses[0] + np.take(np.cumsum(np.where(positive, -counts, counts)), between)
         least = min(larger - min(SLACK * math.sqrt(larger * rarer / n), guard), right[allowed].max())
-        if (
-            least < larger - guard - EQUAL_SCORES * n
-        ):  # too many rows are equal: only a constant is as good as a constant
+        if least < larger - guard - EQUAL_SCORES * n:  # many rows are equal: only a constant is as good as a constant
             return float(values[-1]) if masses[0] <= masses[1] else float(np.nextafter(values[0], -math.inf))
         allowed &= right >= least - EQUAL_SCORES * n
     scores = np.where(allowed, scores, -1.0)
@@ -76,10 +110,8 @@ def choose_threshold(unseen: Unseen, goal: str) -> float:
 
 
 def _share_below(thresholds, values, counts, least_width: float) -> np.ndarray:
-    """Return the share of a class whose values, which ascend, are below a threshold: the mean of those around it.
-
-    The deviation around it is that of Silverman's rule, robust to far rows; all thresholds around it count the same.
-    """
+    """Return the share of a class whose values, which ascend, are below a threshold: the mean of those around it."""
+    # As far around it as Silverman's rule says, robust to far rows; all thresholds there count the same.
     mass, moment = (np.append(0.0, np.cumsum(of)) for of in (counts, counts * values))
     n = float(mass[-1])
     deviation = math.sqrt(float(counts @ np.square(values - moment[-1] / n)) / n)
@@ -88,7 +120,7 @@ def _share_below(thresholds, values, counts, least_width: float) -> np.ndarray:
     width = max(math.sqrt(3.0) * SILVERMAN * deviation * n**-0.2, least_width)
 
     def integral(up_to):
-        """Return the integral of the mass below a threshold over all thresholds up to the given ones."""
+        # of the mass below a threshold, over all thresholds up to the given ones
         inside = np.searchsorted(values, up_to, side="right")
         return up_to * mass[inside] - moment[inside]
 

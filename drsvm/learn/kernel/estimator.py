@@ -15,9 +15,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from drsvm.annotations import Matrix, Vector
 from drsvm.clock import TimeLimit
 from drsvm.learn.base import CommonMixin
-from drsvm.learn.choosing.deciding import can_move, sigmoids_of, unseen_decisions
 from drsvm.learn.choosing.probability import check_calibration
-from drsvm.learn.choosing.threshold import check_goal, choose_threshold
+from drsvm.learn.choosing.threshold import can_move, check_goal, choose_threshold, sigmoids_of, unseen_decisions
 from drsvm.learn.fitting import one_vs_rest, prices
 from drsvm.learn.fitting.data import naming_large_entries
 from drsvm.learn.fitting.gross_errors import warn_of_far_rows
@@ -25,9 +24,7 @@ from drsvm.learn.fitting.outcome import FINISHED, report_outcome, warn_of_large_
 from drsvm.learn.fitting.places import check_remote_features, on_engine
 from drsvm.learn.fitting.problems import Solved
 from drsvm.learn.fitting.solving import FitTask, RunOptions, solve_equalised, solve_problems
-from drsvm.learn.kernel.data import ClusterKernelFit, KernelFit
-from drsvm.learn.kernel.function import Kernel
-from drsvm.learn.kernel.problems import posed_with_ball, results_in_span
+from drsvm.learn.kernel.problems import ClusterKernelFit, Kernel, KernelFit, posed_with_ball, results_in_span
 from drsvm.model.backends import ForCard, backend_of, engine_of, to_numpy
 from drsvm.model.kernel_functions import KernelFunction
 from drsvm.model.kernel_rows import rows_of_functions
@@ -239,9 +236,9 @@ class WassersteinKernelSVC(CommonMixin, ClassifierMixin, BaseEstimator):
     def _data(self, X, y, sample_weight) -> KernelFit | ClusterKernelFit:
         engine = engine_of(on_engine(X, self.engine))
         if engine == "dask":
-            return ClusterKernelFit(self, X, y, sample_weight, self.class_weight, self._kernel)
+            return ClusterKernelFit(self, X, y, sample_weight)
         X, y, sample_weight = map(in_memory, (X, y, sample_weight))
-        return KernelFit(self, X, y, sample_weight, self.class_weight, self._kernel, on_card=engine == "gpu")
+        return KernelFit(self, X, y, sample_weight, on_card=engine == "gpu")
 
     def _problem_parameters(self, costs_by_class: Callable[[np.ndarray], Vector], flip_cost) -> dict[str, Any]:
         costs = self.flip_cost if flip_cost is None else flip_cost
@@ -284,14 +281,18 @@ class WassersteinKernelSVC(CommonMixin, ClassifierMixin, BaseEstimator):
         rows = validate_data(self, in_memory(X), reset=False, **one_vs_rest.ROWS)
         if backend is None:
             return self._decisions()(rows)
-        return backend.like(X, self._decisions(on_card=self.kernel != "precomputed")(rows))
+        if self.kernel == "precomputed":
+            return backend.like(X, self._decisions()(rows))
+        kernel = self._kernel_classifier()
+        functions, points = rows_of_functions(ForCard(kernel.landmarks), kernel.function), kernel.scaled(rows)
+        values = np.column_stack([to_numpy(functions.at(points, c)) for c in kernel.coef]) + kernel.intercept
+        return backend.like(X, values.ravel() if len(kernel.coef) == 1 else values)
 
-    def _decisions(self, on_card: bool = False) -> Callable[[Matrix], np.ndarray]:
-        """Return the decision function of rows in memory, which may be computed on a card."""
+    def _decisions(self) -> Callable[[Matrix], np.ndarray]:
+        """Return the decision function of rows in memory, which workers can be sent."""
         if self.kernel == "precomputed":
             return partial(_decisions_of_table, self.landmark_indices_, self.dual_coef_, self.intercept_)
-        kernel = self._kernel_classifier()
-        return partial(_decisions_on_card, kernel) if on_card else kernel.decisions
+        return self._kernel_classifier().decisions
 
     def predict(self, X):
         """Return the label of every row, of shape (n_samples,)."""
@@ -322,7 +323,6 @@ class WassersteinKernelSVC(CommonMixin, ClassifierMixin, BaseEstimator):
         return Kernel(self.kernel, self.gamma, self.degree, self.coef0, prices.feature_costs(self))
 
     def _function(self) -> KernelFunction:
-        """Return the function of the fitted classifier."""
         return self._kernel().function(self.gamma_)
 
     def _kernel_classifier(self) -> KernelClassifier:
@@ -348,9 +348,3 @@ def in_memory(values) -> Matrix:
 def _decisions_of_table(places: np.ndarray, coef: np.ndarray, intercept: np.ndarray, rows: Matrix) -> np.ndarray:
     values = np.asarray(rows[:, places] @ coef.T, dtype=np.float64) + intercept
     return values.ravel() if len(coef) == 1 else values
-
-
-def _decisions_on_card(kernel: KernelClassifier, rows: Matrix) -> np.ndarray:
-    functions, points = rows_of_functions(ForCard(kernel.landmarks), kernel.function), kernel.scaled(rows)
-    values = np.column_stack([to_numpy(functions.at(points, c)) for c in kernel.coef]) + kernel.intercept
-    return values.ravel() if len(kernel.coef) == 1 else values

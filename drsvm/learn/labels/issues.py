@@ -5,7 +5,6 @@ from collections.abc import Callable
 from functools import partial
 from itertools import count
 from operator import methodcaller
-from typing import TypeGuard
 
 import numpy as np
 from scipy import sparse
@@ -25,7 +24,9 @@ from drsvm.learn.clipped_scaler import ClippedScaler
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.fitting.column_errors import naming_columns
 from drsvm.learn.fitting.one_vs_rest import ROWS, is_constant
+from drsvm.learn.fitting.warning import warn_user
 from drsvm.learn.labels.quality import LabelIssues, issues_from
+from drsvm.messages import Message, Parameter
 from drsvm.model.validation import as_rows, check_entries
 
 JUDGE_TOL = 1e-4  # proven gap of the classifiers in the folds: it changes the ranking far less than another split does
@@ -143,25 +144,26 @@ def find_label_issues(
         if callback is not None:
             callback(number, total)
 
-    table, is_ours = Table(X, y, sample_weight, classes), _is_ours(judges[0])
-    at_once = None
+    table, first, at_once = Table(X, y, sample_weight, classes), judges[0], None
+    is_ours = isinstance(first, Pipeline) and isinstance(first[-1], LabelJudge)
     if is_ours:
-        at_once = _judged_at_once(judges[0] if estimator is None else clone(judges[0]), table, folds, fold_done)
+        at_once = _judged_at_once(first if estimator is None else clone(first), table, folds, fold_done)
     in_folds = partial(out_of_fold.decisions_in_folds, table=table, folds=folds, n_jobs=n_jobs, done=fold_done)
-    decisions = [at_once[0] if at_once else in_folds(judges[0]), *map(in_folds, judges[1:])]
+    decisions = [at_once[0] if at_once else in_folds(first), *map(in_folds, judges[1:])]
     own = None
     if isinstance(cv, numbers.Integral) and is_ours:  # a splitter may keep rows apart for a reason
         everything = np.arange(len(y))
-        own = at_once[1] if at_once else out_of_fold.decisions_of_fold(judges[0], table, everything, everything)[0]
-    out_of_fold.warn_of_constant_folds(decisions[0], folds)
+        own = at_once[1] if at_once else out_of_fold.decisions_of_fold(first, table, everything, everything)[0]
+    constant = sum(not decisions[0][test].any() for _, test in folds)
+    if constant:
+        text = "The classifier is constant in {} of {} folds and says nothing about their labels: they have the score "
+        text += "0.5. Choose a smaller {}, or other features."
+        warn_user(Message(text, constant, len(folds), Parameter("radius")))
     return issues_from(decisions, own, classes, given, sample_weight, index)
 
 
 class LabelJudge(WassersteinSVC):
-    """The default classifier for label issues: with folds, it keeps decisions instead of placing a threshold.
-
-    Being robust, it hardly learns single labels.
-    """
+    """The default classifier for label issues, which hardly learns single labels: with folds, it keeps decisions."""
 
     decisions: tuple[np.ndarray, np.ndarray] | None  # of the folds and of the classifier, in the order of the rows
 
@@ -175,10 +177,6 @@ class LabelJudge(WassersteinSVC):
         self.decisions = (in_folds[order], own[order]) if len(in_folds) == len(own) else None  # not if time was short
 
 
-def _is_ours(model: BaseEstimator) -> TypeGuard[Pipeline]:
-    return isinstance(model, Pipeline) and isinstance(model[-1], LabelJudge)
-
-
 def _judged_at_once(
     model: Pipeline, table: Table, folds: Folds, done: Callable[[int, float], None]
 ) -> tuple[np.ndarray, np.ndarray] | None:
@@ -190,9 +188,8 @@ def _judged_at_once(
     n_rows, weights = len(table.y), table.weights
     counts = len(table.classes) == 2 and (weights is None or bool((weights > 0.0).all()))
     once = sum(len(test) for _, test in folds) == n_rows
-    if not (
-        counts and once and all(len(train) + len(test) == n_rows and len(test) >= MIN_TESTED for train, test in folds)
-    ):
+    enough = all(len(train) + len(test) == n_rows and len(test) >= MIN_TESTED for train, test in folds)
+    if not (counts and once and enough):
         return None
     watch, prepared = Stopwatch(), table.X
     *steps, judge = (step for _, step in model.steps)

@@ -25,27 +25,17 @@ from scipy.stats import fisher_exact, norm, rankdata
 from sklearn.linear_model import LogisticRegression
 
 CORE = 0.6  # this share of the rows with the same predicted class, the deepest ones, is far from the boundary
-
 # Classes that are predicted for fewer rows, or for less than this share of the rows per class, are not considered: a
 # base rate that no feature explains looks like wrong labels of the larger classes.
 FEWEST, FEWEST_SHARE = 50, 0.4
-
-# A class has wrong labels from the first share of contradicted labels in its core on, and none below the second.
-LEAST, CLEAN = 0.02, 0.015
-
-# Wrong labels must explain at least this part of all contradicted labels, in several classes or in a single one;
-# otherwise the models fit too badly.
-PART, PART_OF_ONE = 0.7, 0.65
-
-# Log-likelihood ratios: of all classes with wrong labels, of a single one, and the smallest in any of them.
-EVIDENCE, EVIDENCE_OF_ONE, AGAINST = 3.5, 5.0, -4.0
-
+LEAST, CLEAN = 0.02, 0.015  # contradicted labels in the core of a class with wrong labels at least, and without any
+PART, PART_OF_ONE = 0.7, 0.65  # of contradicted labels that wrong ones must explain, in several classes or a single one
+EVIDENCE, EVIDENCE_OF_ONE, AGAINST = 3.5, 5.0, -4.0  # log-likelihood ratios: of all classes, of one, and the smallest
 DEEPEST = (0.04, 0.08, 0.15)
 # A core whose deepest part has fewer contradicted labels, with such a p-value, speaks for overlap. The thresholds were
 # fixed on 288 generated tables without wrong labels, of which two are said to have some, and 252 with 3 to 35 % of
-# them, of which 173 are. `tests/learn/test_label_noise.py` measures them on others.
+# them, of which 173 are. `tests/learn/labels/test_label_noise.py` measures them on others.
 PURE, PURE_IN_ONE = 0.001, 0.02
-
 LEVEL = 0.95
 WIDENING = 1.5  # of intervals, compared with those of binomial shares: overlap adds to the shares
 CLIPPED = 8.0  # larger log-odds are no stronger evidence
@@ -55,47 +45,38 @@ class Side(NamedTuple):
     """The rows with one predicted class."""
 
     n: int
-    share: float
-    evidence: float
+    share: float  # of contradicted labels in the core
+    evidence: float  # log-likelihood of a constant share minus that of overlap
     purity: float
 
 
 def wrong_labels(decisions: Sequence[np.ndarray], given: np.ndarray) -> tuple[int, tuple[int, int]] | tuple[None, None]:
     """Return the number of wrong labels by out-of-fold decisions of two classifiers, and its interval, if known."""
-    first, second = decisions
-    odds = _combined(first, second, given)
+    # A logistic regression on both decision values gives log-odds of all classes: the better one counts more. Decisions
+    # of a linear classifier have no limit on outliers, hence normal scores of the first one.
+    first, second = (values[:, 1:] - values[:, :1] for values in decisions)
+    scores = norm.ppf((rankdata(first, axis=0) - 0.5) / len(given))
+    columns = np.column_stack([scores, np.clip(second, -CLIPPED, CLIPPED)])
+    odds = LogisticRegression(C=10.0, max_iter=1000).fit(columns, given).decision_function(columns)
+    odds = np.column_stack([-odds / 2, odds / 2]) if odds.ndim == 1 else odds
     contradicted = odds.argmax(axis=1) != given
-    sides = list(_sides((odds, first, second), contradicted))
-    if not _identified(sides, int(contradicted.sum())):
-        return None, None
+    sides = list(_sides((odds, *decisions), contradicted))
     number = sum(side.n * side.share for side in sides)
+    noisy = [side for side in sides if side.share >= LEAST]  # labels are contradicted at every depth
+    if len(sides) < 2 or not noisy or any(CLEAN <= side.share < LEAST for side in sides):
+        return None, None
+    part, evidence, pure = (PART_OF_ONE, EVIDENCE_OF_ONE, PURE_IN_ONE) if len(noisy) == 1 else (PART, EVIDENCE, PURE)
+    identified = (
+        number / max(int(contradicted.sum()), 1) >= part
+        and sum(side.evidence for side in noisy) >= evidence
+        and min(side.evidence for side in noisy) >= AGAINST
+        and min(side.purity for side in noisy) >= pure
+    )
+    if not identified:
+        return None, None
     variance = sum(side.n * side.share * (1.0 - side.share) * (1.0 / CORE) for side in sides)
     half = WIDENING * norm.isf((1.0 - LEVEL) / 2.0) * np.sqrt(variance)
     return round(number), (max(round(number - half), 0), min(round(number + half), len(given)))
-
-
-def _identified(sides: list[Side], n_contradicted: int) -> bool:
-    noisy = [side for side in sides if side.share >= LEAST]  # labels are contradicted at every depth
-    single = len(noisy) == 1
-    if len(sides) < 2 or not noisy or any(CLEAN <= side.share < LEAST for side in sides):
-        return False
-    explained = sum(side.n * side.share for side in sides) / max(n_contradicted, 1)
-    return (
-        explained >= (PART_OF_ONE if single else PART)
-        and sum(side.evidence for side in noisy) >= (EVIDENCE_OF_ONE if single else EVIDENCE)
-        and min(side.evidence for side in noisy) >= AGAINST
-        and min(side.purity for side in noisy) >= (PURE_IN_ONE if single else PURE)
-    )
-
-
-def _combined(first: np.ndarray, second: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """Return log-odds of all classes by a logistic regression on both decision values: the better one counts more."""
-    first, second = (values[:, 1:] - values[:, :1] for values in (first, second))
-    # Normal scores of the first one: decisions of a linear classifier have no limit on outliers.
-    scores = norm.ppf((rankdata(first, axis=0) - 0.5) / len(given))
-    columns = np.column_stack([scores, np.clip(second, -CLIPPED, CLIPPED)])
-    values = LogisticRegression(C=10.0, max_iter=1000).fit(columns, given).decision_function(columns)
-    return np.column_stack([-values / 2, values / 2]) if values.ndim == 1 else values
 
 
 def _sides(judges: tuple[np.ndarray, ...], contradicted: np.ndarray) -> Iterator[Side]:

@@ -19,6 +19,7 @@ from drsvm.learn.choosing.threshold import choose_threshold
 from drsvm.learn.labels.noise import wrong_labels
 
 SHOWN = 10  # rows in the printed text
+_HEAD = ("row", "given", "predicted", "score", "flagged")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -128,9 +129,6 @@ class LabelIssues:
         return [tuple(map(str, cells)) for cells in zip(*columns, strict=True)]
 
 
-_HEAD = ("row", "given", "predicted", "score", "flagged")
-
-
 class Judgement(NamedTuple):
     """The judgement of every row, in codes of the classes."""
 
@@ -159,28 +157,20 @@ def flagged(judgement: Judgement, weights: np.ndarray) -> np.ndarray:
     return (judgement.predicted != given) & (judgement.predicted_margin > typical[judgement.predicted])
 
 
-def _better_margin(decisions: np.ndarray, own: np.ndarray, given: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return margins by two decisions per row, about the threshold of a classifier with the default settings.
-
-    A constant classifier of a fold says nothing about its rows.
-    """
-    mean = 0.5 * (decisions + own)
-    if mean.shape[1] == 2:
-        threshold = choose_threshold(Unseen(np.diff(decisions, axis=1), given, weights), "accuracy")
-        mean += 0.5 * threshold * np.array([1.0, -1.0])
-    return np.where(decisions.any(axis=1), judge(mean, given).given_margin, 0.0)
-
-
 def issues_from(
     decisions: list[np.ndarray], own: np.ndarray | None, classes, given: np.ndarray, weights, index
 ) -> LabelIssues:
-    """Return the result for the out-of-fold decision values of one classifier, or of two.
-
-    `own` are those of the first classifier trained on all rows, or None.
-    """
+    """Return the result for out-of-fold decisions of one classifier or two; `own`: of the first for all rows."""
     judgement = judge(decisions[0], given)
     weights = np.ones(len(given)) if weights is None else weights
-    margin = judgement.given_margin if own is None else _better_margin(decisions[0], own, given, weights)
+    margin = judgement.given_margin
+    if own is not None:  # the mean of two decisions per row, about the threshold of the default settings
+        mean = 0.5 * (decisions[0] + own)
+        if mean.shape[1] == 2:
+            threshold = choose_threshold(Unseen(np.diff(decisions[0], axis=1), given, weights), "accuracy")
+            mean += 0.5 * threshold * np.array([1.0, -1.0])
+        # A constant classifier of a fold says nothing about its rows.
+        margin = np.where(decisions[0].any(axis=1), judge(mean, given).given_margin, 0.0)
     doubted, later, second_label = np.ones(len(given), dtype=bool), np.zeros(len(given), dtype=bool), None
     number = interval = None
     if len(decisions) > 1 and decisions[1].any():  # a constant second opinion knows nothing

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 from sklearn import config_context
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 
 from drsvm.annotations import Matrix
@@ -16,6 +17,8 @@ from drsvm.learn.choosing.threshold import EQUAL_SCORES
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.fitting import one_vs_rest
 from drsvm.learn.fitting.problems import at_centre, path_at_centre
+from drsvm.learn.fitting.warning import warn_user
+from drsvm.messages import Message, Parameter
 from drsvm.model.centring import Centred
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result
@@ -26,9 +29,10 @@ from drsvm.solvers.transforms.span_of_rows import in_span_of_rows, span_pays
 
 CV_TOL = 1e-4  # gap of the solutions in the folds: far below the resolution of a score
 LARGEST, SMALLEST, MARGIN = 4.0, 0.04, 0.9  # radii / the automatic one; the largest / `radius_max`
+N_RADII = 12
+BALANCED_SCORES = ("balanced_accuracy", "macro")  # parts of the names of scores for which classes count equally
 
-Columns = dict[str, Any]
-"""Those of `cv_results_`: arrays and, as params, a list."""
+Columns = dict[str, Any]  # those of `cv_results_`: arrays and, as params, a list
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +97,15 @@ def default_radii(problems: list[Problem], n_radii: int, auto: float, time: Time
     return radii
 
 
+def listed(values, name: str) -> list:
+    """Return one or several values as a list."""
+    several = isinstance(values, list | tuple) or (not isinstance(values, str) and np.ndim(values) > 0)
+    listed = list(values) if several else [values]
+    if not listed:
+        raise ValueError(f"{name} must contain at least one value, got {values!r}.")
+    return listed
+
+
 # --- one path in one fold -----------------------------------------------------------------------------------------
 
 
@@ -122,10 +135,7 @@ def score_path(X, y, classes, sample_weight, setting: Setting, fold: Fold, score
 def _path(
     problem: Problem, radii: np.ndarray, time: TimeLimit, limits: dict[str, Any]
 ) -> tuple[Sequence[Result | Rough], bool]:
-    """Return the solutions of one problem, and whether there was time for all.
-
-    Those of few rows need no proof, as no score can tell.
-    """
+    """Return the solutions of one problem, without a proof for few rows (no score can tell), and whether all exist."""
     proves = limits["solver"] not in ("auto", "interior-point") or limits["max_iter"] is not None
     if proves or not (is_small(problem) or span_pays(problem)):
         path = path_at_centre(problem, radii, max_time=time, **limits)
@@ -149,14 +159,26 @@ def _scores(scorer, classes, coefs, intercepts, rows, labels, weights) -> np.nda
         decisions = values.reshape(-1, *intercepts.shape) + intercepts
         found = (decisions[..., 0] > 0).astype(np.intp) if len(classes) == 2 else decisions.argmax(axis=-1)
         return np.average(classes[found] == labels[:, None], axis=0, weights=weights)
-    extra = {} if weights is None or not _takes_weights(scorer) else {"sample_weight": weights}
-    models = (_fitted(classes, *classifier) for classifier in zip(coefs, intercepts, strict=True))
-    with config_context(assume_finite=True):  # `fit` has checked the rows
-        return np.array([scorer(model, rows, labels, **extra) for model in models], dtype=np.float64)
+    if hasattr(scorer, "_accept_sample_weight"):  # scikit-learn's scorers know what their metric accepts
+        takes_weights = scorer._accept_sample_weight()
+    else:
+        takes_weights = "sample_weight" in signature(scorer).parameters
+    extra = {"sample_weight": weights} if weights is not None and takes_weights else {}
+    scores = []
+    for coef, intercept in zip(coefs, intercepts, strict=True):
+        model = WassersteinSVC()
+        model.classes_, model.n_features_in_, model.coef_, model.intercept_ = classes, coef.shape[-1], coef, intercept
+        with config_context(assume_finite=True):  # `fit` has checked the rows
+            scores.append(scorer(model, rows, labels, **extra))
+    return np.array(scores, dtype=np.float64)
 
 
-def checked_scorer(scoring) -> Callable[..., float]:
-    """Return a scorer; raise if it needs probabilities, which a candidate has none of."""
+def checked_scorer(scoring) -> Callable[..., float] | None:
+    """Return a scorer, None for the accuracy; raise if it needs probabilities, which a candidate has none of."""
+    if isinstance(scoring, list | tuple | set | dict):
+        raise ValueError(f"scoring must be one score, not several, got scoring={scoring!r}.")
+    if scoring is None or (isinstance(scoring, str) and scoring == "accuracy"):
+        return None
     scorer = check_scoring(WassersteinSVC(), scoring=scoring)
     if getattr(scorer, "_response_method", None) == "predict_proba":
         raise ValueError(
@@ -164,18 +186,6 @@ def checked_scorer(scoring) -> Callable[..., float]:
             "'roc_auc', or search with GridSearchCV(WassersteinSVC(calibration='sigmoid'), ...)."
         )
     return scorer
-
-
-def _takes_weights(scorer) -> bool:
-    if hasattr(scorer, "_accept_sample_weight"):  # scikit-learn's scorers know what their metric accepts
-        return scorer._accept_sample_weight()
-    return "sample_weight" in signature(scorer).parameters
-
-
-def _fitted(classes, coef, intercept) -> WassersteinSVC:
-    model = WassersteinSVC()
-    model.classes_, model.n_features_in_, model.coef_, model.intercept_ = classes, coef.shape[-1], coef, intercept
-    return model
 
 
 # --- the table ----------------------------------------------------------------------------------------------------
@@ -207,13 +217,29 @@ def results_table(settings: list[Setting], outcomes: list[list[PathScores]]) -> 
     return columns
 
 
+def warn_of_large_gaps(paths: list[PathScores], tol: float, n_folds: int) -> None:
+    """Warn of paths without time, or of solutions far from the tolerance."""
+    idle = sum(not path.complete for path in paths)
+    gaps = np.concatenate([path.gaps for path in paths])
+    short = gaps > 10.0 * tol
+    if idle:
+        message = f"The time ran out with {idle} of {len(paths)} paths in {n_folds} folds unfinished; only complete "
+        message += "folds count. Allow more time (max_time), or try fewer radii, flip_costs, norms or folds (cv)."
+    elif short.any():
+        gap = f"{short.sum()} of {len(gaps)} solutions in the folds have a proven gap above {10.0 * tol:.0e}; the "
+        gap += f"largest is {gaps.max():.1e}."
+        remedy = "{} Allow more iterations or time ({}, {}), or standardise the features."
+        message = Message(remedy, gap, Parameter("max_iter"), Parameter("max_time"))
+    else:
+        return
+    warn_user(message, ConvergenceWarning)
+
+
 # --- the choice ---------------------------------------------------------------------------------------------------
 
 # Scores on few rows with wrong labels have large errors, and the best of many is often a lucky one. The rule "auto"
 # therefore starts from the candidate that needs no scores, the automatic radius in the first setting, and leaves it
 # only for one that is clearly better.
-
-BALANCED_SCORES = ("balanced_accuracy", "macro")  # parts of the names of scores for which classes count equally
 
 
 def weighs_classes_equally(scoring) -> bool:
@@ -257,10 +283,6 @@ def _within_one_standard_error(results: Columns) -> np.ndarray:
     return in_setting_of(results, best) & (results["mean_test_score"] >= least)
 
 
-def _largest_good_radius(results: Columns) -> int:
-    return int(np.argmax(np.where(_within_one_standard_error(results), results["param_radius"], -1.0)))
-
-
 def _automatic_unless_clearly_better(results: Columns) -> int:
     start, best = automatic(results), _best_mean(results)
     means, error = results["mean_test_score"], _standard_error(results, best)
@@ -270,8 +292,10 @@ def _automatic_unless_clearly_better(results: Columns) -> int:
     return _nearest_to_auto(results, _within_one_standard_error(results))
 
 
-SELECTION_RULES = {
+SELECTION_RULES: dict[str, Callable[[Columns], int]] = {
     "auto": _automatic_unless_clearly_better,
-    "one-standard-error": _largest_good_radius,
+    "one-standard-error": lambda results: int(
+        np.argmax(np.where(_within_one_standard_error(results), results["param_radius"], -1.0))
+    ),
     "best": _best_mean,
 }

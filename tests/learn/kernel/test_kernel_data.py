@@ -11,6 +11,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from thorough import unless_long
 
 from drsvm import Status, WassersteinKernelSVC
+from drsvm.learn.kernel.problems import KernelFit
 from drsvm.persistence import load_model, save_model
 
 pytest.importorskip("distributed")
@@ -38,9 +39,6 @@ def on_cluster(X, y):
     return da.from_array(X, chunks=(CUTS, -1)), da.from_array(y, chunks=(CUTS,))
 
 
-ALL_ROWS = {"n_landmarks": 300, "tol": 1e-8}
-
-
 @pytest.mark.parametrize(
     "parameters",
     unless_long([{}], [{}, {"fit_intercept": False}, {"kernel": "poly", "coef0": 1.0}, {"intercept_cost": math.inf}]),
@@ -48,7 +46,7 @@ ALL_ROWS = {"n_landmarks": 300, "tol": 1e-8}
 )
 def test_with_all_rows_as_landmarks_it_is_the_classifier_of_the_whole_feature_space(moons, parameters):
     here = WassersteinKernelSVC(**parameters, tol=1e-7).fit(*moons)
-    there = WassersteinKernelSVC(**parameters, **ALL_ROWS).fit(*on_cluster(*moons))
+    there = WassersteinKernelSVC(**parameters, n_landmarks=300, tol=1e-8).fit(*on_cluster(*moons))
     for name in ("gamma_", "radius_", "l2_", "intercept_cost_"):
         assert getattr(there, name) == pytest.approx(getattr(here, name), rel=1e-6)
     assert there.objective_ == pytest.approx(here.objective_, abs=2e-7) and there.gap_ <= 1e-8
@@ -135,11 +133,9 @@ def test_frames_have_names_prices_and_costs_of_flips(moons):
 
 @pytest.mark.thorough
 def test_of_many_rows_a_sample_chooses(moons, monkeypatch):
-    monkeypatch.setattr("drsvm.learn.kernel.data.ROWS_OF_KERNEL", 150)
-    samples = []
-    monkeypatch.setattr(
-        WassersteinKernelSVC, "_chosen_width", lambda model, data, *_: samples.append(data) or model.gamma_
-    )
+    monkeypatch.setattr("drsvm.learn.kernel.problems.ROWS_OF_KERNEL", 150)
+    samples, posed = [], KernelFit.problems_at_width
+    monkeypatch.setattr(KernelFit, "problems_at_width", lambda data, *how: samples.append(data) or posed(data, *how))
     WassersteinKernelSVC(n_landmarks=12).fit(*on_cluster(*moons))
     assert samples[0].sample_weight.sum() == pytest.approx(150)  # evidence is that of the rows that are judged
     assert samples[0].counts(0).sum() == pytest.approx(300)
@@ -151,17 +147,16 @@ def test_of_many_rows_a_sample_chooses(moons, monkeypatch):
 
 def test_errors_say_what_to_do(moons):
     X, y = on_cluster(*moons)
-    with pytest.raises(ValueError, match="n_landmarks=300"):
-        WassersteinKernelSVC().fit(X, y)
-    with pytest.raises(ValueError, match="kernel that is a function"):
-        WassersteinKernelSVC(kernel="precomputed", n_landmarks=5).fit(X, y)
-    with pytest.raises(ValueError, match="landmarks must have the 2 features"):
-        WassersteinKernelSVC(landmarks=np.zeros((3, 4))).fit(X, y)
-    with pytest.raises(ValueError, match="landmarks must be rows like those of X: X has nan at row 0"):
-        WassersteinKernelSVC(landmarks=np.full((3, 2), np.nan)).fit(*moons)
-    with pytest.raises(ValueError, match="kernel that is a function"):
-        WassersteinKernelSVC(kernel="precomputed", landmarks=moons[0]).fit(moons[0] @ moons[0].T, moons[1])
-    with pytest.raises(ValueError, match="In chunk 2: X has nan at row 0, column 1"):
-        WassersteinKernelSVC(n_landmarks=5).fit(da.where(moons[0][101, 1] == X, np.nan, X), y)
+    products, gaps = moons[0] @ moons[0].T, da.where(moons[0][101, 1] == X, np.nan, X)
+    for message, parameters, rows in (
+        ("n_landmarks=300", {}, (X, y)),
+        ("kernel that is a function", {"kernel": "precomputed", "n_landmarks": 5}, (X, y)),
+        ("kernel that is a function", {"kernel": "precomputed", "landmarks": moons[0]}, (products, moons[1])),
+        ("landmarks must have the 2 features", {"landmarks": np.zeros((3, 4))}, (X, y)),
+        ("landmarks must be rows like those of X: X has nan at row 0", {"landmarks": np.full((3, 2), np.nan)}, moons),
+        ("In chunk 2: X has nan at row 0, column 1", {"n_landmarks": 5}, (gaps, y)),
+    ):
+        with pytest.raises(ValueError, match=message):
+            WassersteinKernelSVC(**parameters).fit(*rows)
     with pytest.raises(ValueError, match="1 features"):
         WassersteinKernelSVC(n_landmarks=5, gamma=1.0, engine="dask").fit(X, y).predict(X[:, :1])

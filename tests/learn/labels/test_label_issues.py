@@ -20,6 +20,7 @@ from sklearn.svm import SVC, LinearSVC
 from drsvm import ClippedScaler, WassersteinKernelSVC, WassersteinSVC, find_label_issues
 from drsvm.learn import LabelIssues
 from drsvm.learn.labels.issues import robust_classifier
+from drsvm.learn.labels.quality import flagged, judge
 
 
 def with_wrong_labels(X, y, share=0.1, seed=0):
@@ -55,13 +56,9 @@ def same(one: LabelIssues, other: LabelIssues) -> bool:
 # --- ranking ------------------------------------------------------------------------------------------------------
 
 
-def test_wrong_labels_come_first(tumours, found):
+def test_wrong_labels_come_first_and_the_columns_agree_with_each_other(tumours, found):
     wrong = tumours[2]
-    assert wrong[found.ranking[:20]].mean() >= 0.9
-    assert roc_auc_score(wrong, -found.label_score) >= 0.95
-
-
-def test_the_columns_agree_with_each_other(found):
+    assert wrong[found.ranking[:20]].mean() >= 0.9 and roc_auc_score(wrong, -found.label_score) >= 0.95
     assert np.all(np.diff(found.margin[found.ranking]) >= 0)
     np.testing.assert_allclose(found.label_score, 1 / (1 + np.exp(-found.margin)))
     contradicted = found.predicted_label != found.given_label  # by a classifier that has not seen the row
@@ -71,10 +68,8 @@ def test_the_columns_agree_with_each_other(found):
 
 def test_a_splitter_keeps_rows_apart_and_a_number_of_folds_ranks_better():
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((300, 20))
-    truth = X[:, 0] + X[:, 1] > 0.8
-    wrong = rng.random(300) < 0.3
-    y = truth ^ wrong
+    X, wrong = rng.standard_normal((300, 20)), rng.random(300) < 0.3
+    y = (X[:, 0] + X[:, 1] > 0.8) ^ wrong
     folds = list(StratifiedKFold(5, shuffle=True, random_state=0).split(X, y))
     together, apart = find_label_issues(X, y), find_label_issues(X, y, cv=folds)
     np.testing.assert_array_equal(together.predicted_label, apart.predicted_label)
@@ -187,11 +182,9 @@ def test_rows_that_folds_leave_out_are_not_learnt_from(tumours):
 
 def test_rows_without_weight_are_judged_but_do_not_count(tumours, found_fold_by_fold):
     X, y, _ = tumours
-    odd = np.vstack([X, 50 * X[:3]])
-    labels = np.append(y, y[:3])
-    weights = np.append(np.ones(len(y)), np.zeros(3))
+    odd, labels, weights = np.vstack([X, 50 * X[:3]]), np.append(y, y[:3]), np.append(np.ones(len(y)), np.zeros(3))
     folds = StratifiedKFold(5, shuffle=True, random_state=0).split(X, y)
-    tested = [(train, np.append(test, [len(y), len(y) + 1, len(y) + 2])) for train, test in folds]
+    tested = [(train, np.append(test, len(y) + np.arange(3))) for train, test in folds]
     issues = find_label_issues(odd, labels, cv=tested, sample_weight=weights)
     np.testing.assert_allclose(issues.margin[: len(y)], found_fold_by_fold.margin, atol=1e-9)
     assert len(issues.ranking) == len(y) + 3
@@ -199,11 +192,11 @@ def test_rows_without_weight_are_judged_but_do_not_count(tumours, found_fold_by_
 
 def test_repeated_folds_are_averaged(tumours):
     X, y = (values[:150] for values in tumours[:2])
-    model = LogisticRegression()
-    folds = [list(RepeatedStratifiedKFold(n_splits=4, n_repeats=2, random_state=5).split(X, y))]
-    both = find_label_issues(X, y, estimator=model, cv=folds[0])
-    halves = [find_label_issues(X, y, estimator=model, cv=part) for part in (folds[0][:4], folds[0][4:])]
-    np.testing.assert_allclose(both.margin, (halves[0].margin + halves[1].margin) / 2)
+    folds = list(RepeatedStratifiedKFold(n_splits=4, n_repeats=2, random_state=5).split(X, y))
+    both, *halves = (
+        find_label_issues(X, y, estimator=LogisticRegression(), cv=cv).margin for cv in (folds, folds[:4], folds[4:])
+    )
+    np.testing.assert_allclose(both, sum(halves) / 2)
 
 
 @pytest.mark.thorough
@@ -224,10 +217,8 @@ def test_progress(tumours, capsys):
 
 
 def test_correct_labels_of_separable_data_are_not_flagged():
-    rng = np.random.default_rng(0)
     y = np.arange(100) % 2
-    X = rng.normal(size=(100, 3)) + 8.0 * y[:, None]
-    issues = find_label_issues(X, y)
+    issues = find_label_issues(np.random.default_rng(0).normal(size=(100, 3)) + 8.0 * y[:, None], y)
     assert not issues.is_label_issue.any() and issues.n_contradicted == 0
 
 
@@ -239,17 +230,43 @@ def test_random_labels_make_a_constant_classifier_that_judges_nothing():
     np.testing.assert_array_equal(issues.predicted_label, y)
 
 
-def test_a_class_with_fewer_rows_than_folds(wines):
+def test_classes_with_fewer_rows_than_folds(wines):
     X, y, _ = wines
     kept = np.append(np.flatnonzero(y != "barbera"), np.flatnonzero(y == "barbera")[:3])
-    issues = find_label_issues(X[kept], y[kept])
-    assert np.isfinite(issues.margin).all()
-
-
-def test_two_rows_per_class_are_enough():
-    X, y, done = [[0.0], [1.0], [8.0], [9.0]], list("aabb"), []
+    assert np.isfinite(find_label_issues(X[kept], y[kept]).margin).all()
+    X, y, done = [[0.0], [1.0], [8.0], [9.0]], ["<a>", "<a>", "b", "b"], []  # two rows per class are enough
     issues = find_label_issues(X, y, estimator=LinearSVC(), callback=lambda *counts: done.append(counts))
     assert done[-1] == (2, 2) and issues.predicted_label.tolist() == y
+    html = issues._repr_html_()
+    assert html.count("<tr>") == 5 and "&lt;a&gt;" in html and "<a>" not in html and "<th>predicted</th>" in html
+
+
+def flagged_rows(values, given):
+    judgement = judge(np.column_stack([np.negative(values), values]) / 2, np.array(given))
+    return np.flatnonzero(flagged(judgement, np.ones(len(given)))).tolist()
+
+
+def test_a_row_is_flagged_beyond_the_mean_margin_of_the_predicted_class():
+    #        mean margin of class 1: (3 + 2 + 1 - 2) / 4 = 1; of class 0: (2 + 2 - 1.5 - 0.5) / 4 = 0.5
+    values = [3.0, 2.0, 1.0, -2.0, -2.0, -2.0, 1.5, 0.5]
+    given = [1, 1, 1, 1, 0, 0, 0, 0]
+    assert flagged_rows(values, given) == [3, 6]  # 0.5 is not beyond 1
+    # A class with a negative mean margin has the threshold 0.
+    values, given = [-3.0, -3.0, 0.1, -1.0, -1.0, 0.2], [1, 1, 1, 0, 0, 0]
+    assert flagged_rows(values, given) == [0, 1, 5]
+
+
+def test_a_doubled_weight_is_a_doubled_row():
+    rng = np.random.default_rng(0)
+    decisions, given = rng.normal(size=(60, 3)), rng.integers(3, size=60)
+    counts = rng.integers(1, 4, size=60)
+    once, repeated = judge(decisions, given), judge(np.repeat(decisions, counts, axis=0), np.repeat(given, counts))
+    one, other = flagged(once, counts.astype(float)), flagged(repeated, np.ones(counts.sum()))
+    assert one.any() and np.array_equal(np.repeat(one, counts), other)
+
+
+def test_ties_favour_the_given_label():
+    assert judge(np.zeros((3, 2)), np.array([0, 1, 1])).predicted.tolist() == [0, 1, 1]
 
 
 # --- second opinion -----------------------------------------------------------------------------------------------
@@ -305,22 +322,13 @@ def test_large_sparse_rows_have_no_second_opinion(monkeypatch, tumours):
 # --- output -------------------------------------------------------------------------------------------------------
 
 
-def test_the_frame_has_the_usual_columns_and_keeps_the_index(tumours, found):
+def test_the_frame_has_the_usual_columns_and_keeps_the_index(tumours, found, monkeypatch):
     X, y, _ = tumours
     assert list(found.to_frame()) == ["is_label_issue", "label_score", "given_label", "predicted_label"]
     frame = pd.DataFrame(X[:150]).add_prefix("f").assign(label=y[:150]).sample(frac=1.0, random_state=0)
     for rows, labels in ((frame.drop(columns="label"), frame["label"]), (X[frame.index], frame["label"])):
         joined = frame.join(find_label_issues(rows, labels, cv=2).to_frame())
         assert (joined["label"] == joined["given_label"]).all()
-
-
-def test_the_html_representation_is_a_table():
-    issues = find_label_issues([[0.0], [1.0], [8.0], [9.0]], ["<a>", "<a>", "b", "b"], estimator=LinearSVC(), cv=2)
-    html = issues._repr_html_()
-    assert html.count("<tr>") == 5 and "&lt;a&gt;" in html and "<a>" not in html and "<th>predicted</th>" in html
-
-
-def test_a_missing_pandas_is_named(found, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match=r"pip install pandas\. to_dict works without it"):
         found.to_frame()
@@ -339,7 +347,7 @@ def test_it_prints_readably(found):
 # --- errors -------------------------------------------------------------------------------------------------------
 
 
-def test_bad_arguments(tumours):
+def test_bad_arguments(tumours, wines):
     X, y, _ = tumours
     with pytest.raises(ValueError, match="at least two classes, got one: 0"):
         find_label_issues(X, np.zeros(len(y), dtype=int))
@@ -360,17 +368,10 @@ def test_bad_arguments(tumours):
             find_label_issues(X[:0], y[:0], estimator=estimator)
     with pytest.raises(ValueError, match=r"(?s)X contains NaN.*find_label_issues"):
         find_label_issues(np.where(X[3, 1] == X, np.nan, X), y)
-
-
-def test_every_fold_needs_every_class(wines):
     X, y, _ = wines
     order = np.argsort(y)
     with pytest.raises(ValueError, match="Fold 1 has no row of class 'barbera' to train on"):
         find_label_issues(X[order], y[order], cv=KFold(2))
-
-
-def test_one_decision_per_class_is_needed():
-    X, y = load_wine(return_X_y=True)
-    y = y * 2 + np.arange(len(y)) % 2
+    y = np.arange(len(y)) % 6
     with pytest.raises(ValueError, match=r"returned 15 values per row for 6 classes.*decision_function_shape='ovr'"):
         find_label_issues(X, y, estimator=SVC(decision_function_shape="ovo"))

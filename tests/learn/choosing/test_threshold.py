@@ -11,14 +11,7 @@ from thorough import examples
 
 from drsvm import WassersteinSVC, WassersteinSVCCV, worst_case_risk
 from drsvm.learn.choosing.out_of_fold import Unseen
-from drsvm.learn.choosing.threshold import (
-    MIN_PREDICTED,
-    NEARLY_NONE,
-    QUARTILES,
-    SILVERMAN,
-    SLACK,
-    choose_threshold,
-)
+from drsvm.learn.choosing.threshold import MIN_PREDICTED, NEARLY_NONE, QUARTILES, SILVERMAN, SLACK, choose_threshold
 
 SCORES = {"accuracy": accuracy_score, "balanced_accuracy": balanced_accuracy_score}
 
@@ -106,9 +99,8 @@ def test_the_proof_is_that_of_the_direction(rare):
     assert moved.threshold_ != 0.0 and own.threshold_ == 0.0
     np.testing.assert_array_equal(moved.coef_, own.coef_)
     assert (moved.objective_, moved.gap_) == (own.objective_, own.gap_) and moved.gap_ <= 1e-6
-    assert (
-        moved.intercept_[0] == moved.result_.intercept - moved.threshold_ and own.intercept_[0] == own.result_.intercept
-    )
+    for model in (moved, own):
+        assert model.intercept_[0] == model.result_.intercept - model.threshold_
     np.testing.assert_array_equal(moved.predict(X) == 1, moved.decision_function(X) > 0)
     # The worst case is that of the classifier as it stands.
     error = worst_case_risk(moved, X, y, radius=0.0, loss="zero-one")
@@ -118,9 +110,8 @@ def test_the_proof_is_that_of_the_direction(rare):
 def test_what_it_is_placed_for(rare):
     X, y = rare
     of = {goal: WassersteinSVC(threshold=goal).fit(X, y) for goal in SCORES}
-    assert balanced_accuracy_score(y, of["balanced_accuracy"].predict(X)) > 0.02 + balanced_accuracy_score(
-        y, of["accuracy"].predict(X)
-    )
+    balanced, plain = (balanced_accuracy_score(y, of[goal].predict(X)) for goal in ("balanced_accuracy", "accuracy"))
+    assert balanced > 0.02 + plain
     assert of["accuracy"].score(X, y) > of["balanced_accuracy"].score(X, y)
     for model in (*of.values(), WassersteinSVCCV(radii=3).fit(X, y)):
         assert set(model.predict(X)) == {0, 1}, "never constant"
@@ -129,18 +120,18 @@ def test_what_it_is_placed_for(rare):
     assert weighted > 2.0 * of["accuracy"].predict(X).mean()
     with pytest.raises(ValueError, match=r"threshold must be one of 'accuracy'.*got threshold='f1'"):
         WassersteinSVC(threshold="f1").fit(X, y)
+    # scikit-learn can place another.
+    tuned = TunedThresholdClassifierCV(WassersteinSVC(), scoring="f1", cv=3).fit(X, y)
+    assert np.isfinite(tuned.best_threshold_) and set(tuned.predict(X)) == {0, 1}
 
 
 def test_order_copies_and_storage_change_nothing(rare):
     X, y = rare
-    model = WassersteinSVC().fit(X, y)
     order = np.random.default_rng(0).permutation(len(y))
     counts = np.random.default_rng(1).integers(0, 3, len(y))
-    pairs = [
-        (model, WassersteinSVC().fit(X[order], y[order])),
-        (WassersteinSVC().fit(X, y, counts), WassersteinSVC().fit(X.repeat(counts, axis=0), y.repeat(counts))),
-    ]
-    for one, other in pairs:
+    copies = X.repeat(counts, axis=0), y.repeat(counts)
+    for pair in (((X, y), (X[order], y[order])), ((X, y, counts), copies)):
+        one, other = (WassersteinSVC().fit(*rows) for rows in pair)
         assert other.threshold_ == pytest.approx(one.threshold_, abs=1e-8)
         np.testing.assert_allclose(other.decision_function(X), one.decision_function(X), atol=1e-6)
 
@@ -152,12 +143,6 @@ def test_neither_solver_nor_tolerance_moves_it(rare, parameters):
     for solver, tol in (("dual-coordinate", 1e-6), ("auto", 1e-4), ("interior-point", 1e-8)):
         other = WassersteinSVC(**parameters, solver=solver, tol=tol).fit(*rare)
         assert other.threshold_ == pytest.approx(first, abs=1e-12 if "cv" in parameters else 1e-3) and first != 0.0
-
-
-def test_scikit_learn_can_place_another(rare):
-    X, y = rare
-    tuned = TunedThresholdClassifierCV(WassersteinSVC(), scoring="f1", cv=3).fit(X, y)
-    assert np.isfinite(tuned.best_threshold_) and set(tuned.predict(X)) == {0, 1}
 
 
 @pytest.mark.parametrize("tol", [1e-3, 1e-6])

@@ -13,16 +13,14 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import (
-    check_sample_weight_equivalence_on_dense_data,
-    check_sample_weight_equivalence_on_sparse_data,
-    parametrize_with_checks,
-)
+from sklearn.utils import estimator_checks
+from sklearn.utils.estimator_checks import parametrize_with_checks
 from thorough import unless_long
 
 from drsvm import Problem, Status, WassersteinSVC, WassersteinSVCCV, radius_max, radius_path, worst_case_risk
 
 FIRST = {"intercept_costs": "auto", "class_weight": None, "cv": 2, "selection": lambda results: 0}
+SPLITS = ("split0_test_score", "split1_test_score", "split2_test_score", "params")
 SMALL = {"radii": [0.3, 0.03], "flip_costs": 5.0, "intercept_costs": np.inf, "class_weight": None, "cv": 2}
 
 
@@ -36,14 +34,12 @@ def test_scikit_learn_finds_nothing_wrong(estimator, check):
     check(estimator)
 
 
-EQUIVALENT = (check_sample_weight_equivalence_on_dense_data, check_sample_weight_equivalence_on_sparse_data)
-
-
 @pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:Cross-validation has chosen a constant classifier")
-@pytest.mark.parametrize("check", EQUIVALENT)
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
 @pytest.mark.parametrize("norm", unless_long([2], [1, 2, np.inf]))
-def test_weights_are_counts_in_grid_and_choice_too(check, norm):
+def test_weights_are_counts_in_grid_and_choice_too(storage, norm):
+    check = getattr(estimator_checks, f"check_sample_weight_equivalence_on_{storage}_data")
     check("WassersteinSVCCV", WassersteinSVCCV(radii=unless_long(3, 6), norms=norm))
 
 
@@ -71,20 +67,17 @@ def test_scores_are_those_of_a_plain_search(data, request):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # about large budgets
         plain = GridSearchCV(model, grid, cv=folds).fit(X, y)
-    expected = {_key(p): s for p, s in zip(plain.cv_results_["params"], _split_scores(plain), strict=True)}
-    for params, scores in zip(ours.cv_results_["params"], _split_scores(ours), strict=True):
+
+    def scores_of(search):
+        rows = zip(*(search.cv_results_[name] for name in SPLITS), strict=True)
+        return {tuple(params[name] for name in grid): scores for *scores, params in rows}
+
+    found, expected = scores_of(ours), scores_of(plain)
+    for key, scores in found.items():
         # a row whose decision value is within the tolerance of 0 may fall on either side
-        np.testing.assert_allclose(scores, expected[_key(params)], atol=1.01 / (len(y) / 3))
-    assert np.mean(_split_scores(ours)) == pytest.approx(np.mean(_split_scores(plain)), abs=2e-3)
+        np.testing.assert_allclose(scores, expected[key], atol=1.01 / (len(y) / 3))
+    assert np.mean([*found.values()]) == pytest.approx(np.mean([*expected.values()]), abs=2e-3)
     assert ours.best_score_ == ours.cv_results_["mean_test_score"].max()
-
-
-def _key(params):
-    return params["radius"], params["flip_cost"], params["norm"], params["intercept_cost"]
-
-
-def _split_scores(search):
-    return np.stack([search.cv_results_[f"split{k}_test_score"] for k in range(3)], axis=1)
 
 
 @pytest.mark.thorough
@@ -93,7 +86,7 @@ def test_results_make_a_table(two_classes):
     model = WassersteinSVCCV(radii=2, norms=(1, 2, "inf"), flip_costs=(1.0, np.inf), cv=3).fit(*two_classes)
     frame = pd.DataFrame(model.cv_results_)
     assert len(frame) == 2 * 3 * 2 * 2 * 2 and model.n_splits_ == 3
-    splits = frame[[f"split{k}_test_score" for k in range(3)]]
+    splits = frame[[*SPLITS[:3]]]
     np.testing.assert_allclose(frame.mean_test_score, splits.mean(axis=1))
     np.testing.assert_allclose(frame.std_test_score, splits.std(axis=1, ddof=0))
     assert frame.rank_test_score.min() == 1 and frame.largest_gap.max() <= 1e-4 and (frame.mean_fit_time > 0).all()
@@ -141,10 +134,6 @@ def test_flip_costs_of_rows_go_with_the_rows(two_classes):
     assert abs(refit.objective_ - WassersteinSVC(0.1, **PLAIN).fit(X, y).objective_) > 1e-3  # the costs matter
     with pytest.raises(ValueError, match="flip_cost is required"):
         worst_case_risk(search, X, y)
-
-
-def test_equal_flip_costs_are_one_parameter(two_classes):
-    X, y = two_classes
     for costs in (2.0, np.full(len(y), 2.0)):
         assert WassersteinSVCCV(**SMALL).fit(X, y, flip_cost=costs).best_params_["flip_cost"] == 2.0
     with pytest.raises(ValueError, match="flip_cost must be a number or have one entry per row"):
@@ -154,17 +143,12 @@ def test_equal_flip_costs_are_one_parameter(two_classes):
 def test_a_scorer_receives_weights_if_it_accepts_them(two_classes):
     X, y = two_classes
     weights = np.random.default_rng(0).random(len(y))
-    weighted, plain = (WassersteinSVCCV(**SMALL, scoring=scoring, refit=False) for scoring in ("accuracy", _no_weights))
-    weighted.fit(X, y, sample_weight=weights), plain.fit(X, y, sample_weight=weights)
-    counts = plain.cv_results_["split0_test_score"] * len(y) / 2
-    np.testing.assert_allclose(counts, counts.round(), atol=1e-9)
-    counts = weighted.cv_results_["split0_test_score"] * len(y) / 2
-    assert not np.allclose(counts, counts.round(), atol=1e-9)
+    scorings = "accuracy", lambda model, X, y: get_scorer("accuracy")(model, X, y)
+    weighted, plain = (WassersteinSVCCV(**SMALL, scoring=scoring, refit=False) for scoring in scorings)
+    for search, in_whole_rows in ((weighted, False), (plain, True)):
+        counts = search.fit(X, y, sample_weight=weights).cv_results_["split0_test_score"] * len(y) / 2
+        assert np.allclose(counts, counts.round(), atol=1e-9) == in_whole_rows
     assert WassersteinSVCCV(**SMALL, scoring="roc_auc").fit(X, y).best_score_ > 0.6
-
-
-def _no_weights(model, X, y):
-    return get_scorer("accuracy")(model, X, y)
 
 
 # Selection
@@ -189,7 +173,6 @@ def test_class_weights_can_be_part_of_the_selection():
     X = rng.normal(size=(200, 4)) + 1.0 * y[:, None]
     wrong = np.where(rng.random(200) < 0.35, 1 - y, y)
     scored = {"scoring": "balanced_accuracy", "radii": 6, "flip_costs": np.inf}
-    assert WassersteinSVCCV(**scored).fit(X, wrong).class_weight_ == "balanced"
     assert WassersteinSVCCV(**scored, class_weight={0: 1, 1: 2}).fit(X, wrong).class_weight_ == {0: 1, 1: 2}
 
 
@@ -230,10 +213,7 @@ def test_a_refit_that_is_constant_takes_a_smaller_radius(noise):
     assert scores[0] != search.cv_results_["constant_score"][0]  # not constant in the folds
     assert search.best_index_ == 2 and search.radius_ == 0.5 * large == search.best_params_["radius"]
     assert search.best_score_ == scores[2] and search.coef_.any()
-
-
-def test_if_no_radius_helps_the_chosen_one_stays(noise):
-    X, y, large = noise
+    # If no radius helps, the chosen one stays.
     with pytest.warns(UserWarning, match="has chosen a constant classifier"):
         search = WassersteinSVCCV([large, 0.98 * large], **FIRST).fit(X, y)
     assert search.best_index_ == 0 and search.radius_ == large and not search.coef_.any()
@@ -255,11 +235,9 @@ def test_sparse_rows_and_weights(two_classes):
     search = WassersteinSVCCV(**SMALL, l2=0.0, selection="best")
     dense, rows = clone(search).fit(X, y), clone(search).fit(sparse.csr_array(X), y)
     np.testing.assert_allclose(rows.coef_, dense.coef_, atol=1e-6)
-    weights = np.r_[np.ones(120), np.zeros(40)]
     folds = [(np.r_[0:60, 120:160], np.arange(60, 120)), (np.arange(60, 120), np.arange(60))]
-    with_zeros = WassersteinSVCCV(3, cv=folds).fit(X, y, sample_weight=weights)
-    folds = [(np.arange(60), np.arange(60, 120)), (np.arange(60, 120), np.arange(60))]
-    without = WassersteinSVCCV(3, cv=folds).fit(X[:120], y[:120])
+    with_zeros = WassersteinSVCCV(3, cv=folds).fit(X, y, sample_weight=np.r_[np.ones(120), np.zeros(40)])
+    without = WassersteinSVCCV(3, cv=[(np.arange(60), folds[0][1]), folds[1]]).fit(X[:120], y[:120])
     for name, value in without.best_params_.items():
         same = pytest.approx(value, rel=1e-12) if isinstance(value, float) else value
         assert with_zeros.best_params_[name] == same
@@ -267,12 +245,10 @@ def test_sparse_rows_and_weights(two_classes):
 
 
 def test_groups_stay_together(two_classes):
-    X, y = two_classes
-    groups = np.arange(len(y)) // 10
-    settings = {**SMALL, "cv": GroupKFold(4)}
-    assert WassersteinSVCCV(**settings).fit(X, y, groups=groups).n_splits_ == 4
+    search = WassersteinSVCCV(**{**SMALL, "cv": GroupKFold(4)})
+    assert search.fit(*two_classes, groups=np.arange(len(two_classes[1])) // 10).n_splits_ == 4
     with pytest.raises(ValueError, match="groups"):
-        WassersteinSVCCV(**settings).fit(X, y)
+        search.fit(*two_classes)
 
 
 @pytest.mark.thorough
@@ -282,13 +258,10 @@ def test_paths_in_parallel_give_the_same_model(two_classes):
     np.testing.assert_array_equal(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
 
 
-def test_small_classes_get_fewer_folds(three_classes):
+def test_small_classes_get_fewer_folds_and_one_that_is_missing_is_named(three_classes):
     X, y = three_classes
     rows = np.r_[0:3, 50:53, 100:103]
     assert WassersteinSVCCV(radii=[0.1]).fit(X[rows], y[rows]).n_splits_ == 3
-
-
-def test_a_class_that_is_missing_in_a_fold_is_named(three_classes):
     with pytest.raises(ValueError, match="Fold 0 has no row of class 'setosa' to train on"):
         WassersteinSVCCV(cv=KFold(3)).fit(*three_classes)
 
@@ -339,44 +312,34 @@ def test_a_search_without_time_takes_a_typical_radius(two_classes, n_jobs):
     assert search.n_iter_ == 1 and search.coef_.any()
 
 
-def test_an_interrupt_at_the_last_radius_ends_the_search(two_classes, monkeypatch):
+def test_an_interrupt_ends_the_search_also_at_the_last_radius(two_classes, monkeypatch):
+    def interrupt(model, X, y):
+        raise KeyboardInterrupt
+
     def interrupted(*arguments, **more):
         path = radius_path(*arguments, **more)
         path.results[-1] = replace(path.results[-1], status=Status.INTERRUPTED)
         return path
 
     monkeypatch.setattr("drsvm.learn.fitting.problems.radius_path", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        WassersteinSVCCV(**SMALL, max_iter=100).fit(*two_classes)  # with a limit, every solution is proven
+    for parameters in ({"scoring": interrupt}, {"max_iter": 100}):  # with a limit, every solution is proven
+        with pytest.raises(KeyboardInterrupt):
+            WassersteinSVCCV(**SMALL, **parameters).fit(*two_classes)
 
 
 def test_verbose_searches(two_classes, capsys):
+    """Small weights of large features do not count as constant: there is no warning."""
+    WassersteinSVCCV(radii=3, flip_costs=np.inf, class_weight=None).fit(1e7 * two_classes[0], two_classes[1])
     WassersteinSVCCV(**SMALL, verbose=1).fit(*two_classes)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("[1/2] norm 2, flip cost 5.0, intercept cost inf, fold 0: best score 0.")
     assert lines[2].startswith("chosen: {'radius': 0.") and lines[3].startswith("[all] optimal")
 
 
-def test_an_interrupt_ends_the_search(two_classes):
-    def interrupt(model, X, y):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        WassersteinSVCCV(**SMALL, scoring=interrupt).fit(*two_classes)
-
-
 def test_without_a_refit_there_is_no_classifier(two_classes):
     X, y = two_classes
     model = WassersteinSVCCV(radii=[0.1], flip_costs=5.0, class_weight=None).fit(X, y)
-    assert hasattr(model, "coef_")
     model.set_params(refit=False).fit(X[:, :2], y)
     assert not hasattr(model, "coef_") and not hasattr(model, "result_") and model.radius_ == 0.1
     with pytest.raises(NotFittedError, match="refit=True"):
         model.predict(X[:, :2])
-
-
-def test_small_weights_of_large_features_do_not_count_as_constant(two_classes):
-    X, y = two_classes
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
-        WassersteinSVCCV(radii=3, flip_costs=np.inf, class_weight=None).fit(1e7 * X, y)

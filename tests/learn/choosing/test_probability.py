@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import expit
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_wine, make_classification
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -35,9 +36,8 @@ def test_as_in_scikit_learn():
     """CalibratedClassifierCV without an ensemble fits the same sigmoid to the same decisions, by another method."""
     X, y = make_classification(300, 5, flip_y=0.2, random_state=0)
     folds = list(StratifiedKFold(5).split(X, y))
-    given = {"radius": 0.1, "l2": 0.0, "threshold": "optimum", "class_weight": None}
-    model = WassersteinSVC(**given, calibration="sigmoid", intercept_cost=np.inf, cv=folds).fit(X, y)
-    inner = WassersteinSVC(**given, intercept_cost=np.inf)
+    inner = WassersteinSVC(0.1, l2=0.0, threshold="optimum", class_weight=None, intercept_cost=np.inf)
+    model = clone(inner).set_params(calibration="sigmoid", cv=folds).fit(X, y)
     rival = CalibratedClassifierCV(inner, method="sigmoid", cv=folds, ensemble=False).fit(X, y)
     found, expected = model.predict_proba(X), rival.predict_proba(X)
     agreed = (expected.argmax(axis=1) == model.predict(X)) & (np.abs(expected[:, 0] - 0.5) > 0.05)
@@ -88,8 +88,8 @@ def test_a_constant_classifier_gives_the_shares(rare, class_weight, expected):
 @pytest.mark.parametrize("threshold", ["accuracy", "balanced_accuracy", "optimum"])
 def test_the_predicted_class_has_the_largest_one(rare, threshold):
     X, y = rare
-    model = WassersteinSVC(threshold=threshold, class_weight={0: 1.0, 1: 4.0}, calibration="sigmoid").fit(X, y)
-    plain = WassersteinSVC(threshold=threshold, class_weight={0: 1.0, 1: 4.0}).fit(X, y)
+    settings = {"threshold": threshold, "class_weight": {0: 1.0, 1: 4.0}}
+    model, plain = (WassersteinSVC(**settings, calibration=kind).fit(X, y) for kind in ("sigmoid", None))
     decisions, chances = model.decision_function(X), model.predict_proba(X)
     np.testing.assert_array_equal(decisions, plain.decision_function(X))
     np.testing.assert_array_equal(chances.argmax(axis=1), model.predict(X))
@@ -131,12 +131,9 @@ def test_where_there_are_none(rare):
 
 
 def test_without_time_for_folds_a_warning_says_that_they_are_too_confident(rare, monkeypatch):
-    from drsvm.learn.choosing import out_of_fold
-
-    X, y = rare
     solved = []
-    monkeypatch.setattr(out_of_fold, "rough_classifiers", lambda *_, **__: solved.append(1) or [])
+    monkeypatch.setattr(f"{Unseen.__module__}.rough_classifiers", lambda *_, **__: solved.append(1) or [])
     monkeypatch.setattr("drsvm.clock.TimeLimit.over", property(lambda limit: limit.seconds == 1e6))
     with pytest.warns(ConvergenceWarning, match="probabilities are too confident"):
-        model = WassersteinSVC(max_time=1e6, calibration="sigmoid").fit(X, y)
+        model = WassersteinSVC(max_time=1e6, calibration="sigmoid").fit(*rare)
     assert not solved and model.threshold_ == 0.0 and model.sigmoids_[0, 0] > 0

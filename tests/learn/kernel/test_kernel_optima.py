@@ -70,30 +70,24 @@ def random_case(seed):
     return X, signs, weights, ball
 
 
-def check_the_optimum(seed, kernel):
-    X, signs, weights, ball = random_case(seed)
-    K = KERNELS[kernel](X)
-    gamma = {"gamma": 0.3, "degree": 2, "coef0": 1.0}
-    model = WassersteinKernelSVC(kernel, **gamma, **ball, class_weight=None, threshold="optimum", tol=3e-7)
-    model.fit(K if kernel == "precomputed" else X, signs, weights)
-    best = optimum(K, signs, np.ones(len(X)) if weights is None else weights, **ball)
-    assert model.objective_ == pytest.approx(best, abs=1e-6)
-    assert model.lower_bound_ <= best + 1e-7
-    assert ball["fit_intercept"] or model.intercept_ == pytest.approx(0.0, abs=1e-11)  # so much for a constant one
-
-
 @pytest.mark.filterwarnings(*CONSTANT)
 @examples(32, 1000)
 @given(st.integers(0, 100_000), st.sampled_from(sorted(KERNELS)), st.booleans(), st.booleans())
 def test_the_optimum_of_the_stated_problem_is_found(seed, kernel, grows, in_blocks):
     """At once or in a span that grows, with values of the kernel that are kept or computed again."""
+    X, signs, weights, ball = random_case(seed)
+    K, gamma = KERNELS[kernel](X), {"gamma": 0.3, "degree": 2, "coef0": 1.0}
+    model = WassersteinKernelSVC(kernel, **gamma, **ball, class_weight=None, threshold="optimum", tol=3e-7)
     with pytest.MonkeyPatch.context() as patch:
         if grows:
             patch.setattr(solver, "ALL_AT_ONCE", 0)
             patch.setattr(solver, "FIRST", 8)
         if in_blocks:
             patch.setattr(kernel_rows, "MAX_STORED", 10)
-        check_the_optimum(seed, kernel)
+        model.fit(K if kernel == "precomputed" else X, signs, weights)
+    best = optimum(K, signs, np.ones(len(X)) if weights is None else weights, **ball)
+    assert model.objective_ == pytest.approx(best, abs=1e-6) and model.lower_bound_ <= best + 1e-7
+    assert ball["fit_intercept"] or model.intercept_ == pytest.approx(0.0, abs=1e-11)  # so much for a constant one
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

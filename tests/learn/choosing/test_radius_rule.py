@@ -13,8 +13,7 @@ from thorough import examples
 from drsvm import Problem, WassersteinSVC, auto_radius, radius_max, solve
 from drsvm.clock import TimeLimit
 from drsvm.learn.choosing import radius_rule
-from drsvm.learn.choosing.radius_rule import chance_of_active
-from drsvm.learn.choosing.spread import Spread, chance_gradient
+from drsvm.learn.choosing.radius_rule import Spread, chance_gradient, chance_of_active
 
 TRUSTED = {"flip_cost": np.inf, "fit_intercept": True}
 
@@ -62,8 +61,7 @@ def test_the_pull_is_that_of_random_labels(sample, norm, fit_intercept, activate
     signs = np.random.default_rng(1).choice([-1.0, 1.0], size=(4000, 120))
     centred = X[rows] - (X[rows].mean(axis=0) if fit_intercept else 0.0)
     norms = np.linalg.norm(signs @ centred / len(y), ord=norm, axis=1)
-    ratio = of_active(problem) / norms.mean()
-    assert 0.95 < ratio < 1.1
+    assert 0.95 < of_active(problem) / norms.mean() < 1.1
 
 
 def test_one_active_row_says_nothing_about_chance(sample, activate):
@@ -106,11 +104,11 @@ def test_the_fewer_directions_the_rows_have_the_smaller_it_is(n_rows):
 @pytest.mark.parametrize("flip_cost", [np.inf, 2.0])
 def test_it_is_in_the_units_of_the_features(sample, norm, price, flip_cost):
     X, y = sample
-    radii = [
+    one, other = (
         auto_radius(Problem(k * X, y, norm=norm, flip_cost=k * flip_cost, fit_intercept=True, intercept_cost=k * price))
         for k in (1.0, 100.0)
-    ]
-    assert radii[1] == pytest.approx(100 * radii[0], rel=1e-6)
+    )
+    assert other == pytest.approx(100 * one, rel=1e-6)
 
 
 def test_neither_order_nor_storage_nor_place_of_the_rows_matters(sample):
@@ -135,6 +133,7 @@ def test_columns_that_do_not_differ_between_rows_change_nothing(sample, norm, st
     found, expected = (radius_rule.automatic(one).solution[0] for one in (other, problem))
     np.testing.assert_allclose(found[1:7], expected, rtol=1e-12)
     assert not found[[0, 7, 8, 9, 10]].any()
+    assert auto_radius(Problem(np.ones((10, 2)), y, norm=norm, **TRUSTED)) == 0.0  # rows that do not differ at all
 
 
 @pytest.mark.parametrize("price", [np.inf, 1.0])
@@ -158,16 +157,10 @@ def test_a_count_is_a_number_of_equal_rows(sample):
 
 @pytest.mark.parametrize("norm", [1, 2, np.inf])
 def test_weights_count_as_rows_where_the_number_of_features_matters(norm):
-    rng = np.random.default_rng(0)
-    y, X = np.arange(40) % 2, sparse.csr_array(rng.normal(size=(40, 30)))
-    once = WassersteinSVC(norm=norm).fit(X, y, np.full(40, 2.0))
-    twice = WassersteinSVC(norm=norm).fit(sparse.vstack([X, X]), np.append(y, y))
-    assert once.radius_ == pytest.approx(twice.radius_, rel=1e-6)
-
-
-def test_rows_that_do_not_differ_have_no_scale():
-    problem = Problem(np.ones((6, 2)), [1, 1, 1, -1, -1, -1], fit_intercept=True)
-    assert auto_radius(problem) == 0.0
+    y, X = np.arange(40) % 2, sparse.csr_array(np.random.default_rng(0).normal(size=(40, 30)))
+    doubled = (X, y, np.full(40, 2.0)), (sparse.vstack([X, X]), np.append(y, y))
+    once, twice = (WassersteinSVC(norm=norm).fit(*rows).radius_ for rows in doubled)
+    assert once == pytest.approx(twice, rel=1e-6)
 
 
 # Its limit

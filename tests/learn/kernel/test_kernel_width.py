@@ -9,10 +9,9 @@ from sklearn.datasets import make_classification
 from sklearn.metrics import roc_auc_score
 
 from drsvm import WassersteinKernelSVC
-from drsvm.learn.intervals import auc_parts, errors_ahead
 from drsvm.learn.kernel import problems as kernel_problems
-from drsvm.learn.kernel.data import KernelFit
-from drsvm.learn.kernel.function import FACTORS, WIDTH, some_rows
+from drsvm.learn.kernel.problems import FACTORS, WIDTH, some_rows
+from drsvm.learn.scores import auc_parts, errors_ahead
 
 
 @pytest.fixture(scope="module")
@@ -31,9 +30,8 @@ def test_curves_are_found_and_planes_need_no_narrow_functions(checkerboard):
     assert model.gamma_ == pytest.approx(FACTORS[2] * widest(X[:250])) and model.gap_ <= model.tol
     assert model.score(X[250:], y[250:]) > 0.75
     assert WassersteinKernelSVC(gamma=widest(X[:250])).fit(X[:250], y[:250]).score(X[250:], y[250:]) < 0.65
-    X, y = make_classification(
-        200, 6, n_informative=4, n_redundant=0, class_sep=1.5, n_clusters_per_class=1, random_state=0
-    )
+    separated = {"n_informative": 4, "n_redundant": 0, "class_sep": 1.5, "n_clusters_per_class": 1}
+    X, y = make_classification(200, 6, **separated, random_state=0)
     assert WassersteinKernelSVC().fit(X, y).gamma_ == pytest.approx(widest(X))
 
 
@@ -56,7 +54,7 @@ def test_copies_are_joined_if_label_and_flip_cost_agree(container):
     X = np.array([[0.0, 1.0], [2.0, 0.0], [-0.0, 1.0], [0.0, 1.0], [2.0, 0.0], [0.0, 1.0]])
     y, costs, weights = np.array([0, 1, 0, 1, 1, 0]), np.array([1.0, 1.0, 1.0, 1.0, 1.0, 2.0]), np.arange(1.0, 7.0)
     model = WassersteinKernelSVC()
-    data = KernelFit(model, container(X), y, weights, model.class_weight, model._kernel)
+    data = kernel_problems.KernelFit(model, container(X), y, weights)
     data.join_copies(costs)
     assert data.sample_weight.tolist() == [4.0, 7.0, 0.0, 4.0, 0.0, 6.0]  # −0 is 0
     data.equalise(1.0)
