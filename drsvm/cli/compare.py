@@ -33,18 +33,23 @@ def compare(
     none did for all classifiers.
     """
     from drsvm.cli import work
+    from drsvm.solvers import solver_names
 
     outputs.check(file)
-    names = _names(solvers, ball.solver)
+    known = [name for name in solver_names() if name != "auto"]
+    names = known if ball.solver == "auto" else [ball.solver]
+    names = [name.strip() for name in solvers.split(",") if name.strip()] if solvers else names
+    for name in names:
+        if name not in (*known, "auto"):
+            raise ValueError(f"--solvers: unknown solver {name!r}; choose from {', '.join(known)}.")
     parts = work.load_parts(file, data.read_options(mentioned=prices.mentioned()), screen)
     chosen, y = work.two_classes(parts.y, positive)
     # Not before: input errors should come quickly.
-    from drsvm.cli.prices import problem_of
     from drsvm.learn.fitting.problems import at_centre
     from drsvm.plotting import ConvergenceDisplay
 
     prepared = work.prepared(parts, standardise=ball.standardise)
-    problem = at_centre(problem_of(parts, prepared, y, radius, ball, prices)).problem
+    problem = at_centre(work.problem_of(parts, prepared, y, radius, ball, prices)).problem
     seconds = 60.0 if ball.max_time is None else ball.max_time / len(names)
     results = _run(problem, names, {**ball.run(), "max_time": seconds, "random_state": seed}, screen)
     if not results:
@@ -60,18 +65,6 @@ def compare(
     payload |= {"solvers": columns, **files}
     screen.finish(payload, f"{n:,} rows, {d:,} features, radius {radius:g}, positive: {chosen}", columns)
     return exit_code(columns["status"], choose=min)
-
-
-def _names(given: str | None, single: str) -> list[str]:
-    from drsvm.solvers import solver_names
-
-    known = [name for name in solver_names() if name != "auto"]
-    names = [name.strip() for name in given.split(",") if name.strip()] if given else known
-    names = [single] if single != "auto" and not given else names
-    for name in names:
-        if name not in solver_names():
-            raise ValueError(f"--solvers: unknown solver {name!r}; choose from {', '.join(known)}.")
-    return names
 
 
 def _run(problem: "Problem", names: list[str], settings: opt.Settings, screen: Screen) -> "dict[str, Result]":

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from drsvm.cli import options as opt
-from drsvm.cli.kernels import KernelOptions
 from drsvm.cli.screen import Screen
 
 EXAMPLES = """drsvm labels customers.csv --label churned
@@ -29,7 +28,7 @@ def labels(
     file: opt.DataFile,
     data: opt.DataOptions,
     ball: opt.BallOptions,
-    kernel: KernelOptions,
+    kernel: opt.KernelOptions,
     outputs: LabelTable,
     screen: Screen,
     radius: float | None = opt.classifier("Radius of the ball. Default: automatic."),
@@ -60,13 +59,12 @@ def labels(
 
     parts = work.load_parts(file, data.read_options(name_rows=True), screen, reader=reader)
     from drsvm import find_label_issues  # not before: input errors should come quickly
-    from drsvm.cli.prices import with_flip_costs
     from drsvm.plotting import LabelIssuesDisplay
 
     prepared = work.prepared(parts, standardise=ball.standardise)
     X = prepared.X
     screen.note(*work.about_clipped(prepared, parts))
-    judges = _judges(parts, X, ball, kernel, {"radius": radius, **with_flip_costs(settings, parts.y)}, folds)
+    judges = _judges(parts, X, ball, kernel, {"radius": radius, **work.with_flip_costs(settings, parts.y)}, folds)
     given = {"cv": folds, "random_state": seed, "n_jobs": jobs, **judges}
     with screen.whole("judging the labels") as tell, screen.warnings_as_notes():
         issues = find_label_issues(parts.X, parts.y, callback=lambda done, total: tell(done / total), **given)
@@ -94,7 +92,9 @@ def labels(
     screen.finish(payload, title, worst, f"\n{issues.summary()}\n{CAVEAT}")
 
 
-def _judges(parts, X, ball: opt.BallOptions, kernel: KernelOptions, settings: opt.Settings, folds: int) -> opt.Settings:
+def _judges(
+    parts, X, ball: opt.BallOptions, kernel: opt.KernelOptions, settings: opt.Settings, folds: int
+) -> opt.Settings:
     """Return both classifiers behind the preparation; folds share the time."""
     from sklearn.pipeline import Pipeline
 

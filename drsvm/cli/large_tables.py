@@ -61,6 +61,7 @@ def streamed(
     file: Path, options: ReadOptions, split: SplitOptions, spool: Path | None, standardise: bool, screen: Screen
 ) -> Iterator[tuple[Parts, Parts | None]]:
     """Write the features of a table to disk; yield all rows, and the same with some held out, or None."""
+    from drsvm.datasets.preparation import features_of
     from drsvm.datasets.streamed_tables import stream_table
 
     size = work.TEST_SHARE if split.test_size is None else split.test_size
@@ -71,27 +72,20 @@ def streamed(
         table = stream_table(file, options, standardise=standardise, test_share=share, seed=split.seed, folder=spool)
     screen.note(*table.data.notes)
     try:
-        whole = _whole(table, split, options)
+        work.check_labels(replace(table.data, y=table.y))
+        features = features_of(table.steps, table.data.schema)
+        ready = Prepared(table.rows.X, None, table.steps.steps, features)
+        whole = Parts(table.rows.X, table.y, table.data.rows, table.data, verified=table.verified, ready=ready)
+        if split.test is not None:
+            test = read_from(split.test, lambda path: read_like(path, table.data.schema, options))
+            y_test, ready = work.known_labels(test, table.y), replace(ready, X_test=table.steps.transform(test.X))
+            whole = replace(whole, X_test=ready.X_test, y_test=y_test, ready=ready)
         yield whole, _held_out(table, whole, screen)
     except KeyboardInterrupt:  # nothing remains of an interrupted command
         rmtree(table.rows.folder, ignore_errors=True)
         raise
     finally:
         table.rows.close()
-
-
-def _whole(table: "StreamedTable", split: SplitOptions, options: ReadOptions) -> Parts:
-    from drsvm.datasets.preparation import features_of
-
-    work.check_labels(replace(table.data, y=table.y))
-    features = features_of(table.steps, table.data.schema)
-    ready = Prepared(table.rows.X, None, table.steps.steps, features)
-    whole = Parts(table.rows.X, table.y, table.data.rows, table.data, verified=table.verified, ready=ready)
-    if split.test is None:
-        return whole
-    test = read_from(split.test, lambda path: read_like(path, table.data.schema, options))
-    y_test, ready = work.known_labels(test, table.y), replace(ready, X_test=table.steps.transform(test.X))
-    return replace(whole, X_test=ready.X_test, y_test=y_test, ready=ready)
 
 
 def _held_out(table: "StreamedTable", whole: Parts, screen: Screen) -> Parts | None:

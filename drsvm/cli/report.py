@@ -80,7 +80,7 @@ def report(
     check_outputs([output], [file, split.test])
     split.check()
     opt.check_choice("--kernel", kernel, ("linear", "auto"))
-    settings = {**ball.with_radius(radius), **ball.run(), **prices.intercept()}
+    settings = {**ball.ball(radius), **ball.run(), **prices.intercept()}
     settings |= {"random_state": split.seed, **opt.chosen_classes_and_threshold(class_weight, threshold)}
     options = data.reading()
     wanted = options.read_options(mentioned=prices.mentioned(), name_rows=True)
@@ -107,7 +107,6 @@ def _made(parts, settings, standardise: bool, kernel: str, source, title: str | 
     from drsvm import WassersteinSVC
     from drsvm.cli import work
     from drsvm.cli.files import name_of
-    from drsvm.cli.prices import feature_prices, with_flip_costs
     from drsvm.report import report_on
     from drsvm.report.inputs import Given
 
@@ -137,7 +136,7 @@ def _made(parts, settings, standardise: bool, kernel: str, source, title: str | 
         source=replace(source, notes=[*source.notes, *map(in_options, clipped)]),
     )
     return report_on(
-        WassersteinSVC(**with_flip_costs(settings, parts.y), **feature_prices(parts, prepared)),
+        WassersteinSVC(**work.with_flip_costs(settings, parts.y), **work.feature_prices(parts, prepared)),
         given,
         title=title or name_of(parts.data.path),
         positive=positive,
@@ -164,13 +163,12 @@ def _source(file: Path, reading: list[str], settings: list[str], data: "Dataset"
     )
 
 
-COMMANDS = {
+COMMANDS = {  # for the actions of `drsvm.report.inputs.NextStep`, with their options
     "report": ("report",),
     "fit": ("fit", "--model", "model.drsvm"),
     "cross-validate": ("fit", "--cv", "--model", "model.drsvm"),
     "check labels": ("labels", "--csv", "labels.csv"),
 }
-"""The commands for the actions of `drsvm.report.inputs.NextStep`, with their options."""
 
 
 def _text(summary: Payload, output: Path) -> str:

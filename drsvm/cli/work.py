@@ -1,25 +1,26 @@
-"""Steps that several commands share: reading, splitting and preparation."""
+"""Steps that several commands share: reading, splitting, preparation, and prices of labels and features."""
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from drsvm.annotations import Matrix
+from drsvm.annotations import Costs, Matrix
 from drsvm.cli.files import check_inputs, name_of, read_from
-from drsvm.cli.options import FileOptions, Settings, SplitOptions
+from drsvm.cli.options import BallOptions, FileOptions, PriceOptions, Settings, SplitOptions
 from drsvm.cli.screen import Screen
 from drsvm.datasets import DataFileError, Dataset, ReadOptions, Schema, read, read_like
-from drsvm.datasets.arrow_arrays import Table, taken
+from drsvm.datasets.arrow_tables import Table, taken
 from drsvm.datasets.copies import about_copies, copies_of, held_out_rows
 from drsvm.datasets.values import TRUTH_WORDS
 from drsvm.persistence.model_files import OpenModel, SavedModel
 
 if TYPE_CHECKING:  # at run time, this would import scikit-learn
+    from drsvm import Problem
     from drsvm.datasets.preparation import Feature, Steps
 
+FlipCost: TypeAlias = Costs | dict[str, float] | None  # a price, or prices by row or by the text of a label
 TEST_SHARE = 0.25  # the share of the rows that ``fit`` holds out for a test by default
 MIN_CLASS_ROWS = 8  # with fewer rows of a class than this, nothing is held out by default: a quarter of them is too few
 
@@ -38,11 +39,6 @@ class Parts:
     ids: dict[str, np.ndarray] = field(default_factory=dict)  # columns that name the training rows, where wanted
     positive: object = None  # one of two classes
     ready: "Prepared | None" = None  # features that are on disk already
-
-    @cached_property
-    def copies(self) -> np.ndarray | None:
-        """A number for every training row, the same for copies; None if there are none."""
-        return copies_of(self.X)
 
     @property
     def side(self) -> int:
@@ -79,7 +75,25 @@ def held_out(whole: Parts, split: SplitOptions, screen: Screen) -> Parts | None:
             f"correct or remove {'the row if its label is a mistake' if n == 1 else 'the rows if they are mistakes'}."
         )
         return None
-    return split_off(whole, split.test_size or TEST_SHARE, split.seed, screen)
+    if counts.min() < 2:
+        rare = classes.tolist()[int(counts.argmin())]
+        raise DataFileError(f"only one row has the label {rare!r}; --test-size needs two of each.", whole.data.path)
+    size, copies = split.test_size or TEST_SHARE, copies_of(whole.X)
+    try:
+        train, test = held_out_rows(whole.y, int(size) if size >= 1 else size, split.seed, copies)
+    except ValueError as error:
+        raise ValueError(f"--test-size {size:g}: {error}") from None
+    screen.note(*about_copies(whole.y, copies))
+    return replace(
+        whole,
+        X=rows_of(whole.X, train),
+        y=whole.y[train],
+        rows=whole.rows[train],
+        X_test=rows_of(whole.X, test),
+        y_test=whole.y[test],
+        verified=None if whole.verified is None else whole.verified[train],
+        ids={name: texts[train] for name, texts in whole.ids.items()},
+    )
 
 
 def check_labels(dataset: Dataset) -> np.ndarray:
@@ -124,36 +138,6 @@ def known_labels(data: Dataset, labels: np.ndarray, purpose: str = "testing") ->
     return data.y.astype(labels.dtype)
 
 
-def split_off(whole: Parts, size: float, seed: int, screen: Screen) -> Parts:
-    """Return the parts with a share or number of the rows, stratified, as a test; copies of a row stay together."""
-    labels = whole.y
-    classes, counts = np.unique(labels, return_counts=True)
-    if counts.min() < 2:
-        rare = classes.tolist()[int(counts.argmin())]
-        raise DataFileError(f"only one row has the label {rare!r}; --test-size needs two of each.", whole.data.path)
-    wanted = int(size) if size >= 1 else size
-    try:
-        train, test = held_out_rows(labels, wanted, seed, whole.copies)
-    except ValueError as error:
-        raise ValueError(f"--test-size {size:g}: {error}") from None
-    screen.note(*about_copies(labels, whole.copies))
-    return part(whole, train, test)
-
-
-def part(whole: Parts, train: np.ndarray, test: np.ndarray) -> Parts:
-    """Return some rows for training and others as a test."""
-    return replace(
-        whole,
-        X=rows_of(whole.X, train),
-        y=whole.y[train],
-        rows=whole.rows[train],
-        X_test=rows_of(whole.X, test),
-        y_test=whole.y[test],
-        verified=None if whole.verified is None else whole.verified[train],
-        ids={name: texts[train] for name, texts in whole.ids.items()},
-    )
-
-
 def rows_of(X: Table | Matrix, rows: np.ndarray) -> Table | Matrix:
     """Return some rows of a table or a matrix."""
     return taken(X, rows) if hasattr(X, "take") else X[rows]
@@ -167,16 +151,15 @@ def load_for_model(model: Path, file: Path, options: FileOptions, screen, **furt
         schema = opened.metadata().get("schema")
         if not isinstance(schema, dict):
             raise ValueError(f"{model}: does not describe its data files; use a model saved by drsvm fit.")
-        dataset = read_for(schema, file, options, **further)
+        dataset = read_for_model(schema, file, options.read_options(**further))
         saved = opened.load()
     screen.note(*dataset.notes)
     return saved, dataset
 
 
-def read_for(schema: Settings, file: Path, options: FileOptions, **further: object) -> Dataset:
+def read_for_model(schema: Settings, file: Path, options: ReadOptions) -> Dataset:
     """Read a file the way the training file of a model was read, which its metadata describe."""
-    wanted = options.read_options(**further)
-    return read_from(file, lambda path: read_like(path, Schema(**schema), wanted))
+    return read_from(file, lambda path: read_like(path, Schema(**schema), options))
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,3 +248,56 @@ def two_classes(labels: np.ndarray, positive: str | None) -> tuple[str, np.ndarr
         )
     chosen = str(positive_class(labels, positive))
     return chosen, labels.astype(str) == chosen
+
+
+def feature_prices(parts: Parts, prepared: Prepared) -> Settings:
+    """Return ``feature_cost`` and ``monotonic_cst``, one entry per feature; a text column has several features."""
+    mentioned = parts.data.mentioned
+    if not mentioned or prepared.features is None:
+        return {}
+    columns = np.array([feature.column for feature in prepared.features], dtype=object)
+    values = np.array([feature.part != "gaps" for feature in prepared.features])  # being empty has no order
+    costs, signs = np.ones(len(columns)), np.zeros(len(columns), dtype=np.int8)
+    for role, name in mentioned:
+        if role == "trust_column":
+            costs[columns == name] = np.inf
+            continue
+        sign = parts.side if role == "increasing" else -parts.side
+        if (signs[(columns == name) & values] == -sign).any():
+            raise ValueError(f"{name}: a column cannot be both --increasing and --decreasing.")
+        signs[(columns == name) & values] = sign
+    given = {"feature_cost": costs if np.isinf(costs).any() else None, "monotonic_cst": signs if signs.any() else None}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def problem_of(
+    parts: Parts, prepared: Prepared, y, radius: float, ball: BallOptions, prices: PriceOptions
+) -> "Problem":
+    """Return the problem of two classes that a `WassersteinSVC` with the given options would solve, without weights."""
+    from drsvm import Problem, WassersteinSVC
+    from drsvm.learn.fitting.prices import with_intercept_cost
+
+    names = ("flip_cost", "norm", "l2", "fit_intercept", "intercept_cost", "feature_cost", "monotonic_cst")
+    settings: Settings = {name: getattr(WassersteinSVC(), name) for name in names}
+    settings |= ball.ball() | prices.intercept() | feature_prices(parts, prepared)
+    settings["l2"] = 0.0 if settings["l2"] == "auto" else settings["l2"]  # the ball alone
+    settings["flip_cost"] = flip_cost_by_row(settings["flip_cost"], parts.y, None)
+    cost = settings.pop("intercept_cost")
+    return with_intercept_cost(Problem(prepared.X, y, radius=radius, **settings), cost)
+
+
+def with_flip_costs(settings: Settings, labels: np.ndarray) -> Settings:
+    """Return settings with prices by label in place of prices by the text of a label; a number stays as it is."""
+    cost = settings.get("flip_cost")
+    if not isinstance(cost, dict):
+        return settings
+    return {**settings, "flip_cost": {label_called(labels, name, "--flip-cost"): cost[name] for name in cost}}
+
+
+def flip_cost_by_row(flip_cost: FlipCost, labels: np.ndarray, verified: np.ndarray | None) -> Costs:
+    """Return one price per row where rows differ: by their label, or because it was verified."""
+    from drsvm.learn.fitting.prices import flip_costs_of_rows
+
+    by_label = with_flip_costs({"flip_cost": flip_cost}, labels)["flip_cost"]
+    costs = flip_costs_of_rows(by_label, labels, np.unique(labels))
+    return costs if verified is None else np.where(verified, np.inf, costs)

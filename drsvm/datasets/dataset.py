@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from drsvm.annotations import Matrix
-from drsvm.datasets.arrow_arrays import Table
+from drsvm.datasets.arrow_tables import Table
 from drsvm.datasets.values import MISSING, Style
 
 
@@ -72,9 +72,7 @@ class Schema:
 class Dataset:
     """The content of a file."""
 
-    X: (
-        Table | Matrix
-    )  # a pyarrow table of floats and texts with nulls for empty cells, or a CSR array of an svmlight file
+    X: Table | Matrix  # floats and texts, with nulls for empty cells; or a CSR array of an svmlight file
     y: np.ndarray | None  # whole numbers, truth values or texts
     schema: Schema
     notes: list[str]  # what was assumed and done, as sentences for the user

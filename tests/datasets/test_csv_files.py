@@ -4,7 +4,7 @@ import pytest
 from file_contents import TABLE, check_error
 
 from drsvm.datasets import ReadOptions, Schema, read, read_like
-from drsvm.datasets.files import HEAD_BYTES, read_head
+from drsvm.datasets.files import HEAD_BYTES, head_and_format
 
 
 def test_a_table(write):
@@ -53,7 +53,7 @@ def test_a_line_that_is_too_long_is_not_parsed(write, monkeypatch, text, line):
     for module in ("files", "csv_files"):
         monkeypatch.setattr(f"drsvm.datasets.{module}.LONGEST_LINE", 1 << 17)
     path = write("data.csv", text)
-    assert len(read_head(path)) <= HEAD_BYTES + (1 << 17)
+    assert len(head_and_format(path, "csv")[0]) <= HEAD_BYTES + (1 << 17)
     monkeypatch.setattr("csv.reader", lambda *_, **__: pytest.fail("parsed")) if line == 1 else None
     check_error(rf"line {line} is longer than .*: is a line break missing", read, path)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from drsvm.datasets.number_styles import AMBIGUOUS_COMMAS, AMBIGUOUS_DOTS, styles_of
+from drsvm.datasets.kinds import AMBIGUOUS_COMMAS, AMBIGUOUS_DOTS, styles_of
 from drsvm.datasets.values import Style
 
 GERMAN, ENGLISH, BLANK = ["1.326", "312"], ["1,326", "312"], ["1 326", "312"]

@@ -12,7 +12,7 @@ from scipy import sparse
 from thorough import unless_long
 
 from drsvm import Problem, WassersteinSVC, solve
-from drsvm.datasets import arrow_tables, row_writer, rows_on_disk
+from drsvm.datasets import arrow_tables, row_files, rows_on_disk
 from drsvm.model import memory_rows
 
 N, D = 6000, 5
@@ -118,7 +118,7 @@ def test_arrow_files(tmp_path, temporary):
 
 @pytest.mark.parametrize("largest_int32", [np.iinfo(np.int32).max, 100])
 def test_sparse_blocks(tmp_path, temporary, monkeypatch, largest_int32):
-    monkeypatch.setattr(row_writer, "LARGEST_INT32", largest_int32)
+    monkeypatch.setattr(row_files, "LARGEST_INT32", largest_int32)
     X, y = data()
     X = sparse.csr_array(np.where(X > 3.0, X, 0.0))
     with rows_on_disk(blocks(X, y), folder=tmp_path / "kept") as rows:
@@ -205,7 +205,7 @@ def test_a_disk_that_is_full(temporary, tmp_path, monkeypatch):
     X, y = data()
     path = write_parquet(tmp_path / "rows.parquet", X, y)
     usage = shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=row_writer.RESERVE + 1000))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=row_files.RESERVE + 1000))
     for source in (path, blocks(X, y)):
         check_error(r"the rows need .* GB of disk space, but only .* are free: choose", rows_on_disk, source)
     assert not list(temporary.iterdir())
