@@ -92,13 +92,13 @@ def _rows(file: Path, options, split: opt.SplitOptions, spool: Path | None, stan
 
     `in_memory` is the option for which they may not, if any.
     """
-    from drsvm.cli import large_tables, work
+    from drsvm.cli import work
 
-    if not large_tables.is_to_stream(file, spool):
+    if not work.is_to_stream(file, spool):
         whole = work.load_parts(file, options, screen, split.test)
         yield whole, work.held_out(whole, split, screen)
         return
     if in_memory is not None:
         raise ValueError(f"{file}: {in_memory} needs all rows in memory: omit it, or use it on a sample of the rows.")
-    with large_tables.streamed(file, options, split, spool, standardise, screen) as rows:
+    with work.streamed(file, options, split, spool, standardise, screen) as rows:
         yield rows

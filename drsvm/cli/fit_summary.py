@@ -28,25 +28,22 @@ def fit_payload(model: Fitted, tested: Fitted | None, file: Path, standardise: b
     constant = figures.are_noise(decisions, [(result.gap, result.tol) for result in results])
     positive = classes.tolist() if len(results) > 1 else [parts.positive]
     scaled = int(sum(prepared.scaled(standardise)))
-    names = ("flip_cost", "fit_intercept", "class_weight", "threshold")
-    is_linear = hasattr(classifier, "coef_")
-    payload = {
-        "command": "fit",
-        "drsvm": drsvm.__version__,
-        "file": str(file),
-        "rows": int(parts.X.shape[0]),
+    is_linear, names = hasattr(classifier, "coef_"), ("flip_cost", "fit_intercept", "class_weight", "threshold")
+    parameters = {
+        "radius": getattr(classifier, "radius_", classifier.radius),
+        "l2": getattr(classifier, "l2_", classifier.l2),
+        "norm": classifier.norm if is_linear else 2.0,
+        "kernel": "linear" if is_linear else classifier.kernel,
+        **{name: getattr(classifier, name) for name in names},
+        "standardise": standardise,
+    }
+    payload = {"command": "fit", "drsvm": drsvm.__version__, "file": str(file), "rows": int(parts.X.shape[0])}
+    payload |= {
         "features": int(classifier.n_features_in_),
         "label": parts.data.schema.label,
         "classes": dict(zip(classes.tolist(), counts.tolist(), strict=True)),
         "positive": parts.positive,
-        "parameters": {
-            "radius": getattr(classifier, "radius_", classifier.radius),
-            "l2": getattr(classifier, "l2_", classifier.l2),
-            "norm": classifier.norm if is_linear else 2.0,
-            "kernel": "linear" if is_linear else classifier.kernel,
-            **{name: getattr(classifier, name) for name in names},
-            "standardise": standardise,
-        },
+        "parameters": parameters,
         "units": {"standard_deviations": scaled, "original": prepared.X.shape[1] - scaled},
         "certificates": [_certificate(*entry) for entry in zip(results, positive, constant, strict=True)],
         "proven": exit_code(str(result.status) for result in results) == 0,

@@ -166,7 +166,6 @@ class BallOptions:
         return {**given, "norm": float(self.norm), "fit_intercept": self.intercept}
 
     def run(self) -> Settings:
-        """Return the solver and the limits of a run."""
         if self.solver != "auto":
             from drsvm.solvers import solver_names  # it imports all solvers
 
@@ -196,10 +195,8 @@ class KernelOptions:
             return
         given = {"--norm": ball.norm != "2", "--solver": ball.solver != "auto", **(further or {})}
         for option in (name for name, value in given.items() if value):
-            raise ValueError(
-                f"{option} does not go with --kernel {self.kernel}, because {FOR_WEIGHTS[option]}: omit it, or use "
-                "--kernel linear."
-            )
+            what = f"{option} does not go with --kernel {self.kernel}, because {FOR_WEIGHTS[option]}"
+            raise ValueError(f"{what}: omit it, or use --kernel linear.")
         if self.gamma not in (None, *WIDTHS):
             self._number()
 
@@ -239,7 +236,6 @@ class KernelChoice(KernelOptions):
     allowed = ("linear", "rbf", "auto")
 
     def each(self) -> list[KernelOptions]:
-        """Return the kernels to compare."""
         return [KernelOptions(), replace(self, kernel="rbf")]
 
 
@@ -259,7 +255,6 @@ class PriceOptions:
         return tuple((role, column) for role in COLUMN_ROLES for column in getattr(self, role) or ())
 
     def intercept(self) -> dict[str, float]:
-        """Return the price of the intercept if it was given."""
         return {} if self.intercept_cost is None else {"intercept_cost": self.intercept_cost}
 
 

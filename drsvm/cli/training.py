@@ -62,7 +62,6 @@ class PreparedSearch(WassersteinSVCCV):
     fitted: WassersteinSVC
 
     def of(self, parts: Parts, prepared: Prepared) -> "PreparedSearch":
-        """Set the table that the features come from."""
         self._source = (parts.X, prepared.steps, parts.data.schema, prepared.names)
         return self
 
@@ -84,7 +83,6 @@ class Fitted(NamedTuple):
 
     @property
     def pipeline(self) -> Pipeline:
-        """The model from the raw table to the label."""
         return Pipeline([*self.prepared.steps, ("classifier", self.classifier)])
 
     def decisions(self, X: Matrix) -> np.ndarray:
@@ -165,10 +163,9 @@ class Task:
         """Train a linear classifier and one with a kernel for the test, on all rows the one that ranks better there."""
         rows = self.held or self.whole
         if rows.y_test is None:
-            raise ValueError(
-                f"--kernel {kernel.kernel} compares classifiers on rows that they have not seen: hold some out with "
-                "--test-size, give --test FILE, or choose --kernel linear or rbf."
-            )
+            what = f"--kernel {kernel.kernel} compares classifiers on rows that they have not seen"
+            remedy = "hold some out with --test-size, give --test FILE, or choose --kernel linear or rbf."
+            raise ValueError(f"{what}: {remedy}")
         estimators = {each.kernel: self._estimator(each) for each in kernel.each()}
         tried: dict[str, Fitted] = {}
         for name, estimator in estimators.items():

@@ -1,28 +1,34 @@
-"""Steps that several commands share: reading, splitting, preparation, and prices of labels and features."""
+"""What commands share: reading, splitting and preparation of tables of any size, prices of labels and features."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from drsvm.annotations import Costs, Matrix
-from drsvm.cli.files import check_inputs, name_of, read_from
-from drsvm.cli.options import BallOptions, FileOptions, PriceOptions, Settings, SplitOptions
+from drsvm.cli.files import STANDARD, check_inputs, name_of, read_from
+from drsvm.cli.options import FileOptions, Settings, SplitOptions
 from drsvm.cli.screen import Screen
 from drsvm.datasets import DataFileError, Dataset, ReadOptions, Schema, read, read_like
-from drsvm.datasets.arrow_tables import Table, taken
+from drsvm.datasets.arrow_tables import ARROW, ArrowTable, Table, taken
 from drsvm.datasets.copies import about_copies, copies_of, held_out_rows
+from drsvm.datasets.files import format_of_name
 from drsvm.datasets.values import TRUTH_WORDS
 from drsvm.persistence.model_files import OpenModel, SavedModel
 
 if TYPE_CHECKING:  # at run time, this would import scikit-learn
-    from drsvm import Problem
     from drsvm.datasets.preparation import Feature, Steps
+    from drsvm.datasets.streamed_tables import StreamedTable
 
 FlipCost: TypeAlias = Costs | dict[str, float] | None  # a price, or prices by row or by the text of a label
 TEST_SHARE = 0.25  # the share of the rows that ``fit`` holds out for a test by default
 MIN_CLASS_ROWS = 8  # with fewer rows of a class than this, nothing is held out by default: a quarter of them is too few
+BYTES_OF_CELL = 60  # memory that a cell takes while a table is read, prepared and used for training twice
+COPIES_OF_TEXT = 3  # a text file needs at least this many times its size
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,16 +90,11 @@ def held_out(whole: Parts, split: SplitOptions, screen: Screen) -> Parts | None:
     except ValueError as error:
         raise ValueError(f"--test-size {size:g}: {error}") from None
     screen.note(*about_copies(whole.y, copies))
-    return replace(
-        whole,
-        X=rows_of(whole.X, train),
-        y=whole.y[train],
-        rows=whole.rows[train],
-        X_test=rows_of(whole.X, test),
-        y_test=whole.y[test],
-        verified=None if whole.verified is None else whole.verified[train],
-        ids={name: texts[train] for name, texts in whole.ids.items()},
-    )
+    kept = {"X": rows_of(whole.X, train), "y": whole.y[train], "rows": whole.rows[train]}
+    tested = {"X_test": rows_of(whole.X, test), "y_test": whole.y[test]}
+    verified = None if whole.verified is None else whole.verified[train]
+    ids = {name: texts[train] for name, texts in whole.ids.items()}
+    return replace(whole, **kept, **tested, verified=verified, ids=ids)
 
 
 def check_labels(dataset: Dataset) -> np.ndarray:
@@ -105,18 +106,14 @@ def check_labels(dataset: Dataset) -> np.ndarray:
     classes = np.unique(labels)
     n = len(labels)
     if len(classes) < 2:
-        raise DataFileError(
-            f"all {n} rows have the label {classes.tolist()[0]!r} ({column}); a classifier needs at least two labels: "
-            "choose another column with --label, or add rows of another class.",
-            dataset.path,
-        )
+        what = f"all {n} rows have the label {classes.tolist()[0]!r} ({column}); a classifier needs at least two labels"
+        remedy = "choose another column with --label, or add rows of another class."
+        raise DataFileError(f"{what}: {remedy}", dataset.path)
     if labels.dtype.kind == "f" or (n > 20 and len(classes) > n / 2):
         some = ", ".join(str(label) for label in classes[:4].tolist())
-        raise DataFileError(
-            f"{column} has {len(classes)} different values in {n} rows ({some}, ...), too many for class labels: "
-            "choose a column with a few different values with --label, or turn its numbers into classes.",
-            dataset.path,
-        )
+        what = f"{column} has {len(classes)} different values in {n} rows ({some}, ...), too many for class labels"
+        remedy = "choose a column with a few different values with --label, or turn its numbers into classes."
+        raise DataFileError(f"{what}: {remedy}", dataset.path)
     return labels
 
 
@@ -237,19 +234,6 @@ def positive_class(labels: np.ndarray, wanted: str | None) -> object:
     return next((named[yes] for no, yes in TRUTH_WORDS if set(named) == {no, yes}), classes[-1])
 
 
-def two_classes(labels: np.ndarray, positive: str | None) -> tuple[str, np.ndarray]:
-    """Return the name of the positive class and the labels as booleans; more than two classes need `positive`."""
-    classes = np.unique(labels)
-    names = [str(label) for label in classes.tolist()]
-    if positive is None and len(classes) > 2:
-        raise ValueError(
-            f"there are {len(classes)} classes ({', '.join(names[:6])}{', ...' if len(names) > 6 else ''}): choose the "
-            f"one to separate from the rest, for instance --positive {names[0]}."
-        )
-    chosen = str(positive_class(labels, positive))
-    return chosen, labels.astype(str) == chosen
-
-
 def feature_prices(parts: Parts, prepared: Prepared) -> Settings:
     """Return ``feature_cost`` and ``monotonic_cst``, one entry per feature; a text column has several features."""
     mentioned = parts.data.mentioned
@@ -270,22 +254,6 @@ def feature_prices(parts: Parts, prepared: Prepared) -> Settings:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def problem_of(
-    parts: Parts, prepared: Prepared, y, radius: float, ball: BallOptions, prices: PriceOptions
-) -> "Problem":
-    """Return the problem of two classes that a `WassersteinSVC` with the given options would solve, without weights."""
-    from drsvm import Problem, WassersteinSVC
-    from drsvm.learn.fitting.prices import with_intercept_cost
-
-    names = ("flip_cost", "norm", "l2", "fit_intercept", "intercept_cost", "feature_cost", "monotonic_cst")
-    settings: Settings = {name: getattr(WassersteinSVC(), name) for name in names}
-    settings |= ball.ball() | prices.intercept() | feature_prices(parts, prepared)
-    settings["l2"] = 0.0 if settings["l2"] == "auto" else settings["l2"]  # the ball alone
-    settings["flip_cost"] = flip_cost_by_row(settings["flip_cost"], parts.y, None)
-    cost = settings.pop("intercept_cost")
-    return with_intercept_cost(Problem(prepared.X, y, radius=radius, **settings), cost)
-
-
 def with_flip_costs(settings: Settings, labels: np.ndarray) -> Settings:
     """Return settings with prices by label in place of prices by the text of a label; a number stays as it is."""
     cost = settings.get("flip_cost")
@@ -301,3 +269,84 @@ def flip_cost_by_row(flip_cost: FlipCost, labels: np.ndarray, verified: np.ndarr
     by_label = with_flip_costs({"flip_cost": flip_cost}, labels)["flip_cost"]
     costs = flip_costs_of_rows(by_label, labels, np.unique(labels))
     return costs if verified is None else np.where(verified, np.inf, costs)
+
+
+# --- tables that do not fit into memory: their features are written to disk and read from there ---
+
+
+def available_memory() -> float:
+    """Return the bytes of memory that are free or can be freed; infinite if the system does not tell."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return float("inf")
+    return next((1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable")), float("inf"))
+
+
+def is_to_stream(file: Path, spool: Path | None) -> bool:
+    """Return True for a file to be read in blocks: on request, or because it would not fit into memory."""
+    if file == STANDARD or not file.exists():
+        return False
+    if file.is_dir() or file.suffix.lower() in ARROW:
+        return True
+    if format_of_name(file) == "parquet":
+        table = ArrowTable(file)
+        return spool is not None or BYTES_OF_CELL * table.n_rows * len(table.names) > available_memory()
+    if spool is not None:
+        raise DataFileError("--spool is for Parquet and Arrow files: convert it to Parquet first.", file)
+    needed, available = COPIES_OF_TEXT * file.stat().st_size, available_memory()
+    if needed > available:
+        what = f"needs at least {needed / 1e9:.1f} GB of memory, but only {available / 1e9:.1f} GB are available"
+        remedy = "convert it to Parquet, which is read in blocks, for instance with DuckDB"
+        command = f"COPY (FROM '{file.name}') TO '{file.stem}.parquet'."
+        raise DataFileError(f"{what}: {remedy}: {command}", file)
+    return False
+
+
+@contextmanager
+def streamed(
+    file: Path, options: ReadOptions, split: SplitOptions, spool: Path | None, standardise: bool, screen: Screen
+) -> Iterator[tuple[Parts, Parts | None]]:
+    """Write the features of a table to disk; yield all rows, and the same with some held out, or None."""
+    from drsvm.datasets.preparation import features_of
+    from drsvm.datasets.streamed_tables import stream_table
+
+    size = TEST_SHARE if split.test_size is None else split.test_size
+    share = 0.0 if split.test is not None else size / ArrowTable(file).n_rows if size >= 1 else size
+    where = f"in {spool}" if spool else "in a temporary folder"
+    screen.note(f"{file.name} is read in blocks, and its features are kept {where} while the classifier is trained.")
+    with screen.progress(file.name):
+        table = stream_table(file, options, standardise=standardise, test_share=share, seed=split.seed, folder=spool)
+    screen.note(*table.data.notes)
+    try:
+        check_labels(replace(table.data, y=table.y))
+        features = features_of(table.steps, table.data.schema)
+        ready = Prepared(table.rows.X, None, table.steps.steps, features)
+        whole = Parts(table.rows.X, table.y, table.data.rows, table.data, verified=table.verified, ready=ready)
+        if split.test is not None:
+            test = read_from(split.test, lambda path: read_like(path, table.data.schema, options))
+            y_test, ready = known_labels(test, table.y), replace(ready, X_test=table.steps.transform(test.X))
+            whole = replace(whole, X_test=ready.X_test, y_test=y_test, ready=ready)
+        yield whole, _last_held_out(table, whole, screen)
+    except KeyboardInterrupt:  # nothing remains of an interrupted command
+        rmtree(table.rows.folder, ignore_errors=True)
+        raise
+    finally:
+        table.rows.close()
+
+
+def _last_held_out(table: "StreamedTable", whole: Parts, screen: Screen) -> Parts | None:
+    """Return the rows with the last ones as a test, if there are any; their preparation is that of all rows."""
+    if table.n_test == 0:
+        return None
+    n = len(table.y)
+    first = n - table.n_test
+    counts = np.unique(table.y[first:], return_counts=True)[1]
+    if len(counts) < len(np.unique(table.y)) or counts.min() < 2:
+        screen.note("no rows are held out for a test, because too few rows of a class were drawn: see --test-size.")
+        return None
+    train, test = table.part(0, first), table.part(first, n)
+    verified = None if table.verified is None else table.verified[:first]
+    ready = whole.ready and replace(whole.ready, X=train, X_test=test)
+    whole = replace(whole, X=train, y=table.y[:first], X_test=test, y_test=table.y[first:])
+    return replace(whole, verified=verified, ready=ready)

@@ -130,7 +130,16 @@ class ArrowTable:
     """
 
     def __init__(self, path: Path, sample_rows: int | None = None):
-        self.path, self.sample_rows, self.files = path, sample_rows, _files(path)
+        if not path.exists():
+            raise invalid(path, "no such file.")
+        self.path, self.sample_rows, self.files = path, sample_rows, [path]
+        if path.is_dir():
+            known = sorted(file for file in path.rglob("*") if file.suffix.lower() in PARQUET + ARROW)
+            # Other programs put notes such as _SUCCESS beside the data.
+            self.files = [file for file in known if not file.name.startswith((".", "_"))]
+        if not self.files:
+            endings = ", ".join(PARQUET + ARROW)
+            raise invalid(path, f"contains no files ending in {endings}: give the folder of the data.")
         self._stamps = [(file.stat().st_size, file.stat().st_mtime_ns) for file in self.files]
         opened = [_opened(file) for file in self.files]
         self.schema = opened[0].schema
@@ -194,10 +203,8 @@ class ArrowTable:
 
     def texts(self, wanted: list[str]) -> dict[str, list[str]]:
         columns = self._sample(wanted).columns if wanted else []
-        return {
-            name: ["" if value is None else _text(value) for value in column.to_pylist()]
-            for name, column in zip(wanted, columns, strict=True)
-        }
+        lists = [["" if value is None else _text(value) for value in column.to_pylist()] for column in columns]
+        return dict(zip(wanted, lists, strict=True))
 
     def place(self, row: int) -> str:
         return f"row {row + 1}" if self.sample_rows is None else f"row {row + 1} of a sample"
@@ -248,17 +255,3 @@ def _opened(path: Path) -> _Opened:
 
 def _damaged(path: Path, error: Exception) -> DataFileError:
     return invalid(path, f"is not a Parquet or Arrow file, or is truncated or damaged ({error}): copy it again.")
-
-
-def _files(path: Path) -> list[Path]:
-    if not path.exists():
-        raise invalid(path, "no such file.")
-    if not path.is_dir():
-        return [path]
-    hidden = (".", "_")  # other programs put notes such as _SUCCESS beside the data
-    files = sorted(
-        file for file in path.rglob("*") if file.suffix.lower() in PARQUET + ARROW and not file.name.startswith(hidden)
-    )
-    if not files:
-        raise invalid(path, f"contains no files ending in {', '.join(PARQUET + ARROW)}: give the folder of the data.")
-    return files

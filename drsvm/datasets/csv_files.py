@@ -84,11 +84,8 @@ class CsvFile:
             raise invalid(self.path, "no rows found.")
         for cell in first:  # a name may contain a line break or the delimiter, but rarely both
             if self.delimiter in cell and ("\n" in cell or "\r" in cell):
-                raise invalid(
-                    self.path,
-                    f"the name {shown(cell)} in the header spans several lines and contains the delimiter "
-                    f"{self.delimiter!r}: add the missing closing quote.",
-                )
+                what = f"spans several lines and contains the delimiter {self.delimiter!r}"
+                raise invalid(self.path, f"the name {shown(cell)} in the header {what}: add the missing closing quote.")
         return [" ".join(cell.splitlines()).strip() for cell in first]
 
     def read(self, wanted: list[str], as_text: str | None, empty: frozenset[str]) -> Table:

@@ -60,7 +60,6 @@ class Schema:
     truth_labels: list[str] = field(default_factory=list)  # how the file writes False and True, if these are the labels
 
     def style(self, column: str) -> str:
-        """Return the style of the cells of a column."""
         return self.styles.get(column, Style.PLAIN)
 
     def of_style(self, *styles: str) -> list[str]:
@@ -86,5 +85,4 @@ class Dataset:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of rows and columns."""
         return self.X.shape

@@ -139,10 +139,23 @@ def head_and_format(path: Path, wanted: str | None) -> tuple[bytes, str, list[st
             head += stream.readline(LONGEST_LINE)
     if not head:
         raise invalid(path, "is empty.")
-    kind, notes = (wanted, []) if wanted else _format_of_content(path, head)
+    named, notes = format_of_name(path), []
+    kind = wanted or ("parquet" if head.startswith(b"PAR1") else "csv")
+    if kind != "parquet":
+        _check_text(path, head)
+    if not wanted:
+        lines = [line for line in head.splitlines()[:20] if line.strip() and not line.lstrip().startswith(b"#")]
+        kind = "svmlight" if kind == "csv" and any(map(SVMLIGHT_LINE.match, lines)) else kind
+        if named == "parquet" != kind:
+            what = "is not a Parquet file despite its name: is it complete? Otherwise use {}."
+            raise invalid(path, Message(what, Parameter("format")))
+        if named == "svmlight" != kind:  # the svmlight reader explains what is wrong with the first line
+            kind = "svmlight"
+            _check_text(path, head)
+        elif named not in (None, kind):
+            notes.append(f"{path.name} contains {kind} data and is read as such.")
     if kind == "parquet":
         return head, kind, notes
-    _check_text(path, head)
     if not compression_of(path):
         with path.open("rb") as stream:
             stream.seek(-1, os.SEEK_END)
@@ -150,23 +163,6 @@ def head_and_format(path: Path, wanted: str | None) -> tuple[bytes, str, list[st
         what = f"{path.name} does not end in a line break: if it is truncated, its last row is incomplete."
         notes += [] if ended else [what]
     return head, kind, notes
-
-
-def _format_of_content(path: Path, head: bytes) -> tuple[str, list[str]]:
-    """Return the format of a file by its content, and a note if its name suggests another one."""
-    if head.startswith(b"PAR1"):
-        actual = "parquet"
-    else:
-        _check_text(path, head)
-        lines = [line for line in head.splitlines()[:20] if line.strip() and not line.lstrip().startswith(b"#")]
-        actual = "svmlight" if any(map(SVMLIGHT_LINE.match, lines)) else "csv"
-    expected = format_of_name(path)
-    if expected == "parquet" and actual != expected:
-        what = "is not a Parquet file despite its name: is it complete? Otherwise use {}."
-        raise invalid(path, Message(what, Parameter("format")))
-    if expected == "svmlight" and actual != expected:
-        return expected, []  # the svmlight reader explains what is wrong with the first line
-    return actual, [] if expected in (None, actual) else [f"{path.name} contains {actual} data and is read as such."]
 
 
 def format_of_name(path: Path) -> str | None:

@@ -104,7 +104,12 @@ def with_dots_as_written(
     """Return a table of a file in which columns are texts if dots in them may separate thousands."""
     columns = columns_of(table)
     numbers = {name: numbers_of(columns[name], Style.PLAIN) for name in names if str(columns[name].type) == "double"}
-    suspect = [name for name, values in numbers.items() if _are_below_thousand(values)]
+    suspect = []  # columns of numbers below 1000 with up to three decimals, none of which is a fraction below 1
+    for name, values in numbers.items():
+        sizes = np.abs(values[~np.isnan(values)])
+        parts = sizes[sizes != np.trunc(sizes)]
+        if len(parts) and parts.min() >= 1.0 and sizes.max() < 1000.0:
+            suspect += [name] if (np.abs(1000.0 * parts - np.round(1000.0 * parts)) < 1e-6).all() else []
     if decimal == "." or not suspect:
         return table
     cells = (coded(columns[name]).values for name in names if is_text(columns[name]))
@@ -112,15 +117,6 @@ def with_dots_as_written(
         hundreds = {name: numbers[name][np.abs(numbers[name]) >= 100.0] for name in suspect}
         suspect = [name for name in suspect if (hundreds[name] == np.trunc(hundreds[name])).any()]
     return file.as_written(table, suspect, empty)
-
-
-def _are_below_thousand(values: np.ndarray) -> bool:
-    """Return True for numbers below 1000 with up to three decimals, none of which is a fraction below 1."""
-    sizes = np.abs(values[~np.isnan(values)])
-    parts = sizes[sizes != np.trunc(sizes)]
-    if not len(parts) or parts.min() < 1.0 or sizes.max() >= 1000.0:
-        return False
-    return bool((np.abs(1000.0 * parts - np.round(1000.0 * parts)) < 1e-6).all())
 
 
 @dataclass(frozen=True)
@@ -252,7 +248,16 @@ def _free_text(column: _Column, cells: Coded) -> Kind:
     parsers = [parser_of(style) for style in (Style.PLAIN, Style.DECIMAL_COMMA, Style.THOUSANDS)]
     numbers = np.array([any(parse(value) is not None for parse in parsers) for value in cells.values])
     if counts[numbers].sum() >= 0.5 * counts.sum():
-        return Kind(problem=_mixed(column, cells, numbers, counts))
+        odd = np.flatnonzero(~numbers)
+        row, listed = int(np.argmax(np.isin(cells.codes, odd))), [shown(cells.values[code]) for code in odd[:NEEDLESS]]
+        some = ", ".join(listed) + (", ..." if len(odd) > NEEDLESS else "")
+        text = f"the text {shown(cells.values[cells.codes[row]])} ({column.file.place(row)})"
+        share = f"while {counts[numbers].sum():,} of {counts.sum():,} values are numbers"
+        what = "column {!r} contains {}, {}: let {} count as empty, or treat the column as {}."
+        fixes = [Parameter("missing_values", cells.values[code]) for code in odd]
+        fixes = [Parameter("numeric", column.name)] if len(odd) > NEEDLESS else fixes
+        given = column.name, text, share, some, Parameter("categorical", column.name)
+        return Kind(problem=Problem(what, *given, fixes=fixes))
     if n >= FEW_ROWS and levels > NEARLY_ALL * int((cells.codes[column.rows] >= 0).sum()):
         is_short = max(map(len, cells.values)) <= 40
         return Kind(left_out="an id" if is_short else "text, nearly always different", is_id=True)
@@ -272,20 +277,5 @@ def line_break(cells: Coded, name: str, file: TableFile) -> Problem | None:
     if not broken:
         return None
     row = int(np.argmax(np.isin(cells.codes, broken)))
-    return Problem(
-        f"the cell of column {name!r} that starts in {file.place(row)} spans several lines: add the missing closing "
-        "quote, or remove the line break."
-    )
-
-
-def _mixed(column: _Column, cells: Coded, numbers: np.ndarray, counts: np.ndarray) -> Problem:
-    name, place = column.name, column.file.place
-    odd = np.flatnonzero(~numbers)
-    row = int(np.argmax(np.isin(cells.codes, odd)))
-    some = ", ".join(shown(cells.values[code]) for code in odd[:NEEDLESS]) + (", ..." if len(odd) > NEEDLESS else "")
-    where = f"column {name!r} contains the text {shown(cells.values[cells.codes[row]])} ({place(row)})"
-    share = f"while {counts[numbers].sum():,} of {counts.sum():,} values are numbers"
-    what = "{}, {}: let {} count as empty, or treat the column as {}."
-    fixes = [Parameter("missing_values", cells.values[code]) for code in odd]
-    fixes = [Parameter("numeric", name)] if len(odd) > NEEDLESS else fixes
-    return Problem(what, where, share, some, Parameter("categorical", name), fixes=fixes)
+    what = f"the cell of column {name!r} that starts in {file.place(row)} spans several lines"
+    return Problem(f"{what}: add the missing closing quote, or remove the line break.")

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from drsvm.datasets import arrow_tables as arrow
-from drsvm.datasets.arrow_tables import ArrowTable, Column, RowRange, Table
+from drsvm.datasets.arrow_tables import ArrowTable, RowRange, Table
 from drsvm.datasets.columns import Chosen, absent_columns, choose_columns, found_or_error, listed
 from drsvm.datasets.csv_files import CsvFile
 from drsvm.datasets.dataset import Dataset, ReadOptions, Schema
@@ -184,27 +184,21 @@ def converted(file: Located, table: Table, schema: Schema, empty: frozenset[str]
         if style == Style.CATEGORY:
             levels = levels_of(column, empty)
             columns[name] = arrow.texts(levels.values).take(arrow.column_of(levels.codes, levels.codes >= 0))
-        else:
-            numbers = _as_numbers(file, name, column, style, empty)
-            columns[name] = arrow.column_of(numbers, ~np.isnan(numbers))
+            continue
+        try:
+            numbers = numbers_of(column, style, empty)
+        except NotANumber as wrong:
+            expected = {Style.TRUTH: "yes or no", Style.PLAIN: "numbers"}.get(style, f"cells of the kind {style!r}")
+            where = name, shown(wrong.text), file.place(wrong.row)
+            what = "column {!r} contains the text {} ({}), but the model needs {}: correct it, or let it count as "
+            fixes = [Parameter("missing_values", wrong.text)]
+            problem = Problem(what + "empty ({}).", *where, expected, Parameter("missing_values"), fixes=fixes)
+            raise invalid(file.path, problem) from None
+        large = too_large(name, numbers, file.place)
+        if large is not None:
+            raise invalid(file.path, f"{large[0]}: correct it, or empty the cell.")
+        columns[name] = arrow.column_of(numbers, ~np.isnan(numbers))
     return arrow.pyarrow_or_error().table(columns)
-
-
-def _as_numbers(file: Located, name: str, column: Column, style: str, empty: frozenset[str]) -> np.ndarray:
-    try:
-        values = numbers_of(column, style, empty)
-    except NotANumber as wrong:
-        what = (
-            "column {!r} contains the text {} ({}), but the model needs {}: correct it, or let it count as empty ({})."
-        )
-        expected = {Style.TRUTH: "yes or no", Style.PLAIN: "numbers"}.get(style, f"cells of the kind {style!r}")
-        where = name, shown(wrong.text), file.place(wrong.row), expected
-        fixes = [Parameter("missing_values", wrong.text)]
-        raise invalid(file.path, Problem(what, *where, Parameter("missing_values"), fixes=fixes)) from None
-    large = too_large(name, values, file.place)
-    if large is not None:
-        raise invalid(file.path, f"{large[0]}: correct it, or empty the cell.")
-    return values
 
 
 def truth_of(file: Located, table: Table, name: str, options: ReadOptions) -> np.ndarray:

@@ -30,6 +30,7 @@ RESERVE = 1 << 26  # bytes of disk space that are left free
 DESCRIPTION = "rows.json"  # the file in a folder of rows that names their features
 LARGEST_INT32 = np.iinfo(np.int32).max
 CSR = ("data", "indices", "indptr")
+OR_PREPARED = "or pass an iterable of prepared blocks."
 
 
 class RowsOnDisk:
@@ -144,7 +145,16 @@ def rows_on_disk(
     if path.is_dir() and ((path / "X.npy").exists() or (path / "data.npy").exists()):
         return opened_folder(path)
     table = ArrowTable(path)
-    label, features, dtype = _columns(table, label)
+    if label is not None:
+        [label] = found_or_error(path, table.names, [label], "label")
+    features = [name for name in table.names if name != label]
+    kinds = {name: str(table.schema.field(name).type) for name in features}
+    odd = [name for name, kind in kinds.items() if not kind.startswith(("int", "uint", "float", "double", "bool"))]
+    if odd:
+        what = f"column {odd[0]!r} has type {kinds[odd[0]]}, not numbers"
+        raise invalid(path, f"{what}: use drsvm fit, which encodes it, {OR_PREPARED}")
+    narrow = all(kind in ("float", "halffloat", "bool", "int8", "uint8") for kind in kinds.values())
+    dtype = np.dtype(np.float32 if narrow else np.float64)
     needed = table.n_rows * len(features) * dtype.itemsize
     return _written(_numbers(table, label, features, dtype), folder, progress, features, needed)
 
@@ -223,9 +233,8 @@ def _blocks_of(source: Any) -> Iterator[Block]:
             received.clear()
         return
     if not isinstance(source, Iterable):
-        raise TypeError(
-            f"rows come from a path, an iterable of blocks or an object with next and reset, not {source!r}."
-        )
+        known = "a path, an iterable of blocks or an object with next and reset"
+        raise TypeError(f"rows come from {known}, not {source!r}.")
     for block in source:
         X, *vectors = block if isinstance(block, tuple) else (block,)
         if len(vectors) > 2:
@@ -234,25 +243,7 @@ def _blocks_of(source: Any) -> Iterator[Block]:
         yield X, y, weights
 
 
-def _columns(table: ArrowTable, label: str | None) -> tuple[str | None, list[str], np.dtype]:
-    """Return the label column and the features of a table, and the type of these."""
-    if label is not None:
-        [label] = found_or_error(table.path, table.names, [label], "label")
-    features = [name for name in table.names if name != label]
-    kinds = {name: str(table.schema.field(name).type) for name in features}
-    odd = [name for name, kind in kinds.items() if not kind.startswith(("int", "uint", "float", "double", "bool"))]
-    if odd:
-        raise invalid(
-            table.path,
-            f"column {odd[0]!r} has type {kinds[odd[0]]}, not numbers: use drsvm fit, which encodes it, or pass an "
-            "iterable of prepared blocks.",
-        )
-    narrow = all(kind in ("float", "halffloat", "bool", "int8", "uint8") for kind in kinds.values())
-    return label, features, np.dtype(np.float32 if narrow else np.float64)
-
-
 def _numbers(table: ArrowTable, label: str | None, features: list[str], dtype: np.dtype) -> Iterator[Block]:
-    """Yield the rows of a table as numbers, with their labels."""
     wanted = [*features, *([label] if label else [])]
     done = 0
     for block in table.blocks(wanted):
@@ -261,11 +252,8 @@ def _numbers(table: ArrowTable, label: str | None, features: list[str], dtype: n
             column = block.column(place)
             if column.null_count:
                 row = done + int(np.argmax(column.is_null().to_numpy()))
-                raise invalid(
-                    table.path,
-                    f"column {name!r} is empty in row {row + 1}: use drsvm fit, which fills empty cells, or pass an "
-                    "iterable of prepared blocks.",
-                )
+                what = f"column {name!r} is empty in row {row + 1}"
+                raise invalid(table.path, f"{what}: use drsvm fit, which fills empty cells, {OR_PREPARED}")
             if name != label:
                 X[:, place] = column.to_numpy()
         done += len(block)
@@ -333,17 +321,27 @@ class RowWriter:
         X = X if sparse.issparse(X) else np.asarray(X)
         form = {"sparse": sparse.issparse(X), "columns": X.shape[1] if X.ndim == 2 else None}
         form |= {name: values is not None for name, values in vectors.items()}
-        self._check_like_the_first(X, form)
+        if form["columns"] is None:
+            raise DataFileError(f"block {self._n_blocks} has shape {X.shape}: a block must have rows and columns.")
+        if X.dtype.kind not in "fiub":
+            raise DataFileError(f"block {self._n_blocks} has dtype {X.dtype}: encode text as numbers before.")
+        self._first = self._first or form
+        for what, value in self._first.items():
+            if form[what] != value:
+                had = f"{what}: {form[what]}, in the first one {value}"
+                what = f"block {self._n_blocks} does not fit the first one ({had})"
+                raise DataFileError(f"{what}: make all blocks alike.")
+        dtype = X.dtype if X.dtype == np.float32 else np.float64
         if form["sparse"]:
             rows = sparse.csr_array(X)
             rows.sum_duplicates()
-            self._array("data", _float_type(rows)).append(rows.data)
+            self._array("data", dtype).append(rows.data)
             self._array("indices", np.int32).append(rows.indices)
             starts = self._array("indptr", np.int64)
             starts.append(rows.indptr[min(starts.length, 1) :].astype(np.int64) + self._n_entries)
             self._n_entries += rows.nnz
         else:
-            self._array("X", _float_type(X), X.shape[1]).append(X)
+            self._array("X", dtype, X.shape[1]).append(X)
         n = X.shape[0]
         for name, values in vectors.items():
             if values is not None:
@@ -352,18 +350,6 @@ class RowWriter:
                     raise DataFileError(f"block {self._n_blocks} has {n} rows, but {len(vector)} entries in {name}.")
                 self._vectors.setdefault(name, []).append(vector)
         self.n_rows += n
-
-    def _check_like_the_first(self, X: Matrix, form: dict[str, int | None]) -> None:
-        number = self._n_blocks
-        if form["columns"] is None:
-            raise DataFileError(f"block {number} has shape {X.shape}: a block must have rows and columns.")
-        if X.dtype.kind not in "fiub":
-            raise DataFileError(f"block {number} has dtype {X.dtype}: encode text as numbers before.")
-        self._first = self._first or form
-        for what, value in self._first.items():
-            if form[what] != value:
-                had = f"{what}: {form[what]}, in the first one {value}"
-                raise DataFileError(f"block {number} does not fit the first one ({had}): make all blocks alike.")
 
     def _array(self, name: str, dtype: DTypeLike, width: int | None = None) -> GrowingArray:
         if name not in self._arrays:
@@ -390,7 +376,3 @@ class RowWriter:
             np.save(self.folder / f"{name}.npy", np.concatenate(parts))
         description = {"n_features": self._first["columns"], "names": self.names}
         (self.folder / DESCRIPTION).write_text(json.dumps(description))
-
-
-def _float_type(X: Matrix) -> DTypeLike:
-    return X.dtype if X.dtype == np.float32 else np.float64

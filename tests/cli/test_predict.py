@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 
 import numpy as np
 import pandas
@@ -73,8 +72,7 @@ def test_missing_values_and_categories_from_fit_to_predict(drsvm_command, answer
         "filled: b (1 of 2); numbers by their median.",
         "levels not seen in training: town (1 of 2); they count as rare, or as no level at all where none was rare.",
     ]
-    code, out, _ = drsvm_command("predict", model, new, "--missing", "drop", "--json")
-    assert json.loads(out)["predictions"]["row"] == [2]
+    assert answer_of("predict", model, new, "--missing", "drop")["predictions"]["row"] == [2]
     new.write_text("A;town\n1;Rome\n")
     assert "2 columns that the model needs are missing: 'a' (is it 'A'?), 'b'" in error_of("predict", model, new)
 

@@ -1,10 +1,14 @@
-"""Output of the commands: notes, errors as JSON, markup and interrupts."""
+"""Output of the commands: notes, errors as JSON, markup, interrupts, options in messages and corrected commands."""
 
 import json
+import shlex
 
 import numpy as np
 import pytest
 from cli_tables import rows, write_csv
+
+from drsvm.cli.screen import ARGUMENTS, corrected_command, in_options
+from drsvm.messages import Message, Parameter
 
 
 @pytest.mark.thorough
@@ -41,8 +45,37 @@ def test_an_interrupt_is_exit_code_130_and_leaves_nothing(drsvm_command, table, 
     assert not (tmp_path / "m.drsvm").exists()
 
 
-def test_warnings_of_the_library_name_options(drsvm_command, table):
-    _, out, _ = drsvm_command("fit", table, "--radius", 50, "--flip-cost", "inf", "--json")
-    note = next(note for note in json.loads(out)["notes"] if "classifier is constant" in note)
+def test_warnings_of_the_library_name_options(answer_of, table):
+    notes = answer_of("fit", table, "--radius", 50, "--flip-cost", "inf")["notes"]
+    note = next(note for note in notes if "classifier is constant" in note)
     assert all(option in note for option in ("--radius auto", "--class-weight balanced", "--cv"))
     assert "WassersteinSVCCV" not in note and "class_weight" not in note
+
+
+@pytest.mark.parametrize(
+    ("given", "fix", "expected"),
+    [
+        ("fit a.csv", Parameter("drop", "my id"), "fit a.csv --drop 'my id'"),
+        ("fit a.csv --drop b", Parameter("drop", "b"), "fit a.csv --drop b"),
+        ("fit a.csv --label lbel --cv", Parameter("label", "label", "lbel"), "fit a.csv --label label --cv"),
+        ("fit a.csv --label=lable", Parameter("label", "label", "lable"), "fit a.csv --label label"),
+        ("fit a.csv --drop b,cc,d", Parameter("drop", "c", "cc"), "fit a.csv --drop b,c,d"),
+        ("fit a.csv --drop 'a,b'", Parameter("drop", "ab", "a,b"), "fit a.csv --drop ab"),
+        ("fit a.csv --drop y --cv", Parameter("drop", "", "y"), "fit a.csv --cv"),
+        ("fit a.csv", Parameter("missing", "fill", "error"), "fit a.csv --missing fill"),
+    ],
+)  # fmt: skip
+def test_corrected_commands(given, fix, expected):
+    token = ARGUMENTS.set(tuple(shlex.split(given)))
+    try:
+        assert corrected_command([fix]) == f"drsvm {expected}"
+        assert corrected_command([]) is None
+    finally:
+        ARGUMENTS.reset(token)
+
+
+def test_parameters_in_messages_are_options():
+    message = Message("{}, {} or {}", Parameter("max_time"), Parameter("drop", "my id"), Parameter("WassersteinSVCCV"))
+    expected = "--max-time, --drop 'my id' or --cv"
+    assert in_options(message) == in_options(UserWarning(message)) == in_options(ValueError(message)) == expected
+    assert in_options("as it is") == "as it is" and "No such" in in_options(OSError(2, "No such file"))

@@ -6,32 +6,26 @@ import pytest
 
 
 @pytest.fixture
-def drawn():
-    """Return a console, and a function that returns what it has drawn last."""
+def bar_of():
+    """Return a function that makes a bar, and one that draws it."""
     from rich.console import Console
+
+    from drsvm.cli.terminal import Bar
 
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=True, width=120, color_system=None)
-    return console, lambda: stream.getvalue().splitlines()[-1]
-
-
-@pytest.fixture
-def bar_of(drawn):
-    """Return a function that makes a bar, and one that draws it."""
-    from drsvm.cli.terminal import Bar
-
-    console, last = drawn
 
     def draw(bar):
         console.print(bar.get_renderable())
-        return last()
+        return stream.getvalue().splitlines()[-1]
 
-    return lambda *arguments: Bar(console, *arguments), draw
+    return lambda text: Bar(console, text), draw
 
 
 def test_stages_begin_at_zero_and_the_time_left_follows(bar_of, clock):
     make, draw = bar_of
     bar = make("fitting [b]")
+    assert "fitting [b]" in draw(bar) and "time left" not in draw(bar) and "%" not in draw(bar), "nothing is known"
     tell = bar.begin("choosing the radius")
     assert " 0%" in draw(bar) and "time left -:--:--" in draw(bar)
     clock.now += 100.0  # longer than a bar usually remembers
@@ -45,9 +39,3 @@ def test_stages_begin_at_zero_and_the_time_left_follows(bar_of, clock):
     tell(1.0)
     bar.begin("")
     assert "fitting [b] " in draw(bar) and " 0%" in draw(bar) and "time left -:--:--" in draw(bar)
-
-
-def test_before_the_first_stage_nothing_is_known(bar_of):
-    make, draw = bar_of
-    bar = make("reading")
-    assert "reading" in draw(bar) and "time left" not in draw(bar) and "%" not in draw(bar)

@@ -82,12 +82,6 @@ def test_a_file_without_names(write):
     assert data.schema.columns == ["column1"] and data.shape == (2, 1)
 
 
-@pytest.mark.thorough
-def test_text_after_a_megabyte_of_numbers_is_found(error_for):
-    rows = "".join(f"{k},{k % 2}\n" for k in range(200_000))
-    assert "'oops' (line 200002)" in error_for("data.csv", f"a,label\n{rows}oops,1\n")
-
-
 @pytest.mark.parametrize("content", [TABLE.replace("\n", "\r"), f"\n\r\n{TABLE}", f"\ufeff\n{TABLE}"])
 def test_line_ends_and_blank_lines_before_the_header(write, content):
     data = read(write("data.csv", content))

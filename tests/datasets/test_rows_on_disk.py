@@ -150,21 +150,17 @@ def test_files_without_a_description(tmp_path):
     check_error("do not fit together: write them again", rows_on_disk, tmp_path)
 
 
-def test_temporary_files_go_with_the_object(temporary):
-    rows = rows_on_disk(blocks(*data()))
+def test_temporary_files_go_with_the_object_and_progress_counts_the_rows(temporary):
+    seen = []
+    rows = rows_on_disk(blocks(*data(), size=2500), progress=seen.append)
+    assert seen == [2500, 5000, 6000]
     assert len(list(temporary.iterdir())) == 1
     del rows
     gc.collect()
     assert not list(temporary.iterdir())
 
 
-def test_progress_counts_the_rows(temporary):
-    seen = []
-    rows_on_disk(blocks(*data(), size=2500), progress=seen.append)
-    assert seen == [2500, 5000, 6000]
-
-
-def test_weights_and_blocks_without_labels(temporary):
+def test_blocks_without_labels(temporary):
     with rows_on_disk([np.ones((3, 2)), np.zeros((2, 2))]) as rows:
         assert rows.X.tolist() == [[1, 1]] * 3 + [[0, 0]] * 2 and rows.y is None and rows.sample_weight is None
 
@@ -235,13 +231,9 @@ def test_tables_that_cannot_be_used(tmp_path, temporary):
     check_error("is not a Parquet or Arrow file, or is truncated", rows_on_disk, tmp_path / "text.parquet")
     (tmp_path / "nothing").mkdir()
     check_error(r"contains no files ending in \.parquet", rows_on_disk, tmp_path / "nothing")
-
-
-def test_folders_whose_tables_differ(tmp_path):
-    X, y = data()
-    write_parquet(tmp_path / "a.parquet", X, y)
-    write_parquet(tmp_path / "b.parquet", X[:, :3], y)
-    check_error(r"b.parquet: has other columns than a.parquet", rows_on_disk, tmp_path, label="y")
+    write_parquet(tmp_path / "nothing" / "a.parquet", X, y)
+    write_parquet(tmp_path / "nothing" / "b.parquet", X[:, :3], y)
+    check_error(r"b.parquet: has other columns than a.parquet", rows_on_disk, tmp_path / "nothing", label="y")
 
 
 def test_arrays_that_are_damaged(tmp_path):
