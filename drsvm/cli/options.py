@@ -159,8 +159,18 @@ class BallOptions:
     def ball(self, radius: str | None = None) -> Settings:
         """Return the given parameters, and the radius if it was given, under the library's names."""
         check_choice("--norm", self.norm, NORMS)
-        cost = flip_cost_of(self.flip_cost)
-        given = {} if cost is None else {"flip_cost": cost}
+        given: Settings = {}
+        if self.flip_cost:  # one price, or one for each class by its text
+            pairs = [text.rpartition("=") for text in self.flip_cost]
+            try:
+                given["flip_cost"] = {name: float(price) for name, equals, price in pairs}
+                if not all(equals for _, equals, _ in pairs):
+                    [text] = self.flip_cost
+                    given["flip_cost"] = float(text)
+            except ValueError:
+                shown = " ".join(f"--flip-cost {text}" for text in self.flip_cost)
+                remedy = "give one number, or one for every class: --flip-cost yes=5 --flip-cost no=inf."
+                raise ValueError(f"{shown}: {remedy}") from None
         given |= {} if self.l2 is None else {"l2": number_or_auto("--l2", self.l2)}
         given |= {} if radius is None else {"radius": number_or_auto("--radius", radius)}
         return {**given, "norm": float(self.norm), "fit_intercept": self.intercept}
@@ -303,23 +313,6 @@ class TableOptions(PlotOptions):
 def option_of(parameter: str) -> str:
     """Return the option for a parameter."""
     return f"--{parameter.replace('_', '-')}"
-
-
-def flip_cost_of(given: Texts) -> float | dict[str, float] | None:
-    """Return one price, or one for each class by its text."""
-    if not given:
-        return None
-    pairs = [text.rpartition("=") for text in given]
-    by_class = all(equals for _, equals, _ in pairs)
-    try:
-        if not by_class and len(given) == 1:
-            return float(given[0])
-        if by_class:
-            return {name: float(price) for name, _, price in pairs}
-    except ValueError:
-        pass
-    shown = " ".join(f"--flip-cost {text}" for text in given)
-    raise ValueError(f"{shown}: give one number, or one for every class: --flip-cost yes=5 --flip-cost no=inf.")
 
 
 def number_or_auto(option: str, text: str) -> float | str:

@@ -26,7 +26,7 @@ def test_version_and_help(drsvm_command, error_of):
         assert command in error_of(command)
 
 
-def environment(package, **more):
+def environment(package=Path(drsvm.__file__).parent.parent, **more):
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA", "PYTHONPYCACHE"))}
     return {**kept, "PYTHONPATH": str(package), **more}
 
@@ -60,7 +60,7 @@ def test_a_second_fit_compiles_nothing_and_a_read_only_package_works(table, tmp_
 
 def test_the_command_line_names_its_extra():
     hide = "import sys; sys.modules['typer'] = None; from drsvm.cli import main; main(['--version'])"
-    run = fresh_process(["-c", hide], cwd=".", env=environment(Path(drsvm.__file__).parent.parent))
+    run = fresh_process(["-c", hide], cwd=".", env=environment())
     assert run.returncode == 2 and run.stderr.strip().endswith("pip install typer rich pyarrow.")
 
 
@@ -68,7 +68,7 @@ def test_help_imports_nothing_heavy():
     heavy = ["numpy", "scipy", "sklearn", "numba", "pyarrow", "pandas"]
     found = f"[name for name in {heavy!r} if name in sys.modules]"
     look = f"import json, sys\nfrom drsvm.cli.app import app\nprint(json.dumps({found}))"
-    run = fresh_process(["-c", look], cwd=".", env=environment(Path(drsvm.__file__).parent.parent))
+    run = fresh_process(["-c", look], cwd=".", env=environment())
     assert json.loads(run.stdout) == []
 
 
@@ -76,6 +76,5 @@ def test_help_imports_nothing_heavy():
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs a shell")
 def test_a_closed_pipe_is_not_an_error(model, table):
     command = f"{sys.executable} -m drsvm predict {model} {table} 2>/dev/null | head -1; exit ${{PIPESTATUS[0]}}"
-    env = environment(Path(drsvm.__file__).parent.parent)
-    run = subprocess.run(["bash", "-c", command], env=env, capture_output=True, text=True, timeout=120)
+    run = subprocess.run(["bash", "-c", command], env=environment(), capture_output=True, text=True, timeout=120)
     assert run.stdout == "row,prediction,decision,label\n" and run.returncode == 0

@@ -32,7 +32,6 @@ def test_help_shows_the_defaults_of_the_estimator(drsvm_command):
         (["--class-weight", "heavy"], "--class-weight must be one of auto, balanced, none"),
         (["--test-size", "0.3", "--test", "x.csv"], "use --test or --test-size, not both"),
         (["--test-size", "0.001"], "--test-size 0.001"),
-        (["--test-size", "5000"], "--test-size 5000"),
         (["--test", "missing.csv"], "missing.csv: no such file"),
         (["--delimiter", ";"], "the delimiter seems to be a comma."),
         (["--radius"], "requires an argument"),

@@ -33,9 +33,8 @@ def with_gaps(values, share):
 
 def frame(**columns):
     """Return a table of two numbers, further columns, and the label."""
-    return pandas.DataFrame(
-        {"usage": USAGE.round(3), "tenure": TENURE, **columns, "churn": np.where(CHURN, "Yes", "No")}
-    )
+    numbers = {"usage": USAGE.round(3), "tenure": TENURE}
+    return pandas.DataFrame({**numbers, **columns, "churn": np.where(CHURN, "Yes", "No")})
 
 
 FITTED = {

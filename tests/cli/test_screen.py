@@ -1,5 +1,6 @@
-"""Output of the commands: notes, errors as JSON, markup, interrupts, options in messages and corrected commands."""
+"""Output of the commands: notes, errors as JSON, markup, interrupts, corrected commands, and progress bars."""
 
+import io
 import json
 import shlex
 
@@ -79,3 +80,39 @@ def test_parameters_in_messages_are_options():
     expected = "--max-time, --drop 'my id' or --cv"
     assert in_options(message) == in_options(UserWarning(message)) == in_options(ValueError(message)) == expected
     assert in_options("as it is") == "as it is" and "No such" in in_options(OSError(2, "No such file"))
+
+
+@pytest.fixture
+def bar_of():
+    """Return a function that makes a bar, and one that draws it."""
+    from rich.console import Console
+
+    from drsvm.cli.terminal import Bar
+
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=120, color_system=None)
+
+    def draw(bar):
+        console.print(bar.get_renderable())
+        return stream.getvalue().splitlines()[-1]
+
+    return lambda text: Bar(console, text), draw
+
+
+def test_stages_begin_at_zero_and_the_time_left_follows(bar_of, clock):
+    make, draw = bar_of
+    bar = make("fitting [b]")
+    assert "fitting [b]" in draw(bar) and "time left" not in draw(bar) and "%" not in draw(bar), "nothing is known"
+    tell = bar.begin("choosing the radius")
+    assert " 0%" in draw(bar) and "time left -:--:--" in draw(bar)
+    clock.now += 100.0  # longer than a bar usually remembers
+    tell(0.25)
+    assert "fitting [b]: choosing the radius" in draw(bar)
+    assert "25%" in draw(bar) and "time left 0:05:00" in draw(bar)
+    clock.now += 40.0
+    assert "time left 0:04:20" in draw(bar)
+    tell(0.1)
+    assert "25%" in draw(bar), "a bar does not shrink"
+    tell(1.0)
+    bar.begin("")
+    assert "fitting [b] " in draw(bar) and " 0%" in draw(bar) and "time left -:--:--" in draw(bar)

@@ -94,8 +94,5 @@ def test_names_over_several_lines(write):
     assert data.y.tolist() == ["x", "y"]
     new = write("new.csv", '"height\n(cm)",b\n1,2\n3,oops\n')
     check_error(r"column 'b' contains the text 'oops' \(line 4\)", read_like, new, data.schema)
-
-
-def test_unused_texts_may_span_several_lines(write):
-    content = 'a,remark,label\n1,"one\ntwo",x\n3,none,y\n'
+    content = 'a,remark,label\n1,"one\ntwo",x\n3,none,y\n'  # and texts that are not used
     assert read(write("data.csv", content), ReadOptions(drop=("remark",))).X.to_pydict() == {"a": [1, 3]}

@@ -161,6 +161,8 @@ def test_temporary_files_go_with_the_object_and_progress_counts_the_rows(tempora
 
 
 def test_blocks_without_labels(temporary):
+    with pytest.raises(TypeError, match="a path, an iterable of blocks or an object with next and reset, not 3"):
+        rows_on_disk(3)
     with rows_on_disk([np.ones((3, 2)), np.zeros((2, 2))]) as rows:
         assert rows.X.tolist() == [[1, 1]] * 3 + [[0, 0]] * 2 and rows.y is None and rows.sample_weight is None
 
@@ -190,11 +192,6 @@ class NeverPasses(LikeXGBoost):
 def test_blocks_that_do_not_fit(temporary, source, message):
     check_error(message, rows_on_disk, source)
     assert not list(temporary.iterdir()), "nothing remains"
-
-
-def test_a_source_of_another_kind():
-    with pytest.raises(TypeError, match="a path, an iterable of blocks or an object with next and reset, not 3"):
-        rows_on_disk(3)
 
 
 def test_a_disk_that_is_full(temporary, tmp_path, monkeypatch):
