@@ -225,8 +225,6 @@ def test_misspelt_columns_are_corrected_in_the_command(drsvm_command, tmp_path):
     assert drsvm_command(*remedy[1:])[0] == 0
 
 
-# --- real tables --------------------------------------------------------------------------------------------------
-
 REAL = {
     "adult": (["--label", "class"], {"columns": 14, "features": 108}),
     "titanic": (["--label", "survived", "--drop", "alive"], {"columns": 12, "features": 29}),

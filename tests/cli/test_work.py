@@ -172,9 +172,6 @@ def test_a_test_file(answer_of, table, tmp_path, temporary, little_memory):
     assert answer["test"]["rows"] == 500 and answer["held_out"] is None
 
 
-# --- errors -------------------------------------------------------------------------------------------------------
-
-
 def test_errors_name_the_remedy(error_of, table, tmp_path, temporary, little_memory):
     assert "there is no column 'z' (--label)" in error_of("fit", table, "--label", "z")
     assert "--cv needs all rows in memory: omit it" in error_of("fit", table, "--label", "y", "--cv")

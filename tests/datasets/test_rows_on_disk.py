@@ -167,9 +167,6 @@ def test_blocks_without_labels(temporary):
         assert rows.X.tolist() == [[1, 1]] * 3 + [[0, 0]] * 2 and rows.y is None and rows.sample_weight is None
 
 
-# --- errors -------------------------------------------------------------------------------------------------------
-
-
 class NeverPasses(LikeXGBoost):
     def next(self, input_data):
         return 1
