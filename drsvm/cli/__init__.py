@@ -1,7 +1,7 @@
 """The command line ``drsvm``: one file per command; each defers its imports until it runs.
 
-`app` collects the commands, `options`, `kernels`, `prices` and `files` are their parameters, `work`, `training`,
-`large_tables` and `predictions` what they share; `screen` (`terminal`, `fit_summary`) is what the user sees.
+`app` collects the commands, `options` and `files` are their parameters, `work`, `training` and `predictions` what they
+share; `screen` (`terminal`, `fit_summary`) is what the user sees.
 """
 
 import gc

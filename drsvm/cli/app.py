@@ -90,16 +90,17 @@ def _command(function: Callable[..., int | None]) -> Callable[..., None]:
 def _parameters(entry: inspect.Parameter) -> list[inspect.Parameter]:
     """Return the parameters of a group of options, of one option, or of an argument."""
     if is_dataclass(entry.annotation):
-        return [_option(part.name, part.type, part) for part in fields(entry.annotation) if part.init]
-    if isinstance(entry.default, Field):
-        return [_option(entry.name, entry.annotation, entry.default)]
-    return [entry.replace(kind=entry.KEYWORD_ONLY)]
-
-
-def _option(name: str, kind: object, declared: Field) -> inspect.Parameter:
-    default = inspect.Parameter.empty if declared.default is ... else declared.default
-    annotation = Annotated[kind, declared.metadata["option"]]
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        declared = [(part.name, part.type, part) for part in fields(entry.annotation) if part.init]
+    elif isinstance(entry.default, Field):
+        declared = [(entry.name, entry.annotation, entry.default)]
+    else:
+        return [entry.replace(kind=entry.KEYWORD_ONLY)]
+    options = []
+    for name, kind, part in declared:
+        default = entry.empty if part.default is ... else part.default
+        annotation = Annotated[kind, part.metadata["option"]]
+        options.append(inspect.Parameter(name, entry.KEYWORD_ONLY, default=default, annotation=annotation))
+    return options
 
 
 for module in (fit, predict, export, audit, labels, compare, report):

@@ -38,15 +38,24 @@ def audit(
     outputs.check(model, file, train)
     check_inputs(model, [file, train])
     opt.check_choice("--norm", norm, (None, *opt.NORMS))
-    wanted = opt.numbers_in("--radii", radii)
+    try:
+        wanted = [float(part) for part in (radii or "").replace(";", ",").split(",") if part.strip()]
+    except ValueError:
+        raise ValueError(f"--radii must be comma-separated numbers, such as 0,0.05,0.1; got {radii!r}.") from None
     saved, dataset = work.load_for_model(model, file, options, screen)
     y = work.known_labels(dataset, saved.model.classes_, "an audit")
     ball = _ball(saved.model[-1], model, wanted, flip_cost, norm)
     models = {"drsvm": saved.model}
     if compare:
         models |= _rivals(saved, dataset, y, train, options, screen)
+    from drsvm.learn.scores import leads, scores
+
     columns = _risks(models, dataset.X, y, ball)
-    figures = _figures(models, dataset.X, y, rivals_are_new=train is not None and train.resolve() != file.resolve())
+    (_, own), *rivals = ((name, each.decision_function(dataset.X)) for name, each in models.items())
+    classes, lead = saved.model.classes_, None
+    if train is not None and train.resolve() != file.resolve():  # the others have not seen these rows either
+        lead = {name: leads(own, rival, y, classes) for name, rival in rivals} or None
+    figures = {"scores": scores(own, y, classes, new_rows=True), "leads": lead}
 
     def draw() -> "Figure":
         import numpy as np
@@ -61,10 +70,10 @@ def audit(
     payload |= {"flip_cost": ball["flip_cost"], "norm": ball["norm"], **figures, "risks": columns, **files}
     worst = "worst case" if hasattr(saved.model[-1], "coef_") else "upper bounds of the worst case"
     title = f"{worst} on {dataset.shape[0]:,} rows, flip cost {ball['flip_cost']:g}, norm {ball['norm']:g}"
-    screen.finish(payload, *_lines(figures), title, *_tables(columns, saved.model.classes_.tolist()))
+    screen.finish(payload, *_lines(figures), title, *_tables(columns, classes.tolist()))
 
 
-def _ball(classifier, model: Path, radii: list[float] | None, flip_cost: float | None, norm: str | None):
+def _ball(classifier, model: Path, radii: list[float], flip_cost: float | None, norm: str | None):
     from drsvm.model.worst_case.linear_model import own_ball
 
     own = own_ball(classifier)
@@ -95,23 +104,13 @@ def _rivals(saved, dataset, y, train: Path | None, options: opt.FileOptions, scr
     if train is None:
         screen.note("LinearSVC and LogisticRegression are trained on the audited file; use --train for another one.")
     else:
-        training = work.read_for(saved.metadata["schema"], train, options)
+        training = work.read_for_model(saved.metadata["schema"], train, options.read_options())
         X, y = training.X, work.known_labels(training, saved.model.classes_, "an audit")
     steps = [step for _, step in saved.model.steps[:-1]]
     with screen.progress("training the other classifiers"), screen.warnings_as_notes():
         rows = saved.model[:-1].transform(X) if steps else X
         rivals = (LinearSVC(random_state=0), LogisticRegression(max_iter=1000))
         return {type(rival).__name__: make_pipeline(*steps, rival.fit(rows, y)) for rival in rivals}
-
-
-def _figures(models: "dict[str, Pipeline]", X, y, *, rivals_are_new: bool) -> Payload:
-    """Return the figures without an adversary, and leads over classifiers that have not seen these rows either."""
-    from drsvm.learn.scores import leads, scores
-
-    (_, own), *rivals = ((name, model.decision_function(X)) for name, model in models.items())
-    classes = models["drsvm"].classes_
-    lead = {name: leads(own, rival, y, classes) for name, rival in rivals} if rivals_are_new else {}
-    return {"scores": scores(own, y, classes, new_rows=True), "leads": lead or None}
 
 
 def _lines(figures: Payload) -> list[str]:

@@ -6,6 +6,8 @@ from drsvm.cli import options as opt
 from drsvm.cli.screen import Screen, exit_code
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from drsvm import Problem
     from drsvm.model.result import Result
 
@@ -33,18 +35,23 @@ def compare(
     none did for all classifiers.
     """
     from drsvm.cli import work
+    from drsvm.solvers import solver_names
 
     outputs.check(file)
-    names = _names(solvers, ball.solver)
+    known = [name for name in solver_names() if name != "auto"]
+    names = known if ball.solver == "auto" else [ball.solver]
+    names = [name.strip() for name in solvers.split(",") if name.strip()] if solvers else names
+    for name in names:
+        if name not in (*known, "auto"):
+            raise ValueError(f"--solvers: unknown solver {name!r}; choose from {', '.join(known)}.")
     parts = work.load_parts(file, data.read_options(mentioned=prices.mentioned()), screen)
-    chosen, y = work.two_classes(parts.y, positive)
+    chosen, y = _two_classes(parts.y, positive)
     # Not before: input errors should come quickly.
-    from drsvm.cli.prices import problem_of
     from drsvm.learn.fitting.problems import at_centre
     from drsvm.plotting import ConvergenceDisplay
 
     prepared = work.prepared(parts, standardise=ball.standardise)
-    problem = at_centre(problem_of(parts, prepared, y, radius, ball, prices)).problem
+    problem = at_centre(_problem(parts, prepared, y, radius, ball, prices)).problem
     seconds = 60.0 if ball.max_time is None else ball.max_time / len(names)
     results = _run(problem, names, {**ball.run(), "max_time": seconds, "random_state": seed}, screen)
     if not results:
@@ -62,16 +69,32 @@ def compare(
     return exit_code(columns["status"], choose=min)
 
 
-def _names(given: str | None, single: str) -> list[str]:
-    from drsvm.solvers import solver_names
+def _two_classes(labels: "np.ndarray", positive: str | None) -> "tuple[str, np.ndarray]":
+    """Return the name of the positive class and the labels as booleans; more than two classes need `positive`."""
+    from drsvm.cli.work import positive_class
 
-    known = [name for name in solver_names() if name != "auto"]
-    names = [name.strip() for name in given.split(",") if name.strip()] if given else known
-    names = [single] if single != "auto" and not given else names
-    for name in names:
-        if name not in solver_names():
-            raise ValueError(f"--solvers: unknown solver {name!r}; choose from {', '.join(known)}.")
-    return names
+    names = [str(label) for label in sorted(set(labels.tolist()))]
+    if positive is None and len(names) > 2:
+        listed = f"{', '.join(names[:6])}{', ...' if len(names) > 6 else ''}"
+        remedy = f"choose the one to separate from the rest, for instance --positive {names[0]}."
+        raise ValueError(f"there are {len(names)} classes ({listed}): {remedy}")
+    chosen = str(positive_class(labels, positive))
+    return chosen, labels.astype(str) == chosen
+
+
+def _problem(parts, prepared, y, radius: float, ball: opt.BallOptions, prices: opt.PriceOptions) -> "Problem":
+    """Return the problem of two classes that a `WassersteinSVC` with the given options would solve, without weights."""
+    from drsvm import Problem, WassersteinSVC
+    from drsvm.cli import work
+    from drsvm.learn.fitting.prices import with_intercept_cost
+
+    names = ("flip_cost", "norm", "l2", "fit_intercept", "intercept_cost", "feature_cost", "monotonic_cst")
+    settings: opt.Settings = {name: getattr(WassersteinSVC(), name) for name in names}
+    settings |= ball.ball() | prices.intercept() | work.feature_prices(parts, prepared)
+    settings["l2"] = 0.0 if settings["l2"] == "auto" else settings["l2"]  # the ball alone
+    settings["flip_cost"] = work.flip_cost_by_row(settings["flip_cost"], parts.y, None)
+    cost = settings.pop("intercept_cost")
+    return with_intercept_cost(Problem(prepared.X, y, radius=radius, **settings), cost)
 
 
 def _run(problem: "Problem", names: list[str], settings: opt.Settings, screen: Screen) -> "dict[str, Result]":

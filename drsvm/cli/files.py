@@ -16,7 +16,6 @@ import numpy as np
 
 from drsvm.datasets import DataFileError, Dataset
 from drsvm.persistence.checks import require
-from drsvm.persistence.model_files import is_model_file
 from drsvm.writing import written
 
 STANDARD = Path("-")  # stands for standard input or standard output
@@ -54,23 +53,14 @@ def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None])
     taken = [path for path in inputs if path is not None]
     for output in (path for path in outputs if path is not None):
         require(output != STANDARD, "-: only predictions can be written to standard output: give a file.")
-        is_new = not any(_same(output, other) for other in taken)
-        require(is_new, f"{output}: is used twice in this command and would be overwritten: choose another name.")
+        both = (other for other in taken if output.exists() and other.exists())
+        twice = output.resolve() in [other.resolve() for other in taken] or any(map(output.samefile, both))
+        require(not twice, f"{output}: is used twice in this command and would be overwritten: choose another name.")
         folder = output.resolve().parent
         require(not output.is_dir(), f"{output}: is a folder: give a file in it.")
         require(folder.is_dir(), f"{output}: the folder {folder} does not exist: create it first.")
         require(os.access(folder, os.W_OK), f"{output}: the folder {folder} is not writable: choose another one.")
         taken.append(output)
-
-
-def _same(one: Path, other: Path) -> bool:
-    return one.samefile(other) if one.exists() and other.exists() else one.resolve() == other.resolve()
-
-
-def check_model_output(output: Path | None) -> None:
-    """Raise an error rather than overwrite a file that is not a model."""
-    if output is not None and output.is_file() and output.stat().st_size and not is_model_file(output):
-        raise ValueError(f"{output}: exists and is not a drsvm model: delete it first, or choose another name.")
 
 
 def csv_text(columns: dict[str, Any]) -> str:

@@ -4,7 +4,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from drsvm.cli import options as opt
-from drsvm.cli.kernels import KernelChoice
 from drsvm.cli.screen import Screen, exit_code
 
 EXAMPLES = """drsvm fit customers.csv --label churned --model churn.drsvm
@@ -20,7 +19,7 @@ def fit(
     split: opt.SplitOptions,
     ball: opt.BallOptions,
     prices: opt.PriceOptions,
-    kernel: KernelChoice,
+    kernel: opt.KernelChoice,
     screen: Screen,
     radius: str | None = opt.RADIUS,
     verified: str | None = opt.known(
@@ -50,19 +49,21 @@ def fit(
     saved is then trained on all rows. A Parquet or Arrow table may be a folder, and need not fit into memory.
     """
     from drsvm.cli import work
-    from drsvm.cli.files import check_model_output, check_outputs
+    from drsvm.cli.files import check_outputs
+    from drsvm.persistence.model_files import is_model_file
 
     check_outputs([model], [file, split.test])
-    check_model_output(model)
+    if model is not None and model.is_file() and model.stat().st_size and not is_model_file(model):
+        raise ValueError(f"{model}: exists and is not a drsvm model: delete it first, or choose another name.")
     split.check()
-    settings = {**ball.with_radius(radius), **prices.intercept(), **ball.run()}
+    settings = {**ball.ball(radius), **prices.intercept(), **ball.run()}
     settings |= opt.chosen_classes_and_threshold(class_weight, threshold)
     settings |= {"random_state": split.seed, "n_jobs": jobs}
     if cv and radius is not None:
         raise ValueError("--cv chooses the radius: omit --radius or --cv.")
     if verified is not None and "flip_cost" not in settings:
         raise ValueError("--verified changes nothing while all labels are trusted: price the others with --flip-cost.")
-    kernel.check(ball, {"--cv": cv, **prices.for_weights()})
+    kernel.check(ball, {"--cv": cv, **{opt.option_of(role): getattr(prices, role) for role in opt.COLUMN_ROLES}})
     in_memory = "--cv" if cv else None if kernel.kernel == "linear" else f"--kernel {kernel.kernel}"
     options = data.read_options(verified=verified, mentioned=prices.mentioned())
     with _rows(file, options, split, spool, ball.standardise, in_memory, screen) as rows:
@@ -91,13 +92,13 @@ def _rows(file: Path, options, split: opt.SplitOptions, spool: Path | None, stan
 
     `in_memory` is the option for which they may not, if any.
     """
-    from drsvm.cli import large_tables, work
+    from drsvm.cli import work
 
-    if not large_tables.is_to_stream(file, spool):
+    if not work.is_to_stream(file, spool):
         whole = work.load_parts(file, options, screen, split.test)
         yield whole, work.held_out(whole, split, screen)
         return
     if in_memory is not None:
         raise ValueError(f"{file}: {in_memory} needs all rows in memory: omit it, or use it on a sample of the rows.")
-    with large_tables.streamed(file, options, split, spool, standardise, screen) as rows:
+    with work.streamed(file, options, split, spool, standardise, screen) as rows:
         yield rows

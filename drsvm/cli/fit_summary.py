@@ -14,11 +14,9 @@ from drsvm.model.kernel_functions import dense
 from drsvm.model.result import Result
 
 NOISE = "decision values differ by less than the accuracy of the solution; ranks, ROC AUC and probabilities are noise"
-
 SHOWN_LABELS, SHOWN_COLUMNS = 10, 5
-
+# Columns up to which importances are computed, test rows for that, and how often a column is shuffled.
 MAX_COLUMNS, MAX_ROWS, REPEATS = 100, 1000, 5
-"""Columns up to which importances are computed, test rows for that, and how often a column is shuffled."""
 
 
 def fit_payload(model: Fitted, tested: Fitted | None, file: Path, standardise: bool) -> Payload:
@@ -30,25 +28,22 @@ def fit_payload(model: Fitted, tested: Fitted | None, file: Path, standardise: b
     constant = figures.are_noise(decisions, [(result.gap, result.tol) for result in results])
     positive = classes.tolist() if len(results) > 1 else [parts.positive]
     scaled = int(sum(prepared.scaled(standardise)))
-    names = ("flip_cost", "fit_intercept", "class_weight", "threshold")
-    is_linear = hasattr(classifier, "coef_")
-    payload = {
-        "command": "fit",
-        "drsvm": drsvm.__version__,
-        "file": str(file),
-        "rows": int(parts.X.shape[0]),
+    is_linear, names = hasattr(classifier, "coef_"), ("flip_cost", "fit_intercept", "class_weight", "threshold")
+    parameters = {
+        "radius": getattr(classifier, "radius_", classifier.radius),
+        "l2": getattr(classifier, "l2_", classifier.l2),
+        "norm": classifier.norm if is_linear else 2.0,
+        "kernel": "linear" if is_linear else classifier.kernel,
+        **{name: getattr(classifier, name) for name in names},
+        "standardise": standardise,
+    }
+    payload = {"command": "fit", "drsvm": drsvm.__version__, "file": str(file), "rows": int(parts.X.shape[0])}
+    payload |= {
         "features": int(classifier.n_features_in_),
         "label": parts.data.schema.label,
         "classes": dict(zip(classes.tolist(), counts.tolist(), strict=True)),
         "positive": parts.positive,
-        "parameters": {
-            "radius": getattr(classifier, "radius_", classifier.radius),
-            "l2": getattr(classifier, "l2_", classifier.l2),
-            "norm": classifier.norm if is_linear else 2.0,
-            "kernel": "linear" if is_linear else classifier.kernel,
-            **{name: getattr(classifier, name) for name in names},
-            "standardise": standardise,
-        },
+        "parameters": parameters,
         "units": {"standard_deviations": scaled, "original": prepared.X.shape[1] - scaled},
         "certificates": [_certificate(*entry) for entry in zip(results, positive, constant, strict=True)],
         "proven": exit_code(str(result.status) for result in results) == 0,
@@ -103,14 +98,19 @@ def summary_lines(payload: Payload) -> list[Text]:
         "adversary": _adversary(ball, payload.get("kernel")) + f"; {scaling}",
         "proof": _below([_proof(certificate, len(counts) > 2) for certificate in payload["certificates"]]),
         **_figures(payload),
-        **({"weights": _weights_line(payload)} if "weights" in payload else _kernel_lines(payload)),
+        **_feature_lines(payload),
     }
     constant = [str(proof["positive"]) for proof in payload["certificates"] if proof["constant"]]
     if constant:
         of = f"{', '.join(constant)} against the rest" if len(payload["certificates"]) > 1 else "this classifier"
         lines["constant"] = f"{of}: {NOISE}"
     if "choice" in payload:
-        lines["choice"] = _choice_line(payload["choice"])
+        best, other, areas = (payload["choice"][name] for name in ("kernel", "other", "roc_auc"))
+        lines["choice"] = f"{best}; the test rows have no ROC AUC that could tell it from {other}"
+        if payload["choice"]["lead"] is not None:
+            shown = f"{best}, ROC AUC {areas[best]:.4f}; {other} {areas[other]:.4f}"
+            lead = figures.compared("roc_auc", payload["choice"]["lead"], other)
+            lines["choice"] = f"{shown}; {lead}. The test rows made this choice: they are not new to it"
     if "cv" in payload:
         candidates, score = payload["cv"]["candidates"], payload["cv"]["score"]
         lines["selection"] = f"chosen from {candidates} candidates by cross-validation, mean score {score:.4f}"
@@ -162,12 +162,23 @@ def _below(lines: list[str]) -> str:
     return ("\n" + 11 * " ").join(lines)
 
 
-def _weights_line(payload: Payload) -> str:
-    weights = payload["weights"]
-    largest = ", ".join(f"{' '.join(name.split())} {value:+.3g}" for name, value in weights["largest"].items())
-    below = f"; {weights['below_accuracy']:,} below the accuracy of the solution" if weights["below_accuracy"] else ""
-    counted = f"{weights['nonzero']:,} of {payload['features']:,} nonzero{below}"
-    return counted + (f"; largest: {largest}" if largest else "")
+def _feature_lines(payload: Payload) -> dict[str, str]:
+    """Return the weights as text, or the kernel and the importances."""
+    if "weights" in payload:
+        weights = payload["weights"]
+        largest = ", ".join(f"{' '.join(name.split())} {value:+.3g}" for name, value in weights["largest"].items())
+        n_below = weights["below_accuracy"]
+        below = f"; {n_below:,} below the accuracy of the solution" if n_below else ""
+        counted = f"{weights['nonzero']:,} of {payload['features']:,} nonzero{below}"
+        return {"weights": counted + (f"; largest: {largest}" if largest else "")}
+    kernel, importances = payload["kernel"], payload["importances"] or {}
+    name = f"{payload['parameters']['kernel']}, gamma {kernel['gamma']:.4g}"
+    lines = {"kernel": f"{name}; made of {kernel['landmarks']:,} of the {payload['rows']:,} rows (landmarks)"}
+    if importances:
+        first = list(importances.items())[:SHOWN_COLUMNS]
+        largest = ", ".join(f"{' '.join(name.split())} {fall:.3f}" for name, fall in first)
+        lines["importance"] = f"{largest}: how much the ROC AUC of the test falls if a column is shuffled"
+    return lines
 
 
 def _importances(tested: Fitted) -> dict[str, float] | None:
@@ -197,25 +208,3 @@ def _importances(tested: Fitted) -> dict[str, float] | None:
     whole = area(X)
     falls = {name: whole - float(np.mean([without(name) for _ in range(REPEATS)])) for name in dict.fromkeys(columns)}
     return dict(sorted(falls.items(), key=lambda entry: -entry[1]))
-
-
-def _kernel_lines(payload: Payload) -> dict[str, str]:
-    """Return the kernel and the importances as text."""
-    kernel, importances = payload["kernel"], payload["importances"] or {}
-    name = f"{payload['parameters']['kernel']}, gamma {kernel['gamma']:.4g}"
-    lines = {"kernel": f"{name}; made of {kernel['landmarks']:,} of the {payload['rows']:,} rows (landmarks)"}
-    if importances:
-        first = list(importances.items())[:SHOWN_COLUMNS]
-        largest = ", ".join(f"{' '.join(name.split())} {fall:.3f}" for name, fall in first)
-        lines["importance"] = f"{largest}: how much the ROC AUC of the test falls if a column is shuffled"
-    return lines
-
-
-def _choice_line(choice: Payload) -> str:
-    """Return which classifier was kept, and why."""
-    best, other, areas = choice["kernel"], choice["other"], choice["roc_auc"]
-    if choice["lead"] is None:
-        return f"{best}; the test rows have no ROC AUC that could tell it from {other}"
-    shown = f"{best}, ROC AUC {areas[best]:.4f}; {other} {areas[other]:.4f}"
-    lead = figures.compared("roc_auc", choice["lead"], other)
-    return f"{shown}; {lead}. The test rows made this choice: they are not new to it"

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from drsvm.cli import options as opt
-from drsvm.cli.kernels import KernelOptions
 from drsvm.cli.screen import Screen
 
 EXAMPLES = """drsvm labels customers.csv --label churned
@@ -29,7 +28,7 @@ def labels(
     file: opt.DataFile,
     data: opt.DataOptions,
     ball: opt.BallOptions,
-    kernel: KernelOptions,
+    kernel: opt.KernelOptions,
     outputs: LabelTable,
     screen: Screen,
     radius: float | None = opt.classifier("Radius of the ball. Default: automatic."),
@@ -59,42 +58,40 @@ def labels(
         return dataset
 
     parts = work.load_parts(file, data.read_options(name_rows=True), screen, reader=reader)
+    import numpy as np
+
     from drsvm import find_label_issues  # not before: input errors should come quickly
-    from drsvm.cli.prices import with_flip_costs
     from drsvm.plotting import LabelIssuesDisplay
 
     prepared = work.prepared(parts, standardise=ball.standardise)
     X = prepared.X
     screen.note(*work.about_clipped(prepared, parts))
-    judges = _judges(parts, X, ball, kernel, {"radius": radius, **with_flip_costs(settings, parts.y)}, folds)
+    judges = _judges(parts, X, ball, kernel, {"radius": radius, **work.with_flip_costs(settings, parts.y)}, folds)
     given = {"cv": folds, "random_state": seed, "n_jobs": jobs, **judges}
     with screen.whole("judging the labels") as tell, screen.warnings_as_notes():
         issues = find_label_issues(parts.X, parts.y, callback=lambda done, total: tell(done / total), **given)
-    columns = _all_columns(issues, parts.rows, original)
+    rank = np.empty(len(parts.rows), dtype=int)
+    rank[issues.ranking] = np.arange(1, len(rank) + 1)
+    kept = {name: [values[row] for row in parts.rows] for name, values in original.items()}
+    new = {"row": parts.rows + 1, "rank": rank, **issues.to_dict()}
+    columns = kept | {name if name not in kept else f"drsvm_{name}": values for name, values in new.items()}
     files = outputs.save(columns, lambda: LabelIssuesDisplay.from_result(issues).figure_)
     order = issues.ranking[:top]
     names = ("given_label", "predicted_label", "label_score", "is_label_issue")
     worst = {"row": parts.rows[order] + 1, **{name: texts[order] for name, texts in parts.ids.items()}}
     worst |= {name: getattr(issues, name)[order] for name in names}
-    payload = {
-        "command": "labels",
-        "file": file,
-        "rows": X.shape[0],
-        "features": X.shape[1],
-        "contradicted": issues.n_contradicted,
-        "flagged": issues.is_label_issue.sum(),
-        "wrong_labels": issues.wrong_labels,
-        "wrong_labels_interval": issues.wrong_labels_interval,
-        "worst": worst,
-        "caveat": CAVEAT,
-        **files,
-    }
+    payload = {"command": "labels", "file": file, "rows": X.shape[0], "features": X.shape[1]}
+    payload |= {"contradicted": issues.n_contradicted, "flagged": issues.is_label_issue.sum()}
+    payload |= {"wrong_labels": issues.wrong_labels, "wrong_labels_interval": issues.wrong_labels_interval}
+    payload |= {"worst": worst, "caveat": CAVEAT, **files}
     title = f"{len(worst['row'])} of {payload['rows']:,} rows, most doubtful label first"
     title += "" if issues.second_label is None else " (those that both classifiers contradict on top)"
     screen.finish(payload, title, worst, f"\n{issues.summary()}\n{CAVEAT}")
 
 
-def _judges(parts, X, ball: opt.BallOptions, kernel: KernelOptions, settings: opt.Settings, folds: int) -> opt.Settings:
+def _judges(
+    parts, X, ball: opt.BallOptions, kernel: opt.KernelOptions, settings: opt.Settings, folds: int
+) -> opt.Settings:
     """Return both classifiers behind the preparation; folds share the time."""
     from sklearn.pipeline import Pipeline
 
@@ -110,14 +107,3 @@ def _judges(parts, X, ball: opt.BallOptions, kernel: KernelOptions, settings: op
     steps = preparation(parts.data.schema, ball.standardise and not scaled_there)
     robust = Pipeline([*steps, *robust_classifier(X, standardise=scaled_there, **given).steps])
     return {"estimator": robust, "second_opinion": flexible_classifier(X, steps)}
-
-
-def _all_columns(issues, rows, original: dict[str, list[str]]) -> opt.Columns:
-    """Return the columns of the file and the new ones, in the order of the file."""
-    import numpy as np
-
-    rank = np.empty(len(rows), dtype=int)
-    rank[issues.ranking] = np.arange(1, len(rows) + 1)
-    kept = {name: [values[row] for row in rows] for name, values in original.items()}
-    new = {"row": rows + 1, "rank": rank, **issues.to_dict()}
-    return kept | {name if name not in kept else f"drsvm_{name}": values for name, values in new.items()}

@@ -1,8 +1,8 @@
 """Options that several commands share, in groups: dataclasses whose fields are command-line options."""
 
 import io
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -11,11 +11,21 @@ import typer
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from drsvm import WassersteinKernelSVC, WassersteinSVC
     from drsvm.datasets import ReadOptions
 
 NORMS = ("1", "2", "inf")
 PLOTS = (".png", ".svg", ".pdf")
 COLUMN_ROLES = ("trust_column", "increasing", "decreasing")
+WIDTHS = ("rule", "scale", "auto")
+FOR_WEIGHTS = {  # options that do not go with a kernel, and why
+    "--norm": "a kernel measures shifts by their length in its feature space",
+    "--solver": "there is one solver for kernels",
+    "--cv": "it chooses between linear classifiers",
+    "--trust-column": "it takes the weight of a column out of the norm",
+    "--increasing": "it fixes the sign of a weight",
+    "--decreasing": "it fixes the sign of a weight",
+}
 
 Texts: TypeAlias = list[str] | None
 Settings: TypeAlias = dict[str, Any]  # parameters of an estimator or of `solve`
@@ -146,26 +156,97 @@ class BallOptions:
         "Stop after this many seconds in total, excluding reading files and compiling kernels."
     )
 
-    def ball(self) -> Settings:
-        """Return the given parameters under the library's names."""
+    def ball(self, radius: str | None = None) -> Settings:
+        """Return the given parameters, and the radius if it was given, under the library's names."""
         check_choice("--norm", self.norm, NORMS)
-        cost = flip_cost_of(self.flip_cost)
-        given = {} if cost is None else {"flip_cost": cost}
+        given: Settings = {}
+        if self.flip_cost:  # one price, or one for each class by its text
+            pairs = [text.rpartition("=") for text in self.flip_cost]
+            try:
+                given["flip_cost"] = {name: float(price) for name, equals, price in pairs}
+                if not all(equals for _, equals, _ in pairs):
+                    [text] = self.flip_cost
+                    given["flip_cost"] = float(text)
+            except ValueError:
+                shown = " ".join(f"--flip-cost {text}" for text in self.flip_cost)
+                remedy = "give one number, or one for every class: --flip-cost yes=5 --flip-cost no=inf."
+                raise ValueError(f"{shown}: {remedy}") from None
         given |= {} if self.l2 is None else {"l2": number_or_auto("--l2", self.l2)}
+        given |= {} if radius is None else {"radius": number_or_auto("--radius", radius)}
         return {**given, "norm": float(self.norm), "fit_intercept": self.intercept}
 
-    def with_radius(self, radius: str | None) -> Settings:
-        """Return the given parameters, and the radius if it was given."""
-        ball = self.ball()
-        return ball if radius is None else {"radius": number_or_auto("--radius", radius), **ball}
-
     def run(self) -> Settings:
-        """Return the solver and the limits of a run."""
         if self.solver != "auto":
             from drsvm.solvers import solver_names  # it imports all solvers
 
             check_choice("--solver", self.solver, solver_names())
         return {"solver": self.solver, "tol": self.tol, "max_iter": self.max_iter, "max_time": self.max_time}
+
+
+@dataclass(frozen=True)
+class KernelOptions:
+    """The kernel of a classifier."""
+
+    kernel: str = classifier(
+        "linear, or rbf for curved boundaries: exp(-gamma |x - z|^2), still with a proof.", "linear"
+    )
+    gamma: str | None = classifier(
+        "Coefficient of --kernel rbf: a number, rule, scale or auto, as in the library. Default: rule."
+    )
+
+    allowed = ("linear", "rbf")
+
+    def check(self, ball: BallOptions, further: Mapping[str, object] | None = None) -> None:
+        """Raise an error if options do not go together; `further` are values of some of `FOR_WEIGHTS`."""
+        check_choice("--kernel", self.kernel, self.allowed)
+        if self.kernel == "linear":
+            if self.gamma is not None:
+                raise ValueError("--gamma is the coefficient of a kernel: add --kernel rbf.")
+            return
+        given = {"--norm": ball.norm != "2", "--solver": ball.solver != "auto", **(further or {})}
+        for option in (name for name, value in given.items() if value):
+            what = f"{option} does not go with --kernel {self.kernel}, because {FOR_WEIGHTS[option]}"
+            raise ValueError(f"{what}: omit it, or use --kernel linear.")
+        if self.gamma not in (None, *WIDTHS):
+            self._number()
+
+    def _number(self) -> float:
+        try:
+            number = float(self.gamma or "")
+        except ValueError:
+            number = 0.0
+        if not 0.0 < number < float("inf"):
+            raise ValueError(f"--gamma must be a number above 0, {', '.join(WIDTHS)}, got {self.gamma!r}.")
+        return number
+
+    def kind_and_settings(self, settings: Settings) -> "tuple[type[WassersteinSVC | WassersteinKernelSVC], Settings]":
+        """Return the class of the classifier, and those of the settings of a linear one that it takes."""
+        from drsvm import WassersteinKernelSVC, WassersteinSVC
+
+        if self.kernel == "linear":
+            return WassersteinSVC, settings
+        kept = {name: value for name, value in settings.items() if name not in ("norm", "solver")}
+        if kept.get("tol") is None:
+            kept.pop("tol", None)
+        if self.gamma is not None:
+            kept["gamma"] = self.gamma if self.gamma in WIDTHS else self._number()
+        return WassersteinKernelSVC, {"kernel": self.kernel, **kept}
+
+
+@dataclass(frozen=True)
+class KernelChoice(KernelOptions):
+    """The kernel of a classifier, which may be chosen by test rows."""
+
+    kernel: str = classifier(
+        "linear; rbf for curved boundaries: exp(-gamma |x - z|^2), still with a proof; or auto: of these two, the "
+        "one with the larger ROC AUC on the test rows.",
+        "linear",
+    )
+
+    allowed = ("linear", "rbf", "auto")
+
+    def each(self) -> list[KernelOptions]:
+        return [KernelOptions(), replace(self, kernel="rbf")]
 
 
 @dataclass(frozen=True)
@@ -183,12 +264,7 @@ class PriceOptions:
         """Return the options that name columns, with the columns."""
         return tuple((role, column) for role in COLUMN_ROLES for column in getattr(self, role) or ())
 
-    def for_weights(self) -> Settings:
-        """Return the options that are about weights."""
-        return {option_of(role): getattr(self, role) for role in COLUMN_ROLES}
-
     def intercept(self) -> dict[str, float]:
-        """Return the price of the intercept if it was given."""
         return {} if self.intercept_cost is None else {"intercept_cost": self.intercept_cost}
 
 
@@ -239,23 +315,6 @@ def option_of(parameter: str) -> str:
     return f"--{parameter.replace('_', '-')}"
 
 
-def flip_cost_of(given: Texts) -> float | dict[str, float] | None:
-    """Return one price, or one for each class by its text."""
-    if not given:
-        return None
-    pairs = [text.rpartition("=") for text in given]
-    by_class = all(equals for _, equals, _ in pairs)
-    try:
-        if not by_class and len(given) == 1:
-            return float(given[0])
-        if by_class:
-            return {name: float(price) for name, _, price in pairs}
-    except ValueError:
-        pass
-    shown = " ".join(f"--flip-cost {text}" for text in given)
-    raise ValueError(f"{shown}: give one number, or one for every class: --flip-cost yes=5 --flip-cost no=inf.")
-
-
 def number_or_auto(option: str, text: str) -> float | str:
     """Return a number, or the word auto."""
     try:
@@ -277,13 +336,3 @@ def check_choice(option: str, value: str | None, allowed: Sequence[str | None]) 
     if value not in allowed:
         names = [choice for choice in allowed if choice is not None]
         raise ValueError(f"{option} must be {'one of ' if len(names) > 1 else ''}{', '.join(names)}, got {value!r}.")
-
-
-def numbers_in(option: str, text: str | None) -> list[float] | None:
-    """Return the numbers of a list such as 0,0.05,0.1."""
-    if text is None:
-        return None
-    try:
-        return [float(part) for part in text.replace(";", ",").split(",") if part.strip()]
-    except ValueError:
-        raise ValueError(f"{option} must be comma-separated numbers, such as 0,0.05,0.1; got {text!r}.") from None

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from drsvm.cli import options as opt
-from drsvm.cli.screen import Payload, Screen, exit_code, in_options
+from drsvm.cli.screen import Screen, exit_code, in_options
 
 if TYPE_CHECKING:
     from drsvm.datasets import Dataset
@@ -80,7 +80,7 @@ def report(
     check_outputs([output], [file, split.test])
     split.check()
     opt.check_choice("--kernel", kernel, ("linear", "auto"))
-    settings = {**ball.with_radius(radius), **ball.run(), **prices.intercept()}
+    settings = {**ball.ball(radius), **ball.run(), **prices.intercept()}
     settings |= {"random_state": split.seed, **opt.chosen_classes_and_threshold(class_weight, threshold)}
     options = data.reading()
     wanted = options.read_options(mentioned=prices.mentioned(), name_rows=True)
@@ -98,7 +98,10 @@ def report(
     made.save(output, format)
     code = exit_code(certificate["status"] for certificate in made.summary["certificates"])
     payload = {"command": "report", "file": file, "output": output, "proven": code == 0, "summary": made.summary}
-    screen.finish(payload, _text(made.summary, output))
+    lines = [text for text in (made.summary[name] for name in ("warning", "tell_tale", "noise")) if text]
+    lines += [f"- {line}" for line in made.summary["in_plain_words"]]
+    lines += [f"next: {made.summary['next']['command']}", f"report written to {output.resolve()}"]
+    screen.finish(payload, "\n".join(lines))
     return code
 
 
@@ -107,7 +110,6 @@ def _made(parts, settings, standardise: bool, kernel: str, source, title: str | 
     from drsvm import WassersteinSVC
     from drsvm.cli import work
     from drsvm.cli.files import name_of
-    from drsvm.cli.prices import feature_prices, with_flip_costs
     from drsvm.report import report_on
     from drsvm.report.inputs import Given
 
@@ -136,13 +138,8 @@ def _made(parts, settings, standardise: bool, kernel: str, source, title: str | 
         kernel=kernel,
         source=replace(source, notes=[*source.notes, *map(in_options, clipped)]),
     )
-    return report_on(
-        WassersteinSVC(**with_flip_costs(settings, parts.y), **feature_prices(parts, prepared)),
-        given,
-        title=title or name_of(parts.data.path),
-        positive=positive,
-        progress=None,
-    )
+    model = WassersteinSVC(**work.with_flip_costs(settings, parts.y), **work.feature_prices(parts, prepared))
+    return report_on(model, given, title=title or name_of(parts.data.path), positive=positive, progress=None)
 
 
 def _source(file: Path, reading: list[str], settings: list[str], data: "Dataset") -> "Source":
@@ -155,32 +152,20 @@ def _source(file: Path, reading: list[str], settings: list[str], data: "Dataset"
         kept = settings if step.keeps_settings else []
         return shlex.join(["drsvm", verb, *reading, *kept, *_typed(step.changes), *options])
 
-    return Source(
-        file=file if file != STANDARD and file.is_file() else None,  # a pipe is gone
-        notes=[in_options(note) for note in data.notes],
-        leaky_columns=data.leaky_columns,
-        wording=in_options,
-        command=command,
-    )
+    notes = [in_options(note) for note in data.notes]
+    known = file if file != STANDARD and file.is_file() else None  # a pipe is gone
+    return Source(known, notes=notes, leaky_columns=data.leaky_columns, wording=in_options, command=command)
 
 
-COMMANDS = {
+COMMANDS = {  # for the actions of `drsvm.report.inputs.NextStep`, with their options
     "report": ("report",),
     "fit": ("fit", "--model", "model.drsvm"),
     "cross-validate": ("fit", "--cv", "--model", "model.drsvm"),
     "check labels": ("labels", "--csv", "labels.csv"),
 }
-"""The commands for the actions of `drsvm.report.inputs.NextStep`, with their options."""
-
-
-def _text(summary: Payload, output: Path) -> str:
-    lines = [text for text in (summary["warning"], summary["tell_tale"], summary["noise"]) if text]
-    lines += [f"- {line}" for line in summary["in_plain_words"]]
-    return "\n".join([*lines, f"next: {summary['next']['command']}", f"report written to {output.resolve()}"])
 
 
 def _changed(group: opt.DataOptions | opt.BallOptions | opt.PriceOptions) -> opt.Settings:
-    """Return the options of a group that do not have their default values."""
     return {one.name: value for one in fields(group) if (value := getattr(group, one.name)) != one.default}
 
 

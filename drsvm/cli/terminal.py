@@ -44,11 +44,10 @@ class Bar(Progress):
         return tell
 
 
-DIGITS = {
+DIGITS = {  # number formats by column; other columns show four decimals
     **dict.fromkeys(["objective", "lower_bound"], ".8f"),
     **{"radius": ".4g", "gap": ".1e", "tol": ".0e", "time": ".3g"},
 }
-"""Number formats by column; other columns show four decimals."""
 
 
 def table_of(columns: Columns) -> Table:

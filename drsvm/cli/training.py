@@ -1,7 +1,7 @@
 """Training for ``drsvm fit``: all rows for the model that is saved, some of them where the others are a test."""
 
 import warnings
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -13,25 +13,21 @@ from sklearn.pipeline import Pipeline
 from drsvm import WassersteinSVC, WassersteinSVCCV
 from drsvm.annotations import Matrix
 from drsvm.cli import work
-from drsvm.cli.kernels import KernelChoice, KernelOptions
-from drsvm.cli.options import Settings
-from drsvm.cli.prices import FlipCost, feature_prices, flip_cost_by_row, with_flip_costs
+from drsvm.cli.options import KernelChoice, KernelOptions, Settings
 from drsvm.cli.screen import Payload, Screen
 from drsvm.cli.work import Parts, Prepared, rows_of
 from drsvm.clock import TimeLimit
 from drsvm.datasets import Schema
-from drsvm.datasets.arrow_arrays import Table
+from drsvm.datasets.arrow_tables import Table
 from drsvm.datasets.preparation import Steps, aligned, features_of
 from drsvm.learn.scores import leads, scores
 from drsvm.persistence.model_files import save_model
 
+# Parameters of which a cross-validation takes several values; prices by class are prices by row there.
 SEVERAL = {"flip_cost": "flip_costs", "norm": "norms", "intercept_cost": "intercept_costs"}
-"""Names of parameters of which a cross-validation takes several values; prices by class are prices by row there."""
-
+# From this many rows on, classifiers that are not saved have this proven gap: it saves time, and single rows no longer
+# matter. With fewer rows the figures are exactly those of the report.
 TEST_TOL_ROWS, TEST_TOL = 200_000, 1e-4
-"""From this many rows on, classifiers that are not saved have this proven gap: it saves time, and single rows no longer
-matter. With fewer rows the figures are exactly those of the report."""
-
 
 Classifier: TypeAlias = Any  # of drsvm, of any kind; their common class does not know the attributes of all
 
@@ -66,7 +62,6 @@ class PreparedSearch(WassersteinSVCCV):
     fitted: WassersteinSVC
 
     def of(self, parts: Parts, prepared: Prepared) -> "PreparedSearch":
-        """Set the table that the features come from."""
         self._source = (parts.X, prepared.steps, parts.data.schema, prepared.names)
         return self
 
@@ -88,7 +83,6 @@ class Fitted(NamedTuple):
 
     @property
     def pipeline(self) -> Pipeline:
-        """The model from the raw table to the label."""
         return Pipeline([*self.prepared.steps, ("classifier", self.classifier)])
 
     def decisions(self, X: Matrix) -> np.ndarray:
@@ -99,38 +93,6 @@ class Fitted(NamedTuple):
         if y is None:
             return None
         return scores(self.decisions(self.prepared.X_test), y, self.classifier.classes_, new_rows=True)
-
-
-@dataclass(frozen=True, eq=False)
-class Training:
-    """How rows become a classifier, alike for all rows and for some of them."""
-
-    estimator: Classifier
-    standardise: bool
-    flip_cost: FlipCost  # a price, or prices by the text of a label
-    by_row: bool  # whether the estimator takes them by row
-    time: TimeLimit
-
-    def fitted(self, parts: Parts, share: int) -> Fitted:
-        """Return a classifier of the training rows; it may take one of `share` parts of the time left."""
-        prepared = work.prepared(parts, standardise=self.standardise)
-        model = clone(self.estimator).set_params(**feature_prices(parts, prepared), max_time=self.time.share(share))
-        if isinstance(model, PreparedSearch):
-            model.of(parts, prepared)
-        rows = {}
-        if parts.verified is not None or (self.by_row and isinstance(self.flip_cost, dict)):
-            rows["flip_cost"] = flip_cost_by_row(self.flip_cost, parts.y, parts.verified)
-        model.fit(prepared.X, parts.y, **rows)
-        return Fitted(model.set_params(max_time=self.estimator.max_time), prepared, parts)
-
-    def quietly(self, parts: Parts, share: int) -> Fitted:
-        """Return a classifier that is not saved, without its warnings: those of the saved one are shown."""
-        estimator = clone(self.estimator).set_params(calibration=None)
-        if len(parts.y) >= TEST_TOL_ROWS:
-            estimator.set_params(tol=max(estimator.tol or 0.0, TEST_TOL))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return replace(self, estimator=estimator).fitted(parts, share)
 
 
 class Trained(NamedTuple):
@@ -155,46 +117,66 @@ class Task:
     def time(self) -> TimeLimit:
         return TimeLimit.of(self.settings["max_time"])
 
-    def _training(self, kernel: KernelOptions) -> Training:
-        kind, given = kernel.kind_and_settings(with_flip_costs(self.settings, self.whole.y))
-        flip_cost = self.settings.get("flip_cost")
-        return Training(kind(**given, calibration="sigmoid"), self.standardise, flip_cost, False, self.time)
+    def _estimator(self, kernel: KernelOptions) -> Classifier:
+        kind, given = kernel.kind_and_settings(work.with_flip_costs(self.settings, self.whole.y))
+        return kind(**given, calibration="sigmoid")
 
-    def _of_all_rows(self, training: Training, share: int) -> Fitted:
+    def _fitted(self, estimator: Classifier, parts: Parts, share: int) -> Fitted:
+        """Return a classifier of the training rows; it may take one of `share` parts of the time left."""
+        prepared = work.prepared(parts, standardise=self.standardise)
+        model = clone(estimator).set_params(**work.feature_prices(parts, prepared), max_time=self.time.share(share))
+        if isinstance(model, PreparedSearch):
+            model.of(parts, prepared)
+        prices, rows = self.settings.get("flip_cost"), {}
+        by_row = isinstance(prices, dict) and not isinstance(getattr(estimator, "flip_cost", None), dict)
+        if by_row or parts.verified is not None:
+            rows["flip_cost"] = work.flip_cost_by_row(prices, parts.y, parts.verified)
+        model.fit(prepared.X, parts.y, **rows)
+        return Fitted(model.set_params(max_time=estimator.max_time), prepared, parts)
+
+    def _of_all_rows(self, estimator: Classifier, share: int) -> Fitted:
         with self.screen.progress(f"fitting {len(self.whole.y):,} rows"), self.screen.warnings_as_notes():
-            return training.fitted(self.whole, share)
+            return self._fitted(estimator, self.whole, share)
+
+    def _for_test(self, estimator: Classifier, parts: Parts, share: int) -> Fitted:
+        """Return a classifier that is not saved, without its warnings: those of the saved one are shown."""
+        estimator = clone(estimator).set_params(calibration=None)
+        if len(parts.y) >= TEST_TOL_ROWS:
+            estimator.set_params(tol=max(estimator.tol or 0.0, TEST_TOL))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return self._fitted(estimator, parts, share)
 
     def trained(self, kernel: KernelOptions) -> Trained:
         """Train on all rows first, which may take half of the time, then for the test."""
-        training = self._training(kernel)
-        model = self._of_all_rows(training, 2)
+        estimator = self._estimator(kernel)
+        model = self._of_all_rows(estimator, 2)
         if self.held is None:
             return Trained(model, None)
         if self.time.over:
             self.screen.note("no test: the time was up after the fit of all rows; allow more with --max-time.")
             return Trained(model, None)
         with self.screen.progress(f"fitting {len(self.held.y):,} rows for the test"):
-            return Trained(model, training.quietly(self.held, 2))
+            return Trained(model, self._for_test(estimator, self.held, 2))
 
     def chosen(self, kernel: KernelChoice) -> Trained:
         """Train a linear classifier and one with a kernel for the test, on all rows the one that ranks better there."""
         rows = self.held or self.whole
         if rows.y_test is None:
-            raise ValueError(
-                f"--kernel {kernel.kernel} compares classifiers on rows that they have not seen: hold some out with "
-                "--test-size, give --test FILE, or choose --kernel linear or rbf."
-            )
-        trainings = {each.kernel: self._training(each) for each in kernel.each()}
+            what = f"--kernel {kernel.kernel} compares classifiers on rows that they have not seen"
+            remedy = "hold some out with --test-size, give --test FILE, or choose --kernel linear or rbf."
+            raise ValueError(f"{what}: {remedy}")
+        estimators = {each.kernel: self._estimator(each) for each in kernel.each()}
         tried: dict[str, Fitted] = {}
-        for name, training in trainings.items():
+        for name, estimator in estimators.items():
             with self.screen.progress(f"fitting {len(rows.y):,} rows, kernel {name}"):
-                tried[name] = training.quietly(rows, 3 - len(tried))
+                tried[name] = self._for_test(estimator, rows, 3 - len(tried))
         areas = {name: (fitted.test_scores() or {})["roc_auc"] for name, fitted in tried.items()}
         other, best = sorted(areas, key=lambda name: (areas[name] or 0.0, name == "linear"))
         decided = {name: fitted.decisions(fitted.prepared.X_test) for name, fitted in tried.items()}
         lead = leads(decided[best], decided[other], rows.y_test, np.unique(rows.y))["roc_auc"]
         figures = {"kernel": best, "other": other, "roc_auc": areas, "lead": lead}
-        return Trained(self._of_all_rows(trainings[best], 1), self.held and tried[best], figures)
+        return Trained(self._of_all_rows(estimators[best], 1), self.held and tried[best], figures)
 
     def searched(self, folds: int) -> Trained:
         """Cross-validate on the rows that are not held out, then train on all rows with what was chosen."""
@@ -203,20 +185,15 @@ class Task:
         given = {name: value for name, value in given.items() if value is not None or name == "class_weight"}
         given = {SEVERAL.get(name, name): value for name, value in given.items()}
         estimator = PreparedSearch(cv=folds, calibration="sigmoid", **given)
-        training = Training(estimator, self.standardise, self.settings.get("flip_cost"), True, self.time)
         with self.screen.progress(f"{len(rows.y):,} rows"), self.screen.warnings_as_notes():
-            fitted = training.fitted(rows, 2)
+            fitted = self._fitted(estimator, rows, 2)
             search = fitted.classifier
             best = fitted._replace(classifier=search.fitted.set_params(max_time=search.max_time))
-            figures = {
-                "score": search.best_score_,
-                "candidates": len(search.cv_results_["params"]),
-                "rows": len(rows.y),
-            }
+            n_candidates = len(search.cv_results_["params"])
+            figures = {"score": search.best_score_, "candidates": n_candidates, "rows": len(rows.y)}
             if self.held is None:
                 return Trained(best, None, figures)
-            training = replace(training, estimator=clone(best.classifier))
-            return Trained(training.fitted(self.whole, 2), best, figures)
+            return Trained(self._fitted(clone(best.classifier), self.whole, 2), best, figures)
 
 
 def save(trained: Trained, path: Path, payload: Payload) -> None:

@@ -1,27 +1,34 @@
-"""Steps that several commands share: reading, splitting and preparation."""
+"""What commands share: reading, splitting and preparation of tables of any size, prices of labels and features."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from shutil import rmtree
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from drsvm.annotations import Matrix
-from drsvm.cli.files import check_inputs, name_of, read_from
+from drsvm.annotations import Costs, Matrix
+from drsvm.cli.files import STANDARD, check_inputs, name_of, read_from
 from drsvm.cli.options import FileOptions, Settings, SplitOptions
 from drsvm.cli.screen import Screen
 from drsvm.datasets import DataFileError, Dataset, ReadOptions, Schema, read, read_like
-from drsvm.datasets.arrow_arrays import Table, taken
+from drsvm.datasets.arrow_tables import ARROW, ArrowTable, Table, taken
 from drsvm.datasets.copies import about_copies, copies_of, held_out_rows
+from drsvm.datasets.files import format_of_name
 from drsvm.datasets.values import TRUTH_WORDS
 from drsvm.persistence.model_files import OpenModel, SavedModel
 
 if TYPE_CHECKING:  # at run time, this would import scikit-learn
     from drsvm.datasets.preparation import Feature, Steps
+    from drsvm.datasets.streamed_tables import StreamedTable
 
+FlipCost: TypeAlias = Costs | dict[str, float] | None  # a price, or prices by row or by the text of a label
 TEST_SHARE = 0.25  # the share of the rows that ``fit`` holds out for a test by default
 MIN_CLASS_ROWS = 8  # with fewer rows of a class than this, nothing is held out by default: a quarter of them is too few
+BYTES_OF_CELL = 60  # memory that a cell takes while a table is read, prepared and used for training twice
+COPIES_OF_TEXT = 3  # a text file needs at least this many times its size
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +45,6 @@ class Parts:
     ids: dict[str, np.ndarray] = field(default_factory=dict)  # columns that name the training rows, where wanted
     positive: object = None  # one of two classes
     ready: "Prepared | None" = None  # features that are on disk already
-
-    @cached_property
-    def copies(self) -> np.ndarray | None:
-        """A number for every training row, the same for copies; None if there are none."""
-        return copies_of(self.X)
 
     @property
     def side(self) -> int:
@@ -79,7 +81,20 @@ def held_out(whole: Parts, split: SplitOptions, screen: Screen) -> Parts | None:
             f"correct or remove {'the row if its label is a mistake' if n == 1 else 'the rows if they are mistakes'}."
         )
         return None
-    return split_off(whole, split.test_size or TEST_SHARE, split.seed, screen)
+    if counts.min() < 2:
+        rare = classes.tolist()[int(counts.argmin())]
+        raise DataFileError(f"only one row has the label {rare!r}; --test-size needs two of each.", whole.data.path)
+    size, copies = split.test_size or TEST_SHARE, copies_of(whole.X)
+    try:
+        train, test = held_out_rows(whole.y, int(size) if size >= 1 else size, split.seed, copies)
+    except ValueError as error:
+        raise ValueError(f"--test-size {size:g}: {error}") from None
+    screen.note(*about_copies(whole.y, copies))
+    kept = {"X": rows_of(whole.X, train), "y": whole.y[train], "rows": whole.rows[train]}
+    tested = {"X_test": rows_of(whole.X, test), "y_test": whole.y[test]}
+    verified = None if whole.verified is None else whole.verified[train]
+    ids = {name: texts[train] for name, texts in whole.ids.items()}
+    return replace(whole, **kept, **tested, verified=verified, ids=ids)
 
 
 def check_labels(dataset: Dataset) -> np.ndarray:
@@ -91,18 +106,14 @@ def check_labels(dataset: Dataset) -> np.ndarray:
     classes = np.unique(labels)
     n = len(labels)
     if len(classes) < 2:
-        raise DataFileError(
-            f"all {n} rows have the label {classes.tolist()[0]!r} ({column}); a classifier needs at least two labels: "
-            "choose another column with --label, or add rows of another class.",
-            dataset.path,
-        )
+        what = f"all {n} rows have the label {classes.tolist()[0]!r} ({column}); a classifier needs at least two labels"
+        remedy = "choose another column with --label, or add rows of another class."
+        raise DataFileError(f"{what}: {remedy}", dataset.path)
     if labels.dtype.kind == "f" or (n > 20 and len(classes) > n / 2):
         some = ", ".join(str(label) for label in classes[:4].tolist())
-        raise DataFileError(
-            f"{column} has {len(classes)} different values in {n} rows ({some}, ...), too many for class labels: "
-            "choose a column with a few different values with --label, or turn its numbers into classes.",
-            dataset.path,
-        )
+        what = f"{column} has {len(classes)} different values in {n} rows ({some}, ...), too many for class labels"
+        remedy = "choose a column with a few different values with --label, or turn its numbers into classes."
+        raise DataFileError(f"{what}: {remedy}", dataset.path)
     return labels
 
 
@@ -124,36 +135,6 @@ def known_labels(data: Dataset, labels: np.ndarray, purpose: str = "testing") ->
     return data.y.astype(labels.dtype)
 
 
-def split_off(whole: Parts, size: float, seed: int, screen: Screen) -> Parts:
-    """Return the parts with a share or number of the rows, stratified, as a test; copies of a row stay together."""
-    labels = whole.y
-    classes, counts = np.unique(labels, return_counts=True)
-    if counts.min() < 2:
-        rare = classes.tolist()[int(counts.argmin())]
-        raise DataFileError(f"only one row has the label {rare!r}; --test-size needs two of each.", whole.data.path)
-    wanted = int(size) if size >= 1 else size
-    try:
-        train, test = held_out_rows(labels, wanted, seed, whole.copies)
-    except ValueError as error:
-        raise ValueError(f"--test-size {size:g}: {error}") from None
-    screen.note(*about_copies(labels, whole.copies))
-    return part(whole, train, test)
-
-
-def part(whole: Parts, train: np.ndarray, test: np.ndarray) -> Parts:
-    """Return some rows for training and others as a test."""
-    return replace(
-        whole,
-        X=rows_of(whole.X, train),
-        y=whole.y[train],
-        rows=whole.rows[train],
-        X_test=rows_of(whole.X, test),
-        y_test=whole.y[test],
-        verified=None if whole.verified is None else whole.verified[train],
-        ids={name: texts[train] for name, texts in whole.ids.items()},
-    )
-
-
 def rows_of(X: Table | Matrix, rows: np.ndarray) -> Table | Matrix:
     """Return some rows of a table or a matrix."""
     return taken(X, rows) if hasattr(X, "take") else X[rows]
@@ -167,16 +148,15 @@ def load_for_model(model: Path, file: Path, options: FileOptions, screen, **furt
         schema = opened.metadata().get("schema")
         if not isinstance(schema, dict):
             raise ValueError(f"{model}: does not describe its data files; use a model saved by drsvm fit.")
-        dataset = read_for(schema, file, options, **further)
+        dataset = read_for_model(schema, file, options.read_options(**further))
         saved = opened.load()
     screen.note(*dataset.notes)
     return saved, dataset
 
 
-def read_for(schema: Settings, file: Path, options: FileOptions, **further: object) -> Dataset:
+def read_for_model(schema: Settings, file: Path, options: ReadOptions) -> Dataset:
     """Read a file the way the training file of a model was read, which its metadata describe."""
-    wanted = options.read_options(**further)
-    return read_from(file, lambda path: read_like(path, Schema(**schema), wanted))
+    return read_from(file, lambda path: read_like(path, Schema(**schema), options))
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,14 +234,119 @@ def positive_class(labels: np.ndarray, wanted: str | None) -> object:
     return next((named[yes] for no, yes in TRUTH_WORDS if set(named) == {no, yes}), classes[-1])
 
 
-def two_classes(labels: np.ndarray, positive: str | None) -> tuple[str, np.ndarray]:
-    """Return the name of the positive class and the labels as booleans; more than two classes need `positive`."""
-    classes = np.unique(labels)
-    names = [str(label) for label in classes.tolist()]
-    if positive is None and len(classes) > 2:
-        raise ValueError(
-            f"there are {len(classes)} classes ({', '.join(names[:6])}{', ...' if len(names) > 6 else ''}): choose the "
-            f"one to separate from the rest, for instance --positive {names[0]}."
-        )
-    chosen = str(positive_class(labels, positive))
-    return chosen, labels.astype(str) == chosen
+def feature_prices(parts: Parts, prepared: Prepared) -> Settings:
+    """Return ``feature_cost`` and ``monotonic_cst``, one entry per feature; a text column has several features."""
+    mentioned = parts.data.mentioned
+    if not mentioned or prepared.features is None:
+        return {}
+    columns = np.array([feature.column for feature in prepared.features], dtype=object)
+    values = np.array([feature.part != "gaps" for feature in prepared.features])  # being empty has no order
+    costs, signs = np.ones(len(columns)), np.zeros(len(columns), dtype=np.int8)
+    for role, name in mentioned:
+        if role == "trust_column":
+            costs[columns == name] = np.inf
+            continue
+        sign = parts.side if role == "increasing" else -parts.side
+        if (signs[(columns == name) & values] == -sign).any():
+            raise ValueError(f"{name}: a column cannot be both --increasing and --decreasing.")
+        signs[(columns == name) & values] = sign
+    given = {"feature_cost": costs if np.isinf(costs).any() else None, "monotonic_cst": signs if signs.any() else None}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def with_flip_costs(settings: Settings, labels: np.ndarray) -> Settings:
+    """Return settings with prices by label in place of prices by the text of a label; a number stays as it is."""
+    cost = settings.get("flip_cost")
+    if not isinstance(cost, dict):
+        return settings
+    return {**settings, "flip_cost": {label_called(labels, name, "--flip-cost"): cost[name] for name in cost}}
+
+
+def flip_cost_by_row(flip_cost: FlipCost, labels: np.ndarray, verified: np.ndarray | None) -> Costs:
+    """Return one price per row where rows differ: by their label, or because it was verified."""
+    from drsvm.learn.fitting.prices import flip_costs_of_rows
+
+    by_label = with_flip_costs({"flip_cost": flip_cost}, labels)["flip_cost"]
+    costs = flip_costs_of_rows(by_label, labels, np.unique(labels))
+    return costs if verified is None else np.where(verified, np.inf, costs)
+
+
+# --- tables that do not fit into memory: their features are written to disk and read from there ---
+
+
+def available_memory() -> float:
+    """Return the bytes of memory that are free or can be freed; infinite if the system does not tell."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return float("inf")
+    return next((1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable")), float("inf"))
+
+
+def is_to_stream(file: Path, spool: Path | None) -> bool:
+    """Return True for a file to be read in blocks: on request, or because it would not fit into memory."""
+    if file == STANDARD or not file.exists():
+        return False
+    if file.is_dir() or file.suffix.lower() in ARROW:
+        return True
+    if format_of_name(file) == "parquet":
+        table = ArrowTable(file)
+        return spool is not None or BYTES_OF_CELL * table.n_rows * len(table.names) > available_memory()
+    if spool is not None:
+        raise DataFileError("--spool is for Parquet and Arrow files: convert it to Parquet first.", file)
+    needed, available = COPIES_OF_TEXT * file.stat().st_size, available_memory()
+    if needed > available:
+        what = f"needs at least {needed / 1e9:.1f} GB of memory, but only {available / 1e9:.1f} GB are available"
+        remedy = "convert it to Parquet, which is read in blocks, for instance with DuckDB"
+        command = f"COPY (FROM '{file.name}') TO '{file.stem}.parquet'."
+        raise DataFileError(f"{what}: {remedy}: {command}", file)
+    return False
+
+
+@contextmanager
+def streamed(
+    file: Path, options: ReadOptions, split: SplitOptions, spool: Path | None, standardise: bool, screen: Screen
+) -> Iterator[tuple[Parts, Parts | None]]:
+    """Write the features of a table to disk; yield all rows, and the same with some held out, or None."""
+    from drsvm.datasets.preparation import features_of
+    from drsvm.datasets.streamed_tables import stream_table
+
+    size = TEST_SHARE if split.test_size is None else split.test_size
+    share = 0.0 if split.test is not None else size / ArrowTable(file).n_rows if size >= 1 else size
+    where = f"in {spool}" if spool else "in a temporary folder"
+    screen.note(f"{file.name} is read in blocks, and its features are kept {where} while the classifier is trained.")
+    with screen.progress(file.name):
+        table = stream_table(file, options, standardise=standardise, test_share=share, seed=split.seed, folder=spool)
+    screen.note(*table.data.notes)
+    try:
+        check_labels(replace(table.data, y=table.y))
+        features = features_of(table.steps, table.data.schema)
+        ready = Prepared(table.rows.X, None, table.steps.steps, features)
+        whole = Parts(table.rows.X, table.y, table.data.rows, table.data, verified=table.verified, ready=ready)
+        if split.test is not None:
+            test = read_from(split.test, lambda path: read_like(path, table.data.schema, options))
+            y_test, ready = known_labels(test, table.y), replace(ready, X_test=table.steps.transform(test.X))
+            whole = replace(whole, X_test=ready.X_test, y_test=y_test, ready=ready)
+        yield whole, _last_held_out(table, whole, screen)
+    except KeyboardInterrupt:  # nothing remains of an interrupted command
+        rmtree(table.rows.folder, ignore_errors=True)
+        raise
+    finally:
+        table.rows.close()
+
+
+def _last_held_out(table: "StreamedTable", whole: Parts, screen: Screen) -> Parts | None:
+    """Return the rows with the last ones as a test, if there are any; their preparation is that of all rows."""
+    if table.n_test == 0:
+        return None
+    n = len(table.y)
+    first = n - table.n_test
+    counts = np.unique(table.y[first:], return_counts=True)[1]
+    if len(counts) < len(np.unique(table.y)) or counts.min() < 2:
+        screen.note("no rows are held out for a test, because too few rows of a class were drawn: see --test-size.")
+        return None
+    train, test = table.part(0, first), table.part(first, n)
+    verified = None if table.verified is None else table.verified[:first]
+    ready = whole.ready and replace(whole.ready, X=train, X_test=test)
+    whole = replace(whole, X=train, y=table.y[:first], X_test=test, y_test=table.y[first:])
+    return replace(whole, verified=verified, ready=ready)

@@ -2,9 +2,9 @@
 
     file → table → what each column contains → Dataset → preparation for a classifier
 
-`files` opens them; `svmlight`, `csv_files` and `arrow_tables` (`arrow_arrays`) read them; `reading` chooses `columns`,
-finds their `kinds`, `number_styles`, `values` and `copies`, and takes `notes` for a `dataset`. `row_files`
-(`row_writer`) and `streamed_tables` are for data that do not fit into memory.
+`files` opens them; `svmlight`, `csv_files` and `arrow_tables` read them; `reading` chooses `columns`, finds their
+`kinds`, `values` and `copies`, and takes `notes` for a `dataset`. `row_files` and `streamed_tables` are for data that
+do not fit into memory.
 
 Errors (`DataFileError`) name the file, the line or column, and the remedy. Only `preparation` needs scikit-learn, which
 takes long to import: an error in a file is reported before.

@@ -1,24 +1,116 @@
-"""Parquet and Arrow files, or folders of them, read block by block or as a whole.
+"""Tables of pyarrow: Parquet and Arrow files, or folders of them, and arrays from columns and back.
 
-They are read with one thread: with several, a process that ends soon afterwards may crash.
+Arrays go through buffers: pyarrow's own conversions import pandas wherever it is installed, which takes longer than
+reading most tables. Files are read with one thread: with several, a process that ends soon afterwards may crash.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from drsvm.datasets.arrow_arrays import Table, cleaned, pyarrow_or_error
+import numpy as np
+
 from drsvm.datasets.files import DataFileError, Problem, compression_of, invalid
+from drsvm.extras import optional
 from drsvm.messages import Parameter
 from drsvm.progress import tell
 
 if TYPE_CHECKING:
-    from pyarrow import RecordBatch, Schema
+    import pyarrow
     from pyarrow.ipc import RecordBatchFileReader
     from pyarrow.parquet import ParquetFile
 
+    Column: TypeAlias = pyarrow.Array | pyarrow.ChunkedArray
+    Table: TypeAlias = pyarrow.Table
+else:  # pyarrow takes long to import, and may be missing
+    Column = Table = Any
+
 BLOCK_ROWS = 1 << 16  # number of rows that are read at a time
 PARQUET, ARROW = (".parquet", ".pq"), (".arrow", ".feather", ".ipc")  # suffixes of files that are read from a folder
+
+
+def pyarrow_or_error() -> ModuleType:
+    """Return pyarrow, or raise an error that explains how to install it."""
+    return optional("pyarrow", "reading tables needs")
+
+
+def in_one_piece(column: Column) -> Column:
+    """Return a column without chunks."""
+    return column.combine_chunks() if hasattr(column, "combine_chunks") else column
+
+
+def array_of(column: Column, kind: str, otherwise: float = 0) -> np.ndarray:
+    """Return a column as an array, perhaps read-only, with the given value for empty cells."""
+    whole = in_one_piece(column).cast("uint8" if kind == "bool" else kind, safe=False)
+    values = np.frombuffer(whole.buffers()[1] if len(whole) else b"", dtype=kind)
+    values = values[whole.offset : whole.offset + len(whole)]
+    return np.where(is_null(whole), otherwise, values) if whole.null_count else values
+
+
+def is_null(column: Column) -> np.ndarray:
+    """Return a mask of the empty cells of a column."""
+    return array_of(column.is_null(), "bool")
+
+
+def column_of(values: np.ndarray, valid: np.ndarray) -> Column:
+    """Return an array of float64 or int64 as a column in which the cells that are not valid are empty."""
+    pyarrow = pyarrow_or_error()
+    kind = pyarrow.float64() if values.dtype == np.float64 else pyarrow.int64()
+    bits = None if valid.all() else pyarrow.py_buffer(np.packbits(valid, bitorder="little"))
+    data = pyarrow.py_buffer(np.ascontiguousarray(values))
+    return pyarrow.Array.from_buffers(kind, len(values), [bits, data])
+
+
+def texts(values: Sequence[str]) -> Column:
+    """Return a column of texts."""
+    pyarrow = pyarrow_or_error()
+    encoded = [value.encode() for value in values]
+    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+    buffers = [None, pyarrow.py_buffer(ends), pyarrow.py_buffer(b"".join(encoded))]
+    return pyarrow.Array.from_buffers(pyarrow.large_string(), len(encoded), buffers).cast(pyarrow.string())
+
+
+def is_text(column: Column) -> bool:
+    """Return True for a column of texts."""
+    return str(column.type) in ("string", "large_string")
+
+
+def columns_of(table: Table) -> dict[str, Column]:
+    """Return the columns of a table by name."""
+    return dict(zip(table.column_names, table.columns, strict=True))
+
+
+def with_columns(table: Table, others: Table) -> Table:
+    """Return a table in which those columns of another table replace its own that have the same names."""
+    return pyarrow_or_error().table(columns_of(table) | columns_of(others))
+
+
+def taken(table: Table, rows: np.ndarray) -> Table:
+    """Return rows of a table or column; without a copy if they are all of them, in order."""
+    if len(rows) == len(table) and (np.diff(rows) == 1).all():
+        return table
+    return table.take(column_of(np.asarray(rows, dtype=np.int64), np.ones(len(rows), dtype=bool)))
+
+
+def cleaned(table: Table, empty: frozenset[str]) -> Table:
+    """Return a table whose texts have no blanks around them, with nulls for texts that count as empty."""
+    if not empty:
+        return table
+    from pyarrow import compute, nulls, string, types  # pyright: ignore[reportMissingImports]
+
+    # A pattern, not an array of words, and nulls, not a scalar: pyarrow would import pandas to build them.
+    pattern = f"^({'|'.join(re.escape(text) for text in sorted(empty))})$"
+    columns = columns_of(table)
+    for name, column in columns.items():
+        if types.is_dictionary(column.type) or types.is_null(column.type):
+            column = column.cast(string())
+        if types.is_string(column.type) or types.is_large_string(column.type):
+            column = compute.utf8_trim_whitespace(column)
+            known = compute.match_substring_regex(column, pattern)
+            columns[name] = compute.if_else(known, nulls(len(column), column.type), column)
+    return pyarrow_or_error().table(columns)
 
 
 class RowRange(NamedTuple):
@@ -38,8 +130,17 @@ class ArrowTable:
     """
 
     def __init__(self, path: Path, sample_rows: int | None = None):
-        self.path, self.sample_rows, self.files = path, sample_rows, _files(path)
-        self._stamps = [_stamp(file) for file in self.files]
+        if not path.exists():
+            raise invalid(path, "no such file.")
+        self.path, self.sample_rows, self.files = path, sample_rows, [path]
+        if path.is_dir():
+            known = sorted(file for file in path.rglob("*") if file.suffix.lower() in PARQUET + ARROW)
+            # Other programs put notes such as _SUCCESS beside the data.
+            self.files = [file for file in known if not file.name.startswith((".", "_"))]
+        if not self.files:
+            endings = ", ".join(PARQUET + ARROW)
+            raise invalid(path, f"contains no files ending in {endings}: give the folder of the data.")
+        self._stamps = [(file.stat().st_size, file.stat().st_mtime_ns) for file in self.files]
         opened = [_opened(file) for file in self.files]
         self.schema = opened[0].schema
         self.names = list(self.schema.names)
@@ -67,7 +168,7 @@ class ArrowTable:
                         tell(done / self.n_rows)
             except (pyarrow.ArrowException, OSError) as error:
                 raise _damaged(file, error) from None
-            if not file.exists() or _stamp(file) != stamp:
+            if not file.exists() or (file.stat().st_size, file.stat().st_mtime_ns) != stamp:
                 raise invalid(file, "changed while it was read: wait until it is complete, and try again.")
 
     def _sample(self, columns: list[str]) -> Table:
@@ -102,10 +203,8 @@ class ArrowTable:
 
     def texts(self, wanted: list[str]) -> dict[str, list[str]]:
         columns = self._sample(wanted).columns if wanted else []
-        return {
-            name: ["" if value is None else _text(value) for value in column.to_pylist()]
-            for name, column in zip(wanted, columns, strict=True)
-        }
+        lists = [["" if value is None else _text(value) for value in column.to_pylist()] for column in columns]
+        return dict(zip(wanted, lists, strict=True))
 
     def place(self, row: int) -> str:
         return f"row {row + 1}" if self.sample_rows is None else f"row {row + 1} of a sample"
@@ -116,8 +215,8 @@ def with_text(table: Table, name: str | None, empty: frozenset[str]) -> Table:
     if name is not None:
         pyarrow, place = pyarrow_or_error(), table.column_names.index(name)
         encoded = table.column(place).combine_chunks().dictionary_encode()  # each label is converted once
-        texts = [None if value is None else _text(value) for value in encoded.dictionary.to_pylist()]
-        table = table.set_column(place, name, pyarrow.array(texts, pyarrow.string()).take(encoded.indices))
+        words = [None if value is None else _text(value) for value in encoded.dictionary.to_pylist()]
+        table = table.set_column(place, name, pyarrow.array(words, pyarrow.string()).take(encoded.indices))
     return cleaned(table, empty)
 
 
@@ -128,10 +227,10 @@ def _text(value: object) -> str:
 
 class _Opened(NamedTuple):
     content: "ParquetFile | RecordBatchFileReader"
-    schema: "Schema"
+    schema: "pyarrow.Schema"
     n_rows: int
 
-    def batches(self, columns: list[str]) -> "Iterator[RecordBatch]":
+    def batches(self, columns: list[str]) -> "Iterator[pyarrow.RecordBatch]":
         if hasattr(self.content, "iter_batches"):
             return self.content.iter_batches(BLOCK_ROWS, columns=columns, use_threads=False)
         return map(self.content.get_batch, range(self.content.num_record_batches))
@@ -156,22 +255,3 @@ def _opened(path: Path) -> _Opened:
 
 def _damaged(path: Path, error: Exception) -> DataFileError:
     return invalid(path, f"is not a Parquet or Arrow file, or is truncated or damaged ({error}): copy it again.")
-
-
-def _files(path: Path) -> list[Path]:
-    if not path.exists():
-        raise invalid(path, "no such file.")
-    if not path.is_dir():
-        return [path]
-    hidden = (".", "_")  # other programs put notes such as _SUCCESS beside the data
-    files = sorted(
-        file for file in path.rglob("*") if file.suffix.lower() in PARQUET + ARROW and not file.name.startswith(hidden)
-    )
-    if not files:
-        raise invalid(path, f"contains no files ending in {', '.join(PARQUET + ARROW)}: give the folder of the data.")
-    return files
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    status = path.stat()
-    return status.st_size, status.st_mtime_ns

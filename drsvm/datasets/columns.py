@@ -10,7 +10,6 @@ from drsvm.datasets.files import Problem, invalid
 from drsvm.messages import Message, Parameter
 
 LABEL_NAMES = ("label", "target", "y", "class")
-
 ROLES = ("drop", "features", "id", "categorical", "numeric")  # the parameters that name several columns
 
 
@@ -31,9 +30,18 @@ class Chosen(NamedTuple):
 def choose_columns(names: list[str], options: ReadOptions) -> Chosen:
     """Return the columns that the options name; names that do not exist are problems, with a suggestion."""
     problems: list[Problem] = []
-    label, notes = _label(names, options.label, problems)
-    of_role = {role: _find_all(names, listed(names, getattr(options, role)), role, problems) for role in ROLES}
-    verified = _find_all(names, listed(names, (options.verified or "",)), "verified", problems)
+    notes: list[str] = []
+    label = names[-1]
+    if options.label is not None:
+        column = _find(names, options.label, "label", problems)
+        label = label if column is None else column
+    else:
+        called = [name for expected in LABEL_NAMES for name in names if name.lower() == expected]
+        label, reason = (called[0], "by its name") if called else (label, "the last column")
+        note = "Column {!r} is used as the label ({}); choose another one with {}."
+        notes = [Message(note, label, reason, Parameter("label"))]
+    of_role = {role: _find_all(names, getattr(options, role), role, problems) for role in ROLES}
+    verified = _find_all(names, (options.verified or "",), "verified", problems)
     for role, called in (("features", "a feature"), ("drop", "dropped"), ("id", "an id")):
         if label in of_role[role]:
             what = "{!r} is the label column and cannot be {}: remove it from {}."
@@ -47,11 +55,8 @@ def choose_columns(names: list[str], options: ReadOptions) -> Chosen:
     features = [name for name in of_role["features"] or names if name not in aside]
     if not features:
         problems.append(Problem(f"no feature columns remain besides the label column {label!r}."))
-    mentioned = [
-        (role, name)
-        for role, given in options.mentioned
-        for name in _find_all(names, listed(names, (given,)), role, problems)
-    ]
+    pairs = [(role, _find_all(names, (given,), role, problems)) for role, given in options.mentioned]
+    mentioned = [(role, name) for role, columns in pairs for name in columns]
     for role, name in mentioned:
         if name not in features:
             what = "{}: this column is not a feature; omit it."
@@ -66,27 +71,18 @@ def listed(names: list[str], given: tuple[str, ...]) -> list[str]:
     return list(dict.fromkeys(part.strip() for texts in parts for part in texts if part.strip()))
 
 
-def _find_all(names: list[str], wanted: list[str], role: str, problems: list[Problem]) -> list[str]:
+def _find_all(names: list[str], given: tuple[str, ...], role: str, problems: list[Problem]) -> list[str]:
+    wanted = listed(names, given)
     return [column for name in wanted if (column := _find(names, name, role, problems)) is not None]
-
-
-def _label(names: list[str], wanted: str | None, problems: list[Problem]) -> tuple[str, list[str]]:
-    if wanted is not None:
-        column = _find(names, wanted, "label", problems)
-        return names[-1] if column is None else column, []
-    called = [name for expected in LABEL_NAMES for name in names if name.lower() == expected]
-    chosen, reason = (called[0], "by its name") if called else (names[-1], "the last column")
-    note = "Column {!r} is used as the label ({}); choose another one with {}."
-    return chosen, [Message(note, chosen, reason, Parameter("label"))]
 
 
 def found_or_error(path: Path, names: list[str], wanted: list[str], role: str) -> list[str]:
     """Return columns given by name or index, all of which must exist."""
     problems: list[Problem] = []
-    columns = _find_all(names, wanted, role, problems)
+    columns = [_find(names, name, role, problems) for name in wanted]
     if problems:
         raise invalid(path, *problems)
-    return columns
+    return [column for column in columns if column is not None]
 
 
 def _find(names: list[str], wanted: str, role: str, problems: list[Problem]) -> str | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from drsvm.annotations import Matrix
-from drsvm.datasets.arrow_arrays import Column, Table
+from drsvm.datasets.arrow_tables import Column, Table
 from drsvm.datasets.values import Coded, coded, typed
 
 CLEARLY_MORE = 20.0  # times more often than by chance that a column agrees in rows that agree in all others
@@ -19,9 +19,26 @@ CLEARLY_MORE = 20.0  # times more often than by chance that a column agrees in r
 
 def copies_of(X: Table | Matrix) -> np.ndarray | None:
     """Return a number for every row of a table, array or sparse matrix, the same for copies; None if there are none."""
-    if hasattr(X, "tocsr"):
-        return _copies_in_sparse(X.tocsr())
-    return copies_among(_columns(X)) if len(X.shape) == 2 else None
+    if not hasattr(X, "tocsr"):
+        if len(X.shape) != 2:
+            return None
+        if hasattr(X, "column_names"):  # pyarrow
+            return copies_among(X.columns)
+        cells = getattr(X, "iloc", X)  # pandas; polars has the indices of arrays
+        return copies_among(cells[:, place] for place in range(X.shape[1]))
+    X = X.tocsr()
+    entries = _mixed(_mixed(X.indices.astype(np.uint64)) ^ _codes(X.data))
+    sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(entries, dtype=np.uint64)])
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+
+    def terms() -> Iterator[np.ndarray]:
+        # A column that is mostly 0 agrees too often by chance to tell anything.
+        for column in np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]) > 0.8 * X.shape[0]):
+            mine, term = column == X.indices, np.zeros(X.shape[0], dtype=np.uint64)
+            term[rows[mine]] = entries[mine]
+            yield term
+
+    return _groups(sums[X.indptr[1:]] - sums[X.indptr[:-1]], terms())
 
 
 def copies_among(columns: Iterable[Column | Coded]) -> np.ndarray | None:
@@ -89,13 +106,6 @@ def _equal_pairs(values: np.ndarray) -> float:
     return 0.5 * float((counts * (counts - 1.0)).sum())
 
 
-def _columns(X: Table | Matrix) -> Iterable[Column]:
-    if hasattr(X, "column_names"):  # pyarrow
-        return X.columns
-    rows = getattr(X, "iloc", X)  # pandas; polars has the indices of arrays
-    return (rows[:, place] for place in range(X.shape[1]))
-
-
 def _codes(column: Column | Coded) -> np.ndarray:
     """Return a column as 64-bit numbers that are equal where the cells are."""
     numbers = None if isinstance(column, Coded) else typed(column)
@@ -103,21 +113,6 @@ def _codes(column: Column | Coded) -> np.ndarray:
         cells = column if isinstance(column, Coded) else coded(column)
         return cells.codes.astype(np.int64).view(np.uint64)
     return np.where(np.isnan(numbers), np.nan, numbers + 0.0).view(np.uint64)  # one kind of NaN, and no -0.0
-
-
-def _copies_in_sparse(X: Matrix) -> np.ndarray | None:
-    entries = _mixed(_mixed(X.indices.astype(np.uint64)) ^ _codes(X.data))
-    sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(entries, dtype=np.uint64)])
-    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-
-    def terms() -> Iterator[np.ndarray]:
-        # A column that is mostly 0 agrees too often by chance to tell anything.
-        for column in np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]) > 0.8 * X.shape[0]):
-            mine, term = column == X.indices, np.zeros(X.shape[0], dtype=np.uint64)
-            term[rows[mine]] = entries[mine]
-            yield term
-
-    return _groups(sums[X.indptr[1:]] - sums[X.indptr[:-1]], terms())
 
 
 def _mixed(values: np.ndarray) -> np.ndarray:

@@ -8,15 +8,15 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from drsvm.datasets.arrow_arrays import Table, cleaned, pyarrow_or_error, texts, with_columns
+from drsvm.datasets.arrow_tables import Table, cleaned, pyarrow_or_error, texts, with_columns
 from drsvm.datasets.files import LONGEST_LINE, DataFileError, invalid, opened
 from drsvm.datasets.values import MISSING, as_number, shown
 from drsvm.messages import Message, Parameter
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "blank"}
 NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "blank": " ", "bar": "|"}
-
 LARGEST_BLOCK = (1 << 31) - 1  # pyarrow guesses the types of columns from one block; it can read no larger one
+NOT_UTF8 = "is not UTF-8 text: convert the file, for instance with iconv -f latin1 -t utf-8."
 
 csv.field_size_limit(LONGEST_LINE)
 
@@ -27,13 +27,16 @@ class CsvFile:
     def __init__(self, path: Path, head: bytes, delimiter: str | None, header: bool | None):
         self.path = path
         self.notes: list[str] = []
-        text = self._decoded(self._checked(head))
+        cut = max(self._checked(head).rfind(b"\n"), head.rfind(b"\r")) + 1  # do not split a multi-byte character
         try:
+            text = (head[:cut] or head).decode("utf-8-sig")
             self.delimiter = NAMED_DELIMITERS.get(delimiter, delimiter) if delimiter else likely_delimiter(text)
             if len(self.delimiter) != 1:
                 names = ", ".join(NAMED_DELIMITERS)
                 raise DataFileError(f"the delimiter must be a single character or one of {names}, got {delimiter!r}.")
             first = self._first_record(text)
+        except UnicodeDecodeError as error:
+            raise invalid(path, f"line {head[: error.start].count(10) + 1} {NOT_UTF8}") from None
         except csv.Error as error:
             raise self._bad_quotes(1, error) from None
         words = [cell for cell in first if cell not in MISSING and as_number(cell) is None]
@@ -44,7 +47,12 @@ class CsvFile:
         names = [cell if cell and self.has_header else f"column{index}" for index, cell in enumerate(first)]
         self.names = self._distinct(names)
         if len(first) == 1:
-            raise self._one_column(text)
+            line = text.lstrip().splitlines()[0]
+            other = next((mark for mark in DELIMITERS if mark in line and mark != self.delimiter), None)
+            hint = f"the delimiter seems to be a {DELIMITERS[other]}." if other else "is it a CSV file?"
+            used = DELIMITERS.get(self.delimiter, repr(self.delimiter))
+            what = "line 1 has only one column with the delimiter {} ({}): {}"
+            raise invalid(path, Message(what, used, Parameter("delimiter"), hint))
 
     def _distinct(self, names: list[str]) -> list[str]:
         """Return names without repetitions, as pandas chooses them: a, a.1, a.2."""
@@ -69,25 +77,15 @@ class CsvFile:
             start = end + 1
         return content
 
-    def _decoded(self, head: bytes) -> str:
-        cut = max(head.rfind(b"\n"), head.rfind(b"\r")) + 1  # do not split a multi-byte character
-        try:
-            return (head[:cut] or head).decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise self._not_utf8(f"line {head[: error.start].count(10) + 1} ") from None
-
     def _first_record(self, text: str) -> list[str]:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter, strict=True)
         first = next((row for row in reader if row), None)
         if first is None or not text.strip():
             raise invalid(self.path, "no rows found.")
-        for cell in filter(_has_line_break, first):
-            if self.delimiter in cell:  # a name may contain either, but rarely both
-                raise invalid(
-                    self.path,
-                    f"the name {shown(cell)} in the header spans several lines and contains the delimiter "
-                    f"{self.delimiter!r}: add the missing closing quote.",
-                )
+        for cell in first:  # a name may contain a line break or the delimiter, but rarely both
+            if self.delimiter in cell and ("\n" in cell or "\r" in cell):
+                what = f"spans several lines and contains the delimiter {self.delimiter!r}"
+                raise invalid(self.path, f"the name {shown(cell)} in the header {what}: add the missing closing quote.")
         return [" ".join(cell.splitlines()).strip() for cell in first]
 
     def read(self, wanted: list[str], as_text: str | None, empty: frozenset[str]) -> Table:
@@ -135,9 +133,12 @@ class CsvFile:
             read = with_columns(read, table(temporal, temporal)) if temporal else read
         except pyarrow.ArrowInvalid:
             return None
-        expected = read.num_rows + self.has_header
-        if b'"' in content and expected != _number_of_lines(content, expected):
-            return None  # a cell spans several lines; the csv module is strict about its quotes
+        if b'"' in content:
+            expected, n_lines = read.num_rows + self.has_header, content.count(b"\n") + (not content.endswith(b"\n"))
+            if n_lines != expected or b"\r" in content:  # some may be empty
+                n_lines = sum(map(bool, content.splitlines()))
+            if n_lines != expected:
+                return None  # a cell spans several lines; the csv module is strict about its quotes
         return cleaned(read, empty)
 
     def texts(self, wanted: list[str]) -> dict[str, list[str]]:
@@ -154,7 +155,7 @@ class CsvFile:
         """Return True for a cell of several lines that seems to contain other rows, for want of a closing quote."""
         # A row that goes on behind such a cell has the usual number of columns only if the last line of the cell ends
         # in the same column.
-        if not _has_line_break(cell):
+        if "\n" not in cell and "\r" not in cell:
             return False
         first, *between, last = (line.count(self.delimiter) for line in re.split(r"\r\n?|\n", cell))
         column, widest = self.names.index(name), len(self.names) - 1
@@ -171,41 +172,20 @@ class CsvFile:
                 for cells in reader:
                     if cells and not is_header:
                         if len(cells) != len(self.names):
-                            raise self._other_width(before + 1, len(cells))
+                            comma = " (perhaps a decimal comma)" if self.delimiter == "," else ""
+                            what = f"line {before + 1} has {len(cells)} columns, but the first has {len(self.names)}"
+                            why = f"is the line cut off, or does a cell contain an unquoted {self.delimiter!r}{comma}?"
+                            raise invalid(self.path, f"{what}: {why}")
                         yield before + 1, cells
                     is_header, before = is_header and not cells, reader.line_num
             except csv.Error as error:
                 raise self._bad_quotes(before + 1, error) from None
             except UnicodeDecodeError:
-                raise self._not_utf8() from None
-
-    def _other_width(self, line: int, width: int) -> DataFileError:
-        comma = " (perhaps a decimal comma)" if self.delimiter == "," else ""
-        what = f"line {line} has {width} columns, but the first has {len(self.names)}: is the line cut off, or "
-        return invalid(self.path, what + f"does a cell contain an unquoted {self.delimiter!r}{comma}?")
+                raise invalid(self.path, NOT_UTF8) from None
 
     def _bad_quotes(self, line: int, error: csv.Error) -> DataFileError:
-        return invalid(
-            self.path, f"line {line}: a closing quote is missing, or one in a cell is not doubled ({error})."
-        )
-
-    def _not_utf8(self, where: str = "") -> DataFileError:
-        what = f"{where}is not UTF-8 text: convert the file, for instance with iconv -f latin1 -t utf-8."
+        what = f"line {line}: a closing quote is missing, or one in a cell is not doubled ({error})."
         return invalid(self.path, what)
-
-    def _one_column(self, text: str) -> DataFileError:
-        line = text.lstrip().splitlines()[0]
-        other = next((mark for mark in DELIMITERS if mark in line and mark != self.delimiter), None)
-        hint = f"the delimiter seems to be a {DELIMITERS[other]}." if other else "is it a CSV file?"
-        used = DELIMITERS.get(self.delimiter, repr(self.delimiter))
-        what = "line 1 has only one column with the delimiter {} ({}): {}"
-        return invalid(self.path, Message(what, used, Parameter("delimiter"), hint))
-
-
-def _number_of_lines(content: bytes, expected: int) -> int:
-    """Return the number of lines that are not empty; if there are as many line breaks as expected, none is."""
-    breaks = content.count(b"\n") + (not content.endswith(b"\n"))
-    return breaks if breaks == expected and b"\r" not in content else sum(map(bool, content.splitlines()))
 
 
 def likely_delimiter(text: str) -> str:
@@ -226,7 +206,3 @@ def likely_delimiter(text: str) -> str:
         first = text.lstrip().splitlines()[0] if text.strip() else ""
         even = {mark: first.count(mark) for mark in DELIMITERS if mark != " "}
     return max(even, key=lambda mark: even[mark])
-
-
-def _has_line_break(cell: str) -> bool:
-    return "\n" in cell or "\r" in cell

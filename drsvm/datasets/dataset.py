@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from drsvm.annotations import Matrix
-from drsvm.datasets.arrow_arrays import Table
+from drsvm.datasets.arrow_tables import Table
 from drsvm.datasets.values import MISSING, Style
 
 
@@ -60,7 +60,6 @@ class Schema:
     truth_labels: list[str] = field(default_factory=list)  # how the file writes False and True, if these are the labels
 
     def style(self, column: str) -> str:
-        """Return the style of the cells of a column."""
         return self.styles.get(column, Style.PLAIN)
 
     def of_style(self, *styles: str) -> list[str]:
@@ -72,9 +71,7 @@ class Schema:
 class Dataset:
     """The content of a file."""
 
-    X: (
-        Table | Matrix
-    )  # a pyarrow table of floats and texts with nulls for empty cells, or a CSR array of an svmlight file
+    X: Table | Matrix  # floats and texts, with nulls for empty cells; or a CSR array of an svmlight file
     y: np.ndarray | None  # whole numbers, truth values or texts
     schema: Schema
     notes: list[str]  # what was assumed and done, as sentences for the user
@@ -88,5 +85,4 @@ class Dataset:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of rows and columns."""
         return self.X.shape

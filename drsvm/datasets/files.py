@@ -24,19 +24,15 @@ ZSTD_ERRORS = () if zstd is None else (zstd.ZstdError,)
 
 HEAD_BYTES = 1 << 16
 LONGEST_LINE = 1 << 24  # bytes of a line of a CSV file: two million cells
-
+# Suffixes of compressed files and the bytes they start with.
 COMPRESSIONS = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd"}
-"""Suffixes of compressed files and the bytes they start with."""
-
 FORMATS = {
     **dict.fromkeys([".svm", ".svmlight", ".libsvm"], "svmlight"),
     **dict.fromkeys([".csv", ".tsv"], "csv"),
     **dict.fromkeys([".parquet", ".pq"], "parquet"),
 }
-
+# Without commas: a line of a table may contain the time of day, as in 31.12.2024 12:30.
 SVMLIGHT_LINE = re.compile(rb"\s*+[+-]?[\w.][^\s,;]*+(\s+qid:\S+)?(\s+[+-]?\d+:[^\s,;]*+)+\s*(#.*)?$")
-"""Without commas: a line of a table may contain the time of day, as in 31.12.2024 12:30."""
-
 UNSUPPORTED = {
     b"PK\x03\x04": "is a zip archive (or an Excel workbook): unpack it, or save the sheet as CSV",
     b"\x89HDF": "is an HDF5 file: convert it to Parquet or CSV",
@@ -135,48 +131,38 @@ def _open(path: Path, ending: str | None) -> IO[bytes]:
         return io.BytesIO(stream.read())  # pyarrow's stream cannot be read by lines
 
 
-def read_head(path: Path) -> bytes:
-    """Return the first bytes of a file, decompressed: at least its first line, unless that is too long for a table."""
-    with opened(path) as stream:
+def head_and_format(path: Path, wanted: str | None) -> tuple[bytes, str, list[str]]:
+    """Return the first bytes of a file, its format (by its content, unless one is wanted), and notes on it."""
+    with opened(path) as stream:  # at least the first line, unless that is too long for a table
         head = stream.read(HEAD_BYTES)
         if b"\n" not in head and b"\r" not in head and not head.startswith(b"PAR1"):
             head += stream.readline(LONGEST_LINE)
     if not head:
         raise invalid(path, "is empty.")
-    return head
-
-
-def head_and_format(path: Path, wanted: str | None) -> tuple[bytes, str, list[str]]:
-    """Return the first bytes of a file, its format (by its content, unless one is wanted), and notes on it."""
-    head = read_head(path)
-    kind, notes = (wanted, []) if wanted else _format_of_content(path, head)
+    named, notes = format_of_name(path), []
+    kind = wanted or ("parquet" if head.startswith(b"PAR1") else "csv")
+    if kind != "parquet":
+        _check_text(path, head)
+    if not wanted:
+        lines = [line for line in head.splitlines()[:20] if line.strip() and not line.lstrip().startswith(b"#")]
+        kind = "svmlight" if kind == "csv" and any(map(SVMLIGHT_LINE.match, lines)) else kind
+        if named == "parquet" != kind:
+            what = "is not a Parquet file despite its name: is it complete? Otherwise use {}."
+            raise invalid(path, Message(what, Parameter("format")))
+        if named == "svmlight" != kind:  # the svmlight reader explains what is wrong with the first line
+            kind = "svmlight"
+            _check_text(path, head)
+        elif named not in (None, kind):
+            notes.append(f"{path.name} contains {kind} data and is read as such.")
     if kind == "parquet":
         return head, kind, notes
-    _check_text(path, head)
     if not compression_of(path):
         with path.open("rb") as stream:
             stream.seek(-1, os.SEEK_END)
-            if stream.read() not in (b"\n", b"\r"):
-                what = "does not end in a line break: if it is truncated, its last row is incomplete."
-                notes.append(f"{path.name} {what}")
+            ended = stream.read() in (b"\n", b"\r")
+        what = f"{path.name} does not end in a line break: if it is truncated, its last row is incomplete."
+        notes += [] if ended else [what]
     return head, kind, notes
-
-
-def _format_of_content(path: Path, head: bytes) -> tuple[str, list[str]]:
-    """Return the format of a file by its content, and a note if its name suggests another one."""
-    if head.startswith(b"PAR1"):
-        actual = "parquet"
-    else:
-        _check_text(path, head)
-        lines = [line for line in head.splitlines()[:20] if line.strip() and not line.lstrip().startswith(b"#")]
-        actual = "svmlight" if any(map(SVMLIGHT_LINE.match, lines)) else "csv"
-    expected = format_of_name(path)
-    if expected == "parquet" and actual != expected:
-        what = "is not a Parquet file despite its name: is it complete? Otherwise use {}."
-        raise invalid(path, Message(what, Parameter("format")))
-    if expected == "svmlight" and actual != expected:
-        return expected, []  # the svmlight reader explains what is wrong with the first line
-    return actual, [] if expected in (None, actual) else [f"{path.name} contains {actual} data and is read as such."]
 
 
 def format_of_name(path: Path) -> str | None:

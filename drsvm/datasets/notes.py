@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from drsvm.datasets.arrow_arrays import Table, columns_of
+from drsvm.datasets.arrow_tables import Table, columns_of
 from drsvm.datasets.dataset import Schema
 from drsvm.datasets.kinds import Kind
 from drsvm.datasets.values import Coded, Style, coded
@@ -18,7 +18,6 @@ if TYPE_CHECKING:  # at run time, this would import scikit-learn
 TELLING = 10  # a column betrays the label only if a level has this many rows on average
 MANY_NUMBERS = 50  # fewer numbers with a unit may well be categories, such as sizes
 MAX_LISTED = 8  # a line lists this many columns
-
 KEEP_ANYWAY = Message("use one anyway with {} or {}", Parameter("numeric"), Parameter("categorical"))
 DROP_IDS = Message("if such a number is an id, {} it", Parameter("drop"))
 
@@ -27,6 +26,12 @@ def what_was_done(schema: Schema, kinds: dict[str, Kind], X: Table) -> list[str]
     """Return notes on a new file: columns left out, encoded, read in a special way, and filled."""
     different = [name for name, kind in kinds.items() if kind.all_different and not kind.left_out]
     encoded = {name: f"{kinds[name].levels:,}" for name in schema.of_style(Style.CATEGORY)}
+    with_units = {}  # columns whose texts are numbers with the same unit, each with an example
+    for name in encoded:
+        levels = [str(value) for value in coded(X.column(name)).values]
+        units = {re.sub(r"\d[\d.,]*", "", level, count=1) for level in levels}
+        if len(levels) >= MANY_NUMBERS and len(units) == 1 and units != {""}:
+            with_units[name] = levels[0]
     return [
         *_line("left out", schema.left_out, KEEP_ANYWAY),
         *_line("categories", encoded, "one 0/1 column for each level that is not rare"),
@@ -34,21 +39,10 @@ def what_was_done(schema: Schema, kinds: dict[str, Kind], X: Table) -> list[str]
         *_line("times as hours", schema.of_style(Style.TIME)),
         *_line("decimal commas", schema.of_style(Style.DECIMAL_COMMA)),
         *_line("thousands separators", schema.of_style(Style.THOUSANDS)),
-        *_line("numbers with a unit", _with_units(encoded, X), "they count as text, unless the unit is removed"),
+        *_line("numbers with a unit", with_units, "they count as text, unless the unit is removed"),
         *_line("all different", different, DROP_IDS),
         *what_was_filled(schema, X),
     ]
-
-
-def _with_units(names: Iterable[str], X: Table) -> dict[str, str]:
-    """Return the columns whose texts are numbers with the same unit, each with an example."""
-    examples, columns = {}, columns_of(X)
-    for name in names:
-        levels = [str(value) for value in coded(columns[name]).values]
-        units = {re.sub(r"\d[\d.,]*", "", level, count=1) for level in levels}
-        if len(levels) >= MANY_NUMBERS and len(units) == 1 and units != {""}:
-            examples[name] = levels[0]
-    return examples
 
 
 def similar_labels(labels: Coded) -> list[str]:

@@ -17,14 +17,13 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from drsvm.annotations import Matrix
-from drsvm.datasets.arrow_arrays import Column, Table, columns_of
+from drsvm.datasets.arrow_tables import Column, Table, columns_of
 from drsvm.datasets.columns import absent_columns
 from drsvm.datasets.dataset import Schema
 from drsvm.datasets.values import EMPTY, MISSING, NotANumber, Style, coded, levels_of, numbers_of, shown
 from drsvm.learn.clipped_scaler import ClippedCells, ClippedScaler, clipped_cells, number
 
 MAX_LEVELS = 1000  # a column has at most this many levels of its own: the most frequent ones
-
 RARE_NAME = "(rare)"
 
 Steps: TypeAlias = list[tuple[str, Any]]  # of a pipeline: transformers have no common class
@@ -70,7 +69,18 @@ class TableReader(TransformerMixin, BaseEstimator):
         read = np.empty((X.shape[0], len(self.columns)), dtype=kind)
         missing = MISSING | frozenset(self.missing_values)
         for place, (name, column) in enumerate(zip(self.columns, self._columns_of(X), strict=True)):
-            read[:, place] = _cells(name, column, styles.get(name, Style.PLAIN), missing)
+            style = styles.get(name, Style.PLAIN)
+            if style == Style.CATEGORY:
+                levels = levels_of(column, missing)
+                read[:, place] = levels.mapped(levels.values, EMPTY, object)
+                continue
+            try:
+                read[:, place] = numbers_of(column, style, missing)
+            except NotANumber as wrong:
+                raise ValueError(
+                    f"column {name!r} contains {shown(wrong.text)} (row {wrong.row + 1}), but the model needs cells of "
+                    f"the kind {style!r}: correct it, or empty the cell."
+                ) from None
         return read
 
     def _columns_of(self, X) -> list[Column]:
@@ -94,19 +104,6 @@ class TableReader(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features=None) -> np.ndarray:
         """Return the names of the columns."""
         return np.array(self.columns, dtype=object)
-
-
-def _cells(name: str, column: Column, style: str, missing: frozenset[str]) -> np.ndarray:
-    if style == Style.CATEGORY:
-        levels = levels_of(column, missing)
-        return levels.mapped(levels.values, EMPTY, object)
-    try:
-        return numbers_of(column, style, missing)
-    except NotANumber as wrong:
-        raise ValueError(
-            f"column {name!r} contains {shown(wrong.text)} (row {wrong.row + 1}), but the model needs cells of the "
-            f"kind {style!r}: correct it, or empty the cell."
-        ) from None
 
 
 def preparation(schema: Schema, standardise: bool = True) -> Steps:

@@ -6,17 +6,16 @@ from pathlib import Path
 
 import numpy as np
 
-from drsvm.datasets.arrow_arrays import Column, Table, column_of, columns_of, is_null, pyarrow_or_error, taken, texts
-from drsvm.datasets.arrow_tables import ArrowTable, RowRange
+from drsvm.datasets import arrow_tables as arrow
+from drsvm.datasets.arrow_tables import ArrowTable, RowRange, Table
 from drsvm.datasets.columns import Chosen, absent_columns, choose_columns, found_or_error, listed
 from drsvm.datasets.csv_files import CsvFile
 from drsvm.datasets.dataset import Dataset, ReadOptions, Schema
 from drsvm.datasets.files import Problem, head_and_format, invalid
-from drsvm.datasets.kinds import FREQUENT_GAPS, Kind, kinds_of, line_break, rare_below
+from drsvm.datasets.kinds import FREQUENT_GAPS, Kind, TableFile, kinds_of, line_break, rare_below, with_dots_as_written
 from drsvm.datasets.notes import about_leaky_columns, leaky_columns, similar_labels, what_was_done, what_was_filled
-from drsvm.datasets.number_styles import TableFile, with_dots_as_written
 from drsvm.datasets.svmlight import read_svmlight
-from drsvm.datasets.values import NotANumber, Style, coded, labels_of, levels_of, numbers_of, shown, too_large
+from drsvm.datasets.values import Coded, NotANumber, Style, coded, labels_of, levels_of, numbers_of, shown, too_large
 from drsvm.messages import Message, Parameter
 
 Located = TableFile | RowRange  # what messages about cells need: a file, and places in it
@@ -43,9 +42,8 @@ def read_table(file: TableFile, options: ReadOptions, notes: Sequence[str] = ())
     if len(table) == 1:
         raise invalid(path, "has only one row; a classifier needs rows of at least two classes.")
     labels = coded(table.column(chosen.label))
-    broken = line_break(labels, chosen.label, file)
     kinds = kinds_of(table, chosen, options, file)
-    _check(path, [*chosen.problems, *_repeated(file, chosen), *([broken] if broken else [])], chosen, kinds)
+    _check(file, chosen, labels, kinds)
     schema = _schema(chosen, kinds, options, len(table))
     kept, dropped = kept_rows(file, table, chosen.label, schema, options)
     labels = labels._replace(codes=labels.codes[kept])
@@ -53,7 +51,7 @@ def read_table(file: TableFile, options: ReadOptions, notes: Sequence[str] = ())
     if y.dtype == bool:  # the texts for False and True
         used = {str(labels.values[code]) for code in np.unique(labels.codes)}
         schema = replace(schema, truth_labels=sorted(used, key=str.lower))
-    X = taken(converted(file, table, schema, options.empty), kept)
+    X = arrow.taken(converted(file, table, schema, options.empty), kept)
     verified = None if chosen.verified is None else truth_of(file, table, chosen.verified, options)[kept]
     leaky = leaky_columns(schema, X, y)
     notes = [*notes, *file.notes, *chosen.notes, *dropped, *similar_labels(labels)]
@@ -93,19 +91,15 @@ def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = No
     X = converted(file, table, schema, options.empty)
     needed = None if options.unlabelled else label
     kept, dropped = kept_rows(file, table, needed, schema, replace(options, missing=options.missing or schema.missing))
-    y, labelled = (None, None) if label is None else _labels(table.column(label), kept, schema)
-    X = taken(X, kept)
+    y = labelled = None
+    if label is not None:
+        labels = coded(arrow.taken(table.column(label), kept))
+        labelled = labels.codes >= 0
+        if labelled.any():
+            y = labels_of(labels._replace(codes=labels.codes[labelled]), truth=bool(schema.truth_labels))
+    X = arrow.taken(X, kept)
     notes += [*file.notes, *dropped, *what_was_filled(schema, X)]
     return Dataset(X, y, schema, notes, path, kept, kept=_written(file, further, kept), labelled=labelled)
-
-
-def _labels(column: Column, kept: np.ndarray, schema: Schema) -> tuple[np.ndarray | None, np.ndarray]:
-    """Return the labels in the rows that are kept (None if all are empty), and which rows have one."""
-    texts = coded(taken(column, kept))
-    labelled = texts.codes >= 0
-    if not labelled.any():
-        return None, labelled
-    return labels_of(texts._replace(codes=texts.codes[labelled]), truth=bool(schema.truth_labels)), labelled
 
 
 def _written(file: TableFile, names: list[str], kept: np.ndarray) -> dict[str, list[str]]:
@@ -128,46 +122,38 @@ def _opened(path: Path, options: ReadOptions) -> tuple[TableFile | None, str, li
     if kind == "svmlight":
         return None, kind, notes
     try:
-        is_parquet = kind == "parquet"
-        return ArrowTable(path) if is_parquet else CsvFile(path, head, options.delimiter, options.header), kind, notes
+        table = ArrowTable(path) if kind == "parquet" else CsvFile(path, head, options.delimiter, options.header)
     except ImportError as error:
         raise invalid(path, str(error)) from None
+    return table, kind, notes
 
 
-def _check(path: Path, problems: list[Problem], chosen: Chosen, kinds: dict[str, Kind]) -> None:
-    """Raise an error that names all problems: those known already, and those with the columns."""
-    problems += [kind.problem for kind in kinds.values() if kind.problem]
-    problems += [problem for pair in chosen.mentioned if (problem := _misplaced(*pair, kinds)) is not None]
+def _check(file: TableFile, chosen: Chosen, labels: Coded, kinds: dict[str, Kind]) -> None:
+    """Raise an error that names all problems: with the choice of the columns, their cells, and parameters for them."""
+    problems = list(chosen.problems)
+    called = file.renamed.get(chosen.label, chosen.label)
+    copies = [feature for feature in chosen.features if file.renamed.get(feature, feature) == called]
+    if copies:  # they would betray the label
+        what = f"{len(copies) + 1} columns are called {called!r}, like the label: drop the others."
+        problems.append(Problem(what, fixes=[Parameter("drop", copy) for copy in copies]))
+    found = [line_break(labels, chosen.label, file), *(kind.problem for kind in kinds.values())]
+    problems += [problem for problem in found if problem]
+    for role, name in chosen.mentioned:
+        kind, given = kinds.get(name), Parameter(role, name)
+        if kind is None or kind.problem:
+            continue
+        if kind.left_out:  # it has no weight
+            what, fixes = "{}: the column is left out ({}); keep it with {}.", [Parameter("numeric", name)]
+            problems.append(Problem(what, given, kind.left_out, Parameter("numeric"), fixes=fixes))
+        elif kind.style == Style.CATEGORY and role in ("increasing", "decreasing"):
+            what = "{}: the column has categories, which have no order."
+            problems.append(Problem(what, given, fixes=[Parameter(role, "", name)]))
     if not problems and all(kind.left_out for kind in kinds.values()):
         reasons = ", ".join(f"{name} ({kind.left_out})" for name, kind in list(kinds.items())[:6])
         what = "no column is left to learn from; left out: {}. Keep some with {} or {}."
         problems.append(Problem(what, reasons, Parameter("numeric"), Parameter("categorical")))
     if problems:
-        raise invalid(path, *problems)
-
-
-def _repeated(file: TableFile, chosen: Chosen) -> list[Problem]:
-    """Return the problem that features have the name of the label in the file: they would betray the label."""
-    name = file.renamed.get(chosen.label, chosen.label)
-    copies = [feature for feature in chosen.features if file.renamed.get(feature, feature) == name]
-    if not copies:
-        return []
-    what = f"{len(copies) + 1} columns are called {name!r}, like the label: drop the others."
-    return [Problem(what, fixes=[Parameter("drop", copy) for copy in copies])]
-
-
-def _misplaced(role: str, name: str, kinds: dict[str, Kind]) -> Problem | None:
-    """Return the problem with a parameter for a column without a weight, or a sign for categories."""
-    kind, given = kinds.get(name), Parameter(role, name)
-    if kind is None or kind.problem:
-        return None
-    if kind.left_out:
-        what = "{}: the column is left out ({}); keep it with {}."
-        return Problem(what, given, kind.left_out, Parameter("numeric"), fixes=[Parameter("numeric", name)])
-    if kind.style == Style.CATEGORY and role in ("increasing", "decreasing"):
-        what = "{}: the column has categories, which have no order."
-        return Problem(what, given, fixes=[Parameter(role, "", name)])
-    return None
+        raise invalid(file.path, *problems)
 
 
 def _schema(chosen: Chosen, kinds: dict[str, Kind], options: ReadOptions, n_rows: int) -> Schema:
@@ -191,34 +177,28 @@ def _schema(chosen: Chosen, kinds: dict[str, Kind], options: ReadOptions, n_rows
 
 def converted(file: Located, table: Table, schema: Schema, empty: frozenset[str]) -> Table:
     """Return the columns of a schema: numbers as floats, categories as text, with nulls for empty cells."""
-    given = columns_of(table)
+    given = arrow.columns_of(table)
     columns = {}
     for name in schema.columns:
         column, style = given[name], schema.style(name)
         if style == Style.CATEGORY:
             levels = levels_of(column, empty)
-            columns[name] = texts(levels.values).take(column_of(levels.codes, levels.codes >= 0))
-        else:
-            numbers = _as_numbers(file, name, column, style, empty)
-            columns[name] = column_of(numbers, ~np.isnan(numbers))
-    return pyarrow_or_error().table(columns)
-
-
-def _as_numbers(file: Located, name: str, column: Column, style: str, empty: frozenset[str]) -> np.ndarray:
-    try:
-        values = numbers_of(column, style, empty)
-    except NotANumber as wrong:
-        what = (
-            "column {!r} contains the text {} ({}), but the model needs {}: correct it, or let it count as empty ({})."
-        )
-        expected = {Style.TRUTH: "yes or no", Style.PLAIN: "numbers"}.get(style, f"cells of the kind {style!r}")
-        where = name, shown(wrong.text), file.place(wrong.row), expected
-        fixes = [Parameter("missing_values", wrong.text)]
-        raise invalid(file.path, Problem(what, *where, Parameter("missing_values"), fixes=fixes)) from None
-    large = too_large(name, values, file.place)
-    if large is not None:
-        raise invalid(file.path, f"{large[0]}: correct it, or empty the cell.")
-    return values
+            columns[name] = arrow.texts(levels.values).take(arrow.column_of(levels.codes, levels.codes >= 0))
+            continue
+        try:
+            numbers = numbers_of(column, style, empty)
+        except NotANumber as wrong:
+            expected = {Style.TRUTH: "yes or no", Style.PLAIN: "numbers"}.get(style, f"cells of the kind {style!r}")
+            where = name, shown(wrong.text), file.place(wrong.row)
+            what = "column {!r} contains the text {} ({}), but the model needs {}: correct it, or let it count as "
+            fixes = [Parameter("missing_values", wrong.text)]
+            problem = Problem(what + "empty ({}).", *where, expected, Parameter("missing_values"), fixes=fixes)
+            raise invalid(file.path, problem) from None
+        large = too_large(name, numbers, file.place)
+        if large is not None:
+            raise invalid(file.path, f"{large[0]}: correct it, or empty the cell.")
+        columns[name] = arrow.column_of(numbers, ~np.isnan(numbers))
+    return arrow.pyarrow_or_error().table(columns)
 
 
 def truth_of(file: Located, table: Table, name: str, options: ReadOptions) -> np.ndarray:
@@ -255,9 +235,9 @@ def kept_rows(
 
 def empty_rows(file: Located, table: Table, label: str | None, schema: Schema, options: ReadOptions) -> np.ndarray:
     """Return a mask of the rows that are not used: those without a label or, if so wanted, with any empty cell."""
-    given = columns_of(table)
-    empty = {name: is_null(given[name]) for name in schema.columns if given[name].null_count}
-    unlabelled = np.zeros(len(table), dtype=bool) if label is None else is_null(given[label])
+    given = arrow.columns_of(table)
+    empty = {name: arrow.is_null(given[name]) for name in schema.columns if given[name].null_count}
+    unlabelled = np.zeros(len(table), dtype=bool) if label is None else arrow.is_null(given[label])
     problems = []
     for name, mask in ({label: unlabelled} | empty if options.missing == "error" else {}).items():
         if mask.any():

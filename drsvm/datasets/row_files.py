@@ -1,27 +1,36 @@
-"""`rows_on_disk`: any source of rows as a matrix in memory-mapped files, which nothing copies into memory."""
+"""`rows_on_disk`: any source of rows as a matrix in memory-mapped files, which nothing copies into memory.
+
+`RowWriter` writes such files, block by block.
+"""
 
 import json
 import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import ArrayLike, DTypeLike
 from scipy import sparse
 
 from drsvm.annotations import Matrix, Vector
 from drsvm.datasets.arrow_tables import ArrowTable
 from drsvm.datasets.columns import found_or_error
 from drsvm.datasets.files import DataFileError, invalid
-from drsvm.datasets.row_writer import DESCRIPTION, RowWriter, check_space
+from drsvm.messages import Message, Parameter
 from drsvm.writing import written
 
-CSR = ("data", "indices", "indptr")
-
 Block: TypeAlias = tuple[Matrix, Vector | None, Vector | None]  # rows, labels and weights
+
+RESERVE = 1 << 26  # bytes of disk space that are left free
+DESCRIPTION = "rows.json"  # the file in a folder of rows that names their features
+LARGEST_INT32 = np.iinfo(np.int32).max
+CSR = ("data", "indices", "indptr")
+OR_PREPARED = "or pass an iterable of prepared blocks."
 
 
 class RowsOnDisk:
@@ -136,7 +145,16 @@ def rows_on_disk(
     if path.is_dir() and ((path / "X.npy").exists() or (path / "data.npy").exists()):
         return opened_folder(path)
     table = ArrowTable(path)
-    label, features, dtype = _columns(table, label)
+    if label is not None:
+        [label] = found_or_error(path, table.names, [label], "label")
+    features = [name for name in table.names if name != label]
+    kinds = {name: str(table.schema.field(name).type) for name in features}
+    odd = [name for name, kind in kinds.items() if not kind.startswith(("int", "uint", "float", "double", "bool"))]
+    if odd:
+        what = f"column {odd[0]!r} has type {kinds[odd[0]]}, not numbers"
+        raise invalid(path, f"{what}: use drsvm fit, which encodes it, {OR_PREPARED}")
+    narrow = all(kind in ("float", "halffloat", "bool", "int8", "uint8") for kind in kinds.values())
+    dtype = np.dtype(np.float32 if narrow else np.float64)
     needed = table.n_rows * len(features) * dtype.itemsize
     return _written(_numbers(table, label, features, dtype), folder, progress, features, needed)
 
@@ -202,12 +220,21 @@ def new_folder(folder: str | Path | None, needed: int) -> Iterator[Path]:
 
 def _blocks_of(source: Any) -> Iterator[Block]:
     if callable(getattr(source, "next", None)) and callable(getattr(source, "reset", None)):
-        yield from _pulled(source)
+        received: list[Block] = []
+
+        def input_data(data, label=None, weight=None, **_) -> None:
+            received.append((data, label, weight))
+
+        source.reset()
+        while source.next(input_data):  # as XGBoost's iterators do
+            if not received:
+                raise DataFileError("next(input_data) returned True without a call of input_data(data=..., label=...).")
+            yield from received
+            received.clear()
         return
     if not isinstance(source, Iterable):
-        raise TypeError(
-            f"rows come from a path, an iterable of blocks or an object with next and reset, not {source!r}."
-        )
+        known = "a path, an iterable of blocks or an object with next and reset"
+        raise TypeError(f"rows come from {known}, not {source!r}.")
     for block in source:
         X, *vectors = block if isinstance(block, tuple) else (block,)
         if len(vectors) > 2:
@@ -216,40 +243,7 @@ def _blocks_of(source: Any) -> Iterator[Block]:
         yield X, y, weights
 
 
-def _pulled(source: Any) -> Iterator[Block]:
-    """Yield the blocks of an iterator that passes them to a function, as XGBoost's do."""
-    received: list[Block] = []
-
-    def input_data(data, label=None, weight=None, **_) -> None:
-        received.append((data, label, weight))
-
-    source.reset()
-    while source.next(input_data):
-        if not received:
-            raise DataFileError("next(input_data) returned True without a call of input_data(data=..., label=...).")
-        yield from received
-        received.clear()
-
-
-def _columns(table: ArrowTable, label: str | None) -> tuple[str | None, list[str], np.dtype]:
-    """Return the label column and the features of a table, and the type of these."""
-    if label is not None:
-        [label] = found_or_error(table.path, table.names, [label], "label")
-    features = [name for name in table.names if name != label]
-    kinds = {name: str(table.schema.field(name).type) for name in features}
-    odd = [name for name, kind in kinds.items() if not kind.startswith(("int", "uint", "float", "double", "bool"))]
-    if odd:
-        raise invalid(
-            table.path,
-            f"column {odd[0]!r} has type {kinds[odd[0]]}, not numbers: use drsvm fit, which encodes it, or pass an "
-            "iterable of prepared blocks.",
-        )
-    narrow = all(kind in ("float", "halffloat", "bool", "int8", "uint8") for kind in kinds.values())
-    return label, features, np.dtype(np.float32 if narrow else np.float64)
-
-
 def _numbers(table: ArrowTable, label: str | None, features: list[str], dtype: np.dtype) -> Iterator[Block]:
-    """Yield the rows of a table as numbers, with their labels."""
     wanted = [*features, *([label] if label else [])]
     done = 0
     for block in table.blocks(wanted):
@@ -258,12 +252,127 @@ def _numbers(table: ArrowTable, label: str | None, features: list[str], dtype: n
             column = block.column(place)
             if column.null_count:
                 row = done + int(np.argmax(column.is_null().to_numpy()))
-                raise invalid(
-                    table.path,
-                    f"column {name!r} is empty in row {row + 1}: use drsvm fit, which fills empty cells, or pass an "
-                    "iterable of prepared blocks.",
-                )
+                what = f"column {name!r} is empty in row {row + 1}"
+                raise invalid(table.path, f"{what}: use drsvm fit, which fills empty cells, {OR_PREPARED}")
             if name != label:
                 X[:, place] = column.to_numpy()
         done += len(block)
         yield X, block.column(len(features)).to_numpy() if label else None, None
+
+
+def check_space(folder: Path, needed: int) -> None:
+    """Raise an error if a disk has not enough space for so many bytes."""
+    free = shutil.disk_usage(folder).free - RESERVE
+    if needed > free:
+        what = "the rows need {:.3g} GB of disk space, but only {:.3g} GB are free: choose another disk with {}."
+        raise invalid(folder, Message(what, needed / 1e9, max(free, 0) / 1e9, Parameter("folder")))
+
+
+class GrowingArray:
+    """A .npy file that grows along its first axis; its header is completed at the end."""
+
+    def __init__(self, path: Path, dtype: DTypeLike, width: int | None = None):
+        self.path, self.dtype, self.width, self.length = path, np.dtype(dtype), width, 0
+        self.stream = path.open("w+b")
+        self._write_header()
+
+    def _write_header(self) -> None:
+        # numpy leaves room in the header for a longer first axis.
+        shape = (self.length,) if self.width is None else (self.length, self.width)
+        description = {"descr": npy.dtype_to_descr(self.dtype), "fortran_order": False, "shape": shape}
+        npy.write_array_header_1_0(self.stream, description)
+
+    def append(self, values: ArrayLike) -> None:
+        values = np.ascontiguousarray(values, dtype=self.dtype)
+        check_space(self.path.parent, values.nbytes)
+        self.stream.write(values.data)
+        self.length += len(values)
+
+    def complete(self) -> None:
+        self.stream.seek(0)
+        self._write_header()
+        self.stream.close()
+
+
+class RowWriter:
+    """Writes blocks of rows like the first, and vectors such as their labels, into files, complete after ``with``."""
+
+    def __init__(self, folder: Path, names: list[str] | None = None):
+        self.folder, self.names = folder, names
+        self._arrays: dict[str, GrowingArray] = {}
+        self._first: dict[str, int | None] = {}
+        self._vectors: dict[str, list[np.ndarray]] = {}
+        self._n_blocks = self.n_rows = self._n_entries = 0
+
+    def __enter__(self) -> "RowWriter":
+        return self
+
+    def __exit__(self, exception: type | None, *_: object) -> None:
+        if exception is None:
+            self._complete()
+            return
+        for array in self._arrays.values():
+            with suppress(OSError):  # the disk may be full
+                array.stream.close()
+
+    def add(self, X: Matrix, **vectors: Vector | None) -> None:
+        """Write a block; vectors have one entry per row, or are None."""
+        self._n_blocks += 1
+        X = X if sparse.issparse(X) else np.asarray(X)
+        form = {"sparse": sparse.issparse(X), "columns": X.shape[1] if X.ndim == 2 else None}
+        form |= {name: values is not None for name, values in vectors.items()}
+        if form["columns"] is None:
+            raise DataFileError(f"block {self._n_blocks} has shape {X.shape}: a block must have rows and columns.")
+        if X.dtype.kind not in "fiub":
+            raise DataFileError(f"block {self._n_blocks} has dtype {X.dtype}: encode text as numbers before.")
+        self._first = self._first or form
+        for what, value in self._first.items():
+            if form[what] != value:
+                had = f"{what}: {form[what]}, in the first one {value}"
+                what = f"block {self._n_blocks} does not fit the first one ({had})"
+                raise DataFileError(f"{what}: make all blocks alike.")
+        dtype = X.dtype if X.dtype == np.float32 else np.float64
+        if form["sparse"]:
+            rows = sparse.csr_array(X)
+            rows.sum_duplicates()
+            self._array("data", dtype).append(rows.data)
+            self._array("indices", np.int32).append(rows.indices)
+            starts = self._array("indptr", np.int64)
+            starts.append(rows.indptr[min(starts.length, 1) :].astype(np.int64) + self._n_entries)
+            self._n_entries += rows.nnz
+        else:
+            self._array("X", dtype, X.shape[1]).append(X)
+        n = X.shape[0]
+        for name, values in vectors.items():
+            if values is not None:
+                vector = np.array(values).ravel()
+                if len(vector) != n:
+                    raise DataFileError(f"block {self._n_blocks} has {n} rows, but {len(vector)} entries in {name}.")
+                self._vectors.setdefault(name, []).append(vector)
+        self.n_rows += n
+
+    def _array(self, name: str, dtype: DTypeLike, width: int | None = None) -> GrowingArray:
+        if name not in self._arrays:
+            self._arrays[name] = GrowingArray(self.folder / f"{name}.npy", dtype, width)
+        return self._arrays[name]
+
+    def _complete(self) -> None:
+        for array in self._arrays.values():
+            array.complete()
+        if self.n_rows == 0:
+            return
+        if self._first["sparse"]:
+            # scipy takes one type for both, and so does the solver: 32 bits wherever they suffice.
+            kind = np.int64 if max(self._n_entries, self.n_rows) > LARGEST_INT32 else np.int32
+            for path in (self.folder / "indices.npy", self.folder / "indptr.npy"):
+                given = np.load(path, mmap_mode="r")
+                if given.dtype != kind:  # rewritten block by block
+                    copy = GrowingArray(path.with_suffix(".new"), kind)
+                    for first in range(0, len(given), RESERVE // 64):
+                        copy.append(given[first : first + RESERVE // 64])
+                    copy.complete()
+                    copy.path.replace(path)
+        for name, parts in self._vectors.items():
+            np.save(self.folder / f"{name}.npy", np.concatenate(parts))
+        description = {"n_features": self._first["columns"], "names": self.names}
+        (self.folder / DESCRIPTION).write_text(json.dumps(description))

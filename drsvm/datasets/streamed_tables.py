@@ -14,14 +14,12 @@ import numpy as np
 from scipy import sparse
 
 from drsvm.annotations import Matrix
-from drsvm.datasets.arrow_arrays import Table, taken
-from drsvm.datasets.arrow_tables import BLOCK_ROWS, ArrowTable, RowRange, with_text
+from drsvm.datasets.arrow_tables import BLOCK_ROWS, ArrowTable, RowRange, Table, taken, with_text
 from drsvm.datasets.columns import choose_columns
 from drsvm.datasets.dataset import Dataset, ReadOptions
 from drsvm.datasets.files import invalid
 from drsvm.datasets.reading import converted, empty_rows, read_table, truth_of
-from drsvm.datasets.row_files import RowsOnDisk, new_folder, opened_folder
-from drsvm.datasets.row_writer import RowWriter
+from drsvm.datasets.row_files import RowsOnDisk, RowWriter, new_folder, opened_folder
 from drsvm.datasets.values import Coded, coded, labels_of
 from drsvm.messages import Message, Parameter
 from drsvm.progress import part, stage
@@ -76,11 +74,15 @@ def stream_table(
         needed = int(table.n_rows * (stored / few.shape[0] + 16) * (1.0 + test_share))
         with new_folder(folder, needed) as where, part(MEASURED, 1.0):
             n_test = stream.write(steps, where, test_share, seed)
-            labels = stream.write_labels(where)
+            y = labels_of(Coded(list(stream.codes), np.load(where / "y.npy")))
+            if y.dtype.kind == "i":  # one byte per row instead of eight, if the labels are small
+                y = y.astype(np.min_scalar_type(-int(np.abs(y).max())))
+            np.save(where / "y.npy", y)  # in place of their codes
+            verified = np.load(where / "verified.npy") if stream.verified else None
             rows = opened_folder(where, remove=folder is None)
     # The sample is no longer needed.
     described = replace(data, X=data.X.schema.empty_table(), y=None, rows=data.rows[:0].copy())
-    return StreamedTable(described, steps, rows, *labels, n_test)
+    return StreamedTable(described, steps, rows, y, verified, n_test)
 
 
 class _Stream:
@@ -135,14 +137,6 @@ class _Stream:
             what = "no row has a label and all its cells: see {} and {}."
             raise invalid(self.table.path, Message(what, Parameter("label"), Parameter("missing")))
         return test.n_rows
-
-    def write_labels(self, folder: Path) -> tuple[np.ndarray, np.ndarray | None]:
-        """Write the labels in place of their codes, and return them and which were verified."""
-        y = labels_of(Coded(list(self.codes), np.load(folder / "y.npy")))
-        if y.dtype.kind == "i":  # one byte per row instead of eight, if the labels are small
-            y = y.astype(np.min_scalar_type(-int(np.abs(y).max())))
-        np.save(folder / "y.npy", y)
-        return y, np.load(folder / "verified.npy") if self.verified else None
 
     def _blocks(self) -> Iterator[tuple[Table, dict[str, np.ndarray]]]:
         """Yield the cells of the rows that are used, with the codes of their labels (y), and which were verified."""

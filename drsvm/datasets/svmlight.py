@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 COLUMN_OPTIONS = ("label", "features", "drop", "id", "categorical", "numeric")
-
 LONELY = 10  # the last feature looks mistyped if only one row has it and its index is this many times the previous one
 
 
@@ -26,24 +25,25 @@ def read_svmlight(path: Path, options: ReadOptions, notes: list[str], schema: Sc
         what = "{}, {}, {}, {}, {} and {} do not apply to svmlight files: omit them."
         raise invalid(path, Message(what, *map(Parameter, COLUMN_OPTIONS)))
     X, y = _parse(path)
-    if schema is not None:
-        notes = [*notes, *_further_features(path, X, schema)]
+    if schema is None:
+        schema, further = _new_schema(path, X, options)
+        notes = [*notes, *further]
     else:
-        base, assumed = _index_base(path, X, options.index_base)
-        schema = Schema(kind="sparse", n_features=_count(path, X, base, options.max_features), index_base=base)
-        notes = [*notes, *assumed, *_lonely_feature(path, X, schema.n_features)]
-    X = _shaped(X, schema.index_base, schema.n_features)
+        if schema.index_base == 1 and X.nnz and int(X.indices.min()) == 0:
+            line = _line_with_index(path, 0)
+            raise invalid(path, f"line {line} has the index 0, but the model was trained with indices from 1.")
+        beyond = np.unique(X.indices[X.indices >= schema.n_features + schema.index_base])
+        what = f"{len(beyond)} features that are not in the training file (up to index {beyond.max(initial=0)})"
+        notes = [*notes, *([f"{path.name} has {what}: they are ignored."] if len(beyond) else [])]
+    from scipy import sparse  # it takes long to import
+
+    # The first `n_features` features, counted from 0, with 32-bit indices if possible.
+    kind = np.int32 if max(X.nnz, schema.n_features) <= np.iinfo(np.int32).max else np.int64
+    width = max(X.shape[1] - schema.index_base, schema.n_features, 0)
+    entries = X.data, (X.indices - schema.index_base).astype(kind), X.indptr.astype(kind)
+    X = sparse.csr_array(entries, shape=(X.shape[0], width))
+    X = X if width == schema.n_features else X[:, : schema.n_features]
     return Dataset(X, whole_numbers(y), schema, notes, path, np.arange(len(y)))
-
-
-def _further_features(path: Path, X: "csr_array", schema: Schema) -> list[str]:
-    """Return a note on features that a trained model does not have."""
-    if schema.index_base == 1 and X.nnz and int(X.indices.min()) == 0:
-        line = _line_with_index(path, 0)
-        raise invalid(path, f"line {line} has the index 0, but the model was trained with indices from 1.")
-    beyond = np.unique(X.indices[X.indices >= schema.n_features + schema.index_base])
-    what = f"{len(beyond)} features that are not in the training file (up to index {beyond.max(initial=0)})"
-    return [f"{path.name} has {what}: they are ignored."] if len(beyond) else []
 
 
 def _parse(path: Path) -> tuple["csr_array", np.ndarray]:
@@ -64,54 +64,33 @@ def _parse(path: Path) -> tuple["csr_array", np.ndarray]:
     return X, y
 
 
-def _shaped(X: "csr_array", base: int, n_features: int) -> "csr_array":
-    """Return the first `n_features` features, counted from 0, with 32-bit indices if possible."""
-    from scipy import sparse  # it takes long to import
-
-    kind = np.int32 if max(X.nnz, n_features) <= np.iinfo(np.int32).max else np.int64
-    width = max(X.shape[1] - base, n_features, 0)
-    indices = (X.indices - base).astype(kind)
-    shaped = sparse.csr_array((X.data, indices, X.indptr.astype(kind)), shape=(X.shape[0], width))
-    return shaped if width == n_features else shaped[:, :n_features]
-
-
-def _index_base(path: Path, X: "csr_array", wanted: int | None) -> tuple[int, list[str]]:
-    """Return the index of the first feature; unless requested, it is 0 only if the index 0 occurs more than once."""
+def _new_schema(path: Path, X: "csr_array", options: ReadOptions) -> tuple[Schema, list[str]]:
+    """Return the schema of a new file, with notes; unless requested, indices start at 0 only if 0 occurs twice."""
+    base, notes = int(options.index_base != 0), []
     zeros = int(np.count_nonzero(X.indices == 0))
-    if wanted == 0 or not zeros:
-        return int(wanted != 0), []
-    if zeros == 1 or wanted == 1:
-        what = "{}line {} has the index 0: correct it, or use {} if the indices start at 0."
-        only = "only " if zeros == 1 else ""
-        raise invalid(path, Message(what, only, _line_with_index(path, 0), Parameter("index_base", 0)))
-    return 0, ["Indices are assumed to start at 0, because the index 0 occurs."]
-
-
-def _count(path: Path, X: "csr_array", base: int, limit: int) -> int:
-    """Return the number of features; raise an error if it exceeds the limit."""
+    if zeros and options.index_base != 0:
+        if zeros == 1 or options.index_base == 1:
+            what = "{}line {} has the index 0: correct it, or use {} if the indices start at 0."
+            only = "only " if zeros == 1 else ""
+            raise invalid(path, Message(what, only, _line_with_index(path, 0), Parameter("index_base", 0)))
+        base, notes = 0, ["Indices are assumed to start at 0, because the index 0 occurs."]
     n_features = int(X.indices.max()) + 1 - base if X.nnz else 0
     if n_features == 0:
         raise invalid(path, "no features found: every line has only a label.")
-    if n_features > limit:
-        largest = n_features - 1 + base
-        line = _line_with_index(path, largest)
+    largest = n_features - 1 + base
+    if n_features > options.max_features:
         what = (
             "line {} has the index {}, which gives {:,} features, more than the limit of {:,}: correct the index if it "
             "is mistyped, or allow it with {}."
         )
-        raise invalid(path, Message(what, line, largest, n_features, limit, Parameter("max_features", n_features)))
-    return n_features
-
-
-def _lonely_feature(path: Path, X: "csr_array", n_features: int) -> list[str]:
-    """Return a note on the last feature if its index looks mistyped."""
+        where, allowed = (_line_with_index(path, largest), largest), Parameter("max_features", n_features)
+        raise invalid(path, Message(what, *where, n_features, options.max_features, allowed))
     used = np.flatnonzero(np.bincount(X.indices))
-    if len(used) < 2 or n_features < 1000 or used[-1] < LONELY * used[-2]:
-        return []
-    if np.count_nonzero(X.indices == used[-1]) > 1:
-        return []
-    line = _line_with_index(path, used[-1])
-    return [f"Feature {used[-1]} occurs only in line {line}, far from all others: is its index mistyped?"]
+    is_far = n_features >= 1000 and len(used) > 1 and largest >= LONELY * used[-2]
+    if is_far and np.count_nonzero(X.indices == largest) == 1:
+        line = _line_with_index(path, largest)
+        notes.append(f"Feature {largest} occurs only in line {line}, far from all others: is its index mistyped?")
+    return Schema(kind="sparse", n_features=n_features, index_base=base), notes
 
 
 def _line_with_index(path: Path, wanted: int) -> int:
@@ -132,8 +111,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 def _first_error(path: Path, error: Exception) -> DataFileError:
     for number, line in _lines(path):
-        label, *pairs = line.split()
-        message = _label_error(label) or _pair_error(pairs)
+        message = _error_in(line)
         if message:
             return invalid(path, Message("line {}: {}.", number, message))
     return invalid(path, f"is not an svmlight file ({error}).")
@@ -143,17 +121,15 @@ def _shown(text: bytes) -> str:
     return shown(text.decode("utf-8", "backslashreplace"))
 
 
-def _label_error(label: bytes) -> str | None:
-    value = parsed(float, label)
+def _error_in(line: bytes) -> str | None:
+    label, *pairs = line.split()
+    value, before = parsed(float, label), -1
     if value is None:
         remedy = "several labels per row are not supported" if b"," in label else "a line is 'label index:value ...'"
         what = "the label {} is not a number ({}; for another format use {})"
         return Message(what, _shown(label), remedy, Parameter("format"))
-    return None if np.isfinite(value) else f"the label is {_shown(label)}: delete the line or correct it"
-
-
-def _pair_error(pairs: list[bytes]) -> str | None:
-    before = -1
+    if not np.isfinite(value):
+        return f"the label is {_shown(label)}: delete the line or correct it"
     for pair in pairs:
         name, colon, text = pair.partition(b":")
         if name == b"qid":

@@ -12,18 +12,16 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from drsvm.datasets.arrow_arrays import Column, array_of, in_one_piece, is_text
+from drsvm.datasets.arrow_tables import Column, array_of, in_one_piece, is_text
 
 Value = TypeVar("Value")
 
-MISSING = frozenset(
+MISSING = frozenset(  # texts that denote a missing value
     [
         *("", "?", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "NAN", "-nan", "-NaN"),
         *("NULL", "null", "Null", "None", "none", "<NA>", "NaT"),
     ]
 )
-"""Texts that denote a missing value."""
-
 EMPTY = "(empty)"  # the category of empty cells
 
 
@@ -37,10 +35,8 @@ class Style:
 
 EXACT = 2.0**53  # integers below this are exact as floats
 LARGEST = 1e100  # larger numbers are refused: their squares overflow, and they are mistakes or stand for an empty cell
-
 SIGNS = "$€£¥% \u00a0"
 DASHES = frozenset("-–—")  # what accountants write for an empty cell: in a column of numbers, it is empty
-
 _NEGATIVE = re.compile(rf"\((?P<bracketed>[^()]+)\)|-[{SIGNS}]+(?P<signed>[\d.,' \u00a0\u202f]+)")
 _GAP = "[.' \u00a0\u202f]"
 _LEADING_ZERO = re.compile(r"[+-]?0\d")
@@ -49,13 +45,11 @@ _COMMA_OR_GAP = _GAP.replace(".", ",")
 _THOUSANDS = re.compile(rf"[+-]?(\d*|\d{{1,3}}({_COMMA_OR_GAP}\d{{3}})+)(\.\d*)?([eE][+-]?\d+)?")
 _TIME = re.compile(r"(\d\d?):(\d\d)(:(\d\d)(\.\d+)?)?")
 _ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
-
 TRUTH_WORDS = (
     *(("false", "true"), ("no", "yes"), ("n", "y"), ("f", "t"), ("off", "on")),
     *(("nein", "ja"), ("non", "oui"), ("no", "si"), ("no", "sí"), ("não", "sim"), ("nao", "sim"), ("nie", "tak")),
 )
 _TRUTH = {word: float(value) for words in TRUTH_WORDS for value, word in enumerate(words)} | {"0": 0.0, "1": 1.0}
-
 _DAYS = ("%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d %b %Y", "%b %d, %Y")
 DATE_FORMATS = tuple(day + time for day in _DAYS for time in ("", " %H:%M", " %H:%M:%S"))
 

@@ -2,11 +2,10 @@
 
 import csv
 import io
-import json
 
 import numpy as np
 import pytest
-from cli_tables import PETS, rows, write_csv
+from cli_tables import PETS, letters, rows, write_csv
 
 from drsvm.persistence import load_model
 
@@ -28,16 +27,15 @@ def test_audit(answer_of, error_of, model, table):
 
 def test_audit_with_other_classifiers(drsvm_command, model, table, tmp_path):
     pytest.importorskip("matplotlib")
-    code, out, err = drsvm_command(
-        "audit", model, table, "--compare", "--plot", tmp_path / "r.svg", "--csv", tmp_path / "r.csv"
-    )
+    audit = ("audit", model, table, "--compare")
+    code, out, err = drsvm_command(*audit, "--plot", tmp_path / "r.svg", "--csv", tmp_path / "r.csv")
     assert code == 0 and "risk LinearSVC" in out and "error LogisticRegression" in out
     assert "are trained on the audited file" in err
     read = list(csv.DictReader(io.StringIO((tmp_path / "r.csv").read_text())))
     own = read[3]  # the training radius
     assert float(own["risk_drsvm"]) <= min(float(own["risk_LinearSVC"]), float(own["risk_LogisticRegression"]))
     assert (tmp_path / "r.svg").read_text().startswith("<?xml")
-    code, _, err = drsvm_command("audit", model, table, "--compare", "--train", table)
+    code, _, err = drsvm_command(*audit, "--train", table)
     assert code == 0 and "audited file" not in err
 
 
@@ -50,18 +48,16 @@ def test_leads_are_said_only_if_the_others_have_not_seen_the_rows(drsvm_command,
         assert "LinearSVC (95" not in drsvm_command("audit", model, other, "--compare", *more)[1]
 
 
-def test_audit_of_three_classes(drsvm_command, tmp_path):
+def test_audit_of_three_classes(drsvm_command, answer_of, tmp_path):
     from drsvm import worst_case_risk
 
     pytest.importorskip("matplotlib")
-    X, y = rows(60, 3)
-    labels = np.array(["a", "b", "c"])[y]
-    table = write_csv(tmp_path / "t.csv", X, labels)
+    table, X, labels = letters(tmp_path, 60)
     drsvm_command("fit", table, "--model", tmp_path / "m.drsvm")
-    audit = ("audit", tmp_path / "m.drsvm", table, "--radii", "0,0.2", "--json")
-    alone = json.loads(drsvm_command(*audit)[1])["risks"]
+    audit = ("audit", tmp_path / "m.drsvm", table, "--radii", "0,0.2")
+    alone = answer_of(*audit)["risks"]
     assert list(alone)[1:5] == ["risk", "risk_drsvm_a", "risk_drsvm_b", "risk_drsvm_c"]
-    shown = drsvm_command(*audit[:-1])[1]
+    shown = drsvm_command(*audit)[1]
     assert "drsvm" not in shown and "error of each class against the rest, by radius" in shown
     lines = [line.split() for line in shown.splitlines() if line.startswith("c ")]
     assert lines == [["c", *(f"{value:.4f}" for value in alone[f"{word}_drsvm_c"])] for word in ("risk", "error")]
@@ -69,6 +65,6 @@ def test_audit_of_three_classes(drsvm_command, tmp_path):
     errors = worst_case_risk(saved, X, labels, radius=[0.0, 0.2], loss="zero-one")
     np.testing.assert_allclose(alone["error"], errors)
     assert errors[0] == pytest.approx(1 - saved.score(X, labels))
-    compared = json.loads(drsvm_command(*audit, "--compare", "--plot", tmp_path / "r.svg")[1])["risks"]
+    compared = answer_of(*audit, "--compare", "--plot", tmp_path / "r.svg")["risks"]
     assert compared["error_drsvm"] == alone["error"] and "error_LogisticRegression" in compared
     assert (tmp_path / "r.svg").read_text().startswith("<?xml")

@@ -1,7 +1,5 @@
 """Prices of labels, features and the intercept as options."""
 
-import json
-
 import numpy as np
 import pandas
 import pytest
@@ -86,14 +84,11 @@ def test_prices_with_cross_validation(fitted):
 
 
 @pytest.mark.thorough
-def test_comparisons_and_reports_with_prices(drsvm_command, people, tmp_path):
+def test_comparisons_and_reports_with_prices(answer_of, people, tmp_path):
     path = people[0]
     options = ("--label", "state", "--drop", "checked", "--trust-column", "town", "--increasing", "age", "--l2", 0.01)
-    code, out, err = drsvm_command("compare", path, *options, "--intercept-cost", 1, "--solvers", "auto", "--json")
-    assert code == 0, err
-    assert json.loads(out)["features"] == 4
-    code, _, err = drsvm_command("report", path, *options, "--output", tmp_path / "r.html")
-    assert code == 0, err
+    assert answer_of("compare", path, *options, "--intercept-cost", 1, "--solvers", "auto")["features"] == 4
+    answer_of("report", path, *options, "--output", tmp_path / "r.html")
 
 
 @pytest.mark.parametrize(
@@ -101,10 +96,7 @@ def test_comparisons_and_reports_with_prices(drsvm_command, people, tmp_path):
     [
         (["--flip-cost", "1", "--flip-cost", "2"], "give one number, or one for every class"),
         (["--flip-cost", "gone=much"], "give one number, or one for every class"),
-        (
-            ["--flip-cost", "lost=2", "--flip-cost", "here=1"],
-            "--flip-cost lost: unknown label; the labels are gone, here",
-        ),
+        (["--flip-cost", "lost=2", "--flip-cost", "here=1"], "lost: unknown label; the labels are gone, here"),
         (["--flip-cost", "gone=2"], "no price for the classes ['here']"),
         (["--increasing", "age", "--decreasing", "age"], "cannot be both --increasing and --decreasing"),
         (["--increasing", "town"], "has categories, which have no order"),

@@ -1,15 +1,12 @@
 """``drsvm compare``."""
 
-import json
-
 import pytest
 
 
 def test_compare(drsvm_command, answer_of, error_of, table, tmp_path):
     pytest.importorskip("matplotlib")
     arguments = ("compare", table, "--solvers", "interior-point,ippa", "--plot", tmp_path / "c.png")
-    answer = answer_of(*arguments)
-    columns = answer["solvers"]
+    columns = answer_of(*arguments)["solvers"]
     assert columns["solver"] == ["interior-point", "ippa"]
     assert columns["gap"][0] <= 1e-8 and columns["gap"][1] <= 1e-4
     assert abs(columns["objective"][0] - columns["objective"][1]) <= 1e-4
@@ -20,10 +17,9 @@ def test_compare(drsvm_command, answer_of, error_of, table, tmp_path):
     assert "unknown solver 'simplex'" in error_of("compare", table, "--solvers", "simplex")
 
 
-def test_the_problem_is_that_of_the_estimator(drsvm_command, table):
+def test_the_problem_is_that_of_the_estimator(answer_of, table):
     for more in ((), ("--flip-cost", 0.5, "--intercept-cost", "inf", "--increasing", "height")):
-        options = (table, "--radius", 0.05, "--solver", "interior-point", *more, "--json")
-        compared = json.loads(drsvm_command("compare", *options)[1])["solvers"]
-        plain = ("--l2", 0, "--class-weight", "none")
-        fitted = json.loads(drsvm_command("fit", *options, *plain, "--test-size", 0)[1])["certificates"]
+        options = (table, "--radius", 0.05, "--solver", "interior-point", *more)
+        compared = answer_of("compare", *options)["solvers"]
+        fitted = answer_of("fit", *options, "--l2", 0, "--class-weight", "none", "--test-size", 0)["certificates"]
         assert compared["objective"][0] == pytest.approx(fitted[0]["objective"], abs=1e-6)

@@ -1,4 +1,4 @@
-"""Files of a command: standard input, standard output and pipes, and outputs that are not written."""
+"""Files of a command: standard input, standard output and pipes, outputs that are not written, and ``drsvm export``."""
 
 import gzip
 import hashlib
@@ -93,11 +93,6 @@ def test_a_failed_plot_leaves_no_table(error_of, model, table, tmp_path, monkeyp
     assert "no ink" in err and not (tmp_path / "r.csv").exists()
 
 
-def test_a_missing_extra_is_named(error_of, table, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert "pip install matplotlib" in error_of("compare", table, "--plot", tmp_path / "p.png")
-
-
 def test_an_input_file_is_not_overwritten(error_of, table, model, tmp_path):
     content = table.read_bytes()
     link = tmp_path / "link.csv"
@@ -114,17 +109,18 @@ def test_an_input_file_is_not_overwritten(error_of, table, model, tmp_path):
     assert table.read_bytes() == content
 
 
-def test_a_model_does_not_replace_another_kind_of_file(drsvm_command, table, tmp_path):
+def test_a_model_does_not_replace_another_kind_of_file(error_of, table, tmp_path):
     (tmp_path / "thesis.txt").write_text("years of work")
-    code, _, err = drsvm_command("fit", table, "--model", tmp_path / "thesis.txt")
-    assert code == 2 and "exists and is not a drsvm model" in err
+    assert "exists and is not a drsvm model" in error_of("fit", table, "--model", tmp_path / "thesis.txt")
     assert (tmp_path / "thesis.txt").read_text() == "years of work"
 
 
-def test_outputs_that_cannot_be_written(error_of, table, tmp_path):
+def test_outputs_that_cannot_be_written(error_of, table, tmp_path, monkeypatch):
     for output, expected in ((tmp_path / "no" / "m.drsvm", "does not exist"), (tmp_path, "is a folder")):
         assert expected in error_of("fit", table, "--model", output)
     assert "must end in .png" in error_of("compare", table, "--plot", tmp_path / "p.bmp")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert "pip install matplotlib" in error_of("compare", table, "--plot", tmp_path / "p.png")
 
 
 def test_a_model_with_a_damaged_array_is_bad_input(error_of, model, table):
@@ -137,5 +133,21 @@ def test_a_model_with_a_damaged_array_is_bad_input(error_of, model, table):
             new.writestr(name, old.read(name).replace(b")", b" ", 1) if name.endswith(".npy") else old.read(name))
     checksum = hashlib.sha256(packed.getvalue()).hexdigest().encode()
     model.write_bytes(head[: head.index(b":") + 1] + checksum + b"\n" + packed.getvalue())
-    for arguments in (("predict", model, table), ("audit", model, table)):
-        assert f"{model}: its content is not that of a drsvm model" in error_of(*arguments)
+    for command in ("predict", "audit"):
+        assert f"{model}: its content is not that of a drsvm model" in error_of(command, model, table)
+
+
+def test_a_missing_extra_is_named(error_of, model, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "skl2onnx", None)
+    err = error_of("export", model, "--onnx", tmp_path / "m.onnx")
+    assert "pip install skl2onnx" in err and not (tmp_path / "m.onnx").exists()
+
+
+def test_bad_files(error_of, model, table):
+    for arguments, expected in (
+        ((table, "--onnx", "m.onnx"), "is not a drsvm model"),
+        ((model, "--onnx", model), "is used twice in this command"),
+        (("-", "--onnx", "m.onnx"), "a model cannot be read from standard input"),
+        ((model,), "Missing option '--onnx'"),
+    ):
+        assert expected in error_of("export", *arguments)

@@ -123,9 +123,6 @@ def test_an_interrupted_fit_leaves_no_spool(command_of_a_process, table, tmp_pat
     assert code == 130 and "nothing was written" in err and not spool.exists()
 
 
-# --- disks that are full ------------------------------------------------------------------------------------------
-
-
 WRITING = """
 import resource, sys, typer
 from drsvm.cli.screen import Screen, reported_errors

@@ -1,10 +1,14 @@
-"""Options, and errors in them."""
+"""Options, errors in them, and classifiers with a kernel: trained, chosen, applied, and refused with a reason."""
 
 import re
 
+import numpy as np
 import pytest
+from cli_tables import write_csv
+from sklearn.datasets import make_circles
 
 import drsvm
+from drsvm.persistence import load_model
 
 
 def test_help_shows_the_defaults_of_the_estimator(drsvm_command):
@@ -28,7 +32,6 @@ def test_help_shows_the_defaults_of_the_estimator(drsvm_command):
         (["--class-weight", "heavy"], "--class-weight must be one of auto, balanced, none"),
         (["--test-size", "0.3", "--test", "x.csv"], "use --test or --test-size, not both"),
         (["--test-size", "0.001"], "--test-size 0.001"),
-        (["--test-size", "5000"], "--test-size 5000"),
         (["--test", "missing.csv"], "missing.csv: no such file"),
         (["--delimiter", ";"], "the delimiter seems to be a comma."),
         (["--radius"], "requires an argument"),
@@ -40,3 +43,73 @@ def test_bad_options(drsvm_command, table, tmp_path, arguments, expected):
     assert code == 2 and out == ""
     assert expected in re.sub(r"\s*\n?[│]?\s+", " ", err)
     assert not (tmp_path / "m.drsvm").exists()
+
+
+@pytest.fixture
+def rings(tmp_path):
+    """Return a table with a class around the other one, and a column of noise."""
+    X, y = make_circles(300, noise=0.1, factor=0.4, random_state=0)
+    X = np.column_stack([X, np.random.default_rng(0).normal(size=300)])
+    return write_csv(tmp_path / "rings.csv", X, np.array(["outer", "inner"])[y], ("across", "up", "noise"))
+
+
+def test_a_kernel_from_fit_to_predictions(drsvm_command, answer_of, rings, tmp_path):
+    model, exported = tmp_path / "m.drsvm", tmp_path / "m.onnx"
+    code, out, _ = drsvm_command("fit", rings, "--kernel", "rbf", "--gamma", 0.5, "--model", model)
+    assert code == 0 and "weights" not in out
+    assert "on average in the feature space, which covers shifts of the features by" in out
+    assert re.search(r"above the optimum \(tolerance 1e-04: optimal\); landmarks", out)
+    assert re.search(r"^kernel +rbf, gamma 0\.5; made of \d+ of the 300 rows", out, re.MULTILINE)
+    assert re.search(r"^importance +(up|across) 0\.\d{3}, (up|across) 0\.\d{3}, noise -?0\.0", out, re.MULTILINE)
+    found = answer_of("predict", model, rings, "--probability")
+    assert found["scores"]["accuracy"] > 0.93
+    saved = load_model(model)
+    assert saved[-1].kernel == "rbf" and saved[-1].gamma_ == 0.5
+    code, out, _ = drsvm_command("audit", model, rings)
+    assert code == 0 and "upper bounds of the worst case" in out
+    pytest.importorskip("skl2onnx")
+    assert drsvm_command("export", model, "--onnx", exported)[0] == 0 and exported.stat().st_size > 0
+
+
+def test_the_better_kernel_is_kept_with_its_lead(drsvm_command, answer_of, rings, table):
+    answer = answer_of("fit", rings, "--kernel", "auto")
+    choice = answer["choice"]
+    assert choice["kernel"] == answer["parameters"]["kernel"] == "rbf" and "weights" not in answer
+    assert choice["lead"]["interval"][0] > 0 and choice["roc_auc"]["rbf"] == answer["test"]["roc_auc"]
+    code, out, _ = drsvm_command("fit", table, "--kernel", "auto")
+    assert code == 0 and re.search(r"^choice +linear, ROC AUC 0\.\d{4}; rbf 0\.\d{4}; ", out, re.MULTILINE)
+    assert "largest:" in out and "made of" not in out
+
+
+def test_sparse_rows_have_importances_by_their_index(answer_of, svmlight):
+    answer = answer_of("fit", svmlight, "--kernel", "rbf")
+    assert answer["kernel"]["landmarks"] <= 120
+    assert answer["parameters"]["kernel"] == "rbf" and list(answer["importances"])[-1] == "3"
+
+
+def test_labels_are_judged_by_a_kernel(answer_of, rings):
+    text = rings.read_text().splitlines()
+    wrong = range(1, 301, 30)
+    for row in wrong:
+        given, other = ("inner", "outer") if text[row].endswith("inner") else ("outer", "inner")
+        text[row] = text[row].removesuffix(given) + other
+    rings.write_text("\n".join(text))
+    assert len({*answer_of("labels", rings, "--kernel", "rbf", "--top", len(wrong))["worst"]["row"]} & {*wrong}) >= 8
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--increasing", "up"], "--increasing does not go with --kernel rbf, because it fixes the sign of a weight"),
+        (["--trust-column", "up"], "--trust-column does not go with --kernel rbf"),
+        (["--norm", "inf"], "--norm does not go with --kernel rbf"),
+        (["--solver", "ippa"], "there is one solver for kernels"),
+        (["--cv"], "--cv does not go with --kernel rbf"),
+        (["--gamma", "-1"], "--gamma must be a number above 0"),
+        (["--kernel", "linear", "--gamma", "1"], "add --kernel rbf"),
+        (["--kernel", "poly"], "--kernel must be one of linear, rbf, auto"),
+        (["--kernel", "auto", "--test-size", "0"], "rows that they have not seen"),
+    ],
+)
+def test_what_does_not_go_with_a_kernel(error_of, rings, options, words):
+    assert words in error_of("fit", rings, "--kernel", "rbf", *options)

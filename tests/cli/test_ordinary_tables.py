@@ -33,9 +33,8 @@ def with_gaps(values, share):
 
 def frame(**columns):
     """Return a table of two numbers, further columns, and the label."""
-    return pandas.DataFrame(
-        {"usage": USAGE.round(3), "tenure": TENURE, **columns, "churn": np.where(CHURN, "Yes", "No")}
-    )
+    numbers = {"usage": USAGE.round(3), "tenure": TENURE}
+    return pandas.DataFrame({**numbers, **columns, "churn": np.where(CHURN, "Yes", "No")})
 
 
 FITTED = {
@@ -225,8 +224,6 @@ def test_misspelt_columns_are_corrected_in_the_command(drsvm_command, tmp_path):
     assert remedy[3:] == ["--label", "churn", "--drop", "usage,tenure", "--increasing", "age"]
     assert drsvm_command(*remedy[1:])[0] == 0
 
-
-# --- real tables --------------------------------------------------------------------------------------------------
 
 REAL = {
     "adult": (["--label", "class"], {"columns": 14, "features": 108}),

@@ -1,10 +1,15 @@
-"""Output of the commands: notes, errors as JSON, markup and interrupts."""
+"""Output of the commands: notes, errors as JSON, markup, interrupts, corrected commands, and progress bars."""
 
+import io
 import json
+import shlex
 
 import numpy as np
 import pytest
 from cli_tables import rows, write_csv
+
+from drsvm.cli.screen import ARGUMENTS, corrected_command, in_options
+from drsvm.messages import Message, Parameter
 
 
 @pytest.mark.thorough
@@ -41,8 +46,73 @@ def test_an_interrupt_is_exit_code_130_and_leaves_nothing(drsvm_command, table, 
     assert not (tmp_path / "m.drsvm").exists()
 
 
-def test_warnings_of_the_library_name_options(drsvm_command, table):
-    _, out, _ = drsvm_command("fit", table, "--radius", 50, "--flip-cost", "inf", "--json")
-    note = next(note for note in json.loads(out)["notes"] if "classifier is constant" in note)
+def test_warnings_of_the_library_name_options(answer_of, table):
+    notes = answer_of("fit", table, "--radius", 50, "--flip-cost", "inf")["notes"]
+    note = next(note for note in notes if "classifier is constant" in note)
     assert all(option in note for option in ("--radius auto", "--class-weight balanced", "--cv"))
     assert "WassersteinSVCCV" not in note and "class_weight" not in note
+
+
+@pytest.mark.parametrize(
+    ("given", "fix", "expected"),
+    [
+        ("fit a.csv", Parameter("drop", "my id"), "fit a.csv --drop 'my id'"),
+        ("fit a.csv --drop b", Parameter("drop", "b"), "fit a.csv --drop b"),
+        ("fit a.csv --label lbel --cv", Parameter("label", "label", "lbel"), "fit a.csv --label label --cv"),
+        ("fit a.csv --label=lable", Parameter("label", "label", "lable"), "fit a.csv --label label"),
+        ("fit a.csv --drop b,cc,d", Parameter("drop", "c", "cc"), "fit a.csv --drop b,c,d"),
+        ("fit a.csv --drop 'a,b'", Parameter("drop", "ab", "a,b"), "fit a.csv --drop ab"),
+        ("fit a.csv --drop y --cv", Parameter("drop", "", "y"), "fit a.csv --cv"),
+        ("fit a.csv", Parameter("missing", "fill", "error"), "fit a.csv --missing fill"),
+    ],
+)  # fmt: skip
+def test_corrected_commands(given, fix, expected):
+    token = ARGUMENTS.set(tuple(shlex.split(given)))
+    try:
+        assert corrected_command([fix]) == f"drsvm {expected}"
+        assert corrected_command([]) is None
+    finally:
+        ARGUMENTS.reset(token)
+
+
+def test_parameters_in_messages_are_options():
+    message = Message("{}, {} or {}", Parameter("max_time"), Parameter("drop", "my id"), Parameter("WassersteinSVCCV"))
+    expected = "--max-time, --drop 'my id' or --cv"
+    assert in_options(message) == in_options(UserWarning(message)) == in_options(ValueError(message)) == expected
+    assert in_options("as it is") == "as it is" and "No such" in in_options(OSError(2, "No such file"))
+
+
+@pytest.fixture
+def bar_of():
+    """Return a function that makes a bar, and one that draws it."""
+    from rich.console import Console
+
+    from drsvm.cli.terminal import Bar
+
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=120, color_system=None)
+
+    def draw(bar):
+        console.print(bar.get_renderable())
+        return stream.getvalue().splitlines()[-1]
+
+    return lambda text: Bar(console, text), draw
+
+
+def test_stages_begin_at_zero_and_the_time_left_follows(bar_of, clock):
+    make, draw = bar_of
+    bar = make("fitting [b]")
+    assert "fitting [b]" in draw(bar) and "time left" not in draw(bar) and "%" not in draw(bar), "nothing is known"
+    tell = bar.begin("choosing the radius")
+    assert " 0%" in draw(bar) and "time left -:--:--" in draw(bar)
+    clock.now += 100.0  # longer than a bar usually remembers
+    tell(0.25)
+    assert "fitting [b]: choosing the radius" in draw(bar)
+    assert "25%" in draw(bar) and "time left 0:05:00" in draw(bar)
+    clock.now += 40.0
+    assert "time left 0:04:20" in draw(bar)
+    tell(0.1)
+    assert "25%" in draw(bar), "a bar does not shrink"
+    tell(1.0)
+    bar.begin("")
+    assert "fitting [b] " in draw(bar) and " 0%" in draw(bar) and "time left -:--:--" in draw(bar)

@@ -1,10 +1,8 @@
 """Training for a test, for folds and for all rows."""
 
-import json
-
 import numpy as np
 import pytest
-from cli_tables import PETS, rows, write_csv, write_table
+from cli_tables import rows, write_table
 from thorough import LONG
 
 from drsvm.cli import work
@@ -25,14 +23,11 @@ def test_verified_labels_and_prices_by_class_hold_in_every_fit(answer_of, tmp_pa
         assert answer["held_out"]["trained_on"] == 60 and answer["probability"]["slopes"][0] > 0
 
 
-def test_without_time_there_are_no_figures_of_useless_classifiers(drsvm_command, tmp_path, monkeypatch):
+def test_without_time_there_are_no_figures_of_useless_classifiers(answer_of, table, monkeypatch):
     from drsvm.clock import TimeLimit
 
-    X, y = rows(80)
-    table = write_csv(tmp_path / "t.csv", X, PETS[y])
     monkeypatch.setattr(TimeLimit, "over", property(lambda limit: limit.seconds == 1e6))
-    arguments = ("fit", table, "--max-time", 1e6, "--model", tmp_path / "m.drsvm", "--json")
-    answer = json.loads(drsvm_command(*arguments)[1])
+    answer = answer_of("fit", table, "--max-time", 1e6)
     assert answer["test"] is None and answer["proven"]
     assert [note[:16] for note in answer["notes"][1:]] == ["no test: the tim"]
 

@@ -1,7 +1,15 @@
-"""Steps that several commands share: bad data files, and classes."""
+"""Steps that several commands share: bad data files, classes, and tables that do not fit into memory."""
 
+import re
+import tempfile
+
+import numpy as np
 import pytest
 from cli_tables import letters
+
+from drsvm.cli import work
+from drsvm.datasets import ReadOptions, arrow_tables, rows_on_disk, streamed_tables
+from drsvm.persistence import load_model
 
 BAD_FILES = {
     "wrong.csv": (b"a,b,label\n1,2,x\n3\n", "line 3 has 1 columns"),
@@ -27,9 +35,183 @@ def test_bad_files(drsvm_command, tmp_path, name):
     assert [entry.name for entry in tmp_path.iterdir()] == [name]
 
 
-def test_more_than_two_classes_need_a_choice(drsvm_command, answer_of, error_of, tmp_path):
+def test_more_than_two_classes_need_a_choice(answer_of, error_of, tmp_path):
     table, *_ = letters(tmp_path, 60)
     assert "--positive a" in error_of("compare", table)
-    answer = answer_of("compare", table, "--positive", "b", "--solvers", "auto")
-    assert answer["positive"] == "b"
-    assert drsvm_command("compare", table, "--positive", "z")[0] == 2
+    assert answer_of("compare", table, "--positive", "b", "--solvers", "auto")["positive"] == "b"
+    assert "unknown label" in error_of("compare", table, "--positive", "z")
+
+
+N = 4000
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(arrow_tables, "BLOCK_ROWS", 1000)
+
+
+@pytest.fixture
+def little_memory(monkeypatch):
+    monkeypatch.setattr(work, "available_memory", lambda: 1e5)
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def columns(n=N):
+    random = np.random.default_rng(5)
+    y = random.choice(["no", "yes"], size=n)
+    push = np.where(y == "yes", 0.7, -0.7)
+    return {
+        "height": 170.0 + 10.0 * (random.normal(size=n) + push),
+        "width": random.normal(size=n) - push,
+        "town": np.where(random.random(n) < 0.5 + 0.3 * push, "Graz", "Linz"),
+        "checked": random.random(n) < 0.2,
+        "y": y,
+    }
+
+
+@pytest.fixture
+def table(tmp_path):
+    return write(tmp_path / "table.parquet", columns())
+
+
+def write(path, content):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    parquet.write_table(pa.table(content), path, row_group_size=2500)
+    return path
+
+
+def test_a_table_that_does_not_fit_is_trained_on_disk(answer_of, table, tmp_path, temporary, little_memory):
+    arguments = (table, "--label", "y", "--radius", 0.05, "--drop", "checked", "--model", tmp_path / "m.drsvm")
+    streamed = answer_of("fit", *arguments)
+    assert any("is read in blocks" in note and "temporary folder" in note for note in streamed["notes"])
+    assert not list(temporary.iterdir()), "temporary files are removed"
+    assert streamed["proven"] and streamed["rows"] == N and streamed["probability"]["slopes"][0] > 0
+    assert streamed["held_out"]["rows"] + streamed["held_out"]["trained_on"] == N
+    assert 0.2 < streamed["held_out"]["rows"] / N < 0.3 and streamed["test"]["accuracy"] > 0.7
+    assert load_model(tmp_path / "m.drsvm").classes_.tolist() == ["no", "yes"]
+    predicted = answer_of("predict", tmp_path / "m.drsvm", table)
+    assert predicted["scores"]["accuracy"] == pytest.approx(streamed["train"]["accuracy"])
+
+
+def test_the_optimum_is_that_of_the_table_in_memory(answer_of, table, tmp_path, monkeypatch, temporary):
+    arguments = (table, "--label", "y", "--radius", 0.05, "--drop", "checked", "--tol", 1e-9, "--test-size", 0)
+    in_memory = answer_of("fit", *arguments)
+    monkeypatch.setattr(work, "available_memory", lambda: 1e5)
+    streamed = answer_of("fit", *arguments)
+    [one], [other] = in_memory["certificates"], streamed["certificates"]
+    assert one["objective"] == pytest.approx(other["objective"], abs=1e-9)
+    assert in_memory["classes"] == streamed["classes"] and in_memory["train"] == streamed["train"]
+
+
+def test_means_and_deviations_are_those_of_all_rows(answer_of, tmp_path, monkeypatch, temporary):
+    monkeypatch.setattr(streamed_tables, "SAMPLE_ROWS", 300)
+    content = columns()
+    content["height"] += np.arange(N)  # early rows differ from late ones
+    table = write(tmp_path / "table.parquet", content)
+    answer_of("fit", table, "--label", "y", "--drop", "checked", "--spool", tmp_path / "kept", "--radius", 0.1)
+    rows = rows_on_disk(tmp_path / "kept")
+    np.testing.assert_allclose(rows.X[:, :2].mean(axis=0), 0.0, atol=1e-9)
+    np.testing.assert_allclose(rows.X[:, :2].std(axis=0), 1.0, atol=1e-9)
+    assert sorted(np.unique(rows.y)) == ["no", "yes"] and len(rows.y) == N
+    assert not list(temporary.iterdir())
+
+
+def test_a_folder_of_tables(answer_of, tmp_path, temporary):
+    (tmp_path / "parts").mkdir()
+    content = columns()
+    write(tmp_path / "parts" / "1.parquet", {name: values[:1500] for name, values in content.items()})
+    write(tmp_path / "parts" / "2.parquet", {name: values[1500:] for name, values in content.items()})
+    answer = answer_of("fit", tmp_path / "parts", "--label", "y", "--radius", 0.05)
+    assert answer["rows"] == N and answer["proven"]
+
+
+def test_many_categories_are_kept_sparse(answer_of, tmp_path, temporary):
+    content = columns()
+    content["shop"] = [f"shop {number % 300}" for number in range(N)]
+    table = write(tmp_path / "table.parquet", content)
+    answer = answer_of("fit", table, "--label", "y", "--radius", 0.05, "--spool", tmp_path / "kept")
+    assert answer["features"] > 300 and answer["proven"] and answer["test"]["accuracy"] > 0.7
+    assert (tmp_path / "kept" / "indptr.npy").exists()
+
+
+def test_verified_labels_and_empty_cells(answer_of, tmp_path, temporary, monkeypatch):
+    content = columns()
+    content["height"] = [None if number % 10 == 0 else value for number, value in enumerate(content["height"])]
+    content["y"] = [None if number % 100 == 1 else str(value) for number, value in enumerate(content["y"])]
+    table = write(tmp_path / "table.parquet", content)
+    arguments = (table, "--label", "y", "--verified", "checked", "--flip-cost", 2, "--radius", 0.05, "--test-size", 0)
+    arguments = (*arguments, "--tol", 1e-9)
+    in_memory = answer_of("fit", *arguments)
+    streamed = answer_of("fit", *arguments, "--spool", tmp_path / "kept")
+    assert streamed["rows"] == in_memory["rows"] == N - N // 100
+    [one], [other] = in_memory["certificates"], streamed["certificates"]
+    assert one["objective"] == pytest.approx(other["objective"], abs=1e-9)
+
+
+def test_a_class_that_is_not_among_the_test_rows(answer_of, tmp_path, temporary):
+    content = {name: values[:200] for name, values in columns().items()}
+    content["y"][:] = "no"
+    content["y"][7] = "yes"
+    table = write(tmp_path / "table.parquet", content)
+    answer = answer_of("fit", table, "--label", "y", "--radius", 0.01, "--spool", tmp_path / "kept")
+    assert answer["held_out"] is None and any("no rows are held out" in note for note in answer["notes"])
+
+
+def test_a_test_file(answer_of, table, tmp_path, temporary, little_memory):
+    more = write(tmp_path / "more.parquet", columns(500))
+    answer = answer_of("fit", table, "--label", "y", "--radius", 0.05, "--test", more)
+    assert answer["test"]["rows"] == 500 and answer["held_out"] is None
+
+
+def test_errors_name_the_remedy(error_of, table, tmp_path, temporary, little_memory):
+    assert "there is no column 'z' (--label)" in error_of("fit", table, "--label", "z")
+    assert "--cv needs all rows in memory: omit it" in error_of("fit", table, "--label", "y", "--cv")
+    text = tmp_path / "table.csv"
+    text.write_text("a,y\n" + "1.5,0\n2.5,1\n" * 10_000)
+    assert "convert it to Parquet, which is read in blocks" in error_of("fit", text)
+    spool = ("--spool", tmp_path / "new")
+    assert "--spool is for Parquet and Arrow files" in error_of("fit", text, *spool)
+    assert "is not empty: name a new folder" in error_of("fit", table, "--label", "y", "--spool", tmp_path)
+    assert not list(temporary.iterdir())
+
+
+def test_cells_that_the_sample_did_not_show(error_of, tmp_path, temporary, monkeypatch):
+    monkeypatch.setattr(streamed_tables, "SAMPLE_ROWS", 100)
+    content = columns()
+    content["width"][3431] = np.inf
+    table = write(tmp_path / "table.parquet", content)
+    err = error_of("fit", table, "--label", "y", "--spool", tmp_path / "kept")
+    assert "column 'width' is infinite at row 3432" in err
+    assert not (tmp_path / "kept").exists()
+
+
+def test_someone_at_a_terminal_sees_how_far_the_work_is(drsvm_command, table, tmp_path, monkeypatch):
+    code, _, err = drsvm_command("fit", table, "--label", "y", "--spool", tmp_path / "new")
+    assert code == 0 and "is read in blocks" in err
+    assert not any(word in err for word in ("time left", "%", "solving", "preparing")), "a file has no bars"
+    monkeypatch.setattr("drsvm.cli.screen.Screen.on_terminal", True)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "120")
+    code, _, err = drsvm_command("fit", table, "--label", "y", "--spool", tmp_path / "kept")
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", err)
+    assert code == 0 and "time left" in shown and "100%" in shown
+    assert "table.parquet: preparing" in shown
+    assert f"fitting {N:,} rows: solving" in shown
+    assert re.search(r"fitting [23],\d{3} rows for the test: solving", shown)
+
+
+def test_every_row_is_told_of(table, told):
+    streamed_tables.stream_table(table, ReadOptions(label="y"), test_share=0.25)
+    shares = [share for stage, share in told if stage == "preparing"]
+    assert shares == sorted(shares) and shares[-1] == 1.0
+    assert len(shares) >= 3 * N / arrow_tables.BLOCK_ROWS, "a sample, means and deviations, and the features"
+    assert len(set(shares)) > 2 * N / arrow_tables.BLOCK_ROWS

@@ -24,7 +24,7 @@ def test_zstandard_and_parquet(write):
     check_error("column 'b' has an empty cell at row 2", read, path, ReadOptions(missing="error"))
 
 
-def test_integers_and_dates_of_parquet_files(tmp_path):
+def test_integers_dates_and_texts_of_parquet_files(tmp_path):
     path = tmp_path / "data.parquet"
     days = [datetime.date(1970, 1, 2), datetime.date(1970, 1, 4)]
     moments = [datetime.datetime(1970, 1, 1, 12), None]
@@ -38,10 +38,6 @@ def test_integers_and_dates_of_parquet_files(tmp_path):
         parquet.write_table(pyarrow.table({"t": values, "y": [1, 0]}), path)
         data = read_like(path, schema)
         assert data.X.to_pydict() == {"t": ["1", "2"]} and data.y.tolist() == [1, 0]
-
-
-def test_texts_of_parquet_files_that_are_numbers_or_empty(tmp_path):
-    path = tmp_path / "data.parquet"
     parquet.write_table(pyarrow.table({"a": ["1", "2"], "y": [0, 1]}), path)
     assert read(path).X.to_pydict() == {"a": [1, 2]}
     parquet.write_table(pyarrow.table({"a": pyarrow.array([None, None], "string"), "y": [0, 1]}), path)

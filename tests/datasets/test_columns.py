@@ -1,9 +1,9 @@
-"""The choice of columns."""
+"""The choice of columns, and what is said about them."""
 
 from dataclasses import asdict
 
 import pytest
-from file_contents import TABLE
+from file_contents import TABLE, check_error
 
 from drsvm.datasets import DataFileError, ReadOptions, Schema, read, read_like
 
@@ -20,10 +20,10 @@ def test_another_file_is_read_by_column_names(write):
     schema = read(write("data.csv", TABLE)).schema
     data = read_like(write("new.csv", "extra;label;b;a\nt;no;1;2\n"), Schema(**asdict(schema)))
     assert data.X.to_pydict() == {"a": [2], "b": [1]} and data.y.tolist() == ["no"]
-    with pytest.raises(DataFileError, match=r"there is no column 'b' \(needed by the model\).*'a', 'c'"):
-        read_like(write("new.csv", "a,c\n1,2\n"), schema)
-    with pytest.raises(DataFileError, match=r"2 columns that the model needs are missing: 'a', 'b' \(is it 'B'\?\)"):
-        read_like(write("new.csv", "xx,B\n1,2\n"), schema)
+    absent = r"there is no column 'b' \(needed by the model\).*'a', 'c'"
+    check_error(absent, read_like, write("new.csv", "a,c\n1,2\n"), schema)
+    absent = r"2 columns that the model needs are missing: 'a', 'b' \(is it 'B'\?\)"
+    check_error(absent, read_like, write("new.csv", "xx,B\n1,2\n"), schema)
 
 
 def test_the_same_name_twice(write):
@@ -35,8 +35,7 @@ def test_the_same_name_twice(write):
 def test_a_second_column_with_the_name_of_the_label(write):
     path = write("data.csv", "a,label,label\n1,x,x\n2,y,y\n3,x,x\n")
     for label in ("label", "label.1", None):
-        with pytest.raises(DataFileError, match="2 columns are called 'label', like the label: drop the others"):
-            read(path, ReadOptions(label=label))
+        check_error("2 columns are called 'label', like the label: drop", read, path, ReadOptions(label=label))
     assert read(path, ReadOptions(label="label", drop=("label.1",))).schema.columns == ["a"]
 
 
@@ -48,12 +47,8 @@ def test_everything_that_is_wrong_is_named_at_once(write):
     message, fixes = str(caught.value), caught.value.fixes
     for part in ("'lable' (label)", "'twon' (drop)", "'agee' (increasing)", "the text 'four' (line 3)"):
         assert part in message
-    assert [fix[:2] for fix in fixes] == [
-        ("label", "label"),
-        ("drop", "town"),
-        ("increasing", "age"),
-        ("missing_values", "four"),
-    ]
+    corrected = {"label": "label", "drop": "town", "increasing": "age", "missing_values": "four"}
+    assert [fix[:2] for fix in fixes] == [*corrected.items()]
 
 
 def test_options_for_columns_without_weight(error_for):
@@ -63,3 +58,48 @@ def test_options_for_columns_without_weight(error_for):
     assert "categories, which have no order" in error_for("data.csv", content, mentioned=(("increasing", "town"),))
     assert "is not a feature" in error_for("data.csv", content, mentioned=(("increasing", "a"),), drop=("a",))
     assert "cannot be both" in error_for("data.csv", content, numeric=("a",), categorical=("a",))
+
+
+def table(n=40):
+    """Return a table with an id, a constant, gaps, a date and text that never repeats."""
+    lines = [
+        f"{7 * k},always,{k if k % 4 else ''},{'Rome' if k % 3 else ''},2024-01-{k % 28 + 1:02},note {k * k},{k % 2}"
+        for k in range(n)
+    ]
+    return "customer_id,same,income,town,joined,remark,label\n" + "\n".join(lines) + "\n"
+
+
+def test_what_was_done(write):
+    data = read(write("data.csv", table()))
+    assert data.schema.columns == ["income", "town", "joined"] and data.schema.gaps == ["income"]
+    assert data.schema.id == ["customer_id", "remark"]
+    left, categories, dates, filled = data.notes[1:]
+    assert left.startswith("left out: customer_id (an id), same (always the same), remark (an id)")
+    assert categories.startswith("categories: town (1)") and dates == "dates as days: joined."
+    assert filled == "filled: income (10 of 40), town (14 of 40); numbers by their median and text as a level."
+
+
+def test_levels_that_are_all_rare(write):
+    rows = "".join(f"t{k % 40},{k % 7},{k % 2}\n" for k in range(120))
+    data = read(write("data.csv", "town,a,label\n" + rows))
+    assert data.schema.left_out == {"town": "40 levels, all of them rare"}
+
+
+def test_a_column_that_says_the_same_as_the_label(write):
+    rows = "".join(f"{k % 7},{'left' if k % 2 else 'here'},{'x' if k % 4 else 'z'},{k % 2}\n" for k in range(60))
+    data = read(write("data.csv", "a,alive,other,label\n" + rows))
+    remedy = "if it is known only afterwards, leave it out: drop='alive'."
+    assert data.notes[-1] == f"alive alone determines the label; {remedy}"
+
+
+def test_what_was_filled_in_another_file(write):
+    schema = read(write("data.csv", table())).schema
+    new = read_like(write("new.csv", "income,town,joined\n,Rome,2024-05-05\n3,,\n"), schema)
+    filled = "income (1 of 2), town (1 of 2), joined (1 of 2)"
+    assert new.notes == [f"filled: {filled}; numbers by their median and text as a level."]
+
+
+def test_numbers_with_a_unit(write):
+    lines = "".join(f"CHF {k % 60},{k % 9} kg,{k % 7},{'xy'[k % 2]}\n" for k in range(600))
+    data = read(write("data.csv", f"price,size,c,label\n{lines}"))
+    assert any(note.startswith("numbers with a unit: price (CHF 0); they count as text") for note in data.notes)

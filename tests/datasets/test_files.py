@@ -12,13 +12,14 @@ from file_contents import SPARSE, TABLE, check_error
 
 from drsvm.datasets import files, read
 
+SUFFIXES = {gzip: "gz", bz2: "bz2", lzma: "xz"}
 
-@pytest.mark.parametrize("packed", [gzip, bz2, lzma])
+
+@pytest.mark.parametrize("packed", SUFFIXES)
 @pytest.mark.parametrize("ending", ["svm", "csv"])
 def test_compressed_files(write, packed, ending):
     content = (SPARSE if ending == "svm" else TABLE).encode()
-    suffix = {gzip: "gz", bz2: "bz2", lzma: "xz"}[packed]
-    named = read(write(f"data.{ending}.{suffix}", packed.compress(content)))
+    named = read(write(f"data.{ending}.{SUFFIXES[packed]}", packed.compress(content)))
     unnamed = read(write("data", packed.compress(content)))
     assert named.shape[0] == unnamed.shape[0] == 3
 
@@ -34,15 +35,14 @@ def test_a_missing_last_line_break_is_noted(write, content):
     assert any("truncated" in note for note in read(write("data", content[:-1])).notes)
 
 
-@pytest.mark.parametrize("packed", [gzip, bz2, lzma])
+@pytest.mark.parametrize("packed", SUFFIXES)
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.99])
 def test_truncated_compressed_files(error_for, packed, share):
     rng = np.random.default_rng(0)
     text = "a,b,label\n" + "".join(f"{x},{y},{k % 2}\n" for k, (x, y) in enumerate(rng.normal(size=(4000, 2))))
     content = packed.compress(text.encode())
-    suffix = {gzip: "gz", bz2: "bz2", lzma: "xz"}[packed]
     expected = "is truncated or damaged" if share else "is empty"
-    assert expected in error_for(f"data.csv.{suffix}", content[: int(share * len(content))])
+    assert expected in error_for(f"data.csv.{SUFFIXES[packed]}", content[: int(share * len(content))])
 
 
 def test_a_suffix_that_contradicts_the_compression(error_for):

@@ -12,7 +12,7 @@ from scipy import sparse
 from thorough import unless_long
 
 from drsvm import Problem, WassersteinSVC, solve
-from drsvm.datasets import arrow_tables, row_writer, rows_on_disk
+from drsvm.datasets import arrow_tables, row_files, rows_on_disk
 from drsvm.model import memory_rows
 
 N, D = 6000, 5
@@ -118,7 +118,7 @@ def test_arrow_files(tmp_path, temporary):
 
 @pytest.mark.parametrize("largest_int32", [np.iinfo(np.int32).max, 100])
 def test_sparse_blocks(tmp_path, temporary, monkeypatch, largest_int32):
-    monkeypatch.setattr(row_writer, "LARGEST_INT32", largest_int32)
+    monkeypatch.setattr(row_files, "LARGEST_INT32", largest_int32)
     X, y = data()
     X = sparse.csr_array(np.where(X > 3.0, X, 0.0))
     with rows_on_disk(blocks(X, y), folder=tmp_path / "kept") as rows:
@@ -150,26 +150,21 @@ def test_files_without_a_description(tmp_path):
     check_error("do not fit together: write them again", rows_on_disk, tmp_path)
 
 
-def test_temporary_files_go_with_the_object(temporary):
-    rows = rows_on_disk(blocks(*data()))
+def test_temporary_files_go_with_the_object_and_progress_counts_the_rows(temporary):
+    seen = []
+    rows = rows_on_disk(blocks(*data(), size=2500), progress=seen.append)
+    assert seen == [2500, 5000, 6000]
     assert len(list(temporary.iterdir())) == 1
     del rows
     gc.collect()
     assert not list(temporary.iterdir())
 
 
-def test_progress_counts_the_rows(temporary):
-    seen = []
-    rows_on_disk(blocks(*data(), size=2500), progress=seen.append)
-    assert seen == [2500, 5000, 6000]
-
-
-def test_weights_and_blocks_without_labels(temporary):
+def test_blocks_without_labels(temporary):
+    with pytest.raises(TypeError, match="a path, an iterable of blocks or an object with next and reset, not 3"):
+        rows_on_disk(3)
     with rows_on_disk([np.ones((3, 2)), np.zeros((2, 2))]) as rows:
         assert rows.X.tolist() == [[1, 1]] * 3 + [[0, 0]] * 2 and rows.y is None and rows.sample_weight is None
-
-
-# --- errors -------------------------------------------------------------------------------------------------------
 
 
 class NeverPasses(LikeXGBoost):
@@ -196,16 +191,11 @@ def test_blocks_that_do_not_fit(temporary, source, message):
     assert not list(temporary.iterdir()), "nothing remains"
 
 
-def test_a_source_of_another_kind():
-    with pytest.raises(TypeError, match="a path, an iterable of blocks or an object with next and reset, not 3"):
-        rows_on_disk(3)
-
-
 def test_a_disk_that_is_full(temporary, tmp_path, monkeypatch):
     X, y = data()
     path = write_parquet(tmp_path / "rows.parquet", X, y)
     usage = shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=row_writer.RESERVE + 1000))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=row_files.RESERVE + 1000))
     for source in (path, blocks(X, y)):
         check_error(r"the rows need .* GB of disk space, but only .* are free: choose", rows_on_disk, source)
     assert not list(temporary.iterdir())
@@ -235,13 +225,9 @@ def test_tables_that_cannot_be_used(tmp_path, temporary):
     check_error("is not a Parquet or Arrow file, or is truncated", rows_on_disk, tmp_path / "text.parquet")
     (tmp_path / "nothing").mkdir()
     check_error(r"contains no files ending in \.parquet", rows_on_disk, tmp_path / "nothing")
-
-
-def test_folders_whose_tables_differ(tmp_path):
-    X, y = data()
-    write_parquet(tmp_path / "a.parquet", X, y)
-    write_parquet(tmp_path / "b.parquet", X[:, :3], y)
-    check_error(r"b.parquet: has other columns than a.parquet", rows_on_disk, tmp_path, label="y")
+    write_parquet(tmp_path / "nothing" / "a.parquet", X, y)
+    write_parquet(tmp_path / "nothing" / "b.parquet", X[:, :3], y)
+    check_error(r"b.parquet: has other columns than a.parquet", rows_on_disk, tmp_path / "nothing", label="y")
 
 
 def test_arrays_that_are_damaged(tmp_path):

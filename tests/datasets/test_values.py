@@ -1,38 +1,23 @@
-"""Conversion of texts to numbers, booleans and labels."""
+"""Conversion of texts to numbers, booleans and labels, and what dots and commas mean."""
 
 import pytest
-from file_contents import TABLE
+from file_contents import TABLE, check_error
 
-from drsvm.datasets import DataFileError, ReadOptions, read, read_like
-
-
-@pytest.mark.parametrize(
-    ("texts", "expected"),
-    [
-        (["1", "0"], [1, 0]),
-        (["1.0", "-1"], [1, -1]),
-        (["01", "2"], ["01", "2"]),
-        (["True", "false"], [True, False]),
-        (["true", "maybe"], ["true", "maybe"]),
-        (["a ", " b"], ["a", "b"]),
-        (["1", "b"], ["1", "b"]),
-    ],
-)
-def test_labels(write, texts, expected):
-    data = read(write("data.csv", f"a,b,label\n1,2,{texts[0]}\n3,4,{texts[1]}\n"))
-    assert data.y.tolist() == expected
+from drsvm.datasets import ReadOptions, read, read_like
+from drsvm.datasets.kinds import AMBIGUOUS_COMMAS, AMBIGUOUS_DOTS, styles_of
+from drsvm.datasets.values import Style
 
 
 @pytest.mark.parametrize(
     ("texts", "labels"),
     [
-        (["01", "1", "01"], ["01", "1", "01"]),
-        (["007", "010", "010"], ["007", "010", "010"]),
-        (["1", "1.0", "2"], ["1", "1.0", "2"]),
-        (["1_0", "2", "2"], ["1_0", "2", "2"]),
-        (["9007199254740993", "1", "1"], ["9007199254740993", "1", "1"]),
-        (["+1", "-1", "+1"], [1, -1, 1]),
-        (["1.0", "0.0", "1.0"], [1, 0, 1]),
+        (["+1", "-1"], [1, -1]),
+        (["1.0", "0.0"], [1, 0]),
+        (["True", "false"], [True, False]),
+        (["true", "maybe"], ["true", "maybe"]),
+        (["a ", " b"], ["a", "b"]),
+        *((texts, texts) for texts in (["1", "b"], ["01", "1"], ["007", "010"], ["1", "1.0", "2"], ["1_0", "2"])),
+        (["9007199254740993", "1"], ["9007199254740993", "1"]),
     ],
 )
 def test_labels_become_numbers_unless_information_is_lost(write, texts, labels):
@@ -42,8 +27,8 @@ def test_labels_become_numbers_unless_information_is_lost(write, texts, labels):
 
 def test_decimal_commas_in_a_file_for_a_model(write):
     schema = read(write("data.csv", TABLE)).schema
-    with pytest.raises(DataFileError, match=r"column 'b' contains the text '2,5' \(line 2\), but the model needs num"):
-        read_like(write("new.csv", "a;b\n1;2,5\n"), schema)
+    new = write("new.csv", "a;b\n1;2,5\n")
+    check_error(r"column 'b' contains the text '2,5' \(line 2\), but the model needs num", read_like, new, schema)
 
 
 NUMBERS = {
@@ -94,13 +79,53 @@ def test_ambiguous_commas_take_their_meaning_from_the_file(write, error_for):
         assert data.X.column("a").to_pylist() == meaning
 
 
-def test_categories_that_are_numbers(write):
+def test_categories_and_numbers_by_request(write):
     """The same levels, however a program writes them."""
     data = read(write("data.csv", "a,label\n1,0\n2.0,1\n03,0\n,1\n1.50,1\n"), ReadOptions(categorical=("a",)))
     assert data.X.column("a").to_pylist() == ["1", "2", "3", None, "1.5"]
-
-
-def test_a_column_that_is_said_to_be_numeric(write):
     data = read(write("data.csv", "a,label\n1,0\nfew,1\nmany,0\n5,1\n"), ReadOptions(numeric=("a",)))
     assert data.X.column("a").to_pylist() == [1, None, None, 5]
     assert read_like(write("new.csv", "a,b\nmany,1\n2,1\n"), data.schema).X.column("a").to_pylist() == [None, 2]
+
+
+GERMAN, ENGLISH, BLANK = ["1.326", "312"], ["1,326", "312"], ["1 326", "312"]
+
+
+def style(values, *others, points=False, decimal=None):
+    texts = {"column": values, **{str(place): other for place, other in enumerate(others)}}
+    return styles_of(texts, points, decimal)["column"]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (GERMAN, AMBIGUOUS_DOTS),
+        (ENGLISH, AMBIGUOUS_COMMAS),
+        (BLANK, Style.THOUSANDS),
+        (["1 326.5"], Style.THOUSANDS),
+        (["1 326,5"], Style.DECIMAL_COMMA),
+        (["1.234.567", "312"], Style.DECIMAL_COMMA),
+        (["1.250", "2.125", "3"], Style.PLAIN),  # three decimals, and nothing of three digits without a dot
+        (["0.125", "312"], Style.PLAIN),  # thousands do not start with 0
+        (["1.326", "2.5", "312"], Style.PLAIN),
+        (["1.326", "1326", "312"], Style.PLAIN),
+        (["1.326 €", "312 €"], AMBIGUOUS_DOTS),
+    ],
+)
+def test_a_column_alone(values, expected):
+    assert style(values) == expected
+
+
+def test_what_another_column_shows():
+    assert style(GERMAN, ["55,08"]) == style(ENGLISH, ["55,08"]) == Style.DECIMAL_COMMA
+    assert style(ENGLISH, BLANK) == AMBIGUOUS_COMMAS
+    assert (style(GERMAN, points=True), style(ENGLISH, points=True)) == (Style.PLAIN, Style.THOUSANDS)
+    assert style(GERMAN, ["55,08"], points=True) == AMBIGUOUS_DOTS
+    assert style(ENGLISH, ["5,8"], points=True) == AMBIGUOUS_COMMAS
+
+
+def test_what_the_user_says():
+    assert style(GERMAN, decimal=",") == style(ENGLISH, decimal=",") == style(["1.250", "3"], decimal=",")
+    assert style(GERMAN, decimal=",") == Style.DECIMAL_COMMA
+    assert (style(GERMAN, decimal="."), style(ENGLISH, decimal=".")) == (Style.PLAIN, Style.THOUSANDS)
+    assert style(["0.5"], decimal=",") == Style.PLAIN
