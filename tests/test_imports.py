@@ -11,7 +11,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "drsvm"
 
 ROOMS = [
-    {"annotations", "clock", "extras", "interrupts", "lazy", "messages", "parallel", "writing"},
+    {"annotations", "clock", "interrupts", "lazy", "messages", "parallel", "writing"},
     {"progress"},
     {"kernels"},
     {"model"},

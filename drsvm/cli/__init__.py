@@ -7,7 +7,7 @@
 import gc
 import sys
 
-from drsvm.extras import missing
+from drsvm.lazy import missing
 from drsvm.writing import ends_soon
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from drsvm.extras import optional
+from drsvm.lazy import optional
 
 if TYPE_CHECKING:
     import pyarrow

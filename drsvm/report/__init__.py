@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from drsvm.extras import optional
+from drsvm.lazy import optional
 from drsvm.report.figures import draw_all
 from drsvm.report.inputs import Figures, Given
 from drsvm.report.markup import Html, Markdown
