@@ -26,8 +26,9 @@ from drsvm.model.result import Result
 from drsvm.model.validation import check_rows
 from drsvm.model.worst_case.linear_model import behind_pipeline
 
-Figures: TypeAlias = dict[str, Any]
-"""Numbers, strings, lists and dicts of them, by name."""
+Figures: TypeAlias = dict[str, Any]  # numbers, strings, lists and dicts of them, by name
+
+ROBUST = "WassersteinSVC"  # the name of the classifier that the report is about
 
 
 class Rows(NamedTuple):

@@ -32,8 +32,7 @@ from drsvm.model.worst_case.linear_model import row_weights
 from drsvm.model.worst_case.worst_distribution import worst_case_distribution
 from drsvm.progress import Tell, following, stage, taken_over
 from drsvm.report.analysis import Analysis
-from drsvm.report.inputs import Figures, Given, Material, prepare
-from drsvm.report.markup import ROBUST
+from drsvm.report.inputs import ROBUST, Figures, Given, Material, prepare
 from drsvm.solvers.path.radius_max import radius_max
 from drsvm.solvers.path.radius_path import RadiusPath, radius_path
 
