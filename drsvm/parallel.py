@@ -26,7 +26,8 @@ class threads_limited:
     """Use at most this many threads in a block; None: one per core. They start when they are needed."""
 
     def __init__(self, n_threads: int | None):
-        self.most, self.pool, self.process = n_threads or available_cores(), None, 0
+        self.most, self.process = n_threads or available_cores(), 0
+        self.pool: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> None:
         self.token = _threads.set(self)

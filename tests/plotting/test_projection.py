@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from sklearn.svm import LinearSVC
 
-from drsvm.plotting.projection import plane_for
+from drsvm.plotting.worst_case_contents import plane_for
 
 
 def test_the_second_coordinate_is_the_first_principal_component_of_the_rest(data):
