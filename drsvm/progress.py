@@ -77,7 +77,7 @@ def following(begin: Begin | None = None, message: Callable[[str], object] | Non
     if message is not None:
         _receivers.append(message)
     try:
-        with _within(_Span(begin, _ignore), None) if begin else nullcontext():
+        with _within(_Span(begin, lambda share: None), None) if begin else nullcontext():
             yield
     finally:
         if message is not None:
@@ -105,14 +105,10 @@ def tell(share: float) -> None:
         span.report(share)
 
 
-def _ignore(share: float) -> None:
-    pass
-
-
 def taken_over() -> AbstractContextManager[Tell]:
     """Enter a block with a function in place of `tell`; other work inside the block is not reported."""
     span = _span.get()
-    return nullcontext(_ignore) if span is None else _within(None, span.report)
+    return nullcontext(lambda share: None) if span is None else _within(None, span.report)
 
 
 def message_once(text: str, level: int = logging.INFO) -> None:

@@ -12,8 +12,7 @@ from drsvm.model.dual_scale import uncharged_features
 
 mpmath.mp.dps = 60
 
-UNDERSTATED, NOISE = 1.1, 1e-13
-"""A gap may be larger than claimed by this factor, and by this much."""
+UNDERSTATED, NOISE = 1.1, 1e-13  # a gap may be larger than claimed by this factor, and by this much
 
 
 def mixed_instance(seed):
@@ -55,10 +54,6 @@ def norm_of(values, order):
     return mpmath.fsum(sizes) if order == 1 else max(sizes, default=mpf(0))
 
 
-def shiftable(problem):
-    return ~problem.trusted_features
-
-
 def exact_objective(problem, w, b):
     """Return the objective with the best λ."""
     weights, pi, cost = exact(w), exact(problem.sample_weight), problem.flip_cost
@@ -69,7 +64,7 @@ def exact_objective(problem, w, b):
     ridge = mpf(problem.l2) / 2 * mpmath.fsum(weight * weight for weight in weights)
     if problem.radius == 0.0:
         return mpmath.fdot(zip(pi, hinges, strict=True)) + ridge
-    size = norm_of([w for w, inside in zip(weights, shiftable(problem), strict=True) if inside], problem.norm.q)
+    size = norm_of([w for w, inside in zip(weights, ~problem.trusted_features, strict=True) if inside], problem.norm.q)
 
     def risk(price):
         flips = [1 + margin - mpf(cost) * price if math.isfinite(cost) else mpf(0) for margin in margins]

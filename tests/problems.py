@@ -9,17 +9,13 @@ from hypothesis import strategies as st
 from drsvm import Problem, WassersteinSVC, solve
 
 NORMS = (1, 2, math.inf)
-PLAIN = {"l2": 0.0, "class_weight": None, "threshold": "optimum"}
-"""Settings of the estimators with which they solve the problem as it is stated."""
+PLAIN = {"l2": 0.0, "class_weight": None, "threshold": "optimum"}  # the problem as it is stated
+DUAL_ORDER = {1: math.inf, 2: 2, math.inf: 1}  # the norm of the weights for each norm of the shifts
 
 
 def plain_svc(*radius, **settings):
     """Return a classifier that solves the problem as it is stated."""
     return WassersteinSVC(*radius, **PLAIN | settings)
-
-
-DUAL_ORDER = {1: math.inf, 2: 2, math.inf: 1}
-"""The norm of the weights for each norm of the shifts."""
 
 
 def random_rows(rng, n, d, kind):
@@ -192,7 +188,7 @@ def distance_to_ball(v, p, radius):
     return np.linalg.norm(np.minimum(sizes, high))
 
 
-STRANGE_DATA = {
+STRANGE_DATA = {  # small sets that every solver must handle
     "two rows": (np.array([[1.0], [-1.0]]), [1, -1]),
     "zeros": (np.array([[0.0], [0.0]]), [1, -1]),
     "contradiction": (np.array([[1.0, 2.0], [1.0, 2.0]]), [1, -1]),
@@ -200,7 +196,6 @@ STRANGE_DATA = {
     "duplicates": (np.repeat([[1.0, 0.5], [-1.0, 0.25]], 20, axis=0), [1] * 20 + [-1] * 20),
     "unequal columns": (np.array([[1.0, 1e6], [-1.0, 1e6], [0.5, -1e6], [1e-6, 0.0]]), [1, -1, 1, -1]),
 }
-"""Small data sets that every solver must handle."""
 
 
 def best_constant(problem):

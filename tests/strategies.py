@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 
 from drsvm.model.norms import norm_for
 
-NORMS = tuple(norm_for(p) for p in (math.inf, 2, 1))
-"""The three norms, in the order q = 1, 2, ∞."""
-
+NORMS = tuple(norm_for(p) for p in (math.inf, 2, 1))  # in the order q = 1, 2, ∞
 for_each_norm = pytest.mark.parametrize("norm", NORMS, ids=lambda norm: f"q={norm.q:g}")
 
 

@@ -202,7 +202,14 @@ class WorstCaseDisplay(Display):
         name = "label flipped (outline: new label)" if len(looks) > 2 else "label flipped"
         self.ax_.scatter(x, y, s=70, edgecolors=INK, label=name if self.flipped.any() else None, **ring)
         self._draw_moves(looks)
-        self._draw_lines()
+        if self.normal.ndim == 2:
+            self._draw_boundaries()
+        elif (length := float(self.normal @ self.normal)) > 0.0:
+            along = np.array([-self.normal[1], self.normal[0]])
+            for level, stroke, name in ((0.0, "-", "decision"), (-1.0, "--", "margins"), (1.0, "--", None)):
+                start = self.normal * ((level - self.offset) / length)
+                line: Look = {"xy1": start, "xy2": start + along, "color": INK, "linestyle": stroke}
+                self.ax_.axline(**line, linewidth=1.1, label=name, zorder=1.2)
         (left, bottom), (right, top) = self._corners()
         self.ax_.set(xlim=(left, right), ylim=(bottom, top))
         if self.equal_aspect:
@@ -234,19 +241,6 @@ class WorstCaseDisplay(Display):
         remarks += [f"arrows × {magnification}"] if magnification > 1 else []
         name = f"moved ({', '.join(remarks)})" if remarks else "moved"
         self.ax_.plot([], [], color=GREY, marker=r"$\rightarrow$", linestyle="none", markersize=11, label=name)
-
-    def _draw_lines(self) -> None:
-        if self.normal.ndim == 2:
-            self._draw_boundaries()
-            return
-        length = float(self.normal @ self.normal)
-        if length == 0.0:
-            return
-        along = np.array([-self.normal[1], self.normal[0]])
-        for level, stroke, name in ((0.0, "-", "decision"), (-1.0, "--", "margins"), (1.0, "--", None)):
-            start = self.normal * ((level - self.offset) / length)
-            line: Look = {"xy1": start, "xy2": start + along, "color": INK, "linestyle": stroke}
-            self.ax_.axline(**line, linewidth=1.1, label=name, zorder=1.2)
 
     def _draw_boundaries(self) -> None:
         """Draw where a class begins to lead all others, and where it leads by 1."""

@@ -151,7 +151,8 @@ def prepare(model, given: Given) -> Material:
         raise ValueError("X_test and y_test must be given together: give both, or neither.")
     if given.kernel not in ("linear", "auto"):
         raise ValueError(f"kernel must be 'linear' or 'auto', got kernel={given.kernel!r}.")
-    X, y = _as_rows(given.X), np.ravel(np.asarray(given.y))
+    X, y = given.X, np.ravel(np.asarray(given.y))
+    X = X if sparse.issparse(X) or hasattr(X, "columns") else np.asarray(X)
     names, row_names, usual_note = _names(X, given)
     estimator = _estimator(model, given.standardise)
     train, test, notes = _parts(X, y, given)
@@ -191,7 +192,8 @@ def prepare(model, given: Given) -> Material:
 
 
 def _given_test_rows(given: Given, classes: np.ndarray) -> tuple[Matrix, np.ndarray]:
-    X, y = _as_rows(given.X_test), np.ravel(np.asarray(given.y_test))
+    X, y = given.X_test, np.ravel(np.asarray(given.y_test))
+    X = X if sparse.issparse(X) or hasattr(X, "columns") else np.asarray(X)
     if X.shape[0] != len(y):
         raise ValueError(f"X_test has {X.shape[0]} rows, but y_test has {len(y)} labels.")
     unknown = y[~np.isin(y, classes)].tolist()
@@ -234,10 +236,6 @@ def _without_search(estimator: BaseEstimator) -> BaseEstimator:
     before = estimator.steps[:-1]
     taken = {name for name, _ in before}
     return Pipeline([*before, *((f"inner-{name}" if name in taken else name, step) for name, step in steps)])
-
-
-def _as_rows(X: Matrix) -> Matrix:
-    return X if sparse.issparse(X) or hasattr(X, "columns") else np.asarray(X)
 
 
 def _estimator(model, standardise: bool) -> BaseEstimator:

@@ -27,7 +27,7 @@ from drsvm.learn.labels.issues import find_label_issues, robust_classifier
 from drsvm.learn.labels.quality import LabelIssues
 from drsvm.messages import Message, Parameter
 from drsvm.model.problem import Problem
-from drsvm.model.result import Result, Status
+from drsvm.model.result import Status
 from drsvm.model.worst_case.linear_model import row_weights
 from drsvm.model.worst_case.worst_distribution import worst_case_distribution
 from drsvm.progress import Tell, following, stage, taken_over
@@ -176,11 +176,8 @@ def _path(material: Material, positive, tell: Tell, time: TimeLimit) -> RadiusPa
         return None
     radii = np.unique(np.append(largest * np.logspace(-2.5, 0.0, N_RADII), problem.radius))
     done = count(1)
-
-    def advance(index: int, result: Result) -> None:
-        tell(next(done) / len(radii))
-
-    path = radius_path(problem, radii, tol=PATH_TOLERANCE, max_time=time, callback=advance)
+    advance = {"callback": lambda index, result: tell(next(done) / len(radii))}
+    path = radius_path(problem, radii, tol=PATH_TOLERANCE, max_time=time, **advance)
     if path.interrupted:
         raise KeyboardInterrupt
     if any(result.status is Status.TIME_LIMIT for result in path.results):
