@@ -82,14 +82,9 @@ def hinge_program(model, X, y, ball):
                 line[place, 1 + k], line[place, -1] = sign * prices[k], -1.0
                 below.append(line.ravel())
     used = weights > 0
-    return solved(
-        gains.ravel(),
-        spent.ravel(),
-        ball["radius"],
-        bounds,
-        (equal.reshape(n, -1)[used], weights[used]),
-        np.array(below) if below else None,
-    )
+    equations = equal.reshape(n, -1)[used], weights[used]
+    below = np.array(below) if below else None
+    return solved(gains.ravel(), spent.ravel(), ball["radius"], bounds, equations, below)
 
 
 def cost_to_cross(x, lead, offset, prices, norm):

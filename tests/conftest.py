@@ -134,8 +134,5 @@ def load_dataset():
 @pytest.fixture
 def proven_optimum():
     """Return a function that looks up the proven optimum for (data set, weight norm q, ridge c)."""
-
-    def lookup(dataset, q, c):
-        return read_optima(file_in_folder_of("DRSVM_REFERENCE", "optima.csv"))[dataset, float(q), float(c)]
-
-    return lookup
+    file = file_in_folder_of("DRSVM_REFERENCE", "optima.csv")
+    return lambda dataset, q, c: read_optima(file)[dataset, float(q), float(c)]

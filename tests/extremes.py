@@ -196,17 +196,14 @@ class Watched:
             self.process.join()
             self.process = None
 
-    def begin(self):
-        spawn = multiprocessing.get_context("spawn")
-        self.connection, others = spawn.Pipe()
-        self.process = spawn.Process(target=child, args=(others, self.seeds), daemon=True)
-        self.process.start()
-        others.close()
-        assert self.connection.poll(WARM_UP) and self.connection.recv() == "ready"
-
     def answer(self, seed, solver):
         if self.process is None:
-            self.begin()
+            spawn = multiprocessing.get_context("spawn")
+            self.connection, others = spawn.Pipe()
+            self.process = spawn.Process(target=child, args=(others, self.seeds), daemon=True)
+            self.process.start()
+            others.close()
+            assert self.connection.poll(WARM_UP) and self.connection.recv() == "ready"
         self.connection.send((seed, solver, self.patience))
         try:
             if self.connection.poll(WATCHDOG):

@@ -6,17 +6,8 @@ import threading
 import numpy as np
 import pytest
 
-from drsvm.parallel import (
-    PART,
-    WORTHWHILE,
-    elementwise,
-    memory_size,
-    over,
-    over_parts,
-    threads_limited,
-    total,
-    usable_threads,
-)
+from drsvm import parallel
+from drsvm.parallel import PART, WORTHWHILE, elementwise, over, over_parts, threads_limited, total, usable_threads
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
@@ -61,10 +52,10 @@ def test_a_forked_process_starts_its_own_threads():
 
 
 def test_the_memory_is_known_or_assumed(monkeypatch):
-    assert 1e8 < memory_size() < 1e15
+    assert 1e8 < parallel.memory_size() < 1e15
 
     def unknown(name):
         raise ValueError(name)
 
     monkeypatch.setattr(os, "sysconf", unknown, raising=False)
-    assert memory_size() == 8e9
+    assert parallel.memory_size() == 8e9

@@ -57,7 +57,6 @@ def tumours():
 
 @pytest.fixture
 def no_plots(monkeypatch):
-    """Omit the plots in tests about numbers: they take most of the time."""
     omit_plots(monkeypatch)
 
 

@@ -15,6 +15,8 @@ from drsvm.learn.scores import compared, leads, weights_that_count
 from drsvm.report import make_report
 from drsvm.report.analysis import constant_label
 
+pytestmark = pytest.mark.usefixtures("no_plots")
+
 
 def parts(X, y):
     """Return what the report holds out, in its order."""
@@ -72,7 +74,6 @@ def test_figures_come_first_with_intervals_and_leads_over_the_others(tumours, go
         assert f"<li>{line}</li>" in good.html and f"\n- {line}\n" in good.markdown
 
 
-@pytest.mark.usefixtures("no_plots")
 def test_a_loss_is_said_as_plainly_as_a_gain_and_training_rows_prove_neither(tumours):
     X, y = tumours
     made = make_report(plain_svc(radius=1.6), X, y)
@@ -114,7 +115,6 @@ def test_a_nearly_constant_classifier_counts_as_constant_unless_it_finds_the_rar
     assert constant_label(figures([[180, 20], [150, 50]], 0.575)) is None
 
 
-@pytest.mark.usefixtures("no_plots")
 def test_classes_of_unequal_size_are_worth_equal_weights():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], [380, 20])
@@ -181,7 +181,6 @@ def test_numbers_agree_with_each_other(good):
     assert path["objective"][-1] == pytest.approx(1.0, abs=1e-4)
 
 
-@pytest.mark.usefixtures("no_plots")
 def test_equal_pulls_are_said_once():
     X = np.vstack([np.eye(6), -np.eye(6)])
     made = make_report(WassersteinSVC(radius=0.01), X, np.repeat([1, 0], 6), test_size=0, standardise=False)
@@ -189,7 +188,6 @@ def test_equal_pulls_are_said_once():
     assert made.markdown.count("8.33\u202f%") == 1
 
 
-@pytest.mark.usefixtures("no_plots")
 @pytest.mark.thorough
 def test_fitted_models_and_searches_are_refitted_to_the_training_rows(tumours, good):
     X, y = tumours
@@ -203,7 +201,6 @@ def test_fitted_models_and_searches_are_refitted_to_the_training_rows(tumours, g
 
 
 @pytest.mark.thorough
-@pytest.mark.usefixtures("no_plots")
 def test_prices_of_labels_and_features_reach_the_whole_report():
     rng = np.random.default_rng(3)
     y = np.where(rng.random(120) < 0.5, "yes", "no")
