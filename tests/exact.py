@@ -82,9 +82,8 @@ def exact_multipliers(problem, result):
     kept = slice(None) if problem.kept is None else problem.kept
     alpha, beta = exact(result.hinge_dual[kept]), exact(result.flip_dual[kept])
     assert min(alpha + beta) >= 0
-    assert all(
-        a + b <= mpf(float(pi)) * (1 + 1e-12) for a, b, pi in zip(alpha, beta, problem.sample_weight, strict=True)
-    )
+    triples = zip(alpha, beta, problem.sample_weight, strict=True)
+    assert all(a + b <= mpf(float(pi)) * (1 + 1e-12) for a, b, pi in triples)
     if problem.fit_intercept:
         sides = [[alpha, beta], [beta, alpha]]
         totals = [mpmath.fsum(side[int(sign < 0)][i] for i, sign in enumerate(problem.signs)) for side in sides]

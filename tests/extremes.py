@@ -69,15 +69,6 @@ def extreme_rows(rng):
     return X * rng.choice([1.0, 1.0, 1e-12, 1e12, power(rng, -12, 12)]), y
 
 
-def extreme_limits(seed, solver):
-    """Return the tolerance and limits of a run."""
-    rng = np.random.default_rng((seed, SOLVERS.index(solver), 3))
-    limits = {"tol": float(power(rng, -8, -1)), "max_time": float(rng.uniform(0.5, 2.0))}
-    if rng.random() < 0.5:
-        limits["max_iter"] = int(rng.choice([1, 3, 30, 300]))
-    return limits
-
-
 def solvers_for(problem):
     """Return the solvers that accept a problem: feature working sets need sparse weights."""
     return [name for name in SOLVERS if name != "feature-working-set" or math.isinf(problem.norm.p)]
@@ -134,7 +125,10 @@ def contradictions(answers):
 
 def answer_to(seed, solver, patience):
     """Return the figures of one solve and the complaints about it."""
-    problem, limits = extreme_instance(seed), extreme_limits(seed, solver)
+    problem, rng = extreme_instance(seed), np.random.default_rng((seed, SOLVERS.index(solver), 3))
+    limits = {"tol": float(power(rng, -8, -1)), "max_time": float(rng.uniform(0.5, 2.0))}
+    if rng.random() < 0.5:
+        limits["max_iter"] = int(rng.choice([1, 3, 30, 300]))
     try:
         result = solve(problem, solver, random_state=0, **limits)
         complaints = list(complaints_about(problem, result, limits["max_time"], patience))

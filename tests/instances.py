@@ -72,22 +72,13 @@ def random_flip_cost(rng):
 
 
 def finish(rng, X, y, **parameters):
-    return Problem(
-        sparse.csr_array(X) if rng.random() < 0.3 else X,
-        y,
-        norm=rng.choice(NORMS),
-        sample_weight=random_weights(rng, y) if rng.random() < 0.4 else None,
-        fit_intercept=rng.random() < 0.5,
-        **parameters,
-    )
-
-
-def random_weights(rng, y):
-    weights = rng.uniform(0.01, 1.0, size=len(y))
-    if rng.random() < 0.2:
+    """Return the problem on dense or sparse rows, with other parameters at random."""
+    rows, norm = sparse.csr_array(X) if rng.random() < 0.3 else X, rng.choice(NORMS)
+    weights = rng.uniform(0.01, 1.0, size=len(y)) if rng.random() < 0.4 else None
+    if weights is not None and rng.random() < 0.2:
         weights[rng.random(len(y)) < 0.3] = 0.0
         weights[[np.argmax(y), np.argmin(y)]] = 0.5
-    return weights
+    return Problem(rows, y, norm=norm, sample_weight=weights, fit_intercept=rng.random() < 0.5, **parameters)
 
 
 def random_data(rng, n, d):

@@ -86,22 +86,16 @@ def reaction(task, delay):
     try:
         sender.start()
         while status is not Status.INTERRUPTED and not sent.is_set():
-            status = status_of(task())
+            found = task()
+            result = found.results[-1] if hasattr(found, "results") else found
+            status = getattr(result, "status", Status.OPTIMAL)
+            assert not hasattr(result, "status") or 0.0 <= result.lower_bound <= result.objective <= 1.0
+            assert status is not Status.OPTIMAL or getattr(result, "gap", 0.0) <= getattr(result, "tol", 0.0)
         return str(status)
     except KeyboardInterrupt:
         return "KeyboardInterrupt"
     finally:
         sender.join()
-
-
-def status_of(found):
-    """Return the status of what a task returned, after a check."""
-    result = found.results[-1] if hasattr(found, "results") else found
-    if not hasattr(result, "status"):
-        return Status.OPTIMAL
-    assert 0.0 <= result.lower_bound <= result.objective <= 1.0
-    assert result.status is not Status.OPTIMAL or result.gap <= result.tol
-    return result.status
 
 
 if __name__ == "__main__":

@@ -113,9 +113,8 @@ class Plain:
     @classmethod
     def of(cls, problem):
         X = problem.X.toarray() if hasattr(problem.X, "toarray") else np.asarray(problem.X, dtype=float)
-        return cls(
-            X, problem.signs, problem.sample_weight, problem.radius, problem.flip_cost, problem.norm.p, problem.l2
-        )
+        ball = problem.radius, problem.flip_cost, problem.norm.p, problem.l2
+        return cls(X, problem.signs, problem.sample_weight, *ball)
 
     @property
     def q(self):
@@ -146,7 +145,7 @@ class Plain:
 
     def dual_constraints(self, alpha, beta, intercept):
         """Pairs (name, violation): how far each dual constraint is violated, relative to its natural scale."""
-        v, e = self._v(alpha, beta), self._e(beta)
+        v, e = self.pull_and_budget(alpha, beta)
         yield "alpha ≥ 0", max(0.0, -alpha.min())
         yield "beta ≥ 0", max(0.0, -beta.min())
         yield "alpha + beta ≤ weights", max(0.0, ((alpha + beta) / self.weights).max() - 1)
@@ -162,14 +161,13 @@ class Plain:
         """The dual objective at a feasible point."""
         value = (alpha + beta).sum()
         if self.l2 > 0:
-            value -= distance_to_ball(self._v(alpha, beta), self.p, max(self._e(beta), 0.0)) ** 2 / (2 * self.l2)
+            pull, budget = self.pull_and_budget(alpha, beta)
+            value -= distance_to_ball(pull, self.p, max(budget, 0.0)) ** 2 / (2 * self.l2)
         return value
 
-    def _v(self, alpha, beta):
-        return ((alpha - beta) * self.y) @ self.X
-
-    def _e(self, beta):
-        return self.radius - (self.flip_cost * beta.sum() if beta.any() else 0.0)
+    def pull_and_budget(self, alpha, beta):
+        budget = self.radius - (self.flip_cost * beta.sum() if beta.any() else 0.0)
+        return ((alpha - beta) * self.y) @ self.X, budget
 
 
 def distance_to_ball(v, p, radius):

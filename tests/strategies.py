@@ -29,9 +29,8 @@ def run_python(code, timeout, **environment):
     folders = [tests, tests.parent, *(folder for folder in tests.iterdir() if folder.is_dir())]
     paths = [*map(str, folders), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environment}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, timeout=timeout, capture_output=True, text=True, check=False
-    )
+    command, shown = [sys.executable, "-c", code], {"capture_output": True, "text": True, "check": False}
+    done = subprocess.run(command, env=environment, timeout=timeout, **shown)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

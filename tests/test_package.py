@@ -136,9 +136,8 @@ result.wieghts
 def test_a_type_checker_finds_misspelt_names_and_nothing_else(tmp_path):
     pytest.importorskip("pyright")
     (tmp_path / "typed.py").write_text(TYPED)
-    (tmp_path / "pyrightconfig.json").write_text(
-        json.dumps({"extraPaths": [str(Path(drsvm.__file__).parent.parent)], "useLibraryCodeForTypes": False})
-    )
+    settings = {"extraPaths": [str(Path(drsvm.__file__).parent.parent)], "useLibraryCodeForTypes": False}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
     command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable, "-p", str(tmp_path)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=300)
     if not run.stdout.startswith("{"):

@@ -35,9 +35,8 @@ def test_the_threads_of_a_run_are_used_again():
 
 def test_a_part_that_calls_again_does_not_wait_for_its_own_threads():
     with threads_limited(2):
-        assert over(range(6), lambda k: over(range(3), lambda j: (k + j, usable_threads()))) == [
-            [(k + j, 1) for j in range(3)] for k in range(6)
-        ]
+        found = over(range(6), lambda k: over(range(3), lambda j: (k + j, usable_threads())))
+    assert found == [[(k + j, 1) for j in range(3)] for k in range(6)]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

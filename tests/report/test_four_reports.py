@@ -65,9 +65,8 @@ def test_figures_come_first_with_intervals_and_leads_over_the_others(tumours, go
         assert lead["interval"] == pytest.approx(found[name]["interval"])
     own, lines = good.summary["models"]["WassersteinSVC"], good.summary["in_plain_words"]
     low, high = (f"{100 * end:.1f}\u202f%" for end in own["intervals"]["accuracy"])
-    assert lines[0].startswith(
-        f"Accuracy on 143 held-out rows: {100 * own['accuracy']:.1f}\u202f% (95\u202f%: {low} to {high}); "
-    )
+    start = f"Accuracy on 143 held-out rows: {100 * own['accuracy']:.1f}\u202f% (95\u202f%: {low} to {high}); "
+    assert lines[0].startswith(start)
     assert compared("accuracy", found["accuracy"], "LogisticRegression") in lines[0]
     assert [line.partition(" on")[0] for line in lines[1:3]] == ["Balanced accuracy", "ROC AUC"]
     for line in lines[:3]:
@@ -205,9 +204,8 @@ def test_prices_of_labels_and_features_reach_the_whole_report():
     rng = np.random.default_rng(3)
     y = np.where(rng.random(120) < 0.5, "yes", "no")
     X = rng.normal(size=(120, 3)) + (y == "yes")[:, None]
-    model = WassersteinSVC(
-        0.1, flip_cost={"yes": np.inf, "no": 0.5}, feature_cost=[1, np.inf, 2], monotonic_cst=[1, 0, 0]
-    )
+    costs = {"flip_cost": {"yes": np.inf, "no": 0.5}, "feature_cost": [1, np.inf, 2]}
+    model = WassersteinSVC(0.1, monotonic_cst=[1, 0, 0], **costs)
     summary = make_report(model, X, y).summary
     assert summary["flip_cost"] == {"no": 0.5, "yes": "inf"}
     path = summary["radius_path"]

@@ -18,9 +18,8 @@ pytestmark = pytest.mark.usefixtures("no_plots")
 
 def test_rows_have_the_given_names(noisy):
     X, y = noisy[0][:, :5], noisy[1]
-    named = make_report(
-        None, X, y, test_size=0, row_names=[f"patient {k}" for k in range(400)], row_note="Named by <patient>."
-    )
+    names = {"row_names": [f"patient {k}" for k in range(400)], "row_note": "Named by <patient>."}
+    named = make_report(None, X, y, test_size=0, **names)
     numbered = make_report(None, X, y, test_size=0)
     rows = numbered.summary["labels_to_check"]
     assert named.summary["labels_to_check"] == [f"patient {row}" for row in rows]
