@@ -175,9 +175,8 @@ def _path(material: Material, positive, tell: Tell, time: TimeLimit) -> RadiusPa
     if largest == 0.0:
         return None
     radii = np.unique(np.append(largest * np.logspace(-2.5, 0.0, N_RADII), problem.radius))
-    done = count(1)
-    advance = {"callback": lambda index, result: tell(next(done) / len(radii))}
-    path = radius_path(problem, radii, tol=PATH_TOLERANCE, max_time=time, **advance)
+    done, limits = count(1), {"tol": PATH_TOLERANCE, "max_time": time}
+    path = radius_path(problem, radii, callback=lambda index, result: tell(next(done) / len(radii)), **limits)
     if path.interrupted:
         raise KeyboardInterrupt
     if any(result.status is Status.TIME_LIMIT for result in path.results):
