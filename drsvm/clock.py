@@ -6,8 +6,7 @@ import threading
 import time
 from contextlib import contextmanager
 
-GRACE, RELATIVE_GRACE = 0.3, 0.1
-"""A limit may be exceeded by this many seconds or by this share of it, whichever is more."""
+GRACE, RELATIVE_GRACE = 0.3, 0.1  # a limit may be exceeded by so many seconds, or by this share of it if that is more
 
 
 class Pauses:
@@ -57,15 +56,16 @@ class Stopwatch:
     def elapsed(self) -> float:
         return pauses.now() - self.start
 
-    def __getstate__(self) -> tuple[float, float]:
-        return self.elapsed(), time.perf_counter()
+    def __getstate__(self) -> tuple[dict[str, object], float, float]:
+        return vars(self), self.elapsed(), time.perf_counter()
 
-    def __setstate__(self, state: tuple[float, float]) -> None:
-        elapsed, moment = state
-        self.start = pauses.now() - elapsed - (time.perf_counter() - moment)
+    def __setstate__(self, state: tuple[dict[str, object], float, float]) -> None:
+        attributes, elapsed, moment = state
+        vars(self).update(attributes)
+        self.start = pauses.now() - elapsed - (time.perf_counter() - moment)  # the time of the transfer counts
 
 
-class TimeLimit:
+class TimeLimit(Stopwatch):
     """A number of seconds, starting now, for a call and everything that it calls.
 
     `max_time` may be a TimeLimit wherever it may be a number; its time is already running. The limit of one problem
@@ -74,8 +74,8 @@ class TimeLimit:
     """
 
     def __init__(self, seconds: float = math.inf, *, within: "TimeLimit | None" = None, spent: bool = False):
-        self.seconds, self.within, self.spent = seconds, within, spent
-        self.watch, self.shared = Stopwatch(), False
+        self.seconds, self.within, self.spent, self.shared = seconds, within, spent, False
+        self.start = pauses.now()
 
     @classmethod
     def of(cls, max_time) -> "TimeLimit":
@@ -94,7 +94,9 @@ class TimeLimit:
 
     def left(self) -> float:
         """Return the remaining seconds; negative if the time is up."""
-        own = self.seconds if math.isinf(self.seconds) else self.seconds - self.watch.elapsed()
+        own = self.seconds
+        if own < math.inf:
+            own -= pauses.now() - self.start
         return own if self.within is None else min(own, self.within.left())
 
     @property
@@ -104,19 +106,15 @@ class TimeLimit:
     @property
     def long_over(self) -> bool:
         """Whether half of the grace period is used up too: from here on only free operations are done."""
-        return self.left() < -0.5 * self._grace
-
-    @property
-    def _grace(self) -> float:
-        return max(GRACE, RELATIVE_GRACE * self.seconds)
+        return self.left() < -0.5 * max(GRACE, RELATIVE_GRACE * self.seconds)
 
     def allows(self, seconds: float) -> bool:
         """Test if something that takes this many seconds may be started."""
-        return seconds <= self.left() + self._grace
+        return seconds <= self.left() + max(GRACE, RELATIVE_GRACE * self.seconds)
 
     def share(self, parts: float) -> "TimeLimit":
         """Return a limit, starting now, for the next of `parts` remaining parts."""
-        if not self.limited:
+        if self.seconds == math.inf:
             return self
         left = self.left()
         spent = self.spent or left == -math.inf or (self.shared and left <= 0.0)

@@ -27,10 +27,6 @@ class Interrupts:
         if self.pending:
             raise KeyboardInterrupt
 
-    def forget(self) -> None:
-        """Ignore what has been recorded."""
-        self.pending = False
-
 
 @contextmanager
 def recorded_interrupts() -> Iterator[Interrupts]:

@@ -1,8 +1,9 @@
-"""Names of a package that are imported on first use, so that importing the package is fast."""
+"""Imports on first use: the names of a package, so that importing it is fast, and optional dependencies."""
 
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from types import ModuleType
 
 
 def lazy_names(
@@ -26,3 +27,16 @@ def lazy_names(
         return sorted({*found["__all__"], *(name for name in found if name.startswith("__"))})
 
     return get, list_names, sorted(homes)
+
+
+def optional(module: str, purpose: str, *packages: str, remark: str = "") -> ModuleType:
+    """Import a module of an optional dependency; if it is missing, the error names the packages to install."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise ImportError(f"{purpose} {missing(*packages or (module,))}{remark}") from None
+
+
+def missing(*packages: str) -> str:
+    """Return the command that installs packages, as the end of a sentence; any installation of drsvm finds them."""
+    return f"{' and '.join(packages)}: pip install {' '.join(packages)}."

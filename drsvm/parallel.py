@@ -26,27 +26,23 @@ WORTHWHILE = 1 << 17  # number of entries from which simple arithmetic is worth 
 LARGE = 1000  # order of a matrix from which on BLAS's own threads speed up its factorisation
 
 
-class _Threads:
-    """At most so many threads, which start when they are needed."""
+class threads_limited:
+    """Use at most this many threads in a block; None: one per core. They start when they are needed."""
 
-    def __init__(self, most: int):
-        self.most, self.pool, self.process = most, None, 0
+    def __init__(self, n_threads: int | None):
+        self.most, self.process = n_threads or available_cores(), 0
+        self.pool: ThreadPoolExecutor | None = None
 
-    def share(self, work: Callable[[], None], n_threads: int) -> None:
-        """Do the work in several threads at a time, of which the caller's is one."""
-        if self.pool is None or self.process != os.getpid():
-            self.pool, self.process = ThreadPoolExecutor(self.most - 1), os.getpid()
-        others = [self.pool.submit(copy_context().run, work) for _ in range(n_threads - 1)]
-        copy_context().run(work)
-        for other in others:
-            other.result()
+    def __enter__(self) -> None:
+        self.token = _threads.set(self)
 
-    def close(self) -> None:
+    def __exit__(self, *error: object) -> None:
+        _threads.reset(self.token)
         if self.pool is not None and self.process == os.getpid():
             self.pool.shutdown()
 
 
-_threads: ContextVar[_Threads | None] = ContextVar("threads", default=None)
+_threads: ContextVar[threads_limited | None] = ContextVar("threads", default=None)
 
 
 def available_cores() -> int:
@@ -70,18 +66,6 @@ def spare_cores() -> int:
     return 1 if get_active_backend()[0].nesting_level else available_cores()
 
 
-@contextmanager
-def threads_limited(n_threads: int | None):
-    """Use at most this many threads; None: one per core."""
-    threads = _Threads(n_threads or available_cores())
-    token = _threads.set(threads)
-    try:
-        yield
-    finally:
-        _threads.reset(token)
-        threads.close()
-
-
 def usable_threads() -> int:
     """Return the number of threads that `over` may use here."""
     threads = _threads.get()
@@ -91,31 +75,36 @@ def usable_threads() -> int:
 def over(parts: Iterable[T], work: Callable[[T], R]) -> list[R]:
     """Return work(part) for every part, in order; numpy's error state is that of the caller."""
     parts = list(parts)
-    if len(parts) < 2 or usable_threads() < 2:
-        return [work(part) for part in parts]
     threads = _threads.get()
+    if len(parts) < 2 or (threads is not None and threads.most < 2):
+        return [work(part) for part in parts]
     if threads is None:
         with threads_limited(None):
             return over(parts, work)
     waiting, results = iter(range(len(parts))), {}
 
     def take_parts() -> None:
-        _threads.set(_Threads(1))  # to wait for other threads of the same pool might take forever
+        _threads.set(threads_limited(1))  # to wait for other threads of the same pool might take forever
         for k in waiting:  # a part is taken by one thread only: this step holds the interpreter's lock
             results[k] = work(parts[k])
 
-    threads.share(take_parts, min(threads.most, len(parts)))
+    if threads.pool is None or threads.process != os.getpid():
+        threads.pool, threads.process = ThreadPoolExecutor(threads.most - 1), os.getpid()
+    n_others = min(threads.most, len(parts)) - 1  # the caller's thread does its share
+    others = [threads.pool.submit(copy_context().run, take_parts) for _ in range(n_others)]
+    copy_context().run(take_parts)
+    for other in others:
+        other.result()
     return [results[k] for k in range(len(parts))]
 
 
 def elementwise(like: int | np.ndarray, values: Callable[[slice], np.ndarray]) -> np.ndarray:
     """Return an array like another one, or of a given length, whose parts are values(part), in parts of any size."""
     n = like if isinstance(like, int) else len(like)
-    is_whole = n <= WORTHWHILE or not isinstance(like, int | np.ndarray)
-    size = n if is_whole else max(WORTHWHILE, math.ceil(n / usable_threads()))
-    if n <= size:
+    is_whole = n <= WORTHWHILE or not isinstance(like, int | np.ndarray)  # a card takes vectors as a whole
+    if is_whole or (n_threads := usable_threads()) < 2:
         return values(slice(0, n))
-    out = np.empty(n)
+    out, size = np.empty(n), max(WORTHWHILE, math.ceil(n / n_threads))
 
     def fill(first):
         out[first : first + size] = values(slice(first, min(first + size, n)))

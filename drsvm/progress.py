@@ -23,17 +23,18 @@ import logging
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from drsvm.clock import Stopwatch
 
 Tell = Callable[[float], None]
 Begin = Callable[[str], Tell]
+T = TypeVar("T")
 
+# Lines are printed at least so many seconds apart, also from the start of a stage, and after such a share of it.
 FIRST_LINE, SHARE_OF_LINE = 4.0, 0.05
-"""Lines are printed at least so many seconds apart, also from the start of a stage, and after such a share of it."""
 
 logger = logging.getLogger("drsvm")
 
@@ -53,18 +54,19 @@ class _Span(NamedTuple):
         """Return the share of the stage."""
         return self.first + share * (self.last - self.first)
 
+    def report(self, share: float) -> None:
+        self.tell(self.place(share))
+
 
 _span: ContextVar[_Span | None] = ContextVar("span", default=None)
 
 
 @contextmanager
-def _within(span: _Span | None) -> Iterator[None]:
-    if span is _span.get():  # as where nothing is followed
-        yield
-        return
+def _within(span: _Span | None, value: T) -> Iterator[T]:
     token = _span.set(span)
     try:
-        yield
+        yield value
+        tell(1.0)
     finally:
         _span.reset(token)
 
@@ -75,47 +77,38 @@ def following(begin: Begin | None = None, message: Callable[[str], object] | Non
     if message is not None:
         _receivers.append(message)
     try:
-        with _within(_Span(begin, lambda share: None) if begin else _span.get()):
+        with _within(_Span(begin, lambda share: None), None) if begin else nullcontext():
             yield
     finally:
         if message is not None:
             _receivers.remove(message)
 
 
-@contextmanager
-def stage(text: str) -> Iterator[None]:
+def stage(text: str) -> AbstractContextManager[None]:
     """Name the work in a block, and start at 0."""
     span = _span.get()
-    with _within(span and _Span(span.begin, span.begin(text))):
-        yield
-        tell(1.0)
+    return nullcontext() if span is None else _within(_Span(span.begin, span.begin(text)), None)
 
 
-@contextmanager
-def part(first: float, last: float) -> Iterator[None]:
+def part(first: float, last: float) -> AbstractContextManager[None]:
     """Let the work in a block be a part of the current work."""
     span = _span.get()
-    with _within(span and span._replace(first=span.place(first), last=span.place(last))):
-        yield
-        tell(1.0)
+    if span is None:
+        return nullcontext()
+    return _within(span._replace(first=span.place(first), last=span.place(last)), None)
 
 
 def tell(share: float) -> None:
     """Report the share of the current work that is done."""
-    _report(_span.get(), share)
-
-
-def _report(span: _Span | None, share: float) -> None:
-    if span is not None:
-        span.tell(span.place(share))
-
-
-@contextmanager
-def taken_over() -> Iterator[Tell]:
-    """Yield a function in place of `tell`; other work inside the block is not reported."""
     span = _span.get()
-    with _within(None):
-        yield lambda share: _report(span, share)
+    if span is not None:
+        span.report(share)
+
+
+def taken_over() -> AbstractContextManager[Tell]:
+    """Enter a block with a function in place of `tell`; other work inside the block is not reported."""
+    span = _span.get()
+    return nullcontext(lambda share: None) if span is None else _within(None, span.report)
 
 
 def message_once(text: str, level: int = logging.INFO) -> None:

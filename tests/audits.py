@@ -82,14 +82,9 @@ def hinge_program(model, X, y, ball):
                 line[place, 1 + k], line[place, -1] = sign * prices[k], -1.0
                 below.append(line.ravel())
     used = weights > 0
-    return solved(
-        gains.ravel(),
-        spent.ravel(),
-        ball["radius"],
-        bounds,
-        (equal.reshape(n, -1)[used], weights[used]),
-        np.array(below) if below else None,
-    )
+    equations = equal.reshape(n, -1)[used], weights[used]
+    below = np.array(below) if below else None
+    return solved(gains.ravel(), spent.ravel(), ball["radius"], bounds, equations, below)
 
 
 def cost_to_cross(x, lead, offset, prices, norm):
@@ -130,7 +125,8 @@ def error_program(model, X, y, ball):
 
 def check_distribution(distribution, model, X, y, ball, slack=1e-3):
     """Recompute the attributes of a distribution from its features and labels alone."""
-    (coef, intercept), X, features = model, as_dense(X), as_dense(distribution.features)
+    coef, intercept = model
+    X, features = (rows.toarray() if sparse.issparse(rows) else rows for rows in (X, distribution.features))
     weights, flips, prices = plain_prices(X, ball)
     rows, mass, flipped = distribution.rows, distribution.mass, distribution.flipped
     labels = np.where(distribution.labels == -1, 0, distribution.labels)
@@ -151,7 +147,3 @@ def check_distribution(distribution, model, X, y, ball, slack=1e-3):
     assert distribution.expected_loss == pytest.approx(loss, abs=tolerance)
     assert loss <= distribution.risk + tolerance
     assert loss >= distribution.risk - tolerance - (0 if distribution.attained else slack)
-
-
-def as_dense(rows):
-    return rows.toarray() if sparse.issparse(rows) else rows

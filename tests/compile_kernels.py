@@ -10,7 +10,6 @@ import math
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 from multiprocessing import get_context
 
 import numpy as np
@@ -62,8 +61,8 @@ def compile_passes(kind, **parameters):
     engine.restored_multipliers(still, 0.0)
 
 
-def compile_interior_point():
-    """Compile the steps on few rows, and the passes over many with each way to form a matrix."""
+def compile_exact_methods():
+    """Compile the steps on few rows, the passes over many with each way to form a matrix, and two other solvers."""
     for kind in KINDS:
         for norm in (2, 1, math.inf):
             compile_solver("interior-point", kind, norm=norm, radius=0.005)
@@ -73,9 +72,6 @@ def compile_interior_point():
     for kind, size in (("dense", {"n": 5000}), ("float32", {"n": 5000}), ("sparse", {"d": 400})):
         compile_equations(kind, **size)
     compile_passes("dense", **PER_ROW)
-
-
-def compile_dual_coordinate():
     for kind in KINDS:
         for norm in (1, 2):
             for price in (1.0, math.inf):
@@ -83,6 +79,8 @@ def compile_dual_coordinate():
         compile_solver("dual-coordinate", kind, norm=1, **PER_ROW)
     for norm in (1, 2):
         compile_solver("dual-coordinate", "dense", norm=norm, intercept_cost=1.0, **PER_ROW)
+    for norm in (1, 2, math.inf):
+        compile_solver("admm", "dense", norm=norm)
 
 
 def compile_epochs(kind, **parameters):
@@ -107,30 +105,14 @@ def compile_incremental():
         proximal_batch_step([[1.0]], [1], [0.0], 0.5, step=0.1, radius=0.1, flip_cost=[1.0], norm=norm)
 
 
-def compile_admm():
-    for norm in (1, 2, math.inf):
-        compile_solver("admm", "dense", norm=norm)
-
-
 def compile_bytecode():
     subprocess.run([sys.executable, "-m", "pytest", "--collect-only", "-qq"], stdout=subprocess.DEVNULL, check=True)
 
-
-def in_turn(*tasks):
-    for task in tasks:
-        task()
-
-
-FAMILIES = [
-    partial(in_turn, compile_interior_point, compile_dual_coordinate, compile_admm),
-    compile_incremental,
-    compile_bytecode,
-]
-"""What one process does; what takes long comes first."""
 
 if __name__ == "__main__":
     # Compiling makes many objects that stay, and looking through them again and again takes its share of the time.
     rarely = {"initializer": gc.set_threshold, "initargs": (100_000, 20, 20)}
     with ProcessPoolExecutor(2, mp_context=get_context("spawn"), **rarely) as pool:
-        for ended in [pool.submit(family) for family in FAMILIES]:
+        # What takes long comes first.
+        for ended in [pool.submit(task) for task in (compile_exact_methods, compile_incremental, compile_bytecode)]:
             ended.result()

@@ -20,22 +20,13 @@ import drsvm.clock
 from drsvm.progress import following
 
 settings.register_profile("dev", max_examples=50, deadline=None)
-settings.register_profile(
-    "ci",
-    max_examples=20,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.register_profile(
-    "long", max_examples=2_000, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
+slow = [HealthCheck.too_slow, HealthCheck.data_too_large]
+once = {"derandomize": True, "database": None}
+settings.register_profile("ci", max_examples=20, deadline=None, suppress_health_check=slow[:1], **once)
+settings.register_profile("long", max_examples=2_000, deadline=None, suppress_health_check=slow)
 settings.load_profile(os.environ.get("DRSVM_HYPOTHESIS_PROFILE", "ci"))
 
-
-ON_A_CLUSTER = ("test_dask", "test_elsewhere", "test_kernel_data")
-"""Files whose tests share a Dask cluster, which takes seconds to start."""
+ON_A_CLUSTER = ("test_dask", "test_elsewhere", "test_kernel_data")  # whose tests share a cluster: seconds to start
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -143,8 +134,5 @@ def load_dataset():
 @pytest.fixture
 def proven_optimum():
     """Return a function that looks up the proven optimum for (data set, weight norm q, ridge c)."""
-
-    def lookup(dataset, q, c):
-        return read_optima(file_in_folder_of("DRSVM_REFERENCE", "optima.csv"))[dataset, float(q), float(c)]
-
-    return lookup
+    file = file_in_folder_of("DRSVM_REFERENCE", "optima.csv")
+    return lambda dataset, q, c: read_optima(file)[dataset, float(q), float(c)]

@@ -18,12 +18,10 @@ RST = re.compile(
 )
 MARKDOWN = re.compile(r"^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
-OUTPUT = ("text", "none", "plain")
-"""Languages of what the block before has printed."""
-
+OUTPUT = ("text", "none", "plain")  # languages of what the block before has printed
 NUMBER = re.compile(r"(?<![\w.])[-+−]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?(?![\w])")
+# Gaps, which are as small as rounding permits, and seconds: both differ from machine to machine.
 TINY_OR_TIME = re.compile(r"(?<![\w.])\d[\d.]*(?:e-\d+|(?= s\b))")
-"""Gaps, which are as small as rounding permits, and seconds: both differ from machine to machine."""
 
 
 class Block(NamedTuple):
@@ -61,17 +59,10 @@ def console_commands(text: str) -> Iterator[tuple[str, str | None]]:
 
 def assert_same_output(printed: str, shown: str) -> None:
     """Compare words exactly, numbers to two per cent, and neither gaps nor seconds."""
-    assert _skeleton(printed) == _skeleton(shown)
-    for found, expected in zip(_numbers(printed), _numbers(shown), strict=True):
+    printed, shown = (TINY_OR_TIME.sub("tiny", text) for text in (printed, shown))
+    # Words, whatever the numbers, blanks, line breaks and lengths of rules.
+    words = [" ".join(re.sub(r"─+", "─", NUMBER.sub("#", text)).split()) for text in (printed, shown)]
+    assert words[0] == words[1]
+    for pair in zip(NUMBER.findall(printed), NUMBER.findall(shown), strict=True):
+        found, expected = (float(number.replace(",", "").replace("−", "-").rstrip(".")) for number in pair)
         assert math.isclose(found, expected, rel_tol=0.02, abs_tol=0.002), f"printed {found}, shown {expected}"
-
-
-def _skeleton(text: str) -> str:
-    """Return the words, whatever the numbers, blanks, line breaks and lengths of rules."""
-    words = NUMBER.sub("#", TINY_OR_TIME.sub("tiny", text))
-    return " ".join(re.sub(r"─+", "─", words).split())
-
-
-def _numbers(text: str) -> list[float]:
-    found = NUMBER.findall(TINY_OR_TIME.sub("tiny", text))
-    return [float(number.replace(",", "").replace("−", "-").rstrip(".")) for number in found]

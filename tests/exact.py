@@ -12,8 +12,7 @@ from drsvm.model.dual_scale import uncharged_features
 
 mpmath.mp.dps = 60
 
-UNDERSTATED, NOISE = 1.1, 1e-13
-"""A gap may be larger than claimed by this factor, and by this much."""
+UNDERSTATED, NOISE = 1.1, 1e-13  # a gap may be larger than claimed by this factor, and by this much
 
 
 def mixed_instance(seed):
@@ -55,10 +54,6 @@ def norm_of(values, order):
     return mpmath.fsum(sizes) if order == 1 else max(sizes, default=mpf(0))
 
 
-def shiftable(problem):
-    return ~problem.trusted_features
-
-
 def exact_objective(problem, w, b):
     """Return the objective with the best λ."""
     weights, pi, cost = exact(w), exact(problem.sample_weight), problem.flip_cost
@@ -69,7 +64,7 @@ def exact_objective(problem, w, b):
     ridge = mpf(problem.l2) / 2 * mpmath.fsum(weight * weight for weight in weights)
     if problem.radius == 0.0:
         return mpmath.fdot(zip(pi, hinges, strict=True)) + ridge
-    size = norm_of([w for w, inside in zip(weights, shiftable(problem), strict=True) if inside], problem.norm.q)
+    size = norm_of([w for w, inside in zip(weights, ~problem.trusted_features, strict=True) if inside], problem.norm.q)
 
     def risk(price):
         flips = [1 + margin - mpf(cost) * price if math.isfinite(cost) else mpf(0) for margin in margins]
@@ -87,9 +82,8 @@ def exact_multipliers(problem, result):
     kept = slice(None) if problem.kept is None else problem.kept
     alpha, beta = exact(result.hinge_dual[kept]), exact(result.flip_dual[kept])
     assert min(alpha + beta) >= 0
-    assert all(
-        a + b <= mpf(float(pi)) * (1 + 1e-12) for a, b, pi in zip(alpha, beta, problem.sample_weight, strict=True)
-    )
+    triples = zip(alpha, beta, problem.sample_weight, strict=True)
+    assert all(a + b <= mpf(float(pi)) * (1 + 1e-12) for a, b, pi in triples)
     if problem.fit_intercept:
         sides = [[alpha, beta], [beta, alpha]]
         totals = [mpmath.fsum(side[int(sign < 0)][i] for i, sign in enumerate(problem.signs)) for side in sides]

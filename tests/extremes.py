@@ -20,13 +20,8 @@ from drsvm.model.certificate import NEGLIGIBLE
 
 SOLVERS = ("auto", "interior-point", "dual-coordinate", "feature-working-set", "isg", "ippa", "hybrid", "admm", "conic")
 
-WATCHDOG, WARM_UP = 60.0, 600.0
-"""Time limits in seconds for one solve and for compiling all kernels."""
-
+WATCHDOG, WARM_UP = 60.0, 600.0  # time limits in seconds for one solve and for compiling all kernels
 EPS = 2.0**-52
-
-
-# --- instances --------------------------------------------------------------------------------------------------------
 
 
 def extreme_instance(seed):
@@ -36,10 +31,15 @@ def extreme_instance(seed):
     single = rng.random() < 0.3
     flip_cost = float(rng.choice([0.0, 1e-8, 1e-3, 1.0, 1e3, 1e8, math.inf, math.inf, power(rng, -8, 8)]))
     dense = X.astype(np.float32) if single else X
+    rows = sparse.csr_array(X) if rng.random() < 0.4 else dense  # kernels are compiled for each of these types
+    if rng.random() < 1 / 3:  # on the scale of the features
+        radius = float(power(rng, -4, 1) * min(np.abs(X).mean(dtype=float), flip_cost or 1.0))
+    else:
+        radius = float(rng.choice([0.0, 1e-12, 1e-6, 1e-3, 0.1, 1.0, 1e8, power(rng, -12, 8)]))
     return Problem(
-        sparse.csr_array(X) if rng.random() < 0.4 else dense,  # kernels are compiled for each of these types
+        rows,
         y,
-        radius=extreme_radius(rng, X, flip_cost),
+        radius=radius,
         flip_cost=flip_cost,
         norm=rng.choice(NORMS),
         l2=float(rng.choice([0.0, 0.0, 0.0, 1e-10, 1e-3, 1.0, 1e6, power(rng, -10, 6)])),
@@ -69,28 +69,9 @@ def extreme_rows(rng):
     return X * rng.choice([1.0, 1.0, 1e-12, 1e12, power(rng, -12, 12)]), y
 
 
-def extreme_radius(rng, X, flip_cost):
-    """Return a radius that is 0, tiny or huge or, in a third of the cases, on the scale of the features."""
-    if rng.random() < 1 / 3:
-        return float(power(rng, -4, 1) * min(np.abs(X).mean(dtype=float), flip_cost or 1.0))
-    return float(rng.choice([0.0, 1e-12, 1e-6, 1e-3, 0.1, 1.0, 1e8, power(rng, -12, 8)]))
-
-
-def extreme_limits(seed, solver):
-    """Return the tolerance and limits of a run."""
-    rng = np.random.default_rng((seed, SOLVERS.index(solver), 3))
-    limits = {"tol": float(power(rng, -8, -1)), "max_time": float(rng.uniform(0.5, 2.0))}
-    if rng.random() < 0.5:
-        limits["max_iter"] = int(rng.choice([1, 3, 30, 300]))
-    return limits
-
-
 def solvers_for(problem):
     """Return the solvers that accept a problem: feature working sets need sparse weights."""
     return [name for name in SOLVERS if name != "feature-working-set" or math.isinf(problem.norm.p)]
-
-
-# --- conditions on a result -------------------------------------------------------------------------------------------
 
 
 def complaints_about(problem, result, max_time, patience):
@@ -113,7 +94,15 @@ def complaints_about(problem, result, max_time, patience):
     plain = Plain.of(problem).best_value(result.weights, result.intercept)
     if abs(plain - result.objective) > noise:
         yield f"objective {result.objective}, recomputed {plain}"
-    again, slack = proven_again(problem, result)
+    # What the multipliers prove in exact arithmetic, and the effect of their own rounding.
+    kept = slice(None) if problem.kept is None else problem.kept
+    alpha, beta = result.hinge_dual[kept], result.flip_dual[kept]
+    noise = 4.0 * EPS * float(((alpha + beta) @ np.abs(Plain.of(problem).X)).sum())
+    again, slack = float(max(exact_bound(problem, result), 0)), NEGLIGIBLE
+    if problem.l2 > 0:
+        slack += noise * math.sqrt(2.0 / problem.l2) + noise**2 / problem.l2
+    elif problem.radius > 0:
+        slack += noise / problem.radius
     if again < result.lower_bound - slack:
         yield f"lower bound {result.lower_bound}, but the multipliers prove {again}"
 
@@ -125,19 +114,6 @@ def primal_noise(problem, weights, intercept):
     return 16.0 * sum(X.shape) * EPS * float(terms)
 
 
-def proven_again(problem, result):
-    """Return the bound that the multipliers prove in exact arithmetic, and the effect of their own rounding."""
-    kept = slice(None) if problem.kept is None else problem.kept
-    alpha, beta = result.hinge_dual[kept], result.flip_dual[kept]
-    noise = 4.0 * EPS * float(((alpha + beta) @ np.abs(Plain.of(problem).X)).sum())
-    bound = float(max(exact_bound(problem, result), 0))
-    if problem.l2 > 0:
-        return bound, NEGLIGIBLE + noise * math.sqrt(2.0 / problem.l2) + noise**2 / problem.l2
-    if problem.radius > 0:
-        return bound, NEGLIGIBLE + noise / problem.radius
-    return bound, NEGLIGIBLE
-
-
 def contradictions(answers):
     """Yield the cases in which the bound of one solver lies above the objective of another."""
     for name, answer in answers.items():
@@ -147,12 +123,12 @@ def contradictions(answers):
                 yield f"{name} bounds by {answer['lower_bound']}, {other} reaches {rival['objective']}"
 
 
-# --- the child process ------------------------------------------------------------------------------------------------
-
-
 def answer_to(seed, solver, patience):
     """Return the figures of one solve and the complaints about it."""
-    problem, limits = extreme_instance(seed), extreme_limits(seed, solver)
+    problem, rng = extreme_instance(seed), np.random.default_rng((seed, SOLVERS.index(solver), 3))
+    limits = {"tol": float(power(rng, -8, -1)), "max_time": float(rng.uniform(0.5, 2.0))}
+    if rng.random() < 0.5:
+        limits["max_iter"] = int(rng.choice([1, 3, 30, 300]))
     try:
         result = solve(problem, solver, random_state=0, **limits)
         complaints = list(complaints_about(problem, result, limits["max_time"], patience))
@@ -214,17 +190,14 @@ class Watched:
             self.process.join()
             self.process = None
 
-    def begin(self):
-        spawn = multiprocessing.get_context("spawn")
-        self.connection, others = spawn.Pipe()
-        self.process = spawn.Process(target=child, args=(others, self.seeds), daemon=True)
-        self.process.start()
-        others.close()
-        assert self.connection.poll(WARM_UP) and self.connection.recv() == "ready"
-
     def answer(self, seed, solver):
         if self.process is None:
-            self.begin()
+            spawn = multiprocessing.get_context("spawn")
+            self.connection, others = spawn.Pipe()
+            self.process = spawn.Process(target=child, args=(others, self.seeds), daemon=True)
+            self.process.start()
+            others.close()
+            assert self.connection.poll(WARM_UP) and self.connection.recv() == "ready"
         self.connection.send((seed, solver, self.patience))
         try:
             if self.connection.poll(WATCHDOG):

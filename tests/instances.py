@@ -18,7 +18,10 @@ def random_instance(seed, max_rows=300, max_features=400):
     rng = np.random.default_rng(seed)
     X, y = random_data(rng, int(rng.integers(2, max_rows + 1)), log_uniform_integer(rng, max_features))
     flip_cost, l2 = random_flip_cost(rng), float(rng.choice(RIDGES))
-    radius = random_radius(rng, X, flip_cost)
+    # From 0 to 10, in two thirds of the cases on the scale of the features and the flip cost.
+    radius = rng.choice([*RADII, 10.0 ** rng.uniform(-5, 1)])
+    unit = min(np.abs(X).mean(), 0.3 * flip_cost or 1.0)
+    radius = float(min(10.0, radius * unit) if rng.random() < 2 / 3 else radius)
     return finish(rng, X, y, radius=radius, flip_cost=flip_cost, l2=0.1 if radius == l2 == 0.0 else l2)
 
 
@@ -68,36 +71,26 @@ def random_flip_cost(rng):
     return 0.0 if rng.random() < 0.03 else float(rng.choice([*FLIP_COSTS, 10.0 ** rng.uniform(-2, 3)]))
 
 
-def random_radius(rng, X, flip_cost):
-    """Return a radius from 0 to 10, in two thirds of the cases on the scale of the features and the flip cost."""
-    radius = rng.choice([*RADII, 10.0 ** rng.uniform(-5, 1)])
-    unit = min(np.abs(X).mean(), 0.3 * flip_cost or 1.0)
-    return float(min(10.0, radius * unit) if rng.random() < 2 / 3 else radius)
-
-
 def finish(rng, X, y, **parameters):
-    return Problem(
-        sparse.csr_array(X) if rng.random() < 0.3 else X,
-        y,
-        norm=rng.choice(NORMS),
-        sample_weight=random_weights(rng, y) if rng.random() < 0.4 else None,
-        fit_intercept=rng.random() < 0.5,
-        **parameters,
-    )
-
-
-def random_weights(rng, y):
-    weights = rng.uniform(0.01, 1.0, size=len(y))
-    if rng.random() < 0.2:
+    """Return the problem on dense or sparse rows, with other parameters at random."""
+    rows, norm = sparse.csr_array(X) if rng.random() < 0.3 else X, rng.choice(NORMS)
+    weights = rng.uniform(0.01, 1.0, size=len(y)) if rng.random() < 0.4 else None
+    if weights is not None and rng.random() < 0.2:
         weights[rng.random(len(y)) < 0.3] = 0.0
         weights[[np.argmax(y), np.argmin(y)]] = 0.5
-    return weights
+    return Problem(rows, y, norm=norm, sample_weight=weights, fit_intercept=rng.random() < 0.5, **parameters)
 
 
 def random_data(rng, n, d):
     """Return rows and labels: of full rank or not, binary, separable, repeated, with odd rows or columns, scaled."""
     kind = rng.choice(["gaussian", "binary", "low rank", "separable", "repeated"])
-    X = random_rows_of(rng, kind, n, d)
+    if kind == "binary":
+        X = (rng.random((n, d)) < rng.uniform(0.05, 0.6)).astype(float)
+    elif kind == "low rank":
+        rank = max(1, d // 3)
+        X = rng.normal(size=(n, rank)) @ rng.normal(size=(rank, d))
+    else:
+        X = rng.normal(size=(n, d))
     y = random_labels(rng, X, separable=kind == "separable")
     if kind == "repeated" and n > 4:
         X[n // 2 :] = X[: n - n // 2]  # with labels that may contradict each other
@@ -105,16 +98,9 @@ def random_data(rng, n, d):
         X[rng.integers(n)] = 0.0
     if rng.random() < 0.15:
         X[:, rng.integers(d)] = 1.0
-    return X * random_scales(rng, d), y
-
-
-def random_rows_of(rng, kind, n, d):
-    if kind == "binary":
-        return (rng.random((n, d)) < rng.uniform(0.05, 0.6)).astype(float)
-    if kind == "low rank":
-        rank = max(1, d // 3)
-        return rng.normal(size=(n, rank)) @ rng.normal(size=(rank, d))
-    return rng.normal(size=(n, d))
+    common = 10.0 ** rng.uniform(-3, 3) if rng.random() < 0.5 else 1.0
+    separate = 10.0 ** rng.uniform(-3, 3, size=d) if rng.random() < 0.2 else np.ones(d)
+    return X * np.maximum(common * separate, 1e-3), y
 
 
 def random_labels(rng, X, separable):
@@ -128,10 +114,3 @@ def random_labels(rng, X, separable):
     if len(set(y.tolist())) == 1:
         y[0] *= -1
     return y
-
-
-def random_scales(rng, d):
-    """Return column scales: a common factor in half of the cases, separate factors in a fifth."""
-    common = 10.0 ** rng.uniform(-3, 3) if rng.random() < 0.5 else 1.0
-    separate = 10.0 ** rng.uniform(-3, 3, size=d) if rng.random() < 0.2 else np.ones(d)
-    return np.maximum(common * separate, 1e-3)

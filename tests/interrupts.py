@@ -18,15 +18,12 @@ from scipy import sparse
 
 from drsvm import Problem, Status, WassersteinSVC, WassersteinSVCCV, find_label_issues, radius_max, radius_path, solve
 
-LATEST = 1.0
-"""The signal comes after at most this many seconds."""
-
+LATEST = 1.0  # the signal comes after at most this many seconds
 MAIN = threading.get_ident()
 
 
 @cache
 def table():
-    """Return dense rows and labels."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 30))
     return X, X[:, 0] + rng.normal(size=len(X)) > 0
@@ -40,18 +37,15 @@ def texts():
 
 
 def many_classes():
-    """Return the dense rows with other labels."""
     X, _ = table()
     return X, np.digitize(X[:, 0], np.linspace(-1, 1, 7))
 
 
 def dense(norm=2.0):
-    """Return a problem with dense rows."""
     return Problem(*table(), radius=0.05, flip_cost=1.0, norm=norm, fit_intercept=True)
 
 
 def wide(norm=2.0):
-    """Return a problem with sparse rows and many features."""
     return Problem(*texts(), radius=0.002, flip_cost=1.0, norm=norm, fit_intercept=True)
 
 
@@ -92,22 +86,16 @@ def reaction(task, delay):
     try:
         sender.start()
         while status is not Status.INTERRUPTED and not sent.is_set():
-            status = status_of(task())
+            found = task()
+            result = found.results[-1] if hasattr(found, "results") else found
+            status = getattr(result, "status", Status.OPTIMAL)
+            assert not hasattr(result, "status") or 0.0 <= result.lower_bound <= result.objective <= 1.0
+            assert status is not Status.OPTIMAL or getattr(result, "gap", 0.0) <= getattr(result, "tol", 0.0)
         return str(status)
     except KeyboardInterrupt:
         return "KeyboardInterrupt"
     finally:
         sender.join()
-
-
-def status_of(found):
-    """Return the status of what a task returned, after a check."""
-    result = found.results[-1] if hasattr(found, "results") else found
-    if not hasattr(result, "status"):
-        return Status.OPTIMAL
-    assert 0.0 <= result.lower_bound <= result.objective <= 1.0
-    assert result.status is not Status.OPTIMAL or result.gap <= result.tol
-    return result.status
 
 
 if __name__ == "__main__":

@@ -2,8 +2,7 @@
 
 from collections import defaultdict
 
-NASTY = "<script>alert('&')</script>"
-"""A name that would do harm if it were not escaped."""
+NASTY = "<script>alert('&')</script>"  # a name that would do harm if it were not escaped
 
 
 def labels(ax):

@@ -9,17 +9,13 @@ from hypothesis import strategies as st
 from drsvm import Problem, WassersteinSVC, solve
 
 NORMS = (1, 2, math.inf)
-PLAIN = {"l2": 0.0, "class_weight": None, "threshold": "optimum"}
-"""Settings of the estimators with which they solve the problem as it is stated."""
+PLAIN = {"l2": 0.0, "class_weight": None, "threshold": "optimum"}  # the problem as it is stated
+DUAL_ORDER = {1: math.inf, 2: 2, math.inf: 1}  # the norm of the weights for each norm of the shifts
 
 
 def plain_svc(*radius, **settings):
     """Return a classifier that solves the problem as it is stated."""
     return WassersteinSVC(*radius, **PLAIN | settings)
-
-
-DUAL_ORDER = {1: math.inf, 2: 2, math.inf: 1}
-"""The norm of the weights for each norm of the shifts."""
 
 
 def random_rows(rng, n, d, kind):
@@ -117,9 +113,8 @@ class Plain:
     @classmethod
     def of(cls, problem):
         X = problem.X.toarray() if hasattr(problem.X, "toarray") else np.asarray(problem.X, dtype=float)
-        return cls(
-            X, problem.signs, problem.sample_weight, problem.radius, problem.flip_cost, problem.norm.p, problem.l2
-        )
+        ball = problem.radius, problem.flip_cost, problem.norm.p, problem.l2
+        return cls(X, problem.signs, problem.sample_weight, *ball)
 
     @property
     def q(self):
@@ -150,7 +145,7 @@ class Plain:
 
     def dual_constraints(self, alpha, beta, intercept):
         """Pairs (name, violation): how far each dual constraint is violated, relative to its natural scale."""
-        v, e = self._v(alpha, beta), self._e(beta)
+        v, e = self.pull_and_budget(alpha, beta)
         yield "alpha ≥ 0", max(0.0, -alpha.min())
         yield "beta ≥ 0", max(0.0, -beta.min())
         yield "alpha + beta ≤ weights", max(0.0, ((alpha + beta) / self.weights).max() - 1)
@@ -166,14 +161,13 @@ class Plain:
         """The dual objective at a feasible point."""
         value = (alpha + beta).sum()
         if self.l2 > 0:
-            value -= distance_to_ball(self._v(alpha, beta), self.p, max(self._e(beta), 0.0)) ** 2 / (2 * self.l2)
+            pull, budget = self.pull_and_budget(alpha, beta)
+            value -= distance_to_ball(pull, self.p, max(budget, 0.0)) ** 2 / (2 * self.l2)
         return value
 
-    def _v(self, alpha, beta):
-        return ((alpha - beta) * self.y) @ self.X
-
-    def _e(self, beta):
-        return self.radius - (self.flip_cost * beta.sum() if beta.any() else 0.0)
+    def pull_and_budget(self, alpha, beta):
+        budget = self.radius - (self.flip_cost * beta.sum() if beta.any() else 0.0)
+        return ((alpha - beta) * self.y) @ self.X, budget
 
 
 def distance_to_ball(v, p, radius):
@@ -192,7 +186,7 @@ def distance_to_ball(v, p, radius):
     return np.linalg.norm(np.minimum(sizes, high))
 
 
-STRANGE_DATA = {
+STRANGE_DATA = {  # small sets that every solver must handle
     "two rows": (np.array([[1.0], [-1.0]]), [1, -1]),
     "zeros": (np.array([[0.0], [0.0]]), [1, -1]),
     "contradiction": (np.array([[1.0, 2.0], [1.0, 2.0]]), [1, -1]),
@@ -200,7 +194,6 @@ STRANGE_DATA = {
     "duplicates": (np.repeat([[1.0, 0.5], [-1.0, 0.25]], 20, axis=0), [1] * 20 + [-1] * 20),
     "unequal columns": (np.array([[1.0, 1e6], [-1.0, 1e6], [0.5, -1e6], [1e-6, 0.0]]), [1, -1, 1, -1]),
 }
-"""Small data sets that every solver must handle."""
 
 
 def best_constant(problem):

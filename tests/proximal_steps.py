@@ -12,8 +12,7 @@ from strategies import norm_of, numbers, powers_of_ten, vectors_of_size
 from drsvm.model import proximal_step
 from drsvm.model.norms import Norm
 
-TOLERANCE = 1e-12
-"""Of the optimality conditions, relative to the size of the numbers that enter them."""
+TOLERANCE = 1e-12  # of the optimality conditions, relative to the size of the numbers that enter them
 
 
 @dataclass(frozen=True)
@@ -32,18 +31,9 @@ class Case:
     sign: float = 1.0
 
     def solve(self):
-        return proximal_step(
-            self.sign * self.z,
-            self.sign,
-            self.w,
-            self.lam,
-            step=self.eta,
-            radius=self.epsilon,
-            flip_cost=self.kappa,
-            norm=self.norm.p,
-            l2=self.c,
-            intercept=self.b,
-        )
+        ball = {"radius": self.epsilon, "flip_cost": self.kappa, "norm": self.norm.p, "l2": self.c}
+        row = self.sign * self.z, self.sign
+        return proximal_step(*row, self.w, self.lam, step=self.eta, intercept=self.b, **ball)
 
     @property
     def rho(self):
@@ -93,8 +83,6 @@ class Sizes:
         return self.loss(case) + case.epsilon * step.radius_price + ridge + moves / case.eta
 
 
-# --- random cases -----------------------------------------------------------------------------------------------------
-
 DIMENSIONS = st.integers(1, 6)
 CENTRES = st.sampled_from(["free", "zero", "parallel", "on the cone", "at the triple kink"])
 FLIP_COSTS = st.sampled_from([0.0, 1.0, 2.0, math.inf]) | powers_of_ten(-3, 3)
@@ -124,23 +112,21 @@ def cases(draw, norm):
     return Case(norm, z, w, draw(INTERCEPTS), lam, eta, epsilon, kappa, draw(AMOUNTS), draw(SIGNS))
 
 
-# --- optimality conditions --------------------------------------------------------------------------------------------
-
-
 def assert_optimal(case, step, tolerance=TOLERANCE):
     """Check the conditions under which (w, b, λ) with the multipliers σ is the solution, each on its own scale."""
     sizes = Sizes.of(case, step)
-    assert_multipliers_in_triangle(step)
-    assert_stationary(case, step, sizes, tolerance)
-    assert_complementary(case, step, sizes, tolerance)
-    assert -1e-13 <= step.gap <= 1e-13
-
-
-def assert_multipliers_in_triangle(step):
     assert step.hinge_dual >= 0
     assert step.flip_dual >= 0
     assert step.hinge_dual + step.flip_dual <= 1 + 1e-15
     assert step.pull == pytest.approx(step.hinge_dual - step.flip_dual, rel=0, abs=1e-15)
+    assert -1e-13 <= step.gap <= 1e-13
+    assert_stationary(case, step, sizes, tolerance)
+    # Only the largest pieces of the loss carry weight.
+    pieces = case.pieces(step.weights, step.intercept, step.radius_price)
+    shares = step.hinge_dual, step.flip_dual, 1.0 - step.hinge_dual - step.flip_dual
+    for piece, share in zip(pieces, shares, strict=True):
+        missing = share * (max(pieces) - piece) if share else 0.0
+        assert missing <= tolerance * sizes.loss(case)
 
 
 def assert_stationary(case, step, sizes, tolerance):
@@ -157,12 +143,3 @@ def assert_stationary(case, step, sizes, tolerance):
     assert abs(orthogonal) <= noise_w @ sizes.weights / case.rho + noise_lam * (lam + sizes.lam)
     moved = 0.0 if case.b is None else case.b + case.sign * case.eta * step.pull
     assert step.intercept == pytest.approx(moved, rel=0, abs=tolerance * sizes.bias)
-
-
-def assert_complementary(case, step, sizes, tolerance):
-    """Check that only the largest pieces of the loss carry weight."""
-    pieces = case.pieces(step.weights, step.intercept, step.radius_price)
-    shares = step.hinge_dual, step.flip_dual, 1.0 - step.hinge_dual - step.flip_dual
-    for piece, share in zip(pieces, shares, strict=True):
-        missing = share * (max(pieces) - piece) if share else 0.0
-        assert missing <= tolerance * sizes.loss(case)

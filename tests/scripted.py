@@ -37,15 +37,11 @@ class ScriptedState(State):
         ScriptedState.runs.append(self)
 
     def step(self):
-        said = self.current()
+        said = self.settings.script[min(self.position, len(self.settings.script) - 1)]
         self.position += 1
         if isinstance(said, BaseException):
             raise said
         self.finished = self.settings.finish and self.position == len(self.settings.script)
-
-    def current(self):
-        script = self.settings.script
-        return script[min(self.position, len(script) - 1)]
 
     def candidate(self):
         return self.settings.script[min(self.position, len(self.settings.script)) - 1]

@@ -91,9 +91,7 @@ def sharded_problem(X, y, cuts, sample_weight=None, flip_costs=None, coordinator
 
 def sharded(problem, cuts, coordinator=ShardsHere):
     """Return a problem with its rows in shards."""
-    ball = {name: getattr(problem, name) for name in PARAMETERS}
+    ball = {name: getattr(problem, name) for name in PARAMETERS} | {"coordinator": coordinator}
     costs = ball.pop("flip_cost")
-    costs = {"flip_costs": costs} if getattr(costs, "ndim", 0) else {"flip_cost": costs}
-    return sharded_problem(
-        problem.X, problem.signs, cuts, problem.sample_weight, coordinator=coordinator, **costs, **ball
-    )
+    ball |= {"flip_costs": costs} if getattr(costs, "ndim", 0) else {"flip_cost": costs}
+    return sharded_problem(problem.X, problem.signs, cuts, problem.sample_weight, **ball)

@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 
 from drsvm.model.norms import norm_for
 
-NORMS = tuple(norm_for(p) for p in (math.inf, 2, 1))
-"""The three norms, in the order q = 1, 2, ∞."""
-
+NORMS = tuple(norm_for(p) for p in (math.inf, 2, 1))  # in the order q = 1, 2, ∞
 for_each_norm = pytest.mark.parametrize("norm", NORMS, ids=lambda norm: f"q={norm.q:g}")
 
 
@@ -31,9 +29,8 @@ def run_python(code, timeout, **environment):
     folders = [tests, tests.parent, *(folder for folder in tests.iterdir() if folder.is_dir())]
     paths = [*map(str, folders), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environment}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, timeout=timeout, capture_output=True, text=True, check=False
-    )
+    command, shown = [sys.executable, "-c", code], {"capture_output": True, "text": True, "check": False}
+    done = subprocess.run(command, env=environment, timeout=timeout, **shown)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

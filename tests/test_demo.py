@@ -56,7 +56,6 @@ def test_it_prints_a_proven_optimum_and_the_figures_of_all_classifiers(demonstra
     robust, plain, _ = figures["accuracy, clean test set"]
     assert robust >= plain + 0.01 and robust >= 0.9
     assert all(0 <= figure <= 1 for figure in figures["worst-case error rate"])
-
     suspect, wrong = map(int, re.search(r"Of the (\d+) training labels .* most, (\d+) are", printed).groups())
     assert suspect >= 10 and wrong >= 0.8 * suspect
 

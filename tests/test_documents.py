@@ -26,9 +26,11 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.rst"))]
 RUN = ("python", "console", "sh", "bash")
 SLOW = ("cluster_and_gpu", "command_line", "labels", "large_data", "tutorial_audit", "tutorial_table")
-
-PUBLIC = re.findall(r"^   ([a-z_.]*\w+)$", (DOCS / "api.rst").read_text(), re.MULTILINE)
-"""The entries of the API reference."""
+PUBLIC = re.findall(r"^   ([a-z_.]*\w+)$", (DOCS / "api.rst").read_text(), re.MULTILINE)  # in the API reference
+SHOWN = [page for page in PAGES if any(block.language in RUN for block in blocks_of(page))]
+FAST = [page for page in SHOWN if page.stem not in SLOW]
+SOURCES = [path for path in sorted(Path(drsvm.__file__).parent.rglob("*.py")) if ">>> " in path.read_text("utf-8")]
+EXAMPLES = [".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for path in SOURCES]
 
 
 @pytest.fixture
@@ -112,13 +114,7 @@ def run_block(block, shown, namespace, name):
                 assert_options_exist(line)
 
 
-def pages_with_blocks():
-    """Return the pages that have something to run, and that takes no more than a few seconds."""
-    pages = [page for page in PAGES if any(block.language in RUN for block in blocks_of(page))]
-    return unless_long([page for page in pages if page.stem not in SLOW], pages)
-
-
-@pytest.mark.parametrize("page", pages_with_blocks(), ids=lambda page: page.name)
+@pytest.mark.parametrize("page", unless_long(FAST, SHOWN), ids=lambda page: page.name)
 def test_every_block_runs_and_prints_what_is_shown(page, folder):
     namespace = {"__name__": "page"}
     for block, shown in with_outputs(list(blocks_of(page))):
@@ -136,14 +132,7 @@ def test_commands_within_sentences_have_options_that_exist():
         assert_options_exist(command)
 
 
-def modules_with_examples():
-    """Return the names of the modules whose docstrings have examples."""
-    sources = [path for path in sorted(Path(drsvm.__file__).parent.rglob("*.py")) if ">>> " in path.read_text("utf-8")]
-    paths = [source.relative_to(ROOT).with_suffix("") for source in sources]
-    return [".".join(path.parts).removesuffix(".__init__") for path in paths]
-
-
-@pytest.mark.parametrize("name", modules_with_examples())
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_examples_of_docstrings_print_what_is_shown(name, folder):
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     failed, tried = doctest.testmod(importlib.import_module(name), optionflags=flags)

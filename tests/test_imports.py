@@ -10,8 +10,9 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "drsvm"
 
+# Folders (rooms) and single files in order: each may import only from those above it, not from its own line.
 ROOMS = [
-    {"annotations", "clock", "extras", "interrupts", "lazy", "messages", "parallel", "writing"},
+    {"annotations", "clock", "interrupts", "lazy", "messages", "parallel", "writing"},
     {"progress"},
     {"kernels"},
     {"model"},
@@ -25,35 +26,21 @@ ROOMS = [
     {"cli"},
     {"__main__"},
 ]
-"""Folders (rooms) and single files in order: each may import only from those above it.
-
-Rooms on the same line do not import each other.
-"""
-
 FLOOR = {room: floor for floor, rooms in enumerate(ROOMS) for room in rooms}
-
+# Packages that list names for type checkers, and import them on first use.
 LAZY = ("drsvm", "drsvm.datasets", "drsvm.learn", "drsvm.model", "drsvm.solvers")
-"""Packages that list names for type checkers, and import them on first use."""
 
 
-def module_name(path: Path) -> str:
-    parts = ["drsvm", *path.relative_to(PACKAGE).with_suffix("").parts]
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
-
-
-def without_types(tree: ast.Module) -> ast.Module:
-    """Return a module without what only type checkers read."""
-    tree.body = [node for node in tree.body if not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node))]
-    return tree
+PATHS = {path: ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in PACKAGE.rglob("*.py")}
+MODULES = {name.removesuffix(".__init__"): path for path, name in sorted(PATHS.items())}
 
 
 def imported(name: str) -> set[str]:
     """Return the modules of the package that a module imports, also inside functions."""
-    found = set()
-    for node in ast.walk(without_types(ast.parse(MODULES[name].read_text(encoding="utf-8")))):
+    found, tree = set(), ast.parse(MODULES[name].read_text(encoding="utf-8"))
+    for_types = [node for node in tree.body if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node)]
+    tree.body = [node for node in tree.body if node not in for_types]
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

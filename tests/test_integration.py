@@ -51,9 +51,6 @@ def flowers():
     return StandardScaler().fit_transform(X), np.array(["setosa", "versicolor", "virginica"])[y]
 
 
-# Meta-estimators
-
-
 def test_grid_search_behind_a_scaler(wine):
     model = make_pipeline(StandardScaler(), WassersteinSVC())
     grid = {"wassersteinsvc__radius": [0.02, 0.1, "auto"], "wassersteinsvc__norm": [2, np.inf]}
@@ -92,9 +89,6 @@ def test_a_pipeline_can_be_audited(two_classes):
     assert display.distribution_.risk == pytest.approx(model.objective_, abs=1e-9)
 
 
-# Names, clones, representations
-
-
 @both
 def test_data_frames_keep_their_names(model, wine):
     pd = pytest.importorskip("pandas")
@@ -118,9 +112,6 @@ def test_clones_are_unfitted_and_equal(model, two_classes):
     np.testing.assert_array_equal(copy.fit(X, y).coef_, fitted.coef_)
     assert type(model).__name__ in fitted._repr_html_()
     check_is_fitted(fitted)
-
-
-# Routing and callbacks
 
 
 def test_weights_are_routed_through_a_pipeline_into_search_and_score(two_classes, weights):
@@ -164,33 +155,28 @@ def test_progress_bars_of_scikit_learn(model, two_classes):
     np.testing.assert_allclose(fitted.coef_, clone(model).fit(*two_classes).coef_, atol=1e-4)  # other certificates
 
 
-# Copies
-
-
 @both
 @pytest.mark.parametrize("way", ["pickle", "joblib", "skops"])
 def test_stored_models_predict_the_same(model, way, flowers, tmp_path):
     X, y = flowers
     fitted = clone(model).fit(X, y)
-    copy = _round_trip(fitted, way, tmp_path / "model")
+    path = tmp_path / "model"
+    if way == "pickle":
+        copy = pickle.loads(pickle.dumps(fitted))
+    elif way == "joblib":
+        joblib.dump(fitted, path)
+        copy = joblib.load(path)
+    else:
+        skops = pytest.importorskip("skops.io")
+        skops.dump(fitted, path)
+        foreign = set(skops.get_untrusted_types(file=path))
+        results = {f"drsvm.model.result.{name}" for name in ("Result", "Results", "History")}
+        assert foreign == {f"{type(model).__module__}.{type(model).__name__}", *results}
+        copy = skops.load(path, trusted=sorted(foreign))
     np.testing.assert_array_equal(copy.decision_function(X), fitted.decision_function(X))
     np.testing.assert_array_equal(copy.predict(X), fitted.predict(X))
     np.testing.assert_array_equal(copy.gap_, fitted.gap_)
     assert [repr(result) for result in copy.result_] == [repr(result) for result in fitted.result_]
-
-
-def _round_trip(model, way, path):
-    if way == "pickle":
-        return pickle.loads(pickle.dumps(model))
-    if way == "joblib":
-        joblib.dump(model, path)
-        return joblib.load(path)
-    skops = pytest.importorskip("skops.io")
-    skops.dump(model, path)
-    foreign = set(skops.get_untrusted_types(file=path))
-    results = {f"drsvm.model.result.{name}" for name in ("Result", "Results", "History")}
-    assert foreign == {f"{type(model).__module__}.{type(model).__name__}", *results}
-    return skops.load(path, trusted=sorted(foreign))
 
 
 def test_sparse_weights_predict_the_same(flowers):
@@ -199,9 +185,6 @@ def test_sparse_weights_predict_the_same(flowers):
     values = model.decision_function(X)
     np.testing.assert_allclose(model.sparsify().decision_function(X), values, atol=1e-12)
     np.testing.assert_array_equal(model.densify().decision_function(X), values)
-
-
-# Threads and processes
 
 
 @pytest.mark.parametrize("backend", unless_long(["threading"], ["threading", "loky"]))
@@ -214,10 +197,6 @@ def test_parallel_fits_equal_sequential_fits(backend, flowers):
         np.testing.assert_allclose(one.coef_, other.coef_, atol=1e-10)  # BLAS adds in an order of its own
 
 
-def _fit_in_child(queue, X, y):
-    queue.put(WassersteinSVC().fit(X, y).coef_)
-
-
 @pytest.mark.skipif(not hasattr(multiprocessing, "get_context") or sys.platform != "linux", reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 def test_a_forked_child_can_fit_after_its_parent_has(flowers):
@@ -225,7 +204,7 @@ def test_a_forked_child_can_fit_after_its_parent_has(flowers):
     parent = WassersteinSVC(n_jobs=2).fit(X, y).coef_
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
-    child = context.Process(target=_fit_in_child, args=(queue, X, y))
+    child = context.Process(target=lambda: queue.put(WassersteinSVC().fit(X, y).coef_))
     child.start()
     coef = queue.get(timeout=60)
     child.join(timeout=60)

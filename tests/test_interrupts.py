@@ -19,12 +19,8 @@ TIMES = 20 if LONG else 1
 def test_a_signal_ends_every_task(tasks):
     program = Path(__file__).with_name("interrupts.py")
     path = os.pathsep.join([str(program.parents[1]), os.environ.get("PYTHONPATH", "")])
-    child = subprocess.run(
-        [sys.executable, program, str(TIMES), *tasks],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-    )
+    command, environment = [sys.executable, program, str(TIMES), *tasks], {**os.environ, "PYTHONPATH": path}
+    child = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert child.returncode == 0, child.stderr  # negative: killed by a signal
     reactions = json.loads(child.stdout.splitlines()[0])  # joblib's workers may complain below when they are ended
     assert set(reactions) <= {"interrupted", "KeyboardInterrupt"}, (reactions, child.stderr)

@@ -22,7 +22,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 OPTIONAL = ["sklearn", "matplotlib", "clarabel", "highspy", "cvxpy", "typer", "pandas", "rich", "skops", "pyarrow"]
 OPTIONAL += ["dask", "distributed", "jinja2"]
 
-
+# A program that uses more and more of the package, and prints what each stage has imported.
 STAGES = f"""
 import json, sys
 
@@ -43,7 +43,7 @@ report(loaded({OPTIONAL!r}))
 from drsvm import *
 report(dir())
 """
-"""A program that uses more and more of the package, and prints what each stage has imported."""
+PACKAGES = [drsvm, *(importlib.import_module(f"drsvm.{name}") for name in ("model", "solvers", "learn", "datasets"))]
 
 
 @pytest.fixture(scope="module")
@@ -69,17 +69,9 @@ def test_public_names_resolve(name):
     assert getattr(drsvm, name) is value
 
 
-def test_dir_lists_the_public_names_alone():
+def test_dir_lists_the_public_names_alone_which_can_be_imported_together(imported):
     assert [name for name in dir(drsvm) if not name.startswith("__")] == drsvm.__all__
     assert len(drsvm.__all__) == 22 and "__version__" in dir(drsvm)
-
-
-def subpackages():
-    """Return the packages below this one with lazy names."""
-    return [importlib.import_module(f"drsvm.{name}") for name in ("model", "solvers", "learn", "datasets")]
-
-
-def test_public_names_can_be_imported_together(imported):
     assert len(set(drsvm.__all__)) == len(drsvm.__all__)
     assert set(drsvm.__all__) <= set(imported["everything"])
 
@@ -89,7 +81,7 @@ def own_types(hints):
 
 
 def test_what_public_functions_return_is_public():
-    public = [getattr(package, name) for package in [drsvm, *subpackages()] for name in package.__all__]
+    public = [getattr(package, name) for package in PACKAGES for name in package.__all__]
     returned = [typing.get_type_hints(value).get("return") for value in public if inspect.isfunction(value)]
     assert {drsvm.Result, RadiusPath, Certificate} <= own_types(returned) <= {*public, Solver}
     assert own_types(typing.get_type_hints(drsvm.Result).values()) <= set(public)
@@ -110,20 +102,15 @@ def test_every_public_name_is_in_the_reference():
         assert {f"{package.__name__.removeprefix('drsvm.')}.{name}" for name in further} <= entries
 
 
-def what_type_checkers_see(package):
-    """Return the names of a package as a type checker reads them, and the modules that they come from."""
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
+def test_type_checkers_see_the_lazy_names_and_no_others(package):
     tree = ast.parse(Path(package.__file__).read_text())
     (guard,) = (node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
     seen = [node for node in tree.body if node is not guard] + guard.body
     imports = [node for node in guard.body if isinstance(node, ast.ImportFrom)]
     # `import A as A` marks a re-export.
     names = {alias.asname: node.module for node in imports for alias in node.names if alias.name == alias.asname}
-    return names, {node.name for node in seen if isinstance(node, ast.FunctionDef)}
-
-
-@pytest.mark.parametrize("package", [drsvm, *subpackages()], ids=lambda package: package.__name__)
-def test_type_checkers_see_the_lazy_names_and_no_others(package):
-    names, functions = what_type_checkers_see(package)
+    functions = {node.name for node in seen if isinstance(node, ast.FunctionDef)}
     table = {name: module for module, names in package._NAMES.items() for name in names.split()}
     assert names == {name: importlib.util.resolve_name(module, package.__name__) for name, module in table.items()}
     assert "__getattr__" not in functions  # it would accept every misspelt name
@@ -149,9 +136,8 @@ result.wieghts
 def test_a_type_checker_finds_misspelt_names_and_nothing_else(tmp_path):
     pytest.importorskip("pyright")
     (tmp_path / "typed.py").write_text(TYPED)
-    (tmp_path / "pyrightconfig.json").write_text(
-        json.dumps({"extraPaths": [str(Path(drsvm.__file__).parent.parent)], "useLibraryCodeForTypes": False})
-    )
+    settings = {"extraPaths": [str(Path(drsvm.__file__).parent.parent)], "useLibraryCodeForTypes": False}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
     command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable, "-p", str(tmp_path)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=300)
     if not run.stdout.startswith("{"):

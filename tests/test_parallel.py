@@ -6,17 +6,8 @@ import threading
 import numpy as np
 import pytest
 
-from drsvm.parallel import (
-    PART,
-    WORTHWHILE,
-    elementwise,
-    memory_size,
-    over,
-    over_parts,
-    threads_limited,
-    total,
-    usable_threads,
-)
+from drsvm import parallel
+from drsvm.parallel import PART, WORTHWHILE, elementwise, over, over_parts, threads_limited, total, usable_threads
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
@@ -44,9 +35,8 @@ def test_the_threads_of_a_run_are_used_again():
 
 def test_a_part_that_calls_again_does_not_wait_for_its_own_threads():
     with threads_limited(2):
-        assert over(range(6), lambda k: over(range(3), lambda j: (k + j, usable_threads()))) == [
-            [(k + j, 1) for j in range(3)] for k in range(6)
-        ]
+        found = over(range(6), lambda k: over(range(3), lambda j: (k + j, usable_threads())))
+    assert found == [[(k + j, 1) for j in range(3)] for k in range(6)]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -61,10 +51,10 @@ def test_a_forked_process_starts_its_own_threads():
 
 
 def test_the_memory_is_known_or_assumed(monkeypatch):
-    assert 1e8 < memory_size() < 1e15
+    assert 1e8 < parallel.memory_size() < 1e15
 
     def unknown(name):
         raise ValueError(name)
 
     monkeypatch.setattr(os, "sysconf", unknown, raising=False)
-    assert memory_size() == 8e9
+    assert parallel.memory_size() == 8e9

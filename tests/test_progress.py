@@ -1,12 +1,14 @@
-"""Progress: stages, parts, the time left by a simulated clock, and messages."""
+"""Progress: stages, parts, the time left by a simulated clock, and messages, with their parameters."""
 
 import logging
+import pickle
 import sys
 import threading
 
 import pytest
 
 from drsvm import progress
+from drsvm.messages import Message, Parameter
 from drsvm.progress import Pace, duration, lines, part, stage, taken_over, tell
 
 
@@ -127,3 +129,16 @@ def test_a_receiver_takes_its_place(shown):
 def test_the_level_of_the_logger_is_respected(shown, level):
     progress.logger.setLevel(level)
     assert shown() == ""
+
+
+HINT = Message("or {} more", Parameter("max_time"))
+MESSAGE = Message("column {!r}: use {}, {}", "{a}", Parameter("drop", "my id"), HINT)
+
+
+def test_a_message_is_a_text_for_python():
+    assert MESSAGE == "column '{a}': use drop='my id', or max_time more"
+    assert pickle.loads(pickle.dumps(MESSAGE)).spelled(str) == MESSAGE
+
+
+def test_parameters_can_be_spelled_otherwise():
+    assert MESSAGE.spelled(lambda parameter: parameter.name.upper()) == "column '{a}': use DROP, or MAX_TIME more"

@@ -16,10 +16,8 @@ class Case(SimpleNamespace):
 
 def cases(function, *parameters):
     """Return a test function with all combinations of the ids of its parameters, as pytest collects it."""
-    return [
-        Case(nodeid=f"{function}[{'-'.join(ids)}]", callspec=SimpleNamespace(_idlist=ids))
-        for ids in product(*parameters)
-    ]
+    names = {f"{function}[{'-'.join(ids)}]": ids for ids in product(*parameters)}
+    return [Case(nodeid=name, callspec=SimpleNamespace(_idlist=ids)) for name, ids in names.items()]
 
 
 def test_every_value_of_every_parameter_is_tried():

@@ -7,7 +7,7 @@ share; `screen` (`terminal`, `fit_summary`) is what the user sees.
 import gc
 import sys
 
-from drsvm.extras import missing
+from drsvm.lazy import missing
 from drsvm.writing import ends_soon
 
 

@@ -277,7 +277,7 @@ class PlotOptions:
     def check(self, *inputs: Path | None) -> None:
         """Raise an error, before any work is done, if a file cannot be written or a plot cannot be drawn."""
         from drsvm.cli.files import check_outputs
-        from drsvm.extras import optional
+        from drsvm.lazy import optional
 
         check_outputs(vars(self).values(), inputs)
         if self.plot is not None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from drsvm.datasets.files import DataFileError, Problem, compression_of, invalid
-from drsvm.extras import optional
+from drsvm.lazy import optional
 from drsvm.messages import Parameter
 from drsvm.progress import tell
 

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import IO, Any
 
-from drsvm.extras import missing
+from drsvm.lazy import missing
 from drsvm.messages import Message, Parameter
 
 try:

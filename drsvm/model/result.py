@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.extras import optional
+from drsvm.lazy import optional
 
 
 class Status(Enum):

@@ -15,7 +15,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from drsvm.datasets.preparation import TableReader
 from drsvm.datasets.values import Style
-from drsvm.extras import optional
+from drsvm.lazy import optional
 from drsvm.learn.choosing.probability import DECIDED, LEANING
 from drsvm.learn.clipped_scaler import ClippedScaler, parameters_of
 from drsvm.model.kernel_functions import Laplacian, Linear, Polynomial, Rbf, dense, squared_norms

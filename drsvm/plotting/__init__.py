@@ -2,7 +2,7 @@
 
 After `plot`, every display has its axes in `ax_` and its figure in `figure_`. The colours are those of Okabe and Ito,
 which are distinguishable with any colour vision; line styles differ too. One file per display; `worst_case_contents`
-chooses what one of them shows, `projection` finds the plane of a scatter plot, and `style` has what all share.
+chooses what one of them shows, and in which plane, and `style` has what all share.
 """
 
 from drsvm.plotting.convergence import ConvergenceDisplay

@@ -17,7 +17,6 @@ from drsvm.plotting import style
 from drsvm.solvers.path.radius_path import RadiusPath
 
 HELD_OUT = "held-out data"
-
 _SCORE_STYLES = (
     {"color": style.GREEN, "linestyle": (0, (1, 1)), "linewidth": 2.0},
     {"color": style.BLUE, "linestyle": "-", "linewidth": 2.0},
@@ -203,7 +202,11 @@ class RadiusPathDisplay:
         for draw, panel in zip(panels[kind], axes, strict=True):
             draw(panel, n_named)
             style.quiet(panel)
-            style.radius_axis(panel, self.radii)
+            positive = self.radii[self.radii > 0]
+            if len(positive) and positive.max() >= 20 * positive.min():
+                linear = {"linthresh": positive.min(), "linscale": 0.4} if len(positive) < len(self.radii) else {}
+                panel.set_xscale("symlog" if linear else "log", **linear)  # with a linear part if 0 is among them
+                panel.xaxis.set_major_formatter("{x:g}")  # 0.01 is read faster than a power of ten
             panel.set_xlabel("radius")
             style.mark_radius(panel, self.radius)
             if (best := self.best_radius) is not None:

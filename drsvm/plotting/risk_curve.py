@@ -1,6 +1,6 @@
 """Robustness of classifiers: worst-case risk over the radius."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -124,7 +124,12 @@ class RiskCurveDisplay(Display):
         def evaluate(radii: np.ndarray) -> Look:
             return {name: worst_case_risk(model, X, y, radius=radii, **ball) for name, model in named.items()}
 
-        radii = _enough_radii(evaluate, loss, radius) if radii is None else np.asarray(radii, dtype=np.float64)
+        if radii is None:  # from 0 to where the best classifier's risk is no longer informative
+            candidates = np.logspace(-4.0, 4.0, 161)
+            enough = np.flatnonzero(np.min(list(evaluate(candidates).values()), axis=0) >= _ENOUGH[loss])
+            beyond = float(candidates[enough[0]]) if len(enough) and enough[0] > 0 else 1.0
+            radii = np.linspace(0.0, max(beyond, 1.5 * (radius or 0.0)), 101)
+        radii = np.asarray(radii, dtype=np.float64)
         with_kernel = [name for name, model in named.items() if kernel_classifier(behind_pipeline(model)[0])]
         attacked = {name: attacked_risk(named[name], X, y, radius=radii, **ball) for name in with_kernel}
         return cls(radii=radii, risks=evaluate(radii), loss=loss, radius=radius, attacked=attacked).plot(ax)
@@ -135,7 +140,9 @@ class RiskCurveDisplay(Display):
             (self.lines_[name],) = self.ax_.plot(self.radii, risks, label=plain(name), **style)
             if name in self.attacked:
                 self.lines_[name].set_label(f"{plain(name)}: upper bound")
-                self._draw_band(name, style)
+                attacked, band = self.attacked[name], {"color": style["color"], "alpha": 0.2, "linewidth": 0.0}
+                self.ax_.plot(self.radii, attacked, label=f"{plain(name)}: attack", **{**style, "linewidth": 1.0})
+                self.bands_[name] = self.ax_.fill_between(self.radii, attacked, risks, **band)
         quiet(self.ax_)
         self.ax_.set(xlabel="radius of the ball", ylabel=_LABELS[self.loss])
         # The best curve should fill the axes, even if others rise far above.
@@ -144,11 +151,6 @@ class RiskCurveDisplay(Display):
         self.ax_.margins(x=0.01)
         mark_radius(self.ax_, self.radius)
         self.ax_.legend(frameon=False)
-
-    def _draw_band(self, name: str, style: Look) -> None:
-        attacked, band = self.attacked[name], {"color": style["color"], "alpha": 0.2, "linewidth": 0.0}
-        self.ax_.plot(self.radii, attacked, label=f"{plain(name)}: attack", **{**style, "linewidth": 1.0})
-        self.bands_[name] = self.ax_.fill_between(self.radii, attacked, self.risks[name], **band)
 
 
 def _named(estimators) -> Look:
@@ -177,12 +179,3 @@ def _shared_prices(named: Look, prices: Look) -> Look:
         if own and not isinstance(own[0], Mapping):  # one cost per class: `worst_case_risk` objects
             prices[price] = own[0]
     return prices
-
-
-def _enough_radii(evaluate: Callable[[np.ndarray], Look], loss: str, radius: float | None) -> np.ndarray:
-    """Return a grid from 0 to where the best classifier's risk is no longer informative."""
-    candidates = np.logspace(-4.0, 4.0, 161)
-    least = np.min(list(evaluate(candidates).values()), axis=0)
-    enough = np.flatnonzero(least >= _ENOUGH[loss])
-    beyond = float(candidates[enough[0]]) if len(enough) and enough[0] > 0 else 1.0
-    return np.linspace(0.0, max(beyond, 1.5 * (radius or 0.0)), 101)

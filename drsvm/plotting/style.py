@@ -7,20 +7,15 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from drsvm.extras import optional
+from drsvm.lazy import optional
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Panel: TypeAlias = "Axes"
-
-GivenAxes: TypeAlias = "Axes | Sequence[Axes] | np.ndarray | None"
-"""What users pass as `ax`: as many axes as there are panels, or None for a new figure."""
-
-Look: TypeAlias = dict[str, Any]
-"""Arguments for a function of matplotlib: colours, markers, widths."""
-
+GivenAxes: TypeAlias = "Axes | Sequence[Axes] | np.ndarray | None"  # as many as there are panels; None: a new figure
+Look: TypeAlias = dict[str, Any]  # arguments for a function of matplotlib: colours, markers, widths
 T = TypeVar("T")
 
 BLUE, VERMILLION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
@@ -102,18 +97,6 @@ def quiet(ax: Panel) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(visible=True, color=FAINT, linewidth=0.5, alpha=0.4)
     ax.set_axisbelow(True)
-
-
-def radius_axis(ax: Panel, radii: np.ndarray) -> None:
-    """Scale the x-axis for radii: logarithmic if they span decades, with a linear part if 0 is among them."""
-    positive = radii[radii > 0]
-    if len(positive) == 0 or positive.max() < 20 * positive.min():
-        return
-    if len(positive) == len(radii):
-        ax.set_xscale("log")
-    else:
-        ax.set_xscale("symlog", linthresh=positive.min(), linscale=0.4)
-    ax.xaxis.set_major_formatter("{x:g}")  # 0.01 is read faster than a power of ten
 
 
 def mark_radius(ax: Panel, radius: float | None) -> None:

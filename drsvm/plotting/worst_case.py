@@ -193,30 +193,45 @@ class WorstCaseDisplay(Display):
         for place, look in enumerate(looks):
             x, y = self.points[self.positive == place].T
             self.ax_.scatter(x, y, s=20, alpha=0.75, linewidths=0, label=plain(self.class_names[place]), **look)
-        self._draw_flipped(looks)
-        self._draw_moves(looks)
-        self._draw_lines()
-        self._frame()
-
-    def _draw_flipped(self, looks: list[Look]) -> None:
-        """Draw rings; with several classes, outlines in colour and shape of the new label."""
+        # Flips are rings; with several classes, outlines in colour and shape of the new label.
         ring = {"facecolors": "none", "linewidths": 1.3}
-        name = "label flipped" if self.flipped.any() else None
-        if len(looks) == 2:
-            self.ax_.scatter(*self.points[self.flipped].T, s=70, edgecolors=INK, label=name, **ring)
-            return
-        for place, look in enumerate(looks):
+        for place, look in enumerate(looks if len(looks) > 2 else []):
             x, y = self.points[self.flipped & (self.flipped_to == place)].T
             self.ax_.scatter(x, y, s=90, marker=look["marker"], edgecolors=look["c"], **ring)
-        name = name and f"{name} (outline: new label)"
-        self.ax_.scatter([], [], s=70, edgecolors=INK, label=name, **ring)
+        x, y = ([], []) if len(looks) > 2 else self.points[self.flipped].T
+        name = "label flipped (outline: new label)" if len(looks) > 2 else "label flipped"
+        self.ax_.scatter(x, y, s=70, edgecolors=INK, label=name if self.flipped.any() else None, **ring)
+        self._draw_moves(looks)
+        if self.normal.ndim == 2:
+            self._draw_boundaries()
+        elif (length := float(self.normal @ self.normal)) > 0.0:
+            along = np.array([-self.normal[1], self.normal[0]])
+            for level, stroke, name in ((0.0, "-", "decision"), (-1.0, "--", "margins"), (1.0, "--", None)):
+                start = self.normal * ((level - self.offset) / length)
+                line: Look = {"xy1": start, "xy2": start + along, "color": INK, "linestyle": stroke}
+                self.ax_.axline(**line, linewidth=1.1, label=name, zorder=1.2)
+        (left, bottom), (right, top) = self._corners()
+        self.ax_.set(xlim=(left, right), ylim=(bottom, top))
+        if self.equal_aspect:
+            self.ax_.set_aspect("equal")
+        self.ax_.spines[["top", "right"]].set_visible(False)
+        across, up = (plain(name, 40) for name in self.axis_labels)
+        self.ax_.set(xlabel=across, ylabel=up)
+        roomy = self.figure_.get_figwidth() * self.ax_.get_position().width > 4.6
+        self.ax_.set_title(self.title if roomy else self.title.replace(", ", ",\n"), loc="left", fontsize="medium")
+        style.legend_below(self.ax_, ncols=6 if roomy else 3)
 
     def _draw_moves(self, looks: list[Look]) -> None:
         """Draw arrows; only lines if the moves are too short for a head."""
         if len(self.moved_from) == 0:
             return
-        steps = self.moved_to - self.moved_from
-        magnification = self._magnification(steps)
+        steps, span = self.moved_to - self.moved_from, np.ptp(self.points, axis=0)
+        longest = float(np.abs(steps / np.where(span > 0, span, 1.0)).max())
+        magnification = 1  # or a round factor that makes short moves visible
+        if 0.0 < longest < VISIBLE:
+            wanted = 2 * VISIBLE / longest
+            power = 10 ** int(np.log10(wanted))
+            magnification = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= wanted)
         look: Look = {"angles": "xy", "scale_units": "xy", "scale": 1.0 / magnification, "width": 0.0022, "zorder": 1.5}
         look |= {"headwidth": 5.0, "headlength": 5.0, "headaxislength": 4.5, "minlength": 0.0, "minshaft": 1.5}
         labels = self.moved_labels if len(looks) > 2 else None
@@ -226,29 +241,6 @@ class WorstCaseDisplay(Display):
         remarks += [f"arrows × {magnification}"] if magnification > 1 else []
         name = f"moved ({', '.join(remarks)})" if remarks else "moved"
         self.ax_.plot([], [], color=GREY, marker=r"$\rightarrow$", linestyle="none", markersize=11, label=name)
-
-    def _magnification(self, steps: np.ndarray) -> int:
-        """Return a round factor that makes short moves visible."""
-        span = np.where(np.ptp(self.points, axis=0) > 0, np.ptp(self.points, axis=0), 1.0)
-        longest = float(np.abs(steps / span).max())
-        if longest >= VISIBLE or longest == 0.0:
-            return 1
-        wanted = 2 * VISIBLE / longest
-        power = 10 ** int(np.log10(wanted))
-        return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= wanted)
-
-    def _draw_lines(self) -> None:
-        if self.normal.ndim == 2:
-            self._draw_boundaries()
-            return
-        length = float(self.normal @ self.normal)
-        if length == 0.0:
-            return
-        along = np.array([-self.normal[1], self.normal[0]])
-        for level, stroke, name in ((0.0, "-", "decision"), (-1.0, "--", "margins"), (1.0, "--", None)):
-            start = self.normal * ((level - self.offset) / length)
-            line: Look = {"xy1": start, "xy2": start + along, "color": INK, "linestyle": stroke}
-            self.ax_.axline(**line, linewidth=1.1, label=name, zorder=1.2)
 
     def _draw_boundaries(self) -> None:
         """Draw where a class begins to lead all others, and where it leads by 1."""
@@ -262,18 +254,6 @@ class WorstCaseDisplay(Display):
                 self.ax_.contour(x, y, lead, [level], colors=INK, linestyles=stroke, linewidths=1.1, zorder=1.2)
             if crossed:
                 self.ax_.plot([], [], color=INK, linestyle=stroke, linewidth=1.1, label=name)
-
-    def _frame(self) -> None:
-        (left, bottom), (right, top) = self._corners()
-        self.ax_.set(xlim=(left, right), ylim=(bottom, top))
-        if self.equal_aspect:
-            self.ax_.set_aspect("equal")
-        self.ax_.spines[["top", "right"]].set_visible(False)
-        across, up = (plain(name, 40) for name in self.axis_labels)
-        self.ax_.set(xlabel=across, ylabel=up)
-        roomy = self.figure_.get_figwidth() * self.ax_.get_position().width > 4.6
-        self.ax_.set_title(self.title if roomy else self.title.replace(", ", ",\n"), loc="left", fontsize="medium")
-        style.legend_below(self.ax_, ncols=6 if roomy else 3)
 
     def _corners(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the corners of the plot: all samples, and the ends of moves that do not lead far away."""

@@ -1,17 +1,35 @@
 """What `WorstCaseDisplay` shows of a distribution: a sample of its rows in a plane, its moves, and its flips."""
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator, svds
 
+from drsvm.annotations import Matrix
+from drsvm.model.norms import euclidean
 from drsvm.model.worst_case.adversary import DecisionValues
 from drsvm.model.worst_case.worst_risk import WorstCaseDistribution
-from drsvm.plotting.projection import Plane, plane_for
 from drsvm.plotting.style import Look, plain, short
 
 JITTER = 0.35  # vertical spread if there is only one feature
 ARROWS = 40  # maximum number of arrows; all moves have the same length
 NAMED = 10  # maximum number of classes that are told apart by colours and markers
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """Two coordinates z = axes · x + origin, and the decision value normal · z + offset for rows in their plane."""
+
+    axes: np.ndarray
+    origin: np.ndarray
+    normal: np.ndarray
+    offset: float
+    labels: tuple[str, str]  # of the coordinates
+
+    def coordinates(self, rows: Matrix) -> np.ndarray:
+        return np.asarray(rows @ self.axes.T, dtype=np.float64) + self.origin
 
 
 def contents(distribution: WorstCaseDistribution, positive, feature_names, max_points: int, random_state: int) -> Look:
@@ -23,16 +41,22 @@ def contents(distribution: WorstCaseDistribution, positive, feature_names, max_p
     if data.X.shape[1] == 1:
         points[:, 1] = rng.uniform(-JITTER, JITTER, len(shown))
         plane = replace(plane, labels=(plane.labels[0], "(random jitter)"))
-    flips = _flips(distribution)
+    flipped, new_codes = distribution.flipped, data.codes.copy()  # the label of a row after a flip of a part of it
+    new_codes[distribution.rows[flipped]] = distribution._codes[flipped]
+    flips = np.zeros((len(data.classes), len(data.classes)))  # the mass that is flipped from class to class
+    before = data.codes[distribution.rows[flipped]]
+    np.add.at(flips, (before, distribution._codes[flipped]), distribution.mass[flipped])
     groups, class_names = _groups(distribution, flips, positive)
-    codes, new_codes = data.codes[shown], _codes_after_flips(distribution)[shown]
+    grouped = np.zeros((groups.max() + 1,) * 2)
+    np.add.at(grouped, (groups[:, None], groups[None, :]), flips)
+    codes, new_codes = data.codes[shown], new_codes[shown]
     width, height = np.ptp(points, axis=0)
     return _moves(distribution, plane, points, shown, groups, rng) | {
         "points": points,
         "positive": groups[codes],
         "flipped": new_codes != codes,
         "flipped_to": groups[new_codes],
-        "flips": _grouped(flips, groups),
+        "flips": grouped,
         "normal": plane.normal,
         "offset": plane.offset,
         "axis_labels": plane.labels,
@@ -95,7 +119,8 @@ def _plane(distribution: WorstCaseDistribution, feature_names) -> Plane:
     data: DecisionValues = distribution._data
     if len(data.classes) == 2:
         return plane_for(data.X, data.coef[1] - data.coef[0], data.intercept[1] - data.intercept[0], feature_names)
-    means = _class_means(data)
+    masks = [np.where(data.codes == code, data.weights, 0.0) for code in range(len(data.classes))]
+    means = np.array([(data.X.T @ mask) / mask.sum() for mask in masks if mask.any()])
     if data.X.shape[1] == 2:
         plane = plane_for(means, data.coef[0], data.intercept[0], feature_names)
         return replace(plane, normal=data.coef, offset=data.intercept)
@@ -109,33 +134,57 @@ def _plane(distribution: WorstCaseDistribution, feature_names) -> Plane:
     return replace(plane, labels=(across, up))
 
 
-def _class_means(data: DecisionValues) -> np.ndarray:
-    """Return the mean row of every class that has weight, of shape (number of these, d)."""
-    masks = [np.where(data.codes == code, data.weights, 0.0) for code in range(len(data.classes))]
-    return np.array([(data.X.T @ mask) / mask.sum() for mask in masks if mask.any()])
+def plane_for(X: Matrix, coef: np.ndarray, intercept: float, feature_names: Sequence[str] | None = None) -> Plane:
+    """Return the plane of two features, or of the decision value and the first principal component orthogonal to it."""
+    d = X.shape[1]
+    if d == 2:
+        names = ("feature 0", "feature 1") if feature_names is None else tuple(str(name) for name in feature_names)
+        if len(names) != 2:
+            raise ValueError(f"feature_names must have a name for each of the 2 features, got {len(names)} names.")
+        return Plane(np.eye(2), np.zeros(2), coef.copy(), intercept, (names[0], names[1]))
+    across = _widest_direction(X, [coef / euclidean(coef)] if coef.any() else [])
+    if not coef.any():
+        second = _widest_direction(X, [across])
+        labels = ("first principal component", "second principal component")
+        return Plane(np.stack([across, second]), np.zeros(2), np.zeros(2), intercept, labels)
+    labels = ("decision value w·x + b", "first principal component of the rest")
+    return Plane(np.stack([coef, across]), np.array([intercept, 0.0]), np.array([1.0, 0.0]), 0.0, labels)
 
 
-def _codes_after_flips(distribution: WorstCaseDistribution) -> np.ndarray:
-    """Return the place of every row's label among the classes, after the flip if a part of it is flipped."""
-    codes, flipped = distribution._data.codes.copy(), distribution.flipped
-    codes[distribution.rows[flipped]] = distribution._codes[flipped]
-    return codes
+def _widest_direction(X: Matrix, excluded: list[np.ndarray]) -> np.ndarray:
+    """Return the first principal component of X in the complement of unit vectors; 0 if there is no variance."""
+    n, d = X.shape
+    if min(n, d - len(excluded)) < 2:
+        axes = np.eye(min(d, 3), d)  # one remaining dimension, or too few rows: any axis in the complement
+        for direction in excluded:
+            axes -= np.outer(axes @ direction, direction)
+        longest = max(axes, key=euclidean)
+        return longest / euclidean(longest) if euclidean(longest) > 1e-9 else np.zeros(d)
+    data = X if X.dtype == np.float64 else X.astype(np.float64)
+    mean = np.asarray(data.mean(axis=0)).ravel()
 
+    def complement(v):
+        for direction in excluded:
+            v = v - direction * (direction @ v)
+        return v
 
-def _flips(distribution: WorstCaseDistribution) -> np.ndarray:
-    """Return the mass that is flipped from every class to every other one."""
-    data, flipped = distribution._data, distribution.flipped
-    flips = np.zeros((len(data.classes), len(data.classes)))
-    before = data.codes[distribution.rows[flipped]]
-    np.add.at(flips, (before, distribution._codes[flipped]), distribution.mass[flipped])
-    return flips
-
-
-def _grouped(flips: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """Return the flipped mass between groups of classes."""
-    sums = np.zeros((groups.max() + 1,) * 2)
-    np.add.at(sums, (groups[:, None], groups[None, :]), flips)
-    return sums
+    centred = LinearOperator(
+        (n, d),
+        matvec=lambda v: data @ complement(v.ravel()) - mean @ complement(v.ravel()),
+        rmatvec=lambda u: complement(data.T @ u.ravel() - mean * u.sum()),
+        dtype=np.float64,
+    )
+    rng = np.random.default_rng(0)
+    least = 1e-9 * max(1.0, float(sparse.linalg.norm(data) if sparse.issparse(data) else np.linalg.norm(data)))
+    if euclidean(centred.matvec(rng.normal(size=d))) <= least:  # rounding errors at most, of which svds makes an error
+        return np.zeros(d)
+    _, (size,), (direction,) = svds(centred, k=1, v0=rng.normal(size=min(n, d)), tol=1e-3)
+    if size <= least:
+        return np.zeros(d)
+    direction = complement(direction)
+    direction /= euclidean(direction)
+    # The sign of a principal component is arbitrary; fix it so that the plot is reproducible.
+    return direction * np.sign(direction[np.argmax(np.abs(direction))])
 
 
 def describe(distribution: WorstCaseDistribution) -> str:
@@ -148,14 +197,10 @@ def describe(distribution: WorstCaseDistribution) -> str:
         by = float(distribution.mass[moving] @ distribution.shift[moving]) / moved
         usual = f"{100 * moved:.1f} % of the samples moved by {by:.3g}"
         words.append(usual if distribution.attained else "a tiny mass moved very far")
-    return ", ".join(words) + (_from_where(distribution) if moved > 0 else "")
-
-
-def _from_where(distribution: WorstCaseDistribution) -> str:
-    """Return between which of several classes atoms move, as a second line."""
-    classes, pair = distribution._data.classes.tolist(), list(distribution._pair or ())
-    if len(classes) == 2:
-        return ""
-    moving = set(distribution._codes[distribution.shift > 0].tolist())
-    start, end = (plain(classes[code], 20) for code in sorted(pair, key=lambda code: (code not in moving, code)))
-    return f"\nbetween {start} and {end}" if len(moving) == 2 else f"\nfrom {start} towards {end}"
+    text, classes = ", ".join(words), distribution._data.classes.tolist()
+    if moved == 0.0 or len(classes) == 2:
+        return text
+    codes = set(distribution._codes[moving].tolist())
+    pair = sorted(distribution._pair or (), key=lambda code: (code not in codes, code))
+    start, end = (plain(classes[code], 20) for code in pair)
+    return f"{text}\nbetween {start} and {end}" if len(codes) == 2 else f"{text}\nfrom {start} towards {end}"

@@ -1,6 +1,6 @@
 """A page about a classifier: how well it does, what is proven about it, what an adversary could do, what to do next.
 
-    model, X, y ──► inputs ──► work (rivals, path, worst case) ──► analysis ──► page, words ──► Report
+    model, X, y ──► inputs ──► work (rivals, path, worst case) ──► analysis ──► page ──► Report
                                                                       │          ▲
                                                                       └► figures ┘
 
@@ -14,12 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from drsvm.extras import optional
+from drsvm.lazy import optional
 from drsvm.report.figures import draw_all
 from drsvm.report.inputs import Figures, Given
-from drsvm.report.markup import Html, Markdown
-from drsvm.report.page import document, plain_words
-from drsvm.report.words import next_step
+from drsvm.report.page import document, next_step, plain_words
 from drsvm.report.work import analyse, following_report, report_stage
 from drsvm.writing import write_files
 
@@ -167,7 +165,7 @@ def report_on(model, given: Given, *, title: str | None, positive, progress) -> 
     with following_report(progress):
         analysis = analyse(model, given, positive=positive)
         with report_stage("drawing"):
-            html = document(analysis, title, Html(), draw_all(analysis))
+            html = document(analysis, title, "page.html", draw_all(analysis))
         with report_stage("done"):
             step = next_step(analysis)
             summary = {
@@ -176,4 +174,4 @@ def report_on(model, given: Given, *, title: str | None, positive, progress) -> 
                 "next": {"why": step.why, "command": given.source.command(step)},
                 **analysis.summary(),
             }
-            return Report(html, summary, document(analysis, title, Markdown()))
+            return Report(html, summary, document(analysis, title, "page.md"))

@@ -3,20 +3,16 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import compress
-from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 
 from drsvm.learn.labels.quality import LabelIssues
 from drsvm.learn.scores import are_noise, column_deviations, leads, scores, weights_that_count
-from drsvm.model.result import Result
 from drsvm.model.validation import row_norms
 from drsvm.model.worst_case.worst_risk import WorstCaseDistribution, worst_case_risk
-from drsvm.report.inputs import Figures, Material, Rows
-from drsvm.report.markup import ROBUST
+from drsvm.report.inputs import ROBUST, Figures, Material
 from drsvm.solvers.path.radius_path import RadiusPath
 
 FLIPS = (0.0, 0.01, 0.05, 0.1, 0.2)  # shares of flipped labels for which bounds are shown
@@ -24,19 +20,12 @@ SHIFTS = (0.0, 0.5, 1.0, 2.0, 4.0)  # shifts for which bounds are shown, as mult
 SAME = 0.99  # from this share of equal predictions on, a classifier may be constant in practice
 CARRIES = 0.05  # a feature with less than this share of the largest weight carries nothing
 NEGLIGIBLE = 1e-6  # multipliers below this share of their largest possible value count as 0
+PULLS, FLAGGED = 8, 5  # how many of the rows that pull most, and of the flagged labels, are named
 
 
-class BestRadius(NamedTuple):
-    """The radius with the highest balanced accuracy, and by how much that exceeds the one of the radius in use."""
-
-    radius: float
-    accuracy: float
-    gain: float
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Analysis:
-    """The results of the analysis, on the transformed features."""
+    """The results of the analysis, on the transformed features, and all that the page says about them."""
 
     material: Material
     index: int  # of the decision that is shown (0 for two classes)
@@ -49,237 +38,132 @@ class Analysis:
     provenance: Figures  # digests, versions and the date
     curved: ClassifierMixin | None = None  # a classifier with a kernel, if one is compared on held-out rows
 
-    @property
-    def classes(self) -> list[object]:
-        return self.material.linear.classes_.tolist()
-
-    @property
-    def multiclass(self) -> bool:
-        """Whether one class of several is shown against the rest."""
-        return len(self.classes) > 2
-
-    @property
-    def side_names(self) -> tuple[str, str]:
-        """Names of the negative and the positive side."""
+    def __post_init__(self):
+        self.judged, self.result = self.material.judged, self.material.results[self.index]
+        self.radius = float(self.material.ball["radius"])
+        self.classes: list[object] = self.material.linear.classes_.tolist()
+        self.multiclass = len(self.classes) > 2  # one class of several is shown against the rest
         others = [str(label) for label in self.classes if label != self.positive]
-        return ("the rest" if self.multiclass else others[0]), str(self.positive)
+        self.side_names = ("the rest" if self.multiclass else others[0]), str(self.positive)
+        self.adversary = self.material.ball_of(self.judged.y)  # for `worst_case_risk`; all rows count the same
+        self._compare()
+        self._weigh_features()
+        self._weigh_rows()
+        self._attack()
 
-    @property
-    def result(self) -> Result:
-        return self.material.results[self.index]
-
-    @property
-    def radius(self) -> float:
-        return float(self.material.ball["radius"])
-
-    @property
-    def judged(self) -> Rows:
-        return self.material.judged
-
-    @cached_property
-    def adversary(self) -> Figures:
-        """The arguments of `worst_case_risk` on these rows; all rows count the same."""
-        return self.material.ball_of(self.judged.y)
-
-    @cached_property
-    def decisions(self) -> dict[str, np.ndarray]:
-        """The decision values of all classifiers on these rows."""
-        return {name: np.asarray(model.decision_function(self.judged.X)) for name, model in self.models.items()}
-
-    @cached_property
-    def comparison(self) -> dict[str, Figures]:
-        """Scores and worst cases of all classifiers on the rows they are judged by; risks are of the shown decision."""
-        material, (X, y, held_out) = self.material, self.judged
-        return {
+    def _compare(self) -> None:
+        """Score all classifiers on the rows they are judged by."""
+        material, (X, y, held_out), classes = self.material, self.judged, self.material.linear.classes_
+        decisions = {name: np.asarray(model.decision_function(X)) for name, model in self.models.items()}
+        self.comparison: dict[str, Figures] = {  # risks are of the shown decision
             name: {
-                **scores(self.decisions[name], y, model.classes_, new_rows=held_out),
+                **scores(decisions[name], y, model.classes_, new_rows=held_out),
                 "train_accuracy": float(model.score(material.X, material.y)),
                 "worst_case_risk": float(worst_case_risk(model, X, y, positive=self.positive, **self.adversary)),
                 "worst_case_error": float(worst_case_risk(model, X, y, loss="zero-one", **self.adversary)),
             }
             for name, model in self.models.items()
         }
+        self.own, robust = self.comparison[ROBUST], decisions.pop(ROBUST)
+        self.best_rival = max(decisions, key=lambda name: self.comparison[name]["accuracy"])
+        # By how much the figures of the robust classifier exceed those of each rival, with intervals.
+        self.leads: dict[str, Figures] = {name: leads(robust, rival, y, classes) for name, rival in decisions.items()}
+        self.curvature = None if self.curved is None else self._curvature(self.curved, robust)
+        self.constant = constant_label(self.own)
+        constant = are_noise(robust, [(result.gap, result.tol) for result in material.results])
+        # The labels (with two classes, the positive one) whose decision values on the judged rows are noise.
+        self.noise = list(compress(self.classes if self.multiclass else [self.positive], constant))
+        # Whether the shown decision differs between rows, and the predictions do.
+        self.informative = self.constant is None and self.positive not in self.noise
 
-    @cached_property
-    def leads(self) -> dict[str, Figures]:
-        """By how much the figures of the robust classifier exceed those of each rival, with intervals."""
-        (_, y, _), classes, own = self.judged, self.material.linear.classes_, self.decisions[ROBUST]
-        return {name: leads(own, rival, y, classes) for name, rival in self.decisions.items() if name != ROBUST}
-
-    @cached_property
-    def curvature(self) -> Figures | None:
-        """What a curved boundary gains in ROC AUC on the held-out rows; None if that was not tried, or has none."""
-        if self.curved is None:
-            return None
-        (X, y, _), classes = self.judged, self.curved.classes_
-        decisions = self.curved.decision_function(X)
-        lead = leads(decisions, self.decisions[ROBUST], y, classes)["roc_auc"]
+    def _curvature(self, curved: ClassifierMixin, linear_decisions: np.ndarray) -> Figures | None:
+        """Return what a curved boundary gains in ROC AUC on the held-out rows; None if these have none."""
+        (X, y, _), classes = self.judged, curved.classes_
+        decisions = curved.decision_function(X)
+        lead = leads(decisions, linear_decisions, y, classes)["roc_auc"]
         if lead is None:
             return None
         own = scores(decisions, y, classes, new_rows=True)
-        return {
-            "roc_auc": own["roc_auc"],
-            "interval": own["intervals"]["roc_auc"],
-            "lead": lead,
-            "linear_is_enough": lead["interval"][0] <= 0.0,
-        }
+        area, interval = own["roc_auc"], own["intervals"]["roc_auc"]
+        return {"roc_auc": area, "interval": interval, "lead": lead, "linear_is_enough": lead["interval"][0] <= 0.0}
 
-    @property
-    def own(self) -> Figures:
-        """The scores of the robust classifier."""
-        return self.comparison[ROBUST]
-
-    @property
-    def best_rival(self) -> str:
-        rivals = [name for name in self.comparison if name != ROBUST]
-        return max(rivals, key=lambda name: self.comparison[name]["accuracy"])
-
-    @cached_property
-    def bounds(self) -> Figures:
-        """The largest error rates that flipped labels alone, and shifted features alone, can cause."""
-        radius, d = self.radius, self.judged.X.shape[1]
-        shifts = [factor * radius for factor in SHIFTS] if radius > 0 else [0.0]
-        flipped = {"radius": FLIPS, "flip_cost": 1.0, "norm": 2, "feature_cost": np.full(d, np.inf)}
-        shifted = {**self.material.ball, "radius": shifts, "flip_cost": math.inf}
-        return {
-            "flipped_labels": {"share": list(FLIPS), "error": self._errors(**flipped)},
-            "shifted_features": {"shift": shifts, "error": self._errors(**shifted)},
-        }
-
-    def _errors(self, **ball) -> dict[str, list[float]]:
-        ball, judged = {"loss": "zero-one", **ball}, self.judged[:2]
-        risks = {name: worst_case_risk(model, *judged, **ball) for name, model in self.models.items()}
-        return {name: np.asarray(values).tolist() for name, values in risks.items()}
-
-    @cached_property
-    def constant(self) -> tuple[object, float] | None:
-        """The label that is predicted for (nearly) all rows, and its share; None for a useful classifier."""
-        return constant_label(self.own)
-
-    @cached_property
-    def noise(self) -> list[object]:
-        """The labels (with two classes, the positive one) whose decision values on the judged rows are noise."""
-        constant = are_noise(self.decisions[ROBUST], [(result.gap, result.tol) for result in self.material.results])
-        labels = self.classes if self.multiclass else [self.positive]
-        return list(compress(labels, constant))
-
-    @property
-    def informative(self) -> bool:
-        """Whether the shown decision differs between rows, and the predictions do."""
-        return self.constant is None and self.positive not in self.noise
-
-    @cached_property
-    def deviations(self) -> np.ndarray:
-        """The standard deviations of the columns of the training rows."""
-        return column_deviations(self.material.X)
-
-    @cached_property
-    def best_radius(self) -> BestRadius | None:
-        """The best radius of the path for the shown decision, on the rows it is judged by."""
-        if self.path is None:
-            return None
-        radii, truth = self.path.radii, self.judged.y == self.positive
-        values = np.asarray(self.judged.X @ self.path.weights.T) + self.path.intercepts
-        # scikit-learn's score warns if one of the two sides has no rows.
-        recalls = [np.mean((values > 0)[side] == truth[side, None], axis=0) for side in (truth, ~truth) if side.any()]
-        accuracy = np.mean(recalls, axis=0)
-        best = np.lexsort((radii, accuracy))[-1]  # of several, the largest
-        own = np.argmin(np.abs(radii - self.radius))
-        return BestRadius(float(radii[best]), float(accuracy[best]), float(accuracy[best] - accuracy[own]))
-
-    @property
-    def n_last_weights(self) -> int:
-        """The number of weights that count at the largest radius of the path."""
-        if self.path is None:
-            return 0
-        return int(weights_that_count(self.path[int(self.path.radii.argmax())], self.deviations).sum())
-
-    @cached_property
-    def used(self) -> np.ndarray:
-        """Indices of the features whose weights count, largest weights first; none of a constant decision."""
-        order = np.argsort(-np.abs(self.result.weights), kind="stable")
-        counts = weights_that_count(self.result, self.deviations) & (self.positive not in self.noise)
-        return order[counts[order]]
-
-    @cached_property
-    def features(self) -> list[tuple[str, float]]:
-        """Names and weights of these features."""
+    def _weigh_features(self) -> None:
+        """Find the features whose weights count, here and at the end of the path."""
+        weights, deviations = self.result.weights, column_deviations(self.material.X)
+        order = np.argsort(-np.abs(weights), kind="stable")
+        counts = weights_that_count(self.result, deviations) & (self.positive not in self.noise)
+        self.used = order[counts[order]]  # largest weights first; none of a constant decision
         side = -1.0 if not self.multiclass and self.positive == self.classes[0] else 1.0
-        return [(self.material.feature_names[k], side * float(self.result.weights[k])) for k in self.used]
-
-    @property
-    def carriers(self) -> list[tuple[str, float]]:
-        """The three most important features, without those that carry next to nothing."""
-        return [pair for pair in self.features[:3] if abs(pair[1]) >= CARRIES * abs(self.features[0][1])]
-
-    @property
-    def carried_share(self) -> float:
-        """Their share of all weights."""
+        self.features = [(self.material.feature_names[k], side * float(weights[k])) for k in self.used]
+        # The three most important ones, without those that carry next to nothing, and their share of all weights.
+        self.carriers = [pair for pair in self.features[:3] if abs(pair[1]) >= CARRIES * abs(self.features[0][1])]
         sizes = np.abs([weight for _, weight in self.features])
-        return float(sizes[: len(self.carriers)].sum() / sizes.sum())
-
-    @cached_property
-    def pulls(self) -> np.ndarray:
-        """Share of each sample in Σ ‖(α_i − β_i) x_i‖_p, the forces that determine the weights."""
-        norm = float(self.material.ball["norm"])
-        forces = np.abs(self.result.hinge_dual - self.result.flip_dual) * row_norms(self.material.X, norm)
-        return forces / forces.sum() if forces.sum() > 0 else forces
-
-    def strongest_pulls(self, count: int) -> dict[int, float]:
-        """Return the rows that pull most, and their shares."""
-        rows = np.argsort(-self.pulls, kind="stable")[:count].tolist()
-        return {row: float(self.pulls[row]) for row in rows if self.pulls[row] > 0}
-
-    @property
-    def active_share(self) -> float:
-        """The share of the training rows with a nonzero multiplier."""
-        return float(np.mean(self.result.hinge_dual + self.result.flip_dual > NEGLIGIBLE * self.weights))
-
-    @property
-    def flipped_share(self) -> float:
-        return float(self.distribution.mass[self.distribution.flipped].sum())
-
-    @property
-    def moved_share(self) -> float:
-        return float(self.distribution.mass[self.distribution.shift > 0].sum())
-
-    @property
-    def calm_risk(self) -> float:
-        """The hinge risk without an adversary."""
-        return float((1 - self.distribution._data.margins).clip(min=0).mean())
-
-    @property
-    def further_terms(self) -> str:
-        """What the objective has besides the worst-case risk of the weights."""
+        self.carried_share = float(sizes[: len(self.carriers)].sum() / sizes.sum()) if self.features else 0.0
         terms = {
             "with the intercept inside the norm": math.isfinite(self.material.setting("intercept_cost")),
             "plus ridge term": float(self.material.setting("l2")) > 0,
         }
-        return ", ".join(compress(terms, terms.values()))
+        self.further_terms = ", ".join(compress(terms, terms.values()))  # of the objective
+        self.best_radius = None if self.path is None else self._best_radius(self.path)
+        last = None if self.path is None else self.path[int(self.path.radii.argmax())]
+        self.n_last_weights = 0 if last is None else int(weights_that_count(last, deviations).sum())
+
+    def _best_radius(self, path: RadiusPath) -> dict[str, float]:
+        """Return the radius with the highest balanced accuracy of the shown decision, and its gain over the own one."""
+        radii, truth = path.radii, self.judged.y == self.positive
+        values = np.asarray(self.judged.X @ path.weights.T) + path.intercepts
+        # scikit-learn's score warns if one of the two sides has no rows.
+        recalls = [np.mean((values > 0)[side] == truth[side, None], axis=0) for side in (truth, ~truth) if side.any()]
+        accuracy = np.mean(recalls, axis=0)
+        best = np.lexsort((radii, accuracy))[-1]  # of several, the largest
+        gain = accuracy[best] - accuracy[np.argmin(np.abs(radii - self.radius))]
+        return {"radius": float(radii[best]), "accuracy": float(accuracy[best]), "gain": float(gain)}
+
+    def _weigh_rows(self) -> None:
+        """Find the rows that determine the weights, and those whose labels are most likely to be wrong."""
+        result, issues, names = self.result, self.label_issues, self.material.row_names
+        norm = float(self.material.ball["norm"])
+        forces = np.abs(result.hinge_dual - result.flip_dual) * row_norms(self.material.X, norm)
+        pulls = forces / (forces.sum() or 1.0)  # shares in Σ ‖(α_i − β_i) x_i‖_p, the forces that determine the weights
+        strongest = np.argsort(-pulls, kind="stable")[:PULLS].tolist()
+        self.strongest_pulls = {row: float(pulls[row]) for row in strongest if pulls[row] > 0}
+        self.active_share = float(np.mean(result.hinge_dual + result.flip_dual > NEGLIGIBLE * self.weights))
+        flagged = () if issues is None else issues.ranking[issues.is_label_issue[issues.ranking]]
+        self.flagged = [names[row] for row in flagged[:FLAGGED]]
+        # The share of the labels that seem to be wrong, and its interval; empty if nothing is known of that.
+        self.wrong_shares: list[float] = []
+        if issues is not None and issues.wrong_labels is not None and issues.wrong_labels_interval is not None:
+            counts = issues.wrong_labels, *issues.wrong_labels_interval
+            self.wrong_shares = [count / len(issues.ranking) for count in counts]
 
     def contradicted(self, count: int) -> np.ndarray:
         """Return the rows whose labels are contradicted most strongly by classifiers that were trained without them."""
-        if self.label_issues is None:
-            return np.array([], dtype=int)
         issues = self.label_issues
+        if issues is None:
+            return np.array([], dtype=int)
         order = issues.ranking[:count]
         return order[issues.predicted_label[order] != issues.given_label[order]]
 
-    @property
-    def wrong_shares(self) -> list[float]:
-        """The share of the labels that seem to be wrong, and its interval; empty if nothing is known of that."""
-        issues = self.label_issues
-        if issues is None or issues.wrong_labels is None or issues.wrong_labels_interval is None:
-            return []
-        return [count / len(issues.ranking) for count in (issues.wrong_labels, *issues.wrong_labels_interval)]
+    def _attack(self) -> None:
+        """Find what an adversary can do: the worst case, and the largest errors from flips and from shifts alone."""
+        worst = self.distribution
+        self.flipped_share = float(worst.mass[worst.flipped].sum())
+        self.moved_share = float(worst.mass[worst.shift > 0].sum())
+        self.calm_risk = float((1 - worst._data.margins).clip(min=0).mean())  # the hinge risk without an adversary
 
-    def flagged(self, count: int) -> list[str]:
-        """Return the names of the rows whose labels are most likely to be wrong."""
-        if self.label_issues is None:
-            return []
-        issues = self.label_issues
-        order = issues.ranking[issues.is_label_issue[issues.ranking]]
-        return [self.material.row_names[row] for row in order[:count]]
+        def errors(**ball) -> dict[str, list[float]]:
+            ball, judged = {"loss": "zero-one", **ball}, self.judged[:2]
+            risks = {name: worst_case_risk(model, *judged, **ball) for name, model in self.models.items()}
+            return {name: np.asarray(values).tolist() for name, values in risks.items()}
+
+        shifts = [factor * self.radius for factor in SHIFTS] if self.radius > 0 else [0.0]
+        fixed = np.full(self.judged.X.shape[1], np.inf)
+        flipped = errors(radius=FLIPS, flip_cost=1.0, norm=2, feature_cost=fixed)
+        shifted = errors(**{**self.material.ball, "radius": shifts, "flip_cost": math.inf})
+        self.bounds: Figures = {
+            "flipped_labels": {"share": list(FLIPS), "error": flipped},
+            "shifted_features": {"shift": shifts, "error": shifted},
+        }
 
     def summary(self) -> Figures:
         material, issues = self.material, self.label_issues

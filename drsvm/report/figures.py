@@ -64,11 +64,8 @@ def svg(name: str, draw: Callable, *arguments, size: tuple[float, float] = SIZE,
         draw(*arguments, ax=figure.subplots(), **options)
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
-    return _for_the_page(name, buffer.getvalue())
-
-
-def _for_the_page(name: str, text: str) -> str:
-    """Turn a file into an element: no header, no fixed size, unique ids, colours of the page."""
+    # The file becomes an element: no header, no fixed size, unique ids, colours of the page.
+    text = buffer.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     head, body = text.split(">", 1)

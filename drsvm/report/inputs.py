@@ -26,8 +26,9 @@ from drsvm.model.result import Result
 from drsvm.model.validation import check_rows
 from drsvm.model.worst_case.linear_model import behind_pipeline
 
-Figures: TypeAlias = dict[str, Any]
-"""Numbers, strings, lists and dicts of them, by name."""
+Figures: TypeAlias = dict[str, Any]  # numbers, strings, lists and dicts of them, by name
+
+ROBUST = "WassersteinSVC"  # the name of the classifier that the report is about
 
 
 class Rows(NamedTuple):
@@ -150,9 +151,9 @@ def prepare(model, given: Given) -> Material:
         raise ValueError("X_test and y_test must be given together: give both, or neither.")
     if given.kernel not in ("linear", "auto"):
         raise ValueError(f"kernel must be 'linear' or 'auto', got kernel={given.kernel!r}.")
-    X, y = _as_rows(given.X), np.ravel(np.asarray(given.y))
-    names = _given_names(X, given.feature_names)
-    row_names, usual_note = _names_of_rows(X, given.row_names)
+    X, y = given.X, np.ravel(np.asarray(given.y))
+    X = X if sparse.issparse(X) or hasattr(X, "columns") else np.asarray(X)
+    names, row_names, usual_note = _names(X, given)
     estimator = _estimator(model, given.standardise)
     train, test, notes = _parts(X, y, given)
     X_train, y_train = _take(X, train), y[train]
@@ -162,6 +163,7 @@ def prepare(model, given: Given) -> Material:
     estimator = _without_search(estimator)
     linear, rows = behind_pipeline(estimator, X_train)
     rows, label = check_rows(rows), given.label or getattr(given.y, "name", None)
+    feature_names, scaled = _columns_behind(estimator, names, rows.shape[1])
     X_test, y_test = (_take(X, test), y[test]) if given.X_test is None else _given_test_rows(given, linear.classes_)
     judged = Rows(rows, y_train, held_out=False)
     if len(y_test):
@@ -173,23 +175,25 @@ def prepare(model, given: Given) -> Material:
         y=y_train,
         judged=judged,
         label=None if label is None else str(label),
-        feature_names=_names_behind(estimator, names, rows.shape[1]),
+        feature_names=feature_names,
         row_names=[row_names[row] for row in train.tolist()],
         row_note=usual_note if given.row_note is None else given.row_note,
-        scaled=_scaled(estimator, rows.shape[1]) if given.scaled is None else np.array(given.scaled),
+        scaled=scaled if given.scaled is None else np.array(given.scaled),
         notes=notes,
         source=given.source,
     )
     first = estimator[0] if isinstance(estimator, Pipeline) else None
     if isinstance(first, ClippedScaler):
-        cells = clipped_cells(first, names or _numbered(X.shape[1]), X_train, lambda _, value: number(value))
+        names = names or [f"feature {k}" for k in range(X.shape[1])]
+        cells = clipped_cells(first, names, X_train, lambda _, value: number(value))
         material.warn(what_was_clipped(cells))
     material.warn([warning.message for warning in caught])
     return material
 
 
 def _given_test_rows(given: Given, classes: np.ndarray) -> tuple[Matrix, np.ndarray]:
-    X, y = _as_rows(given.X_test), np.ravel(np.asarray(given.y_test))
+    X, y = given.X_test, np.ravel(np.asarray(given.y_test))
+    X = X if sparse.issparse(X) or hasattr(X, "columns") else np.asarray(X)
     if X.shape[0] != len(y):
         raise ValueError(f"X_test has {X.shape[0]} rows, but y_test has {len(y)} labels.")
     unknown = y[~np.isin(y, classes)].tolist()
@@ -234,10 +238,6 @@ def _without_search(estimator: BaseEstimator) -> BaseEstimator:
     return Pipeline([*before, *((f"inner-{name}" if name in taken else name, step) for name, step in steps)])
 
 
-def _as_rows(X: Matrix) -> Matrix:
-    return X if sparse.issparse(X) or hasattr(X, "columns") else np.asarray(X)
-
-
 def _estimator(model, standardise: bool) -> BaseEstimator:
     """Return a clone of the model, with a scaler in front unless it is a Pipeline."""
     model = WassersteinSVC() if model is None else model
@@ -253,54 +253,42 @@ def _estimator(model, standardise: bool) -> BaseEstimator:
     return clone(model) if own_steps else make_pipeline(ClippedScaler(), clone(model))
 
 
-def _scaled(estimator, n_features: int) -> np.ndarray:
-    """Mark the features that a fitted estimator standardises, with a scaler of all columns or of some."""
+def _names(X, given: Given) -> tuple[list[str] | None, list[str], str]:
+    """Return the names of the features (None if they have none) and of the rows, and a sentence that explains these."""
+    names = given.feature_names if given.feature_names is not None else getattr(X, "columns", None)
+    names = None if names is None else [str(name) for name in names]
+    if names is not None and (X.ndim != 2 or len(names) != X.shape[1]):
+        raise ValueError(f"feature_names has {len(names)} entries, but X has shape {X.shape}: give one per column.")
+    n = X.shape[0] if X.shape else 0  # the fit rejects X without rows
+    if given.row_names is None and hasattr(X, "index"):
+        return names, [str(name) for name in X.index], "Rows are named by the index of the data frame."
+    if given.row_names is None:
+        return names, [str(row) for row in range(n)], "Rows are numbered from 0."
+    row_names = [str(name) for name in given.row_names]
+    if len(row_names) != n:
+        raise ValueError(f"row_names has {len(row_names)} entries, but X has {n} rows: give one per row.")
+    return names, row_names, ""
+
+
+def _columns_behind(estimator, names: list[str] | None, n_features: int) -> tuple[list[str], np.ndarray]:
+    """Return the names of the features after all steps except the last, and which of them these standardise."""
     scaled = np.zeros(n_features, dtype=bool)
-    for _, step in estimator.steps[:-1] if isinstance(estimator, Pipeline) else []:
+    steps = estimator.steps[:-1] if isinstance(estimator, Pipeline) else []
+    for _, step in steps:
         if isinstance(step, ColumnTransformer):
             for name, part, _ in step.transformers_:
                 scaled[step.output_indices_[name]] = _has_scaler(part)
         elif _has_scaler(step):
             scaled[:] = True
-    return scaled
+    if steps and names is not None:
+        # A step may not name its features; if their number is the same, keep the names.
+        with suppress(AttributeError, ValueError, NotImplementedError):
+            names = [str(name) for name in estimator[:-1].get_feature_names_out(names)]
+    if names is None or len(names) != n_features:
+        names = [f"feature {k}" for k in range(n_features)]
+    return names, scaled
 
 
 def _has_scaler(step) -> bool:
     inside = step.get_params().values() if hasattr(step, "get_params") else ()
     return any(isinstance(part, StandardScaler | ClippedScaler) for part in (step, *inside))
-
-
-def _given_names(X, feature_names) -> list[str] | None:
-    """Return the given names of the features, those of a data frame, or None."""
-    if feature_names is None:
-        return [str(name) for name in X.columns] if hasattr(X, "columns") else None
-    names = [str(name) for name in feature_names]
-    if X.ndim != 2 or len(names) != X.shape[1]:
-        raise ValueError(f"feature_names has {len(names)} entries, but X has shape {X.shape}: give one per column.")
-    return names
-
-
-def _names_of_rows(X, given) -> tuple[list[str], str]:
-    """Return the names of the rows, and a sentence that explains them."""
-    n = X.shape[0] if X.shape else 0  # the fit rejects X without rows
-    if given is not None:
-        names = [str(name) for name in given]
-        if len(names) != n:
-            raise ValueError(f"row_names has {len(names)} entries, but X has {n} rows: give one per row.")
-        return names, ""
-    if hasattr(X, "index"):
-        return [str(name) for name in X.index], "Rows are named by the index of the data frame."
-    return [str(row) for row in range(n)], "Rows are numbered from 0."
-
-
-def _names_behind(estimator, names: list[str] | None, n_features: int) -> list[str]:
-    """Return the names of the features after all steps except the last."""
-    if isinstance(estimator, Pipeline) and len(estimator.steps) > 1 and names is not None:
-        # A step may not name its features; if their number is the same, keep the names.
-        with suppress(AttributeError, ValueError, NotImplementedError):
-            names = [str(name) for name in estimator[:-1].get_feature_names_out(names)]
-    return _numbered(n_features) if names is None or len(names) != n_features else names
-
-
-def _numbered(n_features: int) -> list[str]:
-    return [f"feature {k}" for k in range(n_features)]

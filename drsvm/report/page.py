@@ -1,79 +1,208 @@
-"""The report as a page of HTML or Markdown: page.html and page.md have the macros, and share everything else."""
+"""The report as a page of HTML or Markdown, or as plain sentences: markup, phrases, and what to try next.
+
+page.html and page.md have the macros, and share the other templates. Filters make strings of the user harmless.
+"""
 
 import math
 import re
+from collections.abc import Callable, Iterable, Mapping
+from html import escape
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 import drsvm
 from drsvm.learn.scores import compared
 from drsvm.plotting.style import short
-from drsvm.report import words
-from drsvm.report.analysis import Analysis
+from drsvm.report.analysis import Analysis, useful_accuracy
 from drsvm.report.figures import POINTS
-from drsvm.report.inputs import Figures
-from drsvm.report.markup import ROBUST, Html, Markdown, Plain, listed, number, percent
+from drsvm.report.inputs import ROBUST, Figures, NextStep
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 SHIFT_SIZES = {1: "the sum of its changes", 2: "its Euclidean length", math.inf: "its largest change in one feature"}
+UNEQUAL = 0.7  # from this share of the largest class on, classes of equal weight are worth a try
 
 
-def document(analysis: Analysis, title: str, style: Html | Markdown, drawn: dict[str, str] | None = None) -> str:
-    """Return the report; the plots are SVG elements by name."""
-    template = _environment(analysis, style).get_template(style.template)
-    text = template.render(
-        areas=_areas(analysis),
-        colours=("--blue", "--vermillion", "--green"),  # of the classifiers, as in the plots
-        # Enough digits to distinguish objective and bound.
-        digits=min(max(4, 1 - math.floor(math.log10(max(analysis.result.gap, 1e-12)))), 12),
-        drawn=drawn,
-        max_points=POINTS,
-        robust=ROBUST,
-        settings=" ".join(repr(analysis.material.model).split()),
-        shift_size=SHIFT_SIZES[float(analysis.material.ball["norm"])],
-        step=words.next_step(analysis),
-        title=title,
-        version=drsvm.__version__,
+def document(analysis: Analysis, title: str, template: str, drawn: dict[str, str] | None = None) -> str:
+    """Return the report, by page.html or page.md; the plots are SVG elements by name."""
+    areas = [figures["roc_auc"] for figures in analysis.comparison.values()]
+    shown = ["–" if area is None else f"{area:.3f}" for area in areas]
+    shown[0] += " (noise)" if analysis.noise and areas[0] is not None else ""
+    text = (
+        _environment(analysis, template)
+        .get_template(template)
+        .render(
+            areas=shown,
+            colours=("--blue", "--vermillion", "--green"),  # of the classifiers, as in the plots
+            # Enough digits to distinguish objective and bound.
+            digits=min(max(4, 1 - math.floor(math.log10(max(analysis.result.gap, 1e-12)))), 12),
+            drawn=drawn,
+            max_points=POINTS,
+            robust=ROBUST,
+            settings=" ".join(repr(analysis.material.model).split()),
+            shift_size=SHIFT_SIZES[float(analysis.material.ball["norm"])],
+            step=next_step(analysis),
+            title=title,
+            version=drsvm.__version__,
+        )
     )
     return re.sub(r"\n\s*\n", "\n\n", text).strip() + "\n"
 
 
 def plain_words(analysis: Analysis) -> Figures:
     """Return the sentences of the opening without markup."""
-    sentences = vars(_environment(analysis, Plain()).get_template("words.jinja").module)
+    sentences = vars(_environment(analysis, "words.jinja").get_template("words.jinja").module)
     names = {"warning": "constant_warning", "tell_tale": "tell_tale_warning", "noise": "noise_warning"}
     warnings = {key: sentences[name] or None for key, name in names.items()}
     return {**warnings, "in_plain_words": sentences["lines"]}
 
 
-def _environment(analysis: Analysis, style: Plain) -> "Environment":
+def _environment(analysis: Analysis, template: str) -> "Environment":
+    """Return the filters and phrases of the templates, with the markup of one of them."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
-    is_html = isinstance(style, Html)
+    is_html = template == "page.html"
     environment = Environment(loader=PackageLoader("drsvm.report"), autoescape=is_html, undefined=StrictUndefined)
-    marked = Markup if is_html else str  # what is not escaped again
-    environment.filters |= {
-        "text": lambda words: marked(style.text(words)),
-        "strong": lambda words: marked(style.strong(words)),
-        "code": lambda words: marked(style.code(words)),
-        "power": lambda value: marked(style.power(value)),
-        "listed": lambda items: marked(listed(list(items))),
-        "number": number,
-        "percent": percent,
-        "short": short,
-        "thousands": "{:,}".format,
-        "unwrapped": lambda text: marked(re.sub(r"\s*\n\s*", " ", text.strip())),
-        "without_blank_lines": lambda text: marked(re.sub(r"\n\s*\n", "\n", text.strip())),
+    safe = Markup if is_html else str  # what is not escaped again
+    marks: Mapping[str, Callable[..., str]] = {
+        **MARKS[template],
+        "listed": listed,
+        "unwrapped": lambda text: re.sub(r"\s*\n\s*", " ", text.strip()),
+        "without_blank_lines": lambda text: re.sub(r"\n\s*\n", "\n", text.strip()),
     }
-    environment.globals |= {"analysis": analysis, "phrases": words, "compared": compared, "inf": math.inf}
+    environment.filters |= {name: lambda value, mark=mark: safe(mark(value)) for name, mark in marks.items()}
+    environment.filters |= {"number": number, "percent": percent, "short": short, "thousands": "{:,}".format}
+    phrases = {"unit": unit(analysis), "shift": shift(analysis), "adversary": adversary(analysis)}
+    environment.globals |= {"analysis": analysis, "phrases": phrases, "compared": compared, "inf": math.inf}
     environment.globals |= {"percent": percent, "three_digits": "{:.3f}".format}
     return environment
 
 
-def _areas(analysis: Analysis) -> list[str]:
-    areas = [figures["roc_auc"] for figures in analysis.comparison.values()]
-    shown = ["–" if area is None else f"{area:.3f}" for area in areas]
-    shown[0] += " (noise)" if analysis.noise and areas[0] is not None else ""
-    return shown
+def _markdown_text(words: object) -> str:
+    return re.sub(r"([\\`*_\[\]<>#|&$])", r"\\\1", " ".join(str(words).splitlines()))
+
+
+def _markdown_code(words: object) -> str:
+    fence = "``" if "`" in str(words) else "`"
+    return f"{fence}{' '.join(str(words).splitlines())}{fence}"
+
+
+def _power(value: float) -> str:
+    """Return a small number with its power of ten; negative rounding errors count as 0."""
+    return "0" if value <= 0 else f"{value:.1e}"
+
+
+def _html_power(value: float) -> str:
+    mantissa, _, exponent = _power(value).partition("e")
+    shown = f'<span class="power">{mantissa} · 10<sup>{int(exponent or 0)}</sup></span>'.replace("-", "−")
+    return shown if exponent else mantissa
+
+
+MARKS: Mapping[str, Mapping[str, Callable[..., str]]] = {
+    "words.jinja": {"text": str, "strong": str, "code": str, "power": _power},
+    "page.md": {
+        "text": _markdown_text,
+        "strong": lambda words: f"**{_markdown_text(words)}**",
+        "code": _markdown_code,
+        "power": _power,
+    },
+    "page.html": {
+        "text": lambda words: escape(str(words)),
+        "strong": lambda words: f"<strong>{escape(str(words))}</strong>",
+        "code": lambda words: f"<code>{escape(str(words))}</code>",
+        "power": _html_power,
+    },
+}
+
+
+def number(value: float, digits: int = 4) -> str:
+    """Return a formatted number."""
+    return f"{float(value):.{digits}g}".replace("-", "−")
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """Return a share as a percentage."""
+    return "–" if share is None else f"{100 * float(share):.{digits}f}\u202f%"  # a narrow non-breaking space
+
+
+def listed(items: Iterable[str]) -> str:
+    """Return items as an enumeration: a, b and c."""
+    *others, last = items
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def unit(analysis: Analysis) -> str:
+    """Return the units of the features."""
+    scaled = analysis.material.scaled
+    if scaled.any() and not scaled.all():
+        return (
+            f"{int(scaled.sum()):,} features in standard deviations and the other {int((~scaled).sum()):,}, which are "
+            "not scaled (such as 0/1 columns), in their original units"
+        )
+    return "features in standard deviations" if scaled.all() else "features in their original units"
+
+
+def shift(analysis: Analysis) -> str:
+    """Return the radius with its unit."""
+    scaled = analysis.material.scaled
+    units = (" standard deviations" if scaled.all() else " (in units of each feature)") if scaled.any() else ""
+    return f"{number(analysis.radius, 3)}{units}"
+
+
+def adversary(analysis: Analysis) -> str:
+    """Return the powers of the adversary, without a subject."""
+    radius, flip_cost = analysis.radius, analysis.material.flip_cost
+    if radius == 0 and flip_cost > 0:
+        return "can do nothing: the radius is 0"
+    shifts = f"shifts the rows by {shift(analysis)} on average"
+    if math.isinf(flip_cost):
+        return shifts
+    share = percent(min(1.0, radius / flip_cost)) if flip_cost > 0 else percent(1.0, 0)
+    return f"{shifts}, or spends the same budget on flipping up to {share} of the labels, or on a mix of both"
+
+
+def next_step(analysis: Analysis) -> NextStep:
+    """Return the most useful thing to try next."""
+    names = list(analysis.material.source.leaky_columns)
+    if not names and analysis.curvature is not None and not analysis.curvature["linear_is_enough"]:
+        why = "Save a classifier with a curved boundary, fitted to all rows, and apply it to new ones."
+        python = 'save_model(make_pipeline(ClippedScaler(), WassersteinKernelSVC()).fit(X, y), "model.drsvm")'
+        return NextStep("fit", why, python, changes={"kernel": "rbf"})
+    if analysis.constant is not None or (analysis.noise and not analysis.multiclass):
+        return _away_from_constant(analysis)
+    if names:
+        why = "Leave out what is known only after the label, and make this report again."
+        python = f"make_report(model, X.drop(columns={names!r}), y)"
+        return NextStep("report", why, python, keeps_settings=True, changes={"drop": names})
+    rival = analysis.best_rival
+    lead = analysis.leads[rival]["accuracy"]
+    if lead["difference"] < -0.01 and lead["interval"][1] < 0:
+        why = f"{rival} is more accurate here: let cross-validation choose the parameters."
+        return NextStep("cross-validate", why, "WassersteinSVCCV().fit(X, y)")
+    if getattr(analysis.label_issues, "wrong_labels", None) is not None:
+        why = "Check the doubtful labels first; correct those that are wrong, and make this report again."
+        return NextStep("check labels", why, 'find_label_issues(X, y, second_opinion="auto").to_frame()')
+    why = "Save the classifier, fitted to all rows, and apply it to new ones."
+    return NextStep("fit", why, 'save_model(model.fit(X, y), "model.drsvm")', keeps_settings=True)
+
+
+def _away_from_constant(analysis: Analysis) -> NextStep:
+    best = analysis.best_radius
+    if best is not None and best["radius"] < analysis.radius and best["accuracy"] > useful_accuracy(2):
+        radius = f"{best['radius']:.3g}"
+        why = (
+            f"The radius of {number(analysis.radius, 3)} is too large for these data. On the radius path, {radius} has "
+            f"the highest balanced accuracy, {percent(best['accuracy'])} on the {analysis.judged.name}."
+        )
+        python = f"make_report(WassersteinSVC({radius}), X, y)"
+        return NextStep("report", why, python, changes={"radius": radius})
+    largest = max(np.unique(analysis.material.y, return_counts=True)[1]) / len(analysis.material.y)
+    if largest >= UNEQUAL and analysis.material.setting("class_weight") in (None, "auto"):
+        why = f"{percent(largest)} of the rows are of one class: give the classes equal weight."
+        python = 'make_report(WassersteinSVC(class_weight="balanced"), X, y)'
+        return NextStep("report", why, python, changes={"class_weight": "balanced"})
+    why = "Let cross-validation choose the parameters, and look for more informative features."
+    return NextStep("cross-validate", why, "WassersteinSVCCV().fit(X, y)")

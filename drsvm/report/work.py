@@ -27,13 +27,12 @@ from drsvm.learn.labels.issues import find_label_issues, robust_classifier
 from drsvm.learn.labels.quality import LabelIssues
 from drsvm.messages import Message, Parameter
 from drsvm.model.problem import Problem
-from drsvm.model.result import Result, Status
+from drsvm.model.result import Status
 from drsvm.model.worst_case.linear_model import row_weights
 from drsvm.model.worst_case.worst_risk import worst_case_distribution
 from drsvm.progress import Tell, following, stage, taken_over
 from drsvm.report.analysis import Analysis
-from drsvm.report.inputs import Figures, Given, Material, prepare
-from drsvm.report.markup import ROBUST
+from drsvm.report.inputs import ROBUST, Figures, Given, Material, prepare
 from drsvm.solvers.path.radius_max import radius_max
 from drsvm.solvers.path.radius_path import RadiusPath, radius_path
 
@@ -42,6 +41,7 @@ FOLDS = 5
 PATH_TOLERANCE = 1e-5  # accurate enough for a plot
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
+# The parts of the work that the stages take, as measured with a few hundred and with 30,000 samples.
 STAGES = {
     "fitting": (0.0, 0.15),
     "fitting LinearSVC and LogisticRegression": (0.15, 0.25),
@@ -51,7 +51,6 @@ STAGES = {
     "drawing": (0.8, 1.0),
     "done": (1.0, 1.0),
 }
-"""The parts of the work that the stages take, as measured with a few hundred and with 30,000 samples."""
 
 
 def following_report(progress: Callable[[float, str], object] | None) -> AbstractContextManager[None]:
@@ -85,8 +84,14 @@ def analyse(model, given: Given, *, positive) -> Analysis:
     watch = Stopwatch()
     with report_stage("fitting"):
         material = prepare(model, given)
-        index, positive = _shown_decision(material, positive)
-    trained = positive if len(material.linear.classes_) > 2 else material.linear.classes_.tolist()[1]
+        index, classes = 0, material.linear.classes_.tolist()
+        if positive is not None and positive not in classes:
+            raise ValueError(f"positive={positive!r} is not one of the classes {classes}.")
+        if len(classes) > 2:  # the largest class, unless one is chosen
+            counts = np.unique(material.y, return_counts=True)[1]
+            index = int(np.argmax(counts)) if positive is None else classes.index(positive)
+        trained = classes[index] if len(classes) > 2 else classes[1]  # the positive class of the shown problem
+        positive = trained if positive is None else positive
     with report_stage("fitting LinearSVC and LogisticRegression"):
         models = {ROBUST: material.linear, **_rivals(material)}
         curved = _curved(material, _time_left(material, watch).share(4)) if given.kernel == "auto" else None
@@ -94,6 +99,12 @@ def analyse(model, given: Given, *, positive) -> Analysis:
         issues = _label_issues(material, tell, _time_left(material, watch).share(3))
     with report_stage("following the radius path") as tell:
         path = _path(material, trained, tell, _time_left(material, watch))
+    if path is not None:  # with the model itself at its radius, and opposite weights if the other class is shown
+        own, radius = material.results[index], float(material.ball["radius"])
+        results = [own if at == radius else result for at, result in zip(path.radii, path.results, strict=True)]
+        if positive != trained:
+            results = [replace(result, weights=-result.weights, intercept=-result.intercept) for result in results]
+        path = replace(path, results=results)
     with report_stage("finding the worst case"):
         (X, y, _), linear = material.judged, material.linear
         return Analysis(
@@ -101,23 +112,13 @@ def analyse(model, given: Given, *, positive) -> Analysis:
             index=index,
             positive=positive,
             models=models,
-            path=None if path is None else _as_shown(path, material, index, turned=positive != trained),
+            path=path,
             weights=row_weights(material.row_weights(trained), len(material.y)),
             distribution=worst_case_distribution(linear, X, y, positive=positive, **material.ball_of(y)),
             label_issues=issues,
             provenance=provenance(material),
             curved=curved,
         )
-
-
-def _as_shown(path: RadiusPath, material: Material, index: int, turned: bool) -> RadiusPath:
-    """Return the path with the model itself at its radius, and opposite weights if the other class is shown."""
-    own, radius = material.results[index], float(material.ball["radius"])
-    pairs = zip(path.radii.tolist(), path.results, strict=True)
-    results = [own if at == radius else result for at, result in pairs]
-    if turned:
-        results = [replace(result, weights=-result.weights, intercept=-result.intercept) for result in results]
-    return replace(path, results=results)
 
 
 def _label_issues(material: Material, tell: Tell, time: TimeLimit) -> LabelIssues | None:
@@ -132,18 +133,6 @@ def _label_issues(material: Material, tell: Tell, time: TimeLimit) -> LabelIssue
         issues = find_label_issues(material.X, material.y, callback=lambda done, total: tell(done / total), **judges)
     material.warn([warning.message for warning in caught], "Labels worth checking: ")
     return issues
-
-
-def _shown_decision(material: Material, positive) -> tuple[int, object]:
-    """Return the index of the decision to show and the label of its positive side."""
-    classes = material.linear.classes_.tolist()
-    if positive is not None and positive not in classes:
-        raise ValueError(f"positive={positive!r} is not one of the classes {classes}.")
-    if len(classes) == 2:
-        return 0, classes[1] if positive is None else positive
-    counts = np.unique(material.y, return_counts=True)[1]
-    index = int(np.argmax(counts)) if positive is None else classes.index(positive)
-    return index, classes[index]
 
 
 def _rivals(material: Material) -> dict[str, ClassifierMixin]:
@@ -186,12 +175,8 @@ def _path(material: Material, positive, tell: Tell, time: TimeLimit) -> RadiusPa
     if largest == 0.0:
         return None
     radii = np.unique(np.append(largest * np.logspace(-2.5, 0.0, N_RADII), problem.radius))
-    done = count(1)
-
-    def advance(index: int, result: Result) -> None:
-        tell(next(done) / len(radii))
-
-    path = radius_path(problem, radii, tol=PATH_TOLERANCE, max_time=time, callback=advance)
+    done, limits = count(1), {"tol": PATH_TOLERANCE, "max_time": time}
+    path = radius_path(problem, radii, callback=lambda index, result: tell(next(done) / len(radii)), **limits)
     if path.interrupted:
         raise KeyboardInterrupt
     if any(result.status is Status.TIME_LIMIT for result in path.results):

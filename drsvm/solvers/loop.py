@@ -191,7 +191,7 @@ class _Loop:
         if self.callback is not None:
             self.interrupts.check()
             stop = self.callback(progress)
-            self.interrupts.forget()  # a callback may handle Ctrl-C itself, as a debugger does
+            self.interrupts.pending = False  # a callback may handle Ctrl-C itself, as a debugger does
         reached = best.status(self.limits.tol)
         # If there is hope for a bound for all weights, one for limited weights is not enough.
         final = objective - bound <= self.limits.tol and (best.has_free_weights or reached is Status.OPTIMAL)

@@ -8,7 +8,6 @@ from drsvm import Problem
 
 @pytest.fixture(autouse=True, scope="session")
 def matplotlib_installed():
-    """Skip the tests if matplotlib is missing."""
     pytest.importorskip("matplotlib")
 
 

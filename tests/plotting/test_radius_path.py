@@ -19,9 +19,8 @@ def path(problem):
 
 def test_the_path_has_two_panels_with_weights_and_scores_and_the_best_radius(data, path, axes):
     rows, y = data
-    display = RadiusPathDisplay.from_path(
-        path, X=rows, y=y, X_test=rows[:50], y_test=y[:50], radius=0.1, ax=axes, n_named=2
-    )
+    held_out = {"X_test": rows[:50], "y_test": y[:50]}
+    display = RadiusPathDisplay.from_path(path, X=rows, y=y, **held_out, radius=0.1, ax=axes, n_named=2)
     assert list(display.ax_) == list(axes)
     assert labels(axes[0])[0] == "3 others" and "training radius" in labels(axes[0])
     for result, train, held_out in zip(path.results, *display.scores.values(), strict=True):
@@ -45,14 +44,8 @@ def test_training_data_have_no_best_radius(data, path, axes):
 def test_from_data_solves_the_path_and_takes_the_names_of_the_columns(data, ax):
     rows, y = data
     frame = pd.DataFrame(rows, columns=["a", "b", "c", "price in $", "e" * 40])
-    display = RadiusPathDisplay.from_data(
-        frame,
-        np.where(y > 0, "yes", "no"),
-        radii=[0.0, 0.01, 0.3],
-        metric=balanced_accuracy_score,
-        kind="weights",
-        ax=ax,
-    )
+    options = {"radii": [0.0, 0.01, 0.3], "metric": balanced_accuracy_score, "kind": "weights", "ax": ax}
+    display = RadiusPathDisplay.from_data(frame, np.where(y > 0, "yes", "no"), **options)
     expected = plain_svc(radius=0.3, tol=1e-8).fit(rows, y)
     np.testing.assert_allclose(display.weights[2], expected.coef_[0], atol=1e-3)
     assert set(labels(ax)) == {"a", "b", "c", r"price in \$", "e" * 22 + "…"}
@@ -63,8 +56,7 @@ def test_from_data_solves_the_path_and_takes_the_names_of_the_columns(data, ax):
 
 def test_sparse_rows_have_the_same_path(data, ax):
     rows, y = data
-    radii = [0.05, 0.2]
-    free = {"radii": radii, "intercept_cost": np.inf, "kind": "scores", "ax": ax}  # sparse rows have no centre
+    free = {"radii": [0.05, 0.2], "intercept_cost": np.inf, "kind": "scores", "ax": ax}  # sparse rows have no centre
     dense = RadiusPathDisplay.from_data(rows, y, **free)
     compressed = RadiusPathDisplay.from_data(sparse.csr_array(rows), y, **free)
     np.testing.assert_array_equal(compressed.scores["training data"], dense.scores["training data"])

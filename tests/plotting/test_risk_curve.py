@@ -36,9 +36,8 @@ def test_the_adversary_is_by_default_that_of_the_training(data, ax):
         display = RiskCurveDisplay.from_estimators({"own": model, "plain": plain}, rows, y, radii=[0.1, 0.2], ax=ax)
         np.testing.assert_array_equal(display.risks["own"], worst_case_risk(model, rows, y, radius=[0.1, 0.2]))
         ball = {"flip_cost": np.inf if model is robust else 1.0, "norm": 1}
-        np.testing.assert_array_equal(
-            display.risks["plain"], worst_case_risk(plain, rows, y, radius=[0.1, 0.2], **ball)
-        )
+        risks = worst_case_risk(plain, rows, y, radius=[0.1, 0.2], **ball)
+        np.testing.assert_array_equal(display.risks["plain"], risks)
     others = RiskCurveDisplay.from_estimators(plain, rows, y, radii=[0.1], ax=ax).risks["LinearSVC"]
     assert others == worst_case_risk(plain, rows, y, radius=0.1, flip_cost=np.inf, norm=2)
     with pytest.raises(ValueError, match=r"flip_cost is required: .* \(a: inf, b: 1.0\)"):

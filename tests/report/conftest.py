@@ -12,7 +12,6 @@ from drsvm.report import make_report
 
 @pytest.fixture(autouse=True, scope="session")
 def matplotlib_installed():
-    """Skip the tests if matplotlib is missing."""
     pytest.importorskip("matplotlib")
 
 
@@ -38,13 +37,10 @@ def report(noisy):
 def nasty_report():
     """Return the report on three classes whose names, like those of rows and features, are long or hostile."""
     rng = np.random.default_rng(2)
-    classes = np.array([NASTY, "x" * 90, "plain"])
-    y = classes[rng.integers(3, size=90)]
-    X = pd.DataFrame(
-        rng.normal(size=(90, 4)) + (y == "plain")[:, None],
-        columns=[NASTY, "f" * 120, "$a_b$ 100 %", "größe 大小"],
-        index=[f"{NASTY}{k}" if k % 2 else "r" * 100 + str(k) for k in range(90)],
-    )
+    y = np.array([NASTY, "x" * 90, "plain"])[rng.integers(3, size=90)]
+    columns = [NASTY, "f" * 120, "$a_b$ 100 %", "größe 大小"]
+    index = [f"{NASTY}{k}" if k % 2 else "r" * 100 + str(k) for k in range(90)]
+    X = pd.DataFrame(rng.normal(size=(90, 4)) + (y == "plain")[:, None], columns=columns, index=index)
     return make_report(WassersteinSVC(radius=0.05, norm="inf"), X, y, title=f"{NASTY} {'T' * 150}", label=NASTY)
 
 
@@ -57,7 +53,6 @@ def tumours():
 
 @pytest.fixture
 def no_plots(monkeypatch):
-    """Omit the plots in tests about numbers: they take most of the time."""
     omit_plots(monkeypatch)
 
 

@@ -15,6 +15,8 @@ from drsvm.learn.scores import compared, leads, weights_that_count
 from drsvm.report import make_report
 from drsvm.report.analysis import constant_label
 
+pytestmark = pytest.mark.usefixtures("no_plots")
+
 
 def parts(X, y):
     """Return what the report holds out, in its order."""
@@ -63,16 +65,14 @@ def test_figures_come_first_with_intervals_and_leads_over_the_others(tumours, go
         assert lead["interval"] == pytest.approx(found[name]["interval"])
     own, lines = good.summary["models"]["WassersteinSVC"], good.summary["in_plain_words"]
     low, high = (f"{100 * end:.1f}\u202f%" for end in own["intervals"]["accuracy"])
-    assert lines[0].startswith(
-        f"Accuracy on 143 held-out rows: {100 * own['accuracy']:.1f}\u202f% (95\u202f%: {low} to {high}); "
-    )
+    start = f"Accuracy on 143 held-out rows: {100 * own['accuracy']:.1f}\u202f% (95\u202f%: {low} to {high}); "
+    assert lines[0].startswith(start)
     assert compared("accuracy", found["accuracy"], "LogisticRegression") in lines[0]
     assert [line.partition(" on")[0] for line in lines[1:3]] == ["Balanced accuracy", "ROC AUC"]
     for line in lines[:3]:
         assert f"<li>{line}</li>" in good.html and f"\n- {line}\n" in good.markdown
 
 
-@pytest.mark.usefixtures("no_plots")
 def test_a_loss_is_said_as_plainly_as_a_gain_and_training_rows_prove_neither(tumours):
     X, y = tumours
     made = make_report(plain_svc(radius=1.6), X, y)
@@ -114,7 +114,6 @@ def test_a_nearly_constant_classifier_counts_as_constant_unless_it_finds_the_rar
     assert constant_label(figures([[180, 20], [150, 50]], 0.575)) is None
 
 
-@pytest.mark.usefixtures("no_plots")
 def test_classes_of_unequal_size_are_worth_equal_weights():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], [380, 20])
@@ -181,7 +180,6 @@ def test_numbers_agree_with_each_other(good):
     assert path["objective"][-1] == pytest.approx(1.0, abs=1e-4)
 
 
-@pytest.mark.usefixtures("no_plots")
 def test_equal_pulls_are_said_once():
     X = np.vstack([np.eye(6), -np.eye(6)])
     made = make_report(WassersteinSVC(radius=0.01), X, np.repeat([1, 0], 6), test_size=0, standardise=False)
@@ -189,7 +187,6 @@ def test_equal_pulls_are_said_once():
     assert made.markdown.count("8.33\u202f%") == 1
 
 
-@pytest.mark.usefixtures("no_plots")
 @pytest.mark.thorough
 def test_fitted_models_and_searches_are_refitted_to_the_training_rows(tumours, good):
     X, y = tumours
@@ -203,14 +200,12 @@ def test_fitted_models_and_searches_are_refitted_to_the_training_rows(tumours, g
 
 
 @pytest.mark.thorough
-@pytest.mark.usefixtures("no_plots")
 def test_prices_of_labels_and_features_reach_the_whole_report():
     rng = np.random.default_rng(3)
     y = np.where(rng.random(120) < 0.5, "yes", "no")
     X = rng.normal(size=(120, 3)) + (y == "yes")[:, None]
-    model = WassersteinSVC(
-        0.1, flip_cost={"yes": np.inf, "no": 0.5}, feature_cost=[1, np.inf, 2], monotonic_cst=[1, 0, 0]
-    )
+    costs = {"flip_cost": {"yes": np.inf, "no": 0.5}, "feature_cost": [1, np.inf, 2]}
+    model = WassersteinSVC(0.1, monotonic_cst=[1, 0, 0], **costs)
     summary = make_report(model, X, y).summary
     assert summary["flip_cost"] == {"no": 0.5, "yes": "inf"}
     path = summary["radius_path"]

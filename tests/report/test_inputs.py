@@ -13,13 +13,13 @@ from drsvm import ClippedScaler, WassersteinSVC, worst_case_risk
 from drsvm.learn.search.estimator import WassersteinSVCCV
 from drsvm.report import make_report
 
+pytestmark = pytest.mark.usefixtures("no_plots")
 
-@pytest.mark.usefixtures("no_plots")
+
 def test_rows_have_the_given_names(noisy):
     X, y = noisy[0][:, :5], noisy[1]
-    named = make_report(
-        None, X, y, test_size=0, row_names=[f"patient {k}" for k in range(400)], row_note="Named by <patient>."
-    )
+    names = {"row_names": [f"patient {k}" for k in range(400)], "row_note": "Named by <patient>."}
+    named = make_report(None, X, y, test_size=0, **names)
     numbered = make_report(None, X, y, test_size=0)
     rows = numbered.summary["labels_to_check"]
     assert named.summary["labels_to_check"] == [f"patient {row}" for row in rows]
@@ -29,7 +29,6 @@ def test_rows_have_the_given_names(noisy):
     assert "Rows are named by the index of the data frame." in make_report(None, pd.DataFrame(X[:100]), y[:100]).html
 
 
-@pytest.mark.usefixtures("no_plots")
 def test_the_report_uses_the_settings_of_the_model(noisy):
     X, y, *_ = noisy
     model = WassersteinSVC(radius=0.2, flip_cost=np.inf, norm=1, l2=0.01, class_weight="balanced")
@@ -43,7 +42,6 @@ def test_the_report_uses_the_settings_of_the_model(noisy):
     assert summary["flipped_share"] == 0 < summary["moved_share"]
 
 
-@pytest.mark.usefixtures("no_plots")
 def test_a_pipeline_keeps_its_steps_and_names(noisy):
     X, y, *_ = noisy
     pipeline = make_pipeline(ClippedScaler(), PCA(3), WassersteinSVC())
@@ -51,7 +49,6 @@ def test_a_pipeline_keeps_its_steps_and_names(noisy):
     assert set(made.summary["weights"]) == {"pca0", "pca1", "pca2"}
 
 
-@pytest.mark.usefixtures("no_plots")
 def test_a_data_frame_with_text_goes_through_the_pipeline(noisy):
     X, y, *_ = noisy
     frame = pd.DataFrame({"size": X[:, 0], "shape": np.where(X[:, 4] > 0.1, "rough", "smooth")})
@@ -64,7 +61,6 @@ def test_a_data_frame_with_text_goes_through_the_pipeline(noisy):
 
 
 @pytest.mark.thorough
-@pytest.mark.usefixtures("no_plots")
 def test_the_report_uses_the_parameters_chosen_by_the_fit(noisy):
     X, y, *_ = noisy
     plain = {"l2": 0.0, "class_weight": None, "threshold": "optimum"}
@@ -76,7 +72,6 @@ def test_the_report_uses_the_parameters_chosen_by_the_fit(noisy):
 
 
 @pytest.mark.thorough
-@pytest.mark.usefixtures("no_plots")
 def test_sparse_data_are_scaled_without_centring(noisy):
     X, y = noisy[0][:150, 4:10], noisy[1][:150]
     X = X * (np.median(X, axis=0) < X)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 from html import escape, unescape
@@ -9,7 +10,6 @@ from html import escape, unescape
 import pytest
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-
 
 MEASURE = """<!DOCTYPE html><body style="margin:0">%s<pre id="answer">nothing</pre><script>
 function measure(frame) {
@@ -27,20 +27,11 @@ window.addEventListener("load", () => {
 </script></body>"""
 
 
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--hide-scrollbars",
-    "--virtual-time-budget=5000",
-    "--window-size=1400,900",
-    "--dump-dom",
-]
+FLAGS = shlex.split(
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-sync --disable-component-update --hide-scrollbars --virtual-time-budget=5000 --dump-dom "
+    "--window-size=1400,900"
+)
 
 
 @pytest.fixture(scope="module")

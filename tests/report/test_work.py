@@ -8,8 +8,7 @@ from sklearn.utils import compute_sample_weight
 from drsvm import ClippedScaler, WassersteinSVC, radius_max
 from drsvm.model.problem import Problem
 from drsvm.report.inputs import Given
-from drsvm.report.page import plain_words
-from drsvm.report.words import next_step
+from drsvm.report.page import next_step, plain_words
 from drsvm.report.work import analyse
 
 

@@ -12,7 +12,7 @@ from scipy import sparse
 from drsvm.annotations import Matrix
 from drsvm.engines.dask.blocks import delayed_blocks, lengths_of, mapped_blocks
 from drsvm.engines.sharded.rows import RemoteCounts
-from drsvm.extras import optional
+from drsvm.lazy import optional
 from drsvm.model.backends import Backend
 
 

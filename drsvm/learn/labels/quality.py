@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from drsvm.extras import optional
+from drsvm.lazy import optional
 from drsvm.learn.choosing.out_of_fold import Unseen
 from drsvm.learn.choosing.threshold import choose_threshold
 from drsvm.learn.labels.noise import wrong_labels

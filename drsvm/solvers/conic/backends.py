@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from drsvm.extras import optional
+from drsvm.lazy import optional
 
 if TYPE_CHECKING:
     from drsvm.clock import TimeLimit
