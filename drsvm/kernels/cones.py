@@ -35,8 +35,7 @@ SHARE, SLACK, DUAL, D_SLACK, D_DUAL, RATIO, CORRECTION, PUSH = range(8)
 """Rows of `values`: shares of the target (of linear constraints), slacks, multipliers, their changes, multiplier /
 slack, corrections, and what the multipliers would become if the slacks did not change."""
 
-STRETCH, COEFFICIENT, BUDGET = 0, 1, 2
-"""Positions in `numbers`."""
+STRETCH, COEFFICIENT, BUDGET = 0, 1, 2  # positions in `numbers`
 
 
 class Constraints(NamedTuple):

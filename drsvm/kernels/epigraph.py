@@ -14,8 +14,7 @@ import numpy as np
 
 from drsvm.kernels.compiling import FAST, kernel
 
-ONE, TWO, INFINITY = 1, 2, 3
-"""Codes of the norm q: min(q, 3)."""
+ONE, TWO, INFINITY = 1, 2, 3  # codes of the norm q: min(q, 3)
 
 
 @kernel()

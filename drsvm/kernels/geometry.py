@@ -21,8 +21,7 @@ from drsvm.kernels.band import Band, band_excess
 from drsvm.kernels.bucket_queue import Pending, pending_excess
 from drsvm.kernels.compiling import FAST, SCALAR, by_type, kernel
 
-MAX_STEPS = 100
-"""Limit on Newton steps for a piecewise linear function, which usually takes three or four."""
+MAX_STEPS = 100  # limit on Newton steps for a piecewise linear function, which usually takes three or four
 
 
 class Euclidean(NamedTuple):

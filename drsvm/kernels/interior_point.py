@@ -38,11 +38,8 @@ from drsvm.kernels.entries import at
 FASTEST = {"reassoc", "contract", "nsz", "nnan", "arcp"}
 """Relaxed floating-point rules: also without NaN, and with reciprocals for divisions."""
 
-MAX_CORRECTION = 2.0
-"""Largest second-order correction, relative to the product of multiplier and slack."""
-
-BINS = 512
-"""Number of bins for step lengths between 0 and 1."""
+MAX_CORRECTION = 2.0  # largest second-order correction, relative to the product of multiplier and slack
+BINS = 512  # number of bins for step lengths between 0 and 1
 
 
 class Tile(NamedTuple):

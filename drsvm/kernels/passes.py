@@ -12,8 +12,7 @@ from drsvm.kernels import interior_point as samples
 from drsvm.kernels.compiling import FAST, UNCOUNTED, kernel
 from drsvm.kernels.products import TILE, add_gram, add_sums, products
 
-BLOCK = 32 * TILE
-"""Number of rows whose sums are added up before they are added to the total."""
+BLOCK = 32 * TILE  # number of rows whose sums are added up before they are added to the total
 
 
 class Share(NamedTuple):

@@ -15,8 +15,7 @@ from numba.extending import overload
 from drsvm.kernels import entries
 from drsvm.kernels.compiling import FAST, INNER, kernel
 
-TILE = 128
-"""Number of rows that are processed together: they and everything about them stay in the fastest cache."""
+TILE = 128  # number of rows that are processed together: they and everything about them stay in the fastest cache
 
 
 def by_storage(dense: Callable, sparse: Callable) -> Any:

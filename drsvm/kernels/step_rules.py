@@ -11,9 +11,7 @@ from drsvm.kernels.interior_point import BINS
 TIE = 1.0 + 1e-9
 """Samples whose weights sum to exactly the share, such as 2 of 40, are left behind however their sum is rounded."""
 
-NOISE = 1e-10
-"""Shorter steps are along directions that are rounding noise."""
-
+NOISE = 1e-10  # shorter steps are along directions that are rounding noise
 STOPPED = 0.99
 """Samples that stop short keep slightly less than those that determine the step: rounding must not stop these."""
 

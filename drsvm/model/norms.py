@@ -197,11 +197,8 @@ class LInf(Norm):
         return math.sqrt(2.0 / math.pi) * float(deviations.sum())
 
 
-FEW = 100
-"""Number of entries up to which a plain loop is faster than operations on arrays."""
-
-TINY = 1e-200
-"""What is smaller counts as 0 where it would be divided by."""
+FEW = 100  # number of entries up to which a plain loop is faster than operations on arrays
+TINY = 1e-200  # what is smaller counts as 0 where it would be divided by
 
 
 def _shrunk(u, size: float, radius: float) -> np.ndarray:

@@ -39,11 +39,8 @@ else:
     __getattr__, __dir__, _LAZY = lazy_names(__name__, _NAMES)
     __all__ += _LAZY
 
-FAILED = {Status.STALLED, Status.ITERATION_LIMIT}
-"""How a run ends that another solver may improve on."""
-
-PATIENCE = 5.0
-"""How much longer than the solver that failed the next one may run."""
+FAILED = {Status.STALLED, Status.ITERATION_LIMIT}  # how a run ends that another solver may improve on
+PATIENCE = 5.0  # how much longer than the solver that failed the next one may run
 
 
 def solve(

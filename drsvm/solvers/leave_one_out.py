@@ -26,14 +26,9 @@ from drsvm.solvers.interior_point.starts import Start
 SMOOTHING = 0.01
 """The μ of the central path. Of 0.001, 0.01, 0.03 and 0.1, which differ little, it is closest to training again."""
 
-MAX_FEATURES = 500
-"""With more features, the factorisation takes longer than training again in folds."""
-
-MIN_LEFT = 1e-9
-"""Smallest 1 − h_i ℓ_i; it is positive except for rounding."""
-
-ROUNDS = 3
-"""Steps to the λ of the central path."""
+MAX_FEATURES = 500  # with more features, the factorisation takes longer than training again in folds
+MIN_LEFT = 1e-9  # smallest 1 − h_i ℓ_i; it is positive except for rounding
+ROUNDS = 3  # steps to the λ of the central path
 
 
 def can_leave_out(problem: Problem) -> bool:

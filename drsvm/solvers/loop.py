@@ -25,9 +25,7 @@ from drsvm.solvers.base import Candidate, Limits, Solver, State, check_limits, s
 
 Callback = Callable[[Progress], object]
 
-RECENT = 3
-"""Number of steps and certificates used to predict how long the next ones will take."""
-
+RECENT = 3  # number of steps and certificates used to predict how long the next ones will take
 ROUNDING = 1e-9
 """Weights below this fraction of the largest one are rounding errors, and so is a smaller increase of the objective."""
 

@@ -10,9 +10,8 @@ import pytest
 from scripted import BAD, BALL, BETTER_DUAL, GOOD, WORSE_DUAL, Scripted, ScriptedState, X, Y, scripted, value
 
 import drsvm.clock
-from drsvm import Problem, Status, solve
+from drsvm import Problem, Status, parallel, solve
 from drsvm.clock import TimeLimit
-from drsvm.engines import threads
 from drsvm.model.certificate import DualPoint
 from drsvm.progress import stage
 from drsvm.solvers.base import POLISHED, Candidate
@@ -398,10 +397,10 @@ def test_runs_within_a_run_are_not_told(problem, told):
 def test_blas_is_limited_to_one_thread_while_a_solver_runs(problem, said):
     class Counting(Scripted):
         def start(self, problem, limits):
-            counts.append(threads._users)
+            counts.append(parallel._n_limited)
             return super().start(problem, limits)
 
     counts = []
     with nullcontext() if said is GOOD else pytest.raises(RuntimeError):
         solve(problem, Counting((said,)), max_iter=1)
-    assert counts == [1] and threads._users == 0
+    assert counts == [1] and parallel._n_limited == 0

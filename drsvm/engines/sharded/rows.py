@@ -262,7 +262,8 @@ class ShardedEngine(Engine):
         self.run.tell("center", point, lam, mu)
 
     def total_slack(self) -> float:
-        return self._query("total_slack")
+        [slack] = self._query("total_slack")
+        return slack
 
     def curvature(self) -> Curvature:
         return Curvature(*self._query("curvature"))

@@ -23,8 +23,7 @@ NEGLIGIBLE = 1e-6  # columns whose means are at most this many deviations from 0
 MAX_COPIED = 20_000_000  # entries of the rows of all classes that are kept at the same time
 CONSTANT = 1e-5  # a classifier whose decision values differ by no more is constant; margins are of order 1
 
-Start = Result | tuple[np.ndarray, float] | None
-"""Where a run begins: a result, or weights and an intercept."""
+Start = Result | tuple[np.ndarray, float] | None  # where a run begins: a result, or weights and an intercept
 
 
 def centre_of(problem: Problem) -> np.ndarray | None:

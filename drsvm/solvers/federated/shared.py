@@ -88,10 +88,14 @@ class Shared(Ascent):
         return Work(place.u.astype(SENT), place.sums, place.terms, self.factor, prices, number, accepted, anew, share)
 
     def absorb(self, proposal: Proposal, share: float = 1.0) -> float:
-        """Change the sums along a proposal of a share of the blocks, and return how far, from 0 to 1.
+        """Change the sums along a proposal of a share of the blocks, and return how far, from 0 to 1."""
+        step = self.best_step(proposal, share)
+        self.cost, self.all_mass = self.cost + step * proposal.cost, self.all_mass + step * proposal.mass
+        self.place = self._along(self.place, proposal, step)
+        return step
 
-        The next proposals are bolder if this is all the way.
-        """
+    def best_step(self, proposal: Proposal, share: float = 1.0) -> float:
+        """Return how far to go along a proposal, from 0 to 1; the next ones are bolder if this is all the way."""
         low, high = 0.0, 1.0
         if self._slope(proposal, 1.0) >= 0.0:
             low = 1.0
@@ -103,8 +107,6 @@ class Shared(Ascent):
         change = BOLDER if step == 1.0 else MORE_CAREFUL
         least = 1.0 if self.proposes_boldly else self.most
         self.factor = min(max(self.factor * change**share, least), self.most)
-        self.cost, self.all_mass = self.cost + step * proposal.cost, self.all_mass + step * proposal.mass
-        self.place = self._along(self.place, proposal, step)
         return step
 
     def _slope(self, proposal: Proposal, step: float) -> float:

@@ -32,8 +32,7 @@ MAX_ROWS, MAX_FEATURES, MAX_ENTRIES = 15_000, 400, 200_000
 AT_ONCE, TIME_FOR_MANY = 10, 1.0
 """Maximum number of steps in one call, if there are so many seconds: Ctrl-C is noticed in between, and the limit."""
 
-MAX_STEPS = 100
-"""Number of compiled steps, usually far fewer, after which a run starts again with more care."""
+MAX_STEPS = 100  # number of compiled steps, usually far fewer, after which a run starts again with more care
 
 
 def is_small(problem: Problem) -> bool:

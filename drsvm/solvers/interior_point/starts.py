@@ -10,8 +10,7 @@ from drsvm.model.certificate import PrimalPoint
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate
 
-SUBSET = 2000
-"""Minimum number of rows from which a starting point is computed."""
+SUBSET = 2000  # minimum number of rows from which a starting point is computed
 
 
 class Start(NamedTuple):

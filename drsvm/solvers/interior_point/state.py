@@ -25,9 +25,7 @@ from drsvm.solvers.selection import ITERATIONS, interior_point_seconds
 if TYPE_CHECKING:
     from drsvm.solvers.interior_point.solver import InteriorPoint
 
-Direction = tuple[np.ndarray, float]
-"""(dw, db) and dλ."""
-
+Direction = tuple[np.ndarray, float]  # (dw, db) and dλ
 LONG_STEP, LONGER, MIN_GAIN = 0.5, 1.08, 0.05
 """A corrector is tried if a step is at most LONG_STEP, aims at steps longer by about the factor LONGER, and must gain
 MIN_GAIN in the sum of the step lengths."""
@@ -38,9 +36,7 @@ NEGLIGIBLE_MASS, MAX_WORK = 1e-7, 3e7
 BREAKDOWNS = (ArithmeticError, LinAlgError)
 """Exceptions that indicate a numerical breakdown: an invalid number or factorisation."""
 
-FINEST_TOL = 1e-10
-"""Certificates are tried at gaps of this size even if the tolerance is smaller."""
-
+FINEST_TOL = 1e-10  # certificates are tried at gaps of this size even if the tolerance is smaller
 PROMISING, CHEAP = 1.5, 2.0
 """A certificate, which usually finds 55 to 90 % of the expected gap, is tried when that is at most this many
 tolerances; for small problems, where it costs little, when the gap on the central path, of which it finds a quarter or

@@ -23,18 +23,12 @@ from drsvm.solvers.interior_point.state import InteriorPointState
 if TYPE_CHECKING:
     from drsvm.solvers.interior_point.solver import InteriorPoint
 
-ROWS_PER_FEATURE = 50
-"""With fewer rows than this, too many of them lie at a kink, and the others move too much."""
-
-START = 0.1
-"""The first μ, divided by the possible error of a margin: no row is decided that the error leaves open."""
-
+ROWS_PER_FEATURE = 50  # with fewer rows than this, too many of them lie at a kink, and the others move too much
+START = 0.1  # the first μ, divided by the possible error of a margin: no row is decided that the error leaves open
 CAUTION, MIN_ERROR = 1.5, 0.02
 """Ratio of the assumed to the measured errors, and the smallest error that is assumed of a margin."""
 
-SAMPLE = 4000
-"""Number of rows on which errors of margins are measured."""
-
+SAMPLE = 4000  # number of rows on which errors of margins are measured
 SCREENED, LATE = 0.4, 0.01
 """A run on all rows turns to a working set once this is no larger a share of the rows, unless μ has fallen below LATE
 times the smallest one that a working set starts from: the few iterations that are left cost less."""
@@ -42,8 +36,7 @@ times the smallest one that a working set starts from: the few iterations that a
 POLISHED = 0.1
 """Rows of the sample are checked when μ has fallen to this share of its first value, and of that at each check."""
 
-MAX_WIDENINGS = 2
-"""After this many, a working set is given up."""
+MAX_WIDENINGS = 2  # after this many, a working set is given up
 
 
 def screening_pays(problem: Problem) -> bool:
