@@ -97,20 +97,21 @@ class CommonMixin(CallbackSupportMixin):
     def _store(self, data: "FitData", solved: "Solved") -> None:
         """Store what all classifiers have, with the intercept of the optimum."""
         problems, results = solved.posed.problems, solved.results
-        weights, intercepts = np.array([r.weights for r in results]), np.array([r.intercept for r in results])
-        self.intercept_ = towards_majority(problems, weights, intercepts)
+        self.intercept_ = towards_majority(problems, solved.weights, np.array([r.intercept for r in results]))
         self.radius_, self.l2_, self.intercept_cost_ = solved.ball.radius, solved.ball.l2, problems[0].intercept_cost
         self.class_factors_, self.threshold_ = data.class_factors, 0.0
         self.__dict__.pop("sigmoids_", None)  # of an earlier fit
-        self.n_iter_ = max(result.n_iter for result in results)
+        self.n_iter_ = max([result.n_iter for result in results])
         self.result_ = results[0] if len(results) == 1 else Results(results, data.classes.tolist())
         self._store_certificate(results)
 
     def _store_certificate(self, runs: "Sequence[Result | BlockFit]") -> None:
         """Store what is proven: a number for two classes, otherwise an array; NaN where nothing is."""
         for name in ("objective", "lower_bound", "gap", "radius_price"):
-            values = [getattr(run, name, math.nan) for run in runs]
-            setattr(self, f"{name}_", float(values[0]) if len(runs) == 1 else np.array(values))
+            value = float(getattr(runs[0], name, math.nan))
+            setattr(
+                self, f"{name}_", value if len(runs) == 1 else np.array([getattr(run, name, math.nan) for run in runs])
+            )
 
 
 class RobustClassifier(CommonMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstimator):

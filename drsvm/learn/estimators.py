@@ -274,7 +274,7 @@ class WassersteinSVC(RobustClassifier):
             solved = solve_equalised(solved, data, solve_weighted, time) if automatic else solved
             warn_of_large_budgets(solved.posed.problems, data.classes)
             self._store(data, solved)
-            self.coef_ = np.stack([result.weights for result in solved.results])
+            self.coef_ = solved.weights
             moves = can_move(self.threshold, self.fit_intercept, solved, time)
             unseen = self._unseen(data, solved, moves, time)
             if moves and unseen is not None:
@@ -282,7 +282,8 @@ class WassersteinSVC(RobustClassifier):
                 self.intercept_ = self.intercept_ - self.threshold_
             if self.calibration and not solved.cut_short:
                 self.sigmoids_ = sigmoids_of(data, solved, self.cv, time, self.threshold_, unseen)
-            self.coef_, self.intercept_ = data.like(self.coef_), data.like(self.intercept_)
+            if data.is_remote:
+                self.coef_, self.intercept_ = data.like(self.coef_), data.like(self.intercept_)
             self.__dict__.pop("_block_fits", None)  # a later partial_fit starts from this fit
             task.end()
             report_outcome(solved, self.threshold_, data.classes, self.verbose)

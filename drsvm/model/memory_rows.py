@@ -186,12 +186,11 @@ class MemoryRows(HostRows):
         return reduce(np.add, squares)
 
     def norms(self, p, factors=None):
-        def of_block(block):
-            return row_norms(block if factors is None else scaled_columns(block, factors), p)
-
-        if self.is_small:
-            return of_block(self.X)
-        return np.concatenate([of_block(self.X[part]) for part in row_blocks(self.X)])
+        blocks = [self.X] if self.is_small else map(self.X.__getitem__, row_blocks(self.X))
+        norms = []
+        for block in blocks:
+            norms.append(row_norms(block if factors is None else scaled_columns(block, factors), p))
+        return np.concatenate(norms)
 
     def shifted(self, offset):
         """Return x − offset for every row; of sparse rows only stored entries, all others must have offset 0."""

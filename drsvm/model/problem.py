@@ -284,7 +284,8 @@ class Problem(RowOperations):
 
     def norm_of(self, w, b: float = 0.0) -> float:
         """Return ‖(w/a, b/a_0)‖_q, where an infinite price removes the entry."""
-        scaled = self.rows.coordinates(w if self.feature_cost is None else w / self.feature_cost)
+        scaled = w if self.feature_cost is None else w / self.feature_cost
+        scaled = self.rows.coordinates(scaled) if self.rows.is_kernel else scaled
         if not self.prices_intercept:
             return self.norm.value(scaled)
         return self.norm.value(np.concatenate((scaled, (b / self.intercept_cost,))))
@@ -326,7 +327,7 @@ class Problem(RowOperations):
         """Return (c/2) ‖w‖₂²."""
         if self.l2 == 0.0:
             return 0.0
-        w = self.rows.coordinates(w)
+        w = self.rows.coordinates(w) if self.rows.is_kernel else w
         return 0.5 * self.l2 * float(w @ w)
 
     def multipliers_from(self, values) -> Any:

@@ -29,7 +29,7 @@ def by_row(flip_cost) -> bool:
 def losses(margins, radius_price: float, flip_cost) -> np.ndarray:
     """Return max(1 − m_i, 1 + m_i − κ_i λ, 0) for every margin."""
     values = np.maximum(1.0 - margins, 0.0)
-    if by_row(flip_cost):
+    if not isinstance(flip_cost, float):
         finite = np.isfinite(flip_cost)
         values[finite] = np.maximum(values[finite], 1.0 + margins[finite] - flip_cost[finite] * radius_price)
     elif math.isfinite(flip_cost):
@@ -39,14 +39,14 @@ def losses(margins, radius_price: float, flip_cost) -> np.ndarray:
 
 def expected_loss(margins, weights, radius_price: float, flip_cost) -> float:
     """Return Σ_i π_i max(1 − m_i, 1 + m_i − κ_i λ, 0)."""
-    if by_row(flip_cost):
+    if not isinstance(flip_cost, float):
         return total(margins, lambda part: weights[part] @ losses(margins[part], radius_price, flip_cost[part]))
     return total(margins, lambda part: weights[part] @ losses(margins[part], radius_price, flip_cost))
 
 
 def affordable_flips(flip_cost: Costs, radius: float) -> tuple[Any, Any]:
     """Return the cost of a flip, 0 where none is affordable, and whether one is: numbers, or arrays over the rows."""
-    if not by_row(flip_cost):
+    if isinstance(flip_cost, float):
         flips = flip_cost == 0.0 or (math.isfinite(flip_cost) and radius > 0.0)
         return float(flip_cost) if flips else 0.0, bool(flips)
     flips = np.equal(flip_cost, 0.0) | (np.isfinite(flip_cost) & (radius > 0.0))
@@ -90,7 +90,7 @@ def smallest_best_price(margins, weights, norm_of_weights: float, radius, flip_c
 
 def flips_with_price(margins, weights, flip_cost):
     """Return the breakpoints of the flips that have a price, their shares of the slope Σ π_i κ_i, and this sum."""
-    if by_row(flip_cost):
+    if not isinstance(flip_cost, float):
         priced = np.isfinite(flip_cost) & (flip_cost > 0) & (weights > 0)
         slopes = weights[priced] * flip_cost[priced]
         total = float(slopes.sum())

@@ -13,7 +13,7 @@ from drsvm.model.problem import Problem, check_problem
 from drsvm.model.result import Result, Status
 from drsvm.solvers.base import Solver, check_start
 from drsvm.solvers.loop import run
-from drsvm.solvers.selection import alternatives, default_tol, is_auto, make_solver, solver_classes, solver_names
+from drsvm.solvers.selection import AUTO_TOL, alternatives, is_auto, make_solver, solver_classes, solver_names
 from drsvm.solvers.transforms.span_of_rows import in_span_of_rows
 
 __all__ = ["make_solver", "solve", "solver_names"]
@@ -131,15 +131,16 @@ def solve_centred(
     """
     if centred.offset is None and not centred.is_narrow:
         centred = Centred.of(centred.problem)
-    is_wide = centred.problem.n_rows < centred.problem.n_features
-    narrow = in_span_of_rows(centred) if is_wide and is_auto(solver) else centred
+    auto, is_wide = is_auto(solver), centred.problem.n_rows < centred.problem.n_features
+    narrow = in_span_of_rows(centred) if is_wide and auto else centred
     if narrow is not centred:
         check_start(centred.problem, start)  # before it is put into other coordinates
-    options["tol"] = default_tol(solver, options["tol"])
+    if auto and options["tol"] is None:
+        options["tol"] = AUTO_TOL
     while True:
         chosen = make_solver(solver, narrow.problem, **settings or {})
         result = run(narrow.problem, chosen, start=narrow.to_centred(start), max_time=max_time, **options)
-        if result.status in FAILED and is_auto(solver) and options["max_iter"] is None:
+        if auto and result.status in FAILED and options["max_iter"] is None:
             result = _with_other_solvers(narrow.problem, result, max_time, options)
         result = narrow.from_centred(result)
         if not narrow.is_narrow or not result.status.reached or result.gap <= result.tol:

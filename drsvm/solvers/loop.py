@@ -77,7 +77,7 @@ class _Best:
 
     @property
     def gap(self) -> float:
-        return self.primal.objective - self.lower_bound
+        return self.primal.objective - min(self.dual.lower_bound, self.primal.objective)
 
     def certify(self, candidate: Candidate) -> None:
         """Keep the classifier and the bound of a candidate, where they are better."""
@@ -199,13 +199,12 @@ class _Loop:
 
     def result(self, status: Status) -> Result:
         """Return the best classifier and bound so far."""
-        best, zeros = self.best, self.problem.rows.zeros
+        best, zeros, tol = self.best, self.problem.rows.zeros, self.limits.accepted
         if status is Status.OPTIMAL and math.isfinite(best.dual.contribution_bound):
             best.dual = DualPoint(zeros(), zeros(), 0.0)  # this bound holds for all classifiers
         if status.reached:
             with suppress(RowsLost):  # what has been proven stays so
-                allowed = self.limits.accepted
-                best.primal = without_rounding(self.problem, best.primal, best.lower_bound, allowed)
+                best.primal = without_rounding(self.problem, best.primal, best.lower_bound, tol)
         primal, dual = best.primal, best.dual
         return Result(
             weights=primal.weights,
@@ -219,7 +218,7 @@ class _Loop:
             solver=self.solver.name,
             n_iter=self.iteration,
             time=self.watch.elapsed(),
-            tol=self.limits.accepted,
+            tol=tol,
             history=self.history,
             weight_bound=dual.weight_bound,
             contribution_bound=dual.contribution_bound,

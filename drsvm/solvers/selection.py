@@ -17,6 +17,7 @@ from drsvm.model.problem import Problem
 from drsvm.parallel import available_cores, memory_size
 from drsvm.solvers.base import Solver
 
+AUTO_TOL = 1e-6  # of `auto`, whatever it picks
 ITERATIONS = 14  # usual number of iterations of the interior-point solver
 QUICK, QUICK_WIDE = 0.075, 0.04
 """If a solve takes at most this many seconds, nothing else is tried; the second is for more features than rows."""
@@ -238,8 +239,3 @@ def alternatives(problem: Problem, failed: str) -> list[Solver]:
     if others and "conic" not in others and small and find_spec("clarabel"):
         others.insert(0, "conic")
     return [solver for solver in (_make(name, {}) for name in others) if solver.unsupported_reason(problem) is None]
-
-
-def default_tol(solver: str | Solver, tol: float | None) -> float | None:
-    """Return the tolerance of a run: the given one, that of `auto`, or None for the solver's default."""
-    return 1e-6 if tol is None and is_auto(solver) else tol

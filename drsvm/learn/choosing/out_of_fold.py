@@ -72,10 +72,10 @@ def unseen_decisions(
     here = centred.problem
     if not (here.rows.readable or here.rows.copyable):
         here = (here.drawn(MAX_FETCHED) if here.n_rows > MAX_FETCHED else here).to_host(math.inf)
-    labels, counted = labels_of(posed.problems if len(posed) > 1 else [here]), to_numpy(counts(here))
+    labels, counted = labels_of(posed.problems if len(posed.problems) > 1 else [here]), to_numpy(counts(here))
     are_few = here.rows.copyable and here.n_rows <= max(FEW_ROWS, ROWS_PER_FEATURE * here.n_features - 1)
     in_folds = unseen and (cv is not None or are_few)
-    one_by_one = in_folds and cv is None and len(posed) == 1 and can_leave_out(here)
+    one_by_one = in_folds and cv is None and len(posed.problems) == 1 and can_leave_out(here)
     folds = None
     if in_folds and not one_by_one:  # folds depend on all features
         whole = centred.with_all_features().problem if here is centred.problem else here

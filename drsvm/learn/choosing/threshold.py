@@ -73,7 +73,7 @@ def choose_threshold(unseen: Unseen, goal: str) -> float:
     """
     order = np.argsort(unseen.decisions[:, 0], kind="stable")
     values, positive, counts = unseen.decisions[order, 0], unseen.labels[order] > 0, unseen.counts[order]
-    masses = [float(counts[side].sum()) for side in (positive, ~positive)]
+    masses = float(counts[positive].sum()), float(counts[~positive].sum())
     n, rarer = sum(masses), min(masses)
     last: np.ndarray = np.append(np.diff(values) > 0, True)  # equal values are decided alike
     if rarer <= 0.0 or len(values[last]) < 2:  # also if there were too few rows for folds
@@ -83,8 +83,9 @@ def choose_threshold(unseen: Unseen, goal: str) -> float:
     low, high = values[between], values[between + 1]
     places = np.where((low < 0.0) & (high > 0.0), 0.0, 0.5 * (low + high))
     least_width = MIN_WIDTH * (values[-1] - values[0])
-    below = [_share_below(places, values[side], counts[side], least_width) for side in (positive, ~positive)]
-    shares = 1.0 - below[0], below[1]
+    of_positive = _share_below(places, values[positive], counts[positive], least_width)
+    of_negative = _share_below(places, values[~positive], counts[~positive], least_width)
+    below, shares = (of_positive, of_negative), (1.0 - of_positive, of_negative)
     if goal == "accuracy":
         scores = (masses[0] * shares[0] + masses[1] * shares[1]) / n
         variances = scores * (1.0 - scores) / n
@@ -112,17 +113,13 @@ def choose_threshold(unseen: Unseen, goal: str) -> float:
 def _share_below(thresholds, values, counts, least_width: float) -> np.ndarray:
     """Return the share of a class whose values, which ascend, are below a threshold: the mean of those around it."""
     # As far around it as Silverman's rule says, robust to far rows; all thresholds there count the same.
-    mass, moment = (np.append(0.0, np.cumsum(of)) for of in (counts, counts * values))
+    mass, moment = np.append(0.0, np.cumsum(counts)), np.append(0.0, np.cumsum(counts * values))
     n = float(mass[-1])
     deviation = math.sqrt(float(counts @ np.square(values - moment[-1] / n)) / n)
     low, high = values[np.searchsorted(mass[1:] / n, np.array([0.25, 0.75]) - EQUAL_SCORES)]
     deviation = min(deviation, (high - low) / QUARTILES) if high > low else deviation
     width = max(math.sqrt(3.0) * SILVERMAN * deviation * n**-0.2, least_width)
-
-    def integral(up_to):
-        # of the mass below a threshold, over all thresholds up to the given ones
-        inside = np.searchsorted(values, up_to, side="right")
-        return up_to * mass[inside] - moment[inside]
-
-    averages = (integral(thresholds + width) - integral(thresholds - width)) / (2.0 * width * n)
-    return np.clip(averages, 0.0, 1.0)
+    ends = np.stack([thresholds - width, thresholds + width])
+    inside = np.searchsorted(values, ends, side="right")
+    integrals = ends * mass[inside] - moment[inside]  # of the mass below a threshold, over all up to the ends
+    return np.clip((integrals[1] - integrals[0]) / (2.0 * width * n), 0.0, 1.0)

@@ -42,7 +42,7 @@ def choose_ball(
     """
     given_radius, given_l2 = number_or_auto(radius, "radius"), number_or_auto(l2, "l2")
     if given_radius is not None and given_l2 is not None:
-        return Ball(given_radius, given_l2, [None] * len(posed))
+        return Ball(given_radius, given_l2, [None] * len(posed.problems))
     # No share of the time, because the fit may then take its first step even if no time is left.
     pilot = TimeLimit(time.left() / PILOT_PARTS, within=time)
 
@@ -53,11 +53,11 @@ def choose_ball(
         return found._replace(solution=centred.from_centred(found.solution))
 
     with stage("choosing the radius"):
-        found = for_each(range(len(posed)), measured, pilot)
-        solutions = [one.solution for one in found] + [None] * (len(posed) - len(found))
+        found = for_each(range(len(posed.problems)), measured, pilot)
+        solutions = [one.solution for one in found] + [None] * (len(posed.problems) - len(found))
         chosen_radius = share * min(one.radius for one in found) if given_radius is None else given_radius
         chosen_l2 = share**2 * float(np.mean([one.ridge for one in found])) if given_l2 is None else given_l2
-        if given_radius is None and len(posed) == 1:
+        if given_radius is None and len(posed.problems) == 1:
             centred = posed.with_ball(chosen_radius, chosen_l2).centred(0)
             smaller = share_of_ball(centred, counts(0), given_l2 is None, pilot, solutions[0])
             chosen_radius *= smaller

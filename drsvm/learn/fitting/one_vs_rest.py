@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,8 @@ def checked_rows(estimator, X, y, *, reset: bool = True) -> tuple[Any, np.ndarra
             f"{type(estimator).__name__} needs rows in this process's memory here, got X of type {type(X).__name__}: "
             "use WassersteinSVC().fit, or bring a sample of the rows here."
         )
-    with naming_columns(X):
+    is_plain = type(X) is np.ndarray and X.dtype.kind in "fiub"
+    with nullcontext() if is_plain else naming_columns(X):
         X, y = validate_data(estimator, X, y, reset=reset, **ROWS)
     # Few integers are classes: scikit-learn would say so as slowly as a small fit.
     if not (y.dtype.kind in "biu" and 2 * len(np.unique(y)) <= len(y)):

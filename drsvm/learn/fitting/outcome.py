@@ -28,12 +28,14 @@ def report_outcome(
     if verbose:
         for index, result in enumerate(results):
             print(f"[{name_of(index, classes)}] {result.status}: gap {result.gap:.1e}, {result.n_iter} iterations")
-    if any(result.status is Status.INTERRUPTED for result in results):
-        raise KeyboardInterrupt
-    lost = [result.info["lost"] for result in results if result.status is Status.LOST]
-    if lost:
-        raise RowsLost(f"{lost[0]} The best classifier so far is stored.")
-    warn_of_large_gaps([result for result in results if result.status not in finished], len(results))
+    short = [result for result in results if result.status not in finished or result.status is Status.INTERRUPTED]
+    for result in short:
+        if result.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        if result.status is Status.LOST:
+            raise RowsLost(f"{result.info['lost']} The best classifier so far is stored.")
+    if short:
+        warn_of_large_gaps(short, len(results))
     warn_of_constant_ones(solved, threshold, classes)
 
 
@@ -97,8 +99,6 @@ def warn_of_large_budgets(problems: list[Problem], classes: np.ndarray) -> None:
 
 def warn_of_large_gaps(short: list[Result], n_problems: int) -> None:
     """Warn of problems that did not reach their tolerance."""
-    if not short:
-        return
     worst = max(short, key=lambda result: result.gap)
     gap = f"The proven gap is {worst.gap:.1e}, above the tolerance {worst.tol:.1e} ({worst.status})."
     if n_problems > 1:

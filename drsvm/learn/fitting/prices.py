@@ -64,7 +64,7 @@ def flip_costs_of_rows(flip_cost: Costs | Mapping[Any, float], y, classes) -> Co
 
 def feature_prices(estimator: Priced) -> dict[str, Any]:
     """Return the prices of the features and the signs as parameters of `Problem`."""
-    signs = monotonic_signs(estimator)
+    signs = None if getattr(estimator, "monotonic_cst", None) is None else monotonic_signs(estimator)
     if signs is not None and len(estimator.classes_) > 2:
         raise ValueError(
             f"monotonic_cst needs two classes, got {len(estimator.classes_)}: leave it out, or fit one classifier per "
@@ -75,6 +75,8 @@ def feature_prices(estimator: Priced) -> dict[str, Any]:
 
 def feature_costs(estimator: Priced) -> np.ndarray | None:
     """Return one price per feature of an estimator that has seen X, or None if all are 1."""
+    if estimator.feature_cost is None:
+        return None
     costs = _by_feature(estimator, "feature_cost", otherwise=1.0)
     return validation.check_feature_costs(costs, estimator.n_features_in_)
 
@@ -106,10 +108,10 @@ def with_intercept_cost(problem: Problem, cost: float | str) -> Problem:
     costs = np.ones(problem.n_features) if problem.feature_cost is None else problem.feature_cost
     costs = np.where(np.isinf(costs), 0.0, costs)
     if problem.is_sparse:
-        return problem.replace(intercept_cost=problem.typical_row_norm(costs) or 1.0)
+        return problem._with(intercept_cost=problem.typical_row_norm(costs) or 1.0)
     sizes = costs * problem.moments()[1]
     sizes = sizes[sizes > 0]
     if len(sizes) == 0:
         return problem.replace(intercept_cost=1.0)
     factor = math.sqrt(len(sizes)) if problem.norm.p == 1 else 1.0
-    return problem.replace(intercept_cost=factor * math.sqrt(float(sizes @ sizes) / len(sizes)))
+    return problem._with(intercept_cost=factor * math.sqrt(float(sizes @ sizes) / len(sizes)))

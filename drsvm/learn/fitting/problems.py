@@ -69,7 +69,7 @@ class BinaryProblems:
         entries = len(problems) * problems[0].n_rows * problems[0].n_features
         if len(problems) > 1 and not (narrow and entries <= MAX_COPIED):
             return cls(problems)
-        moved = [at_centre(problem) for problem in problems]
+        moved = list(map(at_centre, problems))
         if narrow:
             moved = [in_span_of_rows(at if at.offset is not None else Centred.of(at.problem)) for at in moved]
         return cls(problems, moved)
@@ -78,9 +78,6 @@ class BinaryProblems:
     def as_given(cls, problems: list[Problem]) -> "BinaryProblems":
         """Leave the rows where they are."""
         return cls(problems, [Centred(problem) for problem in problems])
-
-    def __len__(self) -> int:
-        return len(self.problems)
 
     def centred(self, index: int) -> Centred:
         """Return one of the problems relative to the centre of its rows."""
@@ -114,6 +111,11 @@ class Solved:
     results: list[Result]
 
     @cached_property
+    def weights(self) -> np.ndarray:
+        """The weights of all classifiers, of shape (n_problems, n_features)."""
+        return np.stack([result.weights for result in self.results])
+
+    @cached_property
     def decisions(self) -> list[Decisions]:
         """The range of the decision values of each classifier over the training rows."""
         pairs = zip(self.posed.problems, self.results, strict=True)
@@ -122,9 +124,9 @@ class Solved:
     @property
     def are_constant(self) -> bool:
         """Whether no classifier tells rows apart."""
-        return all(values.highest - values.lowest <= CONSTANT for values in self.decisions)
+        return max([values.highest - values.lowest for values in self.decisions]) <= CONSTANT
 
     @property
     def cut_short(self) -> bool:
         """Whether a run has ended without what it should have done."""
-        return any(result.status in (Status.INTERRUPTED, Status.LOST) for result in self.results)
+        return not {Status.INTERRUPTED, Status.LOST}.isdisjoint([result.status for result in self.results])

@@ -83,7 +83,7 @@ def solve_problems(
     posed: BinaryProblems, ball: Ball, starts: Sequence[Start], options: RunOptions, task: FitTask, time: TimeLimit
 ) -> Solved:
     """Solve the problems of all classes, some in parallel; Ctrl-C stops all, with their best results so far."""
-    posed, n = posed.with_ball(ball.radius, ball.l2), len(posed)
+    posed, n = posed.with_ball(ball.radius, ball.l2), len(posed.problems)
     jobs = 1 if n == 1 and options.n_jobs is None else min(effective_n_jobs(options.n_jobs), n)
     limits = {"tol": options.tol, "max_iter": options.max_iter, "random_state": options.random_state, "polish": True}
     limits["n_threads"] = None if n == 1 else 1

@@ -209,7 +209,7 @@ class WassersteinKernelSVC(CommonMixin, ClassifierMixin, BaseEstimator):
                 solver = Landmarks(self._max_landmarks()) if posed.problems[0].rows.is_kernel else "auto"
                 options = RunOptions(solver, self.tol, self.max_iter, self.random_state, self.n_jobs)
                 # A rough solution is made of more rows than may be wanted, and would be kept if it is better.
-                starts = ball.solutions if self.n_landmarks == "auto" else [None] * len(posed)
+                starts = ball.solutions if self.n_landmarks == "auto" else [None] * len(posed.problems)
                 return results_in_span(solve_problems(posed, ball, starts, options, task, time))
 
             solved = solve_weighted()
@@ -251,7 +251,7 @@ class WassersteinKernelSVC(CommonMixin, ClassifierMixin, BaseEstimator):
 
     def _store_functions(self, data: KernelFit | ClusterKernelFit, solved: Solved) -> None:
         """Store the landmarks and their coefficients, and the intercept of functions that are not centred."""
-        problems, weights = solved.posed.problems, np.stack([result.weights for result in solved.results])
+        problems, weights = solved.posed.problems, solved.weights
         basis = data.basis
         if basis is not None:
             self.landmarks_, self.dual_coef_ = basis.landmarks, weights @ basis.coefficients.T

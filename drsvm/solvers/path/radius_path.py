@@ -31,7 +31,7 @@ from drsvm.solvers.interior_point.working_set import (
 )
 from drsvm.solvers.loop import run
 from drsvm.solvers.path.radius_max import radius_max
-from drsvm.solvers.selection import check_taken, default_tol, make_solver
+from drsvm.solvers.selection import AUTO_TOL, check_taken, is_auto, make_solver
 from drsvm.solvers.transforms.constant import constant_optimum
 
 
@@ -170,7 +170,7 @@ def radius_path(
     for each in problems:
         check_taken(chosen, each)
     order = np.argsort(-radii, kind="stable")
-    limits = {"tol": default_tol(solver, tol), "max_iter": max_iter}
+    limits = {"tol": AUTO_TOL if tol is None and is_auto(solver) else tol, "max_iter": max_iter}
     limits |= {"random_state": random_state, "n_threads": n_threads}
     results: dict[int, Result] = {}
     walk = _Walk(chosen, problem, limits)
