@@ -181,7 +181,7 @@ class RowOperations:
         return means, np.sqrt(np.maximum(variances, 0.0))
 
     def pull_variances(self: "Problem", pilot=None, counts=None) -> PullVariances:
-        """Return the sums for the pull of rows with random labels (see `learn/radius_rule.py`).
+        """Return the sums for the pull of rows with random labels (see `learn/choosing/radius_rule.py`).
 
         They are over the rows that are active at a pilot solution, or over all. `counts` is the number of rows that
         each given row represents; by default one.
