@@ -1,6 +1,6 @@
 """`solve`, and the solvers by name.
 
-`base` has the parts of a solver, `loop` runs any of them, `registry` knows their names and `selection` what they cost.
+`base` has the parts of a solver, `loop` runs any of them, `selection` knows their names and what they cost.
 """
 
 from dataclasses import replace

@@ -40,8 +40,9 @@ def checked_rows(estimator, X, y, *, reset: bool = True) -> tuple[Any, np.ndarra
     is_plain = type(X) is np.ndarray and X.dtype.kind in "fiub"
     with nullcontext() if is_plain else naming_columns(X):
         X, y = validate_data(estimator, X, y, reset=reset, **ROWS)
-    # Few integers are classes: scikit-learn would say so as slowly as a small fit.
-    if not (y.dtype.kind in "biu" and 2 * len(np.unique(y)) <= len(y)):
+    # Few whole numbers are classes: scikit-learn would say so as slowly as a small fit.
+    labels = np.unique(y) if y.dtype.kind in "biuf" else ()
+    if not 0 < 2 * len(labels) <= len(y) or np.any(labels != np.round(labels)):
         check_classification_targets(y)
     return as_rows(X), y
 
