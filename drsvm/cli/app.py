@@ -62,11 +62,10 @@ def _common(
 
 
 def _command(function: Callable[..., int | None]) -> Callable[..., None]:
-    """Turn a function with groups of options into one with a parameter per option, as typer needs it."""
     signature = inspect.signature(function)
     parameters = {name: _parameters(entry) for name, entry in signature.parameters.items()}
-    annotations = {name: entry.annotation for name, entry in signature.parameters.items()}
-    groups: dict[str, Any] = {name: kind for name, kind in annotations.items() if is_dataclass(kind)}
+    given_types = ((name, entry.annotation) for name, entry in signature.parameters.items())
+    groups: dict[str, Any] = {name: kind for name, kind in given_types if is_dataclass(kind)}
 
     @wraps(function)
     def run(**given):
@@ -88,7 +87,6 @@ def _command(function: Callable[..., int | None]) -> Callable[..., None]:
 
 
 def _parameters(entry: inspect.Parameter) -> list[inspect.Parameter]:
-    """Return the parameters of a group of options, of one option, or of an argument."""
     if is_dataclass(entry.annotation):
         declared = [(part.name, part.type, part) for part in fields(entry.annotation) if part.init]
     elif isinstance(entry.default, Field):

@@ -81,7 +81,6 @@ def _shown_rows(distribution: WorstCaseDistribution, max_points: int, rng: np.ra
 
 
 def _moves(distribution: WorstCaseDistribution, plane: Plane, points, shown, groups, rng) -> Look:
-    """Return the arrows to draw, and how many there would be."""
     place = np.full(len(distribution._data.codes), -1)
     place[shown] = np.arange(len(shown))
     moved = np.flatnonzero((distribution.shift > 0) & (place[distribution.rows] >= 0))
@@ -94,10 +93,7 @@ def _moves(distribution: WorstCaseDistribution, plane: Plane, points, shown, gro
 
 
 def _groups(distribution: WorstCaseDistribution, flips: np.ndarray, positive) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return the place of every class among the names to show, and these names; with many classes, some share one.
-
-    The classes that lose or gain most labels, or move most, have names of their own.
-    """
+    """Return the place of every class among the names to show, and these; those that flip or move least share one."""
     data, moved = distribution._data, distribution.shift > 0
     names = [str(name) for name in data.classes.tolist()]
     if data.classes.dtype == bool and positive is not None and not isinstance(positive, bool | np.bool_):
