@@ -5,7 +5,8 @@ reading most tables. Files are read with one thread: with several, a process tha
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -19,8 +20,6 @@ from drsvm.progress import tell
 
 if TYPE_CHECKING:
     import pyarrow
-    from pyarrow.ipc import RecordBatchFileReader
-    from pyarrow.parquet import ParquetFile
 
     Column: TypeAlias = pyarrow.Array | pyarrow.ChunkedArray
     Table: TypeAlias = pyarrow.Table
@@ -142,7 +141,7 @@ class ArrowTable:
             endings = ", ".join(PARQUET + ARROW)
             raise invalid(path, f"contains no files ending in {endings}: give the folder of the data.")
         self._stamps = [(file.stat().st_size, file.stat().st_mtime_ns) for file in self.files]
-        _, schemas, n_rows = zip(*map(_opened, self.files), strict=True)
+        schemas, n_rows, _ = zip(*map(_opened, self.files), strict=True)
         self.schema, self.n_rows = schemas[0], sum(n_rows)
         self.names = list(self.schema.names)
         self.notes: list[str] = []
@@ -158,12 +157,7 @@ class ArrowTable:
         pyarrow, done = pyarrow_or_error(), 0
         for file, stamp in zip(self.files, self._stamps, strict=True):
             try:
-                content, _, _ = _opened(file)
-                if hasattr(content, "iter_batches"):
-                    batches = content.iter_batches(BLOCK_ROWS, columns=columns, use_threads=False)
-                else:
-                    batches = map(content.get_batch, range(content.num_record_batches))
-                for batch in batches:
+                for batch in _opened(file)[2](columns):
                     table = pyarrow.Table.from_batches([batch]).select(columns)
                     for first in range(0, len(table), BLOCK_ROWS):
                         block = table.slice(first, BLOCK_ROWS)
@@ -230,19 +224,21 @@ def _text(value: object) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _opened(path: Path) -> "tuple[ParquetFile | RecordBatchFileReader, pyarrow.Schema, int]":
-    """Return the content of a file, its columns and the number of rows."""
+def _opened(path: Path) -> "tuple[pyarrow.Schema, int, Callable[[list[str]], Iterable[pyarrow.RecordBatch]]]":
+    """Return the columns of a file, the number of its rows, and a function that reads some columns in batches."""
     pyarrow = pyarrow_or_error()
     if compression_of(path):
         raise invalid(path, "Parquet files are compressed internally: unpack this one first.")
     try:
         if path.suffix.lower() in ARROW:
             batches = pyarrow.ipc.open_file(pyarrow.memory_map(str(path)))
-            n_rows = sum(batches.get_batch(k).num_rows for k in range(batches.num_record_batches))
-            return batches, batches.schema, n_rows
+            every = range(batches.num_record_batches)
+            n_rows = sum(batches.get_batch(k).num_rows for k in every)
+            return batches.schema, n_rows, lambda columns: map(batches.get_batch, every)
         from pyarrow import parquet  # pyright: ignore[reportMissingImports]
 
         file = parquet.ParquetFile(path, memory_map=True)  # which saves copies of what is still compressed
-        return file, file.schema_arrow, file.metadata.num_rows
+        read = partial(file.iter_batches, BLOCK_ROWS, use_threads=False)
+        return file.schema_arrow, file.metadata.num_rows, lambda columns: read(columns=columns)
     except (pyarrow.ArrowException, OSError) as error:
         raise invalid(path, DAMAGED.format(error)) from None
