@@ -64,8 +64,8 @@ def _common(
 def _command(function: Callable[..., int | None]) -> Callable[..., None]:
     signature = inspect.signature(function)
     parameters = {name: _parameters(entry) for name, entry in signature.parameters.items()}
-    given_types = ((name, entry.annotation) for name, entry in signature.parameters.items())
-    groups: dict[str, Any] = {name: kind for name, kind in given_types if is_dataclass(kind)}
+    annotations = {name: entry.annotation for name, entry in signature.parameters.items()}
+    groups: dict[str, Any] = {name: kind for name, kind in annotations.items() if is_dataclass(kind)}
 
     @wraps(function)
     def run(**given):

@@ -28,16 +28,13 @@ class Plane:
     offset: float
     labels: tuple[str, str]  # of the coordinates
 
-    def coordinates(self, rows: Matrix) -> np.ndarray:
-        return np.asarray(rows @ self.axes.T, dtype=np.float64) + self.origin
-
 
 def contents(distribution: WorstCaseDistribution, positive, feature_names, max_points: int, random_state: int) -> Look:
     """Return the arguments of the display."""
     data, rng = distribution._data, np.random.default_rng(random_state)
     shown = _shown_rows(distribution, max_points, rng)
     plane = _plane(distribution, feature_names)
-    points = plane.coordinates(data.X[shown])
+    points = np.asarray(data.X[shown] @ plane.axes.T, dtype=np.float64) + plane.origin
     if data.X.shape[1] == 1:
         points[:, 1] = rng.uniform(-JITTER, JITTER, len(shown))
         plane = replace(plane, labels=(plane.labels[0], "(random jitter)"))
