@@ -62,7 +62,6 @@ def _common(
 
 
 def _command(function: Callable[..., int | None]) -> Callable[..., None]:
-    """Turn a function with groups of options into one with a parameter per option, as typer needs it."""
     signature = inspect.signature(function)
     parameters = {name: _parameters(entry) for name, entry in signature.parameters.items()}
     annotations = {name: entry.annotation for name, entry in signature.parameters.items()}
@@ -88,7 +87,6 @@ def _command(function: Callable[..., int | None]) -> Callable[..., None]:
 
 
 def _parameters(entry: inspect.Parameter) -> list[inspect.Parameter]:
-    """Return the parameters of a group of options, of one option, or of an argument."""
     if is_dataclass(entry.annotation):
         declared = [(part.name, part.type, part) for part in fields(entry.annotation) if part.init]
     elif isinstance(entry.default, Field):

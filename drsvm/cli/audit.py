@@ -93,7 +93,6 @@ def _ball(classifier, model: Path, radii: list[float], flip_cost: float | None, 
 
 
 def _rivals(saved, dataset, y, train: Path | None, options: opt.FileOptions, screen: Screen) -> "dict[str, Pipeline]":
-    """Return the classifiers that the model is compared with, with the same preprocessing."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.svm import LinearSVC

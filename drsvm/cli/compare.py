@@ -6,8 +6,6 @@ from drsvm.cli import options as opt
 from drsvm.cli.screen import Screen, exit_code
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from drsvm import Problem
     from drsvm.model.result import Result
 
@@ -45,13 +43,18 @@ def compare(
         if name not in (*known, "auto"):
             raise ValueError(f"--solvers: unknown solver {name!r}; choose from {', '.join(known)}.")
     parts = work.load_parts(file, data.read_options(mentioned=prices.mentioned()), screen)
-    chosen, y = _two_classes(parts.y, positive)
+    classes = [str(label) for label in sorted(set(parts.y.tolist()))]
+    if positive is None and len(classes) > 2:
+        listed = f"{', '.join(classes[:6])}{', ...' if len(classes) > 6 else ''}"
+        remedy = f"choose the one to separate from the rest, for instance --positive {classes[0]}."
+        raise ValueError(f"there are {len(classes)} classes ({listed}): {remedy}")
+    chosen = str(work.positive_class(parts.y, positive))
     # Not before: input errors should come quickly.
     from drsvm.learn.fitting.problems import at_centre
     from drsvm.plotting import ConvergenceDisplay
 
     prepared = work.prepared(parts, standardise=ball.standardise)
-    problem = at_centre(_problem(parts, prepared, y, radius, ball, prices)).problem
+    problem = at_centre(_problem(parts, prepared, parts.y.astype(str) == chosen, radius, ball, prices)).problem
     seconds = 60.0 if ball.max_time is None else ball.max_time / len(names)
     results = _run(problem, names, {**ball.run(), "max_time": seconds, "random_state": seed}, screen)
     if not results:
@@ -67,19 +70,6 @@ def compare(
     payload |= {"solvers": columns, **files}
     screen.finish(payload, f"{n:,} rows, {d:,} features, radius {radius:g}, positive: {chosen}", columns)
     return exit_code(columns["status"], choose=min)
-
-
-def _two_classes(labels: "np.ndarray", positive: str | None) -> "tuple[str, np.ndarray]":
-    """Return the name of the positive class and the labels as booleans; more than two classes need `positive`."""
-    from drsvm.cli.work import positive_class
-
-    names = [str(label) for label in sorted(set(labels.tolist()))]
-    if positive is None and len(names) > 2:
-        listed = f"{', '.join(names[:6])}{', ...' if len(names) > 6 else ''}"
-        remedy = f"choose the one to separate from the rest, for instance --positive {names[0]}."
-        raise ValueError(f"there are {len(names)} classes ({listed}): {remedy}")
-    chosen = str(positive_class(labels, positive))
-    return chosen, labels.astype(str) == chosen
 
 
 def _problem(parts, prepared, y, radius: float, ball: opt.BallOptions, prices: opt.PriceOptions) -> "Problem":

@@ -88,10 +88,7 @@ def fit(
 
 @contextmanager
 def _rows(file: Path, options, split: opt.SplitOptions, spool: Path | None, standardise: bool, in_memory, screen):
-    """Yield all rows of a file, and the same with some held out, or None; rows that do not fit stay on disk.
-
-    `in_memory` is the option for which they may not, if any.
-    """
+    """Yield all rows, and the same with some held out, or None; on disk if they do not fit and no option forbids it."""
     from drsvm.cli import work
 
     if not work.is_to_stream(file, spool):

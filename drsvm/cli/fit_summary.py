@@ -147,7 +147,6 @@ def _proof(certificate: Payload, named: bool) -> str:
 
 
 def _figures(payload: Payload) -> dict[str, str]:
-    """Return the figures: of the test, by class, or of the training rows where there is no test."""
     tested, held_out, train = payload["test"], payload["held_out"], payload["train"]
     if tested is None:
         lines = [f"{figures.summary(train)}, on the training rows, so optimistic", *figures.by_class(train)]
@@ -163,7 +162,6 @@ def _below(lines: list[str]) -> str:
 
 
 def _feature_lines(payload: Payload) -> dict[str, str]:
-    """Return the weights as text, or the kernel and the importances."""
     if "weights" in payload:
         weights = payload["weights"]
         largest = ", ".join(f"{' '.join(name.split())} {value:+.3g}" for name, value in weights["largest"].items())
@@ -182,10 +180,7 @@ def _feature_lines(payload: Payload) -> dict[str, str]:
 
 
 def _importances(tested: Fitted) -> dict[str, float] | None:
-    """Return by how much the ROC AUC of test rows falls if a column is shuffled, largest first; None without a test.
-
-    All features of a column, such as the levels of a category, are shuffled together.
-    """
+    """Return by how much the ROC AUC of a test falls if all features of a column are shuffled together."""
     features, first = tested.prepared.features, tested.parts.data.schema.index_base
     columns = [str(first + index) for index in range(tested.prepared.X.shape[1])]
     if features is not None:

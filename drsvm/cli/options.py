@@ -2,7 +2,8 @@
 
 import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -33,10 +34,7 @@ Columns: TypeAlias = dict[str, Any]  # arrays or lists by name
 
 
 def _panel(title: str) -> Callable[..., Any]:
-    """Return a function that declares an option of a panel of the help, as the default of a field or a parameter.
-
-    Options have the names of their fields or parameters, unless others are given; the default ``...`` is no default.
-    """
+    # Options have the names of their fields or parameters, unless others are given; the default ``...`` is no default.
 
     def option(help: str, default: object = None, *names: str, **settings: Any) -> Any:
         declared = typer.Option(*names, help=help, rich_help_panel=title, **settings)
@@ -207,17 +205,15 @@ class KernelOptions:
         for option in (name for name, value in given.items() if value):
             what = f"{option} does not go with --kernel {self.kernel}, because {FOR_WEIGHTS[option]}"
             raise ValueError(f"{what}: omit it, or use --kernel linear.")
-        if self.gamma not in (None, *WIDTHS):
-            self._number()
+        self._width()
 
-    def _number(self) -> float:
-        try:
-            number = float(self.gamma or "")
-        except ValueError:
-            number = 0.0
-        if not 0.0 < number < float("inf"):
-            raise ValueError(f"--gamma must be a number above 0, {', '.join(WIDTHS)}, got {self.gamma!r}.")
-        return number
+    def _width(self) -> float | str | None:
+        if self.gamma in (None, *WIDTHS):
+            return self.gamma
+        with suppress(ValueError):
+            if 0.0 < (number := float(self.gamma or "")) < float("inf"):
+                return number
+        raise ValueError(f"--gamma must be a number above 0, {', '.join(WIDTHS)}, got {self.gamma!r}.")
 
     def kind_and_settings(self, settings: Settings) -> "tuple[type[WassersteinSVC | WassersteinKernelSVC], Settings]":
         """Return the class of the classifier, and those of the settings of a linear one that it takes."""
@@ -226,10 +222,8 @@ class KernelOptions:
         if self.kernel == "linear":
             return WassersteinSVC, settings
         kept = {name: value for name, value in settings.items() if name not in ("norm", "solver")}
-        if kept.get("tol") is None:
-            kept.pop("tol", None)
-        if self.gamma is not None:
-            kept["gamma"] = self.gamma if self.gamma in WIDTHS else self._number()
+        kept["gamma"] = self._width()
+        kept = {name: value for name, value in kept.items() if value is not None or name not in ("tol", "gamma")}
         return WassersteinKernelSVC, {"kernel": self.kernel, **kept}
 
 
@@ -245,9 +239,6 @@ class KernelChoice(KernelOptions):
 
     allowed = ("linear", "rbf", "auto")
 
-    def each(self) -> list[KernelOptions]:
-        return [KernelOptions(), replace(self, kernel="rbf")]
-
 
 @dataclass(frozen=True)
 class PriceOptions:
@@ -261,7 +252,6 @@ class PriceOptions:
     )
 
     def mentioned(self) -> tuple[tuple[str, str], ...]:
-        """Return the options that name columns, with the columns."""
         return tuple((role, column) for role in COLUMN_ROLES for column in getattr(self, role) or ())
 
     def intercept(self) -> dict[str, float]:

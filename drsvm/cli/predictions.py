@@ -1,8 +1,6 @@
 """The predictions of a saved model for a file: columns of a table, scores and notes."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -19,41 +17,23 @@ from drsvm.persistence.model_files import SavedModel
 DESCENDING = ("decision", "probability")  # sorted from the largest value; also those of single classes
 
 
-@dataclass(frozen=True, eq=False)
 class Predictions:
     """A model and the rows of a file; truth values are written as in the training file."""
 
-    saved: SavedModel
-    data: Dataset
-
-    @cached_property
-    def decisions(self) -> np.ndarray:
-        """The decision values, one column per class if there are more than two."""
-        return np.asarray(self.saved.model.decision_function(self.data.X))
-
-    @property
-    def classes(self) -> np.ndarray:
-        return np.array(self.data.schema.truth_labels or self.saved.model.classes_)
-
-    @cached_property
-    def unknown(self) -> str | None:
-        """A label of the file that the model does not know."""
-        return None if self.data.y is None else unknown_label(self.data.y, self.saved.model.classes_)
-
-    @cached_property
-    def labels(self) -> np.ndarray | None:
-        """The labels of the rows that have one; None if the file has none, or some are unknown."""
-        if self.data.y is None or self.unknown is not None:
-            return None
-        labels = self.data.y.astype(self.saved.model.classes_.dtype)
-        return self.classes[labels.astype(int)] if self.data.schema.truth_labels else labels
-
-    @property
-    def place(self) -> int:
-        """The position of the positive one of two classes, to which decisions and probabilities refer."""
-        names = [str(label) for label in self.saved.model.classes_.tolist()]
-        positive = str(self.saved.metadata.get("training", {}).get("positive"))
-        return names.index(positive) if positive in names else 1
+    def __init__(self, saved: SavedModel, data: Dataset):
+        self.saved, self.data = saved, data
+        known, truth, training = saved.model.classes_, data.schema.truth_labels, saved.metadata.get("training", {})
+        self.classes = np.array(truth or known)
+        self.certificates = training.get("certificates", ())  # models that other tools have saved have none
+        self.decisions = np.asarray(saved.model.decision_function(data.X))  # with more than two classes a column each
+        self.unknown = None if data.y is None else unknown_label(data.y, known)  # a label that the model does not know
+        self.labels: np.ndarray | None = None  # of the rows that have one; None if some are unknown
+        if data.y is not None and self.unknown is None:
+            labels = data.y.astype(known.dtype)
+            self.labels = self.classes[labels.astype(int)] if truth else labels
+        # The position of the positive one of two classes, to which decisions and probabilities refer.
+        names, positive = [str(label) for label in known.tolist()], str(training.get("positive"))
+        self.place = names.index(positive) if positive in names else 1
 
     def notes(self) -> Iterator[str]:
         n = self.data.shape[0]
@@ -64,8 +44,7 @@ class Predictions:
         elif self.labels is not None and (lost := n - len(self.labels)):
             words = "row has no label: it is" if lost == 1 else f"of {n:,} rows have no label: they are"
             yield f"{lost:,} {words} predicted too; scores go without."
-        # Models that other tools have saved have no certificates.
-        known = [(one["gap"], one["tol"]) for one in self.saved.metadata.get("training", {}).get("certificates", ())]
+        known = [(one["gap"], one["tol"]) for one in self.certificates]
         if n < 2 or len(known) != (1 if self.decisions.ndim == 1 else self.decisions.shape[1]):
             return
         classes = self.classes[-len(known) :].astype(str)[are_noise(self.decisions, known)]
@@ -95,7 +74,6 @@ class Predictions:
         return {f"{name}_{label}": column for label, column in zip(self.classes.tolist(), values.T, strict=True)}
 
     def summary(self) -> Payload:
-        """Return the numbers of predictions by class, and the scores if there are labels."""
         labels, counts = np.unique(predictions(self.decisions, self.classes), return_counts=True)
         judged = self.decisions if self.data.labelled is None else self.decisions[self.data.labelled]
         return {

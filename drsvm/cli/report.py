@@ -33,7 +33,6 @@ class ReportOptions(opt.DataOptions):
         return opt.DataOptions(**{**vars(self), "format": self._chosen(READ)})
 
     def written(self, output: Path | None) -> tuple[str, Path]:
-        """Return the format of the report and its file."""
         for name in self.format or ():
             opt.check_choice("--format", name, (*WRITTEN, *READ))
         wanted = self._chosen(WRITTEN)

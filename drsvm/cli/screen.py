@@ -159,11 +159,7 @@ def in_options(message: str | BaseException) -> str:
 
 def _typed(parameter: Parameter) -> str:
     value = () if parameter.value is None else (str(parameter.value),)
-    return shlex.join([_option(parameter), *value])
-
-
-def _option(parameter: Parameter) -> str:
-    return OPTIONS.get(parameter.name, option_of(parameter.name))
+    return shlex.join([OPTIONS.get(parameter.name, option_of(parameter.name)), *value])
 
 
 def corrected_command(fixes: Sequence[Parameter]) -> str | None:
@@ -172,7 +168,7 @@ def corrected_command(fixes: Sequence[Parameter]) -> str | None:
     if not fixes or not arguments:
         return None
     for fix in fixes:
-        option, value = _option(fix), str(fix.value)
+        option, value = OPTIONS.get(fix.name, option_of(fix.name)), str(fix.value)
         if fix.old is not None:
             arguments = _replaced(arguments, option, fix.old, value)
         elif (option, value) not in pairwise(arguments):

@@ -1,7 +1,7 @@
 """Training for ``drsvm fit``: all rows for the model that is saved, some of them where the others are a test."""
 
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -60,14 +60,10 @@ class PreparedSearch(WassersteinSVCCV):
     """A cross-validation whose folds are prepared separately; `fitted` is the classifier of the refit."""
 
     fitted: WassersteinSVC
-
-    def of(self, parts: Parts, prepared: Prepared) -> "PreparedSearch":
-        self._source = (parts.X, prepared.steps, parts.data.schema, prepared.names)
-        return self
+    source: tuple[Table, Steps, Schema, list[str] | None]  # of the folds
 
     def _folds(self, X, y, sample_weight, groups) -> list[Any]:
-        folds = super()._folds(X, y, sample_weight, groups)
-        return [PreparedFold(*fold, *self._source) for fold in folds]
+        return [PreparedFold(*fold, *self.source) for fold in super()._folds(X, y, sample_weight, groups)]
 
     def _chosen_classifier(self) -> WassersteinSVC:
         self.fitted = super()._chosen_classifier()
@@ -80,10 +76,6 @@ class Fitted(NamedTuple):
     classifier: Classifier
     prepared: Prepared
     parts: Parts
-
-    @property
-    def pipeline(self) -> Pipeline:
-        return Pipeline([*self.prepared.steps, ("classifier", self.classifier)])
 
     def decisions(self, X: Matrix) -> np.ndarray:
         return np.asarray(self.classifier.decision_function(X))
@@ -126,7 +118,7 @@ class Task:
         prepared = work.prepared(parts, standardise=self.standardise)
         model = clone(estimator).set_params(**work.feature_prices(parts, prepared), max_time=self.time.share(share))
         if isinstance(model, PreparedSearch):
-            model.of(parts, prepared)
+            model.source = parts.X, prepared.steps, parts.data.schema, prepared.names
         prices, rows = self.settings.get("flip_cost"), {}
         by_row = isinstance(prices, dict) and not isinstance(getattr(estimator, "flip_cost", None), dict)
         if by_row or parts.verified is not None:
@@ -166,7 +158,7 @@ class Task:
             what = f"--kernel {kernel.kernel} compares classifiers on rows that they have not seen"
             remedy = "hold some out with --test-size, give --test FILE, or choose --kernel linear or rbf."
             raise ValueError(f"{what}: {remedy}")
-        estimators = {each.kernel: self._estimator(each) for each in kernel.each()}
+        estimators = {each.kernel: self._estimator(each) for each in (KernelOptions(), replace(kernel, kernel="rbf"))}
         tried: dict[str, Fitted] = {}
         for name, estimator in estimators.items():
             with self.screen.progress(f"fitting {len(rows.y):,} rows, kernel {name}"):
@@ -208,5 +200,6 @@ def save(trained: Trained, path: Path, payload: Payload) -> None:
         "label": data.schema.label,
         "training": {"file": data.path.name, **{name: payload[name] for name in kept}},
     }
-    save_model(trained.model.pipeline, path, metadata)
+    steps = [*trained.model.prepared.steps, ("classifier", trained.model.classifier)]
+    save_model(Pipeline(steps), path, metadata)
     payload["model"] = path

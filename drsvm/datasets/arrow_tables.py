@@ -5,22 +5,21 @@ reading most tables. Files are read with one thread: with several, a process tha
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from drsvm.datasets.files import DataFileError, Problem, compression_of, invalid
+from drsvm.datasets.files import Problem, compression_of, invalid
 from drsvm.lazy import optional
 from drsvm.messages import Parameter
 from drsvm.progress import tell
 
 if TYPE_CHECKING:
     import pyarrow
-    from pyarrow.ipc import RecordBatchFileReader
-    from pyarrow.parquet import ParquetFile
 
     Column: TypeAlias = pyarrow.Array | pyarrow.ChunkedArray
     Table: TypeAlias = pyarrow.Table
@@ -29,6 +28,7 @@ else:  # pyarrow takes long to import, and may be missing
 
 BLOCK_ROWS = 1 << 16  # number of rows that are read at a time
 PARQUET, ARROW = (".parquet", ".pq"), (".arrow", ".feather", ".ipc")  # suffixes of files that are read from a folder
+DAMAGED = "is not a Parquet or Arrow file, or is truncated or damaged ({}): copy it again."
 
 
 def pyarrow_or_error() -> ModuleType:
@@ -141,15 +141,14 @@ class ArrowTable:
             endings = ", ".join(PARQUET + ARROW)
             raise invalid(path, f"contains no files ending in {endings}: give the folder of the data.")
         self._stamps = [(file.stat().st_size, file.stat().st_mtime_ns) for file in self.files]
-        opened = [_opened(file) for file in self.files]
-        self.schema = opened[0].schema
+        schemas, n_rows, _ = zip(*map(_opened, self.files), strict=True)
+        self.schema, self.n_rows = schemas[0], sum(n_rows)
         self.names = list(self.schema.names)
         self.notes: list[str] = []
         self.renamed: dict[str, str] = {}
-        for file, other in zip(self.files, opened, strict=True):
-            if other.schema.names != self.names:
+        for file, schema in zip(self.files, schemas, strict=True):
+            if schema.names != self.names:
                 raise invalid(file, f"has other columns than {self.files[0].name}: move it to another folder.")
-        self.n_rows = sum(file.n_rows for file in opened)
         if self.n_rows == 0:
             raise invalid(path, "no rows found.")
 
@@ -158,7 +157,7 @@ class ArrowTable:
         pyarrow, done = pyarrow_or_error(), 0
         for file, stamp in zip(self.files, self._stamps, strict=True):
             try:
-                for batch in _opened(file).batches(columns):
+                for batch in _opened(file)[2](columns):
                     table = pyarrow.Table.from_batches([batch]).select(columns)
                     for first in range(0, len(table), BLOCK_ROWS):
                         block = table.slice(first, BLOCK_ROWS)
@@ -167,7 +166,7 @@ class ArrowTable:
                         done += len(block)
                         tell(done / self.n_rows)
             except (pyarrow.ArrowException, OSError) as error:
-                raise _damaged(file, error) from None
+                raise invalid(file, DAMAGED.format(error)) from None
             if not file.exists() or (file.stat().st_size, file.stat().st_mtime_ns) != stamp:
                 raise invalid(file, "changed while it was read: wait until it is complete, and try again.")
 
@@ -225,33 +224,21 @@ def _text(value: object) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-class _Opened(NamedTuple):
-    content: "ParquetFile | RecordBatchFileReader"
-    schema: "pyarrow.Schema"
-    n_rows: int
-
-    def batches(self, columns: list[str]) -> "Iterator[pyarrow.RecordBatch]":
-        if hasattr(self.content, "iter_batches"):
-            return self.content.iter_batches(BLOCK_ROWS, columns=columns, use_threads=False)
-        return map(self.content.get_batch, range(self.content.num_record_batches))
-
-
-def _opened(path: Path) -> _Opened:
+def _opened(path: Path) -> "tuple[pyarrow.Schema, int, Callable[[list[str]], Iterable[pyarrow.RecordBatch]]]":
+    """Return the columns of a file, the number of its rows, and a function that reads some columns in batches."""
     pyarrow = pyarrow_or_error()
     if compression_of(path):
         raise invalid(path, "Parquet files are compressed internally: unpack this one first.")
     try:
         if path.suffix.lower() in ARROW:
             batches = pyarrow.ipc.open_file(pyarrow.memory_map(str(path)))
-            n_rows = sum(batches.get_batch(k).num_rows for k in range(batches.num_record_batches))
-            return _Opened(batches, batches.schema, n_rows)
+            every = range(batches.num_record_batches)
+            n_rows = sum(batches.get_batch(k).num_rows for k in every)
+            return batches.schema, n_rows, lambda columns: map(batches.get_batch, every)
         from pyarrow import parquet  # pyright: ignore[reportMissingImports]
 
         file = parquet.ParquetFile(path, memory_map=True)  # which saves copies of what is still compressed
-        return _Opened(file, file.schema_arrow, file.metadata.num_rows)
+        read = partial(file.iter_batches, BLOCK_ROWS, use_threads=False)
+        return file.schema_arrow, file.metadata.num_rows, lambda columns: read(columns=columns)
     except (pyarrow.ArrowException, OSError) as error:
-        raise _damaged(path, error) from None
-
-
-def _damaged(path: Path, error: Exception) -> DataFileError:
-    return invalid(path, f"is not a Parquet or Arrow file, or is truncated or damaged ({error}): copy it again.")
+        raise invalid(path, DAMAGED.format(error)) from None

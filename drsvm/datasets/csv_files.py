@@ -17,6 +17,7 @@ DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "bla
 NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "blank": " ", "bar": "|"}
 LARGEST_BLOCK = (1 << 31) - 1  # pyarrow guesses the types of columns from one block; it can read no larger one
 NOT_UTF8 = "is not UTF-8 text: convert the file, for instance with iconv -f latin1 -t utf-8."
+BAD_QUOTES = "line {}: a closing quote is missing, or one in a cell is not doubled ({})."
 
 csv.field_size_limit(LONGEST_LINE)
 
@@ -38,7 +39,7 @@ class CsvFile:
         except UnicodeDecodeError as error:
             raise invalid(path, f"line {head[: error.start].count(10) + 1} {NOT_UTF8}") from None
         except csv.Error as error:
-            raise self._bad_quotes(1, error) from None
+            raise invalid(path, BAD_QUOTES.format(1, error)) from None
         words = [cell for cell in first if cell not in MISSING and as_number(cell) is None]
         self.has_header = bool(words) if header is None else header
         if not self.has_header:
@@ -179,13 +180,9 @@ class CsvFile:
                         yield before + 1, cells
                     is_header, before = is_header and not cells, reader.line_num
             except csv.Error as error:
-                raise self._bad_quotes(before + 1, error) from None
+                raise invalid(self.path, BAD_QUOTES.format(before + 1, error)) from None
             except UnicodeDecodeError:
                 raise invalid(self.path, NOT_UTF8) from None
-
-    def _bad_quotes(self, line: int, error: csv.Error) -> DataFileError:
-        what = f"line {line}: a closing quote is missing, or one in a cell is not doubled ({error})."
-        return invalid(self.path, what)
 
 
 def likely_delimiter(text: str) -> str:

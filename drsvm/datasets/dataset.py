@@ -36,7 +36,6 @@ class ReadOptions:
 
     @property
     def empty(self) -> frozenset[str]:
-        """All texts that count as empty."""
         return MISSING | frozenset(self.missing_values)
 
 

@@ -103,7 +103,6 @@ def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = No
 
 
 def _written(file: TableFile, names: list[str], kept: np.ndarray) -> dict[str, list[str]]:
-    """Return the text of some columns, for the rows that are kept."""
     return {name: [column[row] for row in kept] for name, column in file.texts(names).items()}
 
 
@@ -129,7 +128,6 @@ def _opened(path: Path, options: ReadOptions) -> tuple[TableFile | None, str, li
 
 
 def _check(file: TableFile, chosen: Chosen, labels: Coded, kinds: dict[str, Kind]) -> None:
-    """Raise an error that names all problems: with the choice of the columns, their cells, and parameters for them."""
     problems = list(chosen.problems)
     called = file.renamed.get(chosen.label, chosen.label)
     copies = [feature for feature in chosen.features if file.renamed.get(feature, feature) == called]

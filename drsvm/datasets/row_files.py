@@ -308,12 +308,13 @@ class RowWriter:
         return self
 
     def __exit__(self, exception: type | None, *_: object) -> None:
-        if exception is None:
-            self._complete()
-            return
         for array in self._arrays.values():
+            if exception is None:
+                array.complete()
             with suppress(OSError):  # the disk may be full
                 array.stream.close()
+        if exception is None and self.n_rows:
+            self._complete()
 
     def add(self, X: Matrix, **vectors: Vector | None) -> None:
         """Write a block; vectors have one entry per row, or are None."""
@@ -357,10 +358,6 @@ class RowWriter:
         return self._arrays[name]
 
     def _complete(self) -> None:
-        for array in self._arrays.values():
-            array.complete()
-        if self.n_rows == 0:
-            return
         if self._first["sparse"]:
             # scipy takes one type for both, and so does the solver: 32 bits wherever they suffice.
             kind = np.int64 if max(self._n_entries, self.n_rows) > LARGEST_INT32 else np.int32

@@ -95,7 +95,6 @@ class _Stream:
         self.codes: dict[str, int] = {}
 
     def prepared(self, standardise: bool) -> "Pipeline":
-        """Return the fitted steps from the table to features."""
         from sklearn.pipeline import Pipeline
         from sklearn.preprocessing import StandardScaler
 

@@ -203,7 +203,6 @@ def is_model_file(path: Path) -> bool:
 
 
 def _checked_archive(path: Path) -> bytes:
-    """Return the archive in a file, after checking its format and the checksum."""
     try:
         with path.open("rb") as stream:
             head = stream.readline(200)

@@ -78,11 +78,8 @@ class Writer:
         return _node("builtins", "dict", "PairsNode", pairs)
 
     def _named(self, value: Any) -> Json:
-        """Return a class, a function, a sparse matrix or an object of a class in the tables; note anything else.
-
-        An array on a card becomes one of numpy. Vectors on a cluster, with a value for every row, stay there.
-        """
-        if is_remote(value):
+        """Return a class, a function, a sparse matrix or an object of a class in the tables; note anything else."""
+        if is_remote(value):  # vectors on a cluster, with a value for every row, stay there
             return self._array(np.empty(0) if engine_of(value) == "dask" else to_numpy(value))
         if name := public_name(value, PLAIN_TYPES):
             return _node(*name, "TypeNode")

@@ -237,7 +237,6 @@ class RadiusPathDisplay:
 
 
 def _scores(path: RadiusPath, X: Matrix, y: Labels, y_train: Labels, metric: Callable) -> np.ndarray:
-    """Return the score of every classifier of the path on rows with labels."""
     rows, labels = check_rows(X), np.ravel(np.asarray(y))
     classes, _ = check_labels(y_train, len(np.ravel(np.asarray(y_train))))
     if len(labels) != rows.shape[0]:

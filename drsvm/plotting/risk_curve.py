@@ -118,7 +118,15 @@ class RiskCurveDisplay(Display):
         if loss not in _LABELS:
             raise ValueError(f"loss must be 'hinge' or 'zero-one', got loss={loss!r}.")
         named = _named(estimators)
-        ball = _shared_prices(named, {"flip_cost": flip_cost, "norm": norm, "feature_cost": feature_cost})
+        ball: Look = {"flip_cost": flip_cost, "norm": norm, "feature_cost": feature_cost}
+        trained = {name: own for name, model in named.items() if (own := own_ball(behind_pipeline(model)[0]))}
+        for price in [price for price, value in ball.items() if value is None]:
+            own = [prices[price] for prices in trained.values()]
+            if not all(np.array_equal(own[0], value) for value in own):
+                listed = ", ".join(f"{name}: {value}" for name, value in zip(trained, own, strict=True))
+                raise ValueError(f"{price} is required: the classifiers were trained with different ones ({listed}).")
+            if own and not isinstance(own[0], Mapping):  # one cost per class: `worst_case_risk` objects
+                ball[price] = own[0]
         ball |= {"sample_weight": sample_weight, "loss": loss, "positive": positive}
 
         def evaluate(radii: np.ndarray) -> Look:
@@ -154,7 +162,6 @@ class RiskCurveDisplay(Display):
 
 
 def _named(estimators) -> Look:
-    """Return the classifiers by name, by default that of their type."""
     if isinstance(estimators, Mapping):
         named = {str(name): model for name, model in estimators.items()}
     else:
@@ -166,16 +173,3 @@ def _named(estimators) -> Look:
     if not named:
         raise ValueError("estimators is empty: give at least one fitted linear classifier.")
     return named
-
-
-def _shared_prices(named: Look, prices: Look) -> Look:
-    """Return the prices of the adversary that all classifiers face; None is for the defaults of `worst_case_risk`."""
-    balls = {name: ball for name, model in named.items() if (ball := own_ball(behind_pipeline(model)[0]))}
-    for price in [price for price, value in prices.items() if value is None]:
-        own = [ball[price] for ball in balls.values()]
-        if not all(np.array_equal(own[0], value) for value in own):
-            trained = ", ".join(f"{name}: {value}" for name, value in zip(balls, own, strict=True))
-            raise ValueError(f"{price} is required: the classifiers were trained with different ones ({trained}).")
-        if own and not isinstance(own[0], Mapping):  # one cost per class: `worst_case_risk` objects
-            prices[price] = own[0]
-    return prices

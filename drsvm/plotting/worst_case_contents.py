@@ -28,16 +28,13 @@ class Plane:
     offset: float
     labels: tuple[str, str]  # of the coordinates
 
-    def coordinates(self, rows: Matrix) -> np.ndarray:
-        return np.asarray(rows @ self.axes.T, dtype=np.float64) + self.origin
-
 
 def contents(distribution: WorstCaseDistribution, positive, feature_names, max_points: int, random_state: int) -> Look:
     """Return the arguments of the display."""
     data, rng = distribution._data, np.random.default_rng(random_state)
     shown = _shown_rows(distribution, max_points, rng)
     plane = _plane(distribution, feature_names)
-    points = plane.coordinates(data.X[shown])
+    points = np.asarray(data.X[shown] @ plane.axes.T, dtype=np.float64) + plane.origin
     if data.X.shape[1] == 1:
         points[:, 1] = rng.uniform(-JITTER, JITTER, len(shown))
         plane = replace(plane, labels=(plane.labels[0], "(random jitter)"))
@@ -81,7 +78,6 @@ def _shown_rows(distribution: WorstCaseDistribution, max_points: int, rng: np.ra
 
 
 def _moves(distribution: WorstCaseDistribution, plane: Plane, points, shown, groups, rng) -> Look:
-    """Return the arrows to draw, and how many there would be."""
     place = np.full(len(distribution._data.codes), -1)
     place[shown] = np.arange(len(shown))
     moved = np.flatnonzero((distribution.shift > 0) & (place[distribution.rows] >= 0))
@@ -94,10 +90,7 @@ def _moves(distribution: WorstCaseDistribution, plane: Plane, points, shown, gro
 
 
 def _groups(distribution: WorstCaseDistribution, flips: np.ndarray, positive) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return the place of every class among the names to show, and these names; with many classes, some share one.
-
-    The classes that lose or gain most labels, or move most, have names of their own.
-    """
+    """Return the place of every class among the names to show, and these; those that flip or move least share one."""
     data, moved = distribution._data, distribution.shift > 0
     names = [str(name) for name in data.classes.tolist()]
     if data.classes.dtype == bool and positive is not None and not isinstance(positive, bool | np.bool_):

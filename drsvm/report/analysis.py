@@ -52,7 +52,6 @@ class Analysis:
         self._attack()
 
     def _compare(self) -> None:
-        """Score all classifiers on the rows they are judged by."""
         material, (X, y, held_out), classes = self.material, self.judged, self.material.linear.classes_
         decisions = {name: np.asarray(model.decision_function(X)) for name, model in self.models.items()}
         self.comparison: dict[str, Figures] = {  # risks are of the shown decision

@@ -60,7 +60,6 @@ def plain_words(analysis: Analysis) -> Figures:
 
 
 def _environment(analysis: Analysis, template: str) -> "Environment":
-    """Return the filters and phrases of the templates, with the markup of one of them."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 

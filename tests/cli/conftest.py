@@ -10,7 +10,6 @@ from plots import use_few_trees
 
 @pytest.fixture(autouse=True)
 def extras():
-    """Skip the tests if an extra of the command line is missing."""
     for extra in ("typer", "rich", "pyarrow"):
         pytest.importorskip(extra)
 
@@ -87,7 +86,6 @@ def svmlight(tmp_path):
 
 @pytest.fixture
 def model(drsvm_command, table, tmp_path):
-    """Return the file of a fitted model."""
     path = tmp_path / "model.drsvm"
     assert drsvm_command("fit", table, "--model", path)[0] == 0
     return path

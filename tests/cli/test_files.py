@@ -17,7 +17,6 @@ from drsvm.persistence import load_metadata
 
 @pytest.fixture
 def pipe_in(monkeypatch):
-    """Return a function that replaces standard input by bytes."""
     return lambda content: monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
 
 
@@ -109,13 +108,10 @@ def test_an_input_file_is_not_overwritten(error_of, table, model, tmp_path):
     assert table.read_bytes() == content
 
 
-def test_a_model_does_not_replace_another_kind_of_file(error_of, table, tmp_path):
+def test_outputs_that_cannot_be_written(error_of, table, tmp_path, monkeypatch):
     (tmp_path / "thesis.txt").write_text("years of work")
     assert "exists and is not a drsvm model" in error_of("fit", table, "--model", tmp_path / "thesis.txt")
     assert (tmp_path / "thesis.txt").read_text() == "years of work"
-
-
-def test_outputs_that_cannot_be_written(error_of, table, tmp_path, monkeypatch):
     for output, expected in ((tmp_path / "no" / "m.drsvm", "does not exist"), (tmp_path, "is a folder")):
         assert expected in error_of("fit", table, "--model", output)
     assert "must end in .png" in error_of("compare", table, "--plot", tmp_path / "p.bmp")
@@ -134,6 +130,7 @@ def test_a_model_with_a_damaged_array_is_bad_input(error_of, model, table):
     checksum = hashlib.sha256(packed.getvalue()).hexdigest().encode()
     model.write_bytes(head[: head.index(b":") + 1] + checksum + b"\n" + packed.getvalue())
     for command in ("predict", "audit"):
+        assert "is not a drsvm model" in error_of(command, table, table)
         assert f"{model}: its content is not that of a drsvm model" in error_of(command, model, table)
 
 

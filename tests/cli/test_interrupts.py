@@ -138,7 +138,6 @@ except typer.Exit as ended:
 
 
 def ended(line, folder, stdout=subprocess.PIPE):
-    """Return the end of a process that runs a line as a command does."""
     command = [sys.executable, "-c", WRITING.format(line)]
     return subprocess.run(command, cwd=folder, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=60)
 

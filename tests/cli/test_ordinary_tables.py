@@ -23,7 +23,6 @@ TENURE = RNG.integers(1, 72, size=N) - 15 * CHURN
 
 
 def picked(levels, shares=None):
-    """Return one level per row."""
     return RNG.choice(np.array(levels, dtype=object), size=N, p=shares)
 
 

@@ -46,13 +46,6 @@ def test_predict_without_labels_and_with_unknown_labels(drsvm_command, answer_of
     assert "has the label 'cow', which is not in the training file" in error_of("fit", table, "--test", other)
 
 
-def test_files_that_are_not_models(error_of, table, model, tmp_path):
-    for command in ("predict", "audit"):
-        assert "is not a drsvm model" in error_of(command, table, table)
-    (tmp_path / "cut.drsvm").write_bytes(model.read_bytes()[:-10])
-    assert "the checksum is wrong" in error_of("predict", tmp_path / "cut.drsvm", table)
-
-
 def test_a_file_that_does_not_fit_the_model(drsvm_command, error_of, model, svmlight, tmp_path):
     drsvm_command("fit", svmlight, "--model", tmp_path / "sparse.drsvm")
     err = error_of("predict", tmp_path / "sparse.drsvm", svmlight, "--keep", "id")

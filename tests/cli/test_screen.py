@@ -84,7 +84,6 @@ def test_parameters_in_messages_are_options():
 
 @pytest.fixture
 def bar_of():
-    """Return a function that makes a bar, and one that draws it."""
     from rich.console import Console
 
     from drsvm.cli.terminal import Bar

@@ -52,19 +52,22 @@ def test_a_fold_knows_only_its_training_rows(tmp_path):
     assert test[:, 0].min() > 4 and not train[:, 1].any() and not test[:, 1:].any()
 
 
+def search_of(parts, prepared, **options):
+    search = PreparedSearch(radii=[0.1, 0.01], cv=3, l2=0.0, class_weight=None, **options)
+    search.source = parts.X, prepared.steps, parts.data.schema, prepared.names
+    return search
+
+
 def test_a_search_scores_prepared_folds(tmp_path):
     rng = np.random.default_rng(0)
     lines = [f"{rng.normal() + k % 2:.3f},{rng.choice(['x', 'y', 'z'])},{k % 2}" for k in range(90)]
     parts = parts_of(tmp_path, lines)
     prepared = work.prepared(parts, standardise=True)
-    search = PreparedSearch(radii=[0.1, 0.01], cv=3, l2=0.0, class_weight=None).of(parts, prepared)
-    search.fit(prepared.X, parts.y)
+    search = search_of(parts, prepared).fit(prepared.X, parts.y)
     assert 0.5 < search.best_score_ <= 1 and search.n_splits_ == 3
     if LONG:
-        parallel = PreparedSearch(radii=[0.1, 0.01], cv=3, l2=0.0, class_weight=None, n_jobs=2).of(parts, prepared)
-        parallel.fit(prepared.X, parts.y)
+        parallel = search_of(parts, prepared, n_jobs=2).fit(prepared.X, parts.y)
         np.testing.assert_allclose(parallel.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"])
     # The features of the folds come from the table, not from those of all rows together.
-    other = PreparedSearch(radii=[0.1, 0.01], cv=3, l2=0.0, class_weight=None, refit=False).of(parts, prepared)
-    other.fit(rng.normal(size=prepared.X.shape), parts.y)
+    other = search_of(parts, prepared, refit=False).fit(rng.normal(size=prepared.X.shape), parts.y)
     np.testing.assert_allclose(other.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"])

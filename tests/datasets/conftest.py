@@ -7,14 +7,11 @@ from drsvm.datasets import DataFileError, ReadOptions, read
 
 @pytest.fixture(autouse=True)
 def extras():
-    """Skip the tests if pyarrow is missing."""
     pytest.importorskip("pyarrow")
 
 
 @pytest.fixture
 def write(tmp_path):
-    """Return a function that writes a file and returns its path."""
-
     def write(name, content):
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())

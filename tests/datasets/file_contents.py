@@ -9,6 +9,5 @@ SPARSE = "1 1:0.5 3:2\n-1 2:1\n1 1:4\n"
 
 
 def check_error(message, function, *given, **options):
-    """Check that a function refuses a file for a reason."""
     with pytest.raises(DataFileError, match=message):
         function(*given, **options)

@@ -27,7 +27,6 @@ def any_size(monkeypatch):
 
 @pytest.fixture
 def temporary(tmp_path, monkeypatch):
-    """Return the folder in which temporary folders are created."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))

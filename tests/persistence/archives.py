@@ -12,7 +12,6 @@ from drsvm.persistence.nodes import Writer
 
 
 def data(n_classes=2, n=90):
-    """Return rows and labels of two or three classes."""
     rng = np.random.default_rng(0)
     y = np.array(["ham", "spam", "other"])[np.arange(n) % n_classes]
     return rng.normal(size=(n, 3)) + (y == "spam")[:, None], y
@@ -27,7 +26,6 @@ def archive_of(file):
 
 
 def unpacked(file):
-    """Return the members of a model file."""
     with zipfile.ZipFile(io.BytesIO(archive_of(file))) as opened:
         return {name: opened.read(name) for name in opened.namelist()}
 
@@ -41,12 +39,10 @@ def zipped(members, compression=zipfile.ZIP_DEFLATED):
 
 
 def packed(members, compression=zipfile.ZIP_DEFLATED):
-    """Return a model file of some members."""
     return with_checksum(zipped(members, compression))
 
 
 def schema_only(schema):
-    """Return a model file with nothing but a schema."""
     return packed({"schema.json": schema if isinstance(schema, str) else json.dumps(schema)})
 
 
@@ -73,7 +69,6 @@ class FreeWriter(Writer):
 
 
 def dumped(content):
-    """Return a model file of any content."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         archive.writestr("schema.json", json.dumps(FreeWriter(archive).node(content)))

@@ -48,7 +48,6 @@ def archives(tmp_path_factory):
 
 
 def fitted_models():
-    """Return small models of several kinds."""
     rng = np.random.default_rng(0)
     y, two = np.arange(30) % 3, np.array(["no", "yes"])[np.arange(30) % 2]
     X = rng.normal(size=(30, 5)) + np.column_stack([y == 0, y == 1, y == 2, two == "no", two == "yes"])
@@ -198,7 +197,6 @@ def array_node(number):
 
 
 def npy_of(dtype, shape, data=b""):
-    """Return a .npy file with any header."""
     header = f"{{'descr': {dtype!r}, 'fortran_order': False, 'shape': {shape}, }}".encode().ljust(117) + b"\n"
     return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + data
 
@@ -265,7 +263,6 @@ def test_what_a_small_file_cannot_make_large(archives, tmp_path, kind):
 
 
 def with_metadata(archives, path, extra, arrays=()):
-    """Return a file whose metadata have a further entry."""
     members = archives["plain"]
     schema = json.loads(members["schema.json"])
     schema["content"]["metadata"]["content"]["extra"] = extra

@@ -146,7 +146,6 @@ def test_a_model_outlives_a_move_of_its_class(file, monkeypatch):
 
 
 def fitted(kernel="rbf", n_classes=2, **settings):
-    """Return a fitted pipeline and its rows."""
     X, y = load_iris(return_X_y=True)
     rows = y < 2 if n_classes == 2 else np.ones(len(y), dtype=bool)
     X, y = X[rows], np.array(["a", "b", "c"])[y[rows]]

@@ -23,7 +23,6 @@ pandas = pytest.importorskip("pandas")
 
 @pytest.fixture(autouse=True)
 def onnx():
-    """Skip the tests if the extra is missing."""
     for extra in ("skl2onnx", "onnxruntime"):
         pytest.importorskip(extra)
 

@@ -46,7 +46,6 @@ def rejection(file):
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    """Return the content of a good model file."""
     file = tmp_path_factory.mktemp("model") / "good.drsvm"
     save_model(WassersteinSVC().fit(*data()), file)
     return file.read_bytes()
@@ -121,7 +120,6 @@ def test_an_allowed_type_built_in_another_way_is_rejected(rejection):
 
 
 def model_only(content):
-    """Return a model file with a node in place of the model."""
     parts = {"model": content, "metadata": node("builtins", "dict", "DictNode", {})}
     return schema_only(node("builtins", "dict", "DictNode", parts))
 

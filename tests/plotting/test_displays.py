@@ -67,11 +67,8 @@ def test_the_bars_count_the_labels(data, ax):
     assert [bar.get_y() for bar in ax.patches[40:]] == kept.tolist()  # the flagged ones are on top
     assert labels(ax) == [f"not flagged ({kept.sum()})", f"flagged ({flagged.sum()})"]
     assert ax.get_title(loc="left") == f"{issues.n_contradicted} of 120 labels contradicted"
-
-
-def test_no_label_is_flagged(ax):
-    display = LabelIssuesDisplay(label_score=[0.2, 1.0, 0.0], is_label_issue=[False] * 3).plot(ax)
-    assert display.counts_.sum() == 3 and display.counts_[1].sum() == 0 and display.ax_ is ax
+    none_flagged = LabelIssuesDisplay(label_score=[0.2, 1.0, 0.0], is_label_issue=[False] * 3).plot(ax)
+    assert none_flagged.counts_.sum() == 3 and none_flagged.counts_[1].sum() == 0 and none_flagged.ax_ is ax
 
 
 def test_a_new_figure_is_created_by_default(data, monkeypatch):
@@ -91,18 +88,14 @@ def test_a_new_figure_is_created_by_default(data, monkeypatch):
         plt.close(display.figure_)
 
 
-def test_the_style_sheet_has_the_colours_of_the_displays():
+def test_no_two_lines_look_the_same_and_the_style_sheet_has_their_colours():
     from matplotlib import pyplot as plt
 
+    styles = [(style["color"], str(style["linestyle"])) for style in line_styles(12)]
+    assert len(set(styles)) == 12 and len(set(COLOURS)) == 6
     with plt.style.context("drsvm.plotting.quiet"):
         cycle = plt.rcParams["axes.prop_cycle"].by_key()["color"]
     assert tuple(f"#{colour.lstrip('#')}" for colour in cycle) == COLOURS
-
-
-def test_no_two_lines_look_the_same():
-    styles = [(style["color"], str(style["linestyle"])) for style in line_styles(12)]
-    assert len(set(styles)) == 12
-    assert len(set(COLOURS)) == 6 and all(colour.startswith("#") for colour in COLOURS)
 
 
 def test_a_missing_matplotlib_is_named(data, monkeypatch):

@@ -46,7 +46,6 @@ def nasty_report():
 
 @pytest.fixture(scope="session")
 def tumours():
-    """Return breast-cancer data with names."""
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     return X, y.map({0: "malignant", 1: "benign"}).rename("diagnosis")
 
@@ -58,8 +57,6 @@ def no_plots(monkeypatch):
 
 @pytest.fixture(scope="session")
 def numbers_of():
-    """Return a function that makes a report without plots."""
-
     def make(*arguments, **options):
         with pytest.MonkeyPatch.context() as monkeypatch:
             omit_plots(monkeypatch)

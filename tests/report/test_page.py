@@ -13,8 +13,6 @@ from drsvm.report import make_report
 
 
 class Reader(HTMLParser):
-    """Collects open tags, ids, and addresses."""
-
     VOID = frozenset({"meta", "br", "wbr", "link", "img", "hr", "input"})
 
     def __init__(self):
