@@ -18,10 +18,7 @@ from drsvm.model.validation import (
 from drsvm.solvers.incremental.epochs import Epochs, Samples
 from drsvm.solvers.transforms.priced_columns import with_constant
 
-FIRST_STEP, EXPONENT = (
-    0.1,
-    0.75,
-)  # first step in natural steps, and the power of the number of blocks by which it decays
+FIRST_STEP, EXPONENT = 0.1, 0.75  # in natural steps, and the power of the number of blocks by which steps decay
 RECENT = 4.0  # the average gives a new block about this much more weight than a plain mean would
 
 
@@ -111,13 +108,10 @@ class BlockFit:
         if self.centre is not None:
             X = (X.toarray() if sparse.issparse(X) else X) - self.centre.astype(X.dtype)
         X = with_constant(X, self.intercept_cost) if self.priced else X
-        self._pass(Samples(X, signs, importance / n), self.terms._replace(kappa=kappa, flips=flips))
-        return self
-
-    def _pass(self, samples: Samples, terms: Terms) -> None:
+        samples, terms = Samples(X, signs, importance / n), self.terms._replace(kappa=kappa, flips=flips)
         self.n_blocks += 1
-        self.n_rows += samples.n
-        self._mean_square += (samples.mean_square - self._mean_square) * samples.n / self.n_rows
+        self.n_rows += n
+        self._mean_square += (samples.mean_square - self._mean_square) * n / self.n_rows
         epochs = Epochs(samples, self.norm, terms, "shuffled", self.rng, self._mean_square)
         point = epochs.origin()
         if self._point is not None:
@@ -135,3 +129,4 @@ class BlockFit:
         self.weights += share * (point.w[: len(self.weights)] - self.weights)
         self.value_at_centre += share * (float(value) - self.value_at_centre)
         self.radius_price += share * (float(point.scalars[0]) - self.radius_price)
+        return self

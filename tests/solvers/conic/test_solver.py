@@ -18,9 +18,7 @@ WEIGHT_NORMS = {1: math.inf, 2: 2, math.inf: 1}  # the norm of the shifts for ea
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("c", [0, 1])
-@pytest.mark.parametrize("q", [1, 2, math.inf])
-@pytest.mark.parametrize("dataset", ["a1a", "a2a"])
+@for_each(dataset=["a1a", "a2a"], q=[1, 2, math.inf], c=[0, 1])
 def test_proven_optima_are_reproduced(load_dataset, proven_optimum, dataset, q, c):
     X, y = load_dataset(dataset)
     known = proven_optimum(dataset, q, c)
@@ -77,16 +75,14 @@ def test_the_cvxpy_model_takes_sparse_rows():
     assert optima[0] == pytest.approx(optima[1], abs=1e-8)
 
 
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("container", [np.asarray, np.asfortranarray, sparse.csr_array, sparse.coo_matrix, np.float32])
+@for_each(container=[np.asarray, np.asfortranarray, sparse.csr_array, sparse.coo_matrix, np.float32], norm=NORMS)
 def test_containers_make_no_difference(container, norm):
     X, y = random_rows(np.random.default_rng(8), 20, 4, "integers")
     reference = solve(Problem(X, y, norm=norm), "conic")
     assert solve(Problem(container(X), y, norm=norm), "conic").objective == pytest.approx(reference.objective, abs=1e-9)
 
 
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("fit_intercept", [False, True])
+@for_each(fit_intercept=[False, True], norm=NORMS)
 def test_limits_of_the_parameters(norm, fit_intercept):
     X, y = random_rows(np.random.default_rng(9), 12, 3, "gaussian")
     problem = Problem(X, y, norm=norm, fit_intercept=fit_intercept)
@@ -190,8 +186,7 @@ def test_priced_problems_are_solved(norm, l2, seed):
     assert result.status.reached and -1e-12 <= result.gap <= 1e-6
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("norm", [1, math.inf])
+@for_each(norm=[1, math.inf], seed=range(6))
 def test_both_backends_agree_on_priced_linear_programs(norm, seed):
     check_backends_agree(priced_problem(seed, norm, 0.0))
 
