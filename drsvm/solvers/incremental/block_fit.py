@@ -6,15 +6,9 @@ import numpy as np
 from scipy import sparse
 
 from drsvm.kernels.proximal_epochs import Iterate, Terms
+from drsvm.model import validation
 from drsvm.model.norms import norm_for
 from drsvm.model.risk import affordable_flips
-from drsvm.model.validation import (
-    check_flip_cost,
-    check_flip_costs,
-    check_intercept_cost,
-    check_number,
-    check_signed_rows,
-)
 from drsvm.solvers.incremental.epochs import Epochs, Samples
 from drsvm.solvers.transforms.priced_columns import with_constant
 
@@ -66,12 +60,12 @@ class BlockFit:
         intercept_cost=math.inf,
         centre=None,
     ):
-        radius, self.flip_cost = check_number(radius, "radius"), check_flip_cost(flip_cost)
-        self.intercept_cost, self.centre = check_intercept_cost(intercept_cost), centre
+        radius, self.flip_cost = validation.check_number(radius, "radius"), validation.check_flip_cost(flip_cost)
+        self.intercept_cost, self.centre = validation.check_intercept_cost(intercept_cost), centre
         self.priced = bool(fit_intercept) and math.isfinite(self.intercept_cost)
         ridged, free = n_features + int(self.priced and l2 == 0.0), float(bool(fit_intercept) and not self.priced)
         flips = affordable_flips(self.flip_cost, radius)
-        self.norm, self.terms = norm_for(norm), Terms(radius, *flips, check_number(l2, "l2"), ridged, free)
+        self.norm, self.terms = norm_for(norm), Terms(radius, *flips, validation.check_number(l2, "l2"), ridged, free)
         self.rng = np.random.default_rng(0 if random_state is None else random_state)
         weights, intercept, price = (np.zeros(n_features), 0.0, 0.0) if start is None else start
         self.weights, self.radius_price = np.array(weights, dtype=float), float(price)
@@ -99,11 +93,11 @@ class BlockFit:
         flip_cost : float or array of shape (n,), optional
             Flip costs of the rows, instead of that of all blocks.
         """
-        X, signs, importance = check_signed_rows(X, signs, sample_weight)
+        X, signs, importance = validation.check_signed_rows(X, signs, sample_weight)
         n, d = X.shape
         if d != len(self.weights):
             raise ValueError(f"X has {d} features, but BlockFit expects {len(self.weights)}.")
-        flip_cost = self.flip_cost if flip_cost is None else check_flip_costs(flip_cost, n)
+        flip_cost = self.flip_cost if flip_cost is None else validation.check_flip_costs(flip_cost, n)
         kappa, flips = affordable_flips(flip_cost, self.terms.radius)
         if self.centre is not None:
             X = (X.toarray() if sparse.issparse(X) else X) - self.centre.astype(X.dtype)

@@ -86,10 +86,9 @@ def test_containers_make_no_difference(container, norm):
 def test_limits_of_the_parameters(norm, fit_intercept):
     X, y = random_rows(np.random.default_rng(9), 12, 3, "gaussian")
     problem = Problem(X, y, norm=norm, fit_intercept=fit_intercept)
-    free = solve(problem.replace(flip_cost=0), "conic")
-    assert free.objective == pytest.approx(1.0, abs=1e-7) and free.gap <= 1e-7
-    everything = solve(problem.replace(radius=100.0, flip_cost=50.0), "conic")
-    assert everything.objective == pytest.approx(1.0, abs=1e-7) and everything.gap <= 1e-7
+    for ball in ({"flip_cost": 0}, {"radius": 100.0, "flip_cost": 50.0}):
+        result = solve(problem.replace(**ball), "conic")
+        assert result.objective == pytest.approx(1.0, abs=1e-7) and result.gap <= 1e-7
     infinite, large = (solve(problem.replace(flip_cost=cost), "conic") for cost in (math.inf, 1e6))
     assert large.objective == pytest.approx(infinite.objective, abs=1e-6)
     ridge = problem.replace(l2=0.1, radius=0)
@@ -123,10 +122,8 @@ def test_features_may_be_far_from_the_radius(norm):
         result = solve(Problem(X * s, y, radius=0.1, flip_cost=1.0, norm=norm, fit_intercept=True), "conic", tol=1e-6)
         assert result.status is Status.OPTIMAL and np.isfinite(result.weights).all()
     # A shift of 0.1 is nothing to features of 1e6: only flips are left to the adversary.
-    huge = Problem(X * 1e6, y, radius=0.1, flip_cost=1.0, norm=norm)
-    assert solve(huge, "conic").objective < 1
-    tiny = Problem(X * 1e-6, y, radius=0.1, flip_cost=1.0, norm=norm)
-    assert solve(tiny, "conic").objective == pytest.approx(1.0, abs=1e-6)
+    huge, tiny = (solve(Problem(X * s, y, radius=0.1, flip_cost=1.0, norm=norm), "conic") for s in (1e6, 1e-6))
+    assert huge.objective < 1 and tiny.objective == pytest.approx(1.0, abs=1e-6)
 
 
 @pytest.mark.parametrize("norm", NORMS)

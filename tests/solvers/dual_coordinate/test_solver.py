@@ -86,10 +86,9 @@ def test_a_warm_start_saves_epochs():
     X, y = sparse_rows(1)
     radius = 0.1 * np.linalg.norm(X.T @ (y / len(y)))
     problem = Problem(X, y, radius=radius, flip_cost=2.0)
-    cold = solve(problem, "dual-coordinate", tol=1e-5)
-    warm = solve(problem.replace(radius=0.95 * radius), "dual-coordinate", tol=1e-5, start=cold)
-    again = solve(problem.replace(radius=0.95 * radius), "dual-coordinate", tol=1e-5)
-    assert warm.n_iter < again.n_iter and warm.gap <= 1e-5
+    before, nearby = solve(problem, "dual-coordinate", tol=1e-5), problem.replace(radius=0.95 * radius)
+    cold, warm = (solve(nearby, "dual-coordinate", tol=1e-5, start=start) for start in (None, before))
+    assert warm.n_iter < cold.n_iter and warm.gap <= 1e-5
 
 
 def test_a_path_continues_from_radius_to_radius():
@@ -101,8 +100,7 @@ def test_a_path_continues_from_radius_to_radius():
 
 def test_shrinking_changes_the_course_but_not_the_answer():
     problem = well_conditioned_instance(10, 400, 6, flip_cost=math.inf)
-    one = solve(problem, "dual-coordinate", shrinking=False, hand_over=False)
-    other = solve(problem, "dual-coordinate", shrinking=True, hand_over=False)
+    one, other = (solve(problem, "dual-coordinate", shrinking=way, hand_over=False) for way in (False, True))
     assert abs(one.objective - other.objective) <= 1e-6
 
 

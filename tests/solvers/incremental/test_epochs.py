@@ -167,9 +167,7 @@ def flat(point, epochs):
 def test_every_batch_size_ends_with_a_proof(norm, batch_size, tol, parameters):
     problem = well_conditioned_instance(3, N, 8, norm=norm, **parameters)
     result = solve(problem, "ippa", batch_size=batch_size, hand_over=False, tol=tol, random_state=0)
-    assert result.status.name == "OPTIMAL"
-    assert result.info["epochs"]["batches"] > 0
-    assert result.gap <= tol
+    assert result.status is Status.OPTIMAL and result.gap <= tol and result.info["epochs"]["batches"] > 0
     assert result.lower_bound <= solve(problem).objective <= result.objective + 1e-9
 
 
@@ -177,8 +175,7 @@ def test_every_batch_size_ends_with_a_proof(norm, batch_size, tol, parameters):
 def test_the_batch_of_all_rows_ends_after_a_handful_of_steps(norm, l2):
     problem = well_conditioned_instance(3, N, 8, norm=norm, l2=l2)
     result = solve(problem, "ippa", batch_size=None, hand_over=False, tol=1e-6, random_state=0)
-    assert result.status.name == "OPTIMAL"
-    assert result.info["epochs"]["batches"] <= 20
+    assert result.status is Status.OPTIMAL and result.info["epochs"]["batches"] <= 20
 
 
 def test_the_second_phase_of_hybrid_takes_batches():
@@ -242,8 +239,7 @@ def test_runs_are_the_same_for_a_seed_and_a_number_of_threads(always_threads):
         for n_threads in (2, 2, 1)
     ]
     np.testing.assert_array_equal(runs[0].weights, runs[1].weights)
-    assert runs[0].gap <= 1e-3
-    assert runs[2].gap <= 1e-3
+    assert max(runs[0].gap, runs[2].gap) <= 1e-3
 
 
 def test_drawn_batches_contain_no_row_twice():
