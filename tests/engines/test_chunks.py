@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from sharded_here import check, samples, sharded_problem
+from thorough import for_each
 
 from drsvm import Problem
 from drsvm.engines.sharded import quantiles
@@ -70,9 +71,7 @@ def looks(numbers, masses, cuts=(10, 50)):
     return look, asked
 
 
-@pytest.mark.parametrize("descending", [False, True])
-@pytest.mark.parametrize("which", [MASS, MOMENT])
-@pytest.mark.parametrize("kind", ["even", "ties", "outliers", "tiny"])
+@for_each(kind=["even", "ties", "outliers", "tiny"], which=[MASS, MOMENT], descending=[False, True])
 def test_quantiles_from_histograms_are_exact(few_numbers, descending, which, kind):
     rng = np.random.default_rng(3)
     numbers, masses = rng.exponential(size=200), rng.random(200)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_iris, make_moons
+from thorough import for_each
 
 from drsvm import (
     ClippedScaler,
@@ -66,12 +67,8 @@ KINDS = {
 INTERCEPTS = {"none": {}, "free": {"fit_intercept": True}, "priced": {"fit_intercept": True, "intercept_cost": 1.0}}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("l2", [0.0, 1.0])
-@pytest.mark.parametrize("flip_cost", [1.0, math.inf, "rows"])
-@pytest.mark.parametrize("intercept", INTERCEPTS)
-@pytest.mark.parametrize("weighted", [False, True])
+@for_each(intercept=INTERCEPTS, flip_cost=[1.0, math.inf, "rows"], l2=[0.0, 1.0], norm=NORMS, kind=KINDS)
+@for_each(weighted=[False, True])
 def test_the_same_optimum(kind, norm, l2, flip_cost, intercept, weighted):
     X, y = samples()
     X, rng = KINDS[kind](X), np.random.default_rng(1)
@@ -101,8 +98,7 @@ def test_radius_max_path_and_risk():
         np.testing.assert_allclose(*risks, rtol=1e-9)
 
 
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("fit_intercept", [False, True])
+@for_each(fit_intercept=[False, True], norm=NORMS)
 def test_a_newton_matrix_that_is_not_formed(norm, fit_intercept, monkeypatch):
     monkeypatch.setattr(engine, "MAX_FEATURES", 10)
     X, y = samples()
@@ -238,9 +234,7 @@ def many_rows(request, monkeypatch):
         monkeypatch.setattr(gpu_rows, "TILE_COLUMNS", 100)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("flip_cost", [math.inf, 1.0, "rows"])
-@pytest.mark.parametrize("intercept_cost", [math.inf, 0.7])
+@for_each(intercept_cost=[math.inf, 0.7], flip_cost=[math.inf, 1.0, "rows"], name=FUNCTIONS)
 @pytest.mark.usefixtures("many_rows")
 def test_the_same_optimum_of_a_kernel(name, flip_cost, intercept_cost):
     X, y, weights = curved_samples()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from problems import NORMS, classifiers, generator, problems
 from scipy import sparse
 from sharded_here import check, samples, sharded, sharded_problem
-from thorough import examples, unless_long
+from thorough import examples, for_each, unless_long
 
 from drsvm import Problem, Status, radius_max, radius_path, solve
 from drsvm.engines.cpu import CpuEngine, engine_for
@@ -157,10 +157,7 @@ def flat(answer):
     return [] if answer is None else [answer]
 
 
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("flip_cost", [1.0, math.inf])
-@pytest.mark.parametrize("l2", [0.0, 1.0])
-@pytest.mark.parametrize("intercept", ["none", "free", "priced"])
+@for_each(intercept=["none", "free", "priced"], l2=[0.0, 1.0], flip_cost=[1.0, math.inf], norm=NORMS)
 def test_the_same_optimum(data, norm, flip_cost, l2, intercept):
     ball = {"norm": norm, "flip_cost": flip_cost, "l2": l2, "fit_intercept": intercept != "none"}
     ball["intercept_cost"] = 2.0 if intercept == "priced" else math.inf

@@ -9,6 +9,7 @@ from functools import partial
 import numba
 import numpy as np
 import pytest
+from thorough import for_each
 
 from drsvm import WassersteinKernelSVC, WassersteinSVC
 from drsvm.engines.gpu import device
@@ -99,8 +100,7 @@ def random_samples(rng, n, extreme, flips):
     return weights, signs, flips, flips * kappa, margins
 
 
-@pytest.mark.parametrize("flips", ["none", "same", "own"])
-@pytest.mark.parametrize("extreme", [False, True])
+@for_each(extreme=[False, True], flips=["none", "same", "own"])
 def test_the_same_numbers_as_in_python(compiled, plain, flips, extreme):
     rng, n = np.random.default_rng(5), 50
     weights, signs, flips, kappa, margins = random_samples(rng, n, extreme, flips)

@@ -42,9 +42,7 @@ class DaskBackend(Backend):
     def n_features(self, X):
         if not isinstance(X, list | tuple):
             return int(X.shape[1])
-        from dask.delayed import delayed
-
-        return int(delayed(np.shape)(X[0]).compute()[1])
+        return int(mapped_blocks(np.shape, [X[0]])[0].compute()[1])
 
     def named(self, X):
         return X._meta if hasattr(X, "columns") else X
@@ -63,9 +61,8 @@ class DaskBackend(Backend):
 
     def classes_of(self, y):
         from dask.base import compute
-        from dask.delayed import delayed
 
-        classes = compute(*(delayed(np.unique)(block) for block in delayed_blocks(y, "y")))
+        classes = compute(*mapped_blocks(np.unique, delayed_blocks(y, "y")))
         return np.unique(np.concatenate(classes))
 
     def by_class(self, y, classes, values, weights=None):

@@ -25,17 +25,13 @@ class Columns(NamedTuple):
     costs: list[Block] | None = None
 
     def chunk(self, number: int) -> tuple:
-        """Return the futures of a chunk."""
         return tuple(None if blocks is None else blocks[number] for blocks in self)
 
 
 def columns_of(
     client: "Client", X: Matrix, y: Labels, weights=None, costs=None, lengths: list[int] | None = None
 ) -> Columns:
-    """Return futures of the blocks; what is not computed yet is computed, and stays in the memory of the workers.
-
-    Labels, weights and costs are cut like X. The lengths of its chunks may be given, if they are known.
-    """
+    """Return futures of the blocks, all cut like X; what is not computed yet is computed, and stays on the workers."""
     from distributed import Future
 
     rows = delayed_blocks(X, "X")
@@ -74,10 +70,7 @@ def delayed_blocks(values: Matrix, name: str) -> list[Block]:
 
 
 def mapped_blocks(function: Callable[[Matrix], Matrix], blocks: list[Block]) -> list[Block]:
-    """Return what a function returns for every block, to be computed where the block is.
-
-    The function is sent to each worker once, and is computed like the blocks: nothing is lost with a worker.
-    """
+    """Return what a function, which is sent to each worker once, returns for every block, wherever the block is."""
     from dask.delayed import delayed
 
     sent = delayed(function, traverse=False, pure=True)  # the same blocks have the same values: computed once

@@ -94,15 +94,12 @@ class DaskCoordinator(Coordinator):
         ]
 
     def _reply(self, message: Message) -> dask_worker.Reply:
-        """Return the sum of the replies of all groups, which are added on the workers, a few at a time.
-
-        The last few are added here if they are small: this saves a step.
-        """
+        """Return the sum of the replies of all groups, which are added on the workers, a few at a time."""
         futures = [
             self._task("reply", dask_worker.reply, self.name, numbers, message, workers=[address])
             for address, numbers in self.groups()
         ]
-        most = FAN_IN if self.survey.n_features <= FEW_FEATURES else 1
+        most = FAN_IN if self.survey.n_features <= FEW_FEATURES else 1  # small ones are added here: this saves a step
         while len(futures) > most:
             few = [futures[first : first + FAN_IN] for first in range(0, len(futures), FAN_IN)]
             futures = [self._task("add", dask_worker.combine, replies) for replies in few]
@@ -123,7 +120,6 @@ class DaskCoordinator(Coordinator):
         return DaskChannel(self)
 
     def _build(self, numbers: Iterable[int]) -> None:
-        """Make shards of chunks, wherever their rows are."""
         self.places |= dict(self._of_chunks("build", dask_worker.build, numbers, self.units))
         if not set(self.places.values()) <= self._checked:
             self._check_versions()

@@ -37,7 +37,6 @@ class DaskRows(ShardedRows):
 
     @property
     def columns(self) -> Columns:
-        """The blocks of the data."""
         return self.coordinator.columns
 
     def with_flip_costs(self, problem, flip_cost):

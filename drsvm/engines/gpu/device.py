@@ -11,7 +11,6 @@ from drsvm.annotations import Matrix
 from drsvm.model.backends import to_numpy
 
 REMEDY = "install CuPy (pip install cupy-cuda13x, or that of another CUDA) and NVIDIA's driver, or use engine='cpu'"
-
 TF32 = 3  # cuBLAS: multiply numbers in float32 with a mantissa of 10 bits
 SYRK_FROM = 512  # number of features from which the routine for symmetric products is faster than the general one
 SHARE_OF_MEMORY = 0.85  # share of the card's free memory that rows and their state may take
@@ -60,10 +59,7 @@ def on_host(values: Matrix) -> Matrix:
 
 
 def add_square(scaled: Matrix, matrix: Matrix) -> None:
-    """Add scaledᵀ·scaled to the upper triangle of a matrix of doubles.
-
-    Rows in float32 are multiplied by tensor cores, to about three digits.
-    """
+    """Add scaledᵀ·scaled to the upper triangle of a matrix of doubles; float32 by tensor cores, to three digits."""
     from cupy import cublas
     from cupy.cuda.device import get_cublas_handle
     from cupy_backends.cuda.libs import cublas as library

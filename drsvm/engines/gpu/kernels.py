@@ -20,7 +20,6 @@ from drsvm.kernels.interior_point import BINS
 THREADS = 256  # threads of a block
 MAX_BLOCKS = 2048  # A pass over more rows has blocks that take several times as many
 _TYPES = {"float64": "double", "float32": "float"}
-
 _TEMPLATES = [
     *(f"dense_dot<{t}>" for t in _TYPES.values()),
     *(f"dense_sums<{t}, {k}>" for t, k in product(_TYPES.values(), (1, 2, 3))),

@@ -50,12 +50,10 @@ class GpuFactorised(Factorised):
 
 
 class GpuMatrixFree(MatrixFree):
-    """The matrix with many features: its diagonal preconditions conjugate gradients.
+    """The matrix with many features: its diagonal preconditions conjugate gradients."""
 
-    Inexact directions stop short of a proof: the nearer the optimum, the more steps are needed. In trials with
-    text-like rows, residuals of 1e-2, or at most 100 steps, ended at gaps above 1e-4.
-    """
-
+    # Inexact directions stop short of a proof: the nearer the optimum, the more steps are needed. In trials with
+    # text-like rows, residuals of 1e-2, or at most 100 steps, ended at gaps above 1e-4.
     most_refinements = 500
 
     def __init__(self, samples: Curvature, cone: Scaling, ridge: np.ndarray, rows: Any, mu: float):

@@ -79,7 +79,6 @@ class GpuRows(CardRows):
         """Return Σ_i c_i x_i for one, two or three rows of coefficients, on the card."""
 
     def weighted_sums(self, c: Matrix) -> np.ndarray:
-        """Return Σ_i c_i x_i for one, two or three rows of coefficients."""
         return to_numpy(self.device_sums(c))
 
     def weighted_sum(self, c):
@@ -235,17 +234,14 @@ class SparseGpuRows(GpuRows):
 
     @cached_property
     def entries(self) -> tuple[Vector, Vector, Vector]:
-        """The entries by rows."""
         return _entries(self.X)
 
     @cached_property
     def columns(self) -> tuple[Vector, Vector, Vector]:
-        """The entries by columns."""
         return _entries(self.X.tocsc())
 
     @cached_property
     def squared_columns(self) -> tuple[Vector, Vector, Vector]:
-        """The entries by columns, squared."""
         data, rows, starts = self.columns
         return data.astype(np.float64) ** 2, rows, starts
 
@@ -258,7 +254,6 @@ class SparseGpuRows(GpuRows):
 
     @cached_property
     def parts_of_sums(self) -> ColumnParts:
-        """Parts with one column each."""
         return ColumnParts.of(to_numpy(self.columns[2]), ENTRIES_OF_SUM, 1)
 
     @cached_property

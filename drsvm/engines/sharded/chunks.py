@@ -34,7 +34,6 @@ class Chunk(NamedTuple):
 
     @classmethod
     def checked(cls, number: int, X, y, weights=None, costs=None) -> "Chunk":
-        """Check the data of a chunk."""
         try:
             rows = check_rows(X) if isinstance(X, CheckedRows) or X.shape[0] > 0 else np.zeros(X.shape)
             n = rows.shape[0]
@@ -63,14 +62,11 @@ class Chunk(NamedTuple):
 
 
 class Units(NamedTuple):
-    """What a shard must know of all rows: the label of the positive class, and the largest weight and the total.
+    """What a shard must know of all rows."""
 
-    The total is in units of the largest weight, so that huge weights cannot overflow and tiny ones cannot vanish.
-    """
-
-    positive: Any
+    positive: Any  # the label of the positive class
     largest_weight: float
-    total: float
+    total: float  # in units of the largest weight, so that huge weights cannot overflow and tiny ones cannot vanish
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +86,6 @@ class Survey:
 
     @classmethod
     def of(cls, chunk: Chunk) -> "Survey":
-        """Look at one chunk."""
         X, used = chunk.X, chunk.used
         labels = chunk.labels[used]
         weights = np.ones(len(labels)) if chunk.weights is None else chunk.weights[used]
@@ -112,7 +107,6 @@ class Survey:
 
     @property
     def n_given(self) -> int:
-        """Number of rows."""
         return sum(self.lengths.values())
 
     @property

@@ -48,10 +48,7 @@ class Coordinator(ABC):
 
     @abstractmethod
     def round(self, message: Message) -> Summable:
-        """Return the sum of the replies of all shards; raise StateLost if a shard lacks the state.
-
-        All shards exist when that is raised: they can make all changes again.
-        """
+        """Return the sum of all replies; raise StateLost, once all shards exist, if one of them lacks the state."""
 
     @abstractmethod
     def post(self, message: Message) -> None:
@@ -78,10 +75,7 @@ class WorkerChannel(ABC):
 
     @abstractmethod
     def receive(self, seconds: float = math.inf) -> tuple[Group, Summable]:
-        """Return the group that replies next, and its reply: None if none comes in time.
-
-        A group that was lost replies once it is back.
-        """
+        """Return the group that replies next, a lost one once it is back, and its reply: None if none comes in time."""
 
     def round(self, message: Message) -> Summable:
         """Return the sum of the replies of all groups: in a fixed order, whatever the order in which they come."""
@@ -93,7 +87,6 @@ class WorkerChannel(ABC):
         return total(replies[group] for group in sorted(replies))
 
     def stopwatch(self) -> Stopwatch:
-        """Return a watch of the time in which replies come."""
         return Stopwatch()
 
 
@@ -103,10 +96,7 @@ def total(replies: Iterable[Summable]) -> Summable:
 
 
 class Run:
-    """The changes made so far to the state of a run, in the shards. Those without a reply wait for the next round.
-
-    A log is cleared when all samples are centred, as nothing before that matters, unless something is kept from then.
-    """
+    """The changes made so far to the state of a run, in the shards. Those without a reply wait for the next round."""
 
     def __init__(self, coordinator: Coordinator, ball: Ball):
         self.name, self.coordinator, self.ball = uuid.uuid4().hex, coordinator, ball
@@ -119,7 +109,7 @@ class Run:
     def tell(self, change: str, *arguments) -> None:
         """Make a change without a reply."""
         self._drop_free_slots()
-        if change == "center" and not self._used:
+        if change == "center" and not self._used:  # nothing before that matters, unless something is kept from then
             self.base += len(self.log)
             self.known = self.base
             self.log.clear()
@@ -131,7 +121,6 @@ class Run:
         return self.coordinator.send([self], self.ball)
 
     def query(self, query: Query, *arguments) -> Summable:
-        """Return the sum of the values of a query about the state."""
         self._drop_free_slots()
         return self.coordinator.send([self], self.ball, query, (self.name, *arguments))
 

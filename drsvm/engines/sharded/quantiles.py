@@ -58,7 +58,6 @@ class Histogram:
 
     @classmethod
     def of(cls, numbers, masses, path: Path, bins: Bins) -> "Histogram":
-        """Return the histogram of numbers at the end of a path."""
         before = np.zeros(2)
         for outer, wanted in path:
             places = outer.bins_of(numbers)
@@ -86,11 +85,7 @@ class Histogram:
 def crossing(
     histogram_of: Callable[[Path, Bins], tuple[Histogram, Any]], bins: Bins, goal: float, which: int
 ) -> tuple[float, float, float]:
-    """Return the number at which the sum of masses, or of moments, over the first numbers exceeds a goal.
-
-    The total must exceed it. Also returned are both sums over the numbers before. `histogram_of` computes a histogram
-    of the numbers of all rows, and something else.
-    """
+    """Return the number at which the sum of masses, or of moments, exceeds a goal, and both sums before that number."""
     path: Path = ()
     while (histogram := histogram_of(path, bins)[0]).numbers is None:
         sums = histogram.before[which] + np.cumsum(histogram.bins[which])

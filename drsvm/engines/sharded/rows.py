@@ -27,18 +27,13 @@ from drsvm.model.validation import check_flip_cost
 
 
 class RemoteCounts(NamedTuple):
-    """How many rows each row counts for in the automatic radius.
+    """How many rows each row counts for in the automatic radius: as many as its given weight w."""
 
-    If a row counts for as many as its given weight w, and has f times this weight in a problem, its pull has a variance
-    in proportion to w f². A problem with these weights has them where the rows are.
-    """
-
-    problem: Problem
+    problem: Problem  # with weights w f² where the rows are: if a row has the weight w f, its pull has such a variance
     scale: float  # the variance of the pull of a row, divided by its weight in that problem
     total: float
 
     def sum(self) -> float:
-        """Return how many rows all rows together count for."""
         return self.total
 
 
@@ -103,7 +98,6 @@ class ShardedRows(Rows):
         return self.seen(View(uuid.uuid4().hex, chosen, offset))
 
     def seen(self, view: View) -> "ShardedRows":
-        """Return the rows in another view."""
         other = type(self)(self.coordinator, self.survey, view)
         other.known = self.known
         return other
@@ -262,8 +256,7 @@ class ShardedEngine(Engine):
         self.run.tell("center", point, lam, mu)
 
     def total_slack(self) -> float:
-        [slack] = self._query("total_slack")
-        return slack
+        return self._query("total_slack")[0]
 
     def curvature(self) -> Curvature:
         return Curvature(*self._query("curvature"))
@@ -273,8 +266,7 @@ class ShardedEngine(Engine):
         return rates, sums
 
     def rates(self, direction, lam_change, target):
-        [rates] = self.run.ask("rates", direction, lam_change, target)
-        return rates
+        return self.run.ask("rates", direction, lam_change, target)[0]
 
     def recorrect(self, primal: float, dual: float) -> tuple[np.ndarray, float]:
         return self.run.ask("recorrect", primal, dual)

@@ -122,7 +122,6 @@ class Shard:
         return reply
 
     def problem(self, ball: Ball) -> Problem:
-        """Return the problem on the rows of this shard."""
         view = ball.view
         if view.name not in self._views:
             self._views = {"": self.X, view.name: view.of(self.X)}
@@ -153,7 +152,6 @@ class ShardRun:
         self.engine: Any = None
 
     def make(self, changes) -> None:
-        """Make changes."""
         for name, arguments in changes:
             try:
                 self.reply = getattr(self, name)(*arguments)

@@ -29,17 +29,11 @@ class BallQP(ABC):
 
     @abstractmethod
     def solve(self, r, rho: float, lam: float, start, accuracy: float) -> np.ndarray:
-        """Return the minimiser.
-
-        Iterative methods start at `start` and stop when √(wᵀCw) is accurate to a small share of `accuracy`.
-        """
+        """Return the minimiser: from `start` and, if by iterations, until √(wᵀCw) is well within `accuracy`."""
 
 
 class Accelerated(BallQP):
-    """Any q, by accelerated projected gradient steps with restarts.
-
-    `product` multiplies a vector by C, whose largest eigenvalue is at most `largest`.
-    """
+    """Any q; `product` multiplies a vector by C, whose largest eigenvalue is at most `largest`."""
 
     def __init__(self, product: Callable, largest: float, ridge: float, norm: Norm, max_steps: int = 100):
         self.product, self.largest, self.ridge, self.norm, self.max_steps = product, largest, ridge, norm, max_steps
@@ -87,10 +81,7 @@ class EuclideanBall(BallQP):
 
 
 class _Pivoting(BallQP):
-    """Block pivoting (Júdice and Pires): all entries with the wrong status change it at once, as long as that helps.
-
-    The status of an entry is −1, 0 or 1; its meaning depends on the norm.
-    """
+    """Block pivoting (Júdice and Pires): all entries with the wrong status, −1, 0 or 1, change it while that helps."""
 
     norm: Norm
     patience = 3

@@ -145,11 +145,7 @@ class FreePrice(_AdmmState):
 
 
 class GoldenSection(_AdmmState):
-    """ε > 0: the search for λ.
-
-    The bracket is [low, high]. Up to four trials with ADMM iterates are kept: two inside the bracket, and the last one
-    discarded on either side.
-    """
+    """ε > 0: the search for λ in [low, high], with up to two trials inside, and the last one discarded on each side."""
 
     def __init__(self, problem: Problem, settings: Admm, limits: Limits):
         super().__init__(problem, settings, limits)
@@ -203,10 +199,7 @@ class GoldenSection(_AdmmState):
         return [trial for trial in (self.left, *self.inside, self.right) if trial is not None]
 
     def _trial_to_improve(self) -> Trial:
-        """Return the inner trial at which f is less accurate, or a new trial.
-
-        It is an end of the bracket that accounts for most of the gap, if f is less accurate there than inside.
-        """
+        """Return the trial at which f is least accurate: an end with most of the gap, an inner one or a new one."""
         inside = max((trial.gap for trial in self.inside), default=0.0)
         for trial, share in self.proof:
             if share * trial.gap > 0.5 * self.gap and trial.gap >= inside:

@@ -92,14 +92,19 @@ class Trial:
         return self.upper - self.line.height
 
 
-class CentredRows:
-    """The rows of a problem, around their mean x̄ if there is an intercept, which eliminates it; otherwise x̄ = 0."""
+class Subproblem:
+    """The data, prepared for ADMM iterations at any λ; rows are around their mean x̄, which eliminates an intercept."""
 
-    def __init__(self, problem: Problem):
-        self.problem, self.stored = problem, stored_entries(problem)
-        self.mean = np.zeros(problem.n_features)
+    def __init__(self, problem: Problem, relaxation: float, update: str, seconds: float = math.inf):
+        self.problem, self.relaxation, self.stored = problem, relaxation, stored_entries(problem)
+        self.signs, self.sample_weights = np.array(problem.signs, dtype=np.float64), np.array(problem.sample_weight)
+        self.kappa, self.flips = affordable_flips(problem.flip_cost, problem.radius)
+        self.mean = np.zeros(problem.n_features)  # x̄ = 0 without an intercept
         if problem.fit_intercept:
             self.mean += problem.weighted_sum(problem.sample_weight * problem.signs)[0]
+        self.coefficients = np.empty((2, problem.n_rows))
+        self.quadratic = self._quadratic(update, seconds)
+        self.large_weights = 100.0 / problem.typical_row_norm() if problem.radius == 0.0 else math.inf
 
     def gram_seconds(self) -> float:
         n, d = self.problem.X.shape
@@ -129,44 +134,28 @@ class CentredRows:
         rows = self.problem.rows
         return rows.weighted_sum(self.problem.sample_weight * rows.dot(w)) - (self.mean @ w) * self.mean
 
-    def largest_eigenvalue(self, product) -> float:
-        """Estimate the largest eigenvalue of C, more likely too high than too low; `product` multiplies by C."""
-        d = self.problem.n_features
-        if d < 3:
-            matrix, noise = self.gram()
-            return max(float(np.linalg.eigvalsh(matrix)[-1]), noise)
-        start = np.random.default_rng(0).normal(size=d)
-        operator = sparse_linalg.LinearOperator((d, d), matvec=product, dtype=np.float64)
-        largest = 1.02 * float(sparse_linalg.eigsh(operator, 1, tol=0.01, v0=start, return_eigenvectors=False)[0])
-        return max(largest, 1e-280)
-
-
-class Subproblem:
-    """The data, prepared for ADMM iterations at any λ."""
-
-    def __init__(self, problem: Problem, relaxation: float, update: str, seconds: float = math.inf):
-        self.problem, self.relaxation = problem, relaxation
-        self.signs, self.sample_weights = np.array(problem.signs, dtype=np.float64), np.array(problem.sample_weight)
-        self.kappa, self.flips = affordable_flips(problem.flip_cost, problem.radius)
-        self.rows = CentredRows(problem)
-        self.coefficients = np.empty((2, problem.n_rows))
-        self.quadratic = self._quadratic(update, seconds)
-        self.large_weights = 100.0 / problem.typical_row_norm() if problem.radius == 0.0 else math.inf
-
     def _quadratic(self, update: str, seconds: float) -> BallQP:
         norm, l2, d = self.problem.norm, self.problem.l2, self.problem.n_features
-        product = self.rows.curvature
+        product = self.curvature
         factorised = update == "auto" and d <= FACTORISED_TO
         # Updates also work without the Gram matrix and its factorisation.
-        affordable = self.rows.gram_seconds() + 5.0 * MULTIPLICATION * factorised * d**3 <= 0.3 * seconds
+        affordable = self.gram_seconds() + 5.0 * MULTIPLICATION * factorised * d**3 <= 0.3 * seconds
         exact = update == "exact" or (factorised and affordable)
-        if exact or (d * d <= self.rows.stored and affordable):
-            matrix, noise = self.rows.gram()
+        if exact or (d * d <= self.stored and affordable):
+            matrix, noise = self.gram()
             way = EXACT.get(type(norm)) if exact else None
             if way is not None:
                 return way(matrix, l2, noise)
             product = matrix.__matmul__
-        return Accelerated(product, self.rows.largest_eigenvalue(product), l2, norm)
+        # An estimate of the largest eigenvalue of C, more likely too high than too low.
+        if d < 3:
+            matrix, noise = self.gram()
+            largest = max(float(np.linalg.eigvalsh(matrix)[-1]), noise)
+        else:
+            start = np.random.default_rng(0).normal(size=d)
+            operator = sparse_linalg.LinearOperator((d, d), matvec=product, dtype=np.float64)
+            largest = 1.02 * float(sparse_linalg.eigsh(operator, 1, tol=0.01, v0=start, return_eigenvectors=False)[0])
+        return Accelerated(product, max(largest, 1e-280), l2, norm)
 
     def first_trial(self, lam: float, rho: float, start: Candidate | None) -> Trial:
         """Return ADMM's starting trial at λ: the origin, or a given classifier with its multipliers."""
@@ -201,10 +190,10 @@ class Subproblem:
         right = trial.rho * trial.split_sum + trial.slope_sum
         balance = right[-1] if self.problem.fit_intercept else 0.0
         trial.weights = self.quadratic.solve(
-            right[:-1] - balance * self.rows.mean, trial.rho, trial.lam, trial.weights, trial.accuracy
+            right[:-1] - balance * self.mean, trial.rho, trial.lam, trial.weights, trial.accuracy
         )
         if self.problem.fit_intercept:
-            trial.intercept = float(balance / trial.rho - self.rows.mean @ trial.weights)
+            trial.intercept = float(balance / trial.rho - self.mean @ trial.weights)
         self.decision = self.problem.decision_values(trial.weights)
         samples = self.decision, trial.intercept, self.signs, self.sample_weights
         terms = self.kappa, self._flip_price(trial.lam), trial.rho, self.relaxation
@@ -245,7 +234,7 @@ class Subproblem:
             pressure = problem.norm.dual.value(v)
             gained = lam * pressure if pressure > 0.0 else 0.0
         # Without balance no bound holds for all b: assume intercepts of the current size.
-        gained += abs(imbalance) * (1.0 + abs(trial.intercept) + abs(self.rows.mean @ trial.weights))
+        gained += abs(imbalance) * (1.0 + abs(trial.intercept) + abs(self.mean @ trial.weights))
         height = mass + (lam * rate if rate != 0.0 else 0.0) - gained
         if height > trial.line.height:
             trial.line = Line(trial.lam, height, rate - pressure, slopes.copy())

@@ -107,12 +107,9 @@ def import_extra(name: str):
 
 @contextmanager
 def postponed_interrupt():
-    """Postpone Ctrl-C while code runs that no exception may propagate through; yield an event that Ctrl-C sets.
-
-    Python delivers Ctrl-C only to the main thread; in other threads the event is never set.
-    """
+    """Postpone Ctrl-C while code runs that no exception may propagate through; yield an event that Ctrl-C sets."""
     event = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread():  # Python delivers Ctrl-C only to the main thread
         yield event
         return
     previous = signal.signal(signal.SIGINT, lambda number, frame: event.set())

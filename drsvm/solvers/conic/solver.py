@@ -109,7 +109,6 @@ class ConicState(State):
 
 
 def _read(problem: Problem, answer: Answer, unit: float) -> Candidate:
-    """Return the answer in terms of the problem."""
     n, d, x, multipliers = problem.n_rows, problem.n_features, answer.x, answer.multipliers
     flip_dual = np.zeros(n)
     flip_dual[problem.can_flip] = multipliers[n : n + np.count_nonzero(problem.can_flip)]
@@ -155,10 +154,7 @@ def _picked(entries: np.ndarray, factors: np.ndarray, size: int) -> sparse.csr_a
 
 
 def _norm_rows(problem: Problem, unit: float) -> tuple[list[list[Any]], int]:
-    """Return rows of blocks for ‖v‖_q ≤ λ, and the number of rows that form a second-order cone.
-
-    The blocks are for the variables (w, b), λ, t and the additional ones of the norm.
-    """
+    """Return rows of blocks, for (w, b), λ, t and u, that state ‖v‖_q ≤ λ, and the size of a second-order cone."""
     entries, prices = priced_entries(problem)
     d, n = problem.n_features, len(entries)
     if n == 0:  # nothing is priced: 0 ≤ λ

@@ -184,10 +184,8 @@ class Ascent(ABC):
         return max(stiffness, MIN_STIFFNESS * self.problem.radius / max(self.lam, 1e-6), 1e-12)
 
     def _best_scale(self) -> tuple[float, float]:
-        """Return the multiple of (w, b) with the smallest objective and its gain, based on the margins of this epoch.
-
-        Early in a run all margins may be slightly too small at once, which costs a lot and is free to correct.
-        """
+        """Return the multiple of (w, b) with the smallest objective and its gain, by the margins of this epoch."""
+        # Early in a run all margins may be slightly too small at once, which costs a lot and is free to correct.
         problem, margins, weights = self.problem, self.margins, self.problem.sample_weight
         lam, n = self._own_lam, problem.n_rows
         ridge = problem.l2 * euclidean(self.w) ** 2 if problem.l2 > 0.0 else 0.0

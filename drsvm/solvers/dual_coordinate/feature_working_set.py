@@ -117,10 +117,7 @@ class Exploration(DualCoordinateState):
 
 
 class Rounds(State):
-    """Rounds of the interior-point solver on working sets; every round is a separate run on its own problem.
-
-    The first one has the features `working`, and starts at the classifier `best`.
-    """
+    """Interior-point runs on working sets; the first has the features `working`, and starts at `best`."""
 
     best: Candidate
 

@@ -54,10 +54,7 @@ class RoundAscent(Ascent):
 
 
 class SeparableAscent(Ascent):
-    """q = 1 and q = ∞: the weights are the part of u inside or outside limits ±h, over the ridge.
-
-    They are computed feature by feature; h is fixed during an epoch: λ times the ridge, or e = ε − Σκβ for q = 1.
-    """
+    """q = 1 and q = ∞: the weights are the part of u inside or outside limits ±h, fixed in an epoch, over the ridge."""
 
     inside: ClassVar[bool]  # whether the weights are the part inside the limits (q = ∞) rather than outside (q = 1)
 
@@ -68,7 +65,7 @@ class SeparableAscent(Ascent):
         ridge = problem.l2 + proximity
         (intercept, u0), stiffness = self._intercept(ridge), self._stiffness(0.0)
         excess = max(self.flipped_cost - problem.radius, 0.0)
-        limit = ridge * self.lam if self.inside else max(problem.radius - self.flipped_cost, 0.0)
+        limit = ridge * self.lam if self.inside else max(problem.radius - self.flipped_cost, 0.0)  # h
         terms = SeparableTerms(self.inside, float(limit), float(ridge), float(stiffness), intercept)
         sums = np.array([self.lam + excess / stiffness, u0])
         return Place(self._plus_centre(self.v, proximity), sums, terms, proximity)

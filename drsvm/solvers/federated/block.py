@@ -163,7 +163,6 @@ def losses_along(problem: Problem, scales: np.ndarray, classifiers) -> np.ndarra
 
 
 def _losses(margins, weights, costs: Costs, scales: np.ndarray, prices: np.ndarray) -> np.ndarray:
-    """Return the expected losses of multiples of a classifier, for several λ."""
     losses = np.empty(len(scales))
     losses_of_multiples(margins, weights, costs, scales, prices, losses)
     return losses

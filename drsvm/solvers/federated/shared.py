@@ -83,7 +83,6 @@ class Shared(Ascent):
         return self.cost > 0.0
 
     def work(self, number: int, accepted: dict[int, float], anew: bool, share: float = 1.0) -> Work:
-        """Return what to ask blocks now."""
         place, prices = self.place, self._own_lam * SCALES
         return Work(place.u.astype(SENT), place.sums, place.terms, self.factor, prices, number, accepted, anew, share)
 
@@ -150,10 +149,8 @@ class Shared(Ascent):
         """Return (w, λ, b) at a place."""
 
     def classifier(self) -> tuple[np.ndarray, float]:
-        """Return the best multiple of the current classifier, or of the average over the last rounds.
-
-        Blocks see the margins of their rows while they improve them, and are too optimistic: it takes one more round.
-        """
+        """Return the best multiple of the current classifier, or of the average over the last rounds."""
+        # Blocks see the margins of their rows while they improve them, and are too optimistic: one more round.
         offers = [self._now, self.means]
         losses = self.problem.rows.query(self.problem, losses_along, MANY_SCALES, offers)
         values = self._values(MANY_SCALES, offers, losses)

@@ -54,7 +54,6 @@ class Federated(Solver):
     patience: float = 2.0
 
     def unsupported_reason(self, problem: Problem) -> str | None:
-        """Reject rows that are not sharded, some prices, and norms without an ascent."""
         if not problem.rows.is_sharded:
             return f"solver 'federated' is for rows on a cluster, these are {problem.rows.place}: use solver='auto'."
         if type(problem.norm) not in SHARED:

@@ -6,22 +6,13 @@ import numpy as np
 from scipy import sparse
 
 from drsvm.kernels.proximal_epochs import Iterate, Terms
+from drsvm.model import validation
 from drsvm.model.norms import norm_for
 from drsvm.model.risk import affordable_flips
-from drsvm.model.validation import (
-    check_flip_cost,
-    check_flip_costs,
-    check_intercept_cost,
-    check_number,
-    check_signed_rows,
-)
 from drsvm.solvers.incremental.epochs import Epochs, Samples
 from drsvm.solvers.transforms.priced_columns import with_constant
 
-FIRST_STEP, EXPONENT = (
-    0.1,
-    0.75,
-)  # first step in natural steps, and the power of the number of blocks by which it decays
+FIRST_STEP, EXPONENT = 0.1, 0.75  # in natural steps, and the power of the number of blocks by which steps decay
 RECENT = 4.0  # the average gives a new block about this much more weight than a plain mean would
 
 
@@ -69,12 +60,12 @@ class BlockFit:
         intercept_cost=math.inf,
         centre=None,
     ):
-        radius, self.flip_cost = check_number(radius, "radius"), check_flip_cost(flip_cost)
-        self.intercept_cost, self.centre = check_intercept_cost(intercept_cost), centre
+        radius, self.flip_cost = validation.check_number(radius, "radius"), validation.check_flip_cost(flip_cost)
+        self.intercept_cost, self.centre = validation.check_intercept_cost(intercept_cost), centre
         self.priced = bool(fit_intercept) and math.isfinite(self.intercept_cost)
         ridged, free = n_features + int(self.priced and l2 == 0.0), float(bool(fit_intercept) and not self.priced)
         flips = affordable_flips(self.flip_cost, radius)
-        self.norm, self.terms = norm_for(norm), Terms(radius, *flips, check_number(l2, "l2"), ridged, free)
+        self.norm, self.terms = norm_for(norm), Terms(radius, *flips, validation.check_number(l2, "l2"), ridged, free)
         self.rng = np.random.default_rng(0 if random_state is None else random_state)
         weights, intercept, price = (np.zeros(n_features), 0.0, 0.0) if start is None else start
         self.weights, self.radius_price = np.array(weights, dtype=float), float(price)
@@ -102,22 +93,19 @@ class BlockFit:
         flip_cost : float or array of shape (n,), optional
             Flip costs of the rows, instead of that of all blocks.
         """
-        X, signs, importance = check_signed_rows(X, signs, sample_weight)
+        X, signs, importance = validation.check_signed_rows(X, signs, sample_weight)
         n, d = X.shape
         if d != len(self.weights):
             raise ValueError(f"X has {d} features, but BlockFit expects {len(self.weights)}.")
-        flip_cost = self.flip_cost if flip_cost is None else check_flip_costs(flip_cost, n)
+        flip_cost = self.flip_cost if flip_cost is None else validation.check_flip_costs(flip_cost, n)
         kappa, flips = affordable_flips(flip_cost, self.terms.radius)
         if self.centre is not None:
             X = (X.toarray() if sparse.issparse(X) else X) - self.centre.astype(X.dtype)
         X = with_constant(X, self.intercept_cost) if self.priced else X
-        self._pass(Samples(X, signs, importance / n), self.terms._replace(kappa=kappa, flips=flips))
-        return self
-
-    def _pass(self, samples: Samples, terms: Terms) -> None:
+        samples, terms = Samples(X, signs, importance / n), self.terms._replace(kappa=kappa, flips=flips)
         self.n_blocks += 1
-        self.n_rows += samples.n
-        self._mean_square += (samples.mean_square - self._mean_square) * samples.n / self.n_rows
+        self.n_rows += n
+        self._mean_square += (samples.mean_square - self._mean_square) * n / self.n_rows
         epochs = Epochs(samples, self.norm, terms, "shuffled", self.rng, self._mean_square)
         point = epochs.origin()
         if self._point is not None:
@@ -135,3 +123,4 @@ class BlockFit:
         self.weights += share * (point.w[: len(self.weights)] - self.weights)
         self.value_at_centre += share * (float(value) - self.value_at_centre)
         self.radius_price += share * (float(point.scalars[0]) - self.radius_price)
+        return self

@@ -53,7 +53,6 @@ BATCHES = {
     2: Kind(memory_epochs.batch_epoch_l2, 60.0, 10.0),
     math.inf: Kind(memory_epochs.batch_epoch_linf, 100.0, 20.0),
 }
-
 WORTH_A_THREAD = 2e6  # nanoseconds of a pass over a batch from which another thread pays off
 
 
@@ -71,11 +70,7 @@ class Samples:
 
 
 class Epochs:
-    """Epochs of all kinds over given rows; each updates a point in place.
-
-    A free intercept has `terms.free` = 1 at first, and then the mean square of the rows, so that units do not matter.
-    Under a time limit, slices that would end too late are skipped, except for the very first one.
-    """
+    """Epochs of all kinds over given rows; each updates a point in place."""
 
     def __init__(
         self,
@@ -90,7 +85,7 @@ class Epochs:
         self.samples, self.norm, self.order, self.rng = samples, norm, order, rng
         self.time, self.started = TimeLimit() if time is None else time, False
         square = samples.mean_square if mean_square is None else mean_square
-        self.terms = terms._replace(free=square * terms.free)
+        self.terms = terms._replace(free=square * terms.free)  # that of the intercept, so that units do not matter
         # A bound on the mean square of the gradients in λ, of which the radius limits the number.
         squares = terms.kappa * np.minimum(terms.kappa, terms.radius)
         square += float(squares if np.ndim(squares) == 0 else np.average(squares, weights=samples.weights))
@@ -132,7 +127,7 @@ class Epochs:
     def _slices(self, order: np.ndarray, length: int) -> Iterator[np.ndarray]:
         took = 0.0
         for first in range(0, order.size, length):
-            if self.started and self.time.left() <= took:
+            if self.started and self.time.left() <= took:  # it would end too late
                 return
             watch, self.started = Stopwatch(), True
             yield order[first : first + length]
@@ -175,12 +170,9 @@ class Epochs:
         point.flip[:] += share * (latest[1] - point.flip)
 
     def _pass(self, state: Iterate, batch: np.ndarray, length: float, total: float) -> float:
-        """Visit the rows of a batch once; return the sum of their gaps.
-
-        Of k threads, each visits a part of the rows, on a copy of the state, as if every row were there k times. The
-        mean of the copies is then the state of all new multipliers, and because the dual function is concave, its value
-        there is at least the mean of those of the copies: no pass lowers it.
-        """
+        """Visit the rows of a batch once; return the sum of their gaps."""
+        # Of k threads, each visits a part of the rows, on a copy of the state, as if every row were there k times. The
+        # mean of the copies is the state of all new multipliers. The dual function is concave: no pass lowers it.
         kind = MEMORY[self.norm.q]
         n_threads = max(1, min(usable_threads(), int(self._work(kind, batch.size) / WORTH_A_THREAD)))
         gap = 0.0
@@ -210,7 +202,6 @@ class Epochs:
         return state
 
     def _nearest(self, state: Iterate, total: float) -> Iterate:
-        """Return the point of a state."""
         stiffness = 1.0 + total * self.terms.l2
         w, lam = self.norm.project_epigraph(state.w / stiffness, state.scalars[0], stiffness)
         b = state.scalars[1] if self.terms.free > 0.0 else 0.0

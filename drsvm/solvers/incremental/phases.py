@@ -115,10 +115,7 @@ class Phase(ABC):
 
 
 class Memory(Phase):
-    """Proximal steps that keep the last contributions of all other rows, with a constant step size.
-
-    Multipliers are those of the last epoch or averages over the last few, which lag behind but are more consistent.
-    """
+    """Proximal steps that keep the last contributions of all other rows, with a constant step size."""
 
     name = "memory"
 
@@ -138,6 +135,7 @@ class Memory(Phase):
         self.flip += share * (point.flip - self.flip)
 
     def multipliers(self) -> Pair:
+        """Return those of the last epoch or averages over the last few, which lag behind but are more consistent."""
         return self.track.better((self.own.hinge, self.own.flip), (self.hinge, self.flip), self.own)
 
 
@@ -231,27 +229,19 @@ class Proximal(Averaging):
 
 
 class Batches(Averaging):
-    """Proximal steps on batches of rows.
-
-    With the batch of all rows this is the proximal point method. There is no noise then, so step sizes do not decrease:
-    if an epoch does not lower the objective, the next step is more exact.
-    """
+    """Proximal steps on batches of rows; with the batch of all rows, the proximal point method."""
 
     name = "batches"
 
     def __init__(self, track: Track, batch_size: int | None):
         self.batch_size = min(batch_size or track.problem.n_rows, track.problem.n_rows)
+        self.has_all_rows = self.batch_size == track.problem.n_rows
         super().__init__(track, FIRST_OF_BATCHES * self.batch_size)
         self.latest = np.stack([track.point.hinge, track.point.flip])
         self.limit, self.passes = SHARE_OF_TOLERANCE * track.limits.tol, FEW_PASSES
         if isinstance(self.schedule, Cycles):
             ratio = 1.0 if self.has_all_rows else COOLING
             self.schedule = Descent(self.schedule.first, self.limit, track.value(track.point), ratio)
-
-    @property
-    def has_all_rows(self) -> bool:
-        """Whether there is only one batch."""
-        return self.batch_size == self.track.problem.n_rows
 
     def move(self, step: float, share: float) -> None:
         batching = Batching(self.batch_size, self.latest, self.limit, self.passes)
@@ -261,6 +251,7 @@ class Batches(Averaging):
         super().epoch()
         if isinstance(self.schedule, Descent):
             value = self.track.value(self.track.point)
+            # Without noise step sizes do not decrease: if an epoch does not lower the objective, steps are more exact.
             if self.has_all_rows and value > self.schedule.lowest - self.limit:
                 self.passes = min(2 * self.passes, MAX_PASSES)
             self.schedule.judge(value)

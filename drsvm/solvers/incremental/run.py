@@ -254,5 +254,4 @@ class IncrementalState(State):
         self.gives_up = self.patience.ends(self.epoch, gap)
 
     def info(self) -> dict:
-        """Return the number of epochs of each phase, and advice if they make little progress."""
         return {"epochs": dict(self.seen)} | ({"advice": ADVICE} if self.gives_up and self.limits.tol > 0.0 else {})

@@ -38,18 +38,15 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Cycles:
-    """Step sizes that decrease by a factor of 1000 in a few epochs; then again, from the top, in three times as many.
+    """Step sizes that decrease by a factor of 1000 in a few epochs; then again from the top, in three times as many."""
 
-    Easy problems are solved in the first cycle. For hard ones the last cycle, about two thirds of all epochs, is long
-    enough for the step size to decrease slowly.
-    """
+    # Easy problems are solved in the first cycle; hard ones in the last, slow one: two thirds of all epochs.
 
     first: float
     epochs: int
     usual: float  # the first step of all cycles except the first, which has the longest way to go
 
     def step(self, epoch: int) -> float:
-        """Return η of an epoch, counted from 1."""
         start, length = 0, SHORTEST
         # Cycles grow geometrically, so this takes about log₃(epochs) passes.
         while epoch > start + length and self.epochs - start >= (1 + CYCLES) * length:

@@ -230,11 +230,8 @@ def rough_solver(problem: Problem) -> str | Solver:
 def linear_problems(
     problem: Problem, trained: list[np.ndarray], solution: Result | Candidate | None
 ) -> list[tuple[Problem, tuple[np.ndarray, float] | None]]:
-    """Return a linear problem with the same rows for each of several sets of rows to train on, and where to start.
-
-    The sets are masks. A linear problem is returned as it is, at its solution.
-    """
-    if not problem.rows.is_kernel:
+    """Return a linear problem with the same rows for each of several masks of rows to train on, and where to start."""
+    if not problem.rows.is_kernel:  # as it is, at its solution
         return [(problem, None if solution is None else (solution.weights, solution.intercept))] * len(trained)
     rows, signed = problem.rows, None
     if solution is None or rows.values is None:  # a sum would take a pass over all pairs of rows

@@ -67,10 +67,7 @@ class Span:
         return 1
 
     def _extend(self, inside, values, lower) -> np.ndarray:
-        """Add functions, given their products with the basis and their values at the rows; return their new basis.
-
-        Their parts outside the span have the Gram matrix lower·lowerᵀ.
-        """
+        """Add functions with these products with the basis, values, and Gram matrix lower·lowerᵀ outside the span."""
         basis = solve_triangular(lower, np.eye(len(lower)), lower=True).T
         self._mixed = inside @ basis
         outside = values - self.features @ self.rows.vector(inside) if self.size else values
@@ -94,11 +91,9 @@ class Span:
 
 
 def _farthest(products: np.ndarray, inside: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows that are farthest from a span and from each other, and the Cholesky factor of what is outside it.
-
-    Given are the products of rows of length 1 with each other and with the basis of the span. The factorisation pivots;
-    LAPACK's would go on to the last row that adds something.
-    """
+    """Return the rows farthest from a span and from each other, and the Cholesky factor of what is outside it."""
+    # Given are the products of rows of length 1 with each other and with the basis of the span. The factorisation
+    # pivots; LAPACK's would go on to the last row that adds something.
     size, n = inside.shape
     most = min(most, n)
     factor = np.empty((size + most, n))

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -89,7 +88,7 @@ def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n
             return _enclose(problem, free, unit, solved)
         lines = _constant_classifiers(problem)
         # With one line the first tangent should be a good one; with two, the lower line must not be missed.
-        single = len(lines.slopes) == 1
+        single = lines.shape[1] == 1
         gradient = problem.norm.dual.value(_priced_gradient(problem)[1])
         radius = 0.2 * min(gradient, problem.typical_flip_cost()) if single else 1e-3 * unit
         return _climb(problem, radius or 1e-2 * unit, unit, lines, solved)
@@ -104,7 +103,7 @@ def is_useful(
     problem = problem.replace(radius=radius)
     result = solve(problem, tol=1e-4, max_time=max_time, n_threads=n_threads)
     _raise_if_ended(result)
-    return _constant_classifiers(problem).distance(radius, result) is not None
+    return _distance(_constant_classifiers(problem), radius, result) is not None
 
 
 def _decisive_gradient(problem: Problem) -> float | None:
@@ -122,10 +121,7 @@ def _decisive_gradient(problem: Problem) -> float | None:
 
 
 def _priced_gradient(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
-    """Return the prices of the weights, of the intercept too if it has one, and the gradient at 0 at these prices.
-
-    Features that cannot shift have the price 0.
-    """
+    """Return the prices of the weights and intercept, 0 if they cannot shift, and the gradient at 0 at these prices."""
     gradient, of_intercept = problem.gradient_of_classes()
     gradient = problem.rows.coordinates(problem.with_signs(gradient))
     prices = np.ones(len(gradient)) if problem.feature_cost is None else problem.feature_cost
@@ -160,11 +156,11 @@ def _enclose(problem: Problem, trusted: Problem, unit: float, solved: Callable[.
     return useless
 
 
-def _climb(problem: Problem, radius: float, unit: float, lines: "_Lines", solved: Callable[..., Result]) -> float:
+def _climb(problem: Problem, radius: float, unit: float, lines: np.ndarray, solved: Callable[..., Result]) -> float:
     climbing = False
     for _ in range(MAX_SOLVES):
         result = solved(problem, radius)
-        step = lines.distance(radius, result)
+        step = _distance(lines, radius, result)
         if step is not None:
             radius, climbing = radius + step, True
         elif climbing:
@@ -188,32 +184,22 @@ def _raise_if_ended(result: Result) -> None:
         raise RowsLost(result.info["lost"])
 
 
-@dataclass(frozen=True, eq=False)
-class _Lines:
-    """Objectives of the best constant classifiers, as lines in the radius."""
-
-    heights: np.ndarray
-    slopes: np.ndarray
-
-    def distance(self, radius: float, result: Result) -> float | None:
-        """Return the distance at which the optimum's tangent meets the first line, or None if w = 0 is optimal."""
-        missing = self.heights + self.slopes * radius - result.objective
-        if missing.min() <= max(2.0 * result.gap, 1e-9):
-            return None
-        # Only lines that are less steep than f can be reached; a tangent never leads beyond the answer.
-        reached = result.radius_price > self.slopes
-        return float((missing[reached] / (result.radius_price - self.slopes[reached])).min())
+def _distance(lines: np.ndarray, radius: float, result: Result) -> float | None:
+    """Return the distance at which the optimum's tangent meets the first line, or None if w = 0 is optimal."""
+    heights, slopes = lines
+    missing = heights + slopes * radius - result.objective
+    if missing.min() <= max(2.0 * result.gap, 1e-9):
+        return None
+    # Only lines that are less steep than f can be reached; a tangent never leads beyond the answer.
+    reached = result.radius_price > slopes
+    return float((missing[reached] / (result.radius_price - slopes[reached])).min())
 
 
-def _constant_classifiers(problem: Problem) -> _Lines:
-    """Return the best constant classifiers.
-
-    With an intercept these are 0 and, for each class, ±1 with the λ at which flipping some row of the class ceases to
-    pay (2/κ_i), or λ = 0.
-    """
+def _constant_classifiers(problem: Problem) -> np.ndarray:
+    """Return objectives of constant classifiers (0 and, with a free intercept, ±1) as lines in the radius: (2, k)."""
     lines = [(1.0, 0.0)]
     if _has_free_intercept(problem):
-        for sign in (1.0, -1.0):  # the classifier b = sign for every useful λ
+        for sign in (1.0, -1.0):  # b = sign with every λ at which flipping some row ceases to pay (2/κ_i), or λ = 0
             wrong = 2.0 * problem.masses_of_classes()[int(sign > 0)]
             costs, weights = (values[::-1] for values in problem.masses_by_flip_cost(sign))
             with np.errstate(divide="ignore"):
@@ -224,6 +210,6 @@ def _constant_classifiers(problem: Problem) -> _Lines:
             after = np.searchsorted(lams, candidates, side="right")
             heights = wrong + 2.0 * paying[after] - candidates * weighted[after]
             lines += zip(heights.tolist(), candidates.tolist(), strict=True)
-    heights, slopes = np.array(sorted(lines, key=lambda line: line[::-1])).T
-    useful = heights < np.minimum.accumulate(np.append(np.inf, heights[:-1]))  # a steeper line must be lower at 0
-    return _Lines(heights[useful], slopes[useful])
+    ordered = np.array(sorted(lines, key=lambda line: line[::-1])).T
+    useful = ordered[0] < np.minimum.accumulate(np.append(np.inf, ordered[0, :-1]))  # a steeper one must be lower at 0
+    return ordered[:, useful]

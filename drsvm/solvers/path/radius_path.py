@@ -214,10 +214,7 @@ class _Walk:
 
 
 class RunsOnFewRows(Solver):
-    """An interior-point solver whose runs share their memory.
-
-    They start from scratch: on few rows, the certificate of another start takes longer than the step that it saves.
-    """
+    """An interior-point solver whose runs share their memory, and start from scratch."""
 
     prices = EVERY_PRICE
     reads_views = True
@@ -227,6 +224,7 @@ class RunsOnFewRows(Solver):
         self.solver, self.last = solver, None
 
     def start(self, problem: Problem, limits: Limits) -> State:
+        # On few rows, the certificate of another start takes longer than the step that it saves.
         if self.last is not None and constant_optimum(problem) is None:
             return self.last.again(problem, limits)
         state = self.solver.start(problem, limits)

@@ -39,8 +39,15 @@ def constant_optimum(problem: Problem) -> ConstantState | None:
     has_prices = problem.feature_cost is not None or problem.monotonic_cst is not None
     if problem.radius == 0.0 or has_prices or (is_free if by_row(problem.flip_cost) else problem.flip_cost == 0.0):
         return None
-    intercept, hinge, flip, flipped_mass = _constant_classifier(problem, is_free)
-    cost = problem.flip_cost * flipped_mass if flipped_mass > 0 else 0.0
+    positive, negative = problem.masses_of_classes() if is_free else (0.5, 0.5)
+    heavier, ratio = max(positive, negative), min(positive, negative) / max(positive, negative)
+    on_heavier = np.array([positive > negative, negative > positive], dtype=float)
+    # Multipliers over weights, for label + and label −: case 2 above if flips are possible, else case 1.
+    share, kept, intercept = 0.0, ratio, float(np.sign(positive - negative))
+    if problem.flips_possible:
+        share, kept, intercept = 0.5 * (1.0 - ratio), 1.0 - 0.5 * (1.0 - ratio), 0.0
+    hinge, flip = np.where(on_heavier, kept, 1.0), share * on_heavier
+    cost = problem.flip_cost * (share * heavier) if share > 0 else 0.0
     if cost > problem.radius:
         return None
     v, v0 = problem.gradient_of_classes(*(hinge - flip))
@@ -55,19 +62,3 @@ def answer_to_free_flips(problem: Problem) -> Candidate:
     """κ = 0: half of every sample is flipped, so no classifier does better than w = 0; the optimum is 1."""
     half = problem.multiples_of_weights(0.5, 0.5)
     return Candidate(np.zeros(problem.n_features), 0.0, half, half)
-
-
-def _constant_classifier(problem: Problem, is_free: bool) -> tuple[float, np.ndarray, np.ndarray, float]:
-    """Return an intercept, the multipliers that prove it optimal if any do, and the mass of flips.
-
-    Multipliers are in units of the weights, for label + and label −.
-    """
-    positive, negative = problem.masses_of_classes() if is_free else (0.5, 0.5)
-    if positive == negative:
-        return 0.0, np.ones(2), np.zeros(2), 0.0
-    heavier, ratio = max(positive, negative), min(positive, negative) / max(positive, negative)
-    on_heavier = np.array([positive > negative, negative > positive], dtype=float)
-    if not problem.flips_possible:
-        return float(np.sign(positive - negative)), np.where(on_heavier, ratio, 1.0), np.zeros(2), 0.0
-    share = 0.5 * (1.0 - ratio)
-    return 0.0, np.where(on_heavier, 1.0 - share, 1.0), share * on_heavier, share * heavier

@@ -18,11 +18,7 @@ def can_take_over(problem: Problem) -> bool:
 
 
 class Patience:
-    """Ends when the proven gap hardly shrinks, or when most of the iterations are used up.
-
-    From `first_look` on, the second half of the iterations must have halved the gap, or the gap must be within ten
-    tolerances.
-    """
+    """Ends when the proven gap hardly shrinks, or when most of the iterations are used up."""
 
     def __init__(self, first_look: int, limits: Limits):
         self.first_look, self.tol, self.latest = first_look, limits.tol, 0.75 * limits.max_iter
@@ -32,7 +28,7 @@ class Patience:
         """Record a proven gap; return whether another solver should take over."""
         self.gaps[iteration] = gap
         earlier = min((gap for when, gap in self.gaps.items() if when <= iteration // 2), default=math.inf)
-        unlikely = gap > max(0.5 * earlier, 10.0 * self.tol)
+        unlikely = gap > max(0.5 * earlier, 10.0 * self.tol)  # the second half must have halved the gap
         late = iteration >= self.latest and gap > self.tol
         return iteration >= self.first_look and (late or unlikely)
 
@@ -76,11 +72,9 @@ class WithFallback(Relay):
 
     @property
     def finished(self) -> bool:
-        """Whether further steps would change nothing, and no solver is left to take over."""
         return super().finished and not (self.current is self.first and self.first.gives_up)
 
     def info(self) -> dict[str, Any]:
-        """Return the statistics of the first state, and the solver that took over."""
         if self.current is self.first:
             return self.first.info()
         first = {name: value for name, value in self.first.info().items() if name != "advice"}

@@ -23,12 +23,9 @@ AS_COLUMNS = Price.FLIPS | Price.INTERCEPT | Price.COLUMNS  # of solvers that wo
 
 @dataclass(frozen=True, eq=False)
 class PricedColumns:
-    """A problem without finite prices of features and intercept, and the conversion of classifiers to and from it.
+    """A problem without finite prices of features and intercept, and the conversion of classifiers to and from it."""
 
-    The rows are copied if there are such prices.
-    """
-
-    problem: Problem
+    problem: Problem  # with a copy of the rows, if there are such prices
     prices: np.ndarray | None = None  # factors of the columns; features that cannot shift keep the factor 1
     intercept_cost: float | None = None  # size of the constant column, the last one; None: there is none
 

@@ -37,10 +37,10 @@ class InSpan(Centred):
     is_narrow = True
 
     def to_centred(self, start) -> Any:
-        return _with_weights(super().to_centred(start), self._coordinates)
+        def coordinates(weights) -> np.ndarray:
+            return solve_triangular(self.triangle, self.whole.rows.dot(np.asarray(weights))[self.spanning], lower=True)
 
-    def _coordinates(self, weights) -> np.ndarray:
-        return solve_triangular(self.triangle, self.whole.rows.dot(np.asarray(weights))[self.spanning], lower=True)
+        return _with_weights(super().to_centred(start), coordinates)
 
     def _weights(self, coordinates) -> np.ndarray:
         coefficients = np.zeros(self.whole.n_rows)
@@ -96,7 +96,6 @@ def span_pays(problem: Problem) -> bool:
 
 
 def _with_weights(classifier, change: Callable[[Any], np.ndarray]) -> Any:
-    """Return a classifier with changed weights."""
     if classifier is None:
         return None
     if isinstance(classifier, Result):

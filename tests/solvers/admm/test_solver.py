@@ -9,13 +9,13 @@ from hypothesis import given
 from instances import random_instance, well_conditioned_instance
 from problems import NORMS, STRANGE_DATA, problems, random_rows
 from scipy import sparse
-from thorough import examples, unless_long
+from thorough import examples, for_each, unless_long
 
 from drsvm import Problem, Status, solve
 from drsvm.kernels import admm as kernel
 from drsvm.solvers.admm import subproblem as module
 from drsvm.solvers.admm.ball_qp import Accelerated
-from drsvm.solvers.admm.subproblem import CentredRows, Subproblem
+from drsvm.solvers.admm.subproblem import Subproblem
 
 SHIFT_NORMS = {1: math.inf, 2: 2, math.inf: 1}  # for each norm q of the weights
 TOL = 1e-4
@@ -61,10 +61,7 @@ def test_known_optima_are_reached(load_dataset, proven_optimum, dataset, q, c):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("fit_intercept", [False, True])
-@pytest.mark.parametrize("flip_cost", [0.3, 1.0, math.inf])
-@pytest.mark.parametrize("l2", [0.0, 0.1])
-@for_each_norm
+@for_each(norm=NORMS, l2=[0.0, 0.1], flip_cost=[0.3, 1.0, math.inf], fit_intercept=[False, True])
 def test_moderate_problems_are_solved(norm, l2, flip_cost, fit_intercept):
     weights = np.random.default_rng(1).uniform(0.1, 1.0, size=80)
     parameters = {"norm": norm, "l2": l2, "flip_cost": flip_cost, "fit_intercept": fit_intercept}
@@ -119,8 +116,7 @@ def test_a_huge_radius_leaves_the_origin(norm):
     assert result.objective == pytest.approx(1.0) and result.gap <= TOL
 
 
-@pytest.mark.parametrize("options", [{"trim": True}, {"update": "accelerated"}, {"relaxation": 1.0}, {"rho": 1e-3}])
-@for_each_norm
+@for_each(norm=NORMS, options=[{"trim": True}, {"update": "accelerated"}, {"relaxation": 1.0}, {"rho": 1e-3}])
 def test_every_setting_leads_to_the_optimum(norm, options):
     problem = well_conditioned_instance(4, 120, 6, norm=norm, fit_intercept=True)
     check_optimal(problem, solve(problem, "admm", **options))
@@ -133,8 +129,7 @@ def test_trimming_saves_evaluations():
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("fit_intercept", [False, True])
-@for_each_norm
+@for_each(norm=NORMS, fit_intercept=[False, True])
 def test_more_features_than_can_be_factorised(norm, fit_intercept, monkeypatch):
     monkeypatch.setattr("drsvm.solvers.admm.subproblem.FACTORISED_TO", 10)
     problem = well_conditioned_instance(5, 40, 60, norm=norm, l2=0.01, fit_intercept=fit_intercept)
@@ -220,9 +215,7 @@ def test_a_start_is_used():
     assert warm.n_iter < cold.n_iter
 
 
-@pytest.mark.parametrize("flip_cost", [0.5, math.inf])
-@pytest.mark.parametrize("l2", [0.0, 0.1])
-@for_each_norm
+@for_each(norm=NORMS, l2=[0.0, 0.1], flip_cost=[0.5, math.inf])
 def test_lines_lie_below_f_everywhere(norm, l2, flip_cost):
     problem = well_conditioned_instance(7, 50, 4, norm=norm, l2=l2, flip_cost=flip_cost)
     subproblem = Subproblem(problem, 1.7, "auto")
@@ -237,8 +230,7 @@ def test_lines_lie_below_f_everywhere(norm, l2, flip_cost):
     assert max(point.gap for point in points[2::3]) < 1e-2
 
 
-@for_each_norm
-@pytest.mark.parametrize("rows", [np.asarray, sparse.csr_array])
+@for_each(rows=[np.asarray, sparse.csr_array], norm=NORMS)
 def test_updates_do_without_a_gram_matrix_if_there_is_no_time_for_it(rows, norm):
     problem = well_conditioned_instance(7, 50, 4, norm=norm, fit_intercept=True)
     problem = Problem(rows(problem.X), problem.signs, norm=norm, fit_intercept=True)
@@ -273,24 +265,23 @@ def test_slopes_represent_multipliers(flip_price):
     assert min(alpha.min(), beta.min()) >= 0
 
 
-@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("fit_intercept", [False, True])
+@for_each(fit_intercept=[False, True], container=[np.asarray, sparse.csr_array])
 def test_the_gram_matrix_is_that_around_the_mean(container, fit_intercept):
     problem = well_conditioned_instance(7, 50, 4)
-    rows = CentredRows(Problem(container(problem.X), problem.signs, fit_intercept=fit_intercept))
+    rows = Subproblem(Problem(container(problem.X), problem.signs, fit_intercept=fit_intercept), 1.7, "auto", 1e-9)
     centred = problem.X - problem.X.mean(axis=0) * fit_intercept
     expected = centred.T @ centred / 50
     matrix, noise = rows.gram()
     np.testing.assert_allclose(matrix, expected, rtol=1e-12, atol=noise)
     w = np.arange(4.0)
     np.testing.assert_allclose(rows.curvature(w), expected @ w, rtol=1e-12, atol=1e-12)
-    assert np.linalg.eigvalsh(expected)[-1] <= rows.largest_eigenvalue(rows.curvature) * (1 + 1e-12)
+    assert np.linalg.eigvalsh(expected)[-1] <= rows.quadratic.largest * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_the_gram_matrix_may_be_computed_in_parts(monkeypatch, container):
     problem = well_conditioned_instance(7, 50, 4)
-    rows = CentredRows(Problem(container(problem.X), problem.signs))
+    rows = Subproblem(Problem(container(problem.X), problem.signs), 1.7, "exact")
     whole, _ = rows.gram()
     monkeypatch.setattr(module, "BLOCK_SECONDS", 7.5 / 50 * rows.gram_seconds())
     assert [block.stop for block in rows._gram_blocks()][:2] == [7, 14]

@@ -161,10 +161,9 @@ def test_a_backend_that_ignores_its_limit_is_terminated(child_finds):
 
 def test_a_shared_limit_can_end_a_backend_from_another_thread(child_finds, tmp_path):
     child_finds("clarabel", FOREVER)
-    X, y = random_rows(np.random.default_rng(19), 12, 2, "gaussian")
     limit = TimeLimit()
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(solve, Problem(X, y), "conic", max_time=limit)
+        waiting = pool.submit(solve, gaussian(19, 12, 2), "conic", max_time=limit)
         while not (tmp_path / "clarabel.started").exists():
             time.sleep(0.01)
         limit.stop()

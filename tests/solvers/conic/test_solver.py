@@ -18,9 +18,7 @@ WEIGHT_NORMS = {1: math.inf, 2: 2, math.inf: 1}  # the norm of the shifts for ea
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("c", [0, 1])
-@pytest.mark.parametrize("q", [1, 2, math.inf])
-@pytest.mark.parametrize("dataset", ["a1a", "a2a"])
+@for_each(dataset=["a1a", "a2a"], q=[1, 2, math.inf], c=[0, 1])
 def test_proven_optima_are_reproduced(load_dataset, proven_optimum, dataset, q, c):
     X, y = load_dataset(dataset)
     known = proven_optimum(dataset, q, c)
@@ -77,23 +75,20 @@ def test_the_cvxpy_model_takes_sparse_rows():
     assert optima[0] == pytest.approx(optima[1], abs=1e-8)
 
 
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("container", [np.asarray, np.asfortranarray, sparse.csr_array, sparse.coo_matrix, np.float32])
+@for_each(container=[np.asarray, np.asfortranarray, sparse.csr_array, sparse.coo_matrix, np.float32], norm=NORMS)
 def test_containers_make_no_difference(container, norm):
     X, y = random_rows(np.random.default_rng(8), 20, 4, "integers")
     reference = solve(Problem(X, y, norm=norm), "conic")
     assert solve(Problem(container(X), y, norm=norm), "conic").objective == pytest.approx(reference.objective, abs=1e-9)
 
 
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("fit_intercept", [False, True])
+@for_each(fit_intercept=[False, True], norm=NORMS)
 def test_limits_of_the_parameters(norm, fit_intercept):
     X, y = random_rows(np.random.default_rng(9), 12, 3, "gaussian")
     problem = Problem(X, y, norm=norm, fit_intercept=fit_intercept)
-    free = solve(problem.replace(flip_cost=0), "conic")
-    assert free.objective == pytest.approx(1.0, abs=1e-7) and free.gap <= 1e-7
-    everything = solve(problem.replace(radius=100.0, flip_cost=50.0), "conic")
-    assert everything.objective == pytest.approx(1.0, abs=1e-7) and everything.gap <= 1e-7
+    for ball in ({"flip_cost": 0}, {"radius": 100.0, "flip_cost": 50.0}):
+        result = solve(problem.replace(**ball), "conic")
+        assert result.objective == pytest.approx(1.0, abs=1e-7) and result.gap <= 1e-7
     infinite, large = (solve(problem.replace(flip_cost=cost), "conic") for cost in (math.inf, 1e6))
     assert large.objective == pytest.approx(infinite.objective, abs=1e-6)
     ridge = problem.replace(l2=0.1, radius=0)
@@ -127,10 +122,8 @@ def test_features_may_be_far_from_the_radius(norm):
         result = solve(Problem(X * s, y, radius=0.1, flip_cost=1.0, norm=norm, fit_intercept=True), "conic", tol=1e-6)
         assert result.status is Status.OPTIMAL and np.isfinite(result.weights).all()
     # A shift of 0.1 is nothing to features of 1e6: only flips are left to the adversary.
-    huge = Problem(X * 1e6, y, radius=0.1, flip_cost=1.0, norm=norm)
-    assert solve(huge, "conic").objective < 1
-    tiny = Problem(X * 1e-6, y, radius=0.1, flip_cost=1.0, norm=norm)
-    assert solve(tiny, "conic").objective == pytest.approx(1.0, abs=1e-6)
+    huge, tiny = (solve(Problem(X * s, y, radius=0.1, flip_cost=1.0, norm=norm), "conic") for s in (1e6, 1e-6))
+    assert huge.objective < 1 and tiny.objective == pytest.approx(1.0, abs=1e-6)
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -190,8 +183,7 @@ def test_priced_problems_are_solved(norm, l2, seed):
     assert result.status.reached and -1e-12 <= result.gap <= 1e-6
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("norm", [1, math.inf])
+@for_each(norm=[1, math.inf], seed=range(6))
 def test_both_backends_agree_on_priced_linear_programs(norm, seed):
     check_backends_agree(priced_problem(seed, norm, 0.0))
 

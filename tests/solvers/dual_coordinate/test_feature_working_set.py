@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from instances import random_instance
 from scipy import sparse
+from thorough import for_each
 
 from drsvm import Problem, Status, radius_path, solve
 
@@ -35,8 +36,7 @@ def test_random_instances_agree_with_the_interior_point(chunk):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("flip_cost", [0.5, 4.0, math.inf])
-@pytest.mark.parametrize("fit_intercept", [False, True])
+@for_each(fit_intercept=[False, True], flip_cost=[0.5, 4.0, math.inf])
 @pytest.mark.parametrize(("fraction", "l2"), [(0.1, 0.0), (0.5, 0.0), (0.2, 1e-3)])
 def test_the_proof_holds_for_all_features(fraction, l2, fit_intercept, flip_cost):
     problem = wordy_problem(0, fraction, l2=l2, flip_cost=flip_cost, fit_intercept=fit_intercept)

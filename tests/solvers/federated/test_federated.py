@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from problems import NORMS, problems
 from scipy import sparse
 from sharded_here import ChannelHere, ShardsHere, sharded
-from thorough import examples
+from thorough import examples, for_each
 
 from drsvm import Problem, certify, solve
 from drsvm.solvers.federated.block import Block, Work, losses_along
@@ -40,11 +40,8 @@ def check_bounds(result, problem):
     assert result.lower_bound - 1e-8 <= optimum <= result.objective + 1e-8
 
 
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("l2", [0.0, 0.01])
-@pytest.mark.parametrize("flip_cost", [1.0, math.inf])
-@pytest.mark.parametrize("intercept", ["none", "free", "priced"])
-@pytest.mark.parametrize("cuts", [[], [10, 10, 300], list(range(60, 600, 60))])
+@for_each(intercept=["none", "free", "priced"], flip_cost=[1.0, math.inf], l2=[0.0, 0.01], norm=NORMS)
+@for_each(cuts=[[], [10, 10, 300], list(range(60, 600, 60))])
 def test_the_same_optimum(norm, l2, flip_cost, intercept, cuts):
     """The first shards have rows of one class only."""
     ball = {"radius": 0.02, "norm": norm, "flip_cost": flip_cost, "l2": l2, "fit_intercept": intercept != "none"}
@@ -100,8 +97,7 @@ def solve_over(kind, monkeypatch, problem, cuts, **settings):
     return solve(sharded(problem, cuts), "federated", tol=TOL, **settings), channels[0]
 
 
-@pytest.mark.parametrize("norm", [2, math.inf])
-@pytest.mark.parametrize("kind", [Late, Lost])
+@for_each(kind=[Late, Lost], norm=[2, math.inf])
 def test_groups_that_are_late_or_lost(monkeypatch, norm, kind):
     problem = text_problem(norm)
     result, channel = solve_over(kind, monkeypatch, problem, [200, 400])
@@ -165,8 +161,7 @@ def test_a_slow_group_does_not_set_the_pace_unless_late_proposals_do_harm(monkey
         assert max(result.gap, waiting.gap) <= TOL and channel.now < 0.5 * patient.now
 
 
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("cuts", [[300], [150, 300, 450]])
+@for_each(cuts=[[300], [150, 300, 450]], norm=NORMS)
 def test_no_bound_is_false_if_speeds_change(monkeypatch, norm, cuts):
     problem = text_problem(norm)
     check_bounds(solve_over(Unsteady, monkeypatch, problem, cuts, max_iter=200)[0], problem)

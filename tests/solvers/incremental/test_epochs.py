@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from instances import sparse_rows, well_conditioned_instance
 from problems import NORMS
+from thorough import for_each
 
 from drsvm import Problem, Status, solve
 from drsvm.clock import TimeLimit
@@ -54,9 +55,7 @@ KINDS = {
 for_each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
-@for_each_norm
-@for_each_kind
-@pytest.mark.parametrize("l2", [0.0, 0.5])
+@for_each(l2=[0.0, 0.5], kind=KINDS, norm=NORMS)
 def test_slices_take_the_same_steps_as_an_undivided_epoch(monkeypatch, norm, kind, l2):
     problem = well_conditioned_instance(2, 100, 6, norm=norm, l2=l2, fit_intercept=True)
     ends, calls = [], []
@@ -81,8 +80,7 @@ def test_slices_consist_of_whole_batches(short_slices):
         assert epochs._slice_length(kind, 1000) == 1000
 
 
-@for_each_norm
-@for_each_kind
+@for_each(kind=KINDS, norm=NORMS)
 def test_rows_not_visited_in_time_keep_their_multipliers(short_slices, kind, norm):
     problem = well_conditioned_instance(2, 100, 6, norm=norm, fit_intercept=True)
     whole, cut = epochs_of(problem), epochs_of(problem, Looks(1))
@@ -126,9 +124,7 @@ def test_without_time_only_the_first_slice_is_done(short_slices, kind):
     np.testing.assert_array_equal(point.flip, first.flip)
 
 
-@for_each_norm
-@pytest.mark.parametrize("method", ["isg", "ippa", "hybrid"])
-@pytest.mark.parametrize("looks", [1, 10, 40, 100])
+@for_each(looks=[1, 10, 40, 100], method=["isg", "ippa", "hybrid"], norm=NORMS)
 def test_whenever_time_runs_out_the_result_is_proven(short_slices, method, norm, looks):
     problem = well_conditioned_instance(3, 300, 8, norm=norm, fit_intercept=True)
     optimum = solve(problem)
@@ -171,19 +167,15 @@ def flat(point, epochs):
 def test_every_batch_size_ends_with_a_proof(norm, batch_size, tol, parameters):
     problem = well_conditioned_instance(3, N, 8, norm=norm, **parameters)
     result = solve(problem, "ippa", batch_size=batch_size, hand_over=False, tol=tol, random_state=0)
-    assert result.status.name == "OPTIMAL"
-    assert result.info["epochs"]["batches"] > 0
-    assert result.gap <= tol
+    assert result.status is Status.OPTIMAL and result.gap <= tol and result.info["epochs"]["batches"] > 0
     assert result.lower_bound <= solve(problem).objective <= result.objective + 1e-9
 
 
-@for_each_norm
-@pytest.mark.parametrize("l2", [0.0, 0.5])
+@for_each(l2=[0.0, 0.5], norm=NORMS)
 def test_the_batch_of_all_rows_ends_after_a_handful_of_steps(norm, l2):
     problem = well_conditioned_instance(3, N, 8, norm=norm, l2=l2)
     result = solve(problem, "ippa", batch_size=None, hand_over=False, tol=1e-6, random_state=0)
-    assert result.status.name == "OPTIMAL"
-    assert result.info["epochs"]["batches"] <= 20
+    assert result.status is Status.OPTIMAL and result.info["epochs"]["batches"] <= 20
 
 
 def test_the_second_phase_of_hybrid_takes_batches():
@@ -193,8 +185,7 @@ def test_the_second_phase_of_hybrid_takes_batches():
     assert result.gap <= 1e-3
 
 
-@for_each_norm
-@pytest.mark.parametrize("path", ["small", "large", "three threads"])
+@for_each(path=["small", "large", "three threads"], norm=NORMS)
 def test_no_step_on_all_rows_leads_away_from_the_optimum(request, norm, path):
     """Whether a kernel or several threads take it, and although it is not exact."""
     if path != "small":
@@ -248,8 +239,7 @@ def test_runs_are_the_same_for_a_seed_and_a_number_of_threads(always_threads):
         for n_threads in (2, 2, 1)
     ]
     np.testing.assert_array_equal(runs[0].weights, runs[1].weights)
-    assert runs[0].gap <= 1e-3
-    assert runs[2].gap <= 1e-3
+    assert max(runs[0].gap, runs[2].gap) <= 1e-3
 
 
 def test_drawn_batches_contain_no_row_twice():

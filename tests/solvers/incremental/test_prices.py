@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from instances import random_instance, sparse_problem, sparse_rows, well_conditioned_instance
 from problems import NORMS, generator, problems
 from scipy import sparse
-from thorough import examples
+from thorough import examples, for_each
 
 from drsvm import Problem, radius_max, radius_path, solve
 from drsvm.solvers.base import check_limits
@@ -50,8 +50,7 @@ def check_against_interior_point(problem, name, **settings):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("chunk", range(4))
-@pytest.mark.parametrize("name", ["dual-coordinate", "feature-working-set"])
+@for_each(name=["dual-coordinate", "feature-working-set"], chunk=range(4))
 def test_random_instances_agree_with_the_interior_point(name, chunk):
     for seed in range(3000 + 25 * chunk, 3025 + 25 * chunk):
         problem = priced(random_instance(seed), np.random.default_rng((seed, 7)))
@@ -74,10 +73,7 @@ def test_small_problems_of_every_kind(problem, data):
 
 
 @pytest.mark.thorough
-@for_each_norm
-@pytest.mark.parametrize("name", ROW_BY_ROW)
-@pytest.mark.parametrize("l2", [0.0, 0.3])
-@pytest.mark.parametrize("kind", FLIP_COSTS)
+@for_each(kind=FLIP_COSTS, l2=[0.0, 0.3], name=ROW_BY_ROW, norm=NORMS)
 def test_no_hand_over_is_needed_for_moderate_problems(kind, l2, name, norm):
     """The ridge does not include the intercept; columns are not centred, so that it has a value."""
     rng = np.random.default_rng(0)
@@ -91,8 +87,7 @@ def test_no_hand_over_is_needed_for_moderate_problems(kind, l2, name, norm):
 
 
 @pytest.mark.thorough
-@for_each_norm
-@pytest.mark.parametrize("intercept_cost", [0.1, 1.0, 10.0])
+@for_each(intercept_cost=[0.1, 1.0, 10.0], norm=NORMS)
 def test_a_price_of_the_intercept_costs_few_epochs(intercept_cost, norm):
     """A constant column of size 10 in rows of norm 1 would cost hundreds."""
     X, y = sparse_rows(0)
@@ -104,9 +99,7 @@ def test_a_price_of_the_intercept_costs_few_epochs(intercept_cost, norm):
 
 
 @pytest.mark.thorough
-@for_each_norm
-@pytest.mark.parametrize("kind", ["rows", "number"])
-@pytest.mark.parametrize("intercept_cost", [0.1, 10.0, math.inf])
+@for_each(intercept_cost=[0.1, 10.0, math.inf], kind=["rows", "number"], norm=NORMS)
 def test_admm_with_prices(intercept_cost, kind, norm):
     rng = np.random.default_rng(0)
     problem = well_conditioned_instance(3, 200, 4, norm=norm, fit_intercept=True, intercept_cost=intercept_cost)

@@ -14,7 +14,7 @@ from instances import well_conditioned_instance
 from problems import NORMS, STRANGE_DATA, problems, random_rows
 from scipy import sparse
 from strategies import run_python
-from thorough import LONG, examples, unless_long
+from thorough import LONG, examples, for_each, unless_long
 
 from drsvm import Problem, Status, solve
 from drsvm.model.proximal import proximal_step
@@ -38,8 +38,7 @@ instance = cache(partial(well_conditioned_instance, 3, 300, 8))  # always the sa
 optima = cache(solve)
 
 
-@for_each_method
-@for_each_norm
+@for_each(norm=NORMS, method=METHODS)
 @pytest.mark.parametrize(
     "parameters",
     [{}, {"l2": 1.0}, {"fit_intercept": True}, {"flip_cost": math.inf}, {"radius": 0.01, "flip_cost": 0.3}],
@@ -55,8 +54,7 @@ def test_runs_end_with_a_proof(method, norm, parameters):
     assert result.objective == pytest.approx(problem.objective(result.weights, result.intercept), abs=1e-12)
 
 
-@pytest.mark.parametrize("method", ["ippa", "hybrid"])
-@for_each_norm
+@for_each(norm=NORMS, method=["ippa", "hybrid"])
 def test_memory_leads_far_below_the_default_tolerance(method, norm):
     result = solve(instance(norm=norm), method, tol=1e-6, max_iter=2000)
     assert result.status is Status.OPTIMAL
@@ -76,8 +74,7 @@ def test_dense_and_sparse_rows_give_the_same_result(method):
     np.testing.assert_allclose(dense.weights, single.weights, rtol=1e-3, atol=1e-5)
 
 
-@for_each_method
-@for_each_norm
+@for_each(norm=NORMS, method=METHODS)
 def test_equal_problems_have_equal_answers(method, norm):
     rng = np.random.default_rng(7)
     X, y = random_rows(rng, 60, 4, "gaussian")
@@ -110,8 +107,7 @@ def test_runs_do_not_depend_on_the_unit_of_the_features(method):
     np.testing.assert_allclose(other.history.objective, one.history.objective, rtol=1e-9)
 
 
-@for_each_method
-@pytest.mark.parametrize("order", ["shuffled", "cyclic", "with-replacement"])
+@for_each(order=["shuffled", "cyclic", "with-replacement"], method=METHODS)
 def test_a_seed_determines_every_bit(method, order):
     def run(seed):
         return solve(instance(), method, max_iter=8, tol=0.0, random_state=seed, order=order).weights
@@ -120,8 +116,7 @@ def test_a_seed_determines_every_bit(method, order):
     assert (run(1) == run(2)).all() == (order == "cyclic")
 
 
-@for_each_method
-@pytest.mark.parametrize("order", ["cyclic", "with-replacement"])
+@for_each(order=["cyclic", "with-replacement"], method=METHODS)
 def test_other_orders_lead_to_the_optimum(method, order):
     problem = instance()
     result = solve(problem, method, tol=2e-3, order=order)
@@ -145,18 +140,14 @@ def test_the_last_cycle_ends_with_the_last_epoch(epochs):
     assert steps[-1] == pytest.approx(1e-3 ** ((lengths[-1] - 1) / lengths[-1]), rel=1e-9)
 
 
-@for_each_method
-@pytest.mark.parametrize("steps", ["geometric", "harmonic", "root"])
+@for_each(steps=["geometric", "harmonic", "root"], method=METHODS)
 def test_theoretical_schemes_approach_the_optimum(method, steps):
     problem = instance(norm=2, l2=0.5)
     result = solve(problem, method, steps=steps, tol=0.0, max_iter=150)
     assert result.objective <= optima(problem).objective + (0.1 if steps == "harmonic" else 0.01)
 
 
-@for_each_method
-@for_each_norm
-@pytest.mark.parametrize("first_step", [1e-300, 1e-9, 1e9, 1e300])
-@pytest.mark.parametrize("steps", ["auto", "geometric"])
+@for_each(steps=["auto", "geometric"], first_step=[1e-300, 1e-9, 1e9, 1e300], norm=NORMS, method=METHODS)
 def test_no_first_step_is_too_extreme(method, norm, first_step, steps):
     problem = instance(norm=norm, fit_intercept=True)
     result = solve(problem, method, first_step=first_step, steps=steps, max_iter=4, tol=0.0)
@@ -173,8 +164,7 @@ def uneven():
     return lambda **parameters: Problem(X, y, **{"radius": 0.01, "fit_intercept": True, **parameters})
 
 
-@for_each_method
-@for_each_norm
+@for_each(norm=NORMS, method=METHODS)
 @pytest.mark.parametrize("parameters", [{}, {"flip_cost": math.inf}, {"l2": 0.01}], ids=str)
 def test_the_interior_point_takes_over_if_epochs_do_not_pay_off(uneven, method, norm, parameters):
     result = solve(uneven(norm=norm, **parameters), method)
@@ -216,9 +206,7 @@ def test_every_result_is_finite_and_has_a_proof(problem, method, seed):
     assert result.objective <= 1.0 + 1e-12
 
 
-@for_each_method
-@for_each_norm
-@pytest.mark.parametrize("name", STRANGE_DATA)
+@for_each(name=STRANGE_DATA, norm=NORMS, method=METHODS)
 def test_strange_data_are_accepted(method, norm, name):
     X, y = STRANGE_DATA[name]
     problem = Problem(X, y, radius=0.1, norm=norm, fit_intercept=True)
@@ -229,8 +217,7 @@ def test_strange_data_are_accepted(method, norm, name):
         assert result.objective <= optimum.objective + 1e-2
 
 
-@for_each_method
-@for_each_norm
+@for_each(norm=NORMS, method=METHODS)
 def test_limits_of_the_parameters(method, norm):
     X, y = random_rows(np.random.default_rng(2), 40, 3, "gaussian")
     for parameters in ({"radius": 50.0}, {"flip_cost": 0.0}, {"radius": 0.0, "l2": 0.1}, {"flip_cost": math.inf}):
@@ -285,8 +272,7 @@ def test_optima_are_reached_without_tuning(load_dataset, proven_optimum, method,
     assert result.lower_bound <= known.optimum + known.certified_gap + 1e-9
 
 
-@for_each_norm
-@pytest.mark.parametrize("batch_size", [1, 7, 32, 10_000])
+@for_each(batch_size=[1, 7, 32, 10_000], norm=NORMS)
 def test_every_batch_size_leads_to_the_optimum(norm, batch_size):
     problem = well_conditioned_instance(4, 200, 6, norm=norm, l2=0.2)
     result = solve(problem, "isg", batch_size=batch_size, tol=0.0, max_iter=200)
@@ -312,8 +298,7 @@ def test_polished_multipliers_prove_more():
     assert polished > plain > 0.5 * polished
 
 
-@for_each_norm
-@pytest.mark.parametrize("parameters", [{}, {"l2": 0.7}, {"flip_cost": math.inf}, {"flip_cost": 0.2, "radius": 0.02}])
+@for_each(parameters=[{}, {"l2": 0.7}, {"flip_cost": math.inf}, {"flip_cost": 0.2, "radius": 0.02}], norm=NORMS)
 def test_an_epoch_is_a_sequence_of_proximal_steps(norm, parameters):
     problem = well_conditioned_instance(8, 50, 6, norm=norm, **parameters)
     result = solve(problem, "ippa", steps="root", first_step=0.05, order="cyclic", max_iter=1, tol=0.0)

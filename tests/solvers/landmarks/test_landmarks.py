@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.kernel_approximation import Nystroem
+from thorough import for_each
 
 from drsvm import Problem, certify, radius_max, solve
 from drsvm.clock import TimeLimit
@@ -74,8 +75,7 @@ def test_the_full_problem_is_solved(seed, name, flip_cost, l2, intercept_cost, r
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", sorted(FUNCTIONS))
-@pytest.mark.parametrize("seed", range(30))
+@for_each(seed=range(30), name=sorted(FUNCTIONS))
 def test_problems_of_many_sizes_are_solved(seed, name, monkeypatch):
     """With up to 300 rows, in a span that grows, and a price of every label."""
     rng = np.random.default_rng(seed)

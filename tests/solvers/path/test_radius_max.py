@@ -10,14 +10,13 @@ from hypothesis import given
 from instances import well_conditioned_instance
 from problems import NORMS, best_constant, optimum, problems, random_rows
 from scipy import sparse
-from thorough import examples
+from thorough import examples, for_each
 
 from drsvm import Problem, Status, radius_max, radius_path, solve
 from drsvm.kernels import small_run
 from drsvm.solvers.path.radius_max import is_useful
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
-with_and_without_intercept = pytest.mark.parametrize("fit_intercept", [False, True])
 
 
 def check_radius_max(problem):
@@ -29,10 +28,7 @@ def check_radius_max(problem):
     return largest
 
 
-@for_each_norm
-@with_and_without_intercept
-@pytest.mark.parametrize("flip_cost", [0.5, 3.0, math.inf])
-@pytest.mark.parametrize("weighted", [False, True])
+@for_each(weighted=[False, True], flip_cost=[0.5, 3.0, math.inf], fit_intercept=[False, True], norm=NORMS)
 def test_above_radius_max_the_constant_classifier_is_optimal(norm, fit_intercept, flip_cost, weighted):
     X, y = random_rows(np.random.default_rng(1), 60, 4, "gaussian")
     weights = np.random.default_rng(2).uniform(0.9, 1.1, size=60) if weighted else None
@@ -42,8 +38,7 @@ def test_above_radius_max_the_constant_classifier_is_optimal(norm, fit_intercept
     assert radius_max(Problem(sparse.csr_array(X), y, **ball)) == pytest.approx(largest, rel=1e-6)
 
 
-@for_each_norm
-@pytest.mark.parametrize("kind", ["binary", "integers", "separable", "degenerate"])
+@for_each(kind=["binary", "integers", "separable", "degenerate"], norm=NORMS)
 def test_radius_max_of_data_with_ties(norm, kind):
     X, y = random_rows(np.random.default_rng(3), 40, 3, kind)
     for flip_cost, fit_intercept in itertools.product([1.0, math.inf], [False, True]):
@@ -60,9 +55,7 @@ def test_with_trusted_labels_and_no_intercept_it_is_a_norm(norm):
     check_radius_max(problem)
 
 
-@for_each_norm
-@with_and_without_intercept
-@pytest.mark.parametrize("flip_cost", [1.0, math.inf])
+@for_each(flip_cost=[1.0, math.inf], fit_intercept=[False, True], norm=NORMS)
 @pytest.mark.parametrize(("smaller", "unit", "apart"), [(20, 1.0, 6.0), (6, 0.01, 0.5)], ids=["good", "poor"])
 def test_features_of_unequal_classes(norm, fit_intercept, flip_cost, smaller, unit, apart):
     """With 10 % of one class and uninformative features, b = −1 is optimal already at a small radius."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from instances import well_conditioned_instance
 from problems import NORMS, best_constant, optimum
+from thorough import for_each
 
 from drsvm import Status, radius_max, radius_path, solve
 from drsvm.kernels import small_run
@@ -14,11 +15,9 @@ from drsvm.solvers.interior_point.working_set import CAUTION, MIN_ERROR, Sample
 from drsvm.solvers.path.radius_path import Forecast
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
-with_and_without_intercept = pytest.mark.parametrize("fit_intercept", [False, True])
 
 
-@for_each_norm
-@with_and_without_intercept
+@for_each(fit_intercept=[False, True], norm=NORMS)
 def test_free_flips_leave_nothing_to_learn(norm, fit_intercept):
     problem = well_conditioned_instance(0, 30, 3, flip_cost=0.0, norm=norm, fit_intercept=fit_intercept)
     assert radius_max(problem) == 0.0
@@ -203,46 +202,40 @@ def test_radii_must_be_a_list_of_radii(radii):
         radius_path(well_conditioned_instance(9, 10, 2), radii)
 
 
-@pytest.fixture
-def forecast():
-    return Forecast(Sample(well_conditioned_instance(0, 100, 2)))
+def forecast_after(radii, solution):
+    """Return what is known after some radii, with the solution at each of them."""
+    forecast = Forecast(Sample(well_conditioned_instance(0, 100, 2)))
+    for radius in radii:
+        forecast.at(radius)
+        forecast.add(radius, *solution(radius))
+    return forecast
 
 
-def test_solutions_are_extrapolated_in_the_logarithm_of_the_radius(forecast):
+def test_solutions_are_extrapolated_in_the_logarithm_of_the_radius():
     def at(radius):
         return np.array([1.0, -2.0]) * math.log(radius), 3.0 - math.log(radius)
 
-    for radius in (1.0, 0.5):
-        assert forecast.at(radius) is None  # nothing to extrapolate
-        forecast.add(radius, *at(radius))
-    estimate = forecast.at(0.2)
+    assert forecast_after([], at).at(1.0) is None and forecast_after([1.0], at).at(0.5) is None  # too little is known
+    estimate = forecast_after([1.0, 0.5], at).at(0.2)
     np.testing.assert_allclose(estimate.point, at(0.2)[0])
     assert estimate.lam == pytest.approx(at(0.2)[1])
     assert estimate.lam_error == pytest.approx(CAUTION * math.log(2.0))  # that of no change at all
 
 
-def test_errors_are_those_of_the_last_forecast(forecast):
-    points = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.5], [3.0, 1.0]])
-    for power, point in enumerate(points[:3]):
-        forecast.at(0.5**power)
-        forecast.add(0.5**power, point, 2.0 + 0.1 * power**2)
-    estimate = forecast.at(0.5**3)
-    np.testing.assert_allclose(estimate.point, points[3])
+def test_errors_are_those_of_the_last_forecast():
+    points = {1.0: ([0.0, 0.0], 2.0), 0.5: ([1.0, 0.0], 2.1), 0.25: ([2.0, 0.5], 2.4)}
+    forecast = forecast_after(points, lambda radius: (np.array(points[radius][0]), points[radius][1]))
+    estimate = forecast.at(0.125)
+    np.testing.assert_allclose(estimate.point, [3.0, 1.0])
     error = np.abs(forecast.sample.problem.X @ [0.0, 0.5]).max()
     assert estimate.margin_error == pytest.approx(CAUTION * max(error, MIN_ERROR / CAUTION))
     assert estimate.lam_error == pytest.approx(CAUTION * 0.2)
 
 
 @pytest.mark.parametrize("radii", [[1.0, 1.0, 0.5, 0.1], [1.0, 0.9, 0.8, 0.1], [1.0, 0.5, 0.5, 0.5]])
-def test_nothing_is_expected_far_away(forecast, radii):
-    for radius in radii[:3]:
-        forecast.at(radius)
-        forecast.add(radius, np.ones(2), 1.0)
-    assert forecast.at(radii[3]) is None
+def test_nothing_is_expected_far_away(radii):
+    assert forecast_after(radii[:3], lambda _: (np.ones(2), 1.0)).at(radii[3]) is None
 
 
-def test_there_is_no_forecast_where_the_weights_vanish(forecast):
-    for power in range(3):
-        forecast.at(0.5**power)
-        forecast.add(0.5**power, np.zeros(2), 0.0)
-    assert forecast.at(0.5**3) is None
+def test_there_is_no_forecast_where_the_weights_vanish():
+    assert forecast_after([1.0, 0.5, 0.25], lambda _: (np.zeros(2), 0.0)).at(0.125) is None

@@ -7,6 +7,7 @@ import pytest
 from instances import random_instance, well_conditioned_instance
 from problems import NORMS
 from scipy import sparse
+from thorough import for_each
 
 from drsvm import Problem, Status, radius_max, solve
 from drsvm.solvers.transforms.constant import constant_optimum
@@ -14,10 +15,7 @@ from drsvm.solvers.transforms.constant import constant_optimum
 SOLVERS = ("interior-point", "dual-coordinate")
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("flip_cost", [0.3, math.inf])
-@pytest.mark.parametrize("fit_intercept", [False, True])
-@pytest.mark.parametrize("norm", NORMS)
+@for_each(norm=NORMS, fit_intercept=[False, True], flip_cost=[0.3, math.inf], solver=SOLVERS)
 def test_a_large_radius_is_proven_at_once(norm, fit_intercept, flip_cost, solver):
     problem = well_conditioned_instance(
         1, 90, 4, norm=norm, fit_intercept=fit_intercept, flip_cost=flip_cost, radius=9.0

@@ -7,12 +7,11 @@ import pytest
 from instances import well_conditioned_instance
 from problems import NORMS
 from scipy import sparse
+from thorough import for_each
 
 from drsvm.model.certificate import certify
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.transforms.priced_columns import PricedColumns, with_constant
-
-for_each_norm = pytest.mark.parametrize("norm", NORMS)
 
 
 def priced_problem(norm=2, **prices):
@@ -22,8 +21,7 @@ def priced_problem(norm=2, **prices):
     return well_conditioned_instance(0, 40, 4, norm=norm, flip_cost=costs, **{**given, **prices})
 
 
-@for_each_norm
-@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+@for_each(container=[np.asarray, sparse.csr_array], norm=NORMS)
 def test_objective_and_bound_are_the_same(container, norm):
     problem = priced_problem(norm)
     problem = problem.on_rows(container(problem.X))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from problems import Plain, classifiers, problems
-from thorough import examples
+from thorough import examples, for_each
 
 from drsvm import Problem, Status, radius_max, solve
 from drsvm.model.certificate import primal_point
@@ -61,9 +61,7 @@ def test_only_small_weights_go_and_the_gap_stays_within_the_tolerance(data, prob
     np.testing.assert_array_equal(tidy.weights[kept], point.weights[kept])
 
 
-@pytest.mark.parametrize("norm", [1, 2, np.inf])
-@pytest.mark.parametrize("price", [np.inf, 1.0])
-@pytest.mark.parametrize("factor", [1.001, 1.5, 20.0])
+@for_each(factor=[1.001, 1.5, 20.0], price=[np.inf, 1.0], norm=[1, 2, np.inf])
 def test_beyond_the_largest_useful_radius_all_weights_are_0(few_of_many, norm, price, factor):
     X, y = few_of_many
     weights = np.where(y > 0, 1.0, 2.0)
