@@ -22,8 +22,8 @@ NOTICE = (
     "solver='ippa' or 'hybrid'."
 )
 
+# Relaxed floating-point rules: sums in any order, for vector instructions; or only fused multiply-add
 FAST, SCALAR = {"reassoc", "contract", "nsz"}, {"contract", "nsz"}
-"""Relaxed floating-point rules: sums in any order, for vector instructions; or only fused multiply-add."""
 
 
 def _counting(references: bool) -> dict[str, bool]:
@@ -31,16 +31,13 @@ def _counting(references: bool) -> dict[str, bool]:
     return {"_nrt": references} if hasattr(getattr(cpu, "CPUTargetOptions", None), "_nrt") else {}
 
 
+# Options for code that allocates nothing. numba counts references to every array that is passed to a function or taken
+# from a tuple, which costs more than the arithmetic of a short function. The caller owns the arrays, so the count need
+# not change.
 UNCOUNTED: Any = {"nogil": True, "error_model": "numpy"} | _counting(False)
-"""Options for code that allocates nothing.
-
-numba counts references to every array that is passed to a function or taken from a tuple, which costs more than the
-arithmetic of a short function. The caller owns the arrays, so the count need not change."""
-
 _WITHOUT_WRAPPERS = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True}  # for callers in C and in Python
-
+# Options for code that is part of kernels, also in `numba.extending.overload`
 INNER: Any = UNCOUNTED | _WITHOUT_WRAPPERS | {"pipeline_class": inner_compiler}
-"""Options for code that is part of kernels, also in `numba.extending.overload`."""
 
 
 def kernel(*, inner: bool = False, allocates: bool = False, **options) -> Callable[[Callable], Any]:
@@ -55,7 +52,14 @@ def kernel(*, inner: bool = False, allocates: bool = False, **options) -> Callab
         own = INNER if inner else UNCOUNTED | {"pipeline_class": kernel_compiler, "no_cfunc_wrapper": True}
         compiled = njit(**own | _counting(allocates or not inner) | options)(function)
         if compiled is not function and not inner:  # NUMBA_DISABLE_JIT returns it unchanged
-            _use_cache(compiled, function)
+            try:
+                from drsvm.kernels.sealed_cache import SealedCache
+
+                assert compiled._cache is not None
+                compiled._cache = SealedCache(function)
+            except Exception as error:  # no folder is writable, or numba's caching internals differ
+                message = f"drsvm's kernels cannot be cached and are compiled in every process: {error!r}"
+                message_once(message, logging.WARNING)
         return compiled
 
     return decorate
@@ -89,25 +93,13 @@ def by_type(implementations: Mapping[Any, Any]) -> Any:
     return chosen
 
 
-def _use_cache(compiled: Any, function: Callable) -> None:
-    """Set the cache of a kernel, unless no folder is writable or numba's caching internals differ."""
-    try:
-        from drsvm.kernels.sealed_cache import SealedCache
-
-        assert compiled._cache is not None
-        compiled._cache = SealedCache(function)
-    except Exception as error:
-        message_once(f"drsvm's kernels cannot be cached and are compiled in every process: {error!r}", logging.WARNING)
-
-
 class _Compilations(event.Listener):
     """Pauses the clock and shows the notice; numba sends no events for code that it loads from a cache.
 
     The garbage collector pauses too: it would take a tenth of the time, and find hardly anything.
     """
 
-    depth = 0
-    collects = True
+    depth, collects = 0, True
 
     def on_start(self, event):
         pauses.begin()

@@ -127,24 +127,14 @@ def curvature(share, buffers, correction, step, totals, gram, curvatures):
         _collect(share, buffers.coefficients[:2], first, last, buffers.block[:2])
         if totals.shape[1] > share.width:
             _collect(share, buffers.coefficients[2:], first, last, buffers.block[2:])
-        _add_gram(share, buffers, h, first, last, gram)
-        _keep(h, first, last, curvatures)
+        if gram is not None:
+            tile_buffer, scaled = buffers.transposed, buffers.scaled
+            add_gram(share.data, share.indices, share.indptr, first, last, h, tile_buffer, scaled, gram)
+        if curvatures is not None:
+            for i in range(last - first):
+                curvatures[first + i] = h[i]
         _close_block(buffers.block, last, n, totals)
     return square, linear, moved
-
-
-@kernel(inner=True)
-def _add_gram(share, buffers, h, first, last, gram):
-    if gram is not None:
-        tile, scaled = buffers.transposed, buffers.scaled
-        add_gram(share.data, share.indices, share.indptr, first, last, h, tile, scaled, gram)
-
-
-@kernel(inner=True)
-def _keep(h, first, last, curvatures):
-    if curvatures is not None:
-        for i in range(last - first):
-            curvatures[first + i] = h[i]
 
 
 @kernel(inner=True)
