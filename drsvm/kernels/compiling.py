@@ -52,14 +52,7 @@ def kernel(*, inner: bool = False, allocates: bool = False, **options) -> Callab
         own = INNER if inner else UNCOUNTED | {"pipeline_class": kernel_compiler, "no_cfunc_wrapper": True}
         compiled = njit(**own | _counting(allocates or not inner) | options)(function)
         if compiled is not function and not inner:  # NUMBA_DISABLE_JIT returns it unchanged
-            try:
-                from drsvm.kernels.sealed_cache import SealedCache
-
-                assert compiled._cache is not None
-                compiled._cache = SealedCache(function)
-            except Exception as error:  # no folder is writable, or numba's caching internals differ
-                message = f"drsvm's kernels cannot be cached and are compiled in every process: {error!r}"
-                message_once(message, logging.WARNING)
+            _use_cache(compiled, function)
         return compiled
 
     return decorate
@@ -91,6 +84,17 @@ def by_type(implementations: Mapping[Any, Any]) -> Any:
         return getattr(implementation, "py_func", implementation)  # spares compiling a function that calls it
 
     return chosen
+
+
+def _use_cache(compiled: Any, function: Callable) -> None:
+    """Set the cache of a kernel, unless no folder is writable or numba's caching internals differ."""
+    try:
+        from drsvm.kernels.sealed_cache import SealedCache
+
+        assert compiled._cache is not None
+        compiled._cache = SealedCache(function)
+    except Exception as error:
+        message_once(f"drsvm's kernels cannot be cached and are compiled in every process: {error!r}", logging.WARNING)
 
 
 class _Compilations(event.Listener):

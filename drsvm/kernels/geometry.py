@@ -67,9 +67,6 @@ class Point(NamedTuple):
     rest: float  # q = 1: Σ |w_j| outside the row
 
 
-# --- sums over weights outside the row -------------------------------------------------------------------------------
-
-
 class Band(NamedTuple):
     """Weights with a band of magnitudes around a limit that changes little from step to step.
 
@@ -175,9 +172,6 @@ def _weights_excess(rest, limit):
 
 # Return Σ (|w̄_j| − limit)₊ and the number of positive terms over the entries outside the row
 rest_excess = by_type({None: _no_excess, AllWeights: _weights_excess, Band: band_excess, Pending: pending_excess})
-
-
-# --- the point -------------------------------------------------------------------------------------------------------
 
 
 @kernel(inner=True, forceinline=True, fastmath=FAST)

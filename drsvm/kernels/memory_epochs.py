@@ -15,9 +15,8 @@ visit is proportional to the row's nonzeros for all norms: for q = 1 and ∞, th
 
 The step with size η on a batch of b rows minimises the mean of its terms, (1/b) Σ f_i(w, b, λ) + ‖· − last‖²/2η,
 starting from the last multipliers of its rows. With the duality gap G, the move Δ is −η times a G-subgradient of the
-mean. Passes end when ηG ≤ ‖Δ‖²/2, when G is below a given limit, or when there were enough of them. In the first case,
-as after an exact step, no minimiser of the mean is farther from the new point than from the last one.
-A last batch of fewer rows takes a step shorter in proportion, so that every row has the same influence.
+mean. Passes end when ηG ≤ ‖Δ‖²/2 (no minimiser of the mean is then farther from the new point than from the last one),
+when G is below a given limit, or when there were enough. A last batch of fewer rows takes a shorter step in proportion.
 """
 
 import math

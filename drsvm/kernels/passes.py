@@ -103,9 +103,6 @@ def center(share, buffers, point, lam, mu):
         samples.center(tile, buffers.changes, lam, mu)
 
 
-# --- curvature ----------------------------------------------------------------------------------------------------
-
-
 @kernel(**UNCOUNTED)
 def curvature(share, buffers, correction, step, totals, gram, curvatures):
     """Take a step, if there is a correction for it, and form the Newton equations at the new state.
@@ -151,9 +148,6 @@ def move(share, correction, step):
     for first in range(0, n, TILE):
         moved += _move_tile(_of_tile(share, first, min(first + TILE, n)), correction, step, first)
     return moved
-
-
-# --- directions ---------------------------------------------------------------------------------------------------
 
 
 @kernel(**UNCOUNTED)
@@ -203,9 +197,6 @@ def recorrect(share, buffers, correction, step, new_correction, totals):
         _collect(share, buffers.coefficients, first, last, buffers.block)
         _close_block(buffers.block, last, n, totals)
     return lam
-
-
-# --- steps and multipliers ----------------------------------------------------------------------------------------
 
 
 @kernel(**UNCOUNTED)

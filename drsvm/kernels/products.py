@@ -125,9 +125,6 @@ def add_columns(data, indices, indptr, first, last, c, low, high, out):
                 k += np.uint64(1)
 
 
-# --- Gram matrices ------------------------------------------------------------------------------------------------
-
-
 @kernel(fastmath=FAST, inner=True)
 def _add_dense_gram(rows, h, tile, scaled, out):
     """The rows are transposed into a buffer, `tile`; entries are then sums over contiguous samples, eight at a time."""

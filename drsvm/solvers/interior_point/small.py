@@ -5,7 +5,7 @@ The point, the samples and the cone are those of any other run; only the steps a
 
 import math
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
@@ -52,12 +52,6 @@ def are_few(X) -> bool:
     return n <= MAX_ROWS and d <= MAX_FEATURES and stored <= MAX_ENTRIES
 
 
-class _Size(NamedTuple):
-    n_features: int
-    n_linear: int  # of (w, b)
-    is_sparse: bool
-
-
 class Memory:
     """The rows of a problem in the one form that the steps are compiled for, and memory for the steps."""
 
@@ -69,7 +63,7 @@ class Memory:
         signs, weights = _read_only(problem.signs, np.float64), _read_only(problem.sample_weight, np.float64)
         self.mass = float(weights.sum())
         self.weight = 2.0 * self.mass + float(weights @ flips)  # Σ of complementarity targets, divided by μ
-        size, n_tiles = _Size(d, d + problem.fit_intercept, rows.is_sparse), math.ceil(n / TILE)
+        size, n_tiles = (d, d + problem.fit_intercept, rows.is_sparse), math.ceil(n / TILE)
         fits = workspace is not None and workspace.size == size and n_tiles <= len(workspace.state)
         self.workspace = workspace if workspace is not None and fits else Workspace(size, n_tiles)
         self.share = Share(*_entries(rows), d, signs, weights, flips, kappa, self.workspace.state[:n_tiles])
@@ -77,9 +71,9 @@ class Memory:
 
 
 class Workspace:
-    """Memory for runs on problems of a size and at most so many tiles of rows."""
+    """Memory for runs on problems with d features, n entries of (w, b) and at most so many tiles of rows."""
 
-    def __init__(self, size: _Size, n_tiles: int):
+    def __init__(self, size: tuple[int, int, bool], n_tiles: int):
         d, n, is_sparse = self.size = size
         self.state = np.empty((n_tiles, 6, TILE))
         self.buffers: Buffers = buffers_for(n, 0 if is_sparse else d, sparse=is_sparse)

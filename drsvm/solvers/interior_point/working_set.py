@@ -105,10 +105,6 @@ class Sample:
     def __init__(self, problem: Problem, drawn: Problem | None = None):
         self.problem = drawn or (problem if problem.n_rows <= SAMPLE else problem.drawn(SAMPLE))
 
-    def left(self, pieces: Pieces, point, lam: float) -> bool:
-        """Return True if a row is on another piece than at first."""
-        return len(pieces.left(pieces_at(self.problem, Estimate(point, lam, 0.0, 0.0)))) > 0
-
     def error(self, change) -> float:
         """Return the largest change of a margin."""
         return float(np.abs(self.problem.decision_values(*weights_and_intercept(self.problem, change))).max())
@@ -149,7 +145,8 @@ class WorkingSetState(InteriorPointState):
         self.finished |= not self.lam <= self.most_lam
         if self.mu <= self.next_check and not self.near_the_end and not self.finished:
             self.next_check = POLISHED * self.mu
-            self.doubtful = self.sample.left(self.sample_pieces, self.point, self.lam)
+            now = pieces_at(self.sample.problem, Estimate(self.point, self.lam, 0.0, 0.0))
+            self.doubtful = len(self.sample_pieces.left(now)) > 0
 
     def on_certificate(self, gap: float) -> None:
         """Record whether the working set is solved to the tolerance, but the problem is not."""
