@@ -126,7 +126,8 @@ def open_buckets(queue, tau):
     w, slot, tails, chunks, pending, sizes, numbers, counts = queue
     offset, scale = numbers[OFFSET], numbers[SCALE]
     last = bucket_of(numbers[DENSITY], numbers[FAR], offset + tau / scale)
-    waiting, unused = np.uint64(counts[WAITING]), np.uint64(counts[UNUSED])
+    waiting = np.uint64(counts[WAITING])
+    unused = np.uint64(counts[UNUSED])
     for bucket in range(np.uint64(counts[OPENED]), last + np.uint64(1)):
         position = np.uint64(tails[bucket])
         tails[bucket] = 0
@@ -194,7 +195,8 @@ def _fold(queue):
     pace = numbers[OFFSET] * numbers[SCALE] / max(counts[STEPS], 1)
     asked = numbers[ASKED]
     open_buckets(queue, math.inf)
-    total, waiting = 0.0, np.uint64(0)
+    total = 0.0
+    waiting = np.uint64(0)
     for k in range(np.uint64(counts[WAITING])):
         j = np.uint64(pending[k])
         size = max(sizes[k], 0.0)
@@ -265,7 +267,8 @@ def put_row_back(indices, first, last, shift, tau, rho, row, queue):
     offset, density, far = numbers[OFFSET], numbers[DENSITY], numbers[FAR]
     unused, top = np.uint64(counts[UNUSED]), np.uint64(counts[TOP])
     factor = 1.0 / (rho * numbers[SCALE])
-    total, active = 0.0, 0
+    total = 0.0
+    active = 0
     for k in range(last - first):
         a = row[0, k] + shift * row[1, k]
         over = abs(a) - tau
@@ -291,7 +294,8 @@ def add_to_queue(data, indices, first, last, factor, queue):
     offset, scale, density, far = numbers[OFFSET], numbers[SCALE], numbers[DENSITY], numbers[FAR]
     waiting = np.uint64(counts[WAITING])
     factor /= scale
-    total, active = 0.0, 0
+    total = 0.0
+    active = 0
     for k in range(first, last):
         j = column(indices, k, first)
         u = w[j]

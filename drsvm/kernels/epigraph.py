@@ -26,7 +26,8 @@ def threshold(sizes, s, r):
     """
     left = sizes.copy()
     m = left.size
-    total, count = 0.0, 0
+    total = 0.0
+    count = 0
     lower = 0.0  # the root lies above it; finally, the entries above it are the active ones
     state = np.uint64(88172645463325252)
     for _ in range(sizes.size):  # every pass splits off at least one entry, its pivot
@@ -36,7 +37,9 @@ def threshold(sizes, s, r):
         state ^= state >> np.uint64(7)
         state ^= state << np.uint64(17)
         pivot = left[int(state % np.uint64(m))]
-        above_sum, above, equal = 0.0, 0, 0
+        above_sum = 0.0
+        above = 0
+        equal = 0
         for k in range(m):
             if left[k] > pivot:
                 above_sum += left[k]
@@ -68,7 +71,9 @@ def _keep(left, m, pivot, above):
 @kernel(inner=True)
 def _sum_above(sizes, lower, offset):
     """Return the compensated sum of sizes − offset over the entries above `lower`, and their number."""
-    count, total, lost = 0, 0.0, 0.0
+    count = 0
+    total = 0.0
+    lost = 0.0
     for k in range(sizes.size):
         if sizes[k] > lower:
             item = (sizes[k] - offset) - lost
