@@ -22,8 +22,8 @@ NOTICE = (
     "solver='ippa' or 'hybrid'."
 )
 
+# Relaxed floating-point rules: sums in any order, for vector instructions; or only fused multiply-add
 FAST, SCALAR = {"reassoc", "contract", "nsz"}, {"contract", "nsz"}
-"""Relaxed floating-point rules: sums in any order, for vector instructions; or only fused multiply-add."""
 
 
 def _counting(references: bool) -> dict[str, bool]:
@@ -31,16 +31,13 @@ def _counting(references: bool) -> dict[str, bool]:
     return {"_nrt": references} if hasattr(getattr(cpu, "CPUTargetOptions", None), "_nrt") else {}
 
 
+# Options for code that allocates nothing. numba counts references to every array that is passed to a function or taken
+# from a tuple, which costs more than the arithmetic of a short function. The caller owns the arrays, so the count need
+# not change.
 UNCOUNTED: Any = {"nogil": True, "error_model": "numpy"} | _counting(False)
-"""Options for code that allocates nothing.
-
-numba counts references to every array that is passed to a function or taken from a tuple, which costs more than the
-arithmetic of a short function. The caller owns the arrays, so the count need not change."""
-
 _WITHOUT_WRAPPERS = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True}  # for callers in C and in Python
-
+# Options for code that is part of kernels, also in `numba.extending.overload`
 INNER: Any = UNCOUNTED | _WITHOUT_WRAPPERS | {"pipeline_class": inner_compiler}
-"""Options for code that is part of kernels, also in `numba.extending.overload`."""
 
 
 def kernel(*, inner: bool = False, allocates: bool = False, **options) -> Callable[[Callable], Any]:
@@ -106,8 +103,7 @@ class _Compilations(event.Listener):
     The garbage collector pauses too: it would take a tenth of the time, and find hardly anything.
     """
 
-    depth = 0
-    collects = True
+    depth, collects = 0, True
 
     def on_start(self, event):
         pauses.begin()

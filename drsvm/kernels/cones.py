@@ -31,10 +31,9 @@ from drsvm.kernels.interior_point import outlier
 from drsvm.kernels.second_order_cone import determinant, inner, rate, set_scaling_point, transform
 from drsvm.kernels.step_rules import larger
 
+# Rows of `values`: shares of the target (of linear constraints), slacks, multipliers, their changes, multiplier /
+# slack, corrections, and what the multipliers would become if the slacks did not change
 SHARE, SLACK, DUAL, D_SLACK, D_DUAL, RATIO, CORRECTION, PUSH = range(8)
-"""Rows of `values`: shares of the target (of linear constraints), slacks, multipliers, their changes, multiplier /
-slack, corrections, and what the multipliers would become if the slacks did not change."""
-
 STRETCH, COEFFICIENT, BUDGET = 0, 1, 2  # positions in `numbers`
 
 
@@ -53,8 +52,7 @@ class Constraints(NamedTuple):
     workspace: np.ndarray  # (5, number of the norm's entries + 1)
     numbers: np.ndarray
 
-    is_linear = True
-    """Whether the constraints of the norm are; otherwise they form a second-order cone."""
+    is_linear = True  # otherwise the constraints of the norm form a second-order cone
 
     @staticmethod
     def slacks_at(t: np.ndarray, lam: float) -> np.ndarray:
@@ -88,11 +86,11 @@ class Cross(Constraints):
 class Ball(Constraints):
     """q = 2: the vector (λ, t)."""
 
+    is_linear = False
+
     @staticmethod
     def slacks_at(t: np.ndarray, lam: float) -> np.ndarray:
         return np.concatenate(((lam,), t))
-
-    is_linear = False
 
     @staticmethod
     def central_duals(slacks: np.ndarray, mu: float) -> np.ndarray:

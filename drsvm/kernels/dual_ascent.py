@@ -14,7 +14,7 @@ import numpy as np
 
 from drsvm.kernels.compiling import FAST, by_type, kernel
 from drsvm.kernels.entries import at
-from drsvm.kernels.search import between, next_trial
+from drsvm.kernels.triangle import between, next_trial
 
 MAX_TRIALS = 30
 NEAR = 0.25  # a row whose losses with and without the flip differ by less is near the kink at which it is flipped

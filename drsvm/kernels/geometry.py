@@ -17,11 +17,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.kernels.band import Band, band_excess
 from drsvm.kernels.bucket_queue import Pending, pending_excess
 from drsvm.kernels.compiling import FAST, SCALAR, by_type, kernel
 
 MAX_STEPS = 100  # limit on Newton steps for a piecewise linear function, which usually takes three or four
+# Of a band: its ends, half width and number of members; sum and number above it; steps since it was built
+LOW, HIGH, WIDTH, SIZE, SUM, NUMBER, STEPS, NUMBERS = range(8)
+BASE = np.uint64(NUMBERS)
+MANY_MEMBERS, FEW_STEPS = 48, 32  # a band with more members is narrowed; one that lasts fewer steps is widened
 
 
 class Euclidean(NamedTuple):
@@ -64,6 +67,93 @@ class Point(NamedTuple):
     rest: float  # q = 1: Σ |w_j| outside the row
 
 
+class Band(NamedTuple):
+    """Weights with a band of magnitudes around a limit that changes little from step to step.
+
+    Weights in the band are members and are summed one by one. Those above it enter through their sum and number; those
+    below contribute nothing. The band is rebuilt when the limit leaves it.
+    """
+
+    weights: np.ndarray  # NUMBERS figures about the band, then the weights: that of column j is at NUMBERS + j
+    members: np.ndarray  # two rows: the members, and the position of each weight among them
+
+
+@kernel(inner=True, allocates=True)
+def make_band(w, width):
+    """Return the band for given weights and an initial half width; it is built when first needed."""
+    weights = np.zeros(NUMBERS + w.size)
+    for j in range(w.size):  # numba takes seconds to compile an assignment to a slice
+        weights[NUMBERS + j] = w[j]
+    weights[WIDTH], weights[LOW], weights[HIGH] = width, -1.0, -1.0
+    return Band(weights, np.empty((2, NUMBERS + w.size), np.uint64))
+
+
+@kernel(inner=True, fastmath=FAST)
+def _build(weights, members, limit):
+    if weights[STEPS] < FEW_STEPS:
+        weights[WIDTH] *= 2.0
+    elif weights[SIZE] > MANY_MEMBERS:
+        weights[WIDTH] *= 0.5
+    low, high = max(limit - weights[WIDTH], 0.0), limit + weights[WIDTH]
+    size = np.uint64(0)
+    total = number = 0.0
+    for j in range(BASE, np.uint64(weights.size)):
+        value = abs(weights[j])
+        if value > high:
+            total += value
+            number += 1.0
+        elif value > low:
+            members[0, size], members[1, j] = j, size
+            size += np.uint64(1)
+    weights[LOW], weights[HIGH], weights[SIZE], weights[STEPS] = low, high, float(size), 0.0
+    weights[SUM], weights[NUMBER] = total, number
+
+
+@kernel(inner=True, fastmath=FAST, forceinline=True)
+def band_excess(band, limit):
+    """Return Σ (|w_j| − limit)₊ and the number of positive terms."""
+    weights, members = band
+    if not (weights[LOW] <= limit <= weights[HIGH]):
+        _build(weights, members, limit)
+    total = max(weights[SUM] - weights[NUMBER] * limit, 0.0)
+    count = weights[NUMBER]
+    for m in range(np.uint64(weights[SIZE])):
+        over = abs(weights[members[0, m]]) - limit
+        total += max(over, 0.0)
+        count += 1.0 if over > 0.0 else 0.0
+    return total, count
+
+
+@kernel(inner=True, fastmath=FAST, forceinline=True)
+def take_out(band, j):
+    """Return a weight and set it to 0."""
+    weights, members = band
+    value = weights[j]
+    size = abs(value)
+    weights[SUM] -= size if size > weights[HIGH] else 0.0  # no branch: it would be unpredictable
+    weights[NUMBER] -= 1.0 if size > weights[HIGH] else 0.0
+    if weights[LOW] < size <= weights[HIGH]:
+        weights[SIZE] -= 1.0
+        last = members[0, np.uint64(weights[SIZE])]
+        members[0, members[1, j]], members[1, last] = last, members[1, j]
+    weights[j] = 0.0
+    return value
+
+
+@kernel(inner=True, fastmath=FAST, forceinline=True)
+def put_in(band, j, value):
+    """Set a weight that is currently 0."""
+    weights, members = band
+    size = abs(value)
+    weights[SUM] += size if size > weights[HIGH] else 0.0
+    weights[NUMBER] += 1.0 if size > weights[HIGH] else 0.0
+    if weights[LOW] < size <= weights[HIGH]:
+        member = np.uint64(weights[SIZE])
+        members[0, member], members[1, j] = j, member
+        weights[SIZE] += 1.0
+    weights[j] = value
+
+
 @kernel(inner=True, forceinline=True)
 def _no_excess(rest, limit):
     return 0.0, 0.0
@@ -80,8 +170,8 @@ def _weights_excess(rest, limit):
     return total, count
 
 
+# Return Σ (|w̄_j| − limit)₊ and the number of positive terms over the entries outside the row
 rest_excess = by_type({None: _no_excess, AllWeights: _weights_excess, Band: band_excess, Pending: pending_excess})
-"""Return Σ (|w̄_j| − limit)₊ and the number of positive terms over the entries outside the row."""
 
 
 @kernel(inner=True, forceinline=True, fastmath=FAST)
@@ -199,5 +289,5 @@ def _diamond_point(geometry, step, delta, sigma2, towards, ball):
     return Point(margin, lam, margin_slope, lam_slope, tau, rest / step.rho)
 
 
+# Return the point at (δ, σ₂), with derivatives in the direction `towards`; `ball` ≥ 0 fixes λ at that value
 point_at = by_type({Euclidean: _euclidean_point, Box: _box_point, Diamond: _diamond_point})
-"""Return the point at (δ, σ₂), with derivatives in the direction `towards`; `ball` ≥ 0 fixes λ at that value."""

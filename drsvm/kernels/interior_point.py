@@ -15,10 +15,9 @@ changes, plus the terms of further centrality correctors; the fourth row of its 
 without the sign of the label. `flips` is 1 or 0: if a label cannot be flipped, β stays 0 and g₂ stays 1. `flips` and κ
 (`kappa`) are numbers or arrays with one entry per row.
 
-Among many samples, there are always some for which the linearisation is useless because their margin crosses a kink.
-Two rules keep them from limiting the step of all others. No correction is larger than MAX_CORRECTION times the
-sample's own product; and a sample that cannot follow the common step stops short of its boundary on its own, which
-leaves a dual residual of its weight for the next step to remove.
+Two rules keep samples whose margin crosses a kink, where the linearisation is useless, from limiting the step of all
+others. No correction is larger than MAX_CORRECTION times the sample's own product; and a sample that cannot follow the
+common step stops short of its boundary on its own: the next step removes the dual residual that this leaves.
 
 The state of n samples has the rows α, β, γ, g₁, g₂, g₃. To allow vector instructions, divisions must not raise
 (error_model), cases are factors 0 or 1 or selections rather than branches, and rates of change are written to arrays:
@@ -35,9 +34,7 @@ from numba.extending import overload
 from drsvm.kernels.compiling import INNER, kernel
 from drsvm.kernels.entries import at
 
-FASTEST = {"reassoc", "contract", "nsz", "nnan", "arcp"}
-"""Relaxed floating-point rules: also without NaN, and with reciprocals for divisions."""
-
+FASTEST = {"reassoc", "contract", "nsz", "nnan", "arcp"}  # FAST, also without NaN and with reciprocals for divisions
 MAX_CORRECTION = 2.0  # largest second-order correction, relative to the product of multiplier and slack
 BINS = 512  # number of bins for step lengths between 0 and 1
 
@@ -260,9 +257,8 @@ def _share_kept(alpha, beta, gamma, weight):
 def move(tile, step, correction):
     """Take the given steps along the corrected direction; return Σ multiplier · slack.
 
-    A sample that would keep less than the share `left` of a slack or multiplier stops there: its slack s is raised, or
-    its multipliers are clipped. α + β + γ = π stays exact: the largest of the three absorbs the difference or, if that
-    is too much for it, all three shrink.
+    A sample that would keep less than the share `left` of a slack or multiplier stops there: its s is raised, or its
+    multipliers are clipped. α + β + γ = π stays exact: the largest absorbs the difference, or all three shrink.
     """
     state, weights, _, flips, _ = tile
     primal, dual, left = step.primal, step.dual, step.left

@@ -83,8 +83,7 @@ _shared: dict[Any, _SharedFlags] = {}
 class InnerCompiler(Compiler):
     """Compiles a function for other compiled functions."""
 
-    skipped = ("inline_closure_likes", "nopython_rewrites")
-    """Passes for functions within functions and for expressions of arrays, which kernels do not have."""
+    skipped = ("inline_closure_likes", "nopython_rewrites")  # for nested functions and array expressions: none here
 
     def __init__(self, typingctx, targetctx, library, args, return_type, flags, locals):
         library = library or LinkedCode(targetctx.codegen(), "inner")

@@ -11,13 +11,12 @@ contributions of all rows, before the projection onto the cone:
 A visit replaces a row's last contribution with the best one. This is an exact maximisation of the dual function over
 the row's triangle, a smooth concave function on a product of triangles, so passes converge to the step. The cost of a
 visit is proportional to the row's nonzeros for all norms: for q = 1 and ∞, the projection is computed from a band
-(`band.py`), which then has the weights of the state. A `store` is a geometry with these weights, and without a row.
+(`geometry.py`), which then has the weights of the state. A `store` is a geometry with these weights, and without a row.
 
 The step with size η on a batch of b rows minimises the mean of its terms, (1/b) Σ f_i(w, b, λ) + ‖· − last‖²/2η,
 starting from the last multipliers of its rows. With the duality gap G, the move Δ is −η times a G-subgradient of the
-mean. Passes end when ηG ≤ ‖Δ‖²/2, when G is below a given limit, or when there were enough of them. In the first case,
-as after an exact step, no minimiser of the mean is farther from the new point than from the last one.
-A last batch of fewer rows takes a step shorter in proportion, so that every row has the same influence.
+mean. Passes end when ηG ≤ ‖Δ‖²/2 (no minimiser of the mean is then farther from the new point than from the last one),
+when G is below a given limit, or when there were enough. A last batch of fewer rows takes a shorter step in proportion.
 """
 
 import math
@@ -25,11 +24,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.kernels.band import BASE, FEW_STEPS, HIGH, LOW, STEPS, make_band, put_in, take_out
+from drsvm.kernels import geometry as bands
 from drsvm.kernels.compiling import FAST, by_type, kernel
 from drsvm.kernels.entries import add_row, at, bounds, clipped_dots, column, dot_and_square, longest_row, square_of
 from drsvm.kernels.epigraph import INFINITY, ONE, TWO, nearest, shrink
-from drsvm.kernels.geometry import AllWeights, Box, Diamond, Euclidean, point_at
+from drsvm.kernels.geometry import BASE, AllWeights, Box, Diamond, Euclidean, make_band, point_at, put_in, take_out
 from drsvm.kernels.proximal_epochs import Iterate, note, stiffness
 from drsvm.kernels.triangle import duality_gap, make_step, multipliers, noise
 
@@ -107,7 +106,7 @@ def _banded_pass(make_geometry, boxed, store, rows, order, state, terms, step_si
             for k in range(first, last):
                 value = row[0, k - first] + shift * row[1, k - first]
                 put_in(band, BASE + column(indices, k, first), value)
-            band.weights[STEPS] += 1.0
+            band.weights[bands.STEPS] += 1.0
             b += (shift - old) * sign * free
             s += length * kappa * (sigma2 - old_sigma2)
             hinge[i], flip[i] = max(delta + sigma2, 0.0), sigma2
@@ -183,7 +182,8 @@ def _renew_nothing(store):
 @kernel(inner=True, forceinline=True)
 def _renew_band(store):
     weights = store.rest.weights
-    weights[LOW], weights[HIGH], weights[STEPS] = -1.0, -1.0, FEW_STEPS  # built when first needed, as wide as before
+    weights[bands.LOW], weights[bands.HIGH] = -1.0, -1.0  # built when first needed, as wide as before
+    weights[bands.STEPS] = bands.FEW_STEPS
 
 
 _renew = by_type({AllWeights: _renew_nothing, Diamond: _renew_band, Box: _renew_band})

@@ -12,22 +12,17 @@ import numpy as np
 from drsvm.kernels.compiling import FAST, kernel
 from drsvm.kernels.products import add_four_by_four
 
-REGULARISATIONS = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
-"""Values to add to a unit diagonal; the smallest one that works is used."""
-
-DAMPING, MAX_REFINEMENTS, ACCURATE = 1e-13, 4, 1e-13
-"""Relative increase of the diagonal that refinement does not remove: it keeps rounding noise out of flat directions; if
-rows range over many decades, directions that only light rows determine look flat too: see `OrthogonalSystem`. The
-maximum number of refinements, and the relative accuracy at which they end."""
-
-
+REGULARISATIONS = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6)  # added to a unit diagonal; the smallest one that works is used
+# Relative increase of the diagonal that refinement does not remove: it keeps rounding noise out of flat directions; if
+# rows range over many decades, directions that only light rows determine look flat too: see `OrthogonalSystem`.
+DAMPING = 1e-13
+MAX_REFINEMENTS, ACCURATE = 4, 1e-13  # they end at this relative accuracy
+# Rows of `columns`: sums over the samples for the λ column, the predictor and the column of the intercept; the
+# diagonal, the λ column and the vector of the cone
 LAM_COLUMN, PREDICTOR, BORDER, CONE = 0, 1, 2, 3
-"""Rows of `columns`: sums over the samples for the λ column, the predictor and the column of the intercept; the
-diagonal, the λ column and the vector of the cone."""
-
+# Rows of `vectors`: the scale of the factor, the right-hand side, the solution, the parts of samples and cone in the
+# right-hand side; the others are for refinement
 SCALE, RIGHT, SOLUTION, SAMPLES, CONSTANT = 0, 1, 2, 3, 4
-"""Rows of `vectors`: the scale of the factor, the right-hand side, the solution, the parts of samples and cone in the
-right-hand side; the others are for refinement."""
 
 
 class System(NamedTuple):

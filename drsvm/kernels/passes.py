@@ -103,9 +103,6 @@ def center(share, buffers, point, lam, mu):
         samples.center(tile, buffers.changes, lam, mu)
 
 
-# --- curvature ----------------------------------------------------------------------------------------------------
-
-
 @kernel(**UNCOUNTED)
 def curvature(share, buffers, correction, step, totals, gram, curvatures):
     """Take a step, if there is a correction for it, and form the Newton equations at the new state.
@@ -127,24 +124,14 @@ def curvature(share, buffers, correction, step, totals, gram, curvatures):
         _collect(share, buffers.coefficients[:2], first, last, buffers.block[:2])
         if totals.shape[1] > share.width:
             _collect(share, buffers.coefficients[2:], first, last, buffers.block[2:])
-        _add_gram(share, buffers, h, first, last, gram)
-        _keep(h, first, last, curvatures)
+        if gram is not None:
+            tile_buffer, scaled = buffers.transposed, buffers.scaled
+            add_gram(share.data, share.indices, share.indptr, first, last, h, tile_buffer, scaled, gram)
+        if curvatures is not None:
+            for i in range(last - first):
+                curvatures[first + i] = h[i]
         _close_block(buffers.block, last, n, totals)
     return square, linear, moved
-
-
-@kernel(inner=True)
-def _add_gram(share, buffers, h, first, last, gram):
-    if gram is not None:
-        tile, scaled = buffers.transposed, buffers.scaled
-        add_gram(share.data, share.indices, share.indptr, first, last, h, tile, scaled, gram)
-
-
-@kernel(inner=True)
-def _keep(h, first, last, curvatures):
-    if curvatures is not None:
-        for i in range(last - first):
-            curvatures[first + i] = h[i]
 
 
 @kernel(inner=True)
@@ -161,9 +148,6 @@ def move(share, correction, step):
     for first in range(0, n, TILE):
         moved += _move_tile(_of_tile(share, first, min(first + TILE, n)), correction, step, first)
     return moved
-
-
-# --- directions ---------------------------------------------------------------------------------------------------
 
 
 @kernel(**UNCOUNTED)
@@ -213,9 +197,6 @@ def recorrect(share, buffers, correction, step, new_correction, totals):
         _collect(share, buffers.coefficients, first, last, buffers.block)
         _close_block(buffers.block, last, n, totals)
     return lam
-
-
-# --- steps and multipliers ----------------------------------------------------------------------------------------
 
 
 @kernel(**UNCOUNTED)

@@ -85,8 +85,8 @@ def _add_sparse_sums(data, indices, indptr, first, last, c, out):
             out[1, j] += x * c1
 
 
+# Write x_i·v into out; add Σ_i c_i x_i to the rows of out, for the two rows of coefficients c
 products, add_sums = by_storage(_dense_products, _sparse_products), by_storage(_add_dense_sums, _add_sparse_sums)
-"""Write x_i·v into out; add Σ_i c_i x_i to the rows of out, for the two rows of coefficients c."""
 
 
 @kernel()
@@ -125,9 +125,6 @@ def add_columns(data, indices, indptr, first, last, c, low, high, out):
                 k += np.uint64(1)
 
 
-# --- Gram matrices ------------------------------------------------------------------------------------------------
-
-
 @kernel(fastmath=FAST, inner=True)
 def _add_dense_gram(rows, h, tile, scaled, out):
     """The rows are transposed into a buffer, `tile`; entries are then sums over contiguous samples, eight at a time."""
@@ -135,12 +132,8 @@ def _add_dense_gram(rows, h, tile, scaled, out):
     whole = n // 4 * 4
     for i in range(0, whole, 4):
         for a in range(d):
-            tile[a, i], tile[a, i + 1], tile[a, i + 2], tile[a, i + 3] = (
-                rows[i, a],
-                rows[i + 1, a],
-                rows[i + 2, a],
-                rows[i + 3, a],
-            )
+            tile[a, i], tile[a, i + 1] = rows[i, a], rows[i + 1, a]
+            tile[a, i + 2], tile[a, i + 3] = rows[i + 2, a], rows[i + 3, a]
     for i in range(whole, n):
         for a in range(d):
             tile[a, i] = rows[i, a]
@@ -232,10 +225,9 @@ def _add_sparse_gram(data, indices, indptr, first, last, h, tile, scaled, out):
         _add_sparse_row(data, indices, np.uint64(indptr[i]), np.uint64(indptr[i + 1]), width, h[i - first], flat, width)
 
 
+# Add Σ_i h_i x_i x_iᵀ to the upper triangle of out; the rest of it is unspecified. Sparse rows have sorted indices.
+# Dense ones have few features and are at most TILE; they use two buffers.
 add_gram = by_storage(_add_dense_gram, _add_sparse_gram)
-"""Add Σ_i h_i x_i x_iᵀ to the upper triangle of out; the rest of it is unspecified.
-
-Sparse rows have sorted indices. Dense ones have few features and are at most TILE; they use two buffers."""
 
 
 @kernel(fastmath=FAST, inner=True)
@@ -262,10 +254,7 @@ def image_squares(data, indices, indptr, matrix, image, out):
 
 @kernel()
 def gram_of_features(data, indices, indptr, h, first, last, begin, after, out):
-    """Add Σ_i h_i x_i x_iᵀ, over the rows first … last − 1, to some rows of the upper triangle of out.
-
-    These are the rows of the features begin … after − 1.
-    """
+    """Add Σ h_i x_i x_iᵀ, over rows first … last − 1, to the upper triangle of out in the rows begin … after − 1."""
     flat, width = out.reshape(-1), np.uint64(out.shape[1])
     for i in range(first, last):
         end = np.uint64(indptr[i + 1])

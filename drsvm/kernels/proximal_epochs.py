@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from drsvm.kernels import bucket_queue as queues
-from drsvm.kernels.bucket_queue import ACTIVE, OFFSET, SCALE, TOTAL, WAITING, Pending
+from drsvm.kernels.bucket_queue import ACTIVE, EPS, OFFSET, SCALE, TOTAL, WAITING, Pending
 from drsvm.kernels.compiling import FAST, kernel
 from drsvm.kernels.entries import (
     add_row,
@@ -28,7 +28,7 @@ from drsvm.kernels.entries import (
 )
 from drsvm.kernels.epigraph import onto_cone
 from drsvm.kernels.geometry import AllWeights, Box, Diamond, Euclidean, threshold
-from drsvm.kernels.triangle import EPS, FLIPPED, HINGE, LINES, NOWHERE, limited, make_step, multipliers, steepest
+from drsvm.kernels.triangle import FLIPPED, HINGE, LINES, NOWHERE, limited, make_step, multipliers, steepest
 
 ROUGH, EXACT = 2e-12, 2.0 * EPS  # accuracy (see `ProximalStep.tolerance`); exact for q = 1, where it costs nothing
 MAX_OPENINGS = 64  # of buckets for a threshold that turned out larger, before all are; once is usually enough
@@ -168,13 +168,6 @@ def _draw_row(data, indices, first, last, sign, w, row):
 
 
 @kernel(inner=True, fastmath=FAST)
-def _clip_all(w, rho, lam):
-    inverse = 1.0 / rho
-    for j in range(w.size):
-        w[j] = min(max(w[j] * inverse, -lam), lam)
-
-
-@kernel(inner=True, fastmath=FAST)
 def _box_epoch(rows, order, iterate, terms, eta, share, row):
     data, indices, indptr, width, signs, importance = rows
     w, scalars, hinge, flip = iterate
@@ -198,7 +191,9 @@ def _box_epoch(rows, order, iterate, terms, eta, share, row):
             value = row[0, k - first] + shift * row[1, k - first]
             w[column(indices, k, first)] = min(max(value, -limit), limit)
         if rho != 1.0 or point.lam < lam:
-            _clip_all(w, rho, point.lam)
+            inverse = 1.0 / rho
+            for j in range(w.size):
+                w[j] = min(max(w[j] * inverse, -point.lam), point.lam)
         lam = point.lam
         b += shift * sign * free
         note(hinge, flip, i, before, delta, sigma2, share)

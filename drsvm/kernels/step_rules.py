@@ -8,27 +8,20 @@ import math
 from drsvm.kernels.compiling import rule
 from drsvm.kernels.interior_point import BINS
 
-TIE = 1.0 + 1e-9
-"""Samples whose weights sum to exactly the share, such as 2 of 40, are left behind however their sum is rounded."""
-
+TIE = 1.0 + 1e-9  # weights that sum to exactly the share, such as 2 of 40, are left behind however they are rounded
 NOISE = 1e-10  # shorter steps are along directions that are rounding noise
-STOPPED = 0.99
-"""Samples that stop short keep slightly less than those that determine the step: rounding must not stop these."""
-
+STOPPED = 0.99  # samples that stop short keep a bit less than those that set the step: rounding must not stop these
+# After this many steps in a row that are all this short, a run starts again elsewhere: Newton's directions have lost
+# their meaning, as happens where rows far larger than all others meet weights that were found without them.
 SHORT_STEP, MAX_SHORT_STEPS = 0.01, 8
-"""After this many steps in a row that are all this short, a run starts again elsewhere: Newton's directions have lost
-their meaning, as happens where rows far larger than all others meet weights that were found without them."""
-
+# Fraction of the weight that may stop short of a step, divided by μ, and the maximum of this fraction. What it adds to
+# the dual residual shrinks with μ; among MANY_ROWS there are some to leave behind until μ is tiny, and with as many as
+# among few the residual would shorten step after step.
 LEFT_BEHIND, LEFT_BEHIND_OF_MANY, MAX_LEFT_BEHIND = 3.0, 1.7, 0.05
-"""Fraction of the weight that may stop short of a step, divided by μ, and the maximum of this fraction. What it adds to
-the dual residual shrinks with μ; among MANY_ROWS there are some to leave behind until μ is tiny, and with as many as
-among few the residual would shorten step after step."""
-
 MANY_ROWS = 100_000
-
+# After a step below HINDERED, MORE times as much may be left behind in the next one, up to MAX_LEEWAY times, and less
+# again after a longer one: where flips use up the radius, few rows determine λ, and many would stop every step.
 HINDERED, MORE, MAX_LEEWAY = 0.2, 4.0, 16.0
-"""After a step below HINDERED, MORE times as much may be left behind in the next one, up to MAX_LEEWAY times, and less
-again after a longer one: where flips use up the radius, few rows determine λ, and many would stop every step."""
 
 
 @rule

@@ -21,16 +21,53 @@ from typing import NamedTuple
 
 import numpy as np
 
+from drsvm.kernels.bucket_queue import EPS
 from drsvm.kernels.compiling import SCALAR, kernel
 from drsvm.kernels.epigraph import ONE, TWO, euclidean, shrink
 from drsvm.kernels.geometry import Box, Diamond, Euclidean, Point, point_at
-from drsvm.kernels.search import between, next_trial
 
-EPS = 2.0**-52
-
+# A bracket in [−1, 1] contains no more numbers after 1076 halvings of two trials each, even if it converges to 0, and
+# one trial at either end. Rounding ends almost all searches after a few dozen trials.
 MAX_TRIALS = 2160
-"""A bracket in [−1, 1] contains no more numbers after 1076 halvings of two trials each, even if it converges to 0, and
-one trial at either end. Rounding ends almost all searches after a few dozen trials."""
+
+
+class Bracket(NamedTuple):
+    """An interval that contains the zero; `tried`: whether the function was evaluated at that end."""
+
+    low: float
+    high: float
+    low_tried: bool
+    high_tried: bool
+    width: float  # of the previous bracket
+
+
+@kernel(inner=True, forceinline=True)
+def between(low, high):
+    """Return the initial bracket for the zero of a decreasing function."""
+    return Bracket(low, high, False, False, math.inf)
+
+
+@kernel(inner=True, forceinline=True)
+def next_trial(bracket, t, value, slope):
+    """Return the next t, and the bracket, after value and slope at t; if t does not change, the search is over.
+
+    It is a Newton step, or the midpoint of the bracket if that step would leave it through an end already tried, or if
+    the bracket has not halved: where the slope jumps, Newton's method may cycle.
+    """
+    low, high, low_tried, high_tried, width = bracket
+    if value > 0.0:
+        low, low_tried = t, True
+    else:
+        high, high_tried = t, True
+    towards = high if value > 0.0 else low
+    new = t - value / slope if slope < 0.0 else towards
+    if new >= high:
+        new = 0.5 * (low + high) if high_tried else high
+    elif new <= low:
+        new = 0.5 * (low + high) if low_tried else low
+    elif high - low > 0.5 * width:
+        new = 0.5 * (low + high)
+    return new, Bracket(low, high, low_tried, high_tried, high - low)
 
 
 class ProximalStep(NamedTuple):
@@ -85,7 +122,7 @@ class Line(NamedTuple):
 
 
 NOWHERE = Point(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-
+# The edges in order around the triangle, and its inside, where λ is fixed at 2/κ
 HINGE, MOSTLY_HINGE, BOTH, FLIPPED, INSIDE = range(5)
 LINES = (
     Line(0.0, 1.0, 0.0, 0.0, 0.0, 1.0),
@@ -95,7 +132,6 @@ LINES = (
     Line(0.0, -1.0, 0.0, 1.0, 0.0, 1.0),
     Line(0.0, 1.0, 0.0, 0.0, -1.0, 1.0),
 )
-"""The edges in order around the triangle, and its inside, where λ is fixed at 2/κ."""
 
 
 @kernel(inner=True, fastmath=SCALAR)

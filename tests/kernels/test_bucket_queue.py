@@ -61,9 +61,8 @@ def sparse_epoch(steps, eta, radius, kappa, l2, with_intercept, columns=400):
     """Return a long epoch from w = 0 on sparse rows with learnable labels."""
     rng = np.random.default_rng(1)
     n = 1000
-    rows = sparse.random_array(
-        (n, columns), density=12 / columns, rng=rng, data_sampler=lambda size: rng.normal(size=size)
-    )
+    normal = {"rng": rng, "data_sampler": lambda size: rng.normal(size=size)}
+    rows = sparse.random_array((n, columns), density=12 / columns, **normal)
     signs = np.where(rows @ rng.normal(size=columns) + 0.5 * rng.normal(size=n) > 0, 1.0, -1.0)
     return {
         "rows": rows.tocsr(),
@@ -72,11 +71,7 @@ def sparse_epoch(steps, eta, radius, kappa, l2, with_intercept, columns=400):
         "order": rng.integers(0, n, size=steps),
         "w": np.zeros(columns),
         "scalars": np.zeros(2),
-        "eta": eta,
-        "radius": radius,
-        "kappa": kappa,
-        "l2": l2,
-        "with_intercept": float(with_intercept),
+        **{"eta": eta, "radius": radius, "kappa": kappa, "l2": l2, "with_intercept": float(with_intercept)},
     }
 
 
@@ -129,9 +124,8 @@ def subgradient_steps(epoch, batch_size):
     for first in range(0, epoch["order"].size, batch_size):
         batch = epoch["order"][first : first + batch_size]
         margins = epoch["signs"][batch] * (dense[batch] @ w + b)
-        pieces = np.stack(
-            [1.0 - margins, 1.0 + margins - kappa * lam if kappa < math.inf else np.full(batch.size, -1e9)]
-        )
+        flipped = 1.0 + margins - kappa * lam if kappa < math.inf else np.full(batch.size, -1e9)
+        pieces = np.stack([1.0 - margins, flipped])
         ordered = np.sort(np.vstack([pieces, np.zeros(batch.size)]), axis=0)
         distance = min(distance, (ordered[2] - ordered[1]).min())
         hinge = (pieces[0] > 0) & (pieces[0] > pieces[1])

@@ -13,7 +13,7 @@ import pytest
 from thorough import unless_long
 
 import drsvm
-from drsvm.kernels.compiling import kernel
+from drsvm.kernels.compiling import NOTICE, kernel
 
 NEIGHBOUR = """
 from drsvm.kernels.compiling import kernel
@@ -53,7 +53,7 @@ def compiled_package(tmp_path_factory):
     shutil.copytree(Path(drsvm.__file__).parent, site / "drsvm", ignore=shutil.ignore_patterns("__pycache__"))
     (site / "drsvm/kernels/probe.py").write_text(PROBE)
     (site / "drsvm/kernels/neighbour.py").write_text(NEIGHBOUR.format(factor=2.0))
-    assert run(site) == {"values": [6.0, 6.0], "compiled": 2, "told": [notice()]}
+    assert run(site) == {"values": [6.0, 6.0], "compiled": 2, "told": [NOTICE]}
     return site
 
 
@@ -61,12 +61,6 @@ def compiled_package(tmp_path_factory):
 def site(compiled_package, tmp_path):
     """Return a copy of the package with its compiled code."""
     return shutil.copytree(compiled_package, tmp_path / "site")
-
-
-def notice():
-    from drsvm.kernels.compiling import NOTICE
-
-    return NOTICE
 
 
 def started(site, code=CHILD, **variables):
@@ -112,21 +106,15 @@ def test_a_change_in_another_file_is_noticed(site):
     assert run(site) == {"values": [15.0, 15.0], "compiled": 0, "told": []}
 
 
-def cut_off(content):
-    return content[: len(content) // 2]
-
-
-def emptied(content):
-    return b""
-
-
 def flipped(content):
     place = 2 * len(content) // 3
     return content[:place] + bytes([content[place] ^ 0xFF]) + content[place + 1 :]
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("damage", [cut_off, emptied, flipped])
+@pytest.mark.parametrize(
+    "damage", [lambda content: content[: len(content) // 2], lambda _: b"", flipped], ids=["half", "empty", "flipped"]
+)
 @pytest.mark.parametrize("kind", ["nbi", "nbc"])
 def test_a_damaged_file_is_recompiled_and_repaired(site, kind, damage):
     for file in stored(site, f"probe.scaled*.{kind}"):
@@ -199,20 +187,10 @@ class Pair(NamedTuple):
     other: float
 
 
-def new_array(x):
-    return np.full(2, x)
-
-
-def given_array(x):
-    return x
-
-
-def pair_in_a_tuple(x):
-    return 1, Pair(x, x)
-
-
 @pytest.mark.parametrize(
-    ("function", "argument"), [(new_array, 1.0), (given_array, np.zeros(2)), (pair_in_a_tuple, 1.0)]
+    ("function", "argument"),
+    [(lambda x: np.full(2, x), 1.0), (lambda x: x, np.zeros(2)), (lambda x: (1, Pair(x, x)), 1.0)],
+    ids=["new array", "given array", "pair in a tuple"],
 )
 def test_kernels_that_python_calls_return_numbers(function, argument):
     """A signal that is pending when numba makes an array or a named tuple for Python would kill the process."""
@@ -220,6 +198,7 @@ def test_kernels_that_python_calls_return_numbers(function, argument):
         kernel()(function)(argument)
 
 
+# A kernel with an inner function, for a numba that expects of code what ours lacks, and always counts references
 WITHOUT_PRIVATE_PARTS = """
 import numba.core.cpu
 from drsvm.kernels import linked_code
@@ -239,7 +218,6 @@ def quadrupled(x):
 import numpy as np
 print(quadrupled(np.ones(1)))
 """
-"""A kernel with an inner function, for a numba that expects of code what ours lacks, and always counts references."""
 
 
 def test_inner_functions_are_compiled_as_usual_if_numba_lacks_what_they_need():

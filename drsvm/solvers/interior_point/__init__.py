@@ -10,7 +10,7 @@ may stop short while all others take the long step; the next step removes the du
 end rounding errors show up as a residual of the dual equations; if a proof fails, the multipliers are offered again
 without it. A run that breaks down restarts from another λ.
 
-`solver` has the settings, `state` the steps of a run, `small` takes them in compiled code if there are few rows, in a
-`memory` that runs share, `working_set` leaves out rows that need no iterations, `starts` finds a first point, `cones`
-is the norm with prices and signs, `newton` is the linear system.
+`solver` has the settings, `state` the steps of a run, `small` takes them in compiled code if there are few rows,
+`working_set` leaves out rows that need no iterations, `starts` finds a first point, `cones` is the norm with prices and
+signs, `newton` is the linear system.
 """

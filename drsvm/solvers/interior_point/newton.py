@@ -83,11 +83,6 @@ def _scaled(matrix, scale) -> np.ndarray:
     return result
 
 
-def _apply_factor(factor, scale, right):
-    solution, _ = lapack.dpotrs(factor, scale * right, lower=1)
-    return scale * solution
-
-
 class TallSystem(Factorised):
     """The matrix itself, for n ≥ d; only its upper triangle is formed."""
 
@@ -101,7 +96,7 @@ class TallSystem(Factorised):
         return blas.dsymv(1.0, self.matrix.T, x, lower=1)
 
     def apply_inverse(self, right):
-        return _apply_factor(self.factor, self.scale, right)
+        return self.scale * lapack.dpotrs(self.factor, self.scale * right, lower=1)[0]
 
 
 class OrthogonalSystem(Factorised):
@@ -175,7 +170,14 @@ class WideSystem(MatrixFree):
         """Form the Schur complement of the border (weights outside, b, λ, rank-one part)."""
         d, n = self.d, self.n
         self.in_border = np.append(self.outside, np.arange(d, n + 1))
-        columns = [np.append(self._column_of(j), self.column[j]) for j in self.outside]
+        columns = []
+        for j in self.outside:  # its column of the matrix
+            unit = np.zeros(d)
+            unit[j] = 1.0
+            column = self.rows.weighted_sum(self.h * self.rows.dot(unit))
+            column[j] += self.diagonal[j]
+            below = [self.samples.border[j], self.column[j]] if n > d else [self.column[j]]
+            columns.append(np.append(column, below))
         if n > d:
             intercept = self.samples.border + np.append(np.zeros(d), self.diagonal[d])
             columns.append(np.append(intercept, self.column[d]))
@@ -192,18 +194,11 @@ class WideSystem(MatrixFree):
         self.inverse_border = np.stack([self._apply_inner(column) for column in self.border.T], axis=1)
         self.schur = corner - self.border.T @ self.inverse_border
 
-    def _column_of(self, feature) -> np.ndarray:
-        """Return a feature's column of the matrix in (w, b)."""
-        unit = np.zeros(self.d)
-        unit[feature] = 1.0
-        column = self.rows.weighted_sum(self.h * self.rows.dot(unit))
-        column[feature] += self.diagonal[feature]
-        return np.append(column, self.samples.border[feature] if self.n > self.d else [])
-
     def _apply_inner(self, right):
         """Return A⁻¹ times a vector."""
         scaled = self.root * right
-        inside = _apply_factor(self.factor, self.scale, self.root_h * self.rows.dot(self.root * scaled))
+        inner = self.root_h * self.rows.dot(self.root * scaled)
+        inside = self.scale * lapack.dpotrs(self.factor, self.scale * inner, lower=1)[0]
         return self.root * (scaled - self.root * self.rows.weighted_sum(self.root_h * inside))
 
     def apply_inverse(self, right):

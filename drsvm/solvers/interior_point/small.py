@@ -3,6 +3,7 @@
 The point, the samples and the cone are those of any other run; only the steps are taken in `kernels/small_run.py`.
 """
 
+import math
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -10,15 +11,18 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import lapack
 
-from drsvm.engines.cpu import CpuEngine
+from drsvm.engines.cpu import CpuEngine, buffers_for
+from drsvm.engines.matrices import in_fastest_form
 from drsvm.kernels import small_run
-from drsvm.kernels.newton import SCALE
-from drsvm.kernels.products import image_squares
+from drsvm.kernels.interior_point import BINS
+from drsvm.kernels.newton import SCALE, System
+from drsvm.kernels.passes import Buffers, Share
+from drsvm.kernels.products import TILE, image_squares
 from drsvm.kernels.step_rules import MAX_SHORT_STEPS
-from drsvm.model.memory_rows import MemoryRows
+from drsvm.model.memory_rows import MemoryRows, unsigned_parts
 from drsvm.model.problem import Problem
+from drsvm.model.risk import affordable_flips
 from drsvm.solvers.base import Candidate, Limits
-from drsvm.solvers.interior_point.memory import Memory
 from drsvm.solvers.interior_point.starts import Start, weights_and_intercept
 from drsvm.solvers.interior_point.state import CHEAP, FINEST_TOL, InteriorPointState
 from drsvm.solvers.selection import ITERATIONS, interior_point_seconds
@@ -26,13 +30,12 @@ from drsvm.solvers.selection import ITERATIONS, interior_point_seconds
 if TYPE_CHECKING:
     from drsvm.solvers.interior_point.solver import InteriorPoint
 
+# With more rows, threads and working sets gain more; with more features, BLAS does.
 MAX_ROWS, MAX_FEATURES, MAX_ENTRIES = 15_000, 400, 200_000
-"""With more rows, threads and working sets gain more; with more features, BLAS does."""
-
-AT_ONCE, TIME_FOR_MANY = 10, 1.0
-"""Maximum number of steps in one call, if there are so many seconds: Ctrl-C is noticed in between, and the limit."""
-
+AT_ONCE, TIME_FOR_MANY = 10, 1.0  # steps in one call, if there are so many seconds: Ctrl-C is noticed in between
 MAX_STEPS = 100  # number of compiled steps, usually far fewer, after which a run starts again with more care
+# What must be the same for a run to find everything in place; with the radius 0, other flips are affordable.
+KEPT = ("rows", "signs", "sample_weight", "flip_cost", "fit_intercept")
 
 
 def is_small(problem: Problem) -> bool:
@@ -47,6 +50,51 @@ def are_few(X) -> bool:
     n, d = X.shape
     stored = getattr(X, "nnz", n * d)
     return n <= MAX_ROWS and d <= MAX_FEATURES and stored <= MAX_ENTRIES
+
+
+class Memory:
+    """The rows of a problem in the one form that the steps are compiled for, and memory for the steps."""
+
+    def __init__(self, problem: Problem, workspace: "Workspace | None" = None):
+        rows = in_fastest_form(problem.X) if problem.is_sparse else problem.rows
+        n, d = rows.shape
+        kappa, flips = np.empty((2, n))
+        kappa[:], flips[:] = affordable_flips(problem.flip_cost, problem.radius)
+        signs, weights = _read_only(problem.signs, np.float64), _read_only(problem.sample_weight, np.float64)
+        self.mass = float(weights.sum())
+        self.weight = 2.0 * self.mass + float(weights @ flips)  # Σ of complementarity targets, divided by μ
+        size, n_tiles = (d, d + problem.fit_intercept, rows.is_sparse), math.ceil(n / TILE)
+        fits = workspace is not None and workspace.size == size and n_tiles <= len(workspace.state)
+        self.workspace = workspace if workspace is not None and fits else Workspace(size, n_tiles)
+        self.share = Share(*_entries(rows), d, signs, weights, flips, kappa, self.workspace.state[:n_tiles])
+        self.work = self.workspace.work._replace(correction=self.workspace.work.correction[:n_tiles])
+
+
+class Workspace:
+    """Memory for runs on problems with d features, n entries of (w, b) and at most so many tiles of rows."""
+
+    def __init__(self, size: tuple[int, int, bool], n_tiles: int):
+        d, n, is_sparse = self.size = size
+        self.state = np.empty((n_tiles, 6, TILE))
+        self.buffers: Buffers = buffers_for(n, 0 if is_sparse else d, sparse=is_sparse)
+        matrix, factor = np.empty((2, n + 1, n + 1))
+        self.system = System(np.empty(n), np.empty((6, n)), matrix, factor, np.empty((9, n + 1)))
+        rates = np.empty(2), np.empty((2, BINS + 1))
+        self.work = small_run.Work(np.empty((0, 4, TILE)), np.empty((n_tiles, 4, TILE)), *rates, np.empty((2, n)))
+
+
+def _entries(rows: MemoryRows) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
+    """Return entries, indices and starts of the rows."""
+    if not rows.is_sparse:
+        return _read_only(rows.X, np.float64), None, None
+    data, indices, indptr = unsigned_parts(rows.X)
+    return _read_only(data, np.float64), _read_only(indices, np.uint32), _read_only(indptr, np.uint32)
+
+
+def _read_only(values: np.ndarray, dtype: type) -> np.ndarray:
+    values = np.ascontiguousarray(values, dtype=dtype).view()
+    values.flags.writeable = False
+    return values
 
 
 class SmallState(InteriorPointState):
@@ -66,7 +114,10 @@ class SmallState(InteriorPointState):
     def again(self, problem: Problem, limits: Limits, start: Start | None = None) -> "SmallState":
         """Begin a run on a problem with other parameters or other rows, in the same memory."""
         vars(self).pop("engine", None)
-        self.problem, self.limits, self.memory = problem, limits, self.memory.holding(problem)
+        last, self.problem, self.limits = self.problem, problem, limits
+        same = all(getattr(problem, name) is getattr(last, name) for name in KEPT)
+        if not same or (problem.radius > 0.0) != (last.radius > 0.0):
+            self.memory = Memory(problem, self.memory.workspace)
         self.set_up(start)
         return self
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from drsvm.engines.cpu import engine_for
-from drsvm.engines.engine import Curvature, Engine, Prediction
+from drsvm.engines.engine import Curvature, Engine
 from drsvm.engines.newton import Factorised
 from drsvm.kernels import step_rules
 from drsvm.model.dual_scale import best_multiple
@@ -26,61 +26,37 @@ if TYPE_CHECKING:
     from drsvm.solvers.interior_point.solver import InteriorPoint
 
 Direction = tuple[np.ndarray, float]  # (dw, db) and dλ
+# A corrector is tried if a step is at most LONG_STEP, aims at steps longer by about the factor LONGER, and must gain
+# MIN_GAIN in the sum of the step lengths.
 LONG_STEP, LONGER, MIN_GAIN = 0.5, 1.08, 0.05
-"""A corrector is tried if a step is at most LONG_STEP, aims at steps longer by about the factor LONGER, and must gain
-MIN_GAIN in the sum of the step lengths."""
-
-NEGLIGIBLE_MASS, MAX_WORK = 1e-7, 3e7
-"""Fraction that a careful run leaves behind at most, and its limit of n·d²: it is for few rows, and takes longer."""
-
-BREAKDOWNS = (ArithmeticError, LinAlgError)
-"""Exceptions that indicate a numerical breakdown: an invalid number or factorisation."""
-
+NEGLIGIBLE_MASS, MAX_WORK = 1e-7, 3e7  # what a careful run leaves behind at most, and its limit of n·d²: it is slow
+BREAKDOWNS = (ArithmeticError, LinAlgError)  # a numerical breakdown: an invalid number or factorisation
 FINEST_TOL = 1e-10  # certificates are tried at gaps of this size even if the tolerance is smaller
+# A certificate, which usually finds 55 to 90 % of the expected gap, is tried when that is at most this many tolerances;
+# for small problems, where it costs little, when the gap on the central path, of which it finds a quarter or more, is.
 PROMISING, CHEAP = 1.5, 2.0
-"""A certificate, which usually finds 55 to 90 % of the expected gap, is tried when that is at most this many
-tolerances; for small problems, where it costs little, when the gap on the central path, of which it finds a quarter or
-more, is at most this many."""
-
-RESIDUAL = 1e3
-"""If the last proof left a gap this many times that on the central path, the multipliers have a dual residual."""
-
+RESIDUAL = 1e3  # if the last proof left a gap so many times that on the central path, there is a dual residual
+# With a gap on the central path below DEEP, anything that does not shrink is due to rounding: first the dual residual,
+# which is then removed, and finally, after this many certificates without improvement, the proven gap itself.
 DEEP, FUTILE_PROOFS = 1e-5, 3
-"""With a gap on the central path below DEEP, anything that does not shrink is due to rounding: first the dual residual,
-which is then removed, and finally, after this many certificates without improvement, the proven gap itself."""
-
+# If a run ends with a larger gap, more than rounding has gone wrong, and it restarts from another point. Restarts of a
+# small problem cost nothing, so there they follow any gap above the tolerance.
 LOST = 1e-6
-"""If a run ends with a larger gap, more than rounding has gone wrong, and it restarts from another point. Restarts of a
-small problem cost nothing, so there they follow any gap above the tolerance."""
-
+# Early iterations divide the gap by more than late ones: about this power of the share of the way is linear in time
+# (0.9 to 1.9 in trials at 1e-6 and 1e-8 with up to a million rows, more at looser tolerances).
 SLOWER = 1.5
-"""Early iterations divide the gap by more than late ones: about this power of the share of the way is linear in time
-(0.9 to 1.9 in trials at 1e-6 and 1e-8 with up to a million rows, more at looser tolerances)."""
 
 
 class InteriorPointState(State):
     """One run: the point (w, b, λ), the cone of the norm, and the engine that stores the samples."""
 
-    easy: int = 15
-    """Number of iterations without correctors on a small problem; most need no more, and correctors hardly help."""
-
-    drawn: Problem | None = None
-    """The problem on a few rows, if the start is from there."""
-
-    careful: bool = False
-    """Whether directions are computed without sums over the rows, which takes longer and loses fewer digits."""
-
-    draws_rows: bool = True
-    """Whether a start may be computed on a few rows."""
-
-    small: bool
-    """Whether certificates cost little, and so do restarts."""
-
-    weight: float
-    """Sum of the complementarity targets of the samples, divided by μ."""
-
-    promising: float = PROMISING
-    """A certificate is tried when the expected gap is at most this many tolerances."""
+    easy: int = 15  # iterations without correctors on a small problem; most need no more, and they hardly help
+    drawn: Problem | None = None  # the problem on a few rows, if the start is from there
+    careful: bool = False  # whether directions take no sums over the rows: that takes longer and loses fewer digits
+    draws_rows: bool = True  # whether a start may be computed on a few rows
+    small: bool  # whether certificates cost little, and so do restarts
+    weight: float  # sum of the complementarity targets of the samples, divided by μ
+    promising: float = PROMISING  # a certificate is tried when the expected gap is at most this many tolerances
 
     def __init__(
         self,
@@ -104,21 +80,18 @@ class InteriorPointState(State):
         if start is None and self.limits.start is not None:
             start = start_at(self.problem, self.limits.start)
         elif start is None and self.draws_rows and (size := rows_to_begin_with(self.problem)) is not None:
-            self.begin(*self._from_few_rows(size))
+            self.drawn = self.problem.drawn(size)
+            few = InteriorPointState(self.drawn, self.settings, self.limits)
+            few.easy = 0  # the full problem is not small
+            while few.mu > 0.1 and not few.finished:
+                few.step()
+            few.close()
+            self.begin(few.point, few.lam, few.mu)
             objective = self.problem.radius * self.lam + self.engine.total_slack()
             # A few large rows that were not drawn may turn a good classifier into one that is worse than none.
             if objective - 3.0 * self.mu < 1.0:
                 return
         self.begin(*(start or next(self.cold_starts)))
-
-    def _from_few_rows(self, size: int) -> Start:
-        drawn = self.drawn = self.problem.drawn(size)
-        few = InteriorPointState(drawn, self.settings, self.limits)
-        few.easy = 0  # the full problem is not small
-        while few.mu > 0.1 and not few.finished:
-            few.step()
-        few.close()
-        return Start(few.point, few.lam, few.mu)
 
     def begin(self, point, lam: float, mu: float) -> None:
         """Start at a point, with every complementarity product at its target."""
@@ -127,11 +100,9 @@ class InteriorPointState(State):
         self.total_weight = self.weight + self.cone.weight  # Σ of all complementarity targets, divided by μ
         self._center()
         self.products = mu * self.weight
-        self.last_gap, self.futile_proofs, self.steps, self.short_steps = np.inf, 0, 0, 0
-        self.leeway = 1.0
-        self.first_gap = self.central_gap
-        self.expected_gap, self.near_the_end = np.inf, False
-        self.finished = False
+        self.last_gap, self.futile_proofs, self.steps, self.short_steps, self.leeway = np.inf, 0, 0, 0, 1.0
+        self.first_gap, self.expected_gap = self.central_gap, np.inf
+        self.near_the_end = self.finished = False
         self.samples: Curvature | None = None  # the equations at the point, if they are known
         self.sums: DualSums | None = None  # likewise the sums of the multipliers
 
@@ -155,7 +126,10 @@ class InteriorPointState(State):
 
         predictor = self._solve(system, samples.predictor, samples.predictor_lam, 0.0)
         ahead = self.engine.predict(*predictor, self._left_behind)
-        target = self._target(ahead)
+        primal, dual = self._clip_steps((ahead.primal_rate, ahead.dual_rate), 1.0)
+        after = self.products + primal * ahead.slack_change + dual * ahead.multiplier_change
+        after += primal * dual * ahead.both_change + self.cone.products_after(primal, dual)
+        target = step_rules.aim(after, self.mu, self.total_weight)
 
         self.cone.correct()
         fixed = samples.predictor + target * ahead.targeted
@@ -165,7 +139,10 @@ class InteriorPointState(State):
         direction, steps = self._recorrected(system, fixed, fixed_lam, target, direction, steps)
 
         self._move(direction, steps, target)
-        self._prepare_next(steps)
+        self.short_steps = step_rules.short_steps_after(self.short_steps, *steps)
+        self.leeway = step_rules.next_leeway(self.leeway, min(steps))
+        self.finished = self.short_steps >= step_rules.MAX_SHORT_STEPS
+        self.near_the_end = self._gap_may_be_small()
 
     def _system(self, samples: Curvature) -> Factorised:
         if self.careful:
@@ -188,12 +165,6 @@ class InteriorPointState(State):
         self.cone.set_direction(direction, lam)
         return direction, lam
 
-    def _target(self, ahead: Prediction) -> float:
-        primal, dual = self._clip_steps((ahead.primal_rate, ahead.dual_rate), 1.0)
-        after = self.products + primal * ahead.slack_change + dual * ahead.multiplier_change
-        after += primal * dual * ahead.both_change + self.cone.products_after(primal, dual)
-        return step_rules.aim(after, self.mu, self.total_weight)
-
     def _clip_steps(self, rates: tuple[float, float], fraction: float) -> tuple[float, float]:
         """Return step lengths that keep samples and cone in the interior."""
         steps = step_rules.longest_steps(rates, self.cone.rates(), fraction, self.problem.l2 > 0)
@@ -209,11 +180,9 @@ class InteriorPointState(State):
     def _recorrected(
         self, system: Factorised, fixed: np.ndarray, fixed_lam: float, target: float, direction: Direction, steps
     ) -> tuple[Direction, tuple[float, float]]:
-        """Return direction and steps after centrality correctors, as long as the steps grow enough to pay for them.
-
-        Correctors save iterations, but only where the matrix is expensive does this make up for their passes over the
-        rows. Easy small problems never recoup the second of compiling.
-        """
+        """Return direction and steps after centrality correctors, as long as the steps grow enough to pay for them."""
+        # Only where the matrix is expensive do saved iterations make up for the passes over the rows. Easy small
+        # problems never recoup the second of compiling.
         pays = self.steps > self.easy if self.small else not self.engine.light
         for _ in range(self.settings.correctors if pays else 0):
             if min(steps) > LONG_STEP:
@@ -245,12 +214,6 @@ class InteriorPointState(State):
         self.point = self.point + primal * direction[0]
         self.lam += primal * direction[1]
         self.mu = (self.products + self.cone.products()) / self.total_weight
-
-    def _prepare_next(self, steps: tuple[float, float]) -> None:
-        self.short_steps = step_rules.short_steps_after(self.short_steps, *steps)
-        self.leeway = step_rules.next_leeway(self.leeway, min(steps))
-        self.finished = self.short_steps >= step_rules.MAX_SHORT_STEPS
-        self.near_the_end = self._gap_may_be_small()
 
     # --- certificates -----------------------------------------------------------------------------------------------
 
@@ -317,24 +280,20 @@ class InteriorPointState(State):
                 self.begin(*start)
                 break
 
-    def _dual_residual(self) -> tuple[np.ndarray, float]:
-        """Return the residuals of the optimality conditions in (w, b) and in λ, computed from scratch."""
-        rows, mass, flip_cost = self.sums or self.engine.dual_sums()
-        norm, norm_lam = self.cone.multipliers()
-        d = self.problem.n_features
-        residual = self.ridge * self.point
-        residual[:d] -= rows[:, 0] - rows[:, 1]
-        residual[d:] -= mass[0] - mass[1]
-        residual += norm
-        lam = self.problem.radius - float(flip_cost.sum()) + norm_lam
-        return residual, lam if self.problem.radius > 0 else 0.0
-
     def _restored_multipliers(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the multipliers without the dual residual due to rounding."""
         try:
             with np.errstate(all="ignore"):
                 system = self._system(self.samples or self.engine.curvature())
-                residual, residual_lam = self._dual_residual()
+                # The residuals of the optimality conditions in (w, b) and in λ, computed from scratch.
+                rows, mass, flip_cost = self.sums or self.engine.dual_sums()
+                norm, norm_lam = self.cone.multipliers()
+                residual, d = self.ridge * self.point, self.problem.n_features
+                residual[:d] -= rows[:, 0] - rows[:, 1]
+                residual[d:] -= mass[0] - mass[1]
+                residual += norm
+                radius = self.problem.radius
+                residual_lam = radius - float(flip_cost.sum()) + norm_lam if radius > 0 else 0.0
                 direction, lam = solve_system(system, -residual, -residual_lam)
                 if np.isfinite(direction).all():
                     return self.engine.restored_multipliers(direction, lam)

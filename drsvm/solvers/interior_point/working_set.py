@@ -25,17 +25,12 @@ if TYPE_CHECKING:
 
 ROWS_PER_FEATURE = 50  # with fewer rows than this, too many of them lie at a kink, and the others move too much
 START = 0.1  # the first μ, divided by the possible error of a margin: no row is decided that the error leaves open
-CAUTION, MIN_ERROR = 1.5, 0.02
-"""Ratio of the assumed to the measured errors, and the smallest error that is assumed of a margin."""
-
+CAUTION, MIN_ERROR = 1.5, 0.02  # ratio of assumed to measured errors, and the smallest error assumed of a margin
 SAMPLE = 4000  # number of rows on which errors of margins are measured
+# A run on all rows turns to a working set once this is no larger a share of the rows, unless μ has fallen below LATE
+# times the smallest one that a working set starts from: the few iterations that are left cost less.
 SCREENED, LATE = 0.4, 0.01
-"""A run on all rows turns to a working set once this is no larger a share of the rows, unless μ has fallen below LATE
-times the smallest one that a working set starts from: the few iterations that are left cost less."""
-
-POLISHED = 0.1
-"""Rows of the sample are checked when μ has fallen to this share of its first value, and of that at each check."""
-
+POLISHED = 0.1  # rows of the sample are checked when μ has fallen to this share of its first value, and of that again
 MAX_WIDENINGS = 2  # after this many, a working set is given up
 
 
@@ -83,13 +78,6 @@ class Pieces(NamedTuple):
         moved[self.uncertain] = False
         return np.flatnonzero(moved)
 
-    def with_uncertain(self, rows) -> "Pieces":
-        """Return the pieces with more rows in the working set."""
-        uncertain = np.union1d(self.uncertain, rows)
-        hinge_dual, flip_dual = self.hinge_dual.copy(), self.flip_dual.copy()
-        hinge_dual[uncertain] = flip_dual[uncertain] = 0.0
-        return Pieces(uncertain, hinge_dual, flip_dual)
-
 
 def pieces_at(problem: Problem, estimate: Estimate) -> Pieces:
     """Return the piece of its loss that every row is on, unless the errors of the estimate leave this open."""
@@ -117,10 +105,6 @@ class Sample:
     def __init__(self, problem: Problem, drawn: Problem | None = None):
         self.problem = drawn or (problem if problem.n_rows <= SAMPLE else problem.drawn(SAMPLE))
 
-    def left(self, pieces: Pieces, point, lam: float) -> bool:
-        """Return True if a row is on another piece than at first."""
-        return len(pieces.left(pieces_at(self.problem, Estimate(point, lam, 0.0, 0.0)))) > 0
-
     def error(self, change) -> float:
         """Return the largest change of a margin."""
         return float(np.abs(self.problem.decision_values(*weights_and_intercept(self.problem, change))).max())
@@ -143,7 +127,11 @@ class WorkingSetState(InteriorPointState):
         self.estimate, self.pieces, self.share = estimate, pieces, pieces.share
         self.sample, self.sample_pieces = sample, pieces_at(sample.problem, estimate)
         engine: Any = WorkingSetEngine(problem, *pieces, limits.n_threads)
-        start = _start(problem, estimate, float(engine.fixed_sums.flip_cost.sum()))
+        # The start is about as far inside the cone as the central path: λ − ‖w‖ ≈ μ / (ε − Σκβ).
+        mu, point = START * estimate.margin_error, with_room_for_signs(problem, estimate.point, estimate.lam)
+        norm = problem.norm_of(*weights_and_intercept(problem, point))
+        budget = max(problem.radius - float(engine.fixed_sums.flip_cost.sum()), 0.1 * problem.radius)
+        start = Start(point, max(estimate.lam, norm + min(mu / budget, 0.1 * norm)), mu)
         super().__init__(problem, settings, limits, engine, start)
         self.step_seconds *= self.share
         # If λ grows by this factor, the rows of the working set do not bound the problem.
@@ -157,7 +145,8 @@ class WorkingSetState(InteriorPointState):
         self.finished |= not self.lam <= self.most_lam
         if self.mu <= self.next_check and not self.near_the_end and not self.finished:
             self.next_check = POLISHED * self.mu
-            self.doubtful = self.sample.left(self.sample_pieces, self.point, self.lam)
+            now = pieces_at(self.sample.problem, Estimate(self.point, self.lam, 0.0, 0.0))
+            self.doubtful = len(self.sample_pieces.left(now)) > 0
 
     def on_certificate(self, gap: float) -> None:
         """Record whether the working set is solved to the tolerance, but the problem is not."""
@@ -166,22 +155,15 @@ class WorkingSetState(InteriorPointState):
 
     def wider(self) -> "tuple[Estimate, Pieces] | None":
         """Return the current point with larger errors and its pieces, or None if no row has left its piece."""
-        now = Estimate(self.point, self.lam, 0.0, 0.0)
-        left = self.pieces.left(pieces_at(self.problem, now))
+        left = self.pieces.left(pieces_at(self.problem, Estimate(self.point, self.lam, 0.0, 0.0)))
         if len(left) == 0:
             return None
         errors = 2.0 * self.estimate.margin_error, 2.0 * self.estimate.lam_error
         estimate = Estimate(self.point, self.lam, *errors)
-        return estimate, pieces_at(self.problem, estimate).with_uncertain(np.append(self.pieces.uncertain, left))
-
-
-def _start(problem: Problem, estimate: Estimate, cost_of_flips: float) -> Start:
-    """Return a start at the estimate, about as far inside the cone as the central path: λ − ‖w‖ ≈ μ / (ε − Σκβ)."""
-    mu = START * estimate.margin_error
-    point = with_room_for_signs(problem, estimate.point, estimate.lam)
-    norm = problem.norm_of(*weights_and_intercept(problem, point))
-    budget = max(problem.radius - cost_of_flips, 0.1 * problem.radius)
-    return Start(point, max(estimate.lam, norm + min(mu / budget, 0.1 * norm)), mu)
+        uncertain, hinge_dual, flip_dual = pieces_at(self.problem, estimate)
+        uncertain = np.union1d(uncertain, np.append(self.pieces.uncertain, left))
+        hinge_dual[uncertain] = flip_dual[uncertain] = 0.0
+        return estimate, Pieces(uncertain, hinge_dual, flip_dual)
 
 
 class WorkingSetRun(Relay):
@@ -198,8 +180,7 @@ class WorkingSetRun(Relay):
         self.sample = sample
         self.screened_at: Start | None = None
         self.last: Start | None = None
-        self.screens, self.widenings = first.problem.radius > 0, 0
-        self.row_iterations = 0.0
+        self.screens, self.widenings, self.row_iterations = first.problem.radius > 0, 0, 0.0
 
     @property
     def on_working_set(self) -> WorkingSetState | None:
@@ -209,22 +190,20 @@ class WorkingSetRun(Relay):
     def step(self) -> None:
         following = self._wider(self.on_working_set) if self.on_working_set else self._screened(self.current)
         if following is not None:
-            self._continue_with(*following)
+            # Another run takes over, on a working set or, without one, on all rows. The last one frees its memory.
+            problem, settings, limits = self.current.problem, self.current.settings, self.current.limits
+            first_gap = self.current.first_gap  # the way is that of the whole run
+            self.current.release()
+            estimate, pieces = following
+            if estimate is None or pieces is None:
+                self.screens = False
+                self.current = InteriorPointState(problem, settings, limits, start=self.screened_at)
+            else:
+                self.current = WorkingSetState(problem, settings, limits, self.sample, estimate, pieces)
+            self.current.first_gap = first_gap
         self.last = Start(self.current.point, self.current.lam, self.current.mu)
         self.current.step()
         self.row_iterations += self.on_working_set.share if self.on_working_set else 1.0
-
-    def _continue_with(self, estimate: Estimate | None, pieces: Pieces | None) -> None:
-        """Let another run take over: on a working set or, without one, on all rows. The last one frees its memory."""
-        problem, settings, limits = self.current.problem, self.current.settings, self.current.limits
-        first_gap = self.current.first_gap
-        self.current.release()
-        if estimate is None or pieces is None:
-            self.screens = False
-            self.current = InteriorPointState(problem, settings, limits, start=self.screened_at)
-        else:
-            self.current = WorkingSetState(problem, settings, limits, self.sample, estimate, pieces)
-        self.current.first_gap = first_gap  # the way is that of the whole run
 
     def _wider(self, state: WorkingSetState) -> "tuple[Estimate | None, Pieces | None] | None":
         """Return the working set that must replace the current one, or no set if all rows are needed."""

@@ -71,6 +71,13 @@ def explicit(samples, scaling, ridge):
     return np.triu(matrix) + np.triu(matrix, 1).T
 
 
+def systems_and_matrix(p, n, d, intercept, l2, **options):
+    """Return the system in its tall and in its wide form, and the whole matrix."""
+    scaling, ridge = scaling_of(p, d, intercept), ridge_of(d, intercept, l2)
+    tall, wide = curvatures(n, d, intercept, **options)
+    return (TallSystem(tall, scaling, ridge), wide_system(wide, scaling, ridge)), explicit(tall, scaling, ridge)
+
+
 def right_hand_side(size, seed=2):
     right = np.random.default_rng(seed).normal(size=size)
     return right[:-1], float(right[-1])
@@ -90,58 +97,38 @@ def assert_solves(system, matrix, relative=1e-12):
 @with_and_without_intercept
 @pytest.mark.parametrize("l2", [0.0, 0.3])
 @pytest.mark.parametrize(("n", "d"), [(30, 6), (6, 6), (1, 1), (4, 9), (15, 40)])
-def test_both_forms_solve_the_same_system(p, intercept, l2, n, d):
-    scaling, ridge = scaling_of(p, d, intercept), ridge_of(d, intercept, l2)
-    tall, wide = curvatures(n, d, intercept)
-    matrix = explicit(tall, scaling, ridge)
-    assert_solves(TallSystem(tall, scaling, ridge), matrix)
-    assert_solves(wide_system(wide, scaling, ridge), matrix)
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_both_forms_solve_the_same_system(p, intercept, l2, n, d, container):
+    systems, matrix = systems_and_matrix(p, n, d, intercept, l2, container=container)
+    for system in systems:
+        assert_solves(system, matrix)
 
 
-@for_each_norm
-@with_and_without_intercept
-@pytest.mark.parametrize("form", [TallSystem, wide_system])
-def test_the_factorisation_alone_is_nearly_the_inverse(p, intercept, form):
+def check_inverse_and_products(systems, matrix, atol):
     """Refinement would slowly correct a wrong factorisation, so this is tested without it."""
-    scaling, ridge = scaling_of(p, 20, intercept), ridge_of(20, intercept, 0.1)
-    tall, wide = curvatures(8, 20, intercept)
-    matrix = explicit(tall, scaling, ridge)
-    system = form(tall if form is TallSystem else wide, scaling, ridge)
-    inverse = np.stack([system.apply_inverse(column) for column in np.eye(len(matrix))], axis=1)
-    np.testing.assert_allclose(inverse @ matrix, np.eye(len(matrix)), atol=1e-8)
-
-
-@for_each_norm
-@with_and_without_intercept
-def test_the_wide_form_takes_sparse_rows(p, intercept):
-    scaling, ridge = scaling_of(p, 40, intercept), ridge_of(40, intercept, 0.1)
-    tall, wide = curvatures(15, 40, intercept, container=sparse.csr_array)
-    assert_solves(wide_system(wide, scaling, ridge), explicit(tall, scaling, ridge))
-
-
-@for_each_norm
-@with_and_without_intercept
-def test_products_with_the_matrix_are_those_of_the_explicit_one(p, intercept):
-    scaling, ridge = scaling_of(p, 20, intercept), ridge_of(20, intercept, 0.1)
-    tall, wide = curvatures(8, 20, intercept)
-    matrix = explicit(tall, scaling, ridge)
-    for system in (TallSystem(tall, scaling, ridge), wide_system(wide, scaling, ridge)):
+    for system in systems:
+        inverse = np.stack([system.apply_inverse(column) for column in np.eye(len(matrix))], axis=1)
+        np.testing.assert_allclose(inverse @ matrix, np.eye(len(matrix)), atol=atol)
         for column in np.eye(len(matrix)):
             np.testing.assert_allclose(system.multiply(column), matrix @ column, rtol=1e-11, atol=1e-11)
 
 
 @for_each_norm
 @with_and_without_intercept
-@pytest.mark.parametrize("form", [TallSystem, wide_system])
-def test_the_equations_hold_where_curvatures_differ_by_many_orders(p, intercept, form):
+def test_the_factorisation_alone_is_nearly_the_inverse(p, intercept):
+    check_inverse_and_products(*systems_and_matrix(p, 8, 20, intercept, 0.1), atol=1e-8)
+
+
+@for_each_norm
+@with_and_without_intercept
+def test_the_equations_hold_where_curvatures_differ_by_many_orders(p, intercept):
     """As near the optimum: the solution may lose digits, but its residual is small compared with the terms."""
-    scaling, ridge = scaling_of(p, 25, intercept), ridge_of(25, intercept, 1e-3)
-    tall, wide = curvatures(20, 25, intercept, spread=5.0)
-    matrix = explicit(tall, scaling, ridge)
+    systems, matrix = systems_and_matrix(p, 20, 25, intercept, 1e-3, spread=5.0)
     right, lam = right_hand_side(len(matrix))
-    solution = np.append(*solve_system(form(tall if form is TallSystem else wide, scaling, ridge), right, lam))
-    terms = np.abs(matrix) @ np.abs(solution) + np.abs(np.append(right, lam))
-    assert (np.abs(matrix @ solution - np.append(right, lam)) <= 1e-11 * terms).all()
+    for system in systems:
+        solution = np.append(*solve_system(system, right, lam))
+        terms = np.abs(matrix) @ np.abs(solution) + np.abs(np.append(right, lam))
+        assert (np.abs(matrix @ solution - np.append(right, lam)) <= 1e-11 * terms).all()
 
 
 def test_without_a_norm_the_level_stands_alone():
@@ -184,16 +171,11 @@ def test_an_indefinite_matrix_is_rejected():
         TallSystem(tall, scaling_of(2, 5), np.zeros(5))
 
 
-def engine_with(wide):
-    """An engine that leaves the matrix to the solver."""
-    return SimpleNamespace(wide=wide, factorised=lambda *_: None)
-
-
 def test_the_form_is_that_of_the_engine():
     tall, (wide, rows) = curvatures(4, 9, False)
-    arguments = scaling_of(2, 9), np.zeros(9)
-    assert isinstance(newton_system(tall, *arguments, engine_with(None)), TallSystem)
-    assert isinstance(newton_system(wide, *arguments, engine_with(rows)), WideSystem)
+    for samples, wide_rows, form in ((tall, None, TallSystem), (wide, rows, WideSystem)):
+        engine = SimpleNamespace(wide=wide_rows, factorised=lambda *_: None)  # it leaves the matrix to the solver
+        assert isinstance(newton_system(samples, scaling_of(2, 9), np.zeros(9), engine), form)
 
 
 @for_each_norm
@@ -210,10 +192,6 @@ def test_both_forms_take_prices_and_signs(p, intercept, outside):
     lam = 1.2 * problem.norm_of(point[:d], point[d:].sum())
     scaling, ridge = cone_at(problem, point, lam, 0.1).scaling(), np.zeros(d + intercept)
     tall, wide = curvatures(8, d, intercept)
-    matrix = explicit(tall, scaling, ridge)
     np.testing.assert_array_equal(scaling.outside, outside)
-    for system in (TallSystem(tall, scaling, ridge), wide_system(wide, scaling, ridge)):
-        inverse = np.stack([system.apply_inverse(column) for column in np.eye(len(matrix))], axis=1)
-        np.testing.assert_allclose(inverse @ matrix, np.eye(len(matrix)), atol=1e-5)
-        for column in np.eye(len(matrix)):
-            np.testing.assert_allclose(system.multiply(column), matrix @ column, rtol=1e-11, atol=1e-11)
+    systems = TallSystem(tall, scaling, ridge), wide_system(wide, scaling, ridge)
+    check_inverse_and_products(systems, explicit(tall, scaling, ridge), atol=1e-5)

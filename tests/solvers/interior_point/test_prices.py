@@ -109,9 +109,6 @@ def test_sparse_and_dense_rows_give_the_same_optimum():
         assert solve(other, tol=1e-8).objective == pytest.approx(solve(problem, tol=1e-8).objective, abs=3e-8)
 
 
-# Meaning of the prices
-
-
 @for_each_norm
 @pytest.mark.parametrize("l2", [0.0, 0.1])
 def test_equal_prices_are_a_smaller_radius(norm, l2):
@@ -159,9 +156,6 @@ def test_useless_trusted_features_do_no_harm(norm):
     check_against_conic(problem.on_rows(X).replace(feature_cost=[math.inf, 1.0, math.inf, math.inf]))
 
 
-# Starts, centring, paths
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_warm_starts_reach_the_optimum(seed):
     problem = priced_instance(seed, radius=0.1)
@@ -207,9 +201,6 @@ def test_many_rows_start_from_few():
     assert result.gap <= 1e-8 and result.weights[2] <= 0.0 <= result.weights[0]
 
 
-# The largest radius
-
-
 def check_radius_max(problem):
     """Above the radius nothing is lost without the priced weights, below something is."""
     prices = np.ones(problem.n_features) if problem.feature_cost is None else problem.feature_cost
@@ -226,18 +217,12 @@ def test_radius_max_with_prices(norm):
         check_radius_max(priced_instance(seed, (15, 40), norm=norm, radius=0.1))
 
 
-def test_radius_max_is_zero_where_nothing_has_a_price():
+def test_radius_max_is_in_the_units_of_the_prices_and_zero_without():
     problem = priced_instance(0, intercept_cost=math.inf, feature_cost=None)
     assert radius_max(problem.replace(feature_cost=math.inf)) == 0.0
-
-
-def test_radius_max_is_in_the_units_of_the_prices():
     problem = priced_instance(2, (15, 40), feature_cost=None, monotonic_cst=None, flip_cost=math.inf)
     problem = problem.replace(fit_intercept=False)
     assert radius_max(problem.replace(feature_cost=2.0)) == pytest.approx(2.0 * radius_max(problem), rel=1e-6)
-
-
-# Large radii
 
 
 @for_each_norm

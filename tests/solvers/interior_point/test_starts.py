@@ -42,11 +42,6 @@ def test_rows_are_drawn_regardless_of_their_order():
     np.testing.assert_array_equal(np.sort(others), drawn)
 
 
-def test_few_of_many_equal_rows_are_drawn():
-    problem = Problem(np.ones((5 * SUBSET, 2)), np.tile([1, 1, -1, -1, -1], SUBSET))
-    assert len(problem.drawn_rows(SUBSET)) <= 2 * SUBSET
-
-
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
 STARTED = {"plain": {}, "ridge": {"l2": 0.1}, "intercept": {"fit_intercept": True, "flip_cost": math.inf}}
 

@@ -1,7 +1,7 @@
 """Interior-point runs on a working set of rows."""
 
 import math
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -23,32 +23,28 @@ from drsvm.solvers.interior_point.working_set import Estimate, Sample, WorkingSe
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
 
 
-# --- pieces -------------------------------------------------------------------------------------------------------
-
-
-def estimate_at(result, margin_error=0.1, lam_error=0.05):
-    point = np.append(result.weights, result.intercept)
-    return Estimate(point, result.radius_price, margin_error, lam_error)
+def with_expected_error(problem, near, margin_error):
+    """Return an estimate at the solution for another radius."""
+    result = solve(problem.replace(radius=near), tol=1e-8)
+    point = np.append(result.weights, [result.intercept] * problem.fit_intercept)
+    return Estimate(point, result.radius_price, margin_error, 0.01)
 
 
 @pytest.mark.parametrize("flip_cost", [0.3, 1.0, math.inf, np.geomspace(0.05, 5.0, 500)])
 def test_certain_rows_stay_on_their_pieces_within_the_errors(flip_cost):
     problem = well_conditioned_instance(0, 500, 5, flip_cost=flip_cost, fit_intercept=True, radius=0.05)
-    estimate = estimate_at(solve(problem))
+    estimate = with_expected_error(problem, 0.05, 0.1)._replace(lam_error=0.05)
     pieces = pieces_at(problem, estimate)
     certain = np.setdiff1d(np.arange(500), pieces.uncertain)
     assert len(certain) > 0
     assert (pieces.hinge_dual[pieces.uncertain] == 0).all() and (pieces.flip_dual[pieces.uncertain] == 0).all()
     margins = problem.margins(estimate.point[:-1], estimate.point[-1])
-    for margin_error in (-0.1, 0.0, 0.1):
-        for lam_error in (-0.05, 0.0, 0.05):
-            m, lam = margins + margin_error, estimate.lam + lam_error
-            flipped = pieces.flip_dual * np.where(problem.can_flip, 1 + m - problem.flip_costs * lam, 0.0)
-            np.testing.assert_allclose(
-                (pieces.hinge_dual * (1 - m) + np.nan_to_num(flipped))[certain],
-                (problem.sample_weight * losses(m, lam, problem.flip_cost))[certain],
-                atol=1e-15,
-            )
+    for margin_error, lam_error in product((-0.1, 0.0, 0.1), (-0.05, 0.0, 0.05)):
+        m, lam = margins + margin_error, estimate.lam + lam_error
+        flipped = pieces.flip_dual * np.where(problem.can_flip, 1 + m - problem.flip_costs * lam, 0.0)
+        linear = pieces.hinge_dual * (1 - m) + np.nan_to_num(flipped)
+        expected = problem.sample_weight * losses(m, lam, problem.flip_cost)
+        np.testing.assert_allclose(linear[certain], expected[certain], atol=1e-15)
 
 
 def test_rows_at_a_kink_are_uncertain():
@@ -58,9 +54,6 @@ def test_rows_at_a_kink_are_uncertain():
     assert pieces.uncertain.tolist() == [2, 5]
     assert np.flatnonzero(pieces.hinge_dual).tolist() == [0, 1]
     assert np.flatnonzero(pieces.flip_dual).tolist() == [6, 7]
-
-
-# --- runs ---------------------------------------------------------------------------------------------------------
 
 
 class FromEstimate(Solver):
@@ -77,13 +70,6 @@ class FromEstimate(Solver):
         self.first_set = set(pieces.uncertain.tolist())
         self.run = WorkingSetRun(first, sample)
         return self.run
-
-
-def with_expected_error(problem, near, margin_error):
-    """Return an estimate at the solution for another radius."""
-    result = solve(problem.replace(radius=near), tol=1e-8)
-    point = np.append(result.weights, [result.intercept] * problem.fit_intercept)
-    return Estimate(point, result.radius_price, margin_error, 0.01)
 
 
 @for_each_norm
@@ -149,9 +135,8 @@ def test_an_interrupt_while_rows_are_screened(monkeypatch):
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(
-        working_set, "WorkingSetState", type("Interrupted", (WorkingSetState,), {"__init__": interrupted})
-    )
+    other = type("Interrupted", (WorkingSetState,), {"__init__": interrupted})
+    monkeypatch.setattr(working_set, "WorkingSetState", other)
     problem = well_conditioned_instance(2, 20_000, 5, radius=0.05)
     result = solve(problem, "interior-point", tol=1e-8, compiled_steps=False)
     assert result.status is Status.INTERRUPTED and 0 <= result.lower_bound <= result.objective <= 1
@@ -165,9 +150,6 @@ def test_many_rows_are_screened(norm):
     on_all_rows = solve(problem, "interior-point", tol=1e-8, screening=False, compiled_steps=False)
     assert "row_iterations" not in on_all_rows.info
     assert result.objective == pytest.approx(on_all_rows.objective, abs=2e-8)
-
-
-# --- paths --------------------------------------------------------------------------------------------------------
 
 
 @st.composite
