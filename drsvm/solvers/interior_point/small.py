@@ -105,11 +105,8 @@ class SmallState(InteriorPointState):
     def __init__(self, problem: Problem, settings: "InteriorPoint", limits: Limits, start: Start | None = None):
         self.problem, self.settings, self.limits = problem, settings, limits
         self.memory = Memory(problem)
-        self.set_up(start)
-
-    def set_up(self, start: Start | None = None) -> None:
         self.steps_of_all_starts, self.weight = 0, self.memory.weight
-        super().set_up(start)
+        self.set_up(start)
 
     def again(self, problem: Problem, limits: Limits, start: Start | None = None) -> "SmallState":
         """Begin a run on a problem with other parameters or other rows, in the same memory."""
@@ -118,6 +115,7 @@ class SmallState(InteriorPointState):
         same = all(getattr(problem, name) is getattr(last, name) for name in KEPT)
         if not same or (problem.radius > 0.0) != (last.radius > 0.0):
             self.memory = Memory(problem, self.memory.workspace)
+        self.steps_of_all_starts, self.weight = 0, self.memory.weight
         self.set_up(start)
         return self
 
