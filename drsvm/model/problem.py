@@ -334,10 +334,6 @@ class Problem(RowOperations):
         """Return the multipliers in a result for the kept rows, or None if they are those of other rows."""
         return self.rows.multipliers_from(self, values)
 
-    def to_given_rows(self, values) -> Any:
-        """Expand values of the kept rows to all given rows, with 0 for rows with weight 0."""
-        return self.rows.to_given_rows(self, values)
-
     def __repr__(self) -> str:
         kind = "sparse" if self.is_sparse else "dense"
         shown = {name: getattr(self, name) for name in PARAMETERS[:5]}

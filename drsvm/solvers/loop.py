@@ -20,7 +20,7 @@ from drsvm.model.problem import Problem
 from drsvm.model.result import History, Progress, Result, Status
 from drsvm.model.rows import RowsLost
 from drsvm.parallel import single_threaded_blas, threads_limited
-from drsvm.progress import Tell, taken_over
+from drsvm.progress import Tell, nobody, taken_over
 from drsvm.solvers.base import Candidate, Limits, Solver, State, check_limits, share_of_way
 
 Callback = Callable[[Progress], object]
@@ -153,7 +153,8 @@ class _Loop:
                 if late or all_done or state.finished or state.certificate_due():
                     reason = self._certify(state, late)
                 if reason is None:
-                    self.tell(self._share_done(state))
+                    if self.tell is not nobody:
+                        self.tell(self._share_done(state))
                     reason = Status.ITERATION_LIMIT if all_done else None
             self.info = state.info()
             return reason
@@ -212,8 +213,8 @@ class _Loop:
             radius_price=primal.radius_price,
             objective=primal.objective,
             lower_bound=best.lower_bound,
-            hinge_dual=self.problem.to_given_rows(dual.hinge_dual),
-            flip_dual=self.problem.to_given_rows(dual.flip_dual),
+            hinge_dual=self.problem.rows.to_given_rows(self.problem, dual.hinge_dual),
+            flip_dual=self.problem.rows.to_given_rows(self.problem, dual.flip_dual),
             status=status,
             solver=self.solver.name,
             n_iter=self.iteration,

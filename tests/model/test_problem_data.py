@@ -78,7 +78,7 @@ def test_weight_zero_removes_the_row(container):
     removed = Problem(container(X[kept]), Y[kept], sample_weight=weights[kept], flip_cost=2.0)
     assert (problem.n_rows, problem.n_given, removed.n_given) == (3, 5, 3)
     assert problem.objective(W) == removed.objective(W)
-    np.testing.assert_array_equal(problem.to_given_rows(np.array([1.0, 2.0, 3.0])), [1, 0, 2, 3, 0])
+    np.testing.assert_array_equal(problem.rows.to_given_rows(problem, np.array([1.0, 2.0, 3.0])), [1, 0, 2, 3, 0])
     result = solve(problem, "conic")
     assert result.hinge_dual.shape == result.flip_dual.shape == (5,)
     assert not result.hinge_dual[weights == 0].any() and not result.flip_dual[weights == 0].any()

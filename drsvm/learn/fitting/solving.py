@@ -53,12 +53,15 @@ class FitTask:
         number = index if len(self.classes) > 2 else None
         task = self.context.subcontext(task_name="binary problem", task_id=number, max_subtasks=None)
         task.call_on_fit_task_begin(estimator=self.estimator)
-        name, verbose = name_of(index, self.classes), self.estimator.verbose
+        verbose = self.estimator.verbose
 
         def report(progress: Progress) -> bool:
             if verbose >= 2:
                 values = f"objective {progress.objective:.8f}, gap {progress.gap:.1e}"
-                print(f"[{name}] iteration {progress.iteration}, {progress.time:.2f} s: {values}", flush=True)
+                print(
+                    f"[{name_of(index, self.classes)}] iteration {progress.iteration}, {progress.time:.2f} s: {values}",
+                    flush=True,
+                )
             if not self.listening:
                 return False
             step = task.subcontext(task_name="iteration")

@@ -101,7 +101,7 @@ class InteriorPointState(State):
         self._center()
         self.products = mu * self.weight
         self.last_gap, self.futile_proofs, self.steps, self.short_steps, self.leeway = np.inf, 0, 0, 0, 1.0
-        self.first_gap, self.expected_gap = self.central_gap, np.inf
+        self.first_gap, self.expected_gap = mu * self.total_weight, np.inf
         self.near_the_end = self.finished = False
         self.samples: Curvature | None = None  # the equations at the point, if they are known
         self.sums: DualSums | None = None  # likewise the sums of the multipliers
@@ -233,7 +233,7 @@ class InteriorPointState(State):
         """Return True if a certificate should be tried: the looser the tolerance, the sooner."""
         tol = max(self.limits.tol, FINEST_TOL)
         if self.small:
-            return self.central_gap <= CHEAP * tol
+            return self.mu * self.total_weight <= CHEAP * tol
         if self.central_gap > PROMISING * tol:
             return False
         last, self.expected_gap = self.expected_gap, self._expected_gap()
