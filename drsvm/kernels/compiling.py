@@ -17,10 +17,7 @@ try:
 except ImportError:  # numba's internals differ: functions are compiled as usual
     inner_compiler = kernel_compiler = None
 
-NOTICE = (
-    "Compiling drsvm's kernels, once per installation and kind of data: this takes 10 to 20 s, and up to a minute for "
-    "solver='ippa' or 'hybrid'."
-)
+NOTICE = "Compiling drsvm's kernels, once per installation and kind of data: this takes 10 to 20 s."
 
 # Relaxed floating-point rules: sums in any order, for vector instructions; or only fused multiply-add
 FAST, SCALAR = {"reassoc", "contract", "nsz"}, {"contract", "nsz"}
