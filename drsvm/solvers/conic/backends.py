@@ -3,8 +3,8 @@
 A backend checks its time limit only between iterations, and no exception may propagate through it, so Ctrl-C has to
 wait just as long. An iteration on a large model takes minutes; a process can be killed at any time.
 
-This file is also the program of that process. It does not import drsvm, which would take longer than solving many
-of the models.
+This file is also the program of that process. It imports next to nothing of drsvm, whose solvers would take longer to
+import than many of the models to solve.
 """
 
 import ctypes
