@@ -28,14 +28,13 @@ def report_outcome(
     if verbose:
         for index, result in enumerate(results):
             print(f"[{name_of(index, classes)}] {result.status}: gap {result.gap:.1e}, {result.n_iter} iterations")
-    short = [result for result in results if result.status not in finished or result.status is Status.INTERRUPTED]
-    for result in short:
-        if result.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
-        if result.status is Status.LOST:
-            raise RowsLost(f"{result.info['lost']} The best classifier so far is stored.")
-    if short:
-        warn_of_large_gaps(short, len(results))
+    statuses = [result.status for result in results]
+    if Status.INTERRUPTED in statuses:
+        raise KeyboardInterrupt
+    if Status.LOST in statuses:
+        raise RowsLost(f"{results[statuses.index(Status.LOST)].info['lost']} The best classifier so far is stored.")
+    if not set(statuses) <= set(finished):
+        warn_of_large_gaps([result for result in results if result.status not in finished], len(results))
     warn_of_constant_ones(solved, threshold, classes)
 
 
