@@ -254,7 +254,7 @@ class WassersteinSVC(RobustClassifier):
             earlier = earlier_fit(self) if self.warm_start else None
             data = fit_data(self, X, y, sample_weight, self.class_weight, self.engine)
             self.classes_, self._flip_cost_by_row = data.classes, flip_cost is not None
-            share = warn_of_far_rows(data.X, data.sample_weight, getattr(self, "feature_names_in_", None))
+            data.share = warn_of_far_rows(data.X, data.sample_weight, getattr(self, "feature_names_in_", None))
             parameters = self._problem_parameters(data.costs_by_class, flip_cost)
             options = RunOptions(self.solver, self.tol, self.max_iter, self.random_state, self.n_jobs)
             automatic = isinstance(self.class_weight, str) and self.class_weight == "auto"
@@ -264,7 +264,7 @@ class WassersteinSVC(RobustClassifier):
                 """Pose the problems with the present weights of the classes, choose the ball, and solve."""
                 with naming_large_entries(data):
                     posed = BinaryProblems.at_centre(data.problems(parameters), in_span=is_auto(self.solver))
-                    ball = choose_ball(posed, self.radius, self.l2, self.solver, data.counts, time, share)
+                    ball = choose_ball(posed, self.radius, self.l2, self.solver, data, time)
                 starts = ball.solutions
                 if earlier is not None:
                     starts = earlier.starts_for(data.classes, self.n_features_in_, otherwise=starts)

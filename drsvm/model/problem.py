@@ -189,8 +189,12 @@ class Problem(RowOperations):
         if by_row(costs):
             costs = costs[rows]
             costs = float(costs[0]) if bool((costs == costs[0]).all()) else costs
-        taken = {"rows": self.rows.taken(rows), "signs": self.signs[rows], "sample_weight": weights}
-        return self._with(**taken, flip_cost=costs, kept=None, n_given=len(rows))
+        return self.on_sample(self.rows.taken(rows), self.signs[rows], weights, costs)
+
+    def on_sample(self, rows, signs, sample_weight, flip_cost) -> "Problem":
+        """Return the problem on other rows, which have been checked; their weights sum to 1."""
+        taken = {"rows": rows, "signs": signs, "sample_weight": sample_weight, "flip_cost": flip_cost}
+        return self._with(**taken, kept=None, n_given=len(signs))
 
     def in_order(self) -> "Problem":
         """Return the problem with its rows in an order that depends on what they contain: copies, if they are few."""

@@ -1,87 +1,137 @@
 """Which of several candidates is taken, if the first withstands wrong labels best and the others may fit better.
 
-Rows that a classifier has not seen are ranked by each of them. The first is taken unless another ranks them better by
-more than chance explains; with wrong labels, differences are smaller, and the first is taken more often.
+The rules for radius, ridge and width are right for most tables and far off for a few, where all rows look wrong to them.
+So rows that a classifier has not seen are ranked by classifiers with the ball of the rules and with smaller ones. The
+first is taken unless others rank these rows better by more than chance explains: then the best of them. With wrong
+labels differences are smaller, and the first is taken more often. The formula for one row left out would not do: it is
+the more optimistic, the smaller the ball.
 """
 
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from drsvm.clock import TimeLimit
-from drsvm.learn.choosing.out_of_fold import N_FOLDS, Start, candidate_of, folds_by_content, labels_of, out_of_fold
+from drsvm.learn.choosing.out_of_fold import InFolds, Start, candidate_of, folds_by_content, labels_of
+from drsvm.learn.fitting.problems import Ball, BinaryProblems
 from drsvm.learn.scores import auc_parts, errors_ahead
 from drsvm.model.centring import Centred
 from drsvm.model.problem import Problem
-from drsvm.solvers.many import Solution
+from drsvm.solvers.interior_point.small import MAX_ENTRIES, MAX_FEATURES, is_small
+from drsvm.solvers.transforms.span_of_rows import in_span_of_rows
 
-# Both were fixed on the data sets on which the study decides, and on simulated ones.
-SHARES_OF_BALL = (1.0, 0.3, 0.1)
-EVIDENCE_FOR_SHARE = 2.0  # standard errors of the lead in ROC AUC; with less, no smaller share is tried
-MIN_JUDGED, MAX_JUDGED, FOLDS_OF_BALL = 1000, 2000, 3  # fewer prove little, more cost much
+EVIDENCE = 2.0  # standard errors of the lead in ROC AUC; with less than half of them, no further candidates are tried
+SHARES = ((1.0,), (0.1,), (0.3, 0.03))  # of the radius, in stages; the ridge shrinks with their squares
+MIN_JUDGED, MAX_JUDGED, FOLDS = 60, 1500, 3  # fewer rows prove little, more cost much
+DIGITS = 6  # of decisions, in units of their deviations: further ones depend on the order of sums
+
+T = TypeVar("T")
+
+
+class Judged(NamedTuple):
+    """Rows that candidates rank: their problems, the folds in which they are left out, and what they count."""
+
+    problems: list[Problem]
+    starts: Sequence[Start]  # classifiers close to those of the problems, or None
+    folds: np.ndarray
+    labels: np.ndarray
+    counts: np.ndarray
+    total: float  # the number of rows that they are drawn from
+
+    @classmethod
+    def of(
+        cls, original: list[Problem], moved: list[Problem], starts: Sequence[Start], counts, total: float, folds=None
+    ) -> "Judged":
+        """Form folds by the contents of the rows as they were given, which may be in other coordinates by now."""
+        labels = labels_of(original)
+        folds = folds_by_content(original[0], labels, counts, FOLDS) if folds is None else folds
+        return cls(moved, starts, folds, labels, counts, total)
 
 
 def best_if_significant(
-    candidates: Sequence[float],
-    problems_of: Callable[[float], list[Problem]],
-    counts: np.ndarray,
-    time: TimeLimit,
-    evidence: float,
-    known: Start = None,
-    n_folds: int = N_FOLDS,
-    go_on: float = 0.0,
-) -> float:
-    """Return the first candidate, or one by which rows are ranked clearly better out of fold.
+    stages: Sequence[Sequence[T]], decisions: Callable[[T], np.ndarray | None], judged: Judged
+) -> T:
+    """Return the only candidate of the first stage, or the best of those by which rows are ranked clearly better.
 
-    `problems_of(candidate)` returns the problems of all classes, with a radius and a ridge; `counts` says how many rows
-    each row stands for, `evidence` by how many standard errors the ROC AUC must be ahead. The search ends with the
-    first candidate that is ahead by less than `go_on` of them, or if there is no time. `known` is a classifier close
-    to those of a single problem.
+    `decisions(candidate)` are those of classifiers that have not seen the rows, a column for every problem; None: there
+    was no time. A stage is tried only if a candidate of the one before is ahead by half of the EVIDENCE.
     """
-    best, parts_of_best = candidates[0], None
-    for candidate in candidates:
-        problems = problems_of(candidate)
-        labels, counted = labels_of(problems), counts if problems[0].kept is None else counts[problems[0].kept]
-        folds = folds_by_content(problems[0], labels, counted, n_folds)
-        decisions = np.column_stack([out_of_fold(problem, folds, known, time) for problem in problems])
-        if time.over or np.isnan(decisions).any():
+    first = best = stages[0][0]
+    held, highest, go_on = _parts(decisions(first), judged), -math.inf, True
+    for stage in stages[1:]:
+        if held is None or not go_on:
             break
-        parts = auc_parts(decisions if len(problems) > 1 else decisions[:, 0], labels, counted)
-        if parts is None:
-            break
-        lead = math.inf if parts_of_best is None else errors_ahead(parts, parts_of_best, labels, counted)
-        if lead < go_on:  # the next ones are farther still from the first
-            break
-        if lead > evidence:
-            best, parts_of_best = candidate, parts
+        go_on = False
+        for candidate in stage:
+            parts = _parts(decisions(candidate), judged)
+            if parts is None:
+                return best
+            lead = errors_ahead(parts, held, judged.labels, judged.counts)
+            go_on |= lead > EVIDENCE / 2
+            if lead > EVIDENCE and judged.counts @ parts > highest:
+                best, highest = candidate, float(judged.counts @ parts)
     return best
 
 
-def share_of_ball(
-    centred: Centred, counts: np.ndarray | None, with_ridge: bool, time: TimeLimit, solution: Solution
-) -> float:
-    """Return which share of the problem's radius to take: all of it, unless rows are ranked clearly better with less.
+def _parts(decisions: np.ndarray | None, judged: Judged) -> np.ndarray | None:
+    """Return what the rows contribute to the ROC AUC; None if some are not judged."""
+    if decisions is None or np.isnan(decisions).any():
+        return None
+    deviations = decisions.std(axis=0)
+    rounded = np.round(decisions / np.where(deviations > 0.0, deviations, 1.0), DIGITS)
+    return auc_parts(rounded if rounded.shape[1] > 1 else rounded[:, 0], judged.labels, judged.counts)
 
-    The ridge shrinks with the square of the share, or not at all. `counts` are those of the automatic radius, and the
-    solution, if there is one, is close to that of the original problem. Rows of kernels are not judged, nor rows
-    elsewhere that count differently.
+
+def in_folds(judged: Judged, time: TimeLimit) -> Callable[[float, float], np.ndarray | None]:
+    """Return a function of radius and ridge: the decisions about all rows by classifiers of other folds."""
+    pairs = zip(judged.problems, judged.starts, strict=True)
+    parts = [InFolds(problem, judged.folds, start, time) for problem, start in pairs]
+
+    def decisions(radius: float, l2: float) -> np.ndarray | None:
+        return None if time.over else np.column_stack([part.decisions(radius, l2, time) for part in parts])
+
+    return decisions
+
+
+def ball_by_evidence(ball: Ball, judged: Judged, shrinks: tuple[bool, bool], time: TimeLimit) -> Ball:
+    """Return the ball of the rules, or a share of it by which rows are ranked clearly better.
+
+    `shrinks` says whether the radius does, and the ridge. For the rows that are judged, if they are not all of them,
+    the ball is as much larger as chance effects are.
     """
-    problem = centred.problem
-    n_rows = problem.n_rows if counts is None else float(counts.sum())
-    if n_rows < MIN_JUDGED or problem.rows.is_kernel or not (counts is None or problem.rows.copyable):
-        return 1.0
-    many = problem.n_rows > MAX_JUDGED
-    if counts is None:
-        few = (problem.drawn(MAX_JUDGED) if many else problem).to_host(math.inf)
-        counted = np.ones(few.n_given)
-    else:
-        rows = problem.drawn_rows(MAX_JUDGED) if many else np.arange(problem.n_rows)
-        few, counted = problem.subset(rows), (counts if problem.kept is None else counts[problem.kept])[rows]
+    fewer = judged.total / float(judged.counts.sum())
+    here, decisions = ball.times(math.sqrt(fewer), fewer), in_folds(judged, time)
+    stages = [[shares_of_ball(share, shrinks) for share in stage] for stage in SHARES]
+    best = best_if_significant(stages, lambda shares: decisions(*here.times(*shares)[:2]), judged)
+    return ball.times(*best)
 
-    def problems_of(share: float) -> list[Problem]:
-        l2 = problem.l2 * share**2 if with_ridge else problem.l2
-        return [few.replace(radius=problem.radius * share, l2=l2)]
 
-    how = EVIDENCE_FOR_SHARE, candidate_of(centred.to_centred(solution)), FOLDS_OF_BALL, EVIDENCE_FOR_SHARE
-    return best_if_significant(SHARES_OF_BALL, problems_of, counted, time, *how)
+def shares_of_ball(share: float, shrinks: tuple[bool, bool]) -> tuple[float, float]:
+    """Return by what radius and ridge are multiplied, if they are automatic: the ridge by the square of the share."""
+    return share if shrinks[0] else 1.0, share**2 if shrinks[1] else 1.0
+
+
+def rows_to_judge(posed: BinaryProblems, counts: np.ndarray | None, solutions: Sequence) -> Judged | None:
+    """Return rows in memory, drawn by their contents if there are many; None if there are too few, or too large ones.
+
+    `counts` says how many rows each of them stands for, and the solutions are close to those of the problems.
+    """
+    first, several = posed.problems[0], range(len(posed.problems))
+    total = first.n_rows if counts is None else float(counts.sum())
+    if total < MIN_JUDGED or not first.rows.copyable or first.rows.is_kernel:
+        return None
+    centred = list(map(posed.centred, several))
+    original, moved = posed.problems, [one.problem for one in centred]
+    starts = [candidate_of(one.to_centred(solution)) for one, solution in zip(centred, solutions, strict=True)]
+    counted = np.ones(first.n_rows) if counts is None else counts if first.kept is None else counts[first.kept]
+    wide = moved[0].n_features > MAX_FEATURES
+    size = MAX_FEATURES if wide else min(MAX_JUDGED, int(MAX_ENTRIES * first.n_rows / max(moved[0].rows.stored, 1)))
+    if first.n_rows > size:
+        drawn = first.drawn_rows(size)
+        counted = counted[drawn]
+        original, moved = ([problem.subset(drawn) for problem in some] for some in (original, moved))
+    if wide:  # few rows span few directions
+        moved, starts = [in_span_of_rows(Centred(problem)).problem for problem in moved], [None for _ in several]
+    return Judged.of(original, moved, starts, counted, total) if is_small(moved[0]) else None

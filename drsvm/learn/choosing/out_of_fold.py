@@ -31,7 +31,7 @@ from drsvm.model.result import Result
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.landmarks.solver import ROUGH, functions_in_time, linear_problems
 from drsvm.solvers.leave_one_out import can_leave_out, decisions_without
-from drsvm.solvers.many import Solution, rough_classifiers
+from drsvm.solvers.many import Classifier, Solution, rough_classifiers
 
 N_FOLDS = 5
 FOLD_TOL = 3e-3  # with 5e-5, held-out accuracy differs by 0.00 ± 0.03 points; with 1e-2, another ball may be chosen
@@ -119,22 +119,35 @@ def candidate_of(solution: Solution) -> Candidate | None:
     return Candidate(*solution) if isinstance(solution, tuple) else Candidate(solution.weights, solution.intercept)
 
 
+class InFolds:
+    """Rows in folds, to be judged by classifiers of the other rows, whose radius and ridge may change."""
+
+    def __init__(self, problem: Problem, folds: np.ndarray, solution: Start, time: TimeLimit):
+        signs, self.parts = to_numpy(problem.signs), list[tuple[np.ndarray, Problem, Problem, Classifier | None]]()
+        masks = [folds != fold for fold in range(folds.max() + 1)]
+        # There must be rows of both classes to train on, and others to judge.
+        trained = [mask for mask in masks if not mask.all() and len(np.unique(signs[mask])) == 2]
+        if trained and functions_in_time(problem, time, len(trained)) >= min(ROUGH, problem.n_rows):
+            for mask, (whole, start) in zip(trained, linear_problems(problem, trained, solution), strict=True):
+                self.parts.append((mask, whole, whole.subset(mask.nonzero()[0]), start))
+        self.size = len(folds)
+
+    def decisions(self, radius: float, l2: float, time: TimeLimit) -> np.ndarray:
+        """Return the decisions; NaN for rows that are not judged."""
+        decisions = np.full(self.size, np.nan)
+        if not self.parts:
+            return decisions
+        problems, starts = zip(*[(part.with_ball(radius, l2), start) for *_, part, start in self.parts], strict=True)
+        classifiers = rough_classifiers(problems, starts, tol=FOLD_TOL, max_time=time)
+        for (mask, whole, *_), classifier in zip(self.parts, classifiers, strict=True):
+            if classifier is not None:
+                decisions[~mask] = to_numpy(whole.decision_values(*classifier))[~mask]
+        return decisions
+
+
 def out_of_fold(problem: Problem, folds: np.ndarray, solution: Start, time: TimeLimit) -> np.ndarray:
     """Return decisions of the rows in folds, by classifiers of the other rows; NaN if there is none."""
-    signs = to_numpy(problem.signs)
-    masks = [folds != fold for fold in range(folds.max() + 1)]
-    # There must be rows of both classes to train on, and others to judge.
-    trained = [mask for mask in masks if not mask.all() and len(np.unique(signs[mask])) == 2]
-    decisions = np.full(len(folds), np.nan)
-    if not trained or functions_in_time(problem, time, len(trained)) < min(ROUGH, problem.n_rows):
-        return decisions
-    problems, starts = zip(*linear_problems(problem, trained, solution), strict=True)
-    parts = [whole.subset(mask.nonzero()[0]) for whole, mask in zip(problems, trained, strict=True)]
-    classifiers = rough_classifiers(parts, starts, tol=FOLD_TOL, max_time=time)
-    for whole, mask, classifier in zip(problems, trained, classifiers, strict=True):
-        if classifier is not None:
-            decisions[~mask] = to_numpy(whole.decision_values(*classifier))[~mask]
-    return decisions
+    return InFolds(problem, folds, solution, time).decisions(problem.radius, problem.l2, time)
 
 
 # --- folds --------------------------------------------------------------------------------------------------------

@@ -14,21 +14,22 @@ Chance acts on all directions in which the rows vary, and the classifier uses fe
 the factor s = min(1, 2.5·√(k/n)). The ridge keeps a direction where many others are as good, and where the radius would
 lose it: GENERAL_RIDGE · a⁴ · s² times the mean squared distance of the rows from their centre, where a is the share of
 the rows that are active in the pilot solution. With correct labels there are few of them; with wrong ones, nearly all.
-Those with a margin close to 1 count in part. With many rows the ridge is at least MIN_RIDGE_OF_ONE / n times that
-square: what rows leave open shrinks, too. Where rows speak clearly for a smaller s, classifiers take it (`evidence`).
+Those with a margin close to 1 count in part. In many directions, such as those of text, it is smaller by the factor
+1 / (1 + (k / MANY_DIRECTIONS)²). The ridge is at least MIN_RIDGE / n times that square, with which a row that no other
+one resembles can reach its margin. Where rows speak clearly for a smaller ball, classifiers take it (`evidence`).
 In the feature space of a kernel there are as many directions as rows: s is SHARE_OF_KERNEL there, and the ridge is
 KERNEL_RIDGE · a⁴ / √n.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from drsvm.clock import TimeLimit
 from drsvm.learn.fitting.gross_errors import ROUNDING
+from drsvm.model.kernel_functions import squared_norms
 from drsvm.model.memory_rows import scaled_columns
 from drsvm.model.problem import Problem, check_problem
 from drsvm.model.result import Result, Status
@@ -42,13 +43,15 @@ from drsvm.solvers.path.radius_max import is_useful, radius_max
 
 ROWS_OF_KERNEL, FEWEST_OF_KERNEL, SECONDS_OF_A_PAIR = 3000, 200, 2e-7  # the rules for kernels: sums over all pairs
 SHARE_OF_LARGEST = 0.5  # the largest radius as a fraction of `radius_max`
-MIN_RARER, REDUCTION, MAX_REDUCTIONS = 0.25, 0.7, 6  # the radius is reduced if the rarer class is predicted for less
 PILOT_SHARE, ROUGH_TOL = 0.5, 1e-3  # radius / F of the pilot; about all gaps (with 1e-2, a ridge depends on the steps)
 ENTRIES_FETCHED = 2e7  # rows on a cluster or a card with at most this many entries are fetched for rough solutions
 ROWS_OF_A_CLASS, SAMPLE_PER_FEATURE = 25_000, 100  # of the sample for rough solutions, at least
 CHANCE_DIRECTIONS = 2.5  # before √(k/n)
 GENERAL_RIDGE = 0.04  # in units of the mean squared distance of a row from the centre
-MIN_RIDGE, MIN_RIDGE_OF_ONE = 3e-4, 0.1  # in these units; the latter is divided by the number of rows
+MIN_RIDGE = 0.3  # in these units, divided by the number of rows
+MANY_DIRECTIONS = (
+    300  # with more of them, each row has directions of its own, and a ridge would keep it from its margin
+)
 SHARE_OF_KERNEL, KERNEL_RIDGE = 0.5, 0.25  # the factor s, and the ridge times √n, for kernels
 ROWS_FOR_DIRECTIONS = 1500  # from so many rows the effective directions are estimated
 
@@ -67,11 +70,9 @@ def auto_radius(
     solution; F is then computed over the rows whose margin is below 1 there; rows with a margin close to 1 count in
     part. With correct labels there are few such rows and F is small; with wrong labels it is larger.
 
-    The radius is F, but at most half of `radius_max`, from which on the classifier is constant. If the classifier gives
-    up the rarer class (predicts it for less than a quarter of its share of the rows), the radius is reduced until it
-    does not, down to a ninth. For norm=1 it is half of F, for norm=inf a quarter. Where the rows vary in few directions
-    compared to their number n, the radius is smaller by the factor 2.5·√(k/n), with k the effective number of
-    directions. It is in the units of the features.
+    The radius is F, but at most half of `radius_max`, from which on the classifier is constant. For norm=1 it is half of
+    F, for norm=inf a quarter. Where the rows vary in few directions compared to their number n, the radius is smaller
+    by the factor 2.5·√(k/n), with k the effective number of directions. It is in the units of the features.
 
     Parameters
     ----------
@@ -136,7 +137,7 @@ def automatic(problem: Problem, *, counts=None, max_time: MaxTime = None, n_thre
     with part(0.15, 0.6):
         of_pilot = {**limits, "max_time": time.share(2)}
         chance, active, pilot = chance_of_active(lively, sample, of_all, counts, of_pilot)
-    with part(0.6, 0.8):
+    with part(0.6, 1.0):
         radius = problem.norm.share_of_chance * chance
         # With a priced intercept and trusted labels `radius_max` costs nothing, otherwise several solutions.
         if not (lively.flips_possible or (lively.fit_intercept and not lively.prices_intercept)):
@@ -144,13 +145,11 @@ def automatic(problem: Problem, *, counts=None, max_time: MaxTime = None, n_thre
         elif not (time.over or is_useful(sample, radius / SHARE_OF_LARGEST, **limits)):
             largest = radius_max(sample, **limits)
             radius = radius if time.over else min(radius, SHARE_OF_LARGEST * largest)
-    with part(0.8, 1.0):
-        radius, solution = _without_giving_up(lively, sample, radius, limits, pilot)
-    if lively is not problem and solution is not None:
+    if lively is not problem and pilot is not None:
         weights = np.zeros(problem.n_features)
-        weights[features], intercept = _classifier(solution)
-        solution = replace(solution, weights=weights) if isinstance(solution, Result) else (weights, intercept)
-    return Automatic(spread.factor * radius, solution, spread.ridge(active))
+        weights[features], intercept = pilot
+        pilot = weights, intercept
+    return Automatic(spread.factor * radius, pilot, spread.ridge(active))
 
 
 def _by_sample(rule: Callable[..., Automatic], problem: Problem, counts, limits: Options) -> Automatic | None:
@@ -173,35 +172,6 @@ def automatic_ridge(problem: Problem, *, counts=None, max_time: MaxTime = None, 
     everything = problem.pull_variances(counts=counts)
     _, active, pilot = chance_of_active(problem, _sample(problem), everything, counts, limits)
     return Automatic(problem.radius, pilot, Spread.of(problem, counts).ridge(active))
-
-
-def _without_giving_up(
-    problem: Problem, sample: Problem, radius: float, limits: Options, pilot: Classifier | None
-) -> tuple[float, Solution]:
-    """Return the radius, or a smaller one if the classifier gives up the rarer class here but not there."""
-    if radius == 0.0:
-        return 0.0, None
-    positive, negative = problem.masses_of_classes()
-    time, first = limits["max_time"], None
-    solution = pilot if is_small(sample) else None  # where the next one begins
-    reduced = [radius * REDUCTION**power for power in range(MAX_REDUCTIONS + 1)]
-    # If even the smallest radius does not help, none in between does.
-    for number, tried in enumerate([radius, reduced[-1], *reduced[1:]]):
-        if time.spent or time.over:
-            break
-        solution = _rough_solution(sample.replace(radius=tried), limits, start=solution)
-        classifier = _classifier(solution)
-        # Multipliers of rows that do not fit into memory would take much of it.
-        solution = solution if problem.rows.copyable else classifier
-        first = first or solution
-        decided = problem.decisions(*classifier).positive_mass
-        decided = decided if positive <= negative else positive + negative - decided
-        helps = decided >= MIN_RARER * min(positive, negative)
-        if helps and number != 1:
-            return tried, solution
-        if number == 1 and not helps:
-            break
-    return radius, first
 
 
 def _sample(problem: Problem) -> Problem:
@@ -276,9 +246,10 @@ class Spread(NamedTuple):
         if few.feature_cost is not None:  # shifts of dear features are small
             prices = np.where(np.isinf(few.feature_cost), 0.0, few.feature_cost)
             total, sum_of_squares = _spectrum(few, few.on_rows(scaled_columns(few.X, prices)).rows)
-        directions = total**2 / (sum_of_squares or 1.0)
+        directions = total**2 / sum_of_squares if sum_of_squares > 0.0 else math.inf
         factor = min(1.0, CHANCE_DIRECTIONS * math.sqrt(directions / n_rows))
-        return cls(square, factor, GENERAL_RIDGE * factor**2, min(MIN_RIDGE, MIN_RIDGE_OF_ONE / n_rows))
+        ridge = GENERAL_RIDGE * factor**2 / (1.0 + (directions / MANY_DIRECTIONS) ** 2)
+        return cls(square, factor, ridge, MIN_RIDGE / n_rows)
 
     def ridge(self, active: float) -> float:
         """Return the automatic ridge, given the share of active rows."""
@@ -286,15 +257,23 @@ class Spread(NamedTuple):
 
 
 def _spectrum(problem: Problem, rows) -> tuple[float, float]:
-    """Return Σ λ and Σ λ² for the eigenvalues λ of the rows' covariance, from products of columns or of rows."""
+    """Return Σ λ and Σ λ² for the eigenvalues λ of the covariance, from products of columns or of rows.
+
+    The second is that of all rows of the kind: in these ones, each row is a direction that the others do not have.
+    """
     weights, (n, d) = problem.sample_weight, rows.shape
     if rows.readable and d < n:
-        covariance = rows.covariance(weights)
-        return float(covariance.trace()), float(np.square(covariance).sum())
-    products = rows.products_of_rows()
-    with_mean = products @ weights
-    products = products - with_mean[:, None] - with_mean[None, :] + float(weights @ with_mean)
-    return float(weights @ products.diagonal()), float(weights @ np.square(products) @ weights)
+        covariance, mean = rows.covariance(weights), weights @ rows.X
+        squares = squared_norms(rows.X) - 2.0 * (rows.X @ mean) + float(mean @ mean)
+        total, sum_of_squares = float(covariance.trace()), float(np.square(covariance).sum())
+    else:
+        products = rows.products_of_rows()
+        with_mean = products @ weights
+        products = products - with_mean[:, None] - with_mean[None, :] + float(weights @ with_mean)
+        squares = products.diagonal()
+        total, sum_of_squares = float(weights @ squares), float(weights @ np.square(products) @ weights)
+    own = np.square(weights)
+    return total, (sum_of_squares - float(own @ np.square(squares))) / (1.0 - float(own.sum()) or 1.0)
 
 
 def chance_gradient(problem: Problem, active: PullVariances) -> float:

@@ -5,8 +5,9 @@ from collections.abc import Callable
 import numpy as np
 
 from drsvm.clock import TimeLimit
-from drsvm.learn.choosing.evidence import share_of_ball
+from drsvm.learn.choosing.evidence import ball_by_evidence
 from drsvm.learn.choosing.radius_rule import Automatic, automatic, automatic_ridge
+from drsvm.learn.fitting.data import FitData
 from drsvm.learn.fitting.one_vs_rest import for_each
 from drsvm.learn.fitting.problems import Ball, BinaryProblems
 from drsvm.model.validation import check_number
@@ -27,6 +28,24 @@ def number_or_auto(value: float | str, name: str) -> float | None:
 
 
 def choose_ball(
+    posed: BinaryProblems, radius: float | str, l2: float | str, solver: str | Solver, data: FitData, time: TimeLimit
+) -> Ball:
+    """Return the given radius and ridge, or those of the rules, or less where rows speak clearly for it."""
+    ball, pilot = ball_by_rule(posed, radius, l2, solver, data.counts, time, data.share), pilot_time(time)
+    shrinks = isinstance(radius, str), isinstance(l2, str) and ball.l2 > 0.0
+    if not any(shrinks) or pilot.over:
+        return ball
+    with stage("choosing the radius"):
+        judged = data.judged(posed, ball.solutions)
+        return ball if judged is None else ball_by_evidence(ball, judged, shrinks, pilot)
+
+
+def pilot_time(time: TimeLimit) -> TimeLimit:
+    """Return the time for choices: no share of it, since a fit may then take its first step even if no time is left."""
+    return TimeLimit(time.left() / PILOT_PARTS, within=time)
+
+
+def ball_by_rule(
     posed: BinaryProblems,
     radius: float | str,
     l2: float | str,
@@ -43,8 +62,6 @@ def choose_ball(
     given_radius, given_l2 = number_or_auto(radius, "radius"), number_or_auto(l2, "l2")
     if given_radius is not None and given_l2 is not None:
         return Ball(given_radius, given_l2, [None] * len(posed.problems))
-    # No share of the time, because the fit may then take its first step even if no time is left.
-    pilot = TimeLimit(time.left() / PILOT_PARTS, within=time)
 
     def measured(index: int, max_time: TimeLimit) -> Automatic:
         centred = posed.centred(index)
@@ -53,15 +70,10 @@ def choose_ball(
         return found._replace(solution=centred.from_centred(found.solution))
 
     with stage("choosing the radius"):
-        found = for_each(range(len(posed.problems)), measured, pilot)
-        solutions = [one.solution for one in found] + [None] * (len(posed.problems) - len(found))
-        chosen_radius = share * min(one.radius for one in found) if given_radius is None else given_radius
-        chosen_l2 = share**2 * float(np.mean([one.ridge for one in found])) if given_l2 is None else given_l2
-        if given_radius is None and len(posed.problems) == 1:
-            centred = posed.with_ball(chosen_radius, chosen_l2).centred(0)
-            smaller = share_of_ball(centred, counts(0), given_l2 is None, pilot, solutions[0])
-            chosen_radius *= smaller
-            chosen_l2 *= smaller**2 if given_l2 is None else 1.0
+        found = for_each(range(len(posed.problems)), measured, pilot_time(time))
+    solutions = [one.solution for one in found] + [None] * (len(posed.problems) - len(found))
+    chosen_radius = share * min(one.radius for one in found) if given_radius is None else given_radius
+    chosen_l2 = share**2 * float(np.mean([one.ridge for one in found])) if given_l2 is None else given_l2
     if given_l2 is None and not accepts(solver, posed.problems[0].replace(l2=chosen_l2)):
         chosen_l2 = 0.0  # if that is not supported either, the error says why
     return Ball(chosen_radius, chosen_l2, solutions)

@@ -1,7 +1,7 @@
 """The data of a fit, checked: its classes, weights and binary problems, with rows in memory or in a backend."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,10 +11,11 @@ from sklearn.utils.validation import _check_feature_names, _check_sample_weight
 
 from drsvm.annotations import Matrix, Vector
 from drsvm.clock import TimeLimit
+from drsvm.learn.choosing.evidence import MAX_JUDGED, MIN_JUDGED, Judged, rows_to_judge
 from drsvm.learn.choosing.out_of_fold import MAX_FETCHED, Unseen, unseen_decisions
 from drsvm.learn.fitting import one_vs_rest, prices
 from drsvm.learn.fitting.places import on_engine, remote_backend
-from drsvm.learn.fitting.problems import Solved
+from drsvm.learn.fitting.problems import BinaryProblems, Solved, at_centre
 from drsvm.model.backends import is_remote, to_numpy
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.problem import Problem
@@ -28,6 +29,7 @@ class FitData:
     """X, y and the weights of the rows, in arrays of numpy or scipy."""
 
     is_remote = False
+    share = 1.0  # of the spread of the rows, not due to gross errors
 
     def __init__(self, estimator: BaseEstimator, X, y, sample_weight, class_weight: ClassWeight):
         self.X, self.y = one_vs_rest.checked_rows(estimator, X, y)
@@ -57,6 +59,10 @@ class FitData:
     def unseen(self, solved: Solved, cv, time: TimeLimit, *, out_of_fold: bool) -> Unseen:
         """Return decisions of rows, out of fold if they are few, and how many rows each is without class weights."""
         return unseen_decisions(solved, self._counted, cv, time, out_of_fold)
+
+    def judged(self, posed: BinaryProblems, solutions: Sequence) -> Judged | None:
+        """Return the rows by which candidates are judged; None if they are too few."""
+        return rows_to_judge(posed, self.sample_weight, solutions)
 
     def _counted(self, problem: Problem) -> np.ndarray:
         counts = np.ones(problem.n_given) if self.sample_weight is None else self.sample_weight
@@ -123,6 +129,21 @@ class RemoteFit(FitData):
         few, labels, counts = self.drawn(solved.posed.problems, MAX_FETCHED)
         decisions = [few.decision_values(result.weights, result.intercept) for result in solved.results]
         return Unseen(np.column_stack(decisions), labels, counts * (len(counts) / counts.sum()))
+
+    def judged(self, posed, solutions):
+        first = posed.problems[0]
+        if first.n_rows < MIN_JUDGED:
+            return None
+        few, labels, counts = self.drawn(posed.problems, MAX_JUDGED)
+        counts *= len(counts) / counts.sum()
+        own, weights = self.classes[labels], counts * self.class_factors[labels]
+        problems = []
+        for label in one_vs_rest.positive_labels(self.classes):
+            shares = one_vs_rest.side_weights(own, label, self.classes, weights)
+            signs = np.where(own == label, 1.0, -1.0)
+            problems.append(first.on_sample(few.rows, signs, shares / shares.sum(), few.flip_cost))
+        moved = [at_centre(problem).problem for problem in problems]
+        return Judged.of(problems, moved, [None] * len(problems), counts, first.n_rows)
 
     def drawn(self, problems: list[Problem], size: int) -> tuple[Problem, np.ndarray, np.ndarray]:
         """Return some rows of every class, as those of a problem here, the places of their classes, and their counts.

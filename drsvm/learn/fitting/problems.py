@@ -101,6 +101,10 @@ class Ball(NamedTuple):
     l2: float
     solutions: Sequence[Start]
 
+    def times(self, radius: float, l2: float) -> "Ball":
+        """Return the ball with the radius and the ridge multiplied."""
+        return self._replace(radius=self.radius * radius, l2=self.l2 * l2)
+
 
 @dataclass(frozen=True, eq=False)
 class Solved:

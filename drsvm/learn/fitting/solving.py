@@ -22,7 +22,7 @@ from drsvm.progress import part, stage, tell
 from drsvm.solvers import solve_centred
 from drsvm.solvers.base import Solver
 
-SHARES_OF_WAY = (0.2, 0.4, 0.6, 0.8, 1.0)  # from automatic class weights to balanced ones
+STEPS = 5  # from automatic class weights to balanced ones
 
 
 class Classifier(CallbackSupportMixin, BaseEstimator):
@@ -138,8 +138,8 @@ def solve_equalised(solved: Solved, data: FitData, solve_weighted: Callable[[], 
     solved = solve_weighted()
     if not solved.results[0].status.reached:  # interrupted, or no time
         return solved
-    for share in (0.0,) if _is_constant(solved) else SHARES_OF_WAY:
-        data.equalise(share)
+    for step in (0,) if _is_constant(solved) else range(1, STEPS + 1):
+        data.equalise(step / STEPS)
         solved = solve_weighted()
         if not _is_constant(solved):  # nor if it was interrupted
             break

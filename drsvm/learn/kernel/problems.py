@@ -13,6 +13,7 @@ process's memory. For radius and ridge each of them counts for many; the evidenc
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,10 +22,10 @@ from scipy import sparse
 
 from drsvm.annotations import Costs, Matrix
 from drsvm.clock import TimeLimit
-from drsvm.learn.choosing.evidence import best_if_significant
+from drsvm.learn.choosing.evidence import MIN_JUDGED, Judged, best_if_significant, in_folds, shares_of_ball
 from drsvm.learn.choosing.radius_rule import ROWS_OF_KERNEL
 from drsvm.learn.fitting import one_vs_rest, prices
-from drsvm.learn.fitting.ball import PILOT_PARTS, choose_ball
+from drsvm.learn.fitting.ball import ball_by_rule, pilot_time
 from drsvm.learn.fitting.data import FitData, RemoteFit
 from drsvm.learn.fitting.problems import Ball, BinaryProblems, Solved
 from drsvm.model import kernel_functions as functions
@@ -45,12 +46,13 @@ if TYPE_CHECKING:
     from drsvm.learn.kernel.estimator import WassersteinKernelSVC
 
 WIDTH = 0.3  # γ times the mean squared distance from the centre; fixed on the data sets on which the study decides
-FACTORS = (1.0, 10.0 / 3.0, 10.0)  # of the smallest γ
-EVIDENCE = 1.5  # standard errors of the lead in ROC AUC; fixed on the data sets on which the study decides
+# Factors of the smallest γ, and shares of the ball, in stages as in `evidence`.
+CANDIDATES = (((1.0, 1.0),), ((1.0, 0.3), (3.3, 1.0)), ((3.3, 0.3), (10.0, 1.0), (10.0, 0.3)))
 MAX_JUDGED = 1000  # rows
 WITH_WIDTH = ("rbf", "laplacian")  # the kernels whose γ is one, and evidence may speak for narrower functions
 
 Posed = tuple[BinaryProblems, Ball]
+Candidate = tuple[float, tuple[float, float]]  # what γ is multiplied by, and the radius and the ridge
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +137,7 @@ class KernelFit(FitData):
     def __init__(self, model: "WassersteinKernelSVC", X, y, sample_weight, *, on_card=False, kernel=None):
         super().__init__(model, X, y, sample_weight, model.class_weight)
         self.kernel = kernel = kernel or model._kernel()
-        self.gamma = kernel.coefficient(self.X, self.sample_weight)
+        self.gamma = self.widest = kernel.coefficient(self.X, self.sample_weight)
         self.function, points = kernel.function(self.gamma, self.X), kernel.points(self.X)
         self.points = ForCard(points) if on_card else points
 
@@ -166,8 +168,9 @@ class KernelFit(FitData):
         """Return the problems of some rows, with another coefficient."""
         costs = parameters["flip_cost"]
         parameters = parameters | {"flip_cost": costs[rows] if np.ndim(costs) else costs}
-        points, weights = self.kernel.priced(self.X[rows]), None if self.weights is None else self.weights[rows]
-        return self._posed(points, self.kernel.function(gamma), self.y[rows], weights, **parameters)
+        points = rows[:, None] if self.kernel.is_table else self.kernel.priced(self.X[rows])
+        weights = None if self.weights is None else self.weights[rows]
+        return self._posed(points, self.kernel.function(gamma, self.X), self.y[rows], weights, **parameters)
 
     def _posed(self, points, function, y, weights, *, intercept_cost: float | str, **parameters) -> list[Problem]:
         positive = y == one_vs_rest.positive_labels(self.classes)[0]
@@ -253,24 +256,40 @@ def some_rows(X, y, weights, most: int = MAX_JUDGED) -> np.ndarray:
 def _posed_in_feature_space(model: "WassersteinKernelSVC", data: KernelFit, flip_cost, time: TimeLimit) -> Posed:
     parameters = model._problem_parameters(data.costs_by_class, flip_cost)
     ball_by = model.radius, model.l2, Landmarks(model._max_landmarks())
-    if data.kernel.gamma == "rule" and data.kernel.name in WITH_WIDTH:
-        rows = some_rows(data.X, data.y, data.weights)
-        own = None if data.sample_weight is None else data.sample_weight[rows]
-        pilot = TimeLimit(time.left() / PILOT_PARTS, within=time)
-
-        def problems_of(gamma: float) -> list[Problem]:
-            posed = BinaryProblems.as_given(data.problems_at_width(gamma, rows, parameters))
-            ball = choose_ball(posed, *ball_by, lambda _: own, pilot)
-            return posed.with_ball(ball.radius, ball.l2).problems
-
-        counts = np.ones(len(rows)) if own is None else own
-        with stage("choosing the width"):
-            gammas = [factor * data.gamma for factor in FACTORS]
-            data.gamma = best_if_significant(gammas, problems_of, counts, pilot, EVIDENCE)
-        data.function = data.kernel.function(data.gamma, data.X)
-    model.gamma_ = data.gamma
+    factor, share = _width_and_share(data, parameters, ball_by, time)
+    model.gamma_ = data.gamma = factor * data.widest
+    data.function = data.kernel.function(data.gamma, data.X)
     posed = BinaryProblems.as_given(data.problems(parameters | {"time": time}))  # relative to a centre in there
-    return posed, choose_ball(posed, *ball_by, data.counts, time)
+    return posed, ball_by_rule(posed, *ball_by, data.counts, time).times(*share)
+
+
+def _width_and_share(data: KernelFit, parameters: dict[str, Any], ball_by, time: TimeLimit) -> Candidate:
+    """Return by what γ is multiplied, and radius and ridge of the rules: by 1, unless rows speak clearly against it."""
+    has_width = data.kernel.gamma == "rule" and data.kernel.name in WITH_WIDTH
+    shrinks = isinstance(ball_by[0], str), isinstance(ball_by[1], str)
+    stages = [
+        list(dict.fromkeys((factor if has_width else 1.0, shares_of_ball(share, shrinks)) for factor, share in stage))
+        for stage in CANDIDATES
+    ]
+    rows, pilot = some_rows(data.X, data.y, data.weights), pilot_time(time)
+    own = None if data.sample_weight is None else data.sample_weight[rows]
+    counts = np.ones(len(rows)) if own is None else own
+    if not (has_width or any(shrinks)) or counts.sum() < MIN_JUDGED:
+        return stages[0][0]
+
+    @cache
+    def at_width(factor: float) -> tuple[Ball, Callable[[float, float], np.ndarray | None], Judged]:
+        posed = BinaryProblems.as_given(data.problems_at_width(factor * data.widest, rows, parameters))
+        problems, folds = posed.problems, None if factor == 1.0 else at_width(1.0)[2].folds
+        judged = Judged.of(problems, problems, [None] * len(problems), counts, float(counts.sum()), folds)
+        return ball_by_rule(posed, *ball_by, lambda _: own, pilot), in_folds(judged, pilot), judged
+
+    def decisions(candidate: Candidate) -> np.ndarray | None:
+        ball, decide, _ = at_width(candidate[0])
+        return decide(*ball.times(*candidate[1])[:2])
+
+    with stage("choosing the width"):
+        return best_if_significant(stages, decisions, at_width(1.0)[2])
 
 
 def _posed_in_span(
