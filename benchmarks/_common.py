@@ -216,7 +216,7 @@ def _load() -> str:
     return f"{minute:.1f}, {quarter:.1f} (including the benchmark itself)"
 
 
-def table(header: list[str], rows: list[list[object]]) -> str:
+def table(header: list[str], rows: Iterable[Iterable[object]]) -> str:
     """Return a Markdown table; the first column is text, the others are numbers."""
     lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
