@@ -41,7 +41,9 @@ afterwards, or ("tested") in the test rows of a classifier that was trained on c
 def main() -> None:
     options = parse_options()
     use_threads(1)
-    found = kept(options.name) if options.kept else run(options)
+    if not options.kept:
+        run(options)
+    found = kept(options.name)  # rounded, so that --kept makes the very same tables
     text, tabular = ({case: of for case, of in found.items() if (case.data in TEXT) == side} for side in (True, False))
     if tabular:
         draw(tabular, RESULTS / f"study-{options.name}.png", DEFAULT, REFERENCE)
@@ -49,7 +51,7 @@ def main() -> None:
     report(f"study-{options.name}", "Study of label noise and shift", parts)
 
 
-def run(options) -> dict:
+def run(options) -> None:
     """Run all cases and keep what came out."""
     families = KERNELS if options.kernels else CORE if options.core else CORE + RIVALS
     trained_on = NOISE if options.kernels or options.groups == ["multiclass"] else (*NOISE, BIASED, *ERRORS)
@@ -63,7 +65,6 @@ def run(options) -> dict:
         for setting, values in by_setting.items()
     }
     keep(found, options.name)
-    return found
 
 
 def names_of(options) -> list[str]:
