@@ -29,6 +29,12 @@ NORM_OF_Q = {1: np.inf, 2: 2, np.inf: 1}
 ENOUGH = 20.0
 """A call that has used this many seconds is not repeated."""
 
+LABELS = {"adult": "class", "titanic": "survived"}
+"""The column with the labels of a table, where it is not called label."""
+
+LEFT_OUT = {"titanic": ("alive",)}
+"""Columns that say the label in other words."""
+
 
 # --- data ---------------------------------------------------------------------------------------------------------
 
@@ -40,28 +46,47 @@ def _folder(variable: str, default: str) -> Path | None:
 
 
 def data_file(name: str) -> Path | None:
-    """Return the file of a data set, or None if it is missing."""
+    """Return the file of a data set, NAME.svm.xz or NAME.csv.xz, or None if it is missing."""
     folder = _folder("DRSVM_DATA", "data")
-    file = folder / f"{name}.svm.xz" if folder else None
-    return file if file is not None and file.exists() else None
+    files = [folder / f"{name}.{kind}.xz" for kind in ("svm", "csv")] if folder else []
+    return next(filter(Path.exists, files), None)
 
 
 @lru_cache
-def load(name: str):
-    """Return X (CSR with 32-bit indices) and y of a data set stored as NAME.svm.xz."""
-    from sklearn.datasets import load_svmlight_file
-
+def load(name: str) -> tuple[Any, np.ndarray]:
+    """Return X and y of a data set: CSR with 32-bit indices from svmlight text, dense from a table."""
     file = data_file(name)
     if file is None:
         sys.exit(
-            f"{name}.svm.xz not found: set DRSVM_DATA to a folder with LIBSVM data sets in svmlight text, "
-            f"compressed with xz (NAME.svm.xz). DRSVM_DATA is {os.environ.get('DRSVM_DATA', 'not set')}."
+            f"{name} not found: set DRSVM_DATA to a folder with data sets compressed with xz, as svmlight text "
+            f"({name}.svm.xz) or as a table ({name}.csv.xz). DRSVM_DATA is {os.environ.get('DRSVM_DATA', 'not set')}."
         )
+    if file.name.endswith(".csv.xz"):
+        return _load_table(file, LABELS.get(name, "label"), LEFT_OUT.get(name, ()))
+    from sklearn.datasets import load_svmlight_file
+
     with lzma.open(file) as stream:
         X, y = load_svmlight_file(stream)
     X = sparse.csr_array(X)
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     return X, y
+
+
+def _load_table(file: Path, label: str, left_out: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the features of a table, dense, and the codes of its labels."""
+    with lzma.open(file, "rt", encoding="utf-8", newline="") as stream:
+        columns = {header: np.array(cells) for header, *cells in zip(*csv.reader(stream), strict=True)}
+    y = np.unique(columns.pop(label), return_inverse=True)[1]
+    return np.column_stack([_features(cells) for header, cells in columns.items() if header not in left_out]), y
+
+
+def _features(cells: np.ndarray) -> np.ndarray:
+    """Return a column of numbers, with the median in empty cells, or a column for each text, the empty one included."""
+    try:
+        numbers = np.where(cells == "", "nan", cells).astype(float)
+    except ValueError:
+        return (cells[:, None] == np.unique(cells)).astype(float)
+    return np.where(np.isnan(numbers), np.nanmedian(numbers), numbers)
 
 
 @lru_cache
@@ -191,7 +216,7 @@ def _load() -> str:
     return f"{minute:.1f}, {quarter:.1f} (including the benchmark itself)"
 
 
-def table(header: list[str], rows: list[list[object]]) -> str:
+def table(header: list[str], rows: Iterable[Iterable[object]]) -> str:
     """Return a Markdown table; the first column is text, the others are numbers."""
     lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)

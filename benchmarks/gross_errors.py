@@ -7,19 +7,16 @@ medians.
 """
 
 import argparse
-import csv
-import lzma
 import sys
 import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _common import _folder, report, table, use_threads
+from _common import report, table, use_threads
 from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
@@ -32,10 +29,7 @@ sys.path.insert(0, str(Path(__file__).parent / "study"))
 import cases
 from methods import all_figures
 
-FILES = ("a1a", "w1a", "german.numer", "splice", "spambase", "ijcnn1")
-TABLES = {name: "label" for name in ("wilt", "phoneme", "magic04", "jm1", "arrhythmia", "electricity", "mammography")}
-TABLES |= {"titanic": "survived", "adult": "class"}  # of these, columns of numbers
-DATA = (*FILES, *TABLES, "breast_cancer", "wine", "digits, odd or even")
+DATA = (*cases.DECIDED, *cases.REPORTED)
 N_ROWS, MAX_TESTED, MIN_TESTED = 400, 3000, 60
 ERRORS = ("clean", *cases.ERRORS)
 OURS = "ClippedScaler, WassersteinSVC()"
@@ -52,35 +46,17 @@ METHODS: dict[str, Any] = {
 }
 
 
-# --- data and cases -----------------------------------------------------------------------------------------------
-
-
-def rows_of(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return X (dense) and the codes of the labels."""
-    if name not in TABLES:
-        return cases.rows_of(name)
-    with lzma.open(f"{_folder('DRSVM_DATA', 'data')}/{name}.csv.xz", "rt") as file:
-        columns = {header: cells for header, *cells in zip(*csv.reader(file), strict=True)}
-    y = np.unique(columns.pop(TABLES[name]), return_inverse=True)[1]
-    return np.column_stack([found for cells in columns.values() if (found := numbers_of(cells)) is not None]), y
-
-
-def numbers_of(cells: list[str]) -> np.ndarray | None:
-    """Return a column of numbers, or None."""
-    try:
-        return np.array([float(cell or "nan") for cell in cells])
-    except ValueError:
-        return None
+# --- cases --------------------------------------------------------------------------------------------------------
 
 
 def measured(name: str, seed: int) -> np.ndarray:
     """Return accuracy, balanced accuracy, AUC and the share of the larger class: by place, error and method."""
     warnings.simplefilter("ignore")
-    X, y = rows_of(name)
+    X, y = cases.rows_of(name)
     size = min(N_ROWS, max(len(y) - MIN_TESTED, int(0.62 * len(y))) if len(y) < N_ROWS + MIN_TESTED else N_ROWS)
     X, X_test, y, y_test = train_test_split(X, y, train_size=size, stratify=y, random_state=seed)
     X_test, y_test = X_test[:MAX_TESTED], y_test[:MAX_TESTED]
-    before = make_pipeline(SimpleImputer(strategy="median"), StandardScaler()).fit(X)
+    before = StandardScaler().fit(X)
     X, X_test, larger = before.transform(X), before.transform(X_test), 100.0 * max(y_test.mean(), 1.0 - y_test.mean())
     found = np.zeros((2, len(ERRORS), len(METHODS), 4))
     for k, method in enumerate(METHODS.values()):

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from itertools import product
 
 import numpy as np
-from cases import ERRORS_IN_TEST, MOVES
+from cases import ERRORS_IN_TEST, MOVES, TEXT, TEXT_SIZE
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -26,6 +26,8 @@ REFERENCE = "LinearSVC, tuned"
 BALANCED_REFERENCE = "LinearSVC, tuned by balanced accuracy"
 LOGISTIC = "LogisticRegression, tuned"
 KERNEL, TUNED_KERNEL = "WassersteinKernelSVC()", "SVC, tuned"
+DEFAULT, CLIPPED, SEARCHED = "WassersteinSVC()", "ClippedScaler, WassersteinSVC()", "WassersteinSVCCV()"
+TUNED_RIVALS = {DEFAULT: REFERENCE, CLIPPED: REFERENCE, SEARCHED: REFERENCE, KERNEL: TUNED_KERNEL}
 
 
 def folds_of(X, y) -> list:
@@ -105,13 +107,17 @@ def tuned_hinge(X, y) -> dict:
 
 def untuned(X, y) -> dict:
     models = {
-        "WassersteinSVC()": WassersteinSVC(),
-        "ClippedScaler, WassersteinSVC()": Clipped(WassersteinSVC()),
+        DEFAULT: WassersteinSVC(),
+        CLIPPED: Clipped(WassersteinSVC()),
         'WassersteinSVC(threshold="balanced_accuracy")': WassersteinSVC(threshold="balanced_accuracy"),
         'WassersteinSVC(threshold="optimum")': WassersteinSVC(threshold="optimum"),
         KERNEL: WassersteinKernelSVC(),
     }
     return {name: model.fit(X, y) for name, model in models.items()}
+
+
+def untuned_on_text(X, y) -> dict:
+    return {DEFAULT: WassersteinSVC().fit(X, y), **untuned_rivals(X, y)}
 
 
 def untuned_rivals(X, y) -> dict:
@@ -122,7 +128,7 @@ def untuned_rivals(X, y) -> dict:
 def searched(X, y) -> dict:
     folds = folds_of(X, y)
     return {
-        "WassersteinSVCCV()": WassersteinSVCCV(cv=folds).fit(X, y),
+        SEARCHED: WassersteinSVCCV(cv=folds).fit(X, y),
         'WassersteinSVCCV(scoring="balanced_accuracy")': WassersteinSVCCV(cv=folds, scoring="balanced_accuracy").fit(
             X, y
         ),
@@ -145,12 +151,17 @@ KERNELS: tuple[Callable[..., dict], ...] = (tuned_linear_svc, untuned, flexible)
 RIVALS: tuple[Callable[..., dict], ...] = (untuned_rivals, tuned_hinge, flexible)
 
 
+def families_on_text(case) -> tuple[Callable[..., dict], ...]:
+    return (untuned_on_text, tuned_linear_svc) if case.n_rows == TEXT_SIZE else (untuned_on_text,)
+
+
 def outcomes(case, families) -> dict[str, dict[str, list[float]]]:
     """Return the figures of every method in a case and, if its labels are correct, after moves."""
     X, y, X_test, y_test = case.split()
     models = {name: model for family in families for name, model in family(X, y).items()}
     found = {case.setting: {name: all_figures(model, X_test, y_test) for name, model in models.items()}}
-    for move in (*MOVES, *ERRORS_IN_TEST) if case.setting == "clean" and y.max() == 1 and families != KERNELS else ():
+    is_moved = case.setting == "clean" and y.max() == 1 and families != KERNELS and case.data not in TEXT
+    for move in (*MOVES, *ERRORS_IN_TEST) if is_moved else ():
         found[move] = {
             name: all_figures(model, case.moved(X_test, y_test, move, model), y_test)
             for name, model in models.items()
@@ -159,10 +170,10 @@ def outcomes(case, families) -> dict[str, dict[str, list[float]]]:
     return found
 
 
-def gains_by_data(found, setting: str, name: str, measure: int, reference: str) -> dict[str, np.ndarray]:
-    """Return the gains of a method over another in percentage points, one for each seed, of every data set."""
-    by_data: dict[str, list[float]] = {}
+def gains_of(found, name: str, reference: str, settings) -> dict[tuple[str, str], np.ndarray]:
+    """Return the gains of a method over another in percentage points, by data set and setting: seeds × measures."""
+    gains: dict[tuple[str, str], list[np.ndarray]] = {}
     for case, values in found.items():
-        if case.setting == setting:
-            by_data.setdefault(case.data, []).append(values[name][measure] - values[reference][measure])
-    return {data: np.array(one) for data, one in by_data.items()}
+        if case.setting in settings:
+            gains.setdefault((case.data, case.setting), []).append(np.subtract(values[name], values[reference]))
+    return {cell: np.array(of_seeds) for cell, of_seeds in gains.items()}

@@ -3,7 +3,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 from cases import NOISE, SHIFTS
-from methods import gains_by_data
+from methods import gains_of
 
 TIE = 0.5
 COLOURS = {"better": "#0072B2", "level": "#d8d8d8", "worse": "#D55E00"}
@@ -31,15 +31,16 @@ def draw(found, path, name: str, reference: str, measure: int = 0) -> None:
     for size, (left, right) in zip(sizes, axes, strict=True):
         rows = {case: values for case, values in found.items() if case.n_rows == size}
         for place, setting in enumerate(settings):
-            by_data = gains_by_data(rows, setting, name, measure, reference)
-            _shares(left, place, np.concatenate(list(by_data.values())))
+            by_data = [gains[:, measure] for gains in gains_of(rows, name, reference, [setting]).values()]
+            _shares(left, place, np.concatenate(by_data))
             _dots(right, place, by_data)
         left.set_yticks(range(len(settings)), [NAMES[setting] for setting in settings])
         left.set(title=f"{size} training rows", xlim=(0, 1), xticks=[], ylim=(len(settings) - 0.4, -0.6))
         right.axvline(0, color="0.6", linewidth=0.8, zorder=0)
         right.set_xscale("symlog", linthresh=2.0)
-        right.set_xlim(-13, 16)
-        right.set_xticks([-10, -5, -2, -1, 0, 1, 2, 5, 10], ["−10", "−5", "−2", "−1", "0", "1", "2", "5", "10"])
+        right.set_xlim(-100, 100)
+        ticks = (-100, -20, -5, -1, 0, 1, 5, 20, 100)
+        right.set_xticks(ticks, [str(tick).replace("-", "−") for tick in ticks])
         left.spines[["left", "bottom"]].set_visible(False)
         left.grid(visible=False)
     what = ("accuracy", "balanced accuracy")[measure]
@@ -67,7 +68,7 @@ def _shares(axes, place: int, all_gains) -> None:
 
 
 def _dots(axes, place: int, by_data) -> None:
-    means = np.array([one.mean() for one in by_data.values()])
+    means = np.array([one.mean() for one in by_data])
     colours = [COLOURS["better"] if mean > TIE else COLOURS["worse"] if mean < -TIE else "0.55" for mean in means]
     axes.scatter(means, np.full(len(means), place), c=colours, s=22, alpha=0.85, linewidths=0)
     axes.plot([means.mean()] * 2, [place - 0.32, place + 0.32], color="black", linewidth=1.5)
