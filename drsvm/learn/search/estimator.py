@@ -57,8 +57,8 @@ class WassersteinSVCCV(RobustClassifier):
     Parameters
     ----------
     radii : int or array, default=6
-        The radii, or their number (None: 6): the automatic radius of `WassersteinSVC` and smaller ones, each half of
-        the one before, separately for every norm.
+        The radii, or their number (None: 6): the automatic one (`drsvm.auto_radius`) and smaller ones, each half of the
+        one before, separately for every norm.
     flip_costs : float or sequence, default=inf
         Costs of flipping a label.
     norms : {1, 2, inf} or sequence, default=2
@@ -71,7 +71,8 @@ class WassersteinSVCCV(RobustClassifier):
     fit_intercept, feature_cost, monotonic_cst
         As in `WassersteinSVC`.
     class_weight : "auto", "balanced", dict or None, default="auto"
-        Weights of the classes as in `WassersteinSVC`; "auto" is "balanced" if the score weighs the classes equally.
+        Weights of the classes as in `WassersteinSVC`; "auto" is "balanced" if the score weighs the classes equally
+        (``"balanced_accuracy"`` or a macro average).
     threshold : {"auto", "accuracy", "balanced_accuracy", "optimum"}, default="auto"
         What the threshold of the refit is placed for, see `WassersteinSVC`. "auto": balanced accuracy if the score
         weighs the classes equally, otherwise accuracy.
@@ -82,12 +83,11 @@ class WassersteinSVCCV(RobustClassifier):
     scoring : str or callable, optional
         As in scikit-learn; by default the accuracy.
     selection : {"auto", "one-standard-error", "best"} or callable, default="auto"
-        The selection rule. "auto" prefers the automatic radius with the first of the other parameters, as
-        `WassersteinSVC` would use it (with balanced class weights if the score is ``"balanced_accuracy"`` or a macro
-        average). It selects something else only if the best mean score is ahead by more than one standard error of
-        the difference between the two in the same folds; it then takes the radius nearest to the automatic one among
-        those within one standard error of the best. "one-standard-error" takes the largest of these, "best" the best
-        mean. A callable receives `cv_results_` and returns an index.
+        The selection rule. "auto" prefers the automatic radius with the first of the other parameters. It selects
+        something else only if the best mean score is ahead by more than one standard error of the difference between
+        the two in the same folds; it then takes the radius nearest to the automatic one among those within one standard
+        error of the best. "one-standard-error" takes the largest of these, "best" the best mean. A callable receives
+        `cv_results_` and returns an index.
     refit : bool, default=True
         Whether to refit on all rows with the chosen parameters.
     solver, max_iter, random_state

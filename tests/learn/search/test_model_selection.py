@@ -20,6 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from thorough import unless_long
 
 from drsvm import Problem, Status, WassersteinSVC, WassersteinSVCCV, radius_max, radius_path, worst_case_risk
+from drsvm.learn.choosing.radius_rule import automatic
 
 FIRST = {"l2": "auto", "class_weight": None, "cv": 2, "selection": lambda results: 0}
 SPLITS = ("split0_test_score", "split1_test_score", "split2_test_score", "params")
@@ -103,11 +104,11 @@ def test_results_make_a_table(two_classes):
 def test_the_first_candidate_is_the_automatic_ball_and_others_are_smaller(two_classes):
     X, y = two_classes
     assert len(WassersteinSVCCV(radii=None, refit=False).fit(X[:30], y[:30]).cv_results_["params"]) == 2 * 6
-    results = WassersteinSVCCV(radii=3, refit=False).fit(X, y).cv_results_
-    automatic = WassersteinSVC().fit(X, y)
-    assert (results["auto_radius"] == automatic.radius_).all()
-    np.testing.assert_array_equal(results["param_radius"], automatic.radius_ * np.array([1.0, 0.5, 0.25] * 2))
-    np.testing.assert_allclose(results["param_l2"], np.repeat([automatic.l2_, 0.0], 3), rtol=1e-12)
+    results = WassersteinSVCCV(radii=3, class_weight=None, refit=False).fit(X, y).cv_results_
+    found = automatic(Problem(X, y, flip_cost=np.inf, fit_intercept=True, intercept_cost=1.0))
+    np.testing.assert_allclose(results["auto_radius"], found.radius, rtol=1e-6)
+    np.testing.assert_allclose(results["param_radius"], found.radius * np.array([1.0, 0.5, 0.25] * 2), rtol=1e-6)
+    np.testing.assert_allclose(results["param_l2"], np.repeat([found.ridge, 0.0], 3), rtol=1e-6)
 
 
 @pytest.mark.parametrize(("ridges", "listed"), [(0.3, [0.3]), (np.array([1.0, 0.1]), [1.0, 0.1]), ([0, 2], [0.0, 2.0])])
