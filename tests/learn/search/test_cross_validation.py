@@ -118,7 +118,7 @@ def test_the_constant_score_is_that_of_the_first_setting():
 RADII = (1.0, 0.5, 0.2, 0.1)
 
 
-def table(scores, radii=RADII, settings=None, auto_radius=0.22, constant_score=0.0):
+def table(scores, radii=RADII, settings=None, auto_radius=0.22):
     """Return a table with one row of scores, one per fold, for every candidate."""
     scores = np.array(scores, dtype=float)
     settings = ["first"] * len(radii) if settings is None else settings
@@ -126,7 +126,6 @@ def table(scores, radii=RADII, settings=None, auto_radius=0.22, constant_score=0
         "param_radius": np.array(radii),
         "params": [{"radius": radius, "norm": norm} for radius, norm in zip(radii, settings, strict=True)],
         "auto_radius": np.full(len(radii), auto_radius),
-        "constant_score": np.full(len(radii), constant_score),
         "mean_test_score": scores.mean(axis=1),
         **{f"split{k}_test_score": scores[:, k] for k in range(scores.shape[1])},
     }
@@ -187,8 +186,6 @@ def test_auto_then_takes_the_good_radius_nearest_to_the_automatic_one():
 def test_auto_with_scores_that_are_missing():
     results = table([[0.5] * 3, [0.8] * 3, [np.nan] * 3, [0.6] * 3])  # the automatic radius has no score
     assert RULES["auto"](results) == 1
-    results["constant_score"][:] = np.nan
-    assert RULES["auto"](results) == 1
     results["split2_test_score"][:] = np.nan  # a fold that was not completed does not count in the standard error
     results["split0_test_score"][1] = 0.9
     results["split1_test_score"][1] = 0.7
@@ -201,7 +198,7 @@ def test_every_rule_keeps_its_promise(seed, n_folds, n_settings):
     radii = tuple(np.sort(rng.uniform(0.01, 1.0, 4))[::-1]) * n_settings
     scores = np.round(rng.uniform(0.4, 0.9, (len(radii), n_folds)), 1)
     settings = np.repeat(["first", "second", "third"][:n_settings], 4).tolist()
-    results = table(scores, radii, settings, auto_radius=rng.uniform(0.01, 1.0), constant_score=rng.uniform(0.4, 0.9))
+    results = table(scores, radii, settings, auto_radius=rng.uniform(0.01, 1.0))
     means, start = scores.mean(axis=1), automatic(results)
     assert cross_validation.in_setting_of(results, 0).tolist() == [setting == "first" for setting in settings]
     error = scores.std(axis=1, ddof=1) / np.sqrt(n_folds) if n_folds > 1 else np.zeros(len(radii))
