@@ -28,11 +28,7 @@ def fit(
     positive: str | None = opt.POSITIVE,
     class_weight: str | None = opt.CLASS_WEIGHT,
     threshold: str | None = opt.THRESHOLD,
-    cv: bool = opt.classifier(
-        "Choose the radius by cross-validation, and intercept cost and class weights unless they are given.",
-        False,
-        "--cv",
-    ),
+    cv: bool = opt.classifier("Choose the radius and, without --l2, the ridge by cross-validation.", False, "--cv"),
     folds: int = opt.classifier("Number of folds of --cv.", 5, min=2),
     jobs: int | None = opt.solving("Paths of --cv, or classes, to fit at once (-1: one per core)."),
     model: Path | None = opt.output("Save the classifier to this file.", metavar="OUT"),

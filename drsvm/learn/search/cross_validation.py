@@ -24,12 +24,10 @@ from drsvm.model.problem import Problem
 from drsvm.model.result import Result
 from drsvm.solvers.interior_point.small import is_small
 from drsvm.solvers.many import Rough, rough_path
-from drsvm.solvers.path.radius_max import radius_max
 from drsvm.solvers.transforms.span_of_rows import in_span_of_rows, span_pays
 
 CV_TOL = 1e-4  # gap of the solutions in the folds: far below the resolution of a score
-LARGEST, SMALLEST, MARGIN = 4.0, 0.04, 0.9  # radii / the automatic one; the largest / `radius_max`
-N_RADII = 12
+N_RADII = 6  # the automatic one and smaller ones; larger ones, and some in between, decided no better
 BALANCED_SCORES = ("balanced_accuracy", "macro")  # parts of the names of scores for which classes count equally
 
 Columns = dict[str, Any]  # those of `cv_results_`: arrays and, as params, a list
@@ -56,7 +54,7 @@ class Setting:
         return {**self.ball, "flip_cost": flip_cost[rows] if np.ndim(flip_cost) > 0 else flip_cost}
 
     def __str__(self) -> str:
-        named = {"norm": self.ball["norm"], "flip cost": self.ball["flip_cost"]}
+        named = {"norm": self.ball["norm"], "ridge": f"{self.ball['l2']:.3g}", "flip cost": self.ball["flip_cost"]}
         named |= {"intercept cost": self.ball["intercept_cost"], "class weights": self.class_weight}
         words = {name: "by row" if isinstance(value, np.ndarray) else value for name, value in named.items()}
         return ", ".join(f"{name} {value}" for name, value in words.items() if value is not None)
@@ -84,17 +82,10 @@ class PathScores(NamedTuple):
     complete: bool = True  # there was time for a step at every radius
 
 
-def default_radii(problems: list[Problem], n_radii: int, auto: float, time: TimeLimit) -> np.ndarray:
-    """Return log-spaced radii around the automatic one, which is among them, up to nine tenths of `radius_max`."""
-    # Labels count as trusted and the intercept as priced here, so `radius_max` costs nothing.
-    largest = MARGIN * min(radius_max(problem, max_time=time) for problem in problems)
-    if auto == 0.0 or largest == 0.0:  # rows that do not differ
-        auto = largest = largest or max(problem.typical_row_norm() for problem in problems)
-    # Rounded to three digits, for readability and to hide rounding errors.
-    radii = np.geomspace(min(LARGEST * auto, largest), SMALLEST * auto, n_radii)
-    radii = np.array([float(f"{radius:.3g}") for radius in radii])
-    radii[np.argmin(np.abs(np.log(radii / auto)))] = auto
-    return radii
+def default_radii(problems: list[Problem], n_radii: int, auto: float) -> np.ndarray:
+    """Return the automatic radius and smaller ones, each half of the one before."""
+    largest = auto or max(problem.typical_row_norm() for problem in problems)  # 0: rows that do not differ
+    return largest * 0.5 ** np.arange(n_radii)
 
 
 def listed(values, name: str) -> list:
@@ -224,7 +215,7 @@ def warn_of_large_gaps(paths: list[PathScores], tol: float, n_folds: int) -> Non
     short = gaps > 10.0 * tol
     if idle:
         message = f"The time ran out with {idle} of {len(paths)} paths in {n_folds} folds unfinished; only complete "
-        message += "folds count. Allow more time (max_time), or try fewer radii, flip_costs, norms or folds (cv)."
+        message += "folds count. Allow more time (max_time), or try fewer radii, ridges (l2), norms or folds (cv)."
     elif short.any():
         gap = f"{short.sum()} of {len(gaps)} solutions in the folds have a proven gap above {10.0 * tol:.0e}; the "
         gap += f"largest is {gaps.max():.1e}."
@@ -239,7 +230,7 @@ def warn_of_large_gaps(paths: list[PathScores], tol: float, n_folds: int) -> Non
 
 # Scores on few rows with wrong labels have large errors, and the best of many is often a lucky one. The rule "auto"
 # therefore starts from the candidate that needs no scores, the automatic radius in the first setting, and leaves it
-# only for one that is clearly better.
+# only for one that is ahead in most folds: the difference of two scores of the same rows has a much smaller error.
 
 
 def weighs_classes_equally(scoring) -> bool:
@@ -270,8 +261,10 @@ def _best_mean(results: Columns) -> int:
     return int(np.flatnonzero(means >= means.max() - EQUAL_SCORES)[0])
 
 
-def _standard_error(results: Columns, index: int) -> float:
-    scores = np.array([column[index] for name, column in results.items() if name.startswith("split")])
+def _standard_error(results: Columns, index: int, compared: int | None = None) -> float:
+    """Return the standard error of a mean score, or of the lead over another candidate in the same folds."""
+    columns = [column for name, column in results.items() if name.startswith("split")]
+    scores = np.array([column[index] - (0.0 if compared is None else column[compared]) for column in columns])
     scores = scores[~np.isnan(scores)]  # only the folds that were completed in time
     return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else 0.0
 
@@ -285,9 +278,8 @@ def _within_one_standard_error(results: Columns) -> np.ndarray:
 
 def _automatic_unless_clearly_better(results: Columns) -> int:
     start, best = automatic(results), _best_mean(results)
-    means, error = results["mean_test_score"], _standard_error(results, best)
-    rival = max(np.nan_to_num(means[start], nan=-np.inf), results["constant_score"][best])
-    if means[best] <= rival + error + EQUAL_SCORES:
+    lead = results["mean_test_score"][best] - results["mean_test_score"][start]  # NaN if the latter has no score
+    if lead <= _standard_error(results, best, start) + EQUAL_SCORES:
         return start
     return _nearest_to_auto(results, _within_one_standard_error(results))
 

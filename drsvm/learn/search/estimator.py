@@ -1,4 +1,4 @@
-"""`WassersteinSVCCV`: the parameters of the ball and class weights, chosen by cross-validation along paths of radii.
+"""`WassersteinSVCCV`: radius, ridge and other parameters, chosen by cross-validation along paths of radii.
 
     X, y → settings × folds → one radius path each → scores → the chosen parameters → one fit on all rows
 
@@ -29,6 +29,7 @@ from drsvm.learn.choosing.radius_rule import automatic
 from drsvm.learn.choosing.threshold import EQUAL_SCORES
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.fitting import one_vs_rest, prices
+from drsvm.learn.fitting.ball import number_or_auto
 from drsvm.learn.fitting.gross_errors import far_columns
 from drsvm.learn.fitting.problems import at_centre
 from drsvm.learn.fitting.warning import warn_user
@@ -48,28 +49,30 @@ FROM_THE_REFIT += ("n_iter_", "result_", "sigmoids_")
 
 
 class WassersteinSVCCV(RobustClassifier):
-    """`WassersteinSVC` with radius, price of the intercept and class weights chosen by cross-validation.
+    """`WassersteinSVC` with radius and ridge chosen by cross-validation, and other parameters on request.
 
     Every fold is solved along a path of decreasing radii, each solve starting from the previous solution. Standardise
     the features first.
 
     Parameters
     ----------
-    radii : int or array, default=12
-        The radii, or their number (None: 12). Given a number, they are log-spaced around the automatic radius of
-        `WassersteinSVC`, which is among them: from four times as much (at most nine tenths of `drsvm.radius_max`, so
-        that the classifier of all rows is not constant) down to a 25th, separately for every norm and class weight.
+    radii : int or array, default=6
+        The radii, or their number (None: 6): the automatic one (`drsvm.auto_radius`) and smaller ones, each half of the
+        one before, separately for every norm.
     flip_costs : float or sequence, default=inf
         Costs of flipping a label.
     norms : {1, 2, inf} or sequence, default=2
         Norms in which shifts are measured.
-    intercept_costs : float, "auto" or sequence, default=("auto", inf)
+    l2 : float, "auto" or sequence, default=("auto", 0.0)
+        Ridges, see `WassersteinSVC`. The automatic one withstands wrong labels where classes overlap; without a ridge,
+        a sharp rule on many weak columns is found.
+    intercept_costs : float, "auto" or sequence, default="auto"
         Prices of the intercept, see `WassersteinSVC`.
-    l2, fit_intercept, feature_cost, monotonic_cst
+    fit_intercept, feature_cost, monotonic_cst
         As in `WassersteinSVC`.
-    class_weight : "cv", "auto", "balanced", dict or None, default="cv"
-        Weights of the classes as in `WassersteinSVC`; "cv" tries "auto" and None, or "balanced" if the
-        score weighs the classes equally.
+    class_weight : "auto", "balanced", dict or None, default="auto"
+        Weights of the classes as in `WassersteinSVC`; "auto" is "balanced" if the score weighs the classes equally
+        (``"balanced_accuracy"`` or a macro average).
     threshold : {"auto", "accuracy", "balanced_accuracy", "optimum"}, default="auto"
         What the threshold of the refit is placed for, see `WassersteinSVC`. "auto": balanced accuracy if the score
         weighs the classes equally, otherwise accuracy.
@@ -80,12 +83,11 @@ class WassersteinSVCCV(RobustClassifier):
     scoring : str or callable, optional
         As in scikit-learn; by default the accuracy.
     selection : {"auto", "one-standard-error", "best"} or callable, default="auto"
-        The selection rule. "auto" prefers the automatic radius with the first of the other parameters, as
-        `WassersteinSVC` would use it (with balanced class weights if the score is ``"balanced_accuracy"`` or a macro
-        average). It selects something else only if the best mean score exceeds that of the automatic radius and that of
-        a constant classifier by more than one standard error; it then takes the radius nearest to the automatic one
-        among those within one standard error of the best. "one-standard-error" takes the largest of these, "best" the
-        best mean. A callable receives `cv_results_` and returns an index.
+        The selection rule. "auto" prefers the automatic radius with the first of the other parameters. It selects
+        something else only if the best mean score is ahead by more than one standard error of the difference between
+        the two in the same folds; it then takes the radius nearest to the automatic one among those within one standard
+        error of the best. "one-standard-error" takes the largest of these, "best" the best mean. A callable receives
+        `cv_results_` and returns an index.
     refit : bool, default=True
         Whether to refit on all rows with the chosen parameters.
     solver, max_iter, random_state
@@ -143,12 +145,12 @@ class WassersteinSVCCV(RobustClassifier):
         *,
         flip_costs: float | Sequence[float] | np.ndarray = math.inf,
         norms: Any = 2,
-        l2: float | Literal["auto"] = "auto",
+        l2: Any = ("auto", 0.0),
         fit_intercept: bool = True,
-        intercept_costs: Any = ("auto", math.inf),
+        intercept_costs: Any = "auto",
         feature_cost: Any = None,
         monotonic_cst: Any = None,
-        class_weight: Mapping[Any, float] | Literal["cv", "auto", "balanced"] | None = "cv",
+        class_weight: Mapping[Any, float] | Literal["auto", "balanced"] | None = "auto",
         threshold: Literal["auto", "accuracy", "balanced_accuracy", "optimum"] = "auto",
         cv: Any = None,
         calibration: Literal["sigmoid"] | None = None,
@@ -260,6 +262,7 @@ class WassersteinSVCCV(RobustClassifier):
         flip_costs = [check_flip_cost(cost) for cost in listed(self.flip_costs, "flip_costs")]
         if flip_cost is not None:
             flip_costs = [check_flip_costs(flip_cost, len(y))]
+        ridges = [number_or_auto(ridge, "l2") for ridge in listed(self.l2, "l2")]
         intercept_costs = list(map(prices.intercept_cost_or_auto, listed(self.intercept_costs, "intercept_costs")))
         n_radii, given = cross_validation.N_RADII, []
         if isinstance(self.radii, numbers.Integral) and not isinstance(self.radii, bool):
@@ -268,28 +271,26 @@ class WassersteinSVCCV(RobustClassifier):
                 raise ValueError(f"radii must be an integer ≥ 1 or a list of radii, got radii={n_radii}.")
         elif self.radii is not None:
             given = sorted((check_number(radius, "radii") for radius in listed(self.radii, "radii")), reverse=True)
+        intercept_costs = intercept_costs if self.fit_intercept else [math.inf]
         # `share` is the part of the spread of the rows that is not due to gross errors.
         settings, share = [], far_columns(X, sample_weight)[3]
-        class_weights = [self.class_weight]
-        if isinstance(self.class_weight, str) and self.class_weight == "cv":
-            class_weights = ["balanced", "auto"] if weighs_classes_equally(self.scoring) else ["auto", None]
-        groups = list(product(class_weights, norms))
-        for done, (class_weight, norm) in enumerate(groups):
-            weights = one_vs_rest.weights_of_rows(X, y, self.classes_, class_weight, sample_weight)
-            one_vs_rest.check_that_every_class_counts(y, self.classes_, weights)
+        balanced = self.class_weight == "auto" and weighs_classes_equally(self.scoring)
+        class_weight = "balanced" if balanced else self.class_weight
+        weights = one_vs_rest.weights_of_rows(X, y, self.classes_, class_weight, sample_weight)
+        one_vs_rest.check_that_every_class_counts(y, self.classes_, weights)
+        limits = {"counts": sample_weight, "n_threads": 1 if effective_n_jobs(self.n_jobs) > 1 else None}
+        for done, norm in enumerate(norms):
             common = {"norm": norm, "fit_intercept": bool(self.fit_intercept)} | prices.feature_prices(self)
             ball = {**common, "l2": 0.0, "flip_cost": math.inf, "intercept_cost": "auto"}
             problems = one_vs_rest.binary_problems(X, y, self.classes_, weights, **ball)
             problems = [in_span_of_rows(at_centre(problem)).problem for problem in problems]
-            part_of_time = time.share(len(groups) - done)
-            limits = {"counts": sample_weight, "n_threads": 1 if effective_n_jobs(self.n_jobs) > 1 else None}
-            found = one_vs_rest.for_each(problems, automatic, part_of_time.share(2), **limits)
+            found = one_vs_rest.for_each(problems, automatic, time.share(len(norms) - done), **limits)
             auto = share * min(one.radius for one in found)
-            ridge = share**2 * float(np.mean([one.ridge for one in found]))
-            common["l2"] = ridge if isinstance(self.l2, str) else check_number(self.l2, "l2")
-            radii = np.array(given) if given else cross_validation.default_radii(problems, n_radii, auto, part_of_time)
-            for cost, price in product(flip_costs, intercept_costs if self.fit_intercept else [math.inf]):
+            auto_ridge = share**2 * float(np.mean([one.ridge for one in found]))
+            radii = np.array(given) if given else cross_validation.default_radii(problems, n_radii, auto)
+            for cost, ridge, price in product(flip_costs, ridges, intercept_costs):
                 ball = {**common, "flip_cost": cost, "intercept_cost": price}
+                ball["l2"] = auto_ridge if ridge is None else ridge
                 settings.append(Setting(class_weight, ball, radii, auto, weights))
         return settings
 
