@@ -77,7 +77,8 @@ def choose(
 
 def _judged(compared: dict[str, np.ndarray], codes: np.ndarray) -> Payload:
     areas = {name: float(found.sum()) for name, found in compared.items()}
-    ahead = errors_ahead(compared["rbf"], compared["linear"], codes, np.ones(len(codes)))
+    ones, chance = np.ones(len(codes)), np.full(len(codes), 0.5 / len(codes))  # linear ones may rank worse than that
+    ahead = min(errors_ahead(compared["rbf"], rival, codes, ones) for rival in (compared["linear"], chance))
     figures = {"roc_auc": areas, "standard_errors_ahead": ahead, "judged_rows": len(codes)}
     own, other = f"{areas['rbf']:.3f}", f"{areas['linear']:.3f}"
     if ahead >= CLEARLY:
