@@ -8,6 +8,7 @@ from cli_tables import write_csv
 from sklearn.datasets import dump_svmlight_file, make_circles
 
 from drsvm.cli import kernel_choice
+from drsvm.learn.scores import auc_parts
 from drsvm.persistence import load_metadata
 
 NAMES = ("across", "up", "noise")
@@ -36,7 +37,7 @@ def test_a_circular_boundary_gets_a_kernel(drsvm_command, answer_of, tmp_path, n
     choice = answer["choice"]
     assert choice["kernel"] == answer["parameters"]["kernel"] == "rbf"
     assert choice["roc_auc"]["rbf"] > 0.95 > 0.92 > choice["roc_auc"]["linear"]
-    assert choice["standard_errors_ahead"] > 5 and answer["test"]["roc_auc"] > 0.95
+    assert choice["lead"]["interval"][0] > 0.05 and answer["test"]["roc_auc"] > 0.95
     assert load_metadata(model)["training"]["choice"] == choice
     code, out, _ = drsvm_command("fit", table, "--test-size", 0)  # no rows of a test are needed
     line = r"^choice +kernel rbf: ROC AUC on unseen rows (0\.9\d\d|1\.000) against 0\.\d{3} of a linear classifier$"
@@ -49,6 +50,14 @@ def test_a_linear_boundary_and_noise_get_a_linear_classifier(drsvm_command, tmp_
     code, out, _ = drsvm_command("fit", straight(tmp_path / "t.csv", **given))
     shown = r"^choice +linear: an RBF kernel does not rank unseen rows clearly better \(0\.\d{3} against 0\.\d{3}\)$"
     assert code == 0 and re.search(shown, out, re.MULTILINE) and re.search(r"^weights +\d", out, re.MULTILINE)
+
+
+def test_a_perfect_kernel_is_taken_beside_a_constant_classifier():
+    """Neither has a variance: all rows add the same to the ROC AUC."""
+    codes = np.arange(100) % 2
+    constant, perfect = auc_parts(np.zeros(100), codes), auc_parts(codes.astype(float), codes)
+    assert kernel_choice._judged(constant, perfect, codes)["kernel"] == "rbf"
+    assert kernel_choice._judged(constant, constant, codes)["kernel"] == "linear"
 
 
 def test_the_order_of_the_rows_does_not_matter(answer_of, tmp_path):
