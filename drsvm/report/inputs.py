@@ -56,7 +56,7 @@ class NextStep(NamedTuple):
     changes: Mapping[str, object] = {}  # parameters with new values; "drop" is a list of columns to leave out
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Source:
     """Where the data come from, and the words for a reader who works there: in Python, or on the command line."""
 

@@ -110,13 +110,13 @@ def shares_of_ball(share: float, shrinks: tuple[bool, bool]) -> tuple[float, flo
 
 
 def rows_to_judge(posed: BinaryProblems, counts: np.ndarray | None) -> Judged | None:
-    """Return rows in memory, drawn by their contents if there are many; None if there are too few, or too large ones.
+    """Return rows, drawn by their contents if there are many, in memory; None if there are too few, or too large ones.
 
     `counts` says how many rows each of them stands for.
     """
     first = posed.problems[0]
     total = first.n_rows if counts is None else float(counts.sum())
-    if total < MIN_ROWS or not first.rows.copyable or first.rows.is_kernel:
+    if total < MIN_ROWS:
         return None
     original, moved = posed.problems, [posed.centred(index).problem for index in range(len(posed.problems))]
     counted = np.ones(first.n_rows) if counts is None else counts if first.kept is None else counts[first.kept]
@@ -127,6 +127,7 @@ def rows_to_judge(posed: BinaryProblems, counts: np.ndarray | None) -> Judged | 
         drawn = drawn[np.linspace(0, len(drawn) - 1, min(size, len(drawn)), dtype=int)]  # equal rows are drawn together
         counted = counted[drawn]
         original, moved = ([problem.subset(drawn) for problem in some] for some in (original, moved))
+    original, moved = ([problem.to_host(math.inf) for problem in some] for some in (original, moved))
     if wide:  # few rows span few directions
         moved = [in_span_of_rows(Centred(problem)).problem for problem in moved]
     return Judged.of(original, moved, counted, total) if is_small(moved[0]) else None
