@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from drsvm.learn.fitting.problems import Solved
     from drsvm.solvers.incremental.block_fit import BlockFit
 
-_BUILT = Path(__file__).parents[2] / "docs" / "_build" / "html"  # of a source checkout
+_BUILT = Path(__file__).parent.parent.parent / "docs" / "_build" / "html"  # of a source checkout
 
 
 def address() -> str:

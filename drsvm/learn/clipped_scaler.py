@@ -16,7 +16,6 @@ from drsvm.model.backends import backend_of
 from drsvm.model.validation import check_number
 
 FORM = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}  # of the rows
-FAR_OUT = 1.0  # how far beyond a limit a cell hardly belongs to the tail of its column, in distances between the limits
 SAMPLE_ROWS = 100_000  # of rows on a cluster or a card, about this many are fetched to fit the scaler
 
 
@@ -216,17 +215,18 @@ def clipped_cells(scaler: ClippedScaler, names: list[str], X, shown: Callable[[i
     lowest, highest = (values.toarray().ravel() if _is_sparse(values) else values for values in extremes)
     places = np.flatnonzero(below + above)
     beyond = np.maximum(scaler.lower_ - lowest, highest - scaler.upper_)[places]
-    beyond /= (scaler.upper_ - scaler.lower_)[places]
+    widths = (scaler.upper_ - scaler.lower_)[places]
+    in_tail = beyond < widths  # farther beyond a limit than the limits are apart, it hardly belongs to its column
     sides = (below, "below", scaler.lower_, "down", lowest), (above, "above", scaler.upper_, "up", highest)
     far: dict[str, str] = {}
-    for place in places[np.argsort(-beyond, kind="stable")][: np.count_nonzero(beyond >= FAR_OUT)].tolist():
+    for place in places[np.argsort(-beyond / widths, kind="stable")][: np.count_nonzero(~in_tail)].tolist():
         far[names[place]] = ", ".join(
             f"{counts[place]:,} cell{'s' if counts[place] > 1 else ''} {side} {shown(place, float(limits[place]))}, "
             f"{way} to {shown(place, float(values[place]))}"
             for counts, side, limits, way, values in sides
             if counts[place]
         )
-    tails = places[beyond < FAR_OUT]
+    tails = places[in_tail]
     return ClippedCells(far, (int((below + above)[tails].sum()), len(tails)))
 
 

@@ -22,12 +22,11 @@ from scipy.special import ndtri, stdtrit
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.result import Result
 
-GAPS, COARSEST = 100.0, 0.1  # decision values are known up to so many gaps, or of a run cut short to 0.1
+GAPS = 100.0  # decision values are known up to so many gaps
 MAX_CLASSES = 12  # a confusion matrix of more classes is not printed
 SHORT_NAMES = {"accuracy": "accuracy", "balanced_accuracy": "balanced", "roc_auc": "ROC AUC"}
 LEVEL = 0.975  # of the quantiles for both ends
 Z = float(ndtri(LEVEL))
-MIN_VARIANCE = 1e-24  # of a ROC AUC: less is a rounding error
 
 Figures = dict[str, Any]  # what is shown, by name: numbers, None, or figures by class
 Interval = tuple[float, float]
@@ -210,7 +209,7 @@ def auc_interval(parts: np.ndarray, codes: np.ndarray) -> Interval:
     strata = [parts[codes == code] for code in np.unique(codes)]
     value, smallest = min(float(parts.sum()), 1.0), min(map(len, strata))
     variance = 4 * sum(len(one) * float(one.var(ddof=1)) for one in strata) if smallest > 1 else math.inf
-    n = value * (1 - value) / variance if variance > MIN_VARIANCE else 0.0
+    n = value * (1 - value) / variance if variance > _rounding(codes) else 0.0
     return rate_interval(value, min(max(n, smallest), len(codes)))
 
 
@@ -223,7 +222,7 @@ def lead_in_auc(first: np.ndarray, second: np.ndarray, codes: np.ndarray) -> tup
     degrees = np.array([len(one) - 1 for one in strata])
     variances = np.array([len(one) * one.var(ddof=1) for one in strata])
     lead, variance = float(first.sum() - second.sum()), float(variances.sum())
-    if variance < MIN_VARIANCE:  # no pair tells them apart: like rates that agree on all rows of the smallest class
+    if variance <= _rounding(codes):  # no pair tells them apart: like rates that agree on all rows of the smallest class
         return lead, _paired(0, 0, int(degrees.min()))
     half = float(stdtrit(variance**2 / (variances**2 / degrees).sum(), LEVEL)) * math.sqrt(variance)
     return lead, (max(-1.0, lead - half), min(1.0, lead + half))
@@ -241,7 +240,12 @@ def errors_ahead(first: np.ndarray, second: np.ndarray, codes: np.ndarray, count
         if total <= 1.0:
             return 0.0
         variance += total * float(count @ (lead - count @ lead / total) ** 2) / (total - 1.0)
-    return float(counts @ (first - second)) / math.sqrt(variance) if variance > MIN_VARIANCE else 0.0
+    return float(counts @ (first - second)) / math.sqrt(variance) if variance > _rounding(codes) else 0.0
+
+
+def _rounding(codes: np.ndarray) -> float:
+    """Return a variance of a ROC AUC that is a rounding error."""
+    return (len(codes) * np.finfo(np.float64).eps) ** 2
 
 
 # --- what is noise -----------------------------------------------------------------------------------------------
@@ -249,7 +253,8 @@ def errors_ahead(first: np.ndarray, second: np.ndarray, codes: np.ndarray, count
 
 def resolution(gap: float, tol: float) -> float:
     """Return up to which size decision values are known."""
-    return min(GAPS * max(gap, tol), COARSEST)
+    known = max(gap, tol)
+    return min(GAPS * known, math.sqrt(known))  # a gap grows at least with squares of distances, if it is large
 
 
 def weights_that_count(result: Result, deviations: np.ndarray) -> np.ndarray:

@@ -23,6 +23,7 @@ from threadpoolctl import threadpool_limits
 
 from drsvm.annotations import Labels, Matrix
 from drsvm.clock import TimeLimit
+from drsvm.learn.fitting.gross_errors import FEW_ROWS
 from drsvm.learn.fitting.one_vs_rest import check_training_rows, is_constant
 from drsvm.learn.fitting.problems import Solved
 from drsvm.model.backends import to_numpy
@@ -33,14 +34,10 @@ from drsvm.solvers.landmarks.solver import ROUGH, functions_in_time, linear_prob
 from drsvm.solvers.leave_one_out import can_leave_out, decisions_without
 from drsvm.solvers.many import Classifier, Solution, rough_classifiers
 
-N_FOLDS = 5
+N_FOLDS = 5  # as in scikit-learn
 FOLD_TOL = 3e-3  # with 5e-5, held-out accuracy differs by 0.00 ± 0.03 points; with 1e-2, another ball may be chosen
-ELSEWHERE = 0.5  # of the standard deviation of decisions
-FEW_ROWS = 5000  # up to so many, every row is judged by a classifier of other rows
 ROWS_PER_FEATURE = 20  # with more rows than that, those of the training set will do
-MAX_FETCHED = 20_000  # rows on a cluster or a card
-ONE_THREAD_ROWS = 20_000  # on fewer, the threads of boosted trees wait for each other longer than they work
-MIN_PROBABILITY = 1e-6  # of which the logarithm is taken
+MANY_ROWS = 20_000  # more are not fetched, nor needed for a sigmoid; up to as many, threads of trees wait for each other
 
 Folds = list[tuple[np.ndarray, np.ndarray]]
 Start = Result | Candidate | None
@@ -71,7 +68,7 @@ def unseen_decisions(
     centred = posed.centred(0)
     here = centred.problem
     if not (here.rows.readable or here.rows.copyable):
-        here = (here.drawn(MAX_FETCHED) if here.n_rows > MAX_FETCHED else here).to_host(math.inf)
+        here = (here.drawn(MANY_ROWS) if here.n_rows > MANY_ROWS else here).to_host(math.inf)
     labels, counted = labels_of(posed.problems if len(posed.problems) > 1 else [here]), to_numpy(counts(here))
     are_few = here.rows.copyable and here.n_rows <= max(FEW_ROWS, ROWS_PER_FEATURE * here.n_features - 1)
     in_folds = unseen and (cv is not None or are_few)
@@ -98,7 +95,7 @@ def unseen_decisions(
             shift = float(np.mean(seen[judged] - values[judged])) if judged.any() else 0.0
             # Where hardly anything depends on the intercept, solutions that are equally good differ in it by more than
             # in the decisions of different rows; a threshold for one would make the other constant.
-            if judged.any() and abs(shift) > ELSEWHERE * float(values[judged].std()):
+            if judged.any() and abs(shift) > float(values[judged].std()):
                 values = values + shift
         columns.append(values)
     decisions = np.column_stack(columns)
@@ -225,7 +222,7 @@ def decisions_in_folds(
 ) -> np.ndarray:
     """Return one out-of-fold value per row and class: the mean over the folds that test it, 0 if constant."""
     decisions, times_judged = np.zeros((len(table.y), len(table.classes))), np.zeros(len(table.y))
-    with threadpool_limits(1 if len(table.y) <= ONE_THREAD_ROWS else None, "openmp"):
+    with threadpool_limits(1 if len(table.y) <= MANY_ROWS else None, "openmp"):
         tasks = (delayed(decisions_of_fold)(model, table, *fold) for fold in folds)
         outcomes = Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
         for (_, test), (values, seconds) in zip(folds, outcomes, strict=True):
@@ -263,7 +260,7 @@ def quietly() -> Iterator[None]:
 
 def _values(model, X: Matrix, classes: Labels) -> np.ndarray:
     if not hasattr(model, "decision_function"):
-        return np.log(np.clip(model.predict_proba(X), MIN_PROBABILITY, None))
+        return np.log(np.maximum(model.predict_proba(X), np.finfo(np.float32).eps))
     values = np.asarray(model.decision_function(X), dtype=np.float64)
     if values.ndim == 1:
         return np.column_stack([-values / 2, values / 2])

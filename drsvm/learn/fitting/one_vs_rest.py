@@ -13,8 +13,9 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from drsvm.clock import TimeLimit
 from drsvm.learn.fitting.column_errors import naming_columns
+from drsvm.learn.fitting.gross_errors import ROUNDING
 from drsvm.learn.fitting.prices import with_intercept_cost
-from drsvm.learn.fitting.problems import CONSTANT
+from drsvm.learn.fitting.problems import NEGLIGIBLE
 from drsvm.model.backends import is_remote, to_numpy
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.problem import Problem
@@ -27,7 +28,6 @@ ROWS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32
 
 CLEAR = 3  # few rows, but as many per feature, have an optimum that is found to many digits in any order
 MIN_SHARE = 0.6  # of an equal share of the weight, for a rare class with class_weight="auto"
-TINY = 1e-12  # size of an intercept that only decides between the classes
 
 
 def checked_rows(estimator, X, y, *, reset: bool = True) -> tuple[Any, np.ndarray]:
@@ -60,7 +60,7 @@ def decisions_by_blocks(estimator, X) -> np.ndarray:
 
 def is_constant(decisions: np.ndarray) -> bool:
     """Return whether decision values hardly differ between the rows."""
-    return float(np.ptp(decisions, axis=0).max()) <= CONSTANT
+    return float(np.ptp(decisions, axis=0).max()) <= NEGLIGIBLE
 
 
 def check_training_rows(fold: int, labels, classes) -> None:
@@ -176,4 +176,4 @@ def towards_majority(problems: list[Problem], coefs: np.ndarray, intercepts: np.
     if not undecided.any():
         return intercepts
     shares = [problem.masses_of_classes()[0] for problem in problems]
-    return np.where(undecided, TINY * (np.array(shares) - 0.5), intercepts)
+    return np.where(undecided, ROUNDING * (np.array(shares) - 0.5), intercepts)

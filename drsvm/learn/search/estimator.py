@@ -26,11 +26,10 @@ from drsvm.learn.base import RobustClassifier
 from drsvm.learn.choosing.out_of_fold import N_FOLDS, splits
 from drsvm.learn.choosing.probability import check_calibration
 from drsvm.learn.choosing.radius_rule import automatic
-from drsvm.learn.choosing.threshold import EQUAL_SCORES
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.fitting import one_vs_rest, prices
-from drsvm.learn.fitting.ball import number_or_auto
-from drsvm.learn.fitting.gross_errors import far_columns
+from drsvm.learn.fitting.ball import PILOT_PARTS, number_or_auto
+from drsvm.learn.fitting.gross_errors import ROUNDING, far_columns
 from drsvm.learn.fitting.problems import at_centre
 from drsvm.learn.fitting.warning import warn_user
 from drsvm.learn.search import cross_validation
@@ -43,7 +42,7 @@ from drsvm.solvers.base import Solver
 from drsvm.solvers.interior_point.small import are_few
 from drsvm.solvers.transforms.span_of_rows import in_span_of_rows
 
-SETTING_PARTS, PATH_PARTS = 4, 1.25  # the radii may take 1/4 of the time, the paths 1/1.25 of the rest
+PATH_PARTS = 1.25  # the paths may take one in so many parts of the time that the radii have left: 80 %
 FROM_THE_REFIT = ("coef_", "intercept_", "threshold_", "objective_", "lower_bound_", "gap_", "radius_price_")
 FROM_THE_REFIT += ("n_iter_", "result_", "sigmoids_")
 
@@ -231,7 +230,7 @@ class WassersteinSVCCV(RobustClassifier):
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         one_vs_rest.check_that_every_class_counts(y, self.classes_, sample_weight)
         folds = self._folds(X, y, sample_weight, groups)
-        settings = self._settings(X, y, sample_weight, flip_cost, time.share(SETTING_PARTS))
+        settings = self._settings(X, y, sample_weight, flip_cost, time.share(PILOT_PARTS))
         context = self._init_callback_context(max_subtasks=len(folds) * len(settings) + bool(self.refit))
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         try:
@@ -336,7 +335,7 @@ class WassersteinSVCCV(RobustClassifier):
         data, chosen = (X, y, sample_weight, flip_cost), self.best_index_
         constant = self._fit_chosen(*data, time)
         results = self.cv_results_
-        differ = ~np.isclose(results["mean_test_score"], results["constant_score"], rtol=0.0, atol=EQUAL_SCORES)
+        differ = ~np.isclose(results["mean_test_score"], results["constant_score"], rtol=0.0, atol=ROUNDING)
         radii, same = results["param_radius"], cross_validation.in_setting_of(results, chosen)
         # A chosen candidate that was constant in the folds, too, stays what it is.
         smaller = same & (radii < radii[chosen]) & differ & differ[chosen] & constant
