@@ -30,7 +30,9 @@ def calls_of(fit):
 
 
 @pytest.mark.parametrize(
-    ("parameters", "most", "deepest"), [({"radius": 0.1, "l2": 0.01}, 450, 16), ({}, 900, 21)], ids=["given", "default"]
+    ("parameters", "most", "deepest"),
+    [({"radius": 0.1, "l2": 0.01}, 450, 16), ({}, 1150, 21)],
+    ids=["given", "default"],
 )
 def test_a_small_fit_takes_few_calls(parameters, most, deepest):
     X, y = make_classification(400, 30, flip_y=0.1, random_state=0)

@@ -1,8 +1,8 @@
 """Which of several candidates is taken, if the first withstands wrong labels best and the others may fit better.
 
-The rules for radius, ridge and width are right for most tables and far off for a few, where all rows look wrong to them.
-So rows that a classifier has not seen are ranked by classifiers with the ball of the rules and with smaller ones. The
-first is taken unless others rank these rows better by more than chance explains: then the best of them. With wrong
+The rules for radius, ridge and width are right for most tables and far off for a few, where all rows look wrong to
+them. So rows that a classifier has not seen are ranked by classifiers with the ball of the rules and with smaller ones.
+The first is taken unless others rank these rows better by more than chance explains: then the best of them. With wrong
 labels differences are smaller, and the first is taken more often. The formula for one row left out would not do: it is
 the more optimistic, the smaller the ball.
 """
@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from drsvm.clock import TimeLimit
-from drsvm.learn.choosing.out_of_fold import InFolds, Start, candidate_of, folds_by_content, labels_of
+from drsvm.learn.choosing.out_of_fold import InFolds, folds_by_content, labels_of
 from drsvm.learn.fitting.problems import Ball, BinaryProblems
 from drsvm.learn.scores import auc_parts, errors_ahead
 from drsvm.model.centring import Centred
@@ -34,20 +34,16 @@ class Judged(NamedTuple):
     """Rows that candidates rank: their problems, the folds in which they are left out, and what they count."""
 
     problems: list[Problem]
-    starts: Sequence[Start]  # classifiers close to those of the problems, or None
     folds: np.ndarray
     labels: np.ndarray
     counts: np.ndarray
     total: float  # the number of rows that they are drawn from
 
     @classmethod
-    def of(
-        cls, original: list[Problem], moved: list[Problem], starts: Sequence[Start], counts, total: float, folds=None
-    ) -> "Judged":
+    def of(cls, original: list[Problem], moved: list[Problem], counts: np.ndarray, total: float) -> "Judged":
         """Form folds by the contents of the rows as they were given, which may be in other coordinates by now."""
         labels = labels_of(original)
-        folds = folds_by_content(original[0], labels, counts, FOLDS) if folds is None else folds
-        return cls(moved, starts, folds, labels, counts, total)
+        return cls(moved, folds_by_content(original[0], labels, counts, FOLDS), labels, counts, total)
 
 
 def best_if_significant(
@@ -86,8 +82,7 @@ def _parts(decisions: np.ndarray | None, judged: Judged) -> np.ndarray | None:
 
 def in_folds(judged: Judged, time: TimeLimit) -> Callable[[float, float], np.ndarray | None]:
     """Return a function of radius and ridge: the decisions about all rows by classifiers of other folds."""
-    pairs = zip(judged.problems, judged.starts, strict=True)
-    parts = [InFolds(problem, judged.folds, start, time) for problem, start in pairs]
+    parts = [InFolds(problem, judged.folds, None, time) for problem in judged.problems]
 
     def decisions(radius: float, l2: float) -> np.ndarray | None:
         return None if time.over else np.column_stack([part.decisions(radius, l2, time) for part in parts])
@@ -113,18 +108,16 @@ def shares_of_ball(share: float, shrinks: tuple[bool, bool]) -> tuple[float, flo
     return share if shrinks[0] else 1.0, share**2 if shrinks[1] else 1.0
 
 
-def rows_to_judge(posed: BinaryProblems, counts: np.ndarray | None, solutions: Sequence) -> Judged | None:
+def rows_to_judge(posed: BinaryProblems, counts: np.ndarray | None) -> Judged | None:
     """Return rows in memory, drawn by their contents if there are many; None if there are too few, or too large ones.
 
-    `counts` says how many rows each of them stands for, and the solutions are close to those of the problems.
+    `counts` says how many rows each of them stands for.
     """
-    first, several = posed.problems[0], range(len(posed.problems))
+    first = posed.problems[0]
     total = first.n_rows if counts is None else float(counts.sum())
     if total < MIN_JUDGED or not first.rows.copyable or first.rows.is_kernel:
         return None
-    centred = list(map(posed.centred, several))
-    original, moved = posed.problems, [one.problem for one in centred]
-    starts = [candidate_of(one.to_centred(solution)) for one, solution in zip(centred, solutions, strict=True)]
+    original, moved = posed.problems, [posed.centred(index).problem for index in range(len(posed.problems))]
     counted = np.ones(first.n_rows) if counts is None else counts if first.kept is None else counts[first.kept]
     wide = moved[0].n_features > MAX_FEATURES
     size = MAX_FEATURES if wide else min(MAX_JUDGED, int(MAX_ENTRIES * first.n_rows / max(moved[0].rows.stored, 1)))
@@ -133,5 +126,5 @@ def rows_to_judge(posed: BinaryProblems, counts: np.ndarray | None, solutions: S
         counted = counted[drawn]
         original, moved = ([problem.subset(drawn) for problem in some] for some in (original, moved))
     if wide:  # few rows span few directions
-        moved, starts = [in_span_of_rows(Centred(problem)).problem for problem in moved], [None for _ in several]
-    return Judged.of(original, moved, starts, counted, total) if is_small(moved[0]) else None
+        moved = [in_span_of_rows(Centred(problem)).problem for problem in moved]
+    return Judged.of(original, moved, counted, total) if is_small(moved[0]) else None

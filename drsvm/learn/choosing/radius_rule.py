@@ -70,9 +70,9 @@ def auto_radius(
     solution; F is then computed over the rows whose margin is below 1 there; rows with a margin close to 1 count in
     part. With correct labels there are few such rows and F is small; with wrong labels it is larger.
 
-    The radius is F, but at most half of `radius_max`, from which on the classifier is constant. For norm=1 it is half of
-    F, for norm=inf a quarter. Where the rows vary in few directions compared to their number n, the radius is smaller
-    by the factor 2.5·√(k/n), with k the effective number of directions. It is in the units of the features.
+    The radius is F, but at most half of `radius_max`, from which on the classifier is constant. For norm=1 it is half
+    of F, for norm=inf a quarter. Where the rows vary in few directions compared to their number n, the radius is
+    smaller by the factor 2.5·√(k/n), with k the effective number of directions. It is in the units of the features.
 
     Parameters
     ----------
@@ -239,13 +239,14 @@ class Spread(NamedTuple):
             return cls(square, SHARE_OF_KERNEL, KERNEL_RIDGE / math.sqrt(n_rows)) if square > 0.0 else cls(0.0, 1.0)
         few = problem.drawn(ROWS_FOR_DIRECTIONS) if problem.n_rows > ROWS_FOR_DIRECTIONS else problem
         few = few.to_host(math.inf)
-        square, sum_of_squares = _spectrum(few, few.rows)
+        n_few = n_rows * few.n_rows / problem.n_rows
+        square, sum_of_squares = _spectrum(few, few.rows, n_few)
         total = square
         if not square > 0.0:
             return cls(0.0, 1.0)
         if few.feature_cost is not None:  # shifts of dear features are small
             prices = np.where(np.isinf(few.feature_cost), 0.0, few.feature_cost)
-            total, sum_of_squares = _spectrum(few, few.on_rows(scaled_columns(few.X, prices)).rows)
+            total, sum_of_squares = _spectrum(few, few.on_rows(scaled_columns(few.X, prices)).rows, n_few)
         directions = total**2 / sum_of_squares if sum_of_squares > 0.0 else math.inf
         factor = min(1.0, CHANCE_DIRECTIONS * math.sqrt(directions / n_rows))
         ridge = GENERAL_RIDGE * factor**2 / (1.0 + (directions / MANY_DIRECTIONS) ** 2)
@@ -256,10 +257,10 @@ class Spread(NamedTuple):
         return max(self.largest_ridge * active**4, self.least_ridge) * self.square
 
 
-def _spectrum(problem: Problem, rows) -> tuple[float, float]:
+def _spectrum(problem: Problem, rows, n_rows: float) -> tuple[float, float]:
     """Return Σ λ and Σ λ² for the eigenvalues λ of the covariance, from products of columns or of rows.
 
-    The second is that of all rows of the kind: in these ones, each row is a direction that the others do not have.
+    The second is that of all rows of the kind: in few of them, every row is a direction that the others do not have.
     """
     weights, (n, d) = problem.sample_weight, rows.shape
     if rows.readable and d < n:
@@ -272,8 +273,7 @@ def _spectrum(problem: Problem, rows) -> tuple[float, float]:
         products = products - with_mean[:, None] - with_mean[None, :] + float(weights @ with_mean)
         squares = products.diagonal()
         total, sum_of_squares = float(weights @ squares), float(weights @ np.square(products) @ weights)
-    own = np.square(weights)
-    return total, (sum_of_squares - float(own @ np.square(squares))) / (1.0 - float(own.sum()) or 1.0)
+    return total, sum_of_squares - float(weights @ np.square(squares)) / n_rows
 
 
 def chance_gradient(problem: Problem, active: PullVariances) -> float:

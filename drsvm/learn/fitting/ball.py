@@ -31,13 +31,13 @@ def choose_ball(
     posed: BinaryProblems, radius: float | str, l2: float | str, solver: str | Solver, data: FitData, time: TimeLimit
 ) -> Ball:
     """Return the given radius and ridge, or those of the rules, or less where rows speak clearly for it."""
-    ball, pilot = ball_by_rule(posed, radius, l2, solver, data.counts, time, data.share), pilot_time(time)
+    ball = ball_by_rule(posed, radius, l2, solver, data.counts, time, data.share)
     shrinks = isinstance(radius, str), isinstance(l2, str) and ball.l2 > 0.0
-    if not any(shrinks) or pilot.over:
+    if not any(shrinks):
         return ball
     with stage("choosing the radius"):
-        judged = data.judged(posed, ball.solutions)
-        return ball if judged is None else ball_by_evidence(ball, judged, shrinks, pilot)
+        judged = None if time.over else data.judged(posed)
+        return ball if judged is None else ball_by_evidence(ball, judged, shrinks, pilot_time(time))
 
 
 def pilot_time(time: TimeLimit) -> TimeLimit:

@@ -1,7 +1,7 @@
 """The data of a fit, checked: its classes, weights and binary problems, with rows in memory or in a backend."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -60,9 +60,9 @@ class FitData:
         """Return decisions of rows, out of fold if they are few, and how many rows each is without class weights."""
         return unseen_decisions(solved, self._counted, cv, time, out_of_fold)
 
-    def judged(self, posed: BinaryProblems, solutions: Sequence) -> Judged | None:
+    def judged(self, posed: BinaryProblems) -> Judged | None:
         """Return the rows by which candidates are judged; None if they are too few."""
-        return rows_to_judge(posed, self.sample_weight, solutions)
+        return rows_to_judge(posed, self.sample_weight)
 
     def _counted(self, problem: Problem) -> np.ndarray:
         counts = np.ones(problem.n_given) if self.sample_weight is None else self.sample_weight
@@ -130,7 +130,7 @@ class RemoteFit(FitData):
         decisions = [few.decision_values(result.weights, result.intercept) for result in solved.results]
         return Unseen(np.column_stack(decisions), labels, counts * (len(counts) / counts.sum()))
 
-    def judged(self, posed, solutions):
+    def judged(self, posed):
         first = posed.problems[0]
         if first.n_rows < MIN_JUDGED:
             return None
@@ -143,7 +143,7 @@ class RemoteFit(FitData):
             signs = np.where(own == label, 1.0, -1.0)
             problems.append(first.on_sample(few.rows, signs, shares / shares.sum(), few.flip_cost))
         moved = [at_centre(problem).problem for problem in problems]
-        return Judged.of(problems, moved, [None] * len(problems), counts, first.n_rows)
+        return Judged.of(problems, moved, counts, first.n_rows)
 
     def drawn(self, problems: list[Problem], size: int) -> tuple[Problem, np.ndarray, np.ndarray]:
         """Return some rows of every class, as those of a problem here, the places of their classes, and their counts.

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import pairwise
+from itertools import groupby, pairwise, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -46,8 +46,7 @@ if TYPE_CHECKING:
     from drsvm.learn.kernel.estimator import WassersteinKernelSVC
 
 WIDTH = 0.3  # γ times the mean squared distance from the centre; fixed on the data sets on which the study decides
-# Factors of the smallest γ, and shares of the ball, in stages as in `evidence`.
-CANDIDATES = (((1.0, 1.0),), ((1.0, 0.3), (3.3, 1.0)), ((3.3, 0.3), (10.0, 1.0), (10.0, 0.3)))
+FACTORS, SHARE = (1.0, 3.3, 10.0), 0.3  # of the smallest γ and of the ball; fixed on the same data sets
 MAX_JUDGED = 1000  # rows
 WITH_WIDTH = ("rbf", "laplacian")  # the kernels whose γ is one, and evidence may speak for narrower functions
 
@@ -267,21 +266,21 @@ def _width_and_share(data: KernelFit, parameters: dict[str, Any], ball_by, time:
     """Return by what γ is multiplied, and radius and ridge of the rules: by 1, unless rows speak clearly against it."""
     has_width = data.kernel.gamma == "rule" and data.kernel.name in WITH_WIDTH
     shrinks = isinstance(ball_by[0], str), isinstance(ball_by[1], str)
-    stages = [
-        list(dict.fromkeys((factor if has_width else 1.0, shares_of_ball(share, shrinks)) for factor, share in stage))
-        for stage in CANDIDATES
-    ]
+    factors = FACTORS if has_width else FACTORS[:1]
+    shares = list(dict.fromkeys(shares_of_ball(share, shrinks) for share in (1.0, SHARE)))
+    places = product(enumerate(factors), enumerate(shares))
+    by_steps = sorted((i + j, (factor, share)) for (i, factor), (j, share) in places)  # away from the first
+    stages = [[one for _, one in some] for _, some in groupby(by_steps, key=lambda pair: pair[0])]
     rows, pilot = some_rows(data.X, data.y, data.weights), pilot_time(time)
     own = None if data.sample_weight is None else data.sample_weight[rows]
     counts = np.ones(len(rows)) if own is None else own
-    if not (has_width or any(shrinks)) or counts.sum() < MIN_JUDGED:
+    if len(by_steps) == 1 or counts.sum() < MIN_JUDGED:
         return stages[0][0]
 
     @cache
     def at_width(factor: float) -> tuple[Ball, Callable[[float, float], np.ndarray | None], Judged]:
         posed = BinaryProblems.as_given(data.problems_at_width(factor * data.widest, rows, parameters))
-        problems, folds = posed.problems, None if factor == 1.0 else at_width(1.0)[2].folds
-        judged = Judged.of(problems, problems, [None] * len(problems), counts, float(counts.sum()), folds)
+        judged = Judged.of(posed.problems, posed.problems, counts, float(counts.sum()))
         return ball_by_rule(posed, *ball_by, lambda _: own, pilot), in_folds(judged, pilot), judged
 
     def decisions(candidate: Candidate) -> np.ndarray | None:

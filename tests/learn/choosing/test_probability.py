@@ -135,5 +135,5 @@ def test_without_time_for_folds_a_warning_says_that_they_are_too_confident(rare,
     monkeypatch.setattr(f"{Unseen.__module__}.rough_classifiers", lambda *_, **__: solved.append(1) or [])
     monkeypatch.setattr("drsvm.clock.TimeLimit.over", property(lambda limit: limit.seconds == 1e6))
     with pytest.warns(ConvergenceWarning, match="probabilities are too confident"):
-        model = WassersteinSVC(max_time=1e6, calibration="sigmoid").fit(*rare)
+        model = WassersteinSVC(0.02, l2=0.001, max_time=1e6, calibration="sigmoid").fit(*rare)
     assert not solved and model.threshold_ == 0.0 and model.sigmoids_[0, 0] > 0
