@@ -1,14 +1,12 @@
 """The figures that the command line and the report show: how well decision values agree with labels, and what is noise.
 
-What is proven is the objective, up to the gap g. It hardly changes near its minimum, so decision values may be farther
-from the optimal ones than g. Here they are taken to be known up to 100 g (or 100 tolerances, if these are more), where
-margins are of size 1: what is smaller is not distinguished from 0.
+What is proven is the objective, up to the gap g, or the tolerance if it is more. It hardly changes near its minimum, so
+decision values are taken to be known up to 100 g, or √g of a run cut short, where margins are of size 1.
 
-Figures on rows that are new to a classifier, and its lead over another one on the same rows, have 95 % intervals. They
-hold for independent rows that all count the same, and say how far the figure on all rows of this kind may be from the
-one on these rows. The classifiers are fixed: what other training rows would change is not in them. Rates have Wilson's
-interval, the mean of several rates combines theirs (MOVER), and pairs of rates have that of Bonett and Price. The area
-under the ROC curve has DeLong's variance, and for few rows what it lacks; see `auc_interval`.
+Figures on rows that are new to a classifier, and its lead over another one on the same rows, have 95 % intervals, for
+independent rows that all count the same and classifiers that are fixed: what other training rows would change is not in
+them. Rates have Wilson's interval, the mean of several rates combines theirs (MOVER), and pairs of rates have that of
+Bonett and Price. The area under the ROC curve has DeLong's variance, and for few rows what it lacks (`auc_interval`).
 """
 
 import math
@@ -19,14 +17,16 @@ import numpy as np
 from scipy import sparse
 from scipy.special import ndtri, stdtrit
 
+from drsvm.learn.fitting.gross_errors import ROUNDING
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.result import Result
 
 GAPS = 100.0  # decision values are known up to so many gaps
 MAX_CLASSES = 12  # a confusion matrix of more classes is not printed
 SHORT_NAMES = {"accuracy": "accuracy", "balanced_accuracy": "balanced", "roc_auc": "ROC AUC"}
-LEVEL = 0.975  # of the quantiles for both ends
+LEVEL = 0.975  # of the quantiles for both ends: intervals of 95 %
 Z = float(ndtri(LEVEL))
+MIN_VARIANCE = float(np.square(ROUNDING))  # of a ROC AUC: less is a rounding error
 
 Figures = dict[str, Any]  # what is shown, by name: numbers, None, or figures by class
 Interval = tuple[float, float]
@@ -209,7 +209,7 @@ def auc_interval(parts: np.ndarray, codes: np.ndarray) -> Interval:
     strata = [parts[codes == code] for code in np.unique(codes)]
     value, smallest = min(float(parts.sum()), 1.0), min(map(len, strata))
     variance = 4 * sum(len(one) * float(one.var(ddof=1)) for one in strata) if smallest > 1 else math.inf
-    n = value * (1 - value) / variance if variance > _rounding(codes) else 0.0
+    n = value * (1 - value) / variance if variance > MIN_VARIANCE else 0.0
     return rate_interval(value, min(max(n, smallest), len(codes)))
 
 
@@ -222,7 +222,7 @@ def lead_in_auc(first: np.ndarray, second: np.ndarray, codes: np.ndarray) -> tup
     degrees = np.array([len(one) - 1 for one in strata])
     variances = np.array([len(one) * one.var(ddof=1) for one in strata])
     lead, variance = float(first.sum() - second.sum()), float(variances.sum())
-    if variance <= _rounding(codes):  # no pair tells them apart: like rates that agree on all rows of the smallest class
+    if variance < MIN_VARIANCE:  # no pair tells them apart: like rates that agree on all rows of the smallest class
         return lead, _paired(0, 0, int(degrees.min()))
     half = float(stdtrit(variance**2 / (variances**2 / degrees).sum(), LEVEL)) * math.sqrt(variance)
     return lead, (max(-1.0, lead - half), min(1.0, lead + half))
@@ -240,12 +240,7 @@ def errors_ahead(first: np.ndarray, second: np.ndarray, codes: np.ndarray, count
         if total <= 1.0:
             return 0.0
         variance += total * float(count @ (lead - count @ lead / total) ** 2) / (total - 1.0)
-    return float(counts @ (first - second)) / math.sqrt(variance) if variance > _rounding(codes) else 0.0
-
-
-def _rounding(codes: np.ndarray) -> float:
-    """Return a variance of a ROC AUC that is a rounding error."""
-    return (len(codes) * np.finfo(np.float64).eps) ** 2
+    return float(counts @ (first - second)) / math.sqrt(variance) if variance > MIN_VARIANCE else 0.0
 
 
 # --- what is noise -----------------------------------------------------------------------------------------------
@@ -253,8 +248,7 @@ def _rounding(codes: np.ndarray) -> float:
 
 def resolution(gap: float, tol: float) -> float:
     """Return up to which size decision values are known."""
-    known = max(gap, tol)
-    return min(GAPS * known, math.sqrt(known))  # a gap grows at least with squares of distances, if it is large
+    return min(GAPS * max(gap, tol), math.sqrt(max(gap, tol)))
 
 
 def weights_that_count(result: Result, deviations: np.ndarray) -> np.ndarray:

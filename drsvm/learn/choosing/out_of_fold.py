@@ -32,12 +32,14 @@ from drsvm.model.result import Result
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.landmarks.solver import ROUGH, functions_in_time, linear_problems
 from drsvm.solvers.leave_one_out import can_leave_out, decisions_without
-from drsvm.solvers.many import Classifier, Solution, rough_classifiers
+from drsvm.solvers.many import Classifier, rough_classifiers
 
 N_FOLDS = 5  # as in scikit-learn
 FOLD_TOL = 3e-3  # with 5e-5, held-out accuracy differs by 0.00 ± 0.03 points; with 1e-2, another ball may be chosen
-ROWS_PER_FEATURE = 20  # with more rows than that, those of the training set will do
-MANY_ROWS = 20_000  # more are not fetched, nor needed for a sigmoid; up to as many, threads of trees wait for each other
+ROWS_PER_FEATURE = 20  # with more rows than that, and than FEW_ROWS, those of the training set will do
+MANY_ROWS = (
+    20_000  # more are not fetched, nor needed for a sigmoid; up to as many, threads of trees wait for each other
+)
 
 Folds = list[tuple[np.ndarray, np.ndarray]]
 Start = Result | Candidate | None
@@ -88,15 +90,14 @@ def unseen_decisions(
             continue
         values = to_numpy(here.decision_values(own.weights, own.intercept))
         if folds is not None:  # those of a kernel need a start with multipliers
-            rough = None if here.rows.is_kernel else solved.ball.solutions[index]
-            known = candidate_of(centred.to_centred(rough))
-            seen, values = values, out_of_fold(here, folds, known or own, time)
-            judged = ~np.isnan(values)
-            shift = float(np.mean(seen[judged] - values[judged])) if judged.any() else 0.0
+            rough = None if here.rows.is_kernel else centred.to_centred(solved.ball.solutions[index])
+            start = Candidate(*rough) if isinstance(rough, tuple) else rough or own
+            seen, values = values, out_of_fold(here, folds, start, time)
             # Where hardly anything depends on the intercept, solutions that are equally good differ in it by more than
             # in the decisions of different rows; a threshold for one would make the other constant.
-            if judged.any() and abs(shift) > float(values[judged].std()):
-                values = values + shift
+            shifts = (seen - values)[~np.isnan(values)]
+            if len(shifts) and abs(shifts.mean()) > np.nanstd(values):
+                values = values + shifts.mean()
         columns.append(values)
     decisions = np.column_stack(columns)
     judged = ~np.isnan(decisions).any(axis=1)
@@ -107,13 +108,6 @@ def labels_of(problems: list[Problem]) -> np.ndarray:
     """Return the places of the classes of the rows, from the problems of all classes or the one of two."""
     signs = [to_numpy(problem.signs) for problem in problems]
     return np.argmax(signs, axis=0) if len(signs) > 1 else (signs[0] > 0).astype(np.intp)
-
-
-def candidate_of(solution: Solution) -> Candidate | None:
-    """Return the classifier of a solution, if there is one."""
-    if solution is None:
-        return None
-    return Candidate(*solution) if isinstance(solution, tuple) else Candidate(solution.weights, solution.intercept)
 
 
 class InFolds:
@@ -199,9 +193,7 @@ def splits_for_all(X: Matrix, y: np.ndarray, cv, random_state: int | None) -> Fo
         folds = splits(check_cv(cv, y), X, y, first=1)
     untested = np.setdiff1d(np.arange(len(y)), np.concatenate([test for _, test in folds]))
     if len(untested):
-        raise ValueError(
-            f"cv never tests row {untested[0]}: use a splitter that tests every row, such as StratifiedKFold."
-        )
+        raise ValueError(f"cv never tests row {untested[0]}: use one that tests all rows, such as StratifiedKFold.")
     return folds
 
 

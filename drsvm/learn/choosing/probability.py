@@ -15,14 +15,13 @@ from scipy.special import expit, log_expit, log_softmax, logit
 from drsvm.learn.choosing.out_of_fold import MANY_ROWS, Unseen
 from drsvm.learn.fitting.one_vs_rest import is_constant
 
-KINDS = (None, "sigmoid")
 LEANING = 0.05  # of the slope, where the sigmoid and the decision disagree: ranks are those of the decisions
 DECIDED = float(np.sqrt(np.finfo(np.float64).eps))  # by which the predicted class is ahead, in log-odds
 
 
 def check_calibration(calibration) -> None:
     """Raise an error unless there is such a kind of calibration."""
-    if not (calibration is None or (isinstance(calibration, str) and calibration in KINDS)):
+    if not (calibration is None or (isinstance(calibration, str) and calibration == "sigmoid")):
         raise ValueError(f"calibration must be None or 'sigmoid', got calibration={calibration!r}.")
 
 
@@ -66,24 +65,20 @@ def fitted_sigmoids(judged: Unseen, n_classes: int) -> np.ndarray:
 def _slope_and_offset(judged: Unseen, targets: np.ndarray) -> tuple[float, float] | None:
     """Return the sigmoid of two classes, or the one that several share; None: the slope would not be positive."""
     mean = float(np.average(judged.decisions, axis=0, weights=judged.counts).mean())
-    square = np.average((judged.decisions - mean) ** 2, axis=0, weights=judged.counts).mean()
-    scale = float(np.sqrt(square))
-    if targets.shape[1] == 2:
-        from sklearn.linear_model import LogisticRegression
-
-        values = (judged.decisions[:, 0] - mean) / scale
-        model = LogisticRegression(C=np.inf, tol=1e-9, solver="newton-cholesky")
-        model.fit(np.tile(values, 2)[:, None], np.repeat([0, 1], len(values)), sample_weight=targets.T.ravel())
-        slope = float(model.coef_[0, 0]) / scale
-        return (slope, float(model.intercept_[0]) - slope * mean) if slope > 0 else None
-    values, targets = judged.decisions / scale, targets / targets.sum()
+    scale = float(np.sqrt(np.average((judged.decisions - mean) ** 2, axis=0, weights=judged.counts).mean()))
+    values, targets = (judged.decisions - mean) / scale, targets / targets.sum()
+    masses = targets.sum(axis=1, keepdims=True)
 
     def loss_and_gradient(parameters) -> tuple[float, np.ndarray]:
         odds = parameters[0] * values + parameters[1]
-        logs = log_softmax(log_expit(odds), axis=1)
-        by_odds = (np.exp(logs) * targets.sum(axis=1, keepdims=True) - targets) * expit(-odds)
+        if targets.shape[1] == 2:
+            logs = log_expit(np.column_stack([-odds, odds]))
+            by_odds = (np.exp(logs) * masses - targets)[:, 1:]
+        else:
+            logs = log_softmax(log_expit(odds), axis=1)
+            by_odds = (np.exp(logs) * masses - targets) * expit(-odds)
         return -float((targets * logs).sum()), np.array([(by_odds * values).sum(), by_odds.sum()])
 
     exactly = {"ftol": 0.0, "gtol": 1e-11}
-    slope, offset = minimize(loss_and_gradient, [1.0, -1.0], jac=True, method="L-BFGS-B", options=exactly).x.tolist()
-    return (slope / scale, offset) if slope > 0.0 else None
+    slope, offset = minimize(loss_and_gradient, [1.0, 0.0], jac=True, method="L-BFGS-B", options=exactly).x.tolist()
+    return (slope / scale, offset - slope * mean / scale) if slope > 0.0 else None

@@ -15,7 +15,7 @@ from drsvm.model.rows import RowsLost
 from drsvm.solvers.path.radius_max import radius_max
 
 FINISHED = (*filter(lambda status: status.reached, Status), Status.STOPPED, Status.INTERRUPTED)  # need no warning
-ADVICE_SECONDS, ADVICE_ROWS = 5.0, 1000  # what `radius_max` may take in a warning, and the rows of a kernel it looks at
+ADVICE_SECONDS, ADVICE_ROWS = 5.0, 1000  # for `radius_max` in a warning, which looks at so many rows of a kernel
 
 BALANCED, SEARCH = Parameter("class_weight", "balanced"), Parameter("WassersteinSVCCV")
 

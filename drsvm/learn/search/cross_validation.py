@@ -26,7 +26,7 @@ from drsvm.solvers.interior_point.small import is_small
 from drsvm.solvers.many import Rough, rough_path
 from drsvm.solvers.transforms.span_of_rows import in_span_of_rows, span_pays
 
-CV_TOL = 1e-4  # gap of the solutions in the folds: far below the resolution of a score
+CV_TOL = 1e-4  # gap of the solutions in the folds: a score of 10,000 rows has steps of this size
 N_RADII = 6  # the automatic one and smaller ones; larger ones, and some in between, decided no better
 BALANCED_SCORES = ("balanced_accuracy", "macro")  # parts of the names of scores for which classes count equally
 

@@ -41,7 +41,8 @@ def test_it_is_the_nearest_that_is_nearly_best(seed, goal):
     middles = 0.5 * (values[:-1] + values[1:])
     candidates = np.where((values[:-1] < 0) & (values[1:] > 0), 0.0, middles)
     sides = [(sign, decisions[signs == sign]) for sign in (1.0, -1.0)]
-    correct = [correct_on_average(candidates, side, sign, np.finfo(float).eps ** 0.5 * np.ptp(values)) for sign, side in sides]
+    least = np.finfo(float).eps ** 0.5 * np.ptp(values)
+    correct = [correct_on_average(candidates, side, sign, least) for sign, side in sides]
     shares = [len(side) / n if goal == "accuracy" else 0.5 for _, side in sides]
     scores = shares[0] * correct[0] + shares[1] * correct[1]
     rarer = 1.0 if signs.sum() <= 0 else -1.0  # predicted for enough rows, or for none at any threshold

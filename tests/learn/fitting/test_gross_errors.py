@@ -17,7 +17,7 @@ from thorough import examples
 from drsvm import WassersteinKernelSVC, WassersteinSVC, WassersteinSVCCV, find_label_issues
 from drsvm.learn.choosing import evidence
 from drsvm.learn.fitting import gross_errors
-from drsvm.learn.fitting.gross_errors import FAR, FEW_ROWS, NORMAL_RANGE, far_columns
+from drsvm.learn.fitting.gross_errors import FAR, FEW_ROWS, NORMAL_RANGE, TAIL, far_columns
 from drsvm.learn.fitting.one_vs_rest import factors_of_classes
 
 
@@ -26,6 +26,8 @@ def by_definition(X):
     low, middles, high = np.quantile(X, [0.1, 0.5, 0.9], axis=0, method="averaged_inverted_cdf")
     deviations = (high - low) / NORMAL_RANGE
     far = (np.abs(X - middles).max(axis=0) > FAR * deviations) & (deviations > 0)
+    from_mean = np.abs(X - X.mean(axis=0))
+    far &= from_mean.max(axis=0) > from_mean.mean(axis=0) / TAIL  # unless too many cells are as far
     return far.nonzero()[0], middles[far], deviations[far]
 
 
