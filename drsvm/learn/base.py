@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from drsvm.learn.fitting.problems import Solved
     from drsvm.solvers.incremental.block_fit import BlockFit
 
-_BUILT = Path(__file__).parents[2] / "docs" / "_build" / "html"  # of a source checkout
+_BUILT = Path(__file__).parent.parent.parent / "docs" / "_build" / "html"  # of a source checkout
 
 
 def address() -> str:
@@ -108,10 +108,8 @@ class CommonMixin(CallbackSupportMixin):
     def _store_certificate(self, runs: "Sequence[Result | BlockFit]") -> None:
         """Store what is proven: a number for two classes, otherwise an array; NaN where nothing is."""
         for name in ("objective", "lower_bound", "gap", "radius_price"):
-            value = float(getattr(runs[0], name, math.nan))
-            setattr(
-                self, f"{name}_", value if len(runs) == 1 else np.array([getattr(run, name, math.nan) for run in runs])
-            )
+            values = [float(getattr(run, name, math.nan)) for run in runs]
+            setattr(self, f"{name}_", values[0] if len(runs) == 1 else np.array(values))
 
 
 class RobustClassifier(CommonMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstimator):

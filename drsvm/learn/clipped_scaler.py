@@ -16,7 +16,6 @@ from drsvm.model.backends import backend_of
 from drsvm.model.validation import check_number
 
 FORM = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}  # of the rows
-FAR_OUT = 1.0  # how far beyond a limit a cell hardly belongs to the tail of its column, in distances between the limits
 SAMPLE_ROWS = 100_000  # of rows on a cluster or a card, about this many are fetched to fit the scaler
 
 
@@ -46,10 +45,8 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         equal to each other, and those that differ, too, as in rare 0/1 columns.
     scaler_ : StandardScaler
         Mean and deviation of the clipped features.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (n_features,)
-        Names of the features, if X has any.
+    n_features_in_, feature_names_in_ : int, array of shape (n_features,)
+        Number of the features, and their names if X has any.
 
     See Also
     --------
@@ -90,8 +87,7 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            Features.
-        y : ignored
+            Features; y is ignored.
         sample_weight : array of shape (n_samples,), optional
             Weights of the samples: a weight of 2 counts as two equal rows.
 
@@ -103,17 +99,7 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self.partial_fit(X, y, sample_weight)
 
     def partial_fit(self, X, y=None, sample_weight=None):
-        """Update means and deviations with further rows; the limits come from the first rows.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `fit`.
-
-        Returns
-        -------
-        self
-        """
+        """Update means and deviations with further rows, given as in `fit`; the limits come from the first rows."""
         first = not hasattr(self, "scaler_")
         if not check_number(self.limit, "limit", infinite=True) > 0.0:
             raise ValueError(f"limit must be above 0, such as 4, got limit={self.limit!r}.")
@@ -133,17 +119,7 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X):
-        """Clip and scale.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Features; the given array is not changed.
-
-        Returns
-        -------
-        array or sparse matrix of shape (n_samples, n_features)
-        """
+        """Return clipped and scaled features, of shape (n_samples, n_features); the given array is not changed."""
         validation.check_is_fitted(self)
         backend = backend_of(X)
         if backend is not None:
@@ -153,32 +129,12 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return scaled(X, *(values.astype(X.dtype) for values in parameters_of(self)))
 
     def inverse_transform(self, X):
-        """Return features in their original units; what was clipped stays at its limit.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Features after `transform`.
-
-        Returns
-        -------
-        array or sparse matrix of shape (n_samples, n_features)
-        """
+        """Return features after `transform` in their original units; what was clipped stays at its limit."""
         validation.check_is_fitted(self)
         return self.scaler_.inverse_transform(X)
 
     def count_clipped(self, X) -> tuple[np.ndarray, np.ndarray]:
-        """Return the number of cells below the lower and above the upper limit, for every feature.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Features: the training rows or others.
-
-        Returns
-        -------
-        below, above : array of int of shape (n_features,)
-        """
+        """Return how many cells of rows are below the lower and above the upper limit, two arrays over the features."""
         validation.check_is_fitted(self)
         return _counts(self._checked(X, reset=False), self.lower_, self.upper_)
 
@@ -216,17 +172,18 @@ def clipped_cells(scaler: ClippedScaler, names: list[str], X, shown: Callable[[i
     lowest, highest = (values.toarray().ravel() if _is_sparse(values) else values for values in extremes)
     places = np.flatnonzero(below + above)
     beyond = np.maximum(scaler.lower_ - lowest, highest - scaler.upper_)[places]
-    beyond /= (scaler.upper_ - scaler.lower_)[places]
+    widths = (scaler.upper_ - scaler.lower_)[places]
+    in_tail = beyond < widths  # farther beyond a limit than the limits are apart, it hardly belongs to its column
     sides = (below, "below", scaler.lower_, "down", lowest), (above, "above", scaler.upper_, "up", highest)
     far: dict[str, str] = {}
-    for place in places[np.argsort(-beyond, kind="stable")][: np.count_nonzero(beyond >= FAR_OUT)].tolist():
+    for place in places[np.argsort(-beyond / widths, kind="stable")][: np.count_nonzero(~in_tail)].tolist():
         far[names[place]] = ", ".join(
             f"{counts[place]:,} cell{'s' if counts[place] > 1 else ''} {side} {shown(place, float(limits[place]))}, "
             f"{way} to {shown(place, float(values[place]))}"
             for counts, side, limits, way, values in sides
             if counts[place]
         )
-    tails = places[beyond < FAR_OUT]
+    tails = places[in_tail]
     return ClippedCells(far, (int((below + above)[tails].sum()), len(tails)))
 
 

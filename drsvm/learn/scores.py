@@ -1,14 +1,12 @@
 """The figures that the command line and the report show: how well decision values agree with labels, and what is noise.
 
-What is proven is the objective, up to the gap g. It hardly changes near its minimum, so decision values may be farther
-from the optimal ones than g. Here they are taken to be known up to 100 g (or 100 tolerances, if these are more), where
-margins are of size 1: what is smaller is not distinguished from 0.
+What is proven is the objective, up to the gap g, or the tolerance if it is more. It hardly changes near its minimum, so
+decision values are taken to be known up to 100 g, or √g of a run cut short, where margins are of size 1.
 
-Figures on rows that are new to a classifier, and its lead over another one on the same rows, have 95 % intervals. They
-hold for independent rows that all count the same, and say how far the figure on all rows of this kind may be from the
-one on these rows. The classifiers are fixed: what other training rows would change is not in them. Rates have Wilson's
-interval, the mean of several rates combines theirs (MOVER), and pairs of rates have that of Bonett and Price. The area
-under the ROC curve has DeLong's variance, and for few rows what it lacks; see `auc_interval`.
+Figures on rows that are new to a classifier, and its lead over another one on the same rows, have 95 % intervals, for
+independent rows that all count the same and classifiers that are fixed: what other training rows would change is not in
+them. Rates have Wilson's interval, the mean of several rates combines theirs (MOVER), and pairs of rates have that of
+Bonett and Price. The area under the ROC curve has DeLong's variance, and for few rows what it lacks (`auc_interval`).
 """
 
 import math
@@ -19,15 +17,16 @@ import numpy as np
 from scipy import sparse
 from scipy.special import ndtri, stdtrit
 
+from drsvm.learn.fitting.gross_errors import ROUNDING
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.result import Result
 
-GAPS, COARSEST = 100.0, 0.1  # decision values are known up to so many gaps, or of a run cut short to 0.1
+GAPS = 100.0  # decision values are known up to so many gaps
 MAX_CLASSES = 12  # a confusion matrix of more classes is not printed
 SHORT_NAMES = {"accuracy": "accuracy", "balanced_accuracy": "balanced", "roc_auc": "ROC AUC"}
-LEVEL = 0.975  # of the quantiles for both ends
+LEVEL = 0.975  # of the quantiles for both ends: intervals of 95 %
 Z = float(ndtri(LEVEL))
-MIN_VARIANCE = 1e-24  # of a ROC AUC: less is a rounding error
+MIN_VARIANCE = float(np.square(ROUNDING))  # of a ROC AUC: less is a rounding error
 
 Figures = dict[str, Any]  # what is shown, by name: numbers, None, or figures by class
 Interval = tuple[float, float]
@@ -249,7 +248,7 @@ def errors_ahead(first: np.ndarray, second: np.ndarray, codes: np.ndarray, count
 
 def resolution(gap: float, tol: float) -> float:
     """Return up to which size decision values are known."""
-    return min(GAPS * max(gap, tol), COARSEST)
+    return min(GAPS * max(gap, tol), math.sqrt(max(gap, tol)))
 
 
 def weights_that_count(result: Result, deviations: np.ndarray) -> np.ndarray:

@@ -94,7 +94,7 @@ def test_many_small_weights_count_together(two_of_eight):
     counts = figures.weights_that_count(result, np.ones(8))
     assert counts.sum() == 6  # two of them are below the resolution, three are not
     # A wider gap hides more.
-    assert [figures.resolution(gap, 1e-6) for gap in (1e-9, 1e-5, 0.5)] == pytest.approx([1e-4, 1e-3, 0.1])
+    assert [figures.resolution(gap, 1e-6) for gap in (1e-9, 1e-5, 0.5)] == pytest.approx([1e-4, 1e-3, 0.5**0.5])
 
 
 def test_decision_values_are_noise_if_they_hardly_differ():

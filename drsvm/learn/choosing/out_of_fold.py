@@ -23,6 +23,7 @@ from threadpoolctl import threadpool_limits
 
 from drsvm.annotations import Labels, Matrix
 from drsvm.clock import TimeLimit
+from drsvm.learn.fitting.gross_errors import FEW_ROWS
 from drsvm.learn.fitting.one_vs_rest import check_training_rows, is_constant
 from drsvm.learn.fitting.problems import Solved
 from drsvm.model.backends import to_numpy
@@ -31,16 +32,14 @@ from drsvm.model.result import Result
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.landmarks.solver import ROUGH, functions_in_time, linear_problems
 from drsvm.solvers.leave_one_out import can_leave_out, decisions_without
-from drsvm.solvers.many import Classifier, Solution, rough_classifiers
+from drsvm.solvers.many import Classifier, rough_classifiers
 
-N_FOLDS = 5
+N_FOLDS = 5  # as in scikit-learn
 FOLD_TOL = 3e-3  # with 5e-5, held-out accuracy differs by 0.00 ± 0.03 points; with 1e-2, another ball may be chosen
-ELSEWHERE = 0.5  # of the standard deviation of decisions
-FEW_ROWS = 5000  # up to so many, every row is judged by a classifier of other rows
-ROWS_PER_FEATURE = 20  # with more rows than that, those of the training set will do
-MAX_FETCHED = 20_000  # rows on a cluster or a card
-ONE_THREAD_ROWS = 20_000  # on fewer, the threads of boosted trees wait for each other longer than they work
-MIN_PROBABILITY = 1e-6  # of which the logarithm is taken
+ROWS_PER_FEATURE = 20  # with more rows than that, and than FEW_ROWS, those of the training set will do
+MANY_ROWS = (
+    20_000  # more are not fetched, nor needed for a sigmoid; up to as many, threads of trees wait for each other
+)
 
 Folds = list[tuple[np.ndarray, np.ndarray]]
 Start = Result | Candidate | None
@@ -71,7 +70,7 @@ def unseen_decisions(
     centred = posed.centred(0)
     here = centred.problem
     if not (here.rows.readable or here.rows.copyable):
-        here = (here.drawn(MAX_FETCHED) if here.n_rows > MAX_FETCHED else here).to_host(math.inf)
+        here = (here.drawn(MANY_ROWS) if here.n_rows > MANY_ROWS else here).to_host(math.inf)
     labels, counted = labels_of(posed.problems if len(posed.problems) > 1 else [here]), to_numpy(counts(here))
     are_few = here.rows.copyable and here.n_rows <= max(FEW_ROWS, ROWS_PER_FEATURE * here.n_features - 1)
     in_folds = unseen and (cv is not None or are_few)
@@ -91,15 +90,14 @@ def unseen_decisions(
             continue
         values = to_numpy(here.decision_values(own.weights, own.intercept))
         if folds is not None:  # those of a kernel need a start with multipliers
-            rough = None if here.rows.is_kernel else solved.ball.solutions[index]
-            known = candidate_of(centred.to_centred(rough))
-            seen, values = values, out_of_fold(here, folds, known or own, time)
-            judged = ~np.isnan(values)
-            shift = float(np.mean(seen[judged] - values[judged])) if judged.any() else 0.0
+            rough = None if here.rows.is_kernel else centred.to_centred(solved.ball.solutions[index])
+            start = Candidate(*rough) if isinstance(rough, tuple) else rough or own
+            seen, values = values, out_of_fold(here, folds, start, time)
             # Where hardly anything depends on the intercept, solutions that are equally good differ in it by more than
             # in the decisions of different rows; a threshold for one would make the other constant.
-            if judged.any() and abs(shift) > ELSEWHERE * float(values[judged].std()):
-                values = values + shift
+            shifts = (seen - values)[~np.isnan(values)]
+            if len(shifts) and abs(shifts.mean()) > np.nanstd(values):
+                values = values + shifts.mean()
         columns.append(values)
     decisions = np.column_stack(columns)
     judged = ~np.isnan(decisions).any(axis=1)
@@ -110,13 +108,6 @@ def labels_of(problems: list[Problem]) -> np.ndarray:
     """Return the places of the classes of the rows, from the problems of all classes or the one of two."""
     signs = [to_numpy(problem.signs) for problem in problems]
     return np.argmax(signs, axis=0) if len(signs) > 1 else (signs[0] > 0).astype(np.intp)
-
-
-def candidate_of(solution: Solution) -> Candidate | None:
-    """Return the classifier of a solution, if there is one."""
-    if solution is None:
-        return None
-    return Candidate(*solution) if isinstance(solution, tuple) else Candidate(solution.weights, solution.intercept)
 
 
 class InFolds:
@@ -202,9 +193,7 @@ def splits_for_all(X: Matrix, y: np.ndarray, cv, random_state: int | None) -> Fo
         folds = splits(check_cv(cv, y), X, y, first=1)
     untested = np.setdiff1d(np.arange(len(y)), np.concatenate([test for _, test in folds]))
     if len(untested):
-        raise ValueError(
-            f"cv never tests row {untested[0]}: use a splitter that tests every row, such as StratifiedKFold."
-        )
+        raise ValueError(f"cv never tests row {untested[0]}: use one that tests all rows, such as StratifiedKFold.")
     return folds
 
 
@@ -225,7 +214,7 @@ def decisions_in_folds(
 ) -> np.ndarray:
     """Return one out-of-fold value per row and class: the mean over the folds that test it, 0 if constant."""
     decisions, times_judged = np.zeros((len(table.y), len(table.classes))), np.zeros(len(table.y))
-    with threadpool_limits(1 if len(table.y) <= ONE_THREAD_ROWS else None, "openmp"):
+    with threadpool_limits(1 if len(table.y) <= MANY_ROWS else None, "openmp"):
         tasks = (delayed(decisions_of_fold)(model, table, *fold) for fold in folds)
         outcomes = Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
         for (_, test), (values, seconds) in zip(folds, outcomes, strict=True):
@@ -263,7 +252,7 @@ def quietly() -> Iterator[None]:
 
 def _values(model, X: Matrix, classes: Labels) -> np.ndarray:
     if not hasattr(model, "decision_function"):
-        return np.log(np.clip(model.predict_proba(X), MIN_PROBABILITY, None))
+        return np.log(np.maximum(model.predict_proba(X), np.finfo(np.float32).eps))
     values = np.asarray(model.decision_function(X), dtype=np.float64)
     if values.ndim == 1:
         return np.column_stack([-values / 2, values / 2])

@@ -12,19 +12,16 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, log_softmax, logit
 
-from drsvm.learn.choosing.out_of_fold import Unseen
+from drsvm.learn.choosing.out_of_fold import MANY_ROWS, Unseen
 from drsvm.learn.fitting.one_vs_rest import is_constant
 
-KINDS = (None, "sigmoid")
-MAX_ROWS = 20_000  # two numbers need no more
 LEANING = 0.05  # of the slope, where the sigmoid and the decision disagree: ranks are those of the decisions
-DECIDED = 1e-9  # by which the predicted class is ahead, in log-odds
-SLOPES, OFFSETS = (-6.0, 6.0), (-12.0, 12.0)  # natural logarithms of slopes, and offsets, for decisions of deviation 1
+DECIDED = float(np.sqrt(np.finfo(np.float64).eps))  # by which the predicted class is ahead, in log-odds
 
 
 def check_calibration(calibration) -> None:
     """Raise an error unless there is such a kind of calibration."""
-    if not (calibration is None or (isinstance(calibration, str) and calibration in KINDS)):
+    if not (calibration is None or (isinstance(calibration, str) and calibration == "sigmoid")):
         raise ValueError(f"calibration must be None or 'sigmoid', got calibration={calibration!r}.")
 
 
@@ -50,8 +47,8 @@ def fitted_sigmoids(judged: Unseen, n_classes: int) -> np.ndarray:
 
     The labels are smoothed as by Platt, which keeps the slope finite where the decisions separate the classes.
     """
-    if len(judged.labels) > MAX_ROWS:
-        chosen = np.random.default_rng(0).choice(len(judged.labels), MAX_ROWS, replace=False)
+    if len(judged.labels) > MANY_ROWS:
+        chosen = np.random.default_rng(0).choice(len(judged.labels), MANY_ROWS, replace=False)
         judged = Unseen(*(values[chosen] for values in judged))
     of_class = np.bincount(judged.labels, judged.counts, minlength=n_classes)
     right = (of_class + 1.0) / (of_class + 2.0)
@@ -68,24 +65,20 @@ def fitted_sigmoids(judged: Unseen, n_classes: int) -> np.ndarray:
 def _slope_and_offset(judged: Unseen, targets: np.ndarray) -> tuple[float, float] | None:
     """Return the sigmoid of two classes, or the one that several share; None: the slope would not be positive."""
     mean = float(np.average(judged.decisions, axis=0, weights=judged.counts).mean())
-    square = np.average((judged.decisions - mean) ** 2, axis=0, weights=judged.counts).mean()
-    scale = float(np.sqrt(square))
-    if targets.shape[1] == 2:
-        from sklearn.linear_model import LogisticRegression
-
-        values = (judged.decisions[:, 0] - mean) / scale
-        model = LogisticRegression(C=np.inf, tol=1e-9, solver="newton-cholesky")
-        model.fit(np.tile(values, 2)[:, None], np.repeat([0, 1], len(values)), sample_weight=targets.T.ravel())
-        slope = float(model.coef_[0, 0]) / scale
-        return (slope, float(model.intercept_[0]) - slope * mean) if slope > 0 else None
-    values, targets = judged.decisions / scale, targets / targets.sum()
+    scale = float(np.sqrt(np.average((judged.decisions - mean) ** 2, axis=0, weights=judged.counts).mean()))
+    values, targets = (judged.decisions - mean) / scale, targets / targets.sum()
+    masses = targets.sum(axis=1, keepdims=True)
 
     def loss_and_gradient(parameters) -> tuple[float, np.ndarray]:
-        odds = np.exp(parameters[0]) * values + parameters[1]
-        logs = log_softmax(log_expit(odds), axis=1)
-        by_odds = (np.exp(logs) * targets.sum(axis=1, keepdims=True) - targets) * expit(-odds)
-        return -float((targets * logs).sum()), np.array([(by_odds * (odds - parameters[1])).sum(), by_odds.sum()])
+        odds = parameters[0] * values + parameters[1]
+        if targets.shape[1] == 2:
+            logs = log_expit(np.column_stack([-odds, odds]))
+            by_odds = (np.exp(logs) * masses - targets)[:, 1:]
+        else:
+            logs = log_softmax(log_expit(odds), axis=1)
+            by_odds = (np.exp(logs) * masses - targets) * expit(-odds)
+        return -float((targets * logs).sum()), np.array([(by_odds * values).sum(), by_odds.sum()])
 
     exactly = {"ftol": 0.0, "gtol": 1e-11}
-    found = minimize(loss_and_gradient, [0.0, -1.0], jac=True, bounds=[SLOPES, OFFSETS], options=exactly)
-    return (float(np.exp(found.x[0])) / scale, float(found.x[1])) if found.x[0] > SLOPES[0] else None
+    slope, offset = minimize(loss_and_gradient, [1.0, 0.0], jac=True, method="L-BFGS-B", options=exactly).x.tolist()
+    return (slope / scale, offset - slope * mean / scale) if slope > 0.0 else None

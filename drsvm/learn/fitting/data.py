@@ -12,7 +12,7 @@ from sklearn.utils.validation import _check_feature_names, _check_sample_weight
 from drsvm.annotations import Matrix, Vector
 from drsvm.clock import TimeLimit
 from drsvm.learn.choosing.evidence import MAX_ROWS, MIN_ROWS, Judged, rows_to_judge
-from drsvm.learn.choosing.out_of_fold import MAX_FETCHED, Unseen, unseen_decisions
+from drsvm.learn.choosing.out_of_fold import MANY_ROWS, Unseen, unseen_decisions
 from drsvm.learn.fitting import one_vs_rest, prices
 from drsvm.learn.fitting.places import on_engine, remote_backend
 from drsvm.learn.fitting.problems import BinaryProblems, Solved, at_centre
@@ -126,7 +126,7 @@ class RemoteFit(FitData):
         if len(solved.results) == 1:
             return super().unseen(solved, cv, time, out_of_fold=out_of_fold)
         # A sample of every class, judged by the classifiers themselves: the problems keep their labels apart.
-        few, labels, counts = self.drawn(solved.posed.problems, MAX_FETCHED)
+        few, labels, counts = self.drawn(solved.posed.problems, MANY_ROWS)
         decisions = [few.decision_values(result.weights, result.intercept) for result in solved.results]
         return Unseen(np.column_stack(decisions), labels, counts * (len(counts) / counts.sum()))
 

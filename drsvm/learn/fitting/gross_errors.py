@@ -1,18 +1,18 @@
 """Gross errors: cells more than FAR deviations away from the others of their column, which can hardly be meant."""
 
 import numpy as np
+from scipy.stats import norm
 
 from drsvm.annotations import Matrix
 from drsvm.learn.fitting.warning import warn_user
 from drsvm.model.memory_rows import must_stay
 
-TAIL = 0.1  # the robust deviation comes from the range without this share of the cells at either end
-NORMAL_RANGE = 2.563  # that range of a normal distribution, in standard deviations
-ROUNDING = 1e-13  # numbers that differ by this share are equal
-FAR, NEAR = 50.0, 8.0  # deviations; mean absolute deviations up to which a column is not examined
-ENOUGH, MAX_NAMED = 5000, 5  # rows that describe a column, and those that a warning names
-
-NONE = np.zeros(0, dtype=int), np.zeros(0), np.zeros(0), 1.0
+TAIL = 0.1  # the robust deviation comes from the range without this share of the cells at either end: they may be wrong
+NORMAL_RANGE = float(norm.isf(TAIL) - norm.ppf(TAIL))  # that range of a normal distribution, in standard deviations
+ROUNDING = 1e-12  # numbers, scores and shares of rows that differ by this share are equal: doubles add up to no less
+FAR = 50.0  # deviations of a gross error; most of those in benchmarks/gross_errors.py are at 100 or more
+FEW_ROWS = 5000  # so many describe a column; up to as many, every row is judged by a classifier of other rows
+MAX_NAMED = 5  # rows or classes that a warning names, to stay short
 
 
 @np.errstate(over="ignore", invalid="ignore")  # numbers whose squares are too large are refused elsewhere
@@ -20,18 +20,20 @@ def far_columns(X: Matrix, weights=None) -> tuple[np.ndarray, np.ndarray, np.nda
     """Return columns of dense rows in memory with gross errors, their middles and deviations, and what else is spread.
 
     A deviation is the range from the 10th to the 90th percentile, over that of a standard normal variable; columns
-    where it is 0, such as rare indicators, are left alone. What is spread without gross errors is a share of what is
+    where it is 0, such as rare indicators, are left alone, and to save time those whose cells are all within 1 / TAIL
+    mean absolute deviations, as if one in twenty is wrong. What is spread without gross errors is a share of what is
     spread with them, and the geometric mean over the columns: the worst one does not decide.
     """
+    nothing = np.array([], dtype=int), np.array([]), np.array([]), 1.0
     if not isinstance(X, np.ndarray) or must_stay(X):
-        return NONE
-    step, low, high = max(1, len(X) // ENOUGH), X.min(axis=0), X.max(axis=0)
+        return nothing
+    step, low, high = max(1, len(X) // FEW_ROWS), X.min(axis=0), X.max(axis=0)
     few, shares = X[::step], np.ones(len(X))[::step] if weights is None else weights[::step]
     few, shares = few[shares > 0.0], shares[shares > 0.0] / shares.sum()
     means = shares @ few
-    suspect = np.maximum(high - means, means - low) > NEAR * (shares @ np.abs(few - means))
+    suspect = TAIL * np.maximum(high - means, means - low) > shares @ np.abs(few - means)
     if not suspect.any():
-        return NONE
+        return nothing
     common = np.minimum(shares @ (few > low), shares @ (few < high)) >= TAIL - ROUNDING  # or the percentiles are equal
     places = np.flatnonzero(suspect & common)
     first, middles, last = quantiles(few[:, places], shares)

@@ -3,8 +3,9 @@
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from drsvm.learn.fitting.gross_errors import MAX_NAMED
 from drsvm.learn.fitting.one_vs_rest import name_of
-from drsvm.learn.fitting.problems import CONSTANT, Solved, at_centre
+from drsvm.learn.fitting.problems import NEGLIGIBLE, Solved, at_centre
 from drsvm.learn.fitting.warning import warn_user
 from drsvm.messages import Message, Parameter
 from drsvm.model.problem import Problem
@@ -14,8 +15,7 @@ from drsvm.model.rows import RowsLost
 from drsvm.solvers.path.radius_max import radius_max
 
 FINISHED = (*filter(lambda status: status.reached, Status), Status.STOPPED, Status.INTERRUPTED)  # need no warning
-MAX_NAMED = 5  # the number of classes that a warning names
-ADVICE_SECONDS, ADVICE_ROWS, ADVICE_SMALLEST = 5.0, 1000, 1e-6  # for `radius_max` in a warning; / a typical row
+ADVICE_SECONDS, ADVICE_ROWS = 5.0, 1000  # for `radius_max` in a warning, which looks at so many rows of a kernel
 
 BALANCED, SEARCH = Parameter("class_weight", "balanced"), Parameter("WassersteinSVCCV")
 
@@ -45,7 +45,7 @@ def warn_of_constant_ones(solved: Solved, threshold: float, classes: np.ndarray)
         if result.status is Status.TIME_LIMIT:
             continue
         # One class against the rest may never be predicted; it is constant if its decision values do not differ.
-        useless = values.highest - values.lowest <= CONSTANT
+        useless = values.highest - values.lowest <= NEGLIGIBLE
         if useless or (len(problems) == 1 and (values.lowest > threshold or values.highest <= threshold)):
             constant.append(name_of(index, classes))
             advice = advice or _advice(problems[index])
@@ -61,7 +61,7 @@ def _advice(problem: Problem) -> str:
         return "flip_cost=0 lets the adversary flip every label for free. Use a larger one, or the default, inf."
     few = problem.drawn(ADVICE_ROWS) if problem.rows.is_kernel and problem.n_rows > 2 * ADVICE_ROWS else problem
     largest = radius_max(at_centre(few).problem, max_time=ADVICE_SECONDS)
-    if largest <= ADVICE_SMALLEST * problem.typical_row_norm():
+    if largest <= NEGLIGIBLE * problem.typical_row_norm():
         text = "no radius gives a better one, because the features hardly differ between the classes. Use other "
         return Message(text + "features, or {} if one class is rare.", BALANCED)
     rare = Message("{} if one class is rare, or {}, which tries it and several radii.", BALANCED, SEARCH)

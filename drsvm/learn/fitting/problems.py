@@ -19,9 +19,8 @@ from drsvm.model.row_operations import Decisions
 from drsvm.solvers.path.radius_path import RadiusPath, radius_path
 from drsvm.solvers.transforms.span_of_rows import in_span_of_rows, span_pays
 
-NEGLIGIBLE = 1e-6  # columns whose means are at most this many deviations from 0 are not shifted, which saves a copy
-MAX_COPIED = 20_000_000  # entries of the rows of all classes that are kept at the same time
-CONSTANT = 1e-5  # a classifier whose decision values differ by no more is constant; margins are of order 1
+NEGLIGIBLE = 1e-5  # share of a margin, of a column's deviation or of a row's norm: solutions have no more digits
+MAX_COPIED = 20_000_000  # entries of the rows of all classes that are kept at the same time, 160 MB
 
 Start = Result | tuple[np.ndarray, float] | None  # where a run begins: a result, or weights and an intercept
 
@@ -31,7 +30,7 @@ def centre_of(problem: Problem) -> np.ndarray | None:
     if not problem.prices_intercept or problem.is_sparse:
         return None
     means, deviations = problem.moments()
-    if (np.abs(means) <= NEGLIGIBLE * deviations).all():
+    if (np.abs(means) <= NEGLIGIBLE * deviations).all():  # which saves a copy
         return None
     # Rounded to the type of the rows, so that subtracting them leaves that type and is nearly exact.
     return means.astype(problem.rows.dtype).astype(np.float64)
@@ -128,7 +127,7 @@ class Solved:
     @property
     def are_constant(self) -> bool:
         """Whether no classifier tells rows apart."""
-        return max([values.highest - values.lowest for values in self.decisions]) <= CONSTANT
+        return max([values.highest - values.lowest for values in self.decisions]) <= NEGLIGIBLE
 
     @property
     def cut_short(self) -> bool:

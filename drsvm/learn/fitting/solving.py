@@ -22,7 +22,7 @@ from drsvm.progress import part, stage, tell
 from drsvm.solvers import solve_centred
 from drsvm.solvers.base import Solver
 
-STEPS = 5  # from automatic class weights to balanced ones
+STEPS = 5  # from automatic class weights to balanced ones: each is a fit
 
 
 class Classifier(CallbackSupportMixin, BaseEstimator):
@@ -57,11 +57,8 @@ class FitTask:
 
         def report(progress: Progress) -> bool:
             if verbose >= 2:
-                values = f"objective {progress.objective:.8f}, gap {progress.gap:.1e}"
-                print(
-                    f"[{name_of(index, self.classes)}] iteration {progress.iteration}, {progress.time:.2f} s: {values}",
-                    flush=True,
-                )
+                at = f"[{name_of(index, self.classes)}] iteration {progress.iteration}, {progress.time:.2f} s"
+                print(f"{at}: objective {progress.objective:.8f}, gap {progress.gap:.1e}", flush=True)
             if not self.listening:
                 return False
             step = task.subcontext(task_name="iteration")

@@ -13,9 +13,9 @@ from sklearn.metrics import check_scoring
 
 from drsvm.annotations import Matrix
 from drsvm.clock import TimeLimit
-from drsvm.learn.choosing.threshold import EQUAL_SCORES
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.fitting import one_vs_rest
+from drsvm.learn.fitting.gross_errors import ROUNDING
 from drsvm.learn.fitting.problems import at_centre, path_at_centre
 from drsvm.learn.fitting.warning import warn_user
 from drsvm.messages import Message, Parameter
@@ -26,7 +26,7 @@ from drsvm.solvers.interior_point.small import is_small
 from drsvm.solvers.many import Rough, rough_path
 from drsvm.solvers.transforms.span_of_rows import in_span_of_rows, span_pays
 
-CV_TOL = 1e-4  # gap of the solutions in the folds: far below the resolution of a score
+CV_TOL = 1e-4  # gap of the solutions in the folds: a score of 10,000 rows has steps of this size
 N_RADII = 6  # the automatic one and smaller ones; larger ones, and some in between, decided no better
 BALANCED_SCORES = ("balanced_accuracy", "macro")  # parts of the names of scores for which classes count equally
 
@@ -258,7 +258,7 @@ def _nearest_to_auto(results: Columns, among: np.ndarray) -> int:
 def _best_mean(results: Columns) -> int:
     """Return the candidate with the best mean score; in a tie the first one, which has the larger radius."""
     means = np.nan_to_num(results["mean_test_score"], nan=-np.inf)
-    return int(np.flatnonzero(means >= means.max() - EQUAL_SCORES)[0])
+    return int(np.flatnonzero(means >= means.max() - ROUNDING)[0])
 
 
 def _standard_error(results: Columns, index: int, compared: int | None = None) -> float:
@@ -272,14 +272,14 @@ def _standard_error(results: Columns, index: int, compared: int | None = None) -
 def _within_one_standard_error(results: Columns) -> np.ndarray:
     """Return a mask of the candidates within one standard error of the best mean that share its other parameters."""
     best = _best_mean(results)
-    least = results["mean_test_score"][best] - _standard_error(results, best) - EQUAL_SCORES
+    least = results["mean_test_score"][best] - _standard_error(results, best) - ROUNDING
     return in_setting_of(results, best) & (results["mean_test_score"] >= least)
 
 
 def _automatic_unless_clearly_better(results: Columns) -> int:
     start, best = automatic(results), _best_mean(results)
     lead = results["mean_test_score"][best] - results["mean_test_score"][start]  # NaN if the latter has no score
-    if lead <= _standard_error(results, best, start) + EQUAL_SCORES:
+    if lead <= _standard_error(results, best, start) + ROUNDING:
         return start
     return _nearest_to_auto(results, _within_one_standard_error(results))
 
@@ -287,7 +287,7 @@ def _automatic_unless_clearly_better(results: Columns) -> int:
 SELECTION_RULES: dict[str, Callable[[Columns], int]] = {
     "auto": _automatic_unless_clearly_better,
     "one-standard-error": lambda results: int(
-        np.argmax(np.where(_within_one_standard_error(results), results["param_radius"], -1.0))
+        np.argmax(np.where(_within_one_standard_error(results), results["param_radius"], -np.inf))
     ),
     "best": _best_mean,
 }

@@ -26,11 +26,10 @@ from drsvm.learn.base import RobustClassifier
 from drsvm.learn.choosing.out_of_fold import N_FOLDS, splits
 from drsvm.learn.choosing.probability import check_calibration
 from drsvm.learn.choosing.radius_rule import automatic
-from drsvm.learn.choosing.threshold import EQUAL_SCORES
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.fitting import one_vs_rest, prices
-from drsvm.learn.fitting.ball import number_or_auto
-from drsvm.learn.fitting.gross_errors import far_columns
+from drsvm.learn.fitting.ball import PILOT_PARTS, number_or_auto
+from drsvm.learn.fitting.gross_errors import ROUNDING, far_columns
 from drsvm.learn.fitting.problems import at_centre
 from drsvm.learn.fitting.warning import warn_user
 from drsvm.learn.search import cross_validation
@@ -39,11 +38,11 @@ from drsvm.model.norms import norm_for
 from drsvm.model.validation import check_flip_cost, check_flip_costs, check_number
 from drsvm.parallel import spare_cores
 from drsvm.progress import following, stage, taken_over
-from drsvm.solvers.base import Solver
+from drsvm.solvers.base import Solver, check_count
 from drsvm.solvers.interior_point.small import are_few
 from drsvm.solvers.transforms.span_of_rows import in_span_of_rows
 
-SETTING_PARTS, PATH_PARTS = 4, 1.25  # the radii may take 1/4 of the time, the paths 1/1.25 of the rest
+PATH_PARTS = 1.25  # the paths may take one in so many parts of the time that the radii have left: 80 %
 FROM_THE_REFIT = ("coef_", "intercept_", "threshold_", "objective_", "lower_bound_", "gap_", "radius_price_")
 FROM_THE_REFIT += ("n_iter_", "result_", "sigmoids_")
 
@@ -68,8 +67,8 @@ class WassersteinSVCCV(RobustClassifier):
         a sharp rule on many weak columns is found.
     intercept_costs : float, "auto" or sequence, default="auto"
         Prices of the intercept, see `WassersteinSVC`.
-    fit_intercept, feature_cost, monotonic_cst
-        As in `WassersteinSVC`.
+    fit_intercept, feature_cost, monotonic_cst, calibration, solver, max_iter, random_state
+        As in `WassersteinSVC`; max_iter limits each solve, and probabilities are those of the refit.
     class_weight : "auto", "balanced", dict or None, default="auto"
         Weights of the classes as in `WassersteinSVC`; "auto" is "balanced" if the score weighs the classes equally
         (``"balanced_accuracy"`` or a macro average).
@@ -78,25 +77,20 @@ class WassersteinSVCCV(RobustClassifier):
         weighs the classes equally, otherwise accuracy.
     cv : int, splitter or iterable, optional
         As in scikit-learn; by default five stratified folds (fewer if no class has five samples).
-    calibration : "sigmoid" or None, default=None
-        With "sigmoid", the refit has probabilities, see `WassersteinSVC`.
     scoring : str or callable, optional
         As in scikit-learn; by default the accuracy.
     selection : {"auto", "one-standard-error", "best"} or callable, default="auto"
         The selection rule. "auto" prefers the automatic radius with the first of the other parameters. It selects
         something else only if the best mean score is ahead by more than one standard error of the difference between
         the two in the same folds; it then takes the radius nearest to the automatic one among those within one standard
-        error of the best. "one-standard-error" takes the largest of these, "best" the best mean. A callable receives
-        `cv_results_` and returns an index.
+        error of the best. "one-standard-error" takes the largest of these, "best" the best mean, which with wrong
+        labels is often a lucky one (:doc:`/choosing`). A callable receives `cv_results_` and returns an index.
     refit : bool, default=True
         Whether to refit on all rows with the chosen parameters.
-    solver, max_iter, random_state
-        As in `WassersteinSVC`; max_iter limits each solve.
     max_time : float, optional
-        Time limit for `fit` in seconds. If it is too short for all folds, only the completed ones are used: the others
-        have no scores (NaN). If none was completed, the automatic radius is used, with the first of the other
-        parameters. A ConvergenceWarning is issued in both cases. A fifth of the time is reserved for the refit, which
-        always takes a step.
+        Time limit for `fit` in seconds. If it is too short for all folds, a ConvergenceWarning is issued, and only the
+        completed ones have scores; if none was completed, the automatic radius is used, with the first of the other
+        parameters. A fifth of the time is reserved for the refit, which always takes a step.
     tol : float, optional
         Proven gap of the refit; in the folds it is 1e-4, or `tol` if that is larger (on few rows not proven, but
         that of a point on the central path).
@@ -122,11 +116,6 @@ class WassersteinSVCCV(RobustClassifier):
         Number of folds.
     coef_, intercept_, threshold_, sigmoids_, classes_, objective_, lower_bound_, gap_, radius_price_, n_iter_, result_
         As in `WassersteinSVC`, from the refit; likewise `n_features_in_` and `feature_names_in_`.
-
-    Notes
-    -----
-    With wrong labels the validation folds contain wrong ones too, and every score has a large error: the best mean
-    often belongs to a candidate that was lucky. :doc:`/choosing` compares the rules.
 
     Examples
     --------
@@ -191,9 +180,7 @@ class WassersteinSVCCV(RobustClassifier):
     def decision_function(self, X):
         """Return the decision values, of shape (n_samples,) or (n_samples, n_classes)."""
         if hasattr(self, "cv_results_") and not hasattr(self, "intercept_"):
-            raise NotFittedError(
-                f"This {type(self).__name__} has chosen parameters but no classifier: fit it with refit=True."
-            )
+            raise NotFittedError(f"This {type(self).__name__} has parameters but no classifier: fit with refit=True.")
         return super().decision_function(X)
 
     @with_callbacks
@@ -231,7 +218,7 @@ class WassersteinSVCCV(RobustClassifier):
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         one_vs_rest.check_that_every_class_counts(y, self.classes_, sample_weight)
         folds = self._folds(X, y, sample_weight, groups)
-        settings = self._settings(X, y, sample_weight, flip_cost, time.share(SETTING_PARTS))
+        settings = self._settings(X, y, sample_weight, flip_cost, time.share(PILOT_PARTS))
         context = self._init_callback_context(max_subtasks=len(folds) * len(settings) + bool(self.refit))
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         try:
@@ -264,13 +251,11 @@ class WassersteinSVCCV(RobustClassifier):
             flip_costs = [check_flip_costs(flip_cost, len(y))]
         ridges = [number_or_auto(ridge, "l2") for ridge in listed(self.l2, "l2")]
         intercept_costs = list(map(prices.intercept_cost_or_auto, listed(self.intercept_costs, "intercept_costs")))
-        n_radii, given = cross_validation.N_RADII, []
-        if isinstance(self.radii, numbers.Integral) and not isinstance(self.radii, bool):
-            n_radii = int(self.radii)
-            if n_radii < 1:
-                raise ValueError(f"radii must be an integer ≥ 1 or a list of radii, got radii={n_radii}.")
-        elif self.radii is not None:
-            given = sorted((check_number(radius, "radii") for radius in listed(self.radii, "radii")), reverse=True)
+        radii = cross_validation.N_RADII if self.radii is None else self.radii
+        if isinstance(radii, numbers.Integral) and not isinstance(radii, bool):
+            radii = check_count(radii, "radii", "an integer ≥ 1 or a list of radii")
+        else:
+            radii = sorted((check_number(radius, "radii") for radius in listed(radii, "radii")), reverse=True)
         intercept_costs = intercept_costs if self.fit_intercept else [math.inf]
         # `share` is the part of the spread of the rows that is not due to gross errors.
         settings, share = [], far_columns(X, sample_weight)[3]
@@ -287,11 +272,12 @@ class WassersteinSVCCV(RobustClassifier):
             found = one_vs_rest.for_each(problems, automatic, time.share(len(norms) - done), **limits)
             auto = share * min(one.radius for one in found)
             auto_ridge = share**2 * float(np.mean([one.ridge for one in found]))
-            radii = np.array(given) if given else cross_validation.default_radii(problems, n_radii, auto)
+            few = isinstance(radii, int)
+            tried = cross_validation.default_radii(problems, radii, auto) if few else np.array(radii)
             for cost, ridge, price in product(flip_costs, ridges, intercept_costs):
                 ball = {**common, "flip_cost": cost, "intercept_cost": price}
                 ball["l2"] = auto_ridge if ridge is None else ridge
-                settings.append(Setting(class_weight, ball, radii, auto, weights))
+                settings.append(Setting(class_weight, ball, tried, auto, weights))
         return settings
 
     def _score_all_paths(self, X, y, sample_weight, folds, settings, scorer, context, time) -> list[list[PathScores]]:
@@ -336,7 +322,7 @@ class WassersteinSVCCV(RobustClassifier):
         data, chosen = (X, y, sample_weight, flip_cost), self.best_index_
         constant = self._fit_chosen(*data, time)
         results = self.cv_results_
-        differ = ~np.isclose(results["mean_test_score"], results["constant_score"], rtol=0.0, atol=EQUAL_SCORES)
+        differ = ~np.isclose(results["mean_test_score"], results["constant_score"], rtol=0.0, atol=ROUNDING)
         radii, same = results["param_radius"], cross_validation.in_setting_of(results, chosen)
         # A chosen candidate that was constant in the folds, too, stays what it is.
         smaller = same & (radii < radii[chosen]) & differ & differ[chosen] & constant
@@ -375,9 +361,5 @@ class WassersteinSVCCV(RobustClassifier):
             self.__dict__.update({name: value for name, value in vars(model).items() if name.endswith("_")})
 
     def _trained_ball(self) -> dict[str, Any]:
-        return {
-            "radius": self.radius_,
-            "flip_cost": self.flip_cost_,
-            "norm": self.norm_,
-            "feature_cost": prices.feature_costs(self),
-        }
+        ball = {"radius": self.radius_, "flip_cost": self.flip_cost_, "norm": self.norm_}
+        return ball | {"feature_cost": prices.feature_costs(self)}

@@ -5,13 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from scipy.stats import norm
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
 from sklearn.model_selection import TunedThresholdClassifierCV
 from thorough import examples
 
 from drsvm import WassersteinSVC, WassersteinSVCCV, worst_case_risk
 from drsvm.learn.choosing.out_of_fold import Unseen
-from drsvm.learn.choosing.threshold import MIN_PREDICTED, NEARLY_NONE, QUARTILES, SILVERMAN, SLACK, choose_threshold
+from drsvm.learn.choosing.threshold import MIN_PREDICTED, NEARLY_NONE, SLACK, choose_threshold
 
 SCORES = {"accuracy": accuracy_score, "balanced_accuracy": balanced_accuracy_score}
 
@@ -19,8 +20,8 @@ SCORES = {"accuracy": accuracy_score, "balanced_accuracy": balanced_accuracy_sco
 def correct_on_average(thresholds, values, sign, least):
     """Return the shares of a class that are decided correctly at thresholds, averaged over those around each."""
     between = np.ptp(np.quantile(values, [0.25, 0.75], method="inverted_cdf"))
-    deviation = min(values.std(), between / QUARTILES) if between > 0 else values.std()
-    width = max(3**0.5 * SILVERMAN * deviation / len(values) ** 0.2, least)
+    deviation = min(values.std(), between / (norm.ppf(0.75) - norm.ppf(0.25))) if between > 0 else values.std()
+    width = max(3**0.5 * (4 / 3 / len(values)) ** 0.2 * deviation, least)  # Silverman's rule
     above = np.clip((values - thresholds[:, None] + width) / (2 * width), 0.0, 1.0).mean(axis=1)
     return above if sign > 0 else 1.0 - above
 
@@ -40,7 +41,8 @@ def test_it_is_the_nearest_that_is_nearly_best(seed, goal):
     middles = 0.5 * (values[:-1] + values[1:])
     candidates = np.where((values[:-1] < 0) & (values[1:] > 0), 0.0, middles)
     sides = [(sign, decisions[signs == sign]) for sign in (1.0, -1.0)]
-    correct = [correct_on_average(candidates, side, sign, 1e-9 * np.ptp(values)) for sign, side in sides]
+    least = np.finfo(float).eps ** 0.5 * np.ptp(values)
+    correct = [correct_on_average(candidates, side, sign, least) for sign, side in sides]
     shares = [len(side) / n if goal == "accuracy" else 0.5 for _, side in sides]
     scores = shares[0] * correct[0] + shares[1] * correct[1]
     rarer = 1.0 if signs.sum() <= 0 else -1.0  # predicted for enough rows, or for none at any threshold

@@ -17,7 +17,7 @@ from thorough import examples
 from drsvm import WassersteinKernelSVC, WassersteinSVC, WassersteinSVCCV, find_label_issues
 from drsvm.learn.choosing import evidence
 from drsvm.learn.fitting import gross_errors
-from drsvm.learn.fitting.gross_errors import ENOUGH, FAR, NONE, NORMAL_RANGE, far_columns
+from drsvm.learn.fitting.gross_errors import FAR, FEW_ROWS, NORMAL_RANGE, TAIL, far_columns
 from drsvm.learn.fitting.one_vs_rest import factors_of_classes
 
 
@@ -26,6 +26,8 @@ def by_definition(X):
     low, middles, high = np.quantile(X, [0.1, 0.5, 0.9], axis=0, method="averaged_inverted_cdf")
     deviations = (high - low) / NORMAL_RANGE
     far = (np.abs(X - middles).max(axis=0) > FAR * deviations) & (deviations > 0)
+    from_mean = np.abs(X - X.mean(axis=0))
+    far &= from_mean.max(axis=0) > from_mean.mean(axis=0) / TAIL  # unless too many cells are as far
     return far.nonzero()[0], middles[far], deviations[far]
 
 
@@ -61,7 +63,7 @@ def test_the_ball_shrinks_as_the_spread_does_without_them(monkeypatch):
     shares = [far_columns(one)[3] for one in (row, cell)]
     assert shares[0] < 0.01 < 0.2 < shares[1], "one column of six does not decide"
     shrunk = [WassersteinSVC().fit(one, y) for one in (row, cell)]
-    monkeypatch.setattr(gross_errors, "far_columns", lambda *_: NONE)
+    monkeypatch.setattr(gross_errors, "far_columns", lambda *_: ([], [], [], 1.0))
     for one, share, model in zip((row, cell), shares, shrunk, strict=True):
         full = WassersteinSVC().fit(one, y)
         assert model.radius_ == pytest.approx(share * full.radius_, rel=0.05)
@@ -138,7 +140,7 @@ def test_the_folds_of_a_search_do_not_repeat_it():
 
 def test_ordinary_rows_are_not_warned_of():
     rng = np.random.default_rng(0)
-    n = 2 * ENOUGH
+    n = 2 * FEW_ROWS
     X = np.column_stack([rng.normal(size=n), rng.standard_t(5, n), rng.random(n) < 0.01, np.exp(rng.normal(size=n))])
     assert len(far_columns(X)[0]) == 0
     X[n // 2 + 1, 0] = 1e3  # also between the rows that describe a column
