@@ -36,7 +36,8 @@ class Side(NamedTuple):
     """The rows with one predicted class."""
 
     n: int
-    share: float  # of contradicted labels in the core
+    labels: np.ndarray  # shares of the given labels in the core
+    share: float  # of contradicted ones
     evidence: float  # log-likelihood of a constant share minus that of overlap
     purity: float  # p-value of a constant share, if contradicted labels avoid the deepest rows
 
@@ -45,21 +46,24 @@ def wrong_labels(decisions: Sequence[np.ndarray], given: np.ndarray) -> tuple[in
     """Return the number of wrong labels by out-of-fold decisions of two classifiers, and its interval, if known."""
     n, n_classes = decisions[0].shape
     depth, predicted = _combined(decisions, given)
-    contradicted = predicted != given
-    sides = [_side(depth[rows], contradicted[rows]) for rows in (predicted == label for label in range(n_classes))]
+    by_class = ((label, predicted == label) for label in range(n_classes))
+    sides = [_side(label, depth[rows], given[rows], n_classes) for label, rows in by_class]
     # A base rate that no feature explains looks like wrong labels of the larger classes.
     sides = [side for side in sides if side.n > (1.0 - CORE) * n / n_classes]
-    number = sum(side.n * side.share for side in sides)
     identified = (
         len(sides) > 1
-        and number > CORE * contradicted.sum()  # what is contradicted beyond the shares of the cores is no riddle
+        and sum(side.n * side.share for side in sides) > CORE * np.sum(predicted != given)  # otherwise, the fit is poor
         and sum(side.evidence for side in sides) > -np.log(1.0 - LEVEL)
         and min(side.purity for side in sides) > 1.0 - LEVEL
     )
     if not identified:
         return None, None
-    deviation = np.sqrt(sum(side.n * side.share * (1.0 - side.share) for side in sides) / CORE)
-    low, high = norm.interval(LEVEL, number, deviation)
+    # Near the boundary, a class with more wrong labels is predicted too rarely. Hence its size by the given labels.
+    counts = np.bincount(given, minlength=n_classes)
+    sizes = np.clip(np.linalg.lstsq(np.column_stack([side.labels for side in sides]), counts)[0], 0.0, n)
+    shares = np.array([side.share for side in sides])
+    number = float(sizes @ shares)
+    low, high = norm.interval(LEVEL, number, np.sqrt(sizes @ (shares * (1.0 - shares)) / CORE))
     return round(number), (max(round(low), 0), min(round(high), n))
 
 
@@ -73,11 +77,12 @@ def _combined(decisions: Sequence[np.ndarray], given: np.ndarray) -> tuple[np.nd
     return np.ptp(np.partition(odds, -2, axis=1)[:, -2:], axis=1), odds.argmax(axis=1)
 
 
-def _side(depth: np.ndarray, contradicted: np.ndarray) -> Side:
-    core = contradicted[np.argsort(-depth, kind="stable")][: round(CORE * len(depth))]
-    share = float(core.mean()) if len(core) else 0.0
-    if share in (0.0, 1.0):
-        return Side(len(depth), share, evidence=0.0, purity=1.0)
+def _side(label: int, depth: np.ndarray, given: np.ndarray, n_classes: int) -> Side:
+    deepest = given[np.argsort(-depth, kind="stable")][: round(CORE * len(depth))]
+    labels = np.bincount(deepest, minlength=n_classes) / max(len(deepest), 1)
+    core, share = deepest != label, float(1.0 - labels[label])
+    if not core.any() or core.all():
+        return Side(len(depth), labels, share, evidence=0.0, purity=1.0)
     above = np.arange(1, len(core) + 1) / (len(depth) + 1)  # share of rows that are as deep at least
     heights = norm.isf(above / 2.0) * np.where(core, -1.0, 1.0)
     overlap = minimize_scalar(lambda s: -log_expit(s * heights).sum()).fun
@@ -85,4 +90,5 @@ def _side(depth: np.ndarray, contradicted: np.ndarray) -> Side:
     # If the share is constant, the contradicted rows are a sample of the core. The logarithm tells the deepest apart.
     logs = np.log(above)
     error = logs.std() * np.sqrt((1.0 - share) / core.sum())
-    return Side(len(depth), share, float(constant + overlap), float(norm.sf((logs[core].mean() - logs.mean()) / error)))
+    purity = norm.sf((logs[core].mean() - logs.mean()) / error)
+    return Side(len(depth), labels, share, float(constant + overlap), float(purity))
