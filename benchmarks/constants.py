@@ -1,10 +1,11 @@
-"""What do the numbers in the rules of `drsvm.learn` do: how do results change with half of each, and with twice as much?
+"""What do the numbers in the rules of `drsvm.learn` do: how do results change with half of each, or twice as much?
 
 Every number in a named constant of `drsvm/learn` is halved and doubled, one at a time (whole numbers stay whole), and
 everything else stays. `WassersteinSVC()` is fitted on the data sets on which the study decides, with five kinds of
-labels, `WassersteinKernelSVC()` with correct and 20 % wrong ones, and `find_label_issues` ranks the rows of the latter.
-Changes are those of accuracy / balanced accuracy / ROC AUC on correct test rows, in points and averaged over all cases;
-"labels" is the change of the ROC AUC of wrong labels among all. Only changes of at least 0.05 are shown.
+labels; if a number is in modules that choose a ball or a kernel, `WassersteinKernelSVC()` with correct and 20 % wrong
+ones; if it is in those about labels, `find_label_issues` ranks the rows with 20 % wrong ones. Changes are those of
+accuracy / balanced accuracy / ROC AUC on correct test rows, in points and averaged over all cases; "labels" is the change
+of the ROC AUC of wrong labels among all. Only changes of at least 0.05 are shown.
 """
 
 import argparse
@@ -32,6 +33,8 @@ from methods import all_figures
 
 ROOM = Path(drsvm.__file__).parent / "learn"
 KERNEL_NOISE = ("clean", "20 %")
+OF_KERNELS = (".kernel.", ".evidence", ".radius_rule")
+OF_LABELS = (".labels.", ".out_of_fold")
 SHOWN = 0.05
 
 
@@ -135,6 +138,9 @@ def measured(number: Number | None, factor: float, seeds: int) -> dict[str, np.n
     """Return the mean figures of classifiers, and the ROC AUC of wrong labels."""
     warnings.simplefilter("ignore")
     linear, kernel, labels = [], [], []
+    of_kernels, of_labels = (
+        number is None or any(p in number.module for p in some) for some in (OF_KERNELS, OF_LABELS)
+    )
     with changed(number, factor):
         for name in filter(is_available, DECIDED):
             for noise in NOISE:
@@ -142,12 +148,13 @@ def measured(number: Number | None, factor: float, seeds: int) -> dict[str, np.n
                     case = Case(name, sizes(name, [400])[0], noise, seed)
                     X, y, X_test, y_test = case.split()
                     linear.append(figures(WassersteinSVC(), X, y, X_test, y_test))
-                    if noise in KERNEL_NOISE and seed == 0:
+                    if of_kernels and noise in KERNEL_NOISE and seed == 0:
                         kernel.append(figures(WassersteinKernelSVC(), X, y, X_test, y_test))
-                    if noise == "20 %":
+                    if of_labels and noise == "20 %":
                         correct = case._replace(setting="clean").split()[1]
-                        labels.append(100 * roc_auc_score(y != correct, -find_label_issues(X, y).quality))
-    return {"": np.mean(linear, axis=0), "kernel": np.mean(kernel, axis=0), "labels": np.mean(labels)[None]}
+                        labels.append(100 * roc_auc_score(y != correct, -find_label_issues(X, y).margin))
+    found = {"": linear, "kernel": kernel, "labels": [[value] for value in labels]}
+    return {name: np.mean(values, axis=0) for name, values in found.items() if values}
 
 
 def figures(model, X, y, X_test, y_test) -> list[float]:

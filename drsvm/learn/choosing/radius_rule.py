@@ -46,7 +46,7 @@ MIN_ROWS, MAX_ROWS = 60, 1500  # that rules and evidence need for a sample, wher
 SECONDS_OF_A_PAIR = 2e-7  # of rows, in the rules for kernels
 SHARE_OF_LARGEST = 0.5  # the largest radius as a fraction of `radius_max`
 PILOT_SHARE, ROUGH_TOL = 0.5, 1e-3  # radius / F of the pilot; about all gaps (with 1e-2, a ridge depends on the steps)
-ROWS_OF_A_CLASS, SAMPLE_PER_FEATURE = 25_000, 100  # of the sample for rough solutions, at least
+ROWS_OF_A_CLASS, SAMPLE_PER_FEATURE = 10_000, 100  # of the sample for rough solutions, at least
 CHANCE_DIRECTIONS = 2.5  # before √(k/n)
 GENERAL_RIDGE = 0.04  # in units of the mean squared distance of a row from the centre
 MIN_RIDGE = 0.3  # in these units, divided by the number of rows
@@ -178,7 +178,7 @@ def _sample(problem: Problem) -> Problem:
     """Return the problem on a sample of its rows in which large classes have fewer rows, but the same weight."""
     # Few rows are fetched: rough solutions depend on the steps, and these on where the rows are.
     size = max(ROWS_OF_A_CLASS, SAMPLE_PER_FEATURE * problem.n_features)
-    return (problem if problem.n_rows < 8 * size else problem.drawn_by_class(size)).to_host(MAX_COPIED)
+    return (problem if problem.n_rows <= 2 * size else problem.drawn_by_class(size)).to_host(MAX_COPIED)
 
 
 def _rough_solution(problem: Problem, limits: Options, start: Solution = None) -> Result | Classifier:
