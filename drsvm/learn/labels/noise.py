@@ -8,9 +8,9 @@ same predicted class that are deeper than a row. Labels that were changed at ran
 
 while overlap ends where a class is clear. If log-odds are spread like normal variables around the boundary,
 
-    P(contradicted | u) = 1 / (1 + exp(s · h(u))),     h(u) = Φ⁻¹(1 − u / 2).
+    P(contradicted | u) = (k − 1) / (k − 1 + exp(s · h(u))),     h(u) = Φ⁻¹(1 − u / 2),
 
-Both have one parameter per predicted class, and the likelihoods of the deepest rows are compared. All of this is
+where k is the number of classes: features that tell nothing (s = 0) are contradicted by all classes alike. Both have one parameter per predicted class, and the likelihoods of the deepest rows are compared. All of this is
 evaluated on out-of-fold decision values of two classifiers, a linear and a flexible one: a boundary that one of them
 cannot follow would look like a share ρ.
 """
@@ -84,8 +84,8 @@ def _side(label: int, depth: np.ndarray, given: np.ndarray, n_classes: int) -> S
     if not core.any() or core.all():
         return Side(len(depth), labels, share, evidence=0.0, purity=1.0)
     above = np.arange(1, len(core) + 1) / (len(depth) + 1)  # share of rows that are as deep at least
-    heights = norm.isf(above / 2.0) * np.where(core, -1.0, 1.0)
-    overlap = minimize_scalar(lambda s: -log_expit(s * heights).sum()).fun
+    heights, signs = norm.isf(above / 2.0), np.where(core, -1.0, 1.0)
+    overlap = minimize_scalar(lambda s: -log_expit(signs * (s * heights - np.log(n_classes - 1))).sum()).fun
     constant = len(core) * (xlogy(share, share) + xlogy(1.0 - share, 1.0 - share))
     # If the share is constant, the contradicted rows are a sample of the core. The logarithm tells the deepest apart.
     logs = np.log(above)
