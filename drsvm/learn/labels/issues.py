@@ -105,9 +105,9 @@ def find_label_issues(
     **Number of wrong labels.** Labels that were changed at random are contradicted at the same rate however clearly a
     row belongs to its predicted class, while overlap fades with that depth. `wrong_labels` is a number only if the
     rows deep inside the classes say so, by the judgement of both classifiers, and None otherwise. Wrong labels are not
-    found if they are few (less than about 2 %), or follow a pattern that the classifiers learn, such as a whole group
-    of rows that is labelled wrong. A hidden cause that turns outcomes at random, whatever the features, cannot be told
-    from wrong labels.
+    found if they are few, or follow a pattern that the classifiers learn, such as a whole group of rows that is
+    labelled wrong. A hidden cause that turns outcomes at random, whatever the features, cannot be told from wrong
+    labels.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def find_label_issues(
     >>> y[:20] = 1 - y[:20]
     >>> issues = find_label_issues(X, y)
     >>> int((issues.ranking[:20] < 20).sum())  # how many of the 20 most doubtful rows are among the wrong ones
-    15
+    16
     """
     index = next((data.index for data in (X, y) if hasattr(data, "iloc")), None)
     X, y = indexable(X, column_or_1d(y))

@@ -10,9 +10,9 @@ while overlap ends where a class is clear. If log-odds are spread like normal va
 
     P(contradicted | u) = (k − 1) / (k − 1 + exp(s · h(u))),     h(u) = Φ⁻¹(1 − u / 2),
 
-where k is the number of classes: features that tell nothing (s = 0) are contradicted by all classes alike. Both have one parameter per predicted class, and the likelihoods of the deepest rows are compared. All of this is
-evaluated on out-of-fold decision values of two classifiers, a linear and a flexible one: a boundary that one of them
-cannot follow would look like a share ρ.
+for k classes: where features tell nothing (s = 0), all labels are equally likely. Both have one parameter per predicted
+class, and the likelihoods of the deepest rows are compared. All of this is evaluated on out-of-fold decision values of
+two classifiers, a linear and a flexible one: a boundary that one of them cannot follow would look like a share ρ.
 """
 
 from collections.abc import Sequence
@@ -26,10 +26,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-# Both were fixed on sixty generated tables with wrong labels, sixty without (`tests/learn/label_tables.py`), and the
-# data sets on which the study decides. `tests/learn/labels/test_label_noise.py` measures them on others.
-CORE = 0.6  # of the rows with the same predicted class, the deepest, are far from the boundary; see `wrong_labels`
-LEVEL = 0.99  # confidence of every comparison; intervals of this level cover 95 %, since overlap adds to the shares
+# Both were fixed on 120 generated tables with wrong labels and 120 without (`tests/learn/label_tables.py`), and on 16
+# data sets. `tests/learn/labels/test_label_noise.py` measures them on new tables.
+CORE = 0.6  # of the rows with one predicted class, the deepest; so much of what is contradicted must look like them
+LEVEL = 0.99  # of every test, and of intervals, which then cover about 95 %: overlap adds to the shares
 
 
 class Side(NamedTuple):
