@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import log_expit, xlogy
-from scipy.stats import norm, rankdata
+from scipy.special import log_expit
+from scipy.stats import entropy, norm, rankdata
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -86,7 +86,7 @@ def _side(label: int, depth: np.ndarray, given: np.ndarray, n_classes: int) -> S
     above = np.arange(1, len(core) + 1) / (len(depth) + 1)  # share of rows that are as deep at least
     heights, signs = norm.isf(above / 2.0), np.where(core, -1.0, 1.0)
     overlap = minimize_scalar(lambda s: -log_expit(signs * (s * heights - np.log(n_classes - 1))).sum()).fun
-    constant = len(core) * (xlogy(share, share) + xlogy(1.0 - share, 1.0 - share))
+    constant = -len(core) * entropy([share, 1.0 - share])
     # If the share is constant, the contradicted rows are a sample of the core. The logarithm tells the deepest apart.
     logs = np.log(above)
     error = logs.std() * np.sqrt((1.0 - share) / core.sum())
