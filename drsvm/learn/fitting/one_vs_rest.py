@@ -116,8 +116,8 @@ def factors_of_classes(class_weight, classes, y, sample_weight) -> np.ndarray:
 
 def check_that_every_class_counts(y, classes, weights) -> None:
     """Raise an error if all rows of a class have weight 0."""
-    for label in () if weights is None else classes.tolist():
-        if not weights[y == label].any():
+    for label in classes.tolist():
+        if weights is not None and not weights[y == label].any():
             remedy = "give one of them a positive weight, or leave the class out"
             raise ValueError(f"All samples of class {label!r} have weight 0: {remedy}.")
 

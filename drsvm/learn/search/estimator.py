@@ -272,8 +272,8 @@ class WassersteinSVCCV(RobustClassifier):
             found = one_vs_rest.for_each(problems, automatic, time.share(len(norms) - done), **limits)
             auto = share * min(one.radius for one in found)
             auto_ridge = share**2 * float(np.mean([one.ridge for one in found]))
-            few = isinstance(radii, int)
-            tried = cross_validation.default_radii(problems, radii, auto) if few else np.array(radii)
+            by_rule = isinstance(radii, int)
+            tried = cross_validation.default_radii(problems, radii, auto) if by_rule else np.array(radii)
             for cost, ridge, price in product(flip_costs, ridges, intercept_costs):
                 ball = {**common, "flip_cost": cost, "intercept_cost": price}
                 ball["l2"] = auto_ridge if ridge is None else ridge
