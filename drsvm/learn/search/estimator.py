@@ -43,8 +43,6 @@ from drsvm.solvers.interior_point.small import are_few
 from drsvm.solvers.transforms.span_of_rows import in_span_of_rows
 
 PATH_PARTS = 1.25  # the paths may take one in so many parts of the time that the radii have left: 80 %
-FROM_THE_REFIT = ("coef_", "intercept_", "threshold_", "objective_", "lower_bound_", "gap_", "radius_price_")
-FROM_THE_REFIT += ("n_iter_", "result_", "sigmoids_")
 
 
 class WassersteinSVCCV(RobustClassifier):
@@ -210,8 +208,8 @@ class WassersteinSVCCV(RobustClassifier):
             raise ValueError(f"selection must be {known} or a callable, got selection={self.selection!r}.")
         check_calibration(self.calibration)
         scorer = cross_validation.checked_scorer(self.scoring)
-        for name in FROM_THE_REFIT:  # of an earlier fit
-            self.__dict__.pop(name, None)
+        for name in [name for name in vars(self) if name.endswith("_")]:  # of an earlier fit
+            delattr(self, name)
         X, y = one_vs_rest.checked_rows(self, X, y)
         self.classes_ = one_vs_rest.classes_of(y, self)
         if sample_weight is not None:
