@@ -50,8 +50,7 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     See Also
     --------
-    sklearn.preprocessing.RobustScaler : Divides by a robust deviation, but does not clip: an error stays as large as
-        it was.
+    sklearn.preprocessing.RobustScaler : Divides by a robust deviation, but does not clip: errors stay as large.
 
     Notes
     -----

@@ -23,9 +23,7 @@ from drsvm.model.validation import CheckedRows, as_rows
 from drsvm.progress import part
 from drsvm.solvers.interior_point.small import is_small
 
-# The form of the rows; rows that already have it are not copied.
-ROWS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
-
+ROWS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}  # such are not copied
 CLEAR = 3  # few rows, but as many per feature, have an optimum that is found to many digits in any order
 MIN_SHARE = 0.6  # of an equal share of the weight, for a rare class; fixed on the data sets on which the study decides
 

@@ -1,6 +1,6 @@
 """`WassersteinSVCCV`: radius, ridge and other parameters, chosen by cross-validation along paths of radii.
 
-    X, y → settings × folds → one radius path each → scores → the chosen parameters → one fit on all rows
+X, y → settings × folds → one radius path each → scores → the chosen parameters → one fit on all rows
 
 A setting consists of all parameters but the radius. Its radii are the same in all folds.
 """
