@@ -21,7 +21,7 @@ from drsvm import WassersteinSVC, WassersteinSVCCV, find_label_issues
 
 REPEATS, FEW = 15, 3
 GRID = {"C": np.logspace(-4, 3, 8).tolist(), "class_weight": [None, "balanced"]}
-GIVEN, AUTO, RIVAL, SEARCH = "WassersteinSVC(radius=0.1)", "WassersteinSVC()", "LinearSVC()", "WassersteinSVCCV()"
+GIVEN, AUTO, RIVAL, SEARCH = "WassersteinSVC(0.1, l2=0.01)", "WassersteinSVC()", "LinearSVC()", "WassersteinSVCCV()"
 ISSUES, FIVE_FITS = "find_label_issues", "five fits"
 PREDICT, RIVAL_PREDICTS = "predict, 100 × one row", "LinearSVC, 100 × one row"
 
@@ -116,9 +116,9 @@ def labels(X) -> np.ndarray:
 
 
 def fits(data: str, X, y) -> Group:
-    """Return fits with a given and with the automatic radius."""
+    """Return fits with a given ball and with the automatic one."""
     calls = {
-        GIVEN: lambda: WassersteinSVC(radius=0.1).fit(X, y),
+        GIVEN: lambda: WassersteinSVC(0.1, l2=0.01).fit(X, y),
         AUTO: lambda: WassersteinSVC().fit(X, y),
         RIVAL: lambda: LinearSVC().fit(X, y),
     }

@@ -9,7 +9,7 @@ from drsvm.cli.screen import Screen, exit_code
 EXAMPLES = """drsvm fit customers.csv --label churned --model churn.drsvm
 drsvm fit export.csv --label status --drop remark --categorical branch --trust-column age
 drsvm fit train.svm.xz --test test.svm.xz --radius 0.1 --flip-cost 1
-drsvm fit customers.csv --label churned --kernel auto
+drsvm fit customers.csv --label churned --kernel linear
 drsvm fit noisy.parquet --label y --cv --json"""
 
 
@@ -59,8 +59,8 @@ def fit(
         raise ValueError("--cv chooses the radius: omit --radius or --cv.")
     if verified is not None and "flip_cost" not in settings:
         raise ValueError("--verified changes nothing while all labels are trusted: price the others with --flip-cost.")
-    kernel.check(ball, {"--cv": cv, **{opt.option_of(role): getattr(prices, role) for role in opt.COLUMN_ROLES}})
-    in_memory = "--cv" if cv else None if kernel.kernel == "linear" else f"--kernel {kernel.kernel}"
+    for_weights = kernel.check(ball, {"--cv": cv, **prices.of_columns()}, radius)
+    in_memory = "--cv" if cv else "--kernel rbf" if kernel.kernel == "rbf" else None
     options = data.read_options(verified=verified, mentioned=prices.mentioned())
     with _rows(file, options, split, spool, ball.standardise, in_memory, screen) as rows:
         whole, held = work.with_positive(rows[0], positive), rows[1] and work.with_positive(rows[1], positive)
@@ -69,8 +69,7 @@ def fit(
         from drsvm.cli.fit_summary import fit_payload, summary_lines
 
         task = training.Task(settings, ball.standardise, whole, held, screen)
-        train = task.chosen if kernel.kernel == "auto" else task.trained
-        trained = task.searched(folds) if cv else train(kernel)
+        trained = task.searched(folds) if cv else task.trained(kernel, for_weights)
         screen.note(*work.about_clipped(trained.model.prepared, whole))
         with screen.progress("testing"):
             payload = fit_payload(trained.model, trained.tested, file, ball.standardise)

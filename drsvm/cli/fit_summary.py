@@ -10,13 +10,11 @@ import drsvm
 from drsvm.cli.screen import Payload, exit_code
 from drsvm.cli.training import Fitted
 from drsvm.learn import scores as figures
-from drsvm.model.kernel_functions import dense
+from drsvm.learn.importances import importances
 from drsvm.model.result import Result
 
 NOISE = "decision values differ by less than the accuracy of the solution; ranks, ROC AUC and probabilities are noise"
 SHOWN_LABELS, SHOWN_COLUMNS = 10, 5
-# Columns up to which importances are computed, test rows for that, and how often a column is shuffled.
-MAX_COLUMNS, MAX_ROWS, REPEATS = 100, 1000, 5
 
 
 def fit_payload(model: Fitted, tested: Fitted | None, file: Path, standardise: bool) -> Payload:
@@ -95,6 +93,7 @@ def summary_lines(payload: Payload) -> list[Text]:
     scaling += ", 0/1 columns as they are" if ball["standardise"] and payload["units"]["original"] else ""
     lines = {
         "data": f"{payload['rows']:,} rows, {payload['features']:,} features, labels {labels}{side}",
+        **({"choice": payload["choice"]["words"]} if "choice" in payload else {}),
         "adversary": _adversary(ball, payload.get("kernel")) + f"; {scaling}",
         "proof": _below([_proof(certificate, len(counts) > 2) for certificate in payload["certificates"]]),
         **_figures(payload),
@@ -104,13 +103,6 @@ def summary_lines(payload: Payload) -> list[Text]:
     if constant:
         of = f"{', '.join(constant)} against the rest" if len(payload["certificates"]) > 1 else "this classifier"
         lines["constant"] = f"{of}: {NOISE}"
-    if "choice" in payload:
-        best, other, areas = (payload["choice"][name] for name in ("kernel", "other", "roc_auc"))
-        lines["choice"] = f"{best}; the test rows have no ROC AUC that could tell it from {other}"
-        if payload["choice"]["lead"] is not None:
-            shown = f"{best}, ROC AUC {areas[best]:.4f}; {other} {areas[other]:.4f}"
-            lead = figures.compared("roc_auc", payload["choice"]["lead"], other)
-            lines["choice"] = f"{shown}; {lead}. The test rows made this choice: they are not new to it"
     if "cv" in payload:
         candidates, score = payload["cv"]["candidates"], payload["cv"]["score"]
         lines["selection"] = f"chosen from {candidates} candidates by cross-validation, mean score {score:.4f}"
@@ -180,26 +172,6 @@ def _feature_lines(payload: Payload) -> dict[str, str]:
 
 
 def _importances(tested: Fitted) -> dict[str, float] | None:
-    """Return by how much the ROC AUC of a test falls if all features of a column are shuffled together."""
-    features, first = tested.prepared.features, tested.parts.data.schema.index_base
-    columns = [str(first + index) for index in range(tested.prepared.X.shape[1])]
-    if features is not None:
-        columns = [feature.column for feature in features]
-    y = tested.parts.y_test
-    if y is None or len(set(columns)) > MAX_COLUMNS:
-        return None
-    rng = np.random.default_rng(0)
-    rows = rng.permutation(len(y))[:MAX_ROWS]
-    X, y = dense(tested.prepared.X_test[rows]), y[rows]
-
-    def area(X) -> float:
-        return figures.scores(tested.decisions(X), y, tested.classifier.classes_)["roc_auc"] or np.nan
-
-    def without(column: str) -> float:
-        shuffled, places = X.copy(), [place for place, name in enumerate(columns) if name == column]
-        shuffled[:, places] = X[rng.permutation(len(X))][:, places]
-        return area(shuffled)
-
-    whole = area(X)
-    falls = {name: whole - float(np.mean([without(name) for _ in range(REPEATS)])) for name in dict.fromkeys(columns)}
-    return dict(sorted(falls.items(), key=lambda entry: -entry[1]))
+    y, prepared, first = tested.parts.y_test, tested.prepared, tested.parts.data.schema.index_base
+    columns = prepared.columns or [str(first + index) for index in range(prepared.X.shape[1])]
+    return None if y is None else importances(tested.classifier, prepared.X_test, y, columns)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from drsvm.report.inputs import Source
 
 EXAMPLES = """drsvm report customers.csv --label churned --output report.html
-drsvm report customers.csv --label churned --kernel auto --format md
+drsvm report customers.csv --label churned --kernel linear --format md
 drsvm report train.csv --test test.csv --radius 0.1 --title "Churn, spring" --output churn.html"""
 
 WRITTEN, READ = ("html", "md", "json"), ("csv", "parquet", "svmlight")
@@ -55,14 +55,12 @@ def report(
     split: opt.SplitOptions,
     ball: opt.BallOptions,
     prices: opt.PriceOptions,
+    kernel: opt.KernelChoice,
     screen: Screen,
     radius: str | None = opt.RADIUS,
     positive: str | None = opt.POSITIVE,
     class_weight: str | None = opt.CLASS_WEIGHT,
     threshold: str | None = opt.THRESHOLD,
-    kernel: str = opt.classifier(
-        "linear, or auto: also say whether a curved boundary (rbf) would rank held-out rows better.", "linear"
-    ),
     title: str | None = opt.output("Title of the page."),
     output: Path | None = opt.output("The file: .html, .md or .json. Default: drsvm-report.html.", metavar="OUT"),
 ) -> int:
@@ -78,7 +76,7 @@ def report(
     format, output = data.written(output)
     check_outputs([output], [file, split.test])
     split.check()
-    opt.check_choice("--kernel", kernel, ("linear", "auto"))
+    for_weights = kernel.check(ball, prices.of_columns(), radius)
     settings = {**ball.ball(radius), **ball.run(), **prices.intercept()}
     settings |= {"random_state": split.seed, **opt.chosen_classes_and_threshold(class_weight, threshold)}
     options = data.reading()
@@ -90,10 +88,9 @@ def report(
     shown = work.label_called(parts.y, positive) if several and positive else parts.positive
     named = {"radius": radius, "class_weight": class_weight, "threshold": threshold}
     named |= {"positive": None if several else positive}
-    typed = [*_typed(named), *_typed(_changed(ball)), *_typed(_changed(prices))]
+    typed = [*_typed(named), *(word for group in (ball, prices, kernel) for word in _typed(_changed(group)))]
     source = _source(file, [str(file), *_typed(_changed(options))], typed, parts.data)
-    with screen.progress("report"), screen.warnings_as_notes():
-        made = _made(parts, settings, ball.standardise, kernel, source, title, shown, screen)
+    made = _made(parts, settings, ball.standardise, (kernel, for_weights), source, title, shown, screen)
     made.save(output, format)
     code = exit_code(certificate["status"] for certificate in made.summary["certificates"])
     payload = {"command": "report", "file": file, "output": output, "proven": code == 0, "summary": made.summary}
@@ -104,17 +101,36 @@ def report(
     return code
 
 
-def _made(parts, settings, standardise: bool, kernel: str, source, title: str | None, positive, screen) -> "Report":
-    """Return the report; input errors come before these imports, which take long."""
-    from drsvm import WassersteinSVC
+def _made(
+    parts,
+    settings,
+    standardise: bool,
+    kernels: tuple[opt.KernelChoice, str | None],
+    source,
+    title: str | None,
+    positive,
+    screen,
+) -> "Report":
+    """Return the report; input errors come before these imports, which take long.
+
+    `kernels` are the options of the kernel, and an option that asks for a linear classifier, if one was given.
+    """
     from drsvm.cli import work
     from drsvm.cli.files import name_of
+    from drsvm.cli.kernel_choice import choose
+    from drsvm.clock import TimeLimit
     from drsvm.report import report_on
     from drsvm.report.inputs import Given
 
     prepared = work.prepared(parts, standardise=standardise)
     clipped = work.about_clipped(prepared, parts)
     screen.note(*clipped)
+    kernel, choice, time = kernels[0], None, TimeLimit.of(settings["max_time"])
+    if kernel.kernel == "auto":
+        choice = choose(*kernels, settings, parts, prepared.X, time, screen)
+        kernel = replace(kernel, kernel=choice["kernel"])
+    limit = {"max_time": max(time.left(), 1e-3) if time.limited else None}  # the trial is part of the time
+    kind, settings = kernel.kind_and_settings({**work.with_flip_costs(settings, parts.y), **limit})
     first = parts.data.schema.index_base
     numbered = [f"feature {k}" for k in range(first, first + prepared.X.shape[1])]  # as in the svmlight file
     names = [str(row + 1) for row in parts.rows.tolist()]
@@ -134,11 +150,12 @@ def _made(parts, settings, standardise: bool, kernel: str, source, title: str | 
         label=parts.data.schema.label,
         standardise=False,
         scaled=prepared.scaled(standardise),
-        kernel=kernel,
-        source=replace(source, notes=[*source.notes, *map(in_options, clipped)]),
+        columns=prepared.columns,
+        source=replace(source, notes=[*source.notes, *map(in_options, clipped)], choice=choice),
     )
-    model = WassersteinSVC(**work.with_flip_costs(settings, parts.y), **work.feature_prices(parts, prepared))
-    return report_on(model, given, title=title or name_of(parts.data.path), positive=positive, progress=None)
+    model = kind(**settings, **work.feature_prices(parts, prepared))
+    with screen.progress("report"), screen.warnings_as_notes():
+        return report_on(model, given, title=title or name_of(parts.data.path), positive=positive, progress=None)
 
 
 def _source(file: Path, reading: list[str], settings: list[str], data: "Dataset") -> "Source":
@@ -164,7 +181,7 @@ COMMANDS = {  # for the actions of `drsvm.report.inputs.NextStep`, with their op
 }
 
 
-def _changed(group: opt.DataOptions | opt.BallOptions | opt.PriceOptions) -> opt.Settings:
+def _changed(group: opt.DataOptions | opt.BallOptions | opt.PriceOptions | opt.KernelChoice) -> opt.Settings:
     return {one.name: value for one in fields(group) if (value := getattr(group, one.name)) != one.default}
 
 

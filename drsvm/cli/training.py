@@ -1,8 +1,9 @@
 """Training for ``drsvm fit``: all rows for the model that is saved, some of them where the others are a test."""
 
 import warnings
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -13,6 +14,7 @@ from sklearn.pipeline import Pipeline
 from drsvm import WassersteinSVC, WassersteinSVCCV
 from drsvm.annotations import Matrix
 from drsvm.cli import work
+from drsvm.cli.kernel_choice import choose
 from drsvm.cli.options import KernelChoice, KernelOptions, Settings
 from drsvm.cli.screen import Payload, Screen
 from drsvm.cli.work import Parts, Prepared, rows_of
@@ -20,7 +22,7 @@ from drsvm.clock import TimeLimit
 from drsvm.datasets import Schema
 from drsvm.datasets.arrow_tables import Table
 from drsvm.datasets.preparation import Steps, aligned, features_of
-from drsvm.learn.scores import leads, scores
+from drsvm.learn.scores import scores
 from drsvm.persistence.model_files import save_model
 
 # Parameters of which a cross-validation takes several values; prices by class are prices by row there.
@@ -113,9 +115,13 @@ class Task:
         kind, given = kernel.kind_and_settings(work.with_flip_costs(self.settings, self.whole.y))
         return kind(**given, calibration="sigmoid")
 
+    @cached_property
+    def _prepared(self) -> Callable[[Parts], Prepared]:
+        return cache(partial(work.prepared, standardise=self.standardise))
+
     def _fitted(self, estimator: Classifier, parts: Parts, share: int) -> Fitted:
         """Return a classifier of the training rows; it may take one of `share` parts of the time left."""
-        prepared = work.prepared(parts, standardise=self.standardise)
+        prepared = self._prepared(parts)
         model = clone(estimator).set_params(**work.feature_prices(parts, prepared), max_time=self.time.share(share))
         if isinstance(model, PreparedSearch):
             model.source = parts.X, prepared.steps, parts.data.schema, prepared.names
@@ -139,36 +145,25 @@ class Task:
             warnings.simplefilter("ignore")
             return self._fitted(estimator, parts, share)
 
-    def trained(self, kernel: KernelOptions) -> Trained:
-        """Train on all rows first, which may take half of the time, then for the test."""
+    def trained(self, kernel: KernelChoice, for_weights: str | None) -> Trained:
+        """Train on all rows first, which may take half of the time, then for the test, whose rows choose nothing.
+
+        `for_weights` is an option that asks for a linear classifier, if one was given.
+        """
+        choice, rows = None, self.held or self.whole
+        if kernel.kernel == "auto":
+            given = self.settings, rows, self._prepared(rows).X, self.time, self.screen
+            choice = choose(kernel, for_weights, *given)
+            kernel = replace(kernel, kernel=choice["kernel"])
         estimator = self._estimator(kernel)
         model = self._of_all_rows(estimator, 2)
         if self.held is None:
-            return Trained(model, None)
+            return Trained(model, None, choice)
         if self.time.over:
             self.screen.note("no test: the time was up after the fit of all rows; allow more with --max-time.")
-            return Trained(model, None)
+            return Trained(model, None, choice)
         with self.screen.progress(f"fitting {len(self.held.y):,} rows for the test"):
-            return Trained(model, self._for_test(estimator, self.held, 2))
-
-    def chosen(self, kernel: KernelChoice) -> Trained:
-        """Train a linear classifier and one with a kernel for the test, on all rows the one that ranks better there."""
-        rows = self.held or self.whole
-        if rows.y_test is None:
-            what = f"--kernel {kernel.kernel} compares classifiers on rows that they have not seen"
-            remedy = "hold some out with --test-size, give --test FILE, or choose --kernel linear or rbf."
-            raise ValueError(f"{what}: {remedy}")
-        estimators = {each.kernel: self._estimator(each) for each in (KernelOptions(), replace(kernel, kernel="rbf"))}
-        tried: dict[str, Fitted] = {}
-        for name, estimator in estimators.items():
-            with self.screen.progress(f"fitting {len(rows.y):,} rows, kernel {name}"):
-                tried[name] = self._for_test(estimator, rows, 3 - len(tried))
-        areas = {name: (fitted.test_scores() or {})["roc_auc"] for name, fitted in tried.items()}
-        other, best = sorted(areas, key=lambda name: (areas[name] or 0.0, name == "linear"))
-        decided = {name: fitted.decisions(fitted.prepared.X_test) for name, fitted in tried.items()}
-        lead = leads(decided[best], decided[other], rows.y_test, np.unique(rows.y))["roc_auc"]
-        figures = {"kernel": best, "other": other, "roc_auc": areas, "lead": lead}
-        return Trained(self._of_all_rows(estimators[best], 1), self.held and tried[best], figures)
+            return Trained(model, self._for_test(estimator, self.held, 2), choice)
 
     def searched(self, folds: int) -> Trained:
         """Cross-validate on the rows that are not held out, then train on all rows with what was chosen."""
@@ -193,12 +188,12 @@ def save(trained: Trained, path: Path, payload: Payload) -> None:
     slopes, offsets = trained.model.classifier.sigmoids_.T
     payload["probability"] = {"slopes": slopes, "offsets": offsets}
     data = trained.model.parts.data
-    kept = ("rows", "classes", "positive", "certificates", "train", "test", "held_out")
+    kept = ("rows", "classes", "positive", "certificates", "train", "test", "held_out", "choice")
     metadata = {
         "schema": asdict(data.schema),
         "feature_names": trained.model.prepared.names,
         "label": data.schema.label,
-        "training": {"file": data.path.name, **{name: payload[name] for name in kept}},
+        "training": {"file": data.path.name, **{name: payload.get(name) for name in kept}},
     }
     steps = [*trained.model.prepared.steps, ("classifier", trained.model.classifier)]
     save_model(Pipeline(steps), path, metadata)

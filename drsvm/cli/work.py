@@ -172,6 +172,11 @@ class Prepared:
     def names(self) -> list[str] | None:
         return None if self.features is None else [feature.name for feature in self.features]
 
+    @property
+    def columns(self) -> list[str] | None:
+        """The column of the table that each feature comes from."""
+        return None if self.features is None else [feature.column for feature in self.features]
+
     def scaled(self, standardise: bool) -> list[bool]:
         """Return a mask of the features in standard deviations: all of an svmlight file, the numbers of a table."""
         if self.features is None:

@@ -53,7 +53,8 @@ class WassersteinSVC(RobustClassifier):
     radius : float or "auto", default="auto"
         Budget of the adversary: the average shift of a sample, in units of the features. With "auto" it is computed
         from the data (see `drsvm.auto_radius`): the more labels look wrong and the fewer rows there are, the larger.
-        From 1,000 rows of two classes on, it is 0.3 or 0.1 of that if this ranks rows out of fold clearly better.
+        From 60 rows on, it is 0.3, 0.1 or 0.03 of that, and the ridge smaller by the square of it, if this ranks rows
+        out of fold clearly better.
     flip_cost : float or dict, default=inf
         Cost of flipping a label, in units of a shift: the adversary can flip a share ``radius / flip_cost`` of all
         labels. With ``inf`` it can only shift features; the classifier that withstands this also withstands wrong

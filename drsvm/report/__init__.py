@@ -103,9 +103,10 @@ def make_report(
 
     Parameters
     ----------
-    model : WassersteinSVC, WassersteinSVCCV, Pipeline ending in one, search over one of these, or None
-        The classifier; None for one with default settings. A clone of it is fitted, even if it is fitted already: the
-        held-out rows must be new to it.
+    model : WassersteinSVC, WassersteinSVCCV, WassersteinKernelSVC, Pipeline ending in one, search over one, or None
+        The classifier, whose kernel, if it has one, must be "rbf": the page then has upper bounds in place of exact
+        worst cases, importances in place of weights, and no radius path. None for a linear one with default settings. A
+        clone of it is fitted, even if it is fitted already: the held-out rows must be new to it.
     X, y : array, data frame or sparse matrix, array or series
         The data. The names of a data frame's columns and rows and of a series are used.
     X_test, y_test : optional
@@ -161,7 +162,7 @@ def report_on(model, given: Given, *, title: str | None, positive, progress) -> 
     """Return the report on data and names that were collected already."""
     optional("matplotlib", "make_report needs")
     optional("jinja2", "make_report needs")
-    title = title or "A robust linear classifier"
+    title = title or "A robust classifier"
     with following_report(progress):
         analysis = analyse(model, given, positive=positive)
         with report_stage("drawing"):

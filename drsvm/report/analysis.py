@@ -8,18 +8,19 @@ from itertools import compress
 import numpy as np
 from sklearn.base import ClassifierMixin
 
+from drsvm.learn.importances import importances
 from drsvm.learn.labels.quality import LabelIssues
 from drsvm.learn.scores import are_noise, column_deviations, leads, scores, weights_that_count
 from drsvm.model.validation import row_norms
 from drsvm.model.worst_case.worst_risk import WorstCaseDistribution, worst_case_risk
-from drsvm.report.inputs import ROBUST, Figures, Material
+from drsvm.report.inputs import Figures, Material
 from drsvm.solvers.path.radius_path import RadiusPath
 
 FLIPS = (0.0, 0.01, 0.05, 0.1, 0.2)  # shares of flipped labels for which bounds are shown
 SHIFTS = (0.0, 0.5, 1.0, 2.0, 4.0)  # shifts for which bounds are shown, as multiples of the radius
 SAME = 0.99  # from this share of equal predictions on, a classifier may be constant in practice
 CARRIES = 0.05  # a feature with less than this share of the largest weight carries nothing
-NEGLIGIBLE = 1e-6  # multipliers below this share of their largest possible value count as 0
+NEGLIGIBLE = 1e-6  # multipliers below this share of their largest possible value, or below the tolerance, count as 0
 PULLS, FLAGGED = 8, 5  # how many of the rows that pull most, and of the flagged labels, are named
 
 
@@ -31,9 +32,9 @@ class Analysis:
     index: int  # of the decision that is shown (0 for two classes)
     positive: object  # its positive class
     models: dict[str, ClassifierMixin]  # the robust classifier and its rivals
-    path: RadiusPath | None  # None if w = 0 is optimal for every radius
+    path: RadiusPath | None  # None if w = 0 is optimal for every radius, and with a kernel
     weights: np.ndarray  # of the training rows in that decision, with sum 1
-    distribution: WorstCaseDistribution  # its worst case on the rows it is judged by
+    distribution: WorstCaseDistribution | None  # its worst case on the rows it is judged by; unknown with a kernel
     label_issues: LabelIssues | None  # None if a class has only one row or the time was up
     provenance: Figures  # digests, versions and the date
     curved: ClassifierMixin | None = None  # a classifier with a kernel, if one is compared on held-out rows
@@ -41,7 +42,7 @@ class Analysis:
     def __post_init__(self):
         self.judged, self.result = self.material.judged, self.material.results[self.index]
         self.radius = float(self.material.ball["radius"])
-        self.classes: list[object] = self.material.linear.classes_.tolist()
+        self.classes: list[object] = self.material.classifier.classes_.tolist()
         self.multiclass = len(self.classes) > 2  # one class of several is shown against the rest
         others = [str(label) for label in self.classes if label != self.positive]
         self.side_names = ("the rest" if self.multiclass else others[0]), str(self.positive)
@@ -52,7 +53,7 @@ class Analysis:
         self._attack()
 
     def _compare(self) -> None:
-        material, (X, y, held_out), classes = self.material, self.judged, self.material.linear.classes_
+        material, (X, y, held_out), classes = self.material, self.judged, self.material.classifier.classes_
         decisions = {name: np.asarray(model.decision_function(X)) for name, model in self.models.items()}
         self.comparison: dict[str, Figures] = {  # risks are of the shown decision
             name: {
@@ -63,7 +64,8 @@ class Analysis:
             }
             for name, model in self.models.items()
         }
-        self.own, robust = self.comparison[ROBUST], decisions.pop(ROBUST)
+        self.name = next(iter(self.models))  # of the classifier that the report is about
+        self.own, robust = self.comparison[self.name], decisions.pop(self.name)
         self.best_rival = max(decisions, key=lambda name: self.comparison[name]["accuracy"])
         # By how much the figures of the robust classifier exceed those of each rival, with intervals.
         self.leads: dict[str, Figures] = {name: leads(robust, rival, y, classes) for name, rival in decisions.items()}
@@ -87,7 +89,18 @@ class Analysis:
         return {"roc_auc": area, "interval": interval, "lead": lead, "linear_is_enough": lead["interval"][0] <= 0.0}
 
     def _weigh_features(self) -> None:
-        """Find the features whose weights count, here and at the end of the path."""
+        """Find the features whose weights count, here and at the end of the path; with a kernel, the columns."""
+        terms = {
+            "with the intercept inside the norm": math.isfinite(self.material.setting("intercept_cost")),
+            "plus ridge term": float(self.material.setting("l2")) > 0,
+        }
+        self.further_terms = ", ".join(compress(terms, terms.values()))  # of the objective
+        self.features, self.carriers, self.best_radius, self.importances = [], [], None, None
+        if self.material.curved:
+            X, y, held_out = self.judged
+            if held_out:
+                self.importances = importances(self.material.classifier, X, y, self.material.columns)
+            return
         weights, deviations = self.result.weights, column_deviations(self.material.X)
         order = np.argsort(-np.abs(weights), kind="stable")
         counts = weights_that_count(self.result, deviations) & (self.positive not in self.noise)
@@ -98,11 +111,6 @@ class Analysis:
         self.carriers = [pair for pair in self.features[:3] if abs(pair[1]) >= CARRIES * abs(self.features[0][1])]
         sizes = np.abs([weight for _, weight in self.features])
         self.carried_share = float(sizes[: len(self.carriers)].sum() / sizes.sum()) if self.features else 0.0
-        terms = {
-            "with the intercept inside the norm": math.isfinite(self.material.setting("intercept_cost")),
-            "plus ridge term": float(self.material.setting("l2")) > 0,
-        }
-        self.further_terms = ", ".join(compress(terms, terms.values()))  # of the objective
         self.best_radius = None if self.path is None else self._best_radius(self.path)
         last = None if self.path is None else self.path[int(self.path.radii.argmax())]
         self.n_last_weights = 0 if last is None else int(weights_that_count(last, deviations).sum())
@@ -122,11 +130,14 @@ class Analysis:
         """Find the rows that determine the weights, and those whose labels are most likely to be wrong."""
         result, issues, names = self.result, self.label_issues, self.material.row_names
         norm = float(self.material.ball["norm"])
-        forces = np.abs(result.hinge_dual - result.flip_dual) * row_norms(self.material.X, norm)
+        sizes = 1.0 if self.material.curved else row_norms(self.material.X, norm)  # in the feature space of rbf, all 1
+        forces = np.abs(result.hinge_dual - result.flip_dual) * sizes
         pulls = forces / (forces.sum() or 1.0)  # shares in Σ ‖(α_i − β_i) x_i‖_p, the forces that determine the weights
         strongest = np.argsort(-pulls, kind="stable")[:PULLS].tolist()
         self.strongest_pulls = {row: float(pulls[row]) for row in strongest if pulls[row] > 0}
-        self.active_share = float(np.mean(result.hinge_dual + result.flip_dual > NEGLIGIBLE * self.weights))
+        self.active_share = float(
+            np.mean(result.hinge_dual + result.flip_dual > max(NEGLIGIBLE, result.tol) * self.weights)
+        )
         flagged = () if issues is None else issues.ranking[issues.is_label_issue[issues.ranking]]
         self.flagged = [names[row] for row in flagged[:FLAGGED]]
         # The share of the labels that seem to be wrong, and its interval; empty if nothing is known of that.
@@ -146,9 +157,12 @@ class Analysis:
     def _attack(self) -> None:
         """Find what an adversary can do: the worst case, and the largest errors from flips and from shifts alone."""
         worst = self.distribution
-        self.flipped_share = float(worst.mass[worst.flipped].sum())
-        self.moved_share = float(worst.mass[worst.shift > 0].sum())
-        self.calm_risk = float((1 - worst._data.margins).clip(min=0).mean())  # the hinge risk without an adversary
+        self.worst_case: Figures | None = worst and {
+            "flipped_share": float(worst.mass[worst.flipped].sum()),
+            "moved_share": float(worst.mass[worst.shift > 0].sum()),
+            "largest_shift": float(worst.shift.max(initial=0.0)),
+            "calm_risk": float((1 - worst._data.margins).clip(min=0).mean()),  # the hinge risk without an adversary
+        }
 
         def errors(**ball) -> dict[str, list[float]]:
             ball, judged = {"loss": "zero-one", **ball}, self.judged[:2]
@@ -189,20 +203,20 @@ class Analysis:
             "certificates": certificates,
             "models": self.comparison,
             "leads": self.leads if self.judged.held_out else None,
+            "choice": material.source.choice,
             "curvature": self.curvature,
             "constant": None if self.constant is None else dict(zip(("label", "share"), self.constant, strict=True)),
             "constant_decisions": self.noise,
             "bounds": self.bounds,
             "provenance": self.provenance,
-            "flipped_share": self.flipped_share,
-            "moved_share": self.moved_share,
-            "largest_shift": float(self.distribution.shift.max(initial=0.0)),
+            **{name: (self.worst_case or {}).get(name) for name in ("flipped_share", "moved_share", "largest_shift")},
             "contradicted_labels": None if issues is None else issues.n_contradicted,
             "flagged_labels": None if issues is None else int(issues.is_label_issue.sum()),
             "wrong_labels": issues and issues.wrong_labels,
             "wrong_labels_interval": issues and issues.wrong_labels_interval,
             "labels_to_check": [material.row_names[row] for row in self.contradicted(20)],
-            "weights": dict(self.features[:20]),
+            "weights": None if material.curved else dict(self.features[:20]),
+            "importances": self.importances,
             "radius_path": path,
             "warnings": material.notes,
             "reading": list(material.source.notes),

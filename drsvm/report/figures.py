@@ -48,9 +48,11 @@ def draw_all(analysis: Analysis) -> dict[str, str]:
     side = {"positive": analysis.positive}
     for name, risk in (("risk-hinge", {"loss": "hinge", **side}), ("risk-error", {"loss": "zero-one"})):
         plots[name] = svg(name, RiskCurveDisplay.from_estimators, analysis.models, radii=radii, **risk, **attack)
+    if material.curved:
+        return plots
     del attack["feature_cost"]  # the model has its own
     draw, shown = WorstCaseDisplay.from_estimator, {"max_points": POINTS, "size": (5.8, 4.6), **names}
-    return plots | {"worst-case": svg("worst-case", draw, material.linear, **shown, **side, **attack)}
+    return plots | {"worst-case": svg("worst-case", draw, material.classifier, **shown, **side, **attack)}
 
 
 def svg(name: str, draw: Callable, *arguments, size: tuple[float, float] = SIZE, **options) -> str:

@@ -21,14 +21,13 @@ from drsvm.datasets.notes import what_was_clipped
 from drsvm.learn.clipped_scaler import ClippedScaler, clipped_cells, number
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.fitting import one_vs_rest, prices
+from drsvm.learn.kernel.estimator import WassersteinKernelSVC
 from drsvm.learn.search.estimator import WassersteinSVCCV
 from drsvm.model.result import Result
 from drsvm.model.validation import check_rows
 from drsvm.model.worst_case.linear_model import behind_pipeline
 
 Figures: TypeAlias = dict[str, Any]  # numbers, strings, lists and dicts of them, by name
-
-ROBUST = "WassersteinSVC"  # the name of the classifier that the report is about
 
 
 class Rows(NamedTuple):
@@ -57,7 +56,7 @@ class NextStep(NamedTuple):
     changes: Mapping[str, object] = {}  # parameters with new values; "drop" is a list of columns to leave out
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Source:
     """Where the data come from, and the words for a reader who works there: in Python, or on the command line."""
 
@@ -66,6 +65,7 @@ class Source:
     leaky_columns: Sequence[str] = ()  # columns that determine the label by themselves
     wording: Callable[[str | BaseException], str] = str  # of a warning
     command: Callable[[NextStep], str] = lambda step: step.python
+    choice: Figures | None = None  # between a linear classifier and a kernel, with the words for it
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +84,7 @@ class Given:
     label: str | None = None
     standardise: bool = True
     scaled: Sequence[bool] | None = None
+    columns: Sequence[str] | None = None  # of the file, from which the features come
     kernel: str = "linear"  # "auto": also try a curved boundary
     source: Source = field(default_factory=Source)
 
@@ -93,12 +94,13 @@ class Material:
     """The fitted model, and the data as seen by its last step."""
 
     model: BaseEstimator  # estimator or Pipeline
-    linear: BaseEstimator  # its last step
+    classifier: BaseEstimator  # its last step
     X: Matrix
     y: np.ndarray
     judged: Rows  # the rows to judge classifiers by
     label: str | None  # the name of the labels
     feature_names: list[str]  # of the transformed features
+    columns: list[str]  # the columns that these come from, where known
     row_names: list[str]  # of the training rows
     row_note: str  # a sentence that explains them
     scaled: np.ndarray  # the features that are in standard deviations; the others are in their original units
@@ -106,8 +108,18 @@ class Material:
     source: Source
 
     @property
+    def curved(self) -> bool:
+        """Whether the classifier has a kernel, and no weights."""
+        return not hasattr(self.classifier, "coef_")
+
+    @property
+    def steepness(self) -> float:
+        """How far a shift of the features by 1 can be in the space in which the classifier is trained."""
+        return self.classifier._function().lipschitz if self.curved else 1.0
+
+    @property
     def results(self) -> list[Result]:
-        own = self.linear.result_
+        own = self.classifier.result_
         return [own] if isinstance(own, Result) else list(own)
 
     def warn(self, messages: Sequence[str | BaseException], about: str = "") -> None:
@@ -117,30 +129,37 @@ class Material:
     def setting(self, name: str) -> Any:
         """Return the value of a parameter that was used: the one chosen by the fit, if any."""
         chosen = f"{name}_"
-        return getattr(self.linear, chosen if hasattr(self.linear, chosen) else name)
+        if name == "norm" and self.curved:
+            return 2.0
+        return getattr(self.classifier, chosen if hasattr(self.classifier, chosen) else name)
 
     @property
     def ball(self) -> Figures:
-        """The ball that the model was trained for; flip costs may be one per class."""
-        ball = {name: self.setting(name) for name in ("radius", "flip_cost", "norm")}
-        return {**ball, "feature_cost": prices.feature_costs(self.linear)}
+        """The ball that the model was trained for, in units of the features; flip costs may be one per class."""
+        cost, steepness = self.setting("flip_cost"), self.steepness
+        if isinstance(cost, Mapping):
+            cost = {label: price / steepness for label, price in cost.items()}
+        else:
+            cost = cost / steepness
+        ball = {"radius": self.setting("radius") / steepness, "flip_cost": cost}
+        return {**ball, "norm": self.setting("norm"), "feature_cost": prices.feature_costs(self.classifier)}
 
     @property
     def flip_cost(self) -> float:
         """The lowest price of flipping a label."""
-        cost = self.setting("flip_cost")
+        cost = self.ball["flip_cost"]
         return float(cost if isinstance(cost, numbers.Real) else min(cost.values()))
 
     def ball_of(self, labels: np.ndarray) -> Figures:
         """Return the ball around rows with the given labels: flip costs are a number, or one per row."""
-        costs = prices.flip_costs_of_rows(self.setting("flip_cost"), labels, self.linear.classes_)
+        costs = prices.flip_costs_of_rows(self.ball["flip_cost"], labels, self.classifier.classes_)
         return {**self.ball, "flip_cost": costs}
 
     def row_weights(self, label) -> np.ndarray | None:
         """Return the weights that the rows had in the problem of a class."""
-        classes, by_class = self.linear.classes_, self.setting("class_weight")
-        if hasattr(self.linear, "class_factors_"):
-            by_class = dict(zip(classes.tolist(), self.linear.class_factors_.tolist(), strict=True))
+        classes, by_class = self.classifier.classes_, self.setting("class_weight")
+        if hasattr(self.classifier, "class_factors_"):
+            by_class = dict(zip(classes.tolist(), self.classifier.class_factors_.tolist(), strict=True))
         weights = one_vs_rest.weights_of_rows(self.X, self.y, classes, by_class, None)
         return one_vs_rest.side_weights(self.y, label, classes, weights)
 
@@ -161,21 +180,22 @@ def prepare(model, given: Given) -> Material:
         warnings.simplefilter("always")
         estimator.fit(X_train, y_train)
     estimator = _without_search(estimator)
-    linear, rows = behind_pipeline(estimator, X_train)
+    classifier, rows = behind_pipeline(estimator, X_train)
     rows, label = check_rows(rows), given.label or getattr(given.y, "name", None)
     feature_names, scaled = _columns_behind(estimator, names, rows.shape[1])
-    X_test, y_test = (_take(X, test), y[test]) if given.X_test is None else _given_test_rows(given, linear.classes_)
+    X_test, y_test = (_take(X, test), y[test]) if given.X_test is None else _given_test_rows(given, classifier.classes_)
     judged = Rows(rows, y_train, held_out=False)
     if len(y_test):
         judged = Rows(check_rows(behind_pipeline(estimator, X_test)[1]), y_test, held_out=True)
     material = Material(
         model=estimator,
-        linear=linear,
+        classifier=classifier,
         X=rows,
         y=y_train,
         judged=judged,
         label=None if label is None else str(label),
         feature_names=feature_names,
+        columns=list(given.columns or feature_names),
         row_names=[row_names[row] for row in train.tolist()],
         row_note=usual_note if given.row_note is None else given.row_note,
         scaled=scaled if given.scaled is None else np.array(given.scaled),
@@ -244,11 +264,13 @@ def _estimator(model, standardise: bool) -> BaseEstimator:
     inner: Any = getattr(model, "estimator", model)  # a search has one
     last = inner.steps[-1][1] if isinstance(inner, Pipeline) else inner
     last = getattr(last, "estimator", last)
-    if not isinstance(last, WassersteinSVC | WassersteinSVCCV):
+    if not isinstance(last, WassersteinSVC | WassersteinSVCCV | WassersteinKernelSVC):
         raise TypeError(
-            f"model must be a WassersteinSVC, a Pipeline ending in one or a search over them, got "
-            f"{type(last).__name__}. For other classifiers use drsvm.worst_case_risk."
+            f"model must be a WassersteinSVC or WassersteinKernelSVC, a Pipeline ending in one or a search over them, "
+            f"got {type(last).__name__}. For other classifiers use drsvm.worst_case_risk."
         )
+    if getattr(last, "kernel", "rbf") not in ("rbf", "linear"):
+        raise ValueError(f"a report needs kernel='rbf' or 'linear', got kernel={last.kernel!r}: others have no bounds.")
     own_steps = isinstance(inner, Pipeline) or not standardise
     return clone(model) if own_steps else make_pipeline(ClippedScaler(), clone(model))
 

@@ -16,7 +16,7 @@ from drsvm.learn.scores import compared
 from drsvm.plotting.style import short
 from drsvm.report.analysis import Analysis, useful_accuracy
 from drsvm.report.figures import POINTS
-from drsvm.report.inputs import ROBUST, Figures, NextStep
+from drsvm.report.inputs import Figures, NextStep
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -40,7 +40,7 @@ def document(analysis: Analysis, title: str, template: str, drawn: dict[str, str
             digits=min(max(4, 1 - math.floor(math.log10(max(analysis.result.gap, 1e-12)))), 12),
             drawn=drawn,
             max_points=POINTS,
-            robust=ROBUST,
+            robust=analysis.name,
             settings=" ".join(repr(analysis.material.model).split()),
             shift_size=SHIFT_SIZES[float(analysis.material.ball["norm"])],
             step=next_step(analysis),
@@ -178,7 +178,7 @@ def next_step(analysis: Analysis) -> NextStep:
         return NextStep("report", why, python, keeps_settings=True, changes={"drop": names})
     rival = analysis.best_rival
     lead = analysis.leads[rival]["accuracy"]
-    if lead["difference"] < -0.01 and lead["interval"][1] < 0:
+    if lead["difference"] < -0.01 and lead["interval"][1] < 0 and not analysis.material.curved:
         why = f"{rival} is more accurate here: let cross-validation choose the parameters."
         return NextStep("cross-validate", why, "WassersteinSVCCV().fit(X, y)")
     if getattr(analysis.label_issues, "wrong_labels", None) is not None:

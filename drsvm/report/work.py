@@ -26,13 +26,14 @@ from drsvm.learn.kernel.estimator import WassersteinKernelSVC
 from drsvm.learn.labels.issues import find_label_issues, robust_classifier
 from drsvm.learn.labels.quality import LabelIssues
 from drsvm.messages import Message, Parameter
+from drsvm.model.kernel_functions import dense
 from drsvm.model.problem import Problem
 from drsvm.model.result import Status
 from drsvm.model.worst_case.linear_model import row_weights
 from drsvm.model.worst_case.worst_risk import worst_case_distribution
 from drsvm.progress import Tell, following, stage, taken_over
 from drsvm.report.analysis import Analysis
-from drsvm.report.inputs import ROBUST, Figures, Given, Material, prepare
+from drsvm.report.inputs import Figures, Given, Material, prepare
 from drsvm.solvers.path.radius_max import radius_max
 from drsvm.solvers.path.radius_path import RadiusPath, radius_path
 
@@ -84,7 +85,7 @@ def analyse(model, given: Given, *, positive) -> Analysis:
     watch = Stopwatch()
     with report_stage("fitting"):
         material = prepare(model, given)
-        index, classes = 0, material.linear.classes_.tolist()
+        index, classes = 0, material.classifier.classes_.tolist()
         if positive is not None and positive not in classes:
             raise ValueError(f"positive={positive!r} is not one of the classes {classes}.")
         if len(classes) > 2:  # the largest class, unless one is chosen
@@ -93,12 +94,13 @@ def analyse(model, given: Given, *, positive) -> Analysis:
         trained = classes[index] if len(classes) > 2 else classes[1]  # the positive class of the shown problem
         positive = trained if positive is None else positive
     with report_stage("fitting LinearSVC and LogisticRegression"):
-        models = {ROBUST: material.linear, **_rivals(material)}
-        curved = _curved(material, _time_left(material, watch).share(4)) if given.kernel == "auto" else None
+        models = {type(material.classifier).__name__: material.classifier, **_rivals(material)}
+        tried = given.kernel == "auto" and not material.curved
+        curved = _curved(material, _time_left(material, watch).share(4)) if tried else None
     with report_stage("checking the labels") as tell:
         issues = _label_issues(material, tell, _time_left(material, watch).share(3))
     with report_stage("following the radius path") as tell:
-        path = _path(material, trained, tell, _time_left(material, watch))
+        path = None if material.curved else _path(material, trained, tell, _time_left(material, watch))
     if path is not None:  # with the model itself at its radius, and opposite weights if the other class is shown
         own, radius = material.results[index], float(material.ball["radius"])
         results = [own if at == radius else result for at, result in zip(path.radii, path.results, strict=True)]
@@ -106,7 +108,7 @@ def analyse(model, given: Given, *, positive) -> Analysis:
             results = [replace(result, weights=-result.weights, intercept=-result.intercept) for result in results]
         path = replace(path, results=results)
     with report_stage("finding the worst case"):
-        (X, y, _), linear = material.judged, material.linear
+        (X, y, _), attack = material.judged, {"positive": positive, **material.ball_of(material.judged.y)}
         return Analysis(
             material=material,
             index=index,
@@ -114,7 +116,7 @@ def analyse(model, given: Given, *, positive) -> Analysis:
             models=models,
             path=path,
             weights=row_weights(material.row_weights(trained), len(material.y)),
-            distribution=worst_case_distribution(linear, X, y, positive=positive, **material.ball_of(y)),
+            distribution=None if material.curved else worst_case_distribution(material.classifier, X, y, **attack),
             label_issues=issues,
             provenance=provenance(material),
             curved=curved,
@@ -126,6 +128,8 @@ def _label_issues(material: Material, tell: Tell, time: TimeLimit) -> LabelIssue
         return None
     limit = time.seconds / FOLDS if time.limited else None
     settings = {"class_weight": material.setting("class_weight"), "max_time": limit}
+    if material.curved:
+        settings |= {"kind": WassersteinKernelSVC, "gamma": material.classifier.gamma_}
     model = robust_classifier(material.X, standardise=False, **settings)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -141,7 +145,7 @@ def _rivals(material: Material) -> dict[str, ClassifierMixin]:
     logistic = LogisticRegression(class_weight=weights, max_iter=1000)
     rivals = {
         "LinearSVC": LinearSVC(class_weight=weights, random_state=0),
-        "LogisticRegression": logistic if len(material.linear.classes_) == 2 else OneVsRestClassifier(logistic),
+        "LogisticRegression": logistic if len(material.classifier.classes_) == 2 else OneVsRestClassifier(logistic),
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they keep their default iterations, even if they do not converge
@@ -167,7 +171,7 @@ def _time_left(material: Material, watch: Stopwatch) -> TimeLimit:
 def _path(material: Material, positive, tell: Tell, time: TimeLimit) -> RadiusPath | None:
     """Return the radius path of the decision for a class, or None if w = 0 is optimal for every radius."""
     settings = {name: material.setting(name) for name in ("l2", "fit_intercept", "intercept_cost")}
-    settings |= prices.feature_prices(material.linear) | material.ball_of(material.y)
+    settings |= prices.feature_prices(material.classifier) | material.ball_of(material.y)
     settings["sample_weight"] = material.row_weights(positive)
     original = at_centre(Problem(material.X, material.y == positive, **settings))
     problem = original.problem
@@ -187,14 +191,15 @@ def _path(material: Material, positive, tell: Tell, time: TimeLimit) -> RadiusPa
 
 def provenance(material: Material) -> Figures:
     """Return what an auditor needs to recognise data and model: digests, versions and the date."""
-    file, judged, linear = material.source.file, material.judged, material.linear
+    file, judged, own = material.source.file, material.judged, material.classifier
+    parts = [own.dual_coef_, dense(own.landmarks_)] if material.curved else [own.coef_]
     versions = {package: version(package) for package in PACKAGES}
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "data_file": None if file is None else {"name": file.name, "sha256": _digest(file.read_bytes())},
         "training_rows_sha256": _digest_of_rows(material.X, material.y),
         "held_out_rows_sha256": _digest_of_rows(judged.X, judged.y) if judged.held_out else None,
-        "model_sha256": _digest(_floats(linear.coef_), _floats(linear.intercept_), _text(linear.classes_)),
+        "model_sha256": _digest(*map(_floats, [*parts, own.intercept_]), _text(own.classes_)),
         "versions": {"drsvm": drsvm.__version__, "python": platform.python_version(), **versions},
     }
 

@@ -21,7 +21,7 @@ def test_report(drsvm_command, answer_of, error_of, table, tmp_path):
     code, out, _ = drsvm_command("report", table, "--test-size", 0.3, "--output", tmp_path / "r.html")
     assert code == 0 and str(tmp_path / "r.html") in out
     assert "<html" in (tmp_path / "r.html").read_text()[:500]
-    answer = answer_of("report", table, "--max-iter", 1, "--output", tmp_path / "r.html", code=1)
+    answer = answer_of("report", table, "--kernel", "linear", "--max-iter", 1, "--output", tmp_path / "r.html", code=1)
     assert answer["proven"] is False
     err = error_of("report", tmp_path / "none.csv", "--solver", "magic", "--output", tmp_path / "r.html")
     assert "--solver must be one of auto" in err

@@ -5,11 +5,12 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.compose import make_column_transformer
+from sklearn.datasets import make_circles
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from drsvm import ClippedScaler, WassersteinSVC, worst_case_risk
+from drsvm import ClippedScaler, WassersteinKernelSVC, WassersteinSVC, worst_case_risk
 from drsvm.learn.search.estimator import WassersteinSVCCV
 from drsvm.report import make_report
 
@@ -80,3 +81,18 @@ def test_sparse_data_are_scaled_without_centring(noisy):
     assert summary["objective"] == pytest.approx(expected.objective_, abs=1e-7)
     unscaled = make_report(None, X, y, standardise=False, test_size=0).summary
     assert unscaled["objective"] == pytest.approx(WassersteinSVC().fit(X, y).objective_, abs=1e-6)
+
+
+@pytest.mark.parametrize("cost", [np.inf, {0: 3.0, 1: 1.0}])
+def test_a_kernel_is_judged_in_units_of_the_features(cost):
+    """The ball of the feature space becomes one of shifts of the features; the figures are upper bounds for it."""
+    X, y = make_circles(120, noise=0.1, factor=0.4, random_state=0)
+    model = WassersteinKernelSVC(gamma=0.5, flip_cost=cost)
+    made = make_report(model, X, y, standardise=False, test_size=0)
+    summary, fitted = made.summary, model.fit(X, y)
+    assert summary["radius"] == pytest.approx(fitted.radius_)  # rbf with γ = 1/2 stretches shifts by 1 at most
+    own, costs = summary["models"]["WassersteinKernelSVC"], cost if np.isscalar(cost) else np.where(y == 0, 3.0, 1.0)
+    bound = worst_case_risk(fitted, X, y, radius=fitted.radius_, flip_cost=costs, norm=2, loss="zero-one")
+    assert own["worst_case_error"] == pytest.approx(bound) and own["roc_auc"] > 0.99
+    assert summary["radius_path"] is summary["importances"] is summary["moved_share"] is None
+    assert "importances need held-out rows" in made.markdown

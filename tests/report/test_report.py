@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
 
+from drsvm import WassersteinKernelSVC
 from drsvm.report import Report, make_report
 
 
@@ -33,8 +34,10 @@ def test_bad_input_is_rejected(noisy, monkeypatch):
     ):
         with pytest.raises(ValueError, match=message):
             make_report(None, X, y, **given)
-    with pytest.raises(TypeError, match=r"model must be a WassersteinSVC, .* got LinearSVC"):
+    with pytest.raises(TypeError, match=r"model must be a WassersteinSVC or .* got LinearSVC"):
         make_report(LinearSVC(), X, y)
+    with pytest.raises(ValueError, match="a report needs kernel='rbf' or 'linear', got kernel='poly'"):
+        make_report(WassersteinKernelSVC("poly"), X, y)
     with pytest.raises(ValueError, match="one class"):
         make_report(None, X, np.zeros(400))
     with pytest.raises(TypeError, match="progress must be a function"):

@@ -15,6 +15,7 @@ import numpy as np
 
 from drsvm.clock import TimeLimit
 from drsvm.learn.choosing.out_of_fold import InFolds, folds_by_content, labels_of
+from drsvm.learn.choosing.radius_rule import MAX_ROWS, MIN_ROWS
 from drsvm.learn.fitting.problems import Ball, BinaryProblems
 from drsvm.learn.scores import auc_parts, errors_ahead
 from drsvm.model.centring import Centred
@@ -23,8 +24,8 @@ from drsvm.solvers.interior_point.small import MAX_ENTRIES, MAX_FEATURES, is_sma
 from drsvm.solvers.transforms.span_of_rows import in_span_of_rows
 
 EVIDENCE = 2.0  # standard errors of the lead in ROC AUC; with less than half of them, no further candidates are tried
-SHARES = ((1.0,), (0.1,), (0.3, 0.03))  # of the radius, in stages; the ridge shrinks with their squares
-MIN_JUDGED, MAX_JUDGED, FOLDS = 60, 1500, 3  # fewer rows prove little, more cost much
+SHARES = (0.1, 0.3, 0.03)  # of the radius, the first of which decides on the others; the ridge has their squares
+FOLDS = 3  # with five, first candidates are left more often, and accuracy is the same
 DIGITS = 6  # of decisions, in units of their deviations: further ones depend on the order of sums
 
 T = TypeVar("T")
@@ -98,7 +99,7 @@ def ball_by_evidence(ball: Ball, judged: Judged, shrinks: tuple[bool, bool], tim
     """
     fewer = judged.total / float(judged.counts.sum())
     here, decisions = ball.times(math.sqrt(fewer), fewer), in_folds(judged, time)
-    stages = [[shares_of_ball(share, shrinks) for share in stage] for stage in SHARES]
+    stages = [[shares_of_ball(share, shrinks) for share in stage] for stage in ([1.0], SHARES[:1], SHARES[1:])]
     best = best_if_significant(stages, lambda shares: decisions(*here.times(*shares)[:2]), judged)
     return ball.times(*best)
 
@@ -109,22 +110,24 @@ def shares_of_ball(share: float, shrinks: tuple[bool, bool]) -> tuple[float, flo
 
 
 def rows_to_judge(posed: BinaryProblems, counts: np.ndarray | None) -> Judged | None:
-    """Return rows in memory, drawn by their contents if there are many; None if there are too few, or too large ones.
+    """Return rows, drawn by their contents if there are many, in memory; None if there are too few, or too large ones.
 
     `counts` says how many rows each of them stands for.
     """
     first = posed.problems[0]
     total = first.n_rows if counts is None else float(counts.sum())
-    if total < MIN_JUDGED or not first.rows.copyable or first.rows.is_kernel:
+    if total < MIN_ROWS:
         return None
     original, moved = posed.problems, [posed.centred(index).problem for index in range(len(posed.problems))]
     counted = np.ones(first.n_rows) if counts is None else counts if first.kept is None else counts[first.kept]
     wide = moved[0].n_features > MAX_FEATURES
-    size = MAX_FEATURES if wide else min(MAX_JUDGED, int(MAX_ENTRIES * first.n_rows / max(moved[0].rows.stored, 1)))
+    size = MAX_FEATURES if wide else min(MAX_ROWS, int(MAX_ENTRIES * first.n_rows / max(moved[0].rows.stored, 1)))
     if first.n_rows > size:
         drawn = first.drawn_rows(size)
+        drawn = drawn[np.linspace(0, len(drawn) - 1, min(size, len(drawn)), dtype=int)]  # equal rows are drawn together
         counted = counted[drawn]
         original, moved = ([problem.subset(drawn) for problem in some] for some in (original, moved))
+    original, moved = ([problem.to_host(math.inf) for problem in some] for some in (original, moved))
     if wide:  # few rows span few directions
         moved = [in_span_of_rows(Centred(problem)).problem for problem in moved]
     return Judged.of(original, moved, counted, total) if is_small(moved[0]) else None

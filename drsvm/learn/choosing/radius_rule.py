@@ -29,6 +29,7 @@ import numpy as np
 
 from drsvm.clock import TimeLimit
 from drsvm.learn.fitting.gross_errors import ROUNDING
+from drsvm.learn.fitting.problems import MAX_COPIED
 from drsvm.model.kernel_functions import squared_norms
 from drsvm.model.memory_rows import scaled_columns
 from drsvm.model.problem import Problem, check_problem
@@ -41,10 +42,10 @@ from drsvm.solvers.landmarks.solver import rough_solver
 from drsvm.solvers.many import Classifier, Solution, rough_classifiers
 from drsvm.solvers.path.radius_max import is_useful, radius_max
 
-ROWS_OF_KERNEL, FEWEST_OF_KERNEL, SECONDS_OF_A_PAIR = 3000, 200, 2e-7  # the rules for kernels: sums over all pairs
+MIN_ROWS, MAX_ROWS = 60, 1500  # that rules and evidence need for a sample, where fewer prove little and more cost much
+SECONDS_OF_A_PAIR = 2e-7  # of rows, in the rules for kernels
 SHARE_OF_LARGEST = 0.5  # the largest radius as a fraction of `radius_max`
 PILOT_SHARE, ROUGH_TOL = 0.5, 1e-3  # radius / F of the pilot; about all gaps (with 1e-2, a ridge depends on the steps)
-ENTRIES_FETCHED = 2e7  # rows on a cluster or a card with at most this many entries are fetched for rough solutions
 ROWS_OF_A_CLASS, SAMPLE_PER_FEATURE = 25_000, 100  # of the sample for rough solutions, at least
 CHANCE_DIRECTIONS = 2.5  # before √(k/n)
 GENERAL_RIDGE = 0.04  # in units of the mean squared distance of a row from the centre
@@ -53,7 +54,6 @@ MANY_DIRECTIONS = (
     300  # with more of them, each row has directions of its own, and a ridge would keep it from its margin
 )
 SHARE_OF_KERNEL, KERNEL_RIDGE = 0.5, 0.25  # the factor s, and the ridge times √n, for kernels
-ROWS_FOR_DIRECTIONS = 1500  # from so many rows the effective directions are estimated
 
 
 MaxTime = float | TimeLimit | None
@@ -155,7 +155,7 @@ def automatic(problem: Problem, *, counts=None, max_time: MaxTime = None, n_thre
 def _by_sample(rule: Callable[..., Automatic], problem: Problem, counts, limits: Options) -> Automatic | None:
     """Apply a rule to some rows of a kernel problem, if it has many: chance effects and ridge are as 1/√n."""
     in_time = math.sqrt(max(limits["max_time"].left(), 0.0) / SECONDS_OF_A_PAIR)
-    most = max(FEWEST_OF_KERNEL, min(ROWS_OF_KERNEL, in_time))
+    most = max(MIN_ROWS, min(2 * MAX_ROWS, in_time))
     if not problem.rows.is_kernel or problem.n_rows <= 2 * most:  # fewer than that are drawn
         return None
     few = problem.drawn(int(most)).to_host(math.inf)
@@ -178,7 +178,7 @@ def _sample(problem: Problem) -> Problem:
     """Return the problem on a sample of its rows in which large classes have fewer rows, but the same weight."""
     # Few rows are fetched: rough solutions depend on the steps, and these on where the rows are.
     size = max(ROWS_OF_A_CLASS, SAMPLE_PER_FEATURE * problem.n_features)
-    return (problem if problem.n_rows < 8 * size else problem.drawn_by_class(size)).to_host(ENTRIES_FETCHED)
+    return (problem if problem.n_rows < 8 * size else problem.drawn_by_class(size)).to_host(MAX_COPIED)
 
 
 def _rough_solution(problem: Problem, limits: Options, start: Solution = None) -> Result | Classifier:
@@ -230,14 +230,14 @@ class Spread(NamedTuple):
         n_rows = problem.n_rows if counts is None else float(counts.sum())
         if problem.rows.is_kernel:
             # Σ w ‖φ‖² − ‖Σ w φ‖², over some rows if there are many
-            drawn = problem.drawn_rows(ROWS_FOR_DIRECTIONS) if problem.n_rows > ROWS_FOR_DIRECTIONS else slice(None)
+            drawn = problem.drawn_rows(MAX_ROWS) if problem.n_rows > MAX_ROWS else slice(None)
             weights = np.zeros_like(problem.sample_weight)
             weights[drawn] = problem.sample_weight[drawn]
             weights /= weights.sum()
             centre = problem.rows.coordinates(problem.rows.weighted_sum(weights))
             square = float(problem.rows.sum_of_squares(weights)[0]) - float(centre @ centre)
             return cls(square, SHARE_OF_KERNEL, KERNEL_RIDGE / math.sqrt(n_rows)) if square > 0.0 else cls(0.0, 1.0)
-        few = problem.drawn(ROWS_FOR_DIRECTIONS) if problem.n_rows > ROWS_FOR_DIRECTIONS else problem
+        few = problem.drawn(MAX_ROWS) if problem.n_rows > MAX_ROWS else problem
         few = few.to_host(math.inf)
         n_few = n_rows * few.n_rows / problem.n_rows
         square, sum_of_squares = _spectrum(few, few.rows, n_few)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import _check_feature_names, _check_sample_weight
 
 from drsvm.annotations import Matrix, Vector
 from drsvm.clock import TimeLimit
-from drsvm.learn.choosing.evidence import MAX_JUDGED, MIN_JUDGED, Judged, rows_to_judge
+from drsvm.learn.choosing.evidence import MAX_ROWS, MIN_ROWS, Judged, rows_to_judge
 from drsvm.learn.choosing.out_of_fold import MANY_ROWS, Unseen, unseen_decisions
 from drsvm.learn.fitting import one_vs_rest, prices
 from drsvm.learn.fitting.places import on_engine, remote_backend
@@ -132,9 +132,9 @@ class RemoteFit(FitData):
 
     def judged(self, posed):
         first = posed.problems[0]
-        if first.n_rows < MIN_JUDGED:
+        if first.n_rows < MIN_ROWS:
             return None
-        few, labels, counts = self.drawn(posed.problems, MAX_JUDGED)
+        few, labels, counts = self.drawn(posed.problems, MAX_ROWS)
         counts *= len(counts) / counts.sum()
         own, weights = self.classes[labels], counts * self.class_factors[labels]
         problems = []

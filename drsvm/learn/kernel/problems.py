@@ -22,8 +22,8 @@ from scipy import sparse
 
 from drsvm.annotations import Costs, Matrix
 from drsvm.clock import TimeLimit
-from drsvm.learn.choosing.evidence import MIN_JUDGED, Judged, best_if_significant, in_folds, shares_of_ball
-from drsvm.learn.choosing.radius_rule import ROWS_OF_KERNEL
+from drsvm.learn.choosing.evidence import SHARES, Judged, best_if_significant, in_folds, shares_of_ball
+from drsvm.learn.choosing.radius_rule import MAX_ROWS, MIN_ROWS
 from drsvm.learn.fitting import one_vs_rest, prices
 from drsvm.learn.fitting.ball import ball_by_rule, pilot_time
 from drsvm.learn.fitting.data import FitData, RemoteFit
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from drsvm.learn.kernel.estimator import WassersteinKernelSVC
 
 WIDTH = 0.3  # γ times the mean squared distance from the centre; fixed on the data sets on which the study decides
-FACTORS, SHARE = (1.0, 3.3, 10.0), 0.3  # of the smallest γ and of the ball; fixed on the same data sets
+FACTORS = (3.3, 10.0)  # of the smallest γ; fixed on the same data sets
 MAX_JUDGED = 1000  # rows
 WITH_WIDTH = ("rbf", "laplacian")  # the kernels whose γ is one, and evidence may speak for narrower functions
 
@@ -201,7 +201,7 @@ class ClusterKernelFit(RemoteFit):
 
     def sample(self, problems: list[Problem], flip_cost: Costs | None, size: int) -> tuple[KernelFit, Costs | None]:
         """Return at least `size` rows, or all, which stand for all of them."""
-        few, labels, counts = self.drawn(problems, max(ROWS_OF_KERNEL, size))
+        few, labels, counts = self.drawn(problems, max(2 * MAX_ROWS, size))
         stand_for = problems[0].n_rows / few.n_rows
         data = KernelFit(self.estimator, few.X, self.classes[labels], counts / stand_for, kernel=self.kernel)
         data.stand_for = stand_for
@@ -266,15 +266,15 @@ def _width_and_share(data: KernelFit, parameters: dict[str, Any], ball_by, time:
     """Return by what γ is multiplied, and radius and ridge of the rules: by 1, unless rows speak clearly against it."""
     has_width = data.kernel.gamma == "rule" and data.kernel.name in WITH_WIDTH
     shrinks = isinstance(ball_by[0], str), isinstance(ball_by[1], str)
-    factors = FACTORS if has_width else FACTORS[:1]
-    shares = list(dict.fromkeys(shares_of_ball(share, shrinks) for share in (1.0, SHARE)))
+    factors = (1.0, *FACTORS) if has_width else (1.0,)
+    shares = list(dict.fromkeys(shares_of_ball(share, shrinks) for share in (1.0, SHARES[1])))
     places = product(enumerate(factors), enumerate(shares))
     by_steps = sorted((i + j, (factor, share)) for (i, factor), (j, share) in places)  # away from the first
     stages = [[one for _, one in some] for _, some in groupby(by_steps, key=lambda pair: pair[0])]
     rows, pilot = some_rows(data.X, data.y, data.weights), pilot_time(time)
     own = None if data.sample_weight is None else data.sample_weight[rows]
     counts = np.ones(len(rows)) if own is None else own
-    if len(by_steps) == 1 or counts.sum() < MIN_JUDGED:
+    if len(by_steps) == 1 or counts.sum() < MIN_ROWS:
         return stages[0][0]
 
     @cache

@@ -119,7 +119,7 @@ def find_label_issues(
     >>> y[:20] = 1 - y[:20]
     >>> issues = find_label_issues(X, y)
     >>> int((issues.ranking[:20] < 20).sum())  # how many of the 20 most doubtful rows are among the wrong ones
-    15
+    16
     """
     index = next((data.index for data in (X, y) if hasattr(data, "iloc")), None)
     X, y = indexable(X, column_or_1d(y))

@@ -133,7 +133,7 @@ def test_frames_have_names_prices_and_costs_of_flips(moons):
 
 @pytest.mark.thorough
 def test_of_many_rows_a_sample_chooses(moons, monkeypatch):
-    monkeypatch.setattr("drsvm.learn.kernel.problems.ROWS_OF_KERNEL", 150)
+    monkeypatch.setattr("drsvm.learn.kernel.problems.MAX_ROWS", 75)
     samples, posed = [], KernelFit.problems_at_width
     monkeypatch.setattr(KernelFit, "problems_at_width", lambda data, *how: samples.append(data) or posed(data, *how))
     WassersteinKernelSVC(n_landmarks=12).fit(*on_cluster(*moons))

@@ -27,7 +27,7 @@ def widest(X, weights=None):
 def test_curves_are_found_and_planes_need_no_narrow_functions(checkerboard):
     X, y = checkerboard
     model = WassersteinKernelSVC().fit(X[:250], y[:250])
-    assert model.gamma_ == pytest.approx(FACTORS[2] * widest(X[:250])) and model.gap_ <= model.tol
+    assert model.gamma_ == pytest.approx(FACTORS[-1] * widest(X[:250])) and model.gap_ <= model.tol
     assert model.score(X[250:], y[250:]) > 0.75
     assert WassersteinKernelSVC(gamma=widest(X[:250])).fit(X[:250], y[:250]).score(X[250:], y[250:]) < 0.65
     separated = {"n_informative": 4, "n_redundant": 0, "class_sep": 1.5, "n_clusters_per_class": 1}
