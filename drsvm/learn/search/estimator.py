@@ -42,8 +42,6 @@ from drsvm.solvers.base import Solver, check_count
 from drsvm.solvers.interior_point.small import are_few
 from drsvm.solvers.transforms.span_of_rows import in_span_of_rows
 
-PATH_PARTS = 1.25  # the paths may take one in so many parts of the time that the radii have left: 80 %
-
 
 class WassersteinSVCCV(RobustClassifier):
     """`WassersteinSVC` with radius and ridge chosen by cross-validation, and other parameters on request.
@@ -88,7 +86,7 @@ class WassersteinSVCCV(RobustClassifier):
     max_time : float, optional
         Time limit for `fit` in seconds. If it is too short for all folds, a ConvergenceWarning is issued, and only the
         completed ones have scores; if none was completed, the automatic radius is used, with the first of the other
-        parameters. A fifth of the time is reserved for the refit, which always takes a step.
+        parameters. The refit, which always takes a step, has as much time as the paths of a fold.
     tol : float, optional
         Proven gap of the refit; in the folds it is 1e-4, or `tol` if that is larger (on few rows not proven, but
         that of a point on the central path).
@@ -221,7 +219,7 @@ class WassersteinSVCCV(RobustClassifier):
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         try:
             paths = X, y, sample_weight, folds, settings
-            outcomes = self._score_all_paths(*paths, scorer, context, time.share(PATH_PARTS))
+            outcomes = self._score_all_paths(*paths, scorer, context, time.share(1.0 + 1.0 / len(folds)))
         except BaseException:  # such as Ctrl-C: also stop the paths in other threads
             time.stop()
             raise
