@@ -50,8 +50,7 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     See Also
     --------
-    sklearn.preprocessing.RobustScaler : Divides by a robust deviation, but does not clip: an error stays as large as
-        it was.
+    sklearn.preprocessing.RobustScaler : Divides by a robust deviation, but does not clip: errors stay as large.
 
     Notes
     -----
@@ -82,7 +81,7 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.with_std = with_std
 
     def fit(self, X, y=None, sample_weight=None):
-        """Compute limits, means and deviations.
+        """Compute limits, means and deviations, and return self.
 
         Parameters
         ----------
@@ -90,10 +89,6 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             Features; y is ignored.
         sample_weight : array of shape (n_samples,), optional
             Weights of the samples: a weight of 2 counts as two equal rows.
-
-        Returns
-        -------
-        self
         """
         self.__dict__.pop("scaler_", None)
         return self.partial_fit(X, y, sample_weight)
@@ -183,8 +178,7 @@ def clipped_cells(scaler: ClippedScaler, names: list[str], X, shown: Callable[[i
             for counts, side, limits, way, values in sides
             if counts[place]
         )
-    tails = places[in_tail]
-    return ClippedCells(far, (int((below + above)[tails].sum()), len(tails)))
+    return ClippedCells(far, (int((below + above)[places[in_tail]].sum()), int(in_tail.sum())))
 
 
 def parameters_of(scaler: ClippedScaler) -> tuple[np.ndarray, ...]:

@@ -1,7 +1,7 @@
 """The figures that the command line and the report show: how well decision values agree with labels, and what is noise.
 
-What is proven is the objective, up to the gap g, or the tolerance if it is more. It hardly changes near its minimum, so
-decision values are taken to be known up to 100 g, or √g of a run cut short, where margins are of size 1.
+What is proven is the objective, up to the gap g, or the tolerance if it is more. It changes near its minimum like the
+square of a distance, so decision values are taken to be known up to √g, where margins are of size 1.
 
 Figures on rows that are new to a classifier, and its lead over another one on the same rows, have 95 % intervals, for
 independent rows that all count the same and classifiers that are fixed: what other training rows would change is not in
@@ -21,7 +21,6 @@ from drsvm.learn.fitting.gross_errors import ROUNDING
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.result import Result
 
-GAPS = 100.0  # decision values are known up to so many gaps
 MAX_CLASSES = 12  # a confusion matrix of more classes is not printed
 SHORT_NAMES = {"accuracy": "accuracy", "balanced_accuracy": "balanced", "roc_auc": "ROC AUC"}
 LEVEL = 0.975  # of the quantiles for both ends: intervals of 95 %
@@ -248,7 +247,7 @@ def errors_ahead(first: np.ndarray, second: np.ndarray, codes: np.ndarray, count
 
 def resolution(gap: float, tol: float) -> float:
     """Return up to which size decision values are known."""
-    return min(GAPS * max(gap, tol), math.sqrt(max(gap, tol)))
+    return math.sqrt(max(gap, tol))
 
 
 def weights_that_count(result: Result, deviations: np.ndarray) -> np.ndarray:

@@ -80,7 +80,7 @@ def two_of_eight():
 def test_small_weights_count_where_their_columns_are_large(two_of_eight, storage):
     X, y = two_of_eight
     result = solve(Problem(storage(X), y, radius=1e-3, flip_cost=np.inf, fit_intercept=True), tol=1e-6)
-    tiny = 1e-7 / figures.column_deviations(storage(X))  # together less than 100 tolerances
+    tiny = 1e-7 / figures.column_deviations(storage(X))  # together less than the root of the tolerance
     result.weights[1:7] = tiny[1:7]
     result.weights[7] = 1e-5  # 2 standard deviations
     counts = figures.weights_that_count(result, figures.column_deviations(storage(X)))
@@ -94,7 +94,7 @@ def test_many_small_weights_count_together(two_of_eight):
     counts = figures.weights_that_count(result, np.ones(8))
     assert counts.sum() == 6  # two of them are below the resolution, three are not
     # A wider gap hides more.
-    assert [figures.resolution(gap, 1e-6) for gap in (1e-9, 1e-5, 0.5)] == pytest.approx([1e-4, 1e-3, 0.5**0.5])
+    assert [figures.resolution(gap, 1e-6) for gap in (1e-9, 1e-5, 0.5)] == pytest.approx([1e-3, 1e-5**0.5, 0.5**0.5])
 
 
 def test_decision_values_are_noise_if_they_hardly_differ():
@@ -103,7 +103,7 @@ def test_decision_values_are_noise_if_they_hardly_differ():
     one_of_many[7] = 1.0  # a rare row that is told apart
     columns = np.column_stack([noise, one_of_many, 1e-2 * real])
     assert are_noise(columns, [(1e-7, 1e-6)] * 3) == [True, False, False]
-    assert are_noise(noise, [(1e-7, 1e-6)]) == [True] and are_noise(noise, [(1e-10, 1e-10)]) == [False]
+    assert are_noise(noise, [(1e-7, 1e-6)]) == [True] and are_noise(noise, [(1e-14, 1e-14)]) == [False]
 
 
 # Intervals

@@ -37,9 +37,7 @@ from drsvm.solvers.many import Classifier, rough_classifiers
 N_FOLDS = 5  # as in scikit-learn
 FOLD_TOL = 3e-3  # with 5e-5, held-out accuracy differs by 0.00 ± 0.03 points; with 1e-2, another ball may be chosen
 ROWS_PER_FEATURE = 20  # with more rows than that, and than FEW_ROWS, those of the training set will do
-MANY_ROWS = (
-    20_000  # more are not fetched, nor needed for a sigmoid; up to as many, threads of trees wait for each other
-)
+MANY_ROWS = 20_000  # more are not fetched, nor needed for a sigmoid; up to as many, trees are faster on one thread
 
 Folds = list[tuple[np.ndarray, np.ndarray]]
 Start = Result | Candidate | None

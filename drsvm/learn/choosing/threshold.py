@@ -34,12 +34,10 @@ MIN_PREDICTED = 0.5  # share of the rarer class for which it is predicted at lea
 NEARLY_NONE = 0.02  # share of all rows that is enough; without it, w1a with wrong labels loses 8 points of accuracy
 
 
-def check_goal(threshold) -> str:
-    """Return what the threshold is placed for."""
+def check_goal(threshold) -> None:
+    """Raise an error unless a threshold can be placed for this goal."""
     if not (isinstance(threshold, str) and threshold in GOALS):
-        known = ", ".join(repr(goal) for goal in GOALS)
-        raise ValueError(f"threshold must be one of {known}, got threshold={threshold!r}.")
-    return threshold
+        raise ValueError(f"threshold must be one of {', '.join(map(repr, GOALS))}, got threshold={threshold!r}.")
 
 
 def can_move(threshold: str, fit_intercept: bool, solved: Solved, time: TimeLimit) -> bool:

@@ -23,9 +23,7 @@ from drsvm.model.validation import CheckedRows, as_rows
 from drsvm.progress import part
 from drsvm.solvers.interior_point.small import is_small
 
-# The form of the rows; rows that already have it are not copied.
-ROWS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
-
+ROWS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}  # such are not copied
 CLEAR = 3  # few rows, but as many per feature, have an optimum that is found to many digits in any order
 MIN_SHARE = 0.6  # of an equal share of the weight, for a rare class; fixed on the data sets on which the study decides
 
@@ -116,8 +114,8 @@ def factors_of_classes(class_weight, classes, y, sample_weight) -> np.ndarray:
 
 def check_that_every_class_counts(y, classes, weights) -> None:
     """Raise an error if all rows of a class have weight 0."""
-    for label in () if weights is None else classes.tolist():
-        if not weights[y == label].any():
+    for label in classes.tolist():
+        if weights is not None and not weights[y == label].any():
             remedy = "give one of them a positive weight, or leave the class out"
             raise ValueError(f"All samples of class {label!r} have weight 0: {remedy}.")
 

@@ -4,12 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator
-from sklearn.callback import CallbackSupportMixin
 
 from drsvm.clock import TimeLimit
 from drsvm.learn.fitting.data import FitData
@@ -25,17 +23,10 @@ from drsvm.solvers.base import Solver
 STEPS = 5  # from automatic class weights to balanced ones: each is a fit
 
 
-class Classifier(CallbackSupportMixin, BaseEstimator):
-    """What a task needs to know of an estimator."""
-
-    classes_: np.ndarray
-    verbose: int
-
-
 class FitTask:
     """A fit, as scikit-learn's callbacks see it: a task with one subtask for every run."""
 
-    def __init__(self, estimator: Classifier, X, y, *, may_solve_again: bool):
+    def __init__(self, estimator: Any, X, y, *, may_solve_again: bool):
         self.estimator, self.data, self.classes = estimator, {"X": X, "y": y}, estimator.classes_
         self.listening = bool(getattr(estimator, "_skl_callbacks", ()))
         n_classes = len(self.classes)

@@ -28,7 +28,6 @@ from drsvm.solvers.transforms.span_of_rows import in_span_of_rows, span_pays
 
 CV_TOL = 1e-4  # gap of the solutions in the folds: a score of 10,000 rows has steps of this size
 N_RADII = 6  # the automatic one and smaller ones; larger ones, and some in between, decided no better
-BALANCED_SCORES = ("balanced_accuracy", "macro")  # parts of the names of scores for which classes count equally
 
 Columns = dict[str, Any]  # those of `cv_results_`: arrays and, as params, a list
 
@@ -234,8 +233,8 @@ def warn_of_large_gaps(paths: list[PathScores], tol: float, n_folds: int) -> Non
 
 
 def weighs_classes_equally(scoring) -> bool:
-    """Return whether balanced class weights are the natural choice for a score."""
-    return isinstance(scoring, str) and any(part in scoring for part in BALANCED_SCORES)
+    """Return whether balanced class weights are the natural choice for a score, by its name."""
+    return isinstance(scoring, str) and ("balanced_accuracy" in scoring or "macro" in scoring)
 
 
 def automatic(results: Columns) -> int:

@@ -1,6 +1,6 @@
 """`WassersteinSVCCV`: radius, ridge and other parameters, chosen by cross-validation along paths of radii.
 
-    X, y → settings × folds → one radius path each → scores → the chosen parameters → one fit on all rows
+X, y → settings × folds → one radius path each → scores → the chosen parameters → one fit on all rows
 
 A setting consists of all parameters but the radius. Its radii are the same in all folds.
 """
@@ -41,10 +41,6 @@ from drsvm.progress import following, stage, taken_over
 from drsvm.solvers.base import Solver, check_count
 from drsvm.solvers.interior_point.small import are_few
 from drsvm.solvers.transforms.span_of_rows import in_span_of_rows
-
-PATH_PARTS = 1.25  # the paths may take one in so many parts of the time that the radii have left: 80 %
-FROM_THE_REFIT = ("coef_", "intercept_", "threshold_", "objective_", "lower_bound_", "gap_", "radius_price_")
-FROM_THE_REFIT += ("n_iter_", "result_", "sigmoids_")
 
 
 class WassersteinSVCCV(RobustClassifier):
@@ -90,7 +86,7 @@ class WassersteinSVCCV(RobustClassifier):
     max_time : float, optional
         Time limit for `fit` in seconds. If it is too short for all folds, a ConvergenceWarning is issued, and only the
         completed ones have scores; if none was completed, the automatic radius is used, with the first of the other
-        parameters. A fifth of the time is reserved for the refit, which always takes a step.
+        parameters. The refit, which always takes a step, has as much time as the paths of a fold.
     tol : float, optional
         Proven gap of the refit; in the folds it is 1e-4, or `tol` if that is larger (on few rows not proven, but
         that of a point on the central path).
@@ -210,8 +206,8 @@ class WassersteinSVCCV(RobustClassifier):
             raise ValueError(f"selection must be {known} or a callable, got selection={self.selection!r}.")
         check_calibration(self.calibration)
         scorer = cross_validation.checked_scorer(self.scoring)
-        for name in FROM_THE_REFIT:  # of an earlier fit
-            self.__dict__.pop(name, None)
+        for name in [name for name in vars(self) if name.endswith("_")]:  # of an earlier fit
+            delattr(self, name)
         X, y = one_vs_rest.checked_rows(self, X, y)
         self.classes_ = one_vs_rest.classes_of(y, self)
         if sample_weight is not None:
@@ -223,7 +219,7 @@ class WassersteinSVCCV(RobustClassifier):
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         try:
             paths = X, y, sample_weight, folds, settings
-            outcomes = self._score_all_paths(*paths, scorer, context, time.share(PATH_PARTS))
+            outcomes = self._score_all_paths(*paths, scorer, context, time.share(1.0 + 1.0 / len(folds)))
         except BaseException:  # such as Ctrl-C: also stop the paths in other threads
             time.stop()
             raise
@@ -272,8 +268,8 @@ class WassersteinSVCCV(RobustClassifier):
             found = one_vs_rest.for_each(problems, automatic, time.share(len(norms) - done), **limits)
             auto = share * min(one.radius for one in found)
             auto_ridge = share**2 * float(np.mean([one.ridge for one in found]))
-            few = isinstance(radii, int)
-            tried = cross_validation.default_radii(problems, radii, auto) if few else np.array(radii)
+            by_rule = isinstance(radii, int)
+            tried = cross_validation.default_radii(problems, radii, auto) if by_rule else np.array(radii)
             for cost, ridge, price in product(flip_costs, ridges, intercept_costs):
                 ball = {**common, "flip_cost": cost, "intercept_cost": price}
                 ball["l2"] = auto_ridge if ridge is None else ridge
