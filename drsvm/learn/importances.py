@@ -8,7 +8,7 @@ from drsvm.annotations import Matrix
 from drsvm.learn.scores import scores
 from drsvm.model.kernel_functions import dense
 
-MAX_COLUMNS, MAX_ROWS, REPEATS = 100, 1000, 5  # rows that are judged, and how often a column is shuffled
+MAX_COLUMNS, MAX_ROWS, REPEATS = 100, 1000, 5  # that are judged, and how often a column is shuffled
 
 
 def importances(classifier, X: Matrix, y: np.ndarray, columns: Sequence[str]) -> dict[str, float] | None:

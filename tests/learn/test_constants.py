@@ -6,7 +6,7 @@ from pathlib import Path
 
 from drsvm import learn
 
-LIMIT = 75
+LIMIT = 60
 ROOM = Path(learn.__file__).parent
 
 

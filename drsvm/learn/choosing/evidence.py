@@ -95,10 +95,10 @@ def ball_by_evidence(ball: Ball, judged: Judged, shrinks: tuple[bool, bool], tim
     """Return the ball of the rules, or a share of it by which rows are ranked clearly better.
 
     `shrinks` says whether the radius does, and the ridge. For the rows that are judged, if they are not all of them,
-    the ball is as much larger as chance effects are.
+    the ball of the rules is as much larger as chance effects are.
     """
-    fewer = judged.total / float(judged.counts.sum())
-    here, decisions = ball.times(math.sqrt(fewer), fewer), in_folds(judged, time)
+    more = math.sqrt(judged.total / float(judged.counts.sum()))
+    here, decisions = ball.times(*shares_of_ball(more, shrinks)), in_folds(judged, time)
     stages = [[shares_of_ball(share, shrinks) for share in stage] for stage in ([1.0], SHARES[:1], SHARES[1:])]
     best = best_if_significant(stages, lambda shares: decisions(*here.times(*shares)[:2]), judged)
     return ball.times(*best)
@@ -114,20 +114,23 @@ def rows_to_judge(posed: BinaryProblems, counts: np.ndarray | None) -> Judged | 
 
     `counts` says how many rows each of them stands for.
     """
-    first = posed.problems[0]
-    total = first.n_rows if counts is None else float(counts.sum())
+    first, n = posed.problems[0], posed.problems[0].n_rows
+    total = n if counts is None else float(counts.sum())
     if total < MIN_ROWS:
         return None
-    original, moved = posed.problems, [posed.centred(index).problem for index in range(len(posed.problems))]
-    counted = np.ones(first.n_rows) if counts is None else counts if first.kept is None else counts[first.kept]
-    wide = moved[0].n_features > MAX_FEATURES
-    size = MAX_FEATURES if wide else min(MAX_ROWS, int(MAX_ENTRIES * first.n_rows / max(moved[0].rows.stored, 1)))
-    if first.n_rows > size:
+    counted = np.ones(n) if counts is None else counts if first.kept is None else counts[first.kept]
+    rows = first.rows if posed.moved is None else posed.moved[0].problem.rows
+    wide = rows.shape[1] > MAX_FEATURES
+    size, drawn = MAX_FEATURES if wide else min(MAX_ROWS, int(MAX_ENTRIES * n / max(rows.stored, 1))), np.arange(n)
+    if n > size:
         drawn = first.drawn_rows(size)
         drawn = drawn[np.linspace(0, len(drawn) - 1, min(size, len(drawn)), dtype=int)]  # equal rows are drawn together
-        counted = counted[drawn]
-        original, moved = ([problem.subset(drawn) for problem in some] for some in (original, moved))
-    original, moved = ([problem.to_host(math.inf) for problem in some] for some in (original, moved))
+
+    def judged(problem: Problem) -> Problem:
+        return (problem.subset(drawn) if n > size else problem).to_host(math.inf)
+
+    original = [judged(problem) for problem in posed.problems]
+    moved = [judged(posed.centred(index).problem) for index in range(len(original))]  # a copy for each class, in turn
     if wide:  # few rows span few directions
         moved = [in_span_of_rows(Centred(problem)).problem for problem in moved]
-    return Judged.of(original, moved, counted, total) if is_small(moved[0]) else None
+    return Judged.of(original, moved, counted[drawn], total) if is_small(moved[0]) else None

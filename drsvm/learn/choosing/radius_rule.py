@@ -47,12 +47,10 @@ SECONDS_OF_A_PAIR = 2e-7  # of rows, in the rules for kernels
 SHARE_OF_LARGEST = 0.5  # the largest radius as a fraction of `radius_max`
 PILOT_SHARE, ROUGH_TOL = 0.5, 1e-3  # radius / F of the pilot; about all gaps (with 1e-2, a ridge depends on the steps)
 ROWS_OF_A_CLASS, SAMPLE_PER_FEATURE = 10_000, 100  # of the sample for rough solutions, at least
-CHANCE_DIRECTIONS = 2.5  # before √(k/n)
+CHANCE_DIRECTIONS = 2.5  # before √(k/n) in the factor s of the radius
 GENERAL_RIDGE = 0.04  # in units of the mean squared distance of a row from the centre
 MIN_RIDGE = 0.3  # in these units, divided by the number of rows
-MANY_DIRECTIONS = (
-    300  # with more of them, each row has directions of its own, and a ridge would keep it from its margin
-)
+MANY_DIRECTIONS = 300  # with more, each row has directions of its own, and a ridge would keep it from its margin
 SHARE_OF_KERNEL, KERNEL_RIDGE = 0.5, 0.25  # the factor s, and the ridge times √n, for kernels
 
 

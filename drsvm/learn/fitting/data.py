@@ -139,7 +139,7 @@ class RemoteFit(FitData):
         own, weights = self.classes[labels], counts * self.class_factors[labels]
         problems = []
         for label in one_vs_rest.positive_labels(self.classes):
-            shares = one_vs_rest.side_weights(own, label, self.classes, weights)
+            shares = np.asarray(one_vs_rest.side_weights(own, label, self.classes, weights))
             signs = np.where(own == label, 1.0, -1.0)
             problems.append(first.on_sample(few.rows, signs, shares / shares.sum(), few.flip_cost))
         moved = [at_centre(problem).problem for problem in problems]

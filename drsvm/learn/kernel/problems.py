@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 WIDTH = 0.3  # γ times the mean squared distance from the centre; fixed on the data sets on which the study decides
 FACTORS = (3.3, 10.0)  # of the smallest γ; fixed on the same data sets
-MAX_JUDGED = 1000  # rows
+MAX_JUDGED = 1000  # rows: all pairs of them are needed at every width
 WITH_WIDTH = ("rbf", "laplacian")  # the kernels whose γ is one, and evidence may speak for narrower functions
 
 Posed = tuple[BinaryProblems, Ball]
@@ -262,7 +262,9 @@ def _posed_in_feature_space(model: "WassersteinKernelSVC", data: KernelFit, flip
     return posed, ball_by_rule(posed, *ball_by, data.counts, time).times(*share)
 
 
-def _width_and_share(data: KernelFit, parameters: dict[str, Any], ball_by, time: TimeLimit) -> Candidate:
+def _width_and_share(
+    data: KernelFit, parameters: dict[str, Any], ball_by: tuple[float | str, float | str, Landmarks], time: TimeLimit
+) -> Candidate:
     """Return by what γ is multiplied, and radius and ridge of the rules: by 1, unless rows speak clearly against it."""
     has_width = data.kernel.gamma == "rule" and data.kernel.name in WITH_WIDTH
     shrinks = isinstance(ball_by[0], str), isinstance(ball_by[1], str)
