@@ -20,6 +20,13 @@ def few_trees(monkeypatch):
     use_few_trees(monkeypatch)
 
 
+@pytest.fixture(autouse=True)
+def no_trial_of_kernels(monkeypatch, request):
+    """Take linear classifiers without a comparison with a kernel, except in the tests of that."""
+    if not request.module.__name__.endswith("test_kernel_choice"):
+        monkeypatch.setattr("drsvm.cli.kernel_choice.MAX_ROWS", 0)
+
+
 @pytest.fixture(scope="session")
 def one_command():
     """Return the function of typer that reads the signatures of all commands, with a memory: they do not change."""

@@ -32,7 +32,7 @@ def straight(path, wrong=0.0, signal=1.0, seed=0):
 
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_a_circular_boundary_gets_a_kernel(drsvm_command, answer_of, tmp_path, n_classes):
-    table, model = rings(tmp_path / "rings.csv", n_classes=n_classes), tmp_path / "m.drsvm"
+    table, model = rings(tmp_path / "rings.csv", 600 // n_classes, n_classes), tmp_path / "m.drsvm"
     answer = answer_of("fit", table, "--model", model)
     choice = answer["choice"]
     assert choice["kernel"] == answer["parameters"]["kernel"] == "rbf"
