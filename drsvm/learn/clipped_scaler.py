@@ -59,8 +59,8 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     If at least 80 % of the cells of a column are equal, its robust deviation is 0. Its limits then come from the cells
     that differ from the median: `limit` times the median of their distances from it.
 
-    Rows may be on a Dask cluster or a graphics card: the limits, means and deviations then come from about 100,000 rows
-    at regular distances, and `transform` works where the rows are.
+    Rows may be on a Dask cluster or a graphics card: the limits, means and deviations then come from about 100,000
+    evenly spaced rows, and `transform` works where the rows are.
 
     Examples
     --------

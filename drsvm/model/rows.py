@@ -230,7 +230,7 @@ class Rows(ABC):
 
     @abstractmethod
     def some(self, size: int) -> Matrix:
-        """Return about `size` rows at regular distances, as a matrix of numpy or scipy."""
+        """Return roughly `size` evenly spaced rows, as a matrix of numpy or scipy."""
 
     def drawn(self, problem: "Problem", size: int) -> "Problem":
         """Return the problem on about `size` rows, drawn by their contents, with weights that sum to 1."""
