@@ -239,7 +239,7 @@ def errors_ahead(first: np.ndarray, second: np.ndarray, codes: np.ndarray, count
         if total <= 1.0:
             return 0.0
         variance += total * float(count @ (lead - count @ lead / total) ** 2) / (total - 1.0)
-    return float(counts @ (first - second)) / math.sqrt(variance) if variance > MIN_VARIANCE else 0.0
+    return float(counts @ (first - second)) / math.sqrt(max(variance, MIN_VARIANCE))
 
 
 # --- what is noise -----------------------------------------------------------------------------------------------

@@ -52,6 +52,19 @@ def test_it_is_the_same_classifier(data, parameters):
     np.testing.assert_allclose(there.coef_, here.coef_, atol=2e-3 * np.abs(here.coef_).max())
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_evidence_is_that_of_a_sample(n_classes, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 20))
+    y = (X @ rng.normal(size=20) + rng.normal(size=600) > 0).astype(int)
+    X *= np.logspace(-3, 0, 20)  # columns of a small scale decide
+    y = y if n_classes == 2 else np.where(X[:, -1] > 1.0, 2, y)
+    here, there = WassersteinSVC().fit(X, y), WassersteinSVC().fit(*on_cluster(X, y))
+    monkeypatch.setattr("drsvm.learn.fitting.data.MIN_ROWS", np.inf)
+    assert there.radius_ == pytest.approx(here.radius_, rel=1e-6)
+    assert there.radius_ < 0.5 * WassersteinSVC().fit(*on_cluster(X, y)).radius_
+
+
 @pytest.mark.parametrize("kind", ["array", "unknown lengths", "frame", "futures", "sparse"])
 def test_a_scaler_in_front(data, client, kind, monkeypatch):
     X = data[0].copy()
