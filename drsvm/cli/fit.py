@@ -70,9 +70,9 @@ def fit(
 
         task = training.Task(settings, ball.standardise, whole, held, screen)
         trained = task.searched(folds) if cv else task.trained(kernel, for_weights)
-        screen.note(*work.about_clipped(trained.model.prepared, whole))
+        screen.note(*work.about_clipped(trained.model.prepared, whole), *trained.about_moved())
         with screen.progress("testing"):
-            payload = fit_payload(trained.model, trained.tested, file, ball.standardise)
+            payload = fit_payload(trained, file, ball.standardise)
         if trained.figures is not None:
             payload["cv" if cv else "choice"] = trained.figures
         if model is not None:

@@ -8,17 +8,19 @@ from rich.text import Text
 
 import drsvm
 from drsvm.cli.screen import Payload, exit_code
-from drsvm.cli.training import Fitted
+from drsvm.cli.training import Fitted, Trained
 from drsvm.learn import scores as figures
 from drsvm.learn.importances import importances
 from drsvm.model.result import Result
+from drsvm.report.verdict import finds, important, is_guess, is_negligible, missed_class
 
 NOISE = "decision values differ by less than the accuracy of the solution; ranks, ROC AUC and probabilities are noise"
 SHOWN_LABELS, SHOWN_COLUMNS = 10, 5
 
 
-def fit_payload(model: Fitted, tested: Fitted | None, file: Path, standardise: bool) -> Payload:
-    """Return the summary as plain values; `tested` is the classifier that was tested on held-out rows, if any."""
+def fit_payload(trained: Trained, file: Path, standardise: bool) -> Payload:
+    """Return the summary as plain values."""
+    model, tested = trained.model, trained.tested
     classifier, prepared, parts = model
     results = classifier.result_ if isinstance(classifier.result_, list) else [classifier.result_]
     classes, counts = np.unique(parts.y, return_counts=True)
@@ -48,13 +50,16 @@ def fit_payload(model: Fitted, tested: Fitted | None, file: Path, standardise: b
         "train": figures.scores(decisions, parts.y, classifier.classes_),
         "test": (tested or model).test_scores(),
         "held_out": tested and {"rows": tested.prepared.X_test.shape[0], "trained_on": len(tested.parts.y)},
+        "alternatives": {one.typed: own.test_scores() for one, own in trained.others.items()},
     }
+    radius = payload["parameters"]["radius"] / (1.0 if is_linear else classifier._function().lipschitz)
+    payload["negligible"] = parts.ready is None and is_negligible(radius, prepared.X)
     if is_linear:
         return {**payload, "weights": _weights(model, results, constant)}
     kernel = {
         "gamma": classifier.gamma_,
         "landmarks": len(classifier.landmark_indices_),
-        "radius_in_features": classifier.radius_ / classifier._function().lipschitz,
+        "radius_in_features": radius,
     }
     return {**payload, "kernel": kernel, "importances": _importances(tested or model)}
 
@@ -89,15 +94,19 @@ def summary_lines(payload: Payload) -> list[Text]:
     labels = ", ".join(f"{label} ({count:,})" for label, count in list(counts.items())[:SHOWN_LABELS])
     labels += f" and {len(counts) - SHOWN_LABELS:,} more" if len(counts) > SHOWN_LABELS else ""
     side = f"; positive: {payload['positive']}" if payload["positive"] is not None else "; one-vs-rest"
+    features = "feature" if payload["features"] == 1 else "features"
     scaling = "numbers clipped and standardised" if ball["standardise"] else "numbers not scaled"
     scaling += ", 0/1 columns as they are" if ball["standardise"] and payload["units"]["original"] else ""
+    small = ", too little to matter in practice" if payload["negligible"] else ""
+    verdict = _verdict(payload["test"], payload["alternatives"])
     lines = {
-        "data": f"{payload['rows']:,} rows, {payload['features']:,} features, labels {labels}{side}",
+        "data": f"{payload['rows']:,} rows, {payload['features']:,} {features}, labels {labels}{side}",
         **({"choice": payload["choice"]["words"]} if "choice" in payload else {}),
-        "adversary": _adversary(ball, payload.get("kernel")) + f"; {scaling}",
+        "adversary": _adversary(ball, payload.get("kernel"), small) + f"; {scaling}",
         "proof": _below([_proof(certificate, len(counts) > 2) for certificate in payload["certificates"]]),
         **_figures(payload),
-        **_feature_lines(payload),
+        **verdict,
+        **({} if "advice" in verdict else _feature_lines(payload)),  # what carries a guess means nothing
     }
     constant = [str(proof["positive"]) for proof in payload["certificates"] if proof["constant"]]
     if constant:
@@ -112,12 +121,12 @@ def summary_lines(payload: Payload) -> list[Text]:
     return [Text.assemble((f"{name:<11}", "bold"), text) for name, text in lines.items()]
 
 
-def _adversary(ball: Payload, kernel: Payload | None) -> str:
+def _adversary(ball: Payload, kernel: Payload | None, small: str) -> str:
     radius, cost = ball["radius"], ball["flip_cost"]
-    shift = f"may shift a row by {radius:.4g} on average (norm {ball['norm']:g})"
+    shift = f"may shift a row by {radius:.4g} on average{small} (norm {ball['norm']:g})"
     if kernel is not None:
         shift = f"may shift a row by {radius:.4g} on average in the feature space, which covers shifts of the "
-        shift += f"features by {kernel['radius_in_features']:.4g}"
+        shift += f"features by {kernel['radius_in_features']:.4g}{small}"
     if isinstance(cost, dict):
         prices = ", ".join(f"{label} {price:g}" for label, price in cost.items())
         return f"{shift}, or flip labels (flip costs {prices}), or a mix of both"
@@ -149,6 +158,23 @@ def _figures(payload: Payload) -> dict[str, str]:
     return {"test": _below(lines), "training": figures.summary(train)}
 
 
+def _verdict(tested: Payload | None, alternatives: dict[str, Payload]) -> dict[str, str]:
+    """Return a line if the classifier should not be used as it is."""
+    if tested is None:
+        return {}
+    if is_guess(tested):
+        return {"advice": "do not use it: on the test rows it is not clearly better than guessing"}
+    label = missed_class(tested)
+    if label is None:
+        return {}
+    lines = [f"{finds(tested, label)}{'; others, on the same rows:' if alternatives else ''}"]
+    width = max(map(len, alternatives), default=0)
+    for option, found in alternatives.items():
+        shown = f"accuracy {found['accuracy']:.4f}, balanced {found['balanced_accuracy']:.4f}"
+        lines.append(f"{option:<{width}}  {shown}, {finds(found, label)}")
+    return {"rare class": _below(lines)}
+
+
 def _below(lines: list[str]) -> str:
     return ("\n" + 11 * " ").join(lines)
 
@@ -164,14 +190,13 @@ def _feature_lines(payload: Payload) -> dict[str, str]:
     kernel, importances = payload["kernel"], payload["importances"] or {}
     name = f"{payload['parameters']['kernel']}, gamma {kernel['gamma']:.4g}"
     lines = {"kernel": f"{name}; made of {kernel['landmarks']:,} of the {payload['rows']:,} rows (landmarks)"}
-    if importances:
-        first = list(importances.items())[:SHOWN_COLUMNS]
+    if important(importances):
+        first = important(importances)[:SHOWN_COLUMNS]
         largest = ", ".join(f"{' '.join(name.split())} {fall:.3f}" for name, fall in first)
         lines["importance"] = f"{largest}: how much the ROC AUC of the test falls if a column is shuffled"
     return lines
 
 
 def _importances(tested: Fitted) -> dict[str, float] | None:
-    y, prepared, first = tested.parts.y_test, tested.prepared, tested.parts.data.schema.index_base
-    columns = prepared.columns or [str(first + index) for index in range(prepared.X.shape[1])]
-    return None if y is None else importances(tested.classifier, prepared.X_test, y, columns)
+    y = tested.parts.y_test
+    return None if y is None else importances(tested.classifier, tested.prepared.X_test, y, tested.columns)

@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ EXAMPLES = """drsvm report customers.csv --label churned --output report.html
 drsvm report customers.csv --label churned --kernel linear --format md
 drsvm report train.csv --test test.csv --radius 0.1 --title "Churn, spring" --output churn.html"""
 
+MAX_NAME = 40  # of a row: longer texts are no ids
 WRITTEN, READ = ("html", "md", "json"), ("csv", "parquet", "svmlight")
 
 
@@ -94,9 +96,10 @@ def report(
     made.save(output, format)
     code = exit_code(certificate["status"] for certificate in made.summary["certificates"])
     payload = {"command": "report", "file": file, "output": output, "proven": code == 0, "summary": made.summary}
-    lines = [text for text in (made.summary[name] for name in ("warning", "tell_tale", "noise")) if text]
-    lines += [f"- {line}" for line in made.summary["in_plain_words"]]
-    lines += [f"next: {made.summary['next']['command']}", f"report written to {output.resolve()}"]
+    warnings = (made.summary[name] for name in ("warning", "tell_tale", "noise", "guess", "moved"))
+    lines = [*filter(None, warnings), *(f"- {line}" for line in made.summary["in_plain_words"])]
+    step = made.summary["next"]
+    lines += [f"next: {step['command'] or step['why']}", f"report written to {output.resolve()}"]
     screen.finish(payload, "\n".join(lines))
     return code
 
@@ -135,7 +138,7 @@ def _made(
     numbered = [f"feature {k}" for k in range(first, first + prepared.X.shape[1])]  # as in the svmlight file
     names = [str(row + 1) for row in parts.rows.tolist()]
     note = "Rows are numbered like the rows of the file, from 1, not counting the header."
-    if parts.ids:
+    if parts.ids and max(len(text) for texts in parts.ids.values() for text in texts) <= MAX_NAME:
         names = [" / ".join(texts) for texts in zip(*parts.ids.values(), strict=True)]
         note = f"Rows are named by {', '.join(parts.ids)}."
     given = Given(
@@ -164,13 +167,16 @@ def _source(file: Path, reading: list[str], settings: list[str], data: "Dataset"
     from drsvm.report.inputs import Source
 
     def command(step) -> str:
+        if step.action == "none":
+            return ""
         verb, *options = COMMANDS[step.action]
         kept = settings if step.keeps_settings else []
         return shlex.join(["drsvm", verb, *reading, *kept, *_typed(step.changes), *options])
 
     notes = [in_options(note) for note in data.notes]
     known = file if file != STANDARD and file.is_file() else None  # a pipe is gone
-    return Source(known, notes=notes, leaky_columns=data.leaky_columns, wording=in_options, command=command)
+    words = {"wording": in_options, "command": command, "setting": attrgetter("typed")}
+    return Source(known, notes=notes, leaky_columns=data.leaky_columns, **words)
 
 
 COMMANDS = {  # for the actions of `drsvm.report.inputs.NextStep`, with their options

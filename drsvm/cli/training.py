@@ -1,7 +1,7 @@
 """Training for ``drsvm fit``: all rows for the model that is saved, some of them where the others are a test."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from drsvm.datasets.arrow_tables import Table
 from drsvm.datasets.preparation import Steps, aligned, features_of
 from drsvm.learn.scores import scores
 from drsvm.persistence.model_files import save_model
+from drsvm.report.verdict import Alternative, alternatives, has_defaults, is_guess, missed_class, moved_columns
 
 # Parameters of which a cross-validation takes several values; prices by class are prices by row there.
 SEVERAL = {"flip_cost": "flip_costs", "norm": "norms", "intercept_cost": "intercept_costs"}
@@ -79,6 +80,12 @@ class Fitted(NamedTuple):
     prepared: Prepared
     parts: Parts
 
+    @property
+    def columns(self) -> list[str]:
+        """The column of every feature."""
+        first = self.parts.data.schema.index_base
+        return self.prepared.columns or [str(first + index) for index in range(self.prepared.X.shape[1])]
+
     def decisions(self, X: Matrix) -> np.ndarray:
         return np.asarray(self.classifier.decision_function(X))
 
@@ -95,6 +102,17 @@ class Trained(NamedTuple):
     model: Fitted
     tested: Fitted | None
     figures: Payload | None = None
+    others: Mapping[Alternative, Fitted] = {}  # tested, too: they find more rows of a rare class
+
+    def about_moved(self) -> list[str]:
+        """Return a note on columns that differ between training and test rows."""
+        fitted = self.tested or self.model
+        X_test = fitted.prepared.X_test
+        if X_test is None or fitted.parts.ready is not None:
+            return []
+        moved = moved_columns(fitted.prepared.X, X_test, fitted.columns)
+        what = "half a standard deviation or more between the means of training and test rows, in"
+        return [f"{what} {', '.join(moved)}: the test is about rows of another kind."] if moved else []
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +181,16 @@ class Task:
             self.screen.note("no test: the time was up after the fit of all rows; allow more with --max-time.")
             return Trained(model, None, choice)
         with self.screen.progress(f"fitting {len(self.held.y):,} rows for the test"):
-            return Trained(model, self._for_test(estimator, self.held, 2), choice)
+            tested = self._for_test(estimator, self.held, 2)
+            return Trained(model, tested, choice, self._others(estimator, self.held, tested.test_scores()))
+
+    def _others(self, estimator: Classifier, parts: Parts, figures: Payload) -> dict[Alternative, Fitted]:
+        """Return classifiers that find more rows of a class that is missed; none if a setting was given for that."""
+        label = missed_class(figures)
+        if label is None or is_guess(figures) or not has_defaults(estimator) or parts.ready is not None:
+            return {}
+        found = alternatives(label, [other for other in figures["confusion"] if other != label])
+        return {one: self._for_test(clone(estimator).set_params(**one.settings), parts, 2) for one in found}
 
     def searched(self, folds: int) -> Trained:
         """Cross-validate on the rows that are not held out, then train on all rows with what was chosen."""

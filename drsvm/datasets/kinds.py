@@ -260,7 +260,10 @@ def _free_text(column: _Column, cells: Coded) -> Kind:
         return Kind(problem=Problem(what, *given, fixes=fixes))
     if n >= FEW_ROWS and levels > NEARLY_ALL * int((cells.codes[column.rows] >= 0).sum()):
         is_short = max(map(len, cells.values)) <= 40
-        return Kind(left_out="an id" if is_short else "text, nearly always different", is_id=True)
+        return Kind(
+            left_out="an id" if is_short else "free text: make features of it first, such as counts of words",
+            is_id=True,
+        )
     if counts.max() < rare_below(n):
         return Kind(left_out=f"{levels:,} levels, all of them rare")
     return Kind(Style.CATEGORY, levels=len(cells.values), problem=line_break(cells, column.name, column.file))

@@ -9,7 +9,7 @@ import numpy as np
 from drsvm.datasets.arrow_tables import Table, columns_of
 from drsvm.datasets.dataset import Schema
 from drsvm.datasets.kinds import Kind
-from drsvm.datasets.values import Coded, Style, coded
+from drsvm.datasets.values import Coded, Style, coded, numbers_of
 from drsvm.messages import Message, Parameter
 
 if TYPE_CHECKING:  # at run time, this would import scikit-learn
@@ -90,6 +90,13 @@ def leaky_columns(schema: Schema, X: Table, y: np.ndarray) -> list[str]:
         pairs = np.unique(np.column_stack([coded(columns[name]).codes, labels]), axis=0)
         levels = len(np.unique(pairs[:, 0]))
         if len(pairs) == levels and len(classes) <= levels <= len(y) // TELLING:
+            leaky.append(name)
+    if len(classes) != 2 or min(np.bincount(labels)) < TELLING:
+        return leaky
+    for name in schema.of_style(Style.PLAIN):  # numbers that lie on two sides of a threshold
+        numbers = numbers_of(columns[name], Style.PLAIN)
+        first, second = numbers[labels == 0], numbers[labels == 1]
+        if first.max() < second.min() or second.max() < first.min():
             leaky.append(name)
     return leaky
 

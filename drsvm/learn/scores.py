@@ -61,6 +61,7 @@ def scores(decisions: np.ndarray, y: np.ndarray, classes: np.ndarray, *, new_row
         "balanced_accuracy": float(np.mean([recall for recall in recalls if recall is not None])),
         "roc_auc": None if parts is None else min(float(parts.sum()), 1.0),
         "rows": len(y),
+        "always": {"label": names[int(np.argmax(actual))], "accuracy": max(actual) / len(y)},
     }
     if new_rows:
         judged = [(recall, rows) for recall, rows in zip(recalls, actual, strict=True) if recall is not None]
@@ -100,9 +101,11 @@ def leads(decisions: np.ndarray, others: np.ndarray, y: np.ndarray, classes: np.
 
 
 def summary(found: Figures) -> str:
-    """Return the figures in one line."""
+    """Return the figures in one line, with the accuracy of a constant answer beside that of the classifier."""
     auc = "" if found["roc_auc"] is None else f", ROC AUC {found['roc_auc']:.4f}"
-    return f"accuracy {found['accuracy']:.4f}, balanced {found['balanced_accuracy']:.4f}{auc} ({found['rows']:,} rows)"
+    always = f"always {found['always']['label']}: {found['always']['accuracy']:.4f}"
+    balanced = f"balanced {found['balanced_accuracy']:.4f}"
+    return f"accuracy {found['accuracy']:.4f} ({always}), {balanced}{auc} ({found['rows']:,} rows)"
 
 
 def interval_line(found: Figures, condition: str = "") -> str:

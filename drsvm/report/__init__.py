@@ -12,7 +12,6 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 from drsvm.lazy import optional
 from drsvm.report.figures import draw_all
@@ -95,7 +94,6 @@ def make_report(
     standardise: bool = True,
     positive=None,
     progress: Callable[[float, str], object] | None = None,
-    kernel: Literal["linear", "auto"] = "linear",
 ) -> Report:
     """Fit a robust classifier, judge it by held-out rows, and create a page about it.
 
@@ -134,9 +132,6 @@ def make_report(
         all classes.
     progress : callable, optional
         Called with the fraction done and a short description of the next step.
-    kernel : {"linear", "auto"}, default="linear"
-        With "auto", the ROC AUC of a `~drsvm.WassersteinKernelSVC` on the held-out rows says whether a linear
-        classifier is enough for these data.
 
     Returns
     -------
@@ -154,7 +149,7 @@ def make_report(
     """
     test = (X_test, y_test, test_size, random_state)
     names = (feature_names, row_names, row_note, label)
-    given = Given(X, y, *test, *names, standardise=standardise, kernel=kernel)
+    given = Given(X, y, *test, *names, standardise=standardise)
     return report_on(model, given, title=title, positive=positive, progress=progress)
 
 

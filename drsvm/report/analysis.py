@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import compress
 
 import numpy as np
@@ -14,13 +14,15 @@ from drsvm.learn.scores import are_noise, column_deviations, leads, scores, weig
 from drsvm.model.validation import row_norms
 from drsvm.model.worst_case.worst_risk import WorstCaseDistribution, worst_case_risk
 from drsvm.report.inputs import Figures, Material
+from drsvm.report.verdict import CARRIES, Alternative, important, is_guess, is_negligible, missed_class, moved_columns
 from drsvm.solvers.path.radius_path import RadiusPath
 
 FLIPS = (0.0, 0.01, 0.05, 0.1, 0.2)  # shares of flipped labels for which bounds are shown
 SHIFTS = (0.0, 0.5, 1.0, 2.0, 4.0)  # shifts for which bounds are shown, as multiples of the radius
 SAME = 0.99  # from this share of equal predictions on, a classifier may be constant in practice
-CARRIES = 0.05  # a feature with less than this share of the largest weight carries nothing
 NEGLIGIBLE = 1e-6  # multipliers below this share of their largest possible value, or below the tolerance, count as 0
+AHEAD = 0.01  # a rival is ahead by this much at least, in accuracy or in ROC AUC
+TREES = "boosted trees"
 PULLS, FLAGGED = 8, 5  # how many of the rows that pull most, and of the flagged labels, are named
 
 
@@ -37,7 +39,8 @@ class Analysis:
     distribution: WorstCaseDistribution | None  # its worst case on the rows it is judged by; unknown with a kernel
     label_issues: LabelIssues | None  # None if a class has only one row or the time was up
     provenance: Figures  # digests, versions and the date
-    curved: ClassifierMixin | None = None  # a classifier with a kernel, if one is compared on held-out rows
+    trees: ClassifierMixin | None = None  # boosted trees, which have no worst case
+    others: Mapping[Alternative, ClassifierMixin] = field(default_factory=dict)  # that find more of a rare class
 
     def __post_init__(self):
         self.judged, self.result = self.material.judged, self.material.results[self.index]
@@ -54,39 +57,55 @@ class Analysis:
 
     def _compare(self) -> None:
         material, (X, y, held_out), classes = self.material, self.judged, self.material.classifier.classes_
-        decisions = {name: np.asarray(model.decision_function(X)) for name, model in self.models.items()}
+        judged = self.models if self.trees is None else {**self.models, TREES: self.trees}
+        decisions = {name: np.asarray(model.decision_function(X)) for name, model in judged.items()}
         self.comparison: dict[str, Figures] = {  # risks are of the shown decision
             name: {
                 **scores(decisions[name], y, model.classes_, new_rows=held_out),
                 "train_accuracy": float(model.score(material.X, material.y)),
-                "worst_case_risk": float(worst_case_risk(model, X, y, positive=self.positive, **self.adversary)),
-                "worst_case_error": float(worst_case_risk(model, X, y, loss="zero-one", **self.adversary)),
+                **self._worst_figures(model),
             }
-            for name, model in self.models.items()
+            for name, model in judged.items()
         }
         self.name = next(iter(self.models))  # of the classifier that the report is about
         self.own, robust = self.comparison[self.name], decisions.pop(self.name)
-        self.best_rival = max(decisions, key=lambda name: self.comparison[name]["accuracy"])
         # By how much the figures of the robust classifier exceed those of each rival, with intervals.
         self.leads: dict[str, Figures] = {name: leads(robust, rival, y, classes) for name, rival in decisions.items()}
-        self.curvature = None if self.curved is None else self._curvature(self.curved, robust)
         self.constant = constant_label(self.own)
         constant = are_noise(robust, [(result.gap, result.tol) for result in material.results])
         # The labels (with two classes, the positive one) whose decision values on the judged rows are noise.
         self.noise = list(compress(self.classes if self.multiclass else [self.positive], constant))
-        # Whether the shown decision differs between rows, and the predictions do.
-        self.informative = self.constant is None and self.positive not in self.noise
+        self.is_guess = held_out and is_guess(self.own)
+        # Whether the shown decision differs between rows, the predictions do, and they are better than a coin's.
+        self.informative = self.constant is None and self.positive not in self.noise and not self.is_guess
+        self.missed = missed_class(self.own) if self.informative and held_out else None
+        self.alternatives = {
+            one: scores(np.asarray(model.decision_function(X)), y, classes, new_rows=held_out)
+            for one, model in self.others.items()
+        }
+        self.too_small = is_negligible(self.radius, material.X)
+        self.moved = moved_columns(material.X, X, material.columns) if held_out else []
+        own = (
+            material.classifier.intercept_,
+            getattr(material.classifier, "certified_intercept_", material.classifier.intercept_),
+        )
+        self.threshold_moved = not np.array_equal(*own)
 
-    def _curvature(self, curved: ClassifierMixin, linear_decisions: np.ndarray) -> Figures | None:
-        """Return what a curved boundary gains in ROC AUC on the held-out rows; None if these have none."""
-        (X, y, _), classes = self.judged, curved.classes_
-        decisions = curved.decision_function(X)
-        lead = leads(decisions, linear_decisions, y, classes)["roc_auc"]
-        if lead is None:
-            return None
-        own = scores(decisions, y, classes, new_rows=True)
-        area, interval = own["roc_auc"], own["intervals"]["roc_auc"]
-        return {"roc_auc": area, "interval": interval, "lead": lead, "linear_is_enough": lead["interval"][0] <= 0.0}
+    def _worst_figures(self, model: ClassifierMixin) -> Figures:
+        if model is self.trees:
+            return {"worst_case_risk": None, "worst_case_error": None}
+        X, y, _ = self.judged
+        risk = worst_case_risk(model, X, y, positive=self.positive, **self.adversary)
+        error = worst_case_risk(model, X, y, loss="zero-one", **self.adversary)
+        return {"worst_case_risk": float(risk), "worst_case_error": float(error)}
+
+    def behind(self, *names: str) -> str | None:
+        """Return the first of these rivals that is clearly ahead in accuracy or in ROC AUC, by a point or more."""
+        for name in names if self.judged.held_out else ():
+            known = [self.leads[name][key] for key in ("accuracy", "roc_auc") if self.leads[name][key]]
+            if any(lead["difference"] <= -AHEAD and lead["interval"][1] < 0 for lead in known):
+                return name
+        return None
 
     def _weigh_features(self) -> None:
         """Find the features whose weights count, here and at the end of the path; with a kernel, the columns."""
@@ -100,6 +119,7 @@ class Analysis:
             X, y, held_out = self.judged
             if held_out:
                 self.importances = importances(self.material.classifier, X, y, self.material.columns)
+            self.carriers = important(self.importances or {})[:3]
             return
         weights, deviations = self.result.weights, column_deviations(self.material.X)
         order = np.argsort(-np.abs(weights), kind="stable")
@@ -204,7 +224,9 @@ class Analysis:
             "models": self.comparison,
             "leads": self.leads if self.judged.held_out else None,
             "choice": material.source.choice,
-            "curvature": self.curvature,
+            "is_guess": self.is_guess,
+            "missed_class": self.missed,
+            "alternatives": {str(one): found for one, found in self.alternatives.items()},
             "constant": None if self.constant is None else dict(zip(("label", "share"), self.constant, strict=True)),
             "constant_decisions": self.noise,
             "bounds": self.bounds,

@@ -26,6 +26,7 @@ from drsvm.learn.search.estimator import WassersteinSVCCV
 from drsvm.model.result import Result
 from drsvm.model.validation import check_rows
 from drsvm.model.worst_case.linear_model import behind_pipeline
+from drsvm.report.verdict import Alternative
 
 Figures: TypeAlias = dict[str, Any]  # numbers, strings, lists and dicts of them, by name
 
@@ -49,9 +50,9 @@ class Rows(NamedTuple):
 class NextStep(NamedTuple):
     """Something to try, and why."""
 
-    action: Literal["report", "fit", "cross-validate", "check labels"]
+    action: Literal["report", "fit", "cross-validate", "check labels", "none"]
     why: str
-    python: str  # what to run in Python
+    python: str  # what to run in Python, if anything
     keeps_settings: bool = False  # whether the other settings of the report are kept
     changes: Mapping[str, object] = {}  # parameters with new values; "drop" is a list of columns to leave out
 
@@ -65,6 +66,7 @@ class Source:
     leaky_columns: Sequence[str] = ()  # columns that determine the label by themselves
     wording: Callable[[str | BaseException], str] = str  # of a warning
     command: Callable[[NextStep], str] = lambda step: step.python
+    setting: Callable[[Alternative], str] = str  # the words for a setting to try
     choice: Figures | None = None  # between a linear classifier and a kernel, with the words for it
 
 
@@ -85,7 +87,6 @@ class Given:
     standardise: bool = True
     scaled: Sequence[bool] | None = None
     columns: Sequence[str] | None = None  # of the file, from which the features come
-    kernel: str = "linear"  # "auto": also try a curved boundary
     source: Source = field(default_factory=Source)
 
 
@@ -168,8 +169,6 @@ def prepare(model, given: Given) -> Material:
     """Check the arguments, hold out rows, fit the model, and collect what the report needs."""
     if (given.X_test is None) != (given.y_test is None):
         raise ValueError("X_test and y_test must be given together: give both, or neither.")
-    if given.kernel not in ("linear", "auto"):
-        raise ValueError(f"kernel must be 'linear' or 'auto', got kernel={given.kernel!r}.")
     X, y = given.X, np.ravel(np.asarray(given.y))
     X = X if sparse.issparse(X) or hasattr(X, "columns") else np.asarray(X)
     names, row_names, usual_note = _names(X, given)

@@ -5,23 +5,24 @@ page.html and page.md have the macros, and share the other templates. Filters ma
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 import drsvm
-from drsvm.learn.scores import compared
 from drsvm.plotting.style import short
-from drsvm.report.analysis import Analysis, useful_accuracy
+from drsvm.report.analysis import TREES, Analysis, useful_accuracy
 from drsvm.report.figures import POINTS
 from drsvm.report.inputs import Figures, NextStep
+from drsvm.report.verdict import finds
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 SHIFT_SIZES = {1: "the sum of its changes", 2: "its Euclidean length", math.inf: "its largest change in one feature"}
+FIGURES = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "roc_auc": "ROC AUC"}
 UNEQUAL = 0.7  # from this share of the largest class on, classes of equal weight are worth a try
 
 
@@ -35,7 +36,7 @@ def document(analysis: Analysis, title: str, template: str, drawn: dict[str, str
         .get_template(template)
         .render(
             areas=shown,
-            colours=("--blue", "--vermillion", "--green"),  # of the classifiers, as in the plots
+            colours=("--blue", "--vermillion", "--green", "--purple"),  # of the classifiers, as in the plots
             # Enough digits to distinguish objective and bound.
             digits=min(max(4, 1 - math.floor(math.log10(max(analysis.result.gap, 1e-12)))), 12),
             drawn=drawn,
@@ -55,6 +56,7 @@ def plain_words(analysis: Analysis) -> Figures:
     """Return the sentences of the opening without markup."""
     sentences = vars(_environment(analysis, "words.jinja").get_template("words.jinja").module)
     names = {"warning": "constant_warning", "tell_tale": "tell_tale_warning", "noise": "noise_warning"}
+    names |= {"guess": "guess_warning", "moved": "moved_warning"}
     warnings = {key: sentences[name] or None for key, name in names.items()}
     return {**warnings, "in_plain_words": sentences["lines"]}
 
@@ -75,7 +77,14 @@ def _environment(analysis: Analysis, template: str) -> "Environment":
     environment.filters |= {name: lambda value, mark=mark: safe(mark(value)) for name, mark in marks.items()}
     environment.filters |= {"number": number, "percent": percent, "short": short, "thousands": "{:,}".format}
     phrases = {"unit": unit(analysis), "shift": shift(analysis), "adversary": adversary(analysis)}
-    environment.globals |= {"analysis": analysis, "phrases": phrases, "compared": compared, "inf": math.inf}
+    environment.globals |= {
+        "analysis": analysis,
+        "phrases": phrases,
+        "finds": finds,
+        "intervals": intervals,
+        "standings": standings(analysis),
+        "inf": math.inf,
+    }
     environment.globals |= {"percent": percent, "three_digits": "{:.3f}".format}
     return environment
 
@@ -163,41 +172,99 @@ def adversary(analysis: Analysis) -> str:
     return f"{shifts}, or spends the same budget on flipping up to {share} of the labels, or on a mix of both"
 
 
+def standings(analysis: Analysis) -> list[str]:
+    """Return how the classifier compares with its rivals, a line for each conclusion; the table has the figures."""
+    lines: dict[str, list[str]] = {}
+    for key, name in FIGURES.items() if analysis.judged.held_out else ():
+        groups: dict[str, list[str]] = {"ahead of": [], "level with": [], "behind": []}
+        for rival, lead in analysis.leads.items():
+            if lead[key] is not None and not (key == "roc_auc" and analysis.noise):
+                low, high = lead[key]["interval"]
+                groups["ahead of" if low > 0 else "behind" if high < 0 else "level with"].append(rival)
+        words = ", ".join(f"{how} {listed(rivals)}" for how, rivals in groups.items() if rivals)
+        lines.setdefault(words, []).append(name)
+    return [f"{words[0].upper()}{words[1:]} in {listed(names)}." for words, names in lines.items() if words]
+
+
+def intervals(analysis: Analysis, key: str) -> list[str]:
+    """Return a line of the table: the interval of a figure, and those of its lead over the rivals."""
+    scale, digits = (1, 3) if key == "roc_auc" else (100, 1)
+
+    def shown(limits: Sequence[float] | None, sign: str, before: str = "") -> str:
+        if limits is None:
+            return "–"
+        low, high = (f"{scale * limit:{sign}.{digits}f}" for limit in limits)
+        return f"{before}{low} to {high}".replace("-", "−")
+
+    rivals = (lead[key] and lead[key]["interval"] for lead in analysis.leads.values())
+    return [
+        "95\u202f% interval",
+        shown(analysis.own["intervals"][key], ""),
+        *(shown(one, "+", "lead ") for one in rivals),
+    ]
+
+
 def next_step(analysis: Analysis) -> NextStep:
-    """Return the most useful thing to try next."""
-    names = list(analysis.material.source.leaky_columns)
-    if not names and analysis.curvature is not None and not analysis.curvature["linear_is_enough"]:
-        why = "Save a classifier with a curved boundary, fitted to all rows, and apply it to new ones."
-        python = 'save_model(make_pipeline(ClippedScaler(), WassersteinKernelSVC()).fit(X, y), "model.drsvm")'
-        return NextStep("fit", why, python, changes={"kernel": "rbf"})
-    if analysis.constant is not None or (analysis.noise and not analysis.multiclass):
-        return _away_from_constant(analysis)
+    """Return the most useful thing to try next; without a command if it is to use something else."""
+    names, curved = list(analysis.material.source.leaky_columns), analysis.material.curved
     if names:
         why = "Leave out what is known only after the label, and make this report again."
         python = f"make_report(model, X.drop(columns={names!r}), y)"
         return NextStep("report", why, python, keeps_settings=True, changes={"drop": names})
-    rival = analysis.best_rival
-    lead = analysis.leads[rival]["accuracy"]
-    if lead["difference"] < -0.01 and lead["interval"][1] < 0 and not analysis.material.curved:
-        why = f"{rival} is more accurate here: let cross-validation choose the parameters."
+    is_constant = analysis.constant is not None or (bool(analysis.noise) and not analysis.multiclass)
+    smaller = _smaller_radius(analysis) if is_constant else None
+    if smaller is not None:
+        return smaller
+    rival = analysis.behind(*(name for name in analysis.leads if name != TREES))
+    if rival is not None and not curved:
+        why = f"{rival} is clearly ahead here: let cross-validation choose the parameters."
         return NextStep("cross-validate", why, "WassersteinSVCCV().fit(X, y)")
+    if analysis.behind(TREES) and not curved and analysis.material.source.choice is None:
+        why = f"{TREES.capitalize()} are clearly ahead, so the boundary is not linear: try a kernel."
+        python = "make_report(WassersteinKernelSVC(), X, y)"
+        return NextStep("report", why, python, changes={"kernel": "rbf"})
+    if is_constant:
+        return _away_from_constant(analysis)
+    if analysis.behind(TREES):
+        why = f"{TREES.capitalize()} are clearly ahead: use HistGradientBoostingClassifier, unless you need the proof."
+        return NextStep("none", why, "")
+    if analysis.is_guess:
+        why = "Do not use it. Look for columns that say more about the label, or test it on more rows."
+        return NextStep("none", why, "")
+    if analysis.moved:
+        return NextStep("none", "Train it on rows like those it will be applied to: these columns have moved.", "")
     if getattr(analysis.label_issues, "wrong_labels", None) is not None:
         why = "Check the doubtful labels first; correct those that are wrong, and make this report again."
         return NextStep("check labels", why, 'find_label_issues(X, y, second_opinion="auto").to_frame()')
+    if analysis.alternatives:
+        return _rare_class(analysis)
     why = "Save the classifier, fitted to all rows, and apply it to new ones."
     return NextStep("fit", why, 'save_model(model.fit(X, y), "model.drsvm")', keeps_settings=True)
 
 
-def _away_from_constant(analysis: Analysis) -> NextStep:
+def _rare_class(analysis: Analysis) -> NextStep:
+    best = max(analysis.alternatives, key=lambda one: analysis.alternatives[one]["balanced_accuracy"])
+    found = finds(analysis.alternatives[best], analysis.missed)
+    why = f"If {analysis.missed} must not be missed, decide for it more often; on the same rows, this {found}."
+    name = type(analysis.material.classifier).__name__
+    return NextStep("report", why, f"make_report({name}({best}), X, y)", True, {best.option: best.value})
+
+
+def _smaller_radius(analysis: Analysis) -> NextStep | None:
+    """Return a radius at which the classifier is not constant, if there is one."""
     best = analysis.best_radius
-    if best is not None and best["radius"] < analysis.radius and best["accuracy"] > useful_accuracy(2):
-        radius = f"{best['radius']:.3g}"
-        why = (
-            f"The radius of {number(analysis.radius, 3)} is too large for these data. On the radius path, {radius} has "
-            f"the highest balanced accuracy, {percent(best['accuracy'])} on the {analysis.judged.name}."
-        )
-        python = f"make_report(WassersteinSVC({radius}), X, y)"
-        return NextStep("report", why, python, changes={"radius": radius})
+    if best is None or best["radius"] >= analysis.radius or best["accuracy"] <= useful_accuracy(2):
+        return None
+    radius = f"{best['radius']:.3g}"
+    why = (
+        f"The radius of {number(analysis.radius, 3)} is too large for these data. On the radius path, {radius} has "
+        f"the highest balanced accuracy, {percent(best['accuracy'])} on the {analysis.judged.name}."
+    )
+    python = f"make_report(WassersteinSVC({radius}), X, y)"
+    return NextStep("report", why, python, changes={"radius": radius})
+
+
+def _away_from_constant(analysis: Analysis) -> NextStep:
     largest = max(np.unique(analysis.material.y, return_counts=True)[1]) / len(analysis.material.y)
     if largest >= UNEQUAL and analysis.material.setting("class_weight") in (None, "auto"):
         why = f"{percent(largest)} of the rows are of one class: give the classes equal weight."

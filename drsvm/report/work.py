@@ -1,4 +1,4 @@
-"""The computations behind a report: one fit, two rivals, a path of radii, the worst case, labels to check."""
+"""The computations behind a report: one fit, rivals, a path of radii, the worst case, labels to check."""
 
 import hashlib
 import platform
@@ -12,7 +12,7 @@ from itertools import count
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
@@ -23,8 +23,9 @@ from drsvm.clock import Stopwatch, TimeLimit
 from drsvm.learn.fitting import prices
 from drsvm.learn.fitting.problems import at_centre
 from drsvm.learn.kernel.estimator import WassersteinKernelSVC
-from drsvm.learn.labels.issues import find_label_issues, robust_classifier
+from drsvm.learn.labels.issues import find_label_issues, flexible_classifier, robust_classifier
 from drsvm.learn.labels.quality import LabelIssues
+from drsvm.learn.scores import scores
 from drsvm.messages import Message, Parameter
 from drsvm.model.kernel_functions import dense
 from drsvm.model.problem import Problem
@@ -34,6 +35,7 @@ from drsvm.model.worst_case.worst_risk import worst_case_distribution
 from drsvm.progress import Tell, following, stage, taken_over
 from drsvm.report.analysis import Analysis
 from drsvm.report.inputs import Figures, Given, Material, prepare
+from drsvm.report.verdict import Alternative, alternatives, has_defaults, is_guess, missed_class
 from drsvm.solvers.path.radius_max import radius_max
 from drsvm.solvers.path.radius_path import RadiusPath, radius_path
 
@@ -45,7 +47,7 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 # The parts of the work that the stages take, as measured with a few hundred and with 30,000 samples.
 STAGES = {
     "fitting": (0.0, 0.15),
-    "fitting LinearSVC and LogisticRegression": (0.15, 0.25),
+    "fitting other classifiers": (0.15, 0.25),
     "checking the labels": (0.25, 0.35),
     "following the radius path": (0.35, 0.75),
     "finding the worst case": (0.75, 0.8),
@@ -93,10 +95,10 @@ def analyse(model, given: Given, *, positive) -> Analysis:
             index = int(np.argmax(counts)) if positive is None else classes.index(positive)
         trained = classes[index] if len(classes) > 2 else classes[1]  # the positive class of the shown problem
         positive = trained if positive is None else positive
-    with report_stage("fitting LinearSVC and LogisticRegression"):
+    with report_stage("fitting other classifiers"):
         models = {type(material.classifier).__name__: material.classifier, **_rivals(material)}
-        tried = given.kernel == "auto" and not material.curved
-        curved = _curved(material, _time_left(material, watch).share(4)) if tried else None
+        trees = None if _time_left(material, watch).over else _trees(material)
+        others = {} if _time_left(material, watch).over else _others(material)
     with report_stage("checking the labels") as tell:
         issues = _label_issues(material, tell, _time_left(material, watch).share(3))
     with report_stage("following the radius path") as tell:
@@ -119,7 +121,8 @@ def analyse(model, given: Given, *, positive) -> Analysis:
             distribution=None if material.curved else worst_case_distribution(material.classifier, X, y, **attack),
             label_issues=issues,
             provenance=provenance(material),
-            curved=curved,
+            trees=trees,
+            others=others,
         )
 
 
@@ -152,15 +155,26 @@ def _rivals(material: Material) -> dict[str, ClassifierMixin]:
         return {name: rival.fit(material.X, material.y) for name, rival in rivals.items()}
 
 
-def _curved(material: Material, time: TimeLimit) -> ClassifierMixin | None:
-    """Return a classifier with a kernel, if rows are held out; only ranks are compared, so its threshold stays."""
+def _trees(material: Material) -> ClassifierMixin | None:
+    """Return boosted trees, which follow boundaries of any shape; None where they need too much memory, or no rows."""
     if not material.judged.held_out:
-        material.warn(["No curved boundary was tried, because no rows are held out to compare it on."])
         return None
-    model = WassersteinKernelSVC(class_weight=material.setting("class_weight"), threshold="optimum", max_time=time)
+    model = flexible_classifier(material.X, max_iter=100, max_leaf_nodes=31)  # scikit-learn's defaults
+    return None if model is None else model.fit(material.X, material.y)
+
+
+def _others(material: Material) -> dict[Alternative, ClassifierMixin]:
+    """Return classifiers that find more rows of a class that this one misses, with default settings."""
+    model, (X, y, held_out) = material.classifier, material.judged
+    own = scores(np.asarray(model.decision_function(X)), y, model.classes_, new_rows=held_out)
+    label = missed_class(own)
+    if label is None or not held_out or is_guess(own) or not has_defaults(model):
+        return {}
+    others = [other for other in model.classes_.tolist() if other != label]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it is a rival, too
-        return model.fit(material.X, material.y)
+        warnings.simplefilter("ignore")  # they are only offered
+        found = alternatives(label, others)
+        return {one: clone(model).set_params(**one.settings).fit(material.X, material.y) for one in found}
 
 
 def _time_left(material: Material, watch: Stopwatch) -> TimeLimit:

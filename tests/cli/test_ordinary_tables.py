@@ -99,7 +99,7 @@ FITTED = {
     ),
     "free text": (
         frame(remark=[f"called {k} times, then wrote a long letter about the bill of month {k}" for k in range(N)]),
-        {"left_out": {"remark": "text, nearly always different"}},
+        {"left_out": {"remark": "free text: make features of it first, such as counts of words"}},
     ),
 }  # fmt: skip
 """What is fitted as it stands, and the outcome: the schema in the model file, the features, the classes."""

@@ -25,7 +25,7 @@ def test_two_classes():
     assert found["recall"] == found["precision"] == {0: 0.5, 1: pytest.approx(2 / 3)}
     assert found["accuracy"] == 0.6 and found["balanced_accuracy"] == pytest.approx((1 / 2 + 2 / 3) / 2)
     assert found["roc_auc"] == 0.5  # 3 of 6 pairs are in order
-    assert summary(found) == "accuracy 0.6000, balanced 0.5833, ROC AUC 0.5000 (5 rows)"
+    assert summary(found) == "accuracy 0.6000 (always 1: 0.6000), balanced 0.5833, ROC AUC 0.5000 (5 rows)"
     assert by_class(found)[1].split() == ["0", "2", "0.5000", "0.5000", "1", "1"]
 
 

@@ -42,8 +42,9 @@ CORNERS = [{"radius": 5.0, "flip_cost": 1.0}, {"max_iter": 1}, {"radius": 0.0}, 
 def test_corner_cases_have_a_page_and_their_warnings_on_it(noisy, settings):
     X, y, *_ = noisy
     made = make_report(WassersteinSVC(**settings), X[:60, :4], y[:60])
-    constant = made.summary["constant"] is not None
-    assert made.html.count("<h2>") == (4 if constant else 8) and constant == ("flip_cost" in settings)
+    assert (made.summary["constant"] is not None) == ("flip_cost" in settings)
+    told_little = made.summary["constant"] or made.summary["is_guess"]  # 15 rows say little about a run that ended early
+    assert made.html.count("<h2>") == (4 if told_little else 8)
     for warning in made.summary["warnings"]:
         assert escape(warning) in made.html
     assert bool(made.summary["warnings"]) == ("radius" not in settings or settings["radius"] > 0)

@@ -44,19 +44,18 @@ def test_the_path_is_that_of_the_model_wherever_the_columns_lie(noisy, price):
 
 
 @pytest.mark.parametrize("curved", [False, True])
-def test_whether_a_linear_classifier_is_enough(noisy, curved):
+def test_boosted_trees_show_whether_a_linear_classifier_is_enough(noisy, curved):
     X, y = make_circles(200, noise=0.1, factor=0.4, random_state=0) if curved else (noisy[0][:160, :3], noisy[1][:160])
-    analysis = analyse(None, Given(X, y, kernel="auto"), positive=None)
-    found, words = analysis.curvature, "\n".join(plain_words(analysis)["in_plain_words"])
-    assert found["linear_is_enough"] is not curved and found["lead"]["interval"][0] < found["lead"]["difference"]
-    assert f"A linear classifier is {'not ' if curved else ''}enough for these data" in words
+    analysis = analyse(None, Given(X, y), positive=None)
+    words = "\n".join(plain_words(analysis)["in_plain_words"])
+    assert (analysis.behind("boosted trees") is not None) is curved
+    assert ("behind boosted trees in" in words) is curved
     assert (next_step(analysis).changes == {"kernel": "rbf"}) is curved
-    assert analysis.summary()["curvature"]["roc_auc"] == found["roc_auc"] > 0.7
 
 
-def test_a_curved_boundary_needs_held_out_rows(noisy):
-    analysis = analyse(None, Given(noisy[0][:60, :3], noisy[1][:60], kernel="auto", test_size=0.0), positive=None)
-    assert analysis.curvature is None and "no rows are held out" in analysis.material.notes[-1]
+def test_training_rows_say_nothing_about_trees(noisy):
+    analysis = analyse(None, Given(noisy[0][:60, :3], noisy[1][:60], test_size=0.0), positive=None)
+    assert analysis.trees is None and analysis.behind("LinearSVC") is None
 
 
 def test_progress_is_reported_in_order(report):
