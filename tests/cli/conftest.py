@@ -23,7 +23,7 @@ def few_trees(monkeypatch):
 @pytest.fixture(autouse=True)
 def no_trial_of_kernels(monkeypatch, request):
     """Take linear classifiers without a comparison with a kernel, except in the tests of that."""
-    if not request.module.__name__.endswith("test_kernel_choice"):
+    if not request.module.__name__.endswith(("test_kernel_choice", "test_truth")):
         monkeypatch.setattr("drsvm.cli.kernel_choice.MAX_ROWS", 0)
 
 

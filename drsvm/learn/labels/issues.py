@@ -231,14 +231,13 @@ def robust_classifier(X: Matrix, *, standardise: bool = True, kind=LabelJudge, *
     return make_pipeline(ClippedScaler() if standardise else centred, robust)
 
 
-def flexible_classifier(X, steps=(), *, max_iter=N_TREES, max_leaf_nodes=N_LEAVES) -> Pipeline | None:
+def flexible_classifier(X, steps=(), **settings) -> Pipeline | None:
     """Return boosted trees behind `steps`, too small and few to learn single labels; None if X is too large."""
     n, d = np.shape(X)
     if sparse.issparse(X) and n * d > DENSE_ENTRIES:
         return None
-    boosting = HistGradientBoostingClassifier(
-        max_iter=max_iter, max_leaf_nodes=max_leaf_nodes, early_stopping=False, random_state=0
-    )
+    settings = {"max_iter": N_TREES, "max_leaf_nodes": N_LEAVES, "early_stopping": False, **settings}
+    boosting = HistGradientBoostingClassifier(random_state=0, **settings)
     dense = [("dense", FunctionTransformer(methodcaller("toarray"), accept_sparse=True))] if sparse.issparse(X) else []
     return Pipeline([*steps, *dense, ("boosting", boosting)])
 
