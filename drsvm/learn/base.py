@@ -54,6 +54,7 @@ class CommonMixin(CallbackSupportMixin):
         classes_: np.ndarray
         coef_: Matrix
         intercept_: np.ndarray
+        threshold_: float
         sigmoids_: np.ndarray
         result_: Result | Results | None
 
@@ -88,6 +89,11 @@ class CommonMixin(CallbackSupportMixin):
         if backend is None:
             return function(decisions, self.sigmoids_)
         return backend.by_row(function, decisions, self.sigmoids_, len(self.classes_))
+
+    @property
+    def certified_intercept_(self) -> Vector:
+        """The intercept to which the certificate refers: that of the problem, before the threshold was placed."""
+        return self.intercept_ + self.threshold_
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()  # pyright: ignore[reportAttributeAccessIssue]

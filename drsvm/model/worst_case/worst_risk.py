@@ -68,8 +68,8 @@ def worst_case_risk(
         all of them the same adversary.
     intercept_cost : float
         As in `drsvm.Problem`. By default ``inf``, since no shift of the features can move the intercept. With the price
-        that a model was trained with, the hinge risk is the objective of the training without its ridge term. It must
-        be ``inf`` for a kernel.
+        that a model was trained with, the hinge risk of ``(coef_, certified_intercept_)`` is the objective of the
+        training without its ridge term. It must be ``inf`` for a kernel.
     sample_weight : array of shape (n,), optional
         As in `drsvm.Problem`.
     loss : {"hinge", "zero-one"}
