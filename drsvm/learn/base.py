@@ -14,7 +14,7 @@ from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 from sklearn.utils.metaestimators import available_if
 
 from drsvm.annotations import Matrix, Vector
-from drsvm.learn.choosing.probability import log_probabilities, probabilities
+from drsvm.learn.choosing.probability import decision_at, log_probabilities, probabilities
 from drsvm.learn.fitting.one_vs_rest import towards_majority
 from drsvm.model.backends import backend_of
 from drsvm.model.result import Result, Results
@@ -89,6 +89,10 @@ class CommonMixin(CallbackSupportMixin):
         if backend is None:
             return function(decisions, self.sigmoids_)
         return backend.by_row(function, decisions, self.sigmoids_, len(self.classes_))
+
+    def _decision_at(self, odds: float) -> float:
+        """Return from which decision on the second of two classes has these log-odds, for `worst_case.linear_model`."""
+        return decision_at(odds, *self.sigmoids_[0].tolist())
 
     @property
     def certified_intercept_(self) -> Vector:

@@ -7,6 +7,7 @@ predicts; the attributes of scikit-learn's transformers are not checked.
 """
 
 import io
+import math
 from collections.abc import Iterator
 from dataclasses import fields
 from numbers import Integral, Real
@@ -111,6 +112,8 @@ def has_kernel(classifier: Model) -> bool:
 def classifiers(model: Model) -> Iterator[Model]:
     """Yield the classifiers at the end of a model: several in a fitted CalibratedClassifierCV."""
     inner = [model.estimator] if type(model).__name__ == "FrozenEstimator" else []
+    if hasattr(model, "response_method"):  # FixedThresholdClassifier, TunedThresholdClassifierCV
+        inner = [getattr(model, "estimator_", model.estimator)]
     if hasattr(model, "calibrated_classifiers_"):
         inner = [one.estimator for one in model.calibrated_classifiers_]
     if hasattr(model, "steps"):
@@ -141,6 +144,8 @@ def check_given(model: Model) -> None:
 
 def check_loaded(content: object) -> None:
     """Raise an error if the content of a file is not a whole model with its metadata."""
+    from drsvm.model.worst_case.linear_model import threshold_around
+
     parts = content if isinstance(content, dict) else {}
     require(isinstance(parts.get("metadata"), dict), "it has no metadata.")
     for last in classifiers(parts.get("model")):
@@ -154,6 +159,7 @@ def check_loaded(content: object) -> None:
                 kind: Any = {float: Real, int: Integral}.get(entry.type, get_origin(entry.type) or entry.type)  # pyright: ignore
                 is_kind = isinstance(getattr(result, entry.name), kind)
                 require(is_kind, f"{entry.name} of the result in it is not of type {kind.__name__}.")
+    require(not math.isnan(threshold_around(parts["model"])), "the threshold in it is not a number.")
 
 
 def _check_classifier(model: Model, name: str, points: str) -> None:

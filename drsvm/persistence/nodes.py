@@ -91,7 +91,8 @@ class Writer:
             return self._file(*name, "SparseMatrixNode", ".npz", lambda out: sparse.save_npz(out, value))
         if name := public_name(type(value), CLASSES):
             state = dict(value.__getstate__())
-            state.pop("_block_fits", None)  # the state of partial_fit
+            for unneeded in ("_block_fits", "_metadata_request"):  # the states of partial_fit and of a scorer
+                state.pop(unneeded, None)
             if isinstance(value, Result):  # what solvers add may be of any type and is not part of the certificate
                 state["info"] = {}
             self.foreign |= {f"{name[1]} with {one}={state[one]!r}" for one in risky_attributes(state)}

@@ -48,7 +48,9 @@ def worst_case_risk(
     ----------
     model : fitted classifier, Pipeline ending in one, search over one, Result, or (coef, intercept)
         The classifier to evaluate, from any library: a linear one with `coef_` and `intercept_`, a
-        `WassersteinKernelSVC`, or scikit-learn's SVC or NuSVC with two classes. In a pipeline, X is
+        `WassersteinKernelSVC`, or scikit-learn's SVC or NuSVC with two classes. It may be in a FixedThresholdClassifier
+        or TunedThresholdClassifierCV, whose threshold then decides; one of probabilities needs a classifier of drsvm or
+        a LogisticRegression. In a pipeline, X is
         transformed by all steps but the last, and shifts are measured after them: after a StandardScaler, `radius` and
         `norm` are in standard deviations, not in the units of X. With more than two classes the largest decision value
         must decide, as in most classifiers with a row of `coef_` per class; SVC, which lets pairs of classes vote, is
