@@ -95,6 +95,7 @@ def summary_lines(payload: Payload) -> list[Text]:
         "data": f"{payload['rows']:,} rows, {payload['features']:,} features, labels {labels}{side}",
         **({"choice": payload["choice"]["words"]} if "choice" in payload else {}),
         "adversary": _adversary(ball, payload.get("kernel")) + f"; {scaling}",
+        **({"costs": _costs(ball["threshold"])} if isinstance(ball["threshold"], dict) else {}),
         "proof": _below([_proof(certificate, len(counts) > 2) for certificate in payload["certificates"]]),
         **_figures(payload),
         **_feature_lines(payload),
@@ -125,6 +126,11 @@ def _adversary(ball: Payload, kernel: Payload | None) -> str:
         return f"{shift}; all labels are trusted"
     share = 1.0 if cost == 0 else min(1.0, radius / cost)
     return f"{shift}, or flip up to {share:.1%} of the labels (flip cost {cost:g}), or a mix of both"
+
+
+def _costs(costs: Payload) -> str:
+    listed = ", ".join(f"{label}={cost:g}" for label, cost in costs.items())
+    return f"of missing a class: {listed}, for which the threshold is placed"
 
 
 def _proof(certificate: Payload, named: bool) -> str:

@@ -1,6 +1,8 @@
 """Options that several commands share, in groups: dataclasses whose fields are command-line options."""
 
 import io
+import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -65,7 +67,12 @@ CLASS_WEIGHT = classifier(
 )
 THRESHOLD = classifier(
     "What the threshold between two classes is placed for: accuracy, balanced-accuracy, or optimum, where the "
-    "problem itself has it. Default: accuracy."
+    "problem itself has it, to which the proof refers. Default: accuracy."
+)
+COSTS = classifier(
+    "What it costs to miss each of two classes, such as no=1,yes=10: the threshold is placed where errors cost least. "
+    "Replaces --threshold.",
+    metavar="CLASS=COST,CLASS=COST",
 )
 
 
@@ -324,12 +331,27 @@ def number_or_auto(option: str, text: str) -> float | str:
         raise ValueError(f"{option} must be a number or auto, got {text!r}.") from None
 
 
-def chosen_classes_and_threshold(class_weight: str | None, threshold: str | None = None) -> Settings:
-    """Return class weights and threshold as parameters of a classifier, if they were given."""
+def chosen_classes_and_threshold(
+    class_weight: str | None, threshold: str | None = None, costs: str | None = None
+) -> Settings:
+    """Return class weights and threshold as parameters of a classifier, if given; costs are by the text of a label."""
     check_choice("--class-weight", class_weight, (None, "auto", "balanced", "none"))
     check_choice("--threshold", threshold, (None, "accuracy", "balanced-accuracy", "optimum"))
-    given = {} if class_weight is None else {"class_weight": None if class_weight == "none" else class_weight}
-    return given if threshold is None else {**given, "threshold": threshold.replace("-", "_")}
+    if threshold is not None and costs is not None:
+        raise ValueError("use --threshold or --costs, not both.")
+    given: Settings = {} if class_weight is None else {"class_weight": None if class_weight == "none" else class_weight}
+    given |= {} if threshold is None else {"threshold": threshold.replace("-", "_")}
+    return given if costs is None else {**given, "threshold": _costs_of_classes(costs)}
+
+
+def _costs_of_classes(text: str) -> dict[str, float]:
+    words = re.fullmatch(r"(.+)=([^=,]+),(.+)=([^=,]+)", text)  # labels may contain both signs
+    with suppress(ValueError):
+        costs = {name.strip(): float(cost) for name, cost in (words.group(1, 2), words.group(3, 4))} if words else {}
+        if len(costs) == 2 and min(costs.values()) >= 0.0 and 0.0 < sum(costs.values()) < math.inf:
+            return costs
+    remedy = "give each of two classes a finite cost, at least 0 and not both 0: --costs no=1,yes=10."
+    raise ValueError(f"--costs {text}: {remedy}")
 
 
 def check_choice(option: str, value: str | None, allowed: Sequence[str | None]) -> None:

@@ -267,6 +267,18 @@ def with_flip_costs(settings: Settings, labels: np.ndarray) -> Settings:
     return {**settings, "flip_cost": {label_called(labels, name, "--flip-cost"): cost[name] for name in cost}}
 
 
+def with_costs(settings: Settings, labels: np.ndarray) -> Settings:
+    """Return settings with costs of missing a class by its label in place of its text; other thresholds stay."""
+    costs = settings.get("threshold")
+    if not isinstance(costs, dict):
+        return settings
+    if (n_classes := len(np.unique(labels))) != 2:
+        raise ValueError(f"--costs is for two classes, and there are {n_classes}: omit it.")
+    if not settings["fit_intercept"]:
+        raise ValueError("--costs places the intercept: omit --no-intercept or --costs.")
+    return {**settings, "threshold": {label_called(labels, name, "--costs"): costs[name] for name in costs}}
+
+
 def flip_cost_by_row(flip_cost: FlipCost, labels: np.ndarray, verified: np.ndarray | None) -> Costs:
     """Return one price per row where rows differ: by their label, or because it was verified."""
     from drsvm.learn.fitting.prices import flip_costs_of_rows

@@ -45,9 +45,9 @@ class WassersteinSVC(RobustClassifier):
     """Linear classifier for data with some wrong labels and shifting features, with a proof attached.
 
     Its direction minimises the expected hinge loss under the worst distribution within a Wasserstein ball around the
-    training data, with the intercept of that problem: this is what is proven. Where it decides is then placed by rows
-    that it has not seen (`threshold`). Standardise the features first: shifts are measured in their units. The defaults
-    need no tuning; `WassersteinSVCCV` tunes them by cross-validation.
+    training data, with the intercept of that problem: this is what is proven. Where it decides is chosen afterwards
+    (`threshold`). Standardise the features first: shifts are measured in their units. The defaults need no tuning;
+    `WassersteinSVCCV` tunes them by cross-validation.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ from drsvm.solvers.path.radius_max import radius_max
 FINISHED = (*filter(lambda status: status.reached, Status), Status.STOPPED, Status.INTERRUPTED)  # need no warning
 ADVICE_SECONDS, ADVICE_ROWS = 5.0, 1000  # for `radius_max` in a warning, which looks at so many rows of a kernel
 
-BY_COSTS = "with these costs, no other decision is cheaper on unseen rows. Features that tell more may change that."
+BY_COSTS = "with these costs, no other decision is cheaper. Features that tell more may change that."
 BALANCED, SEARCH = Parameter("class_weight", "balanced"), Parameter("WassersteinSVCCV")
 
 
