@@ -168,7 +168,9 @@ class Task:
     def searched(self, folds: int) -> Trained:
         """Cross-validate on the rows that are not held out, then train on all rows with what was chosen."""
         rows = self.held or self.whole
-        given = {name: value for name, value in self.settings.items() if value is not None or name == "class_weight"}
+        given: Settings = {
+            name: value for name, value in self.settings.items() if value is not None or name == "class_weight"
+        }
         if isinstance(given.get("flip_cost"), dict):
             del given["flip_cost"]
         given = {SEVERAL.get(name, name): value for name, value in given.items()}
