@@ -91,11 +91,13 @@ def summary_lines(payload: Payload) -> list[Text]:
     side = f"; positive: {payload['positive']}" if payload["positive"] is not None else "; one-vs-rest"
     scaling = "numbers clipped and standardised" if ball["standardise"] else "numbers not scaled"
     scaling += ", 0/1 columns as they are" if ball["standardise"] and payload["units"]["original"] else ""
+    costs = ball["threshold"] if isinstance(ball["threshold"], dict) else {}
+    costs = ", ".join(f"{label}={cost:g}" for label, cost in costs.items())
     lines = {
         "data": f"{payload['rows']:,} rows, {payload['features']:,} features, labels {labels}{side}",
         **({"choice": payload["choice"]["words"]} if "choice" in payload else {}),
         "adversary": _adversary(ball, payload.get("kernel")) + f"; {scaling}",
-        **({"costs": _costs(ball["threshold"])} if isinstance(ball["threshold"], dict) else {}),
+        **({"costs": f"of missing a class: {costs}, for which the threshold is placed"} if costs else {}),
         "proof": _below([_proof(certificate, len(counts) > 2) for certificate in payload["certificates"]]),
         **_figures(payload),
         **_feature_lines(payload),
@@ -126,11 +128,6 @@ def _adversary(ball: Payload, kernel: Payload | None) -> str:
         return f"{shift}; all labels are trusted"
     share = 1.0 if cost == 0 else min(1.0, radius / cost)
     return f"{shift}, or flip up to {share:.1%} of the labels (flip cost {cost:g}), or a mix of both"
-
-
-def _costs(costs: Payload) -> str:
-    listed = ", ".join(f"{label}={cost:g}" for label, cost in costs.items())
-    return f"of missing a class: {listed}, for which the threshold is placed"
 
 
 def _proof(certificate: Payload, named: bool) -> str:

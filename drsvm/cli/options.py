@@ -1,7 +1,6 @@
 """Options that several commands share, in groups: dataclasses whose fields are command-line options."""
 
 import io
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -347,11 +346,9 @@ def chosen_classes_and_threshold(
 def _costs_of_classes(text: str) -> dict[str, float]:
     words = re.fullmatch(r"(.+)=([^=,]+),(.+)=([^=,]+)", text)  # labels may contain both signs
     with suppress(ValueError):
-        costs = {name.strip(): float(cost) for name, cost in (words.group(1, 2), words.group(3, 4))} if words else {}
-        if len(costs) == 2 and min(costs.values()) >= 0.0 and 0.0 < sum(costs.values()) < math.inf:
-            return costs
-    remedy = "give each of two classes a finite cost, at least 0 and not both 0: --costs no=1,yes=10."
-    raise ValueError(f"--costs {text}: {remedy}")
+        if words is not None:
+            return {words[1].strip(): float(words[2]), words[3].strip(): float(words[4])}
+    raise ValueError(f"--costs {text}: give a cost for each of two classes: --costs no=1,yes=10.")
 
 
 def check_choice(option: str, value: str | None, allowed: Sequence[str | None]) -> None:

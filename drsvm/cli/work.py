@@ -272,11 +272,11 @@ def with_costs(settings: Settings, labels: np.ndarray) -> Settings:
     costs = settings.get("threshold")
     if not isinstance(costs, dict):
         return settings
-    if (n_classes := len(np.unique(labels))) != 2:
-        raise ValueError(f"--costs is for two classes, and there are {n_classes}: omit it.")
-    if not settings["fit_intercept"]:
-        raise ValueError("--costs places the intercept: omit --no-intercept or --costs.")
-    return {**settings, "threshold": {label_called(labels, name, "--costs"): costs[name] for name in costs}}
+    from drsvm.learn.choosing.threshold import goal_of
+
+    by_label = {label_called(labels, name, "--costs"): costs[name] for name in costs}
+    goal_of(by_label, np.unique(labels), settings["fit_intercept"])  # an error should not wait for a fit
+    return {**settings, "threshold": by_label}
 
 
 def flip_cost_by_row(flip_cost: FlipCost, labels: np.ndarray, verified: np.ndarray | None) -> Costs:

@@ -20,12 +20,11 @@ from sklearn.utils.validation import check_is_fitted
 from drsvm.annotations import Vector
 from drsvm.clock import TimeLimit
 from drsvm.learn.base import RobustClassifier
-from drsvm.learn.choosing.out_of_fold import Unseen
 from drsvm.learn.choosing.probability import check_calibration
-from drsvm.learn.choosing.threshold import can_move, choose_threshold, goal_of, sigmoids_of, unseen_decisions
+from drsvm.learn.choosing.threshold import goal_of
 from drsvm.learn.fitting import one_vs_rest, prices
 from drsvm.learn.fitting.ball import choose_ball
-from drsvm.learn.fitting.data import FitData, fit_data, naming_large_entries
+from drsvm.learn.fitting.data import fit_data, naming_large_entries
 from drsvm.learn.fitting.gross_errors import warn_of_far_rows
 from drsvm.learn.fitting.outcome import report_outcome, warn_of_large_budgets
 from drsvm.learn.fitting.partial_fit import earlier_fit, feed_block, learns_in_blocks
@@ -281,13 +280,7 @@ class WassersteinSVC(RobustClassifier):
             warn_of_large_budgets(solved.posed.problems, data.classes)
             self._store(data, solved)
             self.coef_ = solved.weights
-            moves = can_move(goal, self.fit_intercept, solved, time)
-            unseen = self._unseen(data, solved, moves, time)
-            if moves and unseen is not None:
-                self.threshold_ = choose_threshold(data.weighed(unseen) if isinstance(goal, str) else unseen, goal)
-                self.intercept_ = self.intercept_ - self.threshold_
-            if self.calibration and not solved.cut_short:
-                self.sigmoids_ = sigmoids_of(data, solved, self.cv, time, self.threshold_, unseen)
+            self._place(goal, data, solved, time)
             if data.is_remote:
                 self.coef_, self.intercept_ = data.like(self.coef_), data.like(self.intercept_)
             self.__dict__.pop("_block_fits", None)  # a later partial_fit starts from this fit
@@ -301,10 +294,6 @@ class WassersteinSVC(RobustClassifier):
         of_rows = costs, self.l2, self.fit_intercept, self.intercept_cost, self.classes_, costs_by_class
         of_features = prices.feature_prices(self)
         return {"norm": self.norm} | prices.problem_parameters(*of_rows) | of_features
-
-    def _unseen(self, data: FitData, solved: Solved, moves: bool, time: TimeLimit) -> Unseen | None:
-        """Return decisions about rows that the classifier has not seen, if something is placed by them."""
-        return unseen_decisions(data, solved, self.cv, time) if moves or self.calibration else None
 
     @available_if(learns_in_blocks)
     def partial_fit(self, X, y, classes=None, sample_weight=None, flip_cost=None):

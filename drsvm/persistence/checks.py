@@ -7,7 +7,6 @@ predicts; the attributes of scikit-learn's transformers are not checked.
 """
 
 import io
-import math
 from collections.abc import Iterator
 from dataclasses import fields
 from numbers import Integral, Real
@@ -111,9 +110,8 @@ def has_kernel(classifier: Model) -> bool:
 
 def classifiers(model: Model) -> Iterator[Model]:
     """Yield the classifiers at the end of a model: several in a fitted CalibratedClassifierCV."""
-    inner = [model.estimator] if type(model).__name__ == "FrozenEstimator" else []
-    if hasattr(model, "response_method"):  # FixedThresholdClassifier, TunedThresholdClassifierCV
-        inner = [getattr(model, "estimator_", model.estimator)]
+    is_around = type(model).__name__ == "FrozenEstimator" or hasattr(model, "response_method")  # with a threshold
+    inner = [getattr(model, "estimator_", model.estimator)] if is_around else []
     if hasattr(model, "calibrated_classifiers_"):
         inner = [one.estimator for one in model.calibrated_classifiers_]
     if hasattr(model, "steps"):
@@ -159,7 +157,7 @@ def check_loaded(content: object) -> None:
                 kind: Any = {float: Real, int: Integral}.get(entry.type, get_origin(entry.type) or entry.type)  # pyright: ignore
                 is_kind = isinstance(getattr(result, entry.name), kind)
                 require(is_kind, f"{entry.name} of the result in it is not of type {kind.__name__}.")
-    require(not math.isnan(threshold_around(parts["model"])), "the threshold in it is not a number.")
+    threshold_around(parts["model"])  # or an error, if it is not a number
 
 
 def _check_classifier(model: Model, name: str, points: str) -> None:

@@ -20,7 +20,7 @@ from drsvm.lazy import optional
 from drsvm.learn.choosing.probability import DECIDED, LEANING
 from drsvm.learn.clipped_scaler import ClippedScaler, parameters_of
 from drsvm.model.kernel_functions import Laplacian, Linear, Polynomial, Rbf, dense, squared_norms
-from drsvm.model.worst_case.linear_model import has_threshold, layers, threshold_around
+from drsvm.model.worst_case.linear_model import layers, threshold_around
 from drsvm.persistence.checks import Model, has_kernel, our_classes
 
 Converted: TypeAlias = Any  # what skl2onnx makes and passes to converters: models, scopes, operators, containers
@@ -41,11 +41,10 @@ def to_onnx(model: Model) -> Converted:
     onnx.ModelProto
     """
     skl2onnx = skl2onnx_or_error()
-    *outer, classifier = layers(model)
+    *outer, last = layers(model)
+    classifier = copy(last)
+    classifier._threshold_around = threshold_around(model)
     steps = [step for layer in outer for step in getattr(layer, "steps", [])[:-1]] + [("classifier", classifier)]
-    if any(map(has_threshold, outer)):
-        steps[-1] = "classifier", copy(classifier)
-        steps[-1][1]._threshold_around = threshold_around(model)
     reader = steps[0][1] if isinstance(steps[0][1], TableReader) else None
     if reader is None:
         inputs = [("X", _type_of("Double", None, int(model.n_features_in_)))]

@@ -170,12 +170,10 @@ def test_thresholds_of_scikit_learn(round_trip):
         round_trip(own.fit(X, Y), X)
 
 
-@pytest.mark.parametrize("threshold", ["half", None, np.nan, [0.5]])
+@pytest.mark.parametrize("threshold", ["half", None, [0.5, 0.6]])
 def test_a_threshold_that_is_no_number_is_rejected(round_trip, threshold):
     model = FixedThresholdClassifier(WassersteinSVC(), threshold=0.5).fit(X, Y)
-    with pytest.raises(
-        ModelFileError, match=r"is rejected: the threshold in it is not a number|its content is not that"
-    ):
+    with pytest.raises(ModelFileError, match="its content is not that of a drsvm model"):
         round_trip(model.set_params(threshold=threshold), X)
 
 

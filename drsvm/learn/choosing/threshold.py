@@ -3,11 +3,10 @@
 The direction comes from a problem in which the classes weigh more equally than they are. Its own intercept is
 where the worst case of that problem wants it, not where most rows are decided correctly. The threshold is therefore
 placed by decisions about rows that the classifier has not seen (of few rows: what it would decide without them), where
-errors cost least: for accuracy all cost the same, for balanced accuracy the rows of a class together as much as those
-of the other. These two move it only where the evidence is clear, to the nearest one at which a row costs at most SLACK
-standard errors more than at the best, and no accuracy is worse than a constant classifier's. A constant is chosen only
-if there is no other: with wrong labels the costs are wrong as well. Costs that are given decide alone: the more it
-costs to miss a class, the more rows are predicted to be of it.
+errors cost least: for accuracy all cost the same, for balanced accuracy those of each class in all. These two move it
+only where the evidence is clear, to the nearest one at which a row costs at most SLACK standard errors more than at the
+best, and no more than by a constant. A constant is chosen only if there is no other: with wrong labels the costs are
+wrong as well. Given costs decide alone: the more it costs to miss a class, the more often it is predicted.
 """
 
 import math
@@ -27,7 +26,6 @@ from drsvm.learn.fitting.problems import Solved
 from drsvm.learn.fitting.warning import warn_user
 from drsvm.messages import Message, Parameter
 from drsvm.model.validation import check_number
-from drsvm.progress import stage
 
 if TYPE_CHECKING:
     from drsvm.learn.fitting.data import FitData
@@ -48,30 +46,14 @@ def goal_of(threshold: str | Mapping[Any, float], classes: np.ndarray, fit_inter
         costs = "a dict with the cost of missing each class, such as {'no': 1, 'yes': 10}"
         raise ValueError(f"threshold must be {', '.join(map(repr, GOALS))} or {costs}, got threshold={threshold!r}.")
     given, labels = f"threshold={dict(threshold)!r}", classes.tolist()
-    if len(labels) != 2:
-        remedy = "leave it out, or fit one classifier per class, to y == label"
-        raise ValueError(f"{given}: costs need two classes, got {len(labels)}: {remedy}.")
-    if set(threshold) != set(labels):
-        raise ValueError(f"{given} must have one cost for each of the classes {labels!r}, and no other key.")
+    if len(labels) != 2 or set(threshold) != set(labels):
+        raise ValueError(f"{given} must have a cost for each of two classes, and no other key; y has {labels[:10]!r}.")
     costs = [check_number(threshold[label], f"threshold[{label!r}]") for label in labels]
     if not any(costs):
         raise ValueError(f"{given}: one of the costs must be above 0.")
     if not fit_intercept:
         raise ValueError(f"{given} is met by the intercept, and fit_intercept=False: use fit_intercept=True.")
     return tuple(cost / max(costs) for cost in costs)
-
-
-def can_move(goal: Goal, fit_intercept: bool, solved: Solved, time: TimeLimit) -> bool:
-    """Return whether the threshold of a fit is to be placed: with two classes, an intercept and enough time."""
-    return goal != "optimum" and len(solved.results) == 1 and fit_intercept and not time.over
-
-
-def unseen_decisions(data: "FitData", solved: Solved, cv, time: TimeLimit) -> Unseen | None:
-    """Return decisions about rows that their classifiers have not seen; None if they are constant, or without time."""
-    if solved.cut_short or solved.are_constant or time.over:
-        return None
-    with stage("placing the threshold"):
-        return data.unseen(solved, cv, time, out_of_fold=True)
 
 
 def sigmoids_of(

@@ -16,7 +16,7 @@ from drsvm.annotations import Matrix, Vector
 from drsvm.clock import TimeLimit
 from drsvm.learn.base import CommonMixin
 from drsvm.learn.choosing.probability import check_calibration
-from drsvm.learn.choosing.threshold import can_move, choose_threshold, goal_of, sigmoids_of, unseen_decisions
+from drsvm.learn.choosing.threshold import goal_of
 from drsvm.learn.fitting import one_vs_rest, prices
 from drsvm.learn.fitting.data import naming_large_entries
 from drsvm.learn.fitting.gross_errors import warn_of_far_rows
@@ -220,13 +220,7 @@ class WassersteinKernelSVC(CommonMixin, ClassifierMixin, BaseEstimator):
             warn_of_large_budgets(solved.posed.problems, data.classes)
             self._store(data, solved)
             self._store_functions(data, solved)
-            moves = can_move(goal, self.fit_intercept, solved, time)
-            unseen = unseen_decisions(data, solved, self.cv, time) if moves or self.calibration else None
-            if moves and unseen is not None:
-                self.threshold_ = choose_threshold(data.weighed(unseen) if isinstance(goal, str) else unseen, goal)
-                self.intercept_ = self.intercept_ - self.threshold_
-            if self.calibration and not solved.cut_short:
-                self.sigmoids_ = sigmoids_of(data, solved, self.cv, time, self.threshold_, unseen)
+            self._place(goal, data, solved, time)
             self.intercept_ = data.like(self.intercept_)
             task.end()
             # Given landmarks prove what they can.

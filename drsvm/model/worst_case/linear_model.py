@@ -89,30 +89,24 @@ def layers(model) -> Iterator[Any]:
     yield model
     if hasattr(model, "steps"):
         yield from layers(model[-1])
-    elif has_threshold(model):
+    elif has_threshold(model) or type(model).__name__ == "FrozenEstimator":
         yield from layers(getattr(model, "estimator_", model.estimator))
-    elif type(model).__name__ == "FrozenEstimator":
-        yield from layers(model.estimator)
     elif hasattr(model, "best_estimator_"):
         yield from layers(model.best_estimator_)
 
 
 def behind_pipeline(model, X=None):
-    """Return the classifier inside of pipelines, searches and thresholds, and X as transformed for it.
-
-    Where a threshold around it decides, it is a copy with another intercept, which decides likewise.
-    """
+    """Return the classifier in a model, with the intercept of a threshold around it, and X as transformed for it."""
     *outer, classifier = layers(model)
     for layer in outer:
         X = layer[:-1].transform(X) if X is not None and len(getattr(layer, "steps", ())) > 1 else X
     if not any(map(has_threshold, outer)):
         return classifier, X
     threshold, classifier = threshold_around(model), copy(classifier)
-    classifier.intercept_ = classifier.intercept_ - threshold
     if math.isinf(threshold):  # all rows are decided alike
-        name = "dual_coef_" if hasattr(classifier, "dual_coef_") else "coef_"
-        setattr(classifier, name, 0.0 * getattr(classifier, name))
-        classifier.intercept_ = np.array([-math.copysign(1.0, threshold)])
+        name, threshold = "dual_coef_" if hasattr(classifier, "dual_coef_") else "coef_", math.copysign(1.0, threshold)
+        vars(classifier).update({name: 0.0 * getattr(classifier, name), "intercept_": np.zeros(1)})
+    classifier.intercept_ = classifier.intercept_ - threshold
     return classifier, X
 
 
@@ -122,33 +116,26 @@ def has_threshold(model) -> bool:
 
 
 def threshold_around(model) -> float:
-    """Return the decision value above which the second of two classes is predicted; ±inf: never or always.
-
-    It is that of the outermost layer with a threshold, otherwise 0.
-    """
+    """Return above which decision the outermost threshold predicts the second of two classes; it may be infinite."""
     *outer, classifier = layers(model)
-    layer = next(filter(has_threshold, outer), None)
-    if layer is None:
+    if (layer := next(filter(has_threshold, outer), None)) is None:
         return 0.0
     name = f"{type(layer).__name__} of {type(classifier).__name__}"
     if not hasattr(classifier, "intercept_"):
         raise TypeError(f"{name} cannot be audited: it is not fitted, or the classifier has no intercept_ to move.")
-    score = layer.response_method
-    if score == "auto":
-        score = "predict_proba" if hasattr(classifier, "predict_proba") else "decision_function"
+    by_chance = hasattr(classifier, "predict_proba") and layer.response_method != "decision_function"
     place = layer.threshold if hasattr(layer, "threshold") else layer.best_threshold_
-    place = (0.5 if score == "predict_proba" else 0.0) if place == "auto" else float(place)
+    place = 0.5 * by_chance if place == "auto" else float(place)
     label = layer._curve_scorer._get_pos_label() if hasattr(layer, "_curve_scorer") else layer.pos_label
     sign = 1.0 if label is None or index_of(label, classifier.classes_, "pos_label") == 1 else -1.0
-    if score == "decision_function":
+    if not by_chance:
         return float(np.nextafter(place, -math.inf)) if sign > 0.0 else -place  # a score at the threshold is positive
     odds = sign * (math.log(place) - math.log1p(-place) if 0.0 < place < 1.0 else math.copysign(math.inf, place - 0.5))
     if any(kind.__name__ == "LogisticRegression" for kind in type(classifier).__mro__):
         return odds
-    if not hasattr(classifier, "_decision_at"):
-        remedy = "use response_method='decision_function'"
-        raise TypeError(f"{name} cannot be audited: at which decisions its probabilities are is not known; {remedy}.")
-    return classifier._decision_at(odds)
+    if hasattr(classifier, "_decision_at"):
+        return classifier._decision_at(odds)
+    raise TypeError(f"{name} cannot be audited by its probabilities: use response_method='decision_function'.")
 
 
 def last_step(model, X: Matrix) -> tuple[Any, Matrix, Sequence[str] | None]:

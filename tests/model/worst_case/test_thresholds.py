@@ -139,7 +139,7 @@ def test_what_cannot_be_audited_says_why(rows):
         (wrap(OneVsRestClassifier(LinearSVC())), "of OneVsRestClassifier cannot be audited"),
         (
             wrap(SGDClassifier(loss="modified_huber")),
-            "probabilities are is not known; use response_method='decision_fun",
+            "cannot be audited by its probabilities: use response_method='decision_function'",
         ),
     ):
         with pytest.raises(TypeError, match=message):
