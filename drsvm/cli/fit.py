@@ -10,6 +10,7 @@ EXAMPLES = """drsvm fit customers.csv --label churned --model churn.drsvm
 drsvm fit export.csv --label status --drop remark --categorical branch --trust-column age
 drsvm fit train.svm.xz --test test.svm.xz --radius 0.1 --flip-cost 1
 drsvm fit customers.csv --label churned --kernel linear
+drsvm fit customers.csv --label churned --costs no=1,yes=10
 drsvm fit noisy.parquet --label y --cv --json"""
 
 
@@ -28,6 +29,7 @@ def fit(
     positive: str | None = opt.POSITIVE,
     class_weight: str | None = opt.CLASS_WEIGHT,
     threshold: str | None = opt.THRESHOLD,
+    costs: str | None = opt.COSTS,
     cv: bool = opt.classifier("Choose the radius and, without --l2, the ridge by cross-validation.", False, "--cv"),
     folds: int = opt.classifier("Number of folds of --cv.", 5, min=2),
     jobs: int | None = opt.solving("Paths of --cv, or classes, to fit at once (-1: one per core)."),
@@ -38,7 +40,7 @@ def fit(
         metavar="FOLDER",
     ),
 ) -> int:
-    """Train a classifier on a file, prove how close it is to the optimum, test it and save it.
+    """Train a classifier on a file, prove how close its direction is to the optimum, test it and save it.
 
     A table may contain text categories, empty cells, dates and ids: notes report how they are treated, which is saved
     with the model. A quarter of the rows is held out first, for a test of a classifier of the others; the model that is
@@ -53,7 +55,7 @@ def fit(
         raise ValueError(f"{model}: exists and is not a drsvm model: delete it first, or choose another name.")
     split.check()
     settings = {**ball.ball(radius), **prices.intercept(), **ball.run()}
-    settings |= opt.chosen_classes_and_threshold(class_weight, threshold)
+    settings |= opt.chosen_classes_and_threshold(class_weight, threshold, costs)
     settings |= {"random_state": split.seed, "n_jobs": jobs}
     if cv and radius is not None:
         raise ValueError("--cv chooses the radius: omit --radius or --cv.")
@@ -68,7 +70,7 @@ def fit(
         from drsvm.cli import training
         from drsvm.cli.fit_summary import fit_payload, summary_lines
 
-        task = training.Task(settings, ball.standardise, whole, held, screen)
+        task = training.Task(work.with_costs(settings, whole.y), ball.standardise, whole, held, screen)
         trained = task.searched(folds) if cv else task.trained(kernel, for_weights)
         screen.note(*work.about_clipped(trained.model.prepared, whole), *trained.about_moved())
         with screen.progress("testing"):

@@ -53,6 +53,7 @@ def fit_payload(trained: Trained, file: Path, standardise: bool) -> Payload:
         "alternatives": {one.typed: own.test_scores() for one, own in trained.others.items()},
     }
     radius = payload["parameters"]["radius"] / (1.0 if is_linear else classifier._function().lipschitz)
+    payload["threshold_moved"] = not np.array_equal(classifier.intercept_, classifier.certified_intercept_)
     payload["negligible"] = parts.ready is None and is_negligible(radius, prepared.X)
     if is_linear:
         return {**payload, "weights": _weights(model, results, constant)}
@@ -99,11 +100,15 @@ def summary_lines(payload: Payload) -> list[Text]:
     scaling += ", 0/1 columns as they are" if ball["standardise"] and payload["units"]["original"] else ""
     small = ", too little to matter in practice" if payload["negligible"] else ""
     verdict = _verdict(payload["test"], payload["alternatives"])
+    costs = ball["threshold"] if isinstance(ball["threshold"], dict) else {}
+    costs = ", ".join(f"{label}={cost:g}" for label, cost in costs.items())
+    placed = ", before the threshold is placed" if payload["threshold_moved"] else ""
     lines = {
         "data": f"{payload['rows']:,} rows, {payload['features']:,} {features}, labels {labels}{side}",
         **({"choice": payload["choice"]["words"]} if "choice" in payload else {}),
         "adversary": _adversary(ball, payload.get("kernel"), small) + f"; {scaling}",
-        "proof": _below([_proof(certificate, len(counts) > 2) for certificate in payload["certificates"]]),
+        **({"costs": f"of missing a class: {costs}, for which the threshold is placed"} if costs else {}),
+        "proof": _below([_proof(certificate, len(counts) > 2, placed) for certificate in payload["certificates"]]),
         **_figures(payload),
         **verdict,
         **({} if "advice" in verdict else _feature_lines(payload)),  # what carries a guess means nothing
@@ -136,12 +141,12 @@ def _adversary(ball: Payload, kernel: Payload | None, small: str) -> str:
     return f"{shift}, or flip up to {share:.1%} of the labels (flip cost {cost:g}), or a mix of both"
 
 
-def _proof(certificate: Payload, named: bool) -> str:
+def _proof(certificate: Payload, named: bool, placed: str) -> str:
     name = f"{certificate['positive']}: " if named else ""
     optimum = f"the optimum for {certificate['only_for']}" if certificate["only_for"] else "the optimum"
     steps = "1 iteration" if certificate["n_iter"] == 1 else f"{certificate['n_iter']:,} iterations"
     return (
-        f"{name}worst-case risk {certificate['objective']:.8f}, at most {certificate['gap']:.1e} above {optimum} "
+        f"{name}worst-case risk {certificate['objective']:.8f}, at most {certificate['gap']:.1e} above {optimum}{placed} "
         f"(tolerance {certificate['tol']:.0e}: {certificate['status']}); {certificate['solver']}, "
         f"{steps}, {certificate['time']:.2f} s"
     )
@@ -167,12 +172,12 @@ def _verdict(tested: Payload | None, alternatives: dict[str, Payload]) -> dict[s
     label = missed_class(tested)
     if label is None:
         return {}
-    lines = [f"{finds(tested, label)}{'; others, on the same rows:' if alternatives else ''}"]
+    lines = [f"most {label}: {finds(tested, label)}{'; others, on the same rows:' if alternatives else ''}"]
     width = max(map(len, alternatives), default=0)
     for option, found in alternatives.items():
         shown = f"accuracy {found['accuracy']:.4f}, balanced {found['balanced_accuracy']:.4f}"
         lines.append(f"{option:<{width}}  {shown}, {finds(found, label)}")
-    return {"rare class": _below(lines)}
+    return {"missed": _below(lines)}
 
 
 def _below(lines: list[str]) -> str:

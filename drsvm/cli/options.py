@@ -1,6 +1,7 @@
 """Options that several commands share, in groups: dataclasses whose fields are command-line options."""
 
 import io
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -65,7 +66,12 @@ CLASS_WEIGHT = classifier(
 )
 THRESHOLD = classifier(
     "What the threshold between two classes is placed for: accuracy, balanced-accuracy, or optimum, where the "
-    "problem itself has it. Default: accuracy."
+    "problem itself has it, to which the proof refers. Default: accuracy."
+)
+COSTS = classifier(
+    "What it costs to miss each of two classes, such as no=1,yes=10: the threshold is placed where errors cost least. "
+    "Replaces --threshold.",
+    metavar="CLASS=COST,CLASS=COST",
 )
 
 
@@ -324,12 +330,25 @@ def number_or_auto(option: str, text: str) -> float | str:
         raise ValueError(f"{option} must be a number or auto, got {text!r}.") from None
 
 
-def chosen_classes_and_threshold(class_weight: str | None, threshold: str | None = None) -> Settings:
-    """Return class weights and threshold as parameters of a classifier, if they were given."""
+def chosen_classes_and_threshold(
+    class_weight: str | None, threshold: str | None = None, costs: str | None = None
+) -> Settings:
+    """Return class weights and threshold as parameters of a classifier, if given; costs are by the text of a label."""
     check_choice("--class-weight", class_weight, (None, "auto", "balanced", "none"))
     check_choice("--threshold", threshold, (None, "accuracy", "balanced-accuracy", "optimum"))
-    given = {} if class_weight is None else {"class_weight": None if class_weight == "none" else class_weight}
-    return given if threshold is None else {**given, "threshold": threshold.replace("-", "_")}
+    if threshold is not None and costs is not None:
+        raise ValueError("use --threshold or --costs, not both.")
+    given: Settings = {} if class_weight is None else {"class_weight": None if class_weight == "none" else class_weight}
+    given |= {} if threshold is None else {"threshold": threshold.replace("-", "_")}
+    return given if costs is None else {**given, "threshold": _costs_of_classes(costs)}
+
+
+def _costs_of_classes(text: str) -> dict[str, float]:
+    words = re.fullmatch(r"(.+)=([^=,]+),(.+)=([^=,]+)", text)  # labels may contain both signs
+    with suppress(ValueError):
+        if words is not None:
+            return {words[1].strip(): float(words[2]), words[3].strip(): float(words[4])}
+    raise ValueError(f"--costs {text}: give a cost for each of two classes: --costs no=1,yes=10.")
 
 
 def check_choice(option: str, value: str | None, allowed: Sequence[str | None]) -> None:

@@ -63,6 +63,7 @@ def report(
     positive: str | None = opt.POSITIVE,
     class_weight: str | None = opt.CLASS_WEIGHT,
     threshold: str | None = opt.THRESHOLD,
+    costs: str | None = opt.COSTS,
     title: str | None = opt.output("Title of the page."),
     output: Path | None = opt.output("The file: .html, .md or .json. Default: drsvm-report.html.", metavar="OUT"),
 ) -> int:
@@ -80,15 +81,15 @@ def report(
     split.check()
     for_weights = kernel.check(ball, prices.of_columns(), radius)
     settings = {**ball.ball(radius), **ball.run(), **prices.intercept()}
-    settings |= {"random_state": split.seed, **opt.chosen_classes_and_threshold(class_weight, threshold)}
+    settings |= {"random_state": split.seed, **opt.chosen_classes_and_threshold(class_weight, threshold, costs)}
     options = data.reading()
     wanted = options.read_options(mentioned=prices.mentioned(), name_rows=True)
     whole = work.load_parts(file, wanted, screen, split.test)
     several = len(set(whole.y.tolist())) > 2  # one of them is shown against the rest
     whole = whole if several else work.with_positive(whole, positive)
-    parts = work.held_out(whole, split, screen) or whole
+    settings, parts = work.with_costs(settings, whole.y), work.held_out(whole, split, screen) or whole
     shown = work.label_called(parts.y, positive) if several and positive else parts.positive
-    named = {"radius": radius, "class_weight": class_weight, "threshold": threshold}
+    named = {"radius": radius, "class_weight": class_weight, "threshold": threshold, "costs": costs}
     named |= {"positive": None if several else positive}
     typed = [*_typed(named), *(word for group in (ball, prices, kernel) for word in _typed(_changed(group)))]
     source = _source(file, [str(file), *_typed(_changed(options))], typed, parts.data)

@@ -195,7 +195,7 @@ class Task:
     def searched(self, folds: int) -> Trained:
         """Cross-validate on the rows that are not held out, then train on all rows with what was chosen."""
         rows = self.held or self.whole
-        given: Settings = {name: value for name, value in self.settings.items() if not isinstance(value, dict)}
+        given: Settings = {k: v for k, v in self.settings.items() if k != "flip_cost" or not isinstance(v, dict)}
         given = {name: value for name, value in given.items() if value is not None or name == "class_weight"}
         given = {SEVERAL.get(name, name): value for name, value in given.items()}
         estimator = PreparedSearch(cv=folds, calibration="sigmoid", **given)

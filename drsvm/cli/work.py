@@ -267,6 +267,18 @@ def with_flip_costs(settings: Settings, labels: np.ndarray) -> Settings:
     return {**settings, "flip_cost": {label_called(labels, name, "--flip-cost"): cost[name] for name in cost}}
 
 
+def with_costs(settings: Settings, labels: np.ndarray) -> Settings:
+    """Return settings with costs of missing a class by its label in place of its text; other thresholds stay."""
+    costs = settings.get("threshold")
+    if not isinstance(costs, dict):
+        return settings
+    from drsvm.learn.choosing.threshold import goal_of
+
+    by_label = {label_called(labels, name, "--costs"): costs[name] for name in costs}
+    goal_of(by_label, np.unique(labels), settings["fit_intercept"])  # an error should not wait for a fit
+    return {**settings, "threshold": by_label}
+
+
 def flip_cost_by_row(flip_cost: FlipCost, labels: np.ndarray, verified: np.ndarray | None) -> Costs:
     """Return one price per row where rows differ: by their label, or because it was verified."""
     from drsvm.learn.fitting.prices import flip_costs_of_rows

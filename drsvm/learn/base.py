@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -14,10 +14,14 @@ from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 from sklearn.utils.metaestimators import available_if
 
 from drsvm.annotations import Matrix, Vector
-from drsvm.learn.choosing.probability import log_probabilities, probabilities
+from drsvm.clock import TimeLimit
+from drsvm.learn.choosing.out_of_fold import Unseen
+from drsvm.learn.choosing.probability import decision_at, log_probabilities, probabilities
+from drsvm.learn.choosing.threshold import Goal, choose_threshold, sigmoids_of
 from drsvm.learn.fitting.one_vs_rest import towards_majority
 from drsvm.model.backends import backend_of
 from drsvm.model.result import Result, Results
+from drsvm.progress import stage
 
 if TYPE_CHECKING:
     from drsvm.learn.fitting.data import FitData
@@ -51,9 +55,13 @@ class CommonMixin(CallbackSupportMixin):
     _doc_link_module = "drsvm"
 
     if TYPE_CHECKING:
+        fit_intercept: bool
+        cv: Any
+        calibration: str | None
         classes_: np.ndarray
         coef_: Matrix
         intercept_: np.ndarray
+        threshold_: float
         sigmoids_: np.ndarray
         result_: Result | Results | None
 
@@ -89,6 +97,15 @@ class CommonMixin(CallbackSupportMixin):
             return function(decisions, self.sigmoids_)
         return backend.by_row(function, decisions, self.sigmoids_, len(self.classes_))
 
+    def _decision_at(self, odds: float) -> float:
+        """Return from which decision on the second of two classes has these log-odds, for `worst_case.linear_model`."""
+        return decision_at(odds, *self.sigmoids_[0].tolist())
+
+    @property
+    def certified_intercept_(self) -> Vector:
+        """The intercept to which the certificate refers: that of the problem, before the threshold was placed."""
+        return self.intercept_ + self.threshold_
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()  # pyright: ignore[reportAttributeAccessIssue]
         tags.input_tags.sparse = True
@@ -104,6 +121,23 @@ class CommonMixin(CallbackSupportMixin):
         self.n_iter_ = max([result.n_iter for result in results])
         self.result_ = results[0] if len(results) == 1 else Results(results, data.classes.tolist())
         self._store_certificate(results)
+
+    def _unseen(self, data: "FitData", solved: "Solved", moves: bool, time: TimeLimit) -> Unseen | None:
+        """Return decisions about rows that the classifier has not seen, if something can be placed by them."""
+        if not (moves or self.calibration) or solved.cut_short or solved.are_constant or time.over:
+            return None
+        with stage("placing the threshold"):
+            return data.unseen(solved, self.cv, time, out_of_fold=True)
+
+    def _place(self, goal: Goal, data: "FitData", solved: "Solved", time: TimeLimit) -> None:
+        """Place the threshold, if there are two classes, an intercept and enough time, and fit the sigmoids."""
+        moves = goal != "optimum" and len(solved.results) == 1 and self.fit_intercept and not time.over
+        unseen = self._unseen(data, solved, moves, time)
+        if moves and unseen is not None:
+            self.threshold_ = choose_threshold(data.weighed(unseen) if isinstance(goal, str) else unseen, goal)
+            self.intercept_ = self.intercept_ - self.threshold_
+        if self.calibration and not solved.cut_short:
+            self.sigmoids_ = sigmoids_of(data, solved, self.cv, time, self.threshold_, unseen)
 
     def _store_certificate(self, runs: "Sequence[Result | BlockFit]") -> None:
         """Store what is proven: a number for two classes, otherwise an array; NaN where nothing is."""

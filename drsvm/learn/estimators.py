@@ -20,12 +20,11 @@ from sklearn.utils.validation import check_is_fitted
 from drsvm.annotations import Vector
 from drsvm.clock import TimeLimit
 from drsvm.learn.base import RobustClassifier
-from drsvm.learn.choosing.out_of_fold import Unseen
 from drsvm.learn.choosing.probability import check_calibration
-from drsvm.learn.choosing.threshold import can_move, check_goal, choose_threshold, sigmoids_of, unseen_decisions
+from drsvm.learn.choosing.threshold import goal_of
 from drsvm.learn.fitting import one_vs_rest, prices
 from drsvm.learn.fitting.ball import choose_ball
-from drsvm.learn.fitting.data import FitData, fit_data, naming_large_entries
+from drsvm.learn.fitting.data import fit_data, naming_large_entries
 from drsvm.learn.fitting.gross_errors import warn_of_far_rows
 from drsvm.learn.fitting.outcome import report_outcome, warn_of_large_budgets
 from drsvm.learn.fitting.partial_fit import earlier_fit, feed_block, learns_in_blocks
@@ -44,8 +43,9 @@ from drsvm.solvers.selection import is_auto
 class WassersteinSVC(RobustClassifier):
     """Linear classifier for data with some wrong labels and shifting features, with a proof attached.
 
-    It minimises the expected hinge loss under the worst distribution within a Wasserstein ball around the training
-    data. Standardise the features first: shifts are measured in their units. The defaults need no tuning;
+    Its direction minimises the expected hinge loss under the worst distribution within a Wasserstein ball around the
+    training data, with the intercept of that problem: this is what is proven. Where it decides is chosen afterwards
+    (`threshold`). Standardise the features first: shifts are measured in their units. The defaults need no tuning;
     `WassersteinSVCCV` tunes them by cross-validation.
 
     Parameters
@@ -84,10 +84,11 @@ class WassersteinSVC(RobustClassifier):
         Weights of the classes. "balanced": inversely proportional to their frequencies; "auto": half-way there, the
         roots of these weights (the rarer of two classes has at least 0.3 of the weight), or as much closer as it takes
         for a classifier of two classes not to be constant; None: equal.
-    threshold : {"accuracy", "balanced_accuracy", "optimum"}, default="accuracy"
+    threshold : {"accuracy", "balanced_accuracy", "optimum"} or dict, default="accuracy"
         What the threshold of a classifier for two classes is placed for, once its direction is known; see the notes.
-        "optimum": where the problem's own intercept puts it, to which the certificate refers. For costs of errors use
-        scikit-learn's ``TunedThresholdClassifierCV`` around this classifier.
+        "optimum": where the problem's own intercept puts it, to which the certificate refers. A dict has the cost of
+        missing each of two classes, such as ``{"no": 1, "yes": 10}``. For any other score use scikit-learn's
+        ``TunedThresholdClassifierCV`` around this classifier.
     cv : int, splitter or iterable, optional
         Folds for threshold and calibration, as in scikit-learn; a classifier of all other rows judges each. By default
         up to 5,000 rows of two classes are judged by what the classifier would decide without them (a formula), or
@@ -124,21 +125,23 @@ class WassersteinSVC(RobustClassifier):
     ----------
     coef_, intercept_ : arrays of shape (1 or n_classes, n_features), (1 or n_classes,)
         The classifier.
+    certified_intercept_ : array of shape (1 or n_classes,)
+        The intercept of the problem, with which `coef_` has the certificate: `intercept_`, unless the threshold moved.
     classes_ : array
         The labels.
     objective_, lower_bound_, gap_, radius_price_ : float, or arrays of shape (n_classes,)
-        The certificate: worst-case risk plus ridge term, a proven lower bound on the best possible value, their
-        difference, and the price of one unit of radius. With more than two classes, one entry per class. After
-        `partial_fit` there is no certificate: all but the price are NaN. If weights cost nothing (``radius=0``, or
-        features that cannot shift, both without ridge), the bound is for weights up to a limit, see `Result`; there is
-        no warning, because another setting would be another problem.
+        The certificate of `coef_` with `certified_intercept_`: worst-case risk plus ridge term, a proven lower bound on
+        the best possible value, their difference, and the price of one unit of radius. With more than two classes, one
+        entry per class. After `partial_fit` there is no certificate: all but the price are NaN. If weights cost nothing
+        (``radius=0``, or features that cannot shift, both without ridge), the bound is for weights up to a limit, see
+        `Result`; there is no warning, because another setting would be another problem.
     radius_, l2_, intercept_cost_ : float
         The radius, the ridge and the price of the intercept that were used.
     class_factors_ : array of shape (n_classes,)
         By what the weights of the rows of each class were multiplied.
     threshold_ : float
-        By how much the threshold was moved: `intercept_` is that of `result_` minus this, and the certificate refers
-        to that of `result_`. 0 after `partial_fit`, and with more than two classes.
+        By how much the threshold was moved: `intercept_` is `certified_intercept_` minus this. 0 after `partial_fit`,
+        and with more than two classes.
     sigmoids_ : array of shape (1 or n_classes, 2)
         Slope and offset of the sigmoid of every decision, with ``calibration="sigmoid"``.
     n_iter_ : int
@@ -155,7 +158,8 @@ class WassersteinSVC(RobustClassifier):
     with their labels, and the threshold is the one nearest to the problem's own at which the accuracy, averaged over
     thresholds around it, is within 0.4 standard errors of the best; the rarer class is predicted for at least half of
     its share, or for 2 % of the rows, and unseen rows are decided no worse than by a constant, if that is possible.
-    Class weights that you give count in this accuracy, those of "auto" do not.
+    Class weights that you give count in this accuracy, those of "auto" do not. With costs, the threshold is where the
+    rows, without class weights, cost least by the same average; that may be a constant decision.
     `drsvm.worst_case_risk` evaluates the classifier as it stands.
 
     Probabilities are Platt's sigmoid of the same decision values. For two classes they need no further fit; more
@@ -192,7 +196,7 @@ class WassersteinSVC(RobustClassifier):
         feature_cost: Any = None,
         monotonic_cst: Any = None,
         class_weight: Mapping[Any, float] | Literal["auto", "balanced"] | None = "auto",
-        threshold: Literal["accuracy", "balanced_accuracy", "optimum"] = "accuracy",
+        threshold: Literal["accuracy", "balanced_accuracy", "optimum"] | Mapping[Any, float] = "accuracy",
         cv: Any = None,
         calibration: Literal["sigmoid"] | None = None,
         solver: str | Solver = "auto",
@@ -250,10 +254,10 @@ class WassersteinSVC(RobustClassifier):
         time = TimeLimit.of(self.max_time)
         # Limiting BLAS takes a while, so it is done once for all the runs of a fit.
         with following(lines(print), print) if self.verbose else nullcontext(), single_threaded_blas():
-            check_goal(self.threshold)
             check_calibration(self.calibration)
             earlier = earlier_fit(self) if self.warm_start else None
             data = fit_data(self, X, y, sample_weight, self.class_weight, self.engine)
+            goal = goal_of(self.threshold, data.classes, self.fit_intercept)
             self.classes_, self._flip_cost_by_row = data.classes, flip_cost is not None
             data.share = warn_of_far_rows(data.X, data.sample_weight, getattr(self, "feature_names_in_", None))
             parameters = self._problem_parameters(data.costs_by_class, flip_cost)
@@ -276,18 +280,12 @@ class WassersteinSVC(RobustClassifier):
             warn_of_large_budgets(solved.posed.problems, data.classes)
             self._store(data, solved)
             self.coef_ = solved.weights
-            moves = can_move(self.threshold, self.fit_intercept, solved, time)
-            unseen = self._unseen(data, solved, moves, time)
-            if moves and unseen is not None:
-                self.threshold_ = choose_threshold(data.weighed(unseen), self.threshold)
-                self.intercept_ = self.intercept_ - self.threshold_
-            if self.calibration and not solved.cut_short:
-                self.sigmoids_ = sigmoids_of(data, solved, self.cv, time, self.threshold_, unseen)
+            self._place(goal, data, solved, time)
             if data.is_remote:
                 self.coef_, self.intercept_ = data.like(self.coef_), data.like(self.intercept_)
             self.__dict__.pop("_block_fits", None)  # a later partial_fit starts from this fit
             task.end()
-            report_outcome(solved, self.threshold_, data.classes, self.verbose)
+            report_outcome(solved, goal, self.threshold_, data.classes, self.verbose)
         return self
 
     def _problem_parameters(self, costs_by_class: Callable[[np.ndarray], Vector], flip_cost) -> dict[str, Any]:
@@ -296,10 +294,6 @@ class WassersteinSVC(RobustClassifier):
         of_rows = costs, self.l2, self.fit_intercept, self.intercept_cost, self.classes_, costs_by_class
         of_features = prices.feature_prices(self)
         return {"norm": self.norm} | prices.problem_parameters(*of_rows) | of_features
-
-    def _unseen(self, data: FitData, solved: Solved, moves: bool, time: TimeLimit) -> Unseen | None:
-        """Return decisions about rows that the classifier has not seen, if something is placed by them."""
-        return unseen_decisions(data, solved, self.cv, time) if moves or self.calibration else None
 
     @available_if(learns_in_blocks)
     def partial_fit(self, X, y, classes=None, sample_weight=None, flip_cost=None):

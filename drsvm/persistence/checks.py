@@ -110,7 +110,8 @@ def has_kernel(classifier: Model) -> bool:
 
 def classifiers(model: Model) -> Iterator[Model]:
     """Yield the classifiers at the end of a model: several in a fitted CalibratedClassifierCV."""
-    inner = [model.estimator] if type(model).__name__ == "FrozenEstimator" else []
+    is_around = type(model).__name__ == "FrozenEstimator" or hasattr(model, "response_method")  # with a threshold
+    inner = [getattr(model, "estimator_", model.estimator)] if is_around else []
     if hasattr(model, "calibrated_classifiers_"):
         inner = [one.estimator for one in model.calibrated_classifiers_]
     if hasattr(model, "steps"):
@@ -141,6 +142,8 @@ def check_given(model: Model) -> None:
 
 def check_loaded(content: object) -> None:
     """Raise an error if the content of a file is not a whole model with its metadata."""
+    from drsvm.model.worst_case.linear_model import threshold_around
+
     parts = content if isinstance(content, dict) else {}
     require(isinstance(parts.get("metadata"), dict), "it has no metadata.")
     for last in classifiers(parts.get("model")):
@@ -154,6 +157,7 @@ def check_loaded(content: object) -> None:
                 kind: Any = {float: Real, int: Integral}.get(entry.type, get_origin(entry.type) or entry.type)  # pyright: ignore
                 is_kind = isinstance(getattr(result, entry.name), kind)
                 require(is_kind, f"{entry.name} of the result in it is not of type {kind.__name__}.")
+    threshold_around(parts["model"])  # or an error, if it is not a number
 
 
 def _check_classifier(model: Model, name: str, points: str) -> None:

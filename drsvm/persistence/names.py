@@ -25,10 +25,13 @@ CLASSES = {  # what usually comes before a linear classifier, and what it is mad
     "sklearn.feature_extraction.text": "TfidfVectorizer CountVectorizer HashingVectorizer TfidfTransformer",
     "sklearn.calibration": "CalibratedClassifierCV _CalibratedClassifier _SigmoidCalibration _TemperatureScaling",
     "sklearn.isotonic": "IsotonicRegression",
+    "sklearn.model_selection": "FixedThresholdClassifier TunedThresholdClassifierCV",
+    "sklearn.metrics._scorer": "_CurveScorer",
     "sklearn.frozen": "FrozenEstimator",
 }
 SPARSE = {"scipy.sparse": "csr_array csr_matrix csc_array csc_matrix dia_array dia_matrix"}
-FUNCTIONS = {  # scores of features, and numpy's functions of one array
+FUNCTIONS = {  # scores of features and of decisions, and numpy's functions of one array
+    "sklearn.metrics": "accuracy_score balanced_accuracy_score f1_score fbeta_score precision_score recall_score",
     "sklearn.feature_selection": "f_classif chi2 f_regression mutual_info_classif mutual_info_regression r_regression",
     "numpy": (
         "abs absolute arcsinh arctan cbrt ceil clip cos deg2rad degrees exp exp2 expm1 fabs floor isfinite isnan log "

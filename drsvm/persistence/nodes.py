@@ -26,6 +26,7 @@ from drsvm.persistence.names import CLASSES, FUNCTIONS, PLAIN_TYPES, SCALARS, SP
 
 # Attributes with which an estimator would read or write files when it is used, and their harmless values.
 HARMLESS = {"memory": (None,), "input": ("content",)}
+UNNEEDED = ("_block_fits", "_metadata_request")  # the states of partial_fit and of a scorer
 RESERVED = ("__class__", "__module__", "__loader__")  # the keys that make a dict in the archive a node
 LITTLE = 1 << 20  # bytes of one entry of an array, and of its header
 
@@ -90,8 +91,7 @@ class Writer:
 
             return self._file(*name, "SparseMatrixNode", ".npz", lambda out: sparse.save_npz(out, value))
         if name := public_name(type(value), CLASSES):
-            state = dict(value.__getstate__())
-            state.pop("_block_fits", None)  # the state of partial_fit
+            state = {key: each for key, each in value.__getstate__().items() if key not in UNNEEDED}
             if isinstance(value, Result):  # what solvers add may be of any type and is not part of the certificate
                 state["info"] = {}
             self.foreign |= {f"{name[1]} with {one}={state[one]!r}" for one in risky_attributes(state)}

@@ -6,6 +6,7 @@ gaps in double precision, indicators of gaps, and rare levels that share a colum
 """
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,6 +20,7 @@ from drsvm.lazy import optional
 from drsvm.learn.choosing.probability import DECIDED, LEANING
 from drsvm.learn.clipped_scaler import ClippedScaler, parameters_of
 from drsvm.model.kernel_functions import Laplacian, Linear, Polynomial, Rbf, dense, squared_norms
+from drsvm.model.worst_case.linear_model import layers, threshold_around
 from drsvm.persistence.checks import Model, has_kernel, our_classes
 
 Converted: TypeAlias = Any  # what skl2onnx makes and passes to converters: models, scopes, operators, containers
@@ -29,7 +31,7 @@ def to_onnx(model: Model) -> Converted:
 
     Parameters
     ----------
-    model : estimator of drsvm, or Pipeline that ends in one
+    model : estimator of drsvm, Pipeline that ends in one, or FixedThresholdClassifier or TunedThresholdClassifierCV
         A pipeline saved by ``drsvm fit`` has one input per column, of shape (n_rows, 1): numbers as doubles, with NaN
         for empty cells, dates in days since 1970, yes and no as 1 and 0; categories as text, with "(empty)" for empty
         cells. Any other model has one input ``X`` of doubles.
@@ -39,7 +41,10 @@ def to_onnx(model: Model) -> Converted:
     onnx.ModelProto
     """
     skl2onnx = skl2onnx_or_error()
-    steps = list(getattr(model, "steps", [("classifier", model)]))
+    *outer, last = layers(model)
+    classifier = copy(last)
+    classifier._threshold_around = threshold_around(model)
+    steps = [step for layer in outer for step in getattr(layer, "steps", [])[:-1]] + [("classifier", classifier)]
     reader = steps[0][1] if isinstance(steps[0][1], TableReader) else None
     if reader is None:
         inputs = [("X", _type_of("Double", None, int(model.n_features_in_)))]
@@ -177,7 +182,8 @@ def _classifier(graph: Graph) -> None:
     product = graph.node("MatMul", points, graph.constant(coef.T))
     values = graph.node("Add", product, graph.constant(model.intercept_), into=decision)
     if len(coef) == 1:
-        positive = graph.node("Greater", values, graph.constant(np.zeros(1)))
+        threshold = getattr(model, "_threshold_around", 0.0)  # decisions and probabilities stay those of the model
+        positive = graph.node("Greater", values, graph.constant([threshold]))
         place = graph.node("Reshape", graph.node("Cast", positive, to=7), graph.constant(np.array([-1])))
     else:
         place = graph.node("ArgMax", values, axis=1, keepdims=0)

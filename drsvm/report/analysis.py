@@ -85,11 +85,8 @@ class Analysis:
         }
         self.too_small = is_negligible(self.radius, material.X)
         self.moved = moved_columns(material.X, X, material.columns) if held_out else []
-        own = (
-            material.classifier.intercept_,
-            getattr(material.classifier, "certified_intercept_", material.classifier.intercept_),
-        )
-        self.threshold_moved = not np.array_equal(*own)
+        decider = material.classifier
+        self.threshold_moved = not np.array_equal(decider.intercept_, decider.certified_intercept_)
 
     def _worst_figures(self, model: ClassifierMixin) -> Figures:
         if model is self.trees:

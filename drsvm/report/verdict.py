@@ -64,7 +64,7 @@ def alternatives(label: object, others: Sequence[object]) -> list[Alternative]:
     costs = {others[0]: 1, label: DEARER}
     typed = ",".join(f"{name}={cost}" for name, cost in costs.items())
     at_balance = Alternative("threshold", "balanced-accuracy", {"threshold": "balanced_accuracy"})
-    return [at_balance, balanced]  # TODO Alternative("costs", typed, {"threshold": costs})
+    return [at_balance, balanced, Alternative("costs", typed, {"threshold": costs})]
 
 
 def important(falls: Mapping[str, float]) -> list[tuple[str, float]]:

@@ -74,6 +74,30 @@ def test_the_price_of_the_intercept(fitted):
     assert priced.intercept_cost == 0.01 and priced.objective_ > free.objective_
 
 
+@pytest.mark.parametrize("further", [(), ("--cv", "--folds", 2), ("--kernel", "rbf", "--gamma", 0.1)], ids=str)
+def test_costs_of_missing_a_class(fitted, further):
+    model, _ = fitted("--costs", "gone=10, here=1", *further)
+    assert model[-1].threshold == {"gone": 10.0, "here": 1.0}
+    assert model[-1].threshold_ > 0.2 and model[-1].certified_intercept_ > model[-1].intercept_
+
+
+def test_costs_are_named(drsvm_command, answer_of, people, svmlight):
+    options = ("--label", "state", "--drop", "checked", "--kernel", "linear", "--costs", "gone=10,here=1")
+    assert answer_of("fit", people[0], *options)["parameters"]["threshold"] == {"gone": 10.0, "here": 1.0}
+    shown = " ".join(drsvm_command("fit", people[0], *options)[1].split())
+    assert "costs of missing a class: gone=10, here=1, for which the threshold is placed" in shown
+    # Labels may be numbers.
+    assert answer_of("fit", svmlight, "--costs", "0=1,1=3")["parameters"]["threshold"] == {"0": 1.0, "1": 3.0}
+
+
+def test_costs_need_two_classes(error_of, tmp_path):
+    columns = {"a": np.arange(30.0), "kind": np.array(["x", "y", "z"]).repeat(10)}
+    path = write_table(tmp_path / "three.csv", columns)
+    assert "must have a cost for each of two classes, and no other key; y has" in error_of(
+        "fit", path, "--costs", "x=1,y=2"
+    )
+
+
 @pytest.mark.thorough
 def test_prices_with_cross_validation(fitted):
     """The preparation is fitted in the folds; prices refer to the columns of all rows."""
@@ -88,7 +112,8 @@ def test_comparisons_and_reports_with_prices(answer_of, people, tmp_path):
     path = people[0]
     options = ("--label", "state", "--drop", "checked", "--trust-column", "town", "--increasing", "age", "--l2", 0.01)
     assert answer_of("compare", path, *options, "--intercept-cost", 1, "--solvers", "auto")["features"] == 4
-    answer_of("report", path, *options, "--output", tmp_path / "r.html")
+    made = answer_of("report", path, *options, "--costs", "gone=10,here=1", "--output", tmp_path / "r.html")
+    assert "--costs gone=10,here=1" in made["summary"]["next"]["command"]
 
 
 @pytest.mark.parametrize(
@@ -104,6 +129,15 @@ def test_comparisons_and_reports_with_prices(answer_of, people, tmp_path):
         (["--verified", "checked"], "changes nothing while all labels are trusted"),
         (["--verified", "calls", "--flip-cost", "2"], "must contain yes or no"),
         (["--intercept-cost", "0"], "intercept_cost=0.0 is out of range"),
+        (["--costs", "gone=1,lost=2"], "--costs lost: unknown label; the labels are gone, here"),
+        (["--costs", "gone=1,here=2", "--no-intercept"], "use fit_intercept=True"),
+        (["--costs", "gone=1,here=2", "--threshold", "accuracy"], "use --threshold or --costs, not both"),
+        (["--costs", "5"], "--costs 5: give a cost for each of two classes: --costs no=1,yes=10."),
+        (["--costs", "gone=1"], "--costs gone=1: give a cost for each of two classes"),
+        (["--costs", "gone=1,here=much"], "--costs gone=1,here=much: give a cost for each of two classes"),
+        (["--costs", "gone=1,gone=2"], "must have a cost for each of two classes, and no other key"),
+        (["--costs", "gone=-1,here=2"], "threshold['gone'] must be finite and at least 0, got threshold['gone']=-1"),
+        (["--costs", "gone=0,here=0"], "one of the costs must be above 0"),
     ],
 )
 def test_bad_prices(error_of, people, options, expected):

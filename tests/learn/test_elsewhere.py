@@ -91,9 +91,15 @@ def test_a_scaler_in_front(data, client, kind, monkeypatch):
 
 
 def test_it_is_saved_without_what_belongs_to_the_rows(data, tmp_path):
-    there = WassersteinSVC(radius=0.05).fit(*on_cluster(*data))
+    here, there = (
+        WassersteinSVC(radius=0.05, l2=0.01, threshold={"no": 1, "yes": 5}).fit(*rows)
+        for rows in (data, on_cluster(*data))
+    )
+    assert there.threshold_ == pytest.approx(here.threshold_, abs=0.15) and there.threshold_ < -0.3
+    assert there.certified_intercept_ == pytest.approx(here.certified_intercept_, abs=0.02)
     save_model(there, tmp_path / "model.drsvm")
     loaded = load_model(tmp_path / "model.drsvm")
+    assert loaded.threshold == here.threshold and loaded.certified_intercept_ == there.certified_intercept_
     np.testing.assert_array_equal(loaded.predict(data[0]), there.predict(data[0]))
     assert loaded.gap_ == there.gap_ and loaded.result_.hinge_dual.shape == (0,)
 

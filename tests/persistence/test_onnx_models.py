@@ -10,11 +10,13 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_classification
 from sklearn.feature_selection import VarianceThreshold
+from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
+from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from drsvm import ClippedScaler, WassersteinSVC, WassersteinSVCCV, load_model
+from drsvm import ClippedScaler, WassersteinKernelSVC, WassersteinSVC, WassersteinSVCCV, load_model
 from drsvm.datasets.values import Style
 from drsvm.persistence.onnx_models import register_onnx_converters, to_onnx
 
@@ -86,6 +88,23 @@ def test_several_classes_and_a_cross_validation():
     for model in (WassersteinSVC(calibration="sigmoid"), WassersteinSVCCV(radii=[0.1, 0.01], cv=3)):
         rows = np.vstack([X, 1e5 * X])
         assert_same(model.fit(X, y), rows, run(to_onnx(model), {"X": rows}))
+
+
+def test_thresholds_of_scikit_learn_and_costs():
+    X, y = make_classification(200, 5, flip_y=0.1, random_state=0)
+    y = np.array(["no", "yes"])[y]
+    model = make_pipeline(StandardScaler(), WassersteinSVC(calibration="sigmoid", threshold={"no": 1, "yes": 4}))
+    graph = to_onnx(model.fit(X, y))
+    assert_same(model, X, run(graph, {"X": X}))
+    for label, place in (("yes", 0.2), ("no", 0.9), ("yes", 0.0), ("yes", 1.0)):
+        fixed = FixedThresholdClassifier(FrozenEstimator(model), threshold=place, pos_label=label).fit(X, y)
+        assert (fixed.predict(X) != model.predict(X)).any()
+        assert_same(fixed, X, run(to_onnx(fixed), {"X": X}))
+    curved = WassersteinKernelSVC(gamma=0.1, n_landmarks=20)
+    tuned = TunedThresholdClassifierCV(curved, scoring="balanced_accuracy", cv=2, thresholds=20)
+    inside = make_pipeline(StandardScaler(), tuned).fit(X, y)
+    answer = run(to_onnx(inside), {"X": X})
+    assert answer[0].tolist() == inside.predict(X).tolist()
 
 
 def test_registered_converters_serve_skl2onnx_itself():

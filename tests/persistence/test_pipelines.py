@@ -18,6 +18,8 @@ from sklearn.feature_selection import (
 )
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
+from sklearn.metrics import make_scorer
+from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -37,7 +39,7 @@ from sklearn.preprocessing import (
 from sklearn.random_projection import GaussianRandomProjection
 from sklearn.svm import LinearSVC
 
-from drsvm import WassersteinSVC, WassersteinSVCCV, save_model
+from drsvm import WassersteinSVC, WassersteinSVCCV, save_model, worst_case_risk
 from drsvm.persistence import ModelFileError
 
 RNG = np.random.default_rng(0)
@@ -151,6 +153,37 @@ def test_calibrated_classifiers(round_trip, method, ensemble):
 def test_a_calibrated_classifier_at_the_end_of_a_pipeline(round_trip):
     round_trip(CalibratedClassifierCV(FrozenEstimator(WassersteinSVC().fit(X, Y))).fit(X, Y), X)
     round_trip(make_pipeline(StandardScaler(), CalibratedClassifierCV(WassersteinSVC(), cv=2)).fit(X, Y), X)
+
+
+def test_thresholds_of_scikit_learn(round_trip):
+    inner = make_pipeline(StandardScaler(), WassersteinSVC(calibration="sigmoid"))
+    fixed = FixedThresholdClassifier(inner, threshold=0.3, pos_label=Y[0]).fit(X, Y)
+    tuned = TunedThresholdClassifierCV(inner, scoring="balanced_accuracy", cv=3, store_cv_results=True).fit(X, Y)
+    frozen = FixedThresholdClassifier(FrozenEstimator(inner.fit(X, Y)), threshold=0.7)  # which needs no fit
+    inside = make_pipeline(StandardScaler(), TunedThresholdClassifierCV(WassersteinSVC(), scoring="f1_macro", cv=2))
+    for model in (fixed, tuned, frozen, inside.fit(X, Y)):
+        loaded, audit = round_trip(model, X), {"radius": 0.1, "loss": "zero-one"}
+        assert worst_case_risk(loaded, X, Y, **audit) == worst_case_risk(model, X, Y, **audit)
+    assert round_trip(tuned, X).best_threshold_ == tuned.best_threshold_
+    own = TunedThresholdClassifierCV(WassersteinSVC(), scoring=make_scorer(lambda y, found: np.mean(y == found)), cv=2)
+    with pytest.raises(ModelFileError, match=r"it contains .*lambda.*not allowed in a model file"):
+        round_trip(own.fit(X, Y), X)
+
+
+@pytest.mark.parametrize("threshold", ["half", None, [0.5, 0.6]])
+def test_a_threshold_that_is_no_number_is_rejected(round_trip, threshold):
+    model = FixedThresholdClassifier(WassersteinSVC(), threshold=0.5).fit(X, Y)
+    with pytest.raises(ModelFileError, match="its content is not that of a drsvm model"):
+        round_trip(model.set_params(threshold=threshold), X)
+
+
+def test_costs_are_saved_with_the_intercept_of_the_proof(round_trip):
+    for labels in (Y, np.array(["no", "yes"])[Y]):
+        a, b = np.unique(labels)
+        model = WassersteinSVC(threshold={a: 1, b: 3}).fit(X, labels)
+        loaded = round_trip(model, X)
+        assert loaded.threshold == model.threshold and loaded.threshold_ == model.threshold_ != 0.0
+        np.testing.assert_array_equal(loaded.certified_intercept_, model.certified_intercept_)
 
 
 def test_sparse_rows_and_a_search(round_trip):

@@ -8,6 +8,8 @@ sigmoid may be ½ elsewhere than at the threshold: where labels of one class are
 not decide: between the threshold and that place probabilities stay close to ½, on the side of the decision.
 """
 
+import math
+
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, log_softmax, logit
@@ -40,6 +42,15 @@ def log_probabilities(decisions: np.ndarray, sigmoids: np.ndarray) -> np.ndarray
     logs = log_expit(slopes * decisions + offsets)
     logs[np.arange(len(logs)), decisions.argmax(axis=1)] = logs.max(axis=1) + DECIDED
     return log_softmax(logs, axis=1)
+
+
+def decision_at(odds: float, slope: float, offset: float) -> float:
+    """Return from which decision on the second of two classes has at least some log-odds; ±inf if all do, or none."""
+    if slope == 0.0:
+        return -math.inf if odds <= min(offset, 0.0) else 0.0 if odds <= max(offset, DECIDED) else math.inf
+    by_sigmoid, by_leaning = (odds - offset) / slope, odds / (LEANING * slope)
+    lowest = max(by_sigmoid, by_leaning)  # of those that are not positive, which have the lower odds of both
+    return lowest if lowest <= 0.0 else max(min(by_sigmoid, (odds - DECIDED) / (LEANING * slope)), 0.0)
 
 
 def fitted_sigmoids(judged: Unseen, n_classes: int) -> np.ndarray:

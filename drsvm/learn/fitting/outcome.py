@@ -3,6 +3,7 @@
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from drsvm.learn.choosing.threshold import Goal
 from drsvm.learn.fitting.gross_errors import MAX_NAMED
 from drsvm.learn.fitting.one_vs_rest import name_of
 from drsvm.learn.fitting.problems import NEGLIGIBLE, Solved, at_centre
@@ -14,14 +15,16 @@ from drsvm.model.risk import by_row
 from drsvm.model.rows import RowsLost
 from drsvm.solvers.path.radius_max import radius_max
 
+Statuses = tuple[Status, ...]
 FINISHED = (*filter(lambda status: status.reached, Status), Status.STOPPED, Status.INTERRUPTED)  # need no warning
 ADVICE_SECONDS, ADVICE_ROWS = 5.0, 1000  # for `radius_max` in a warning, which looks at so many rows of a kernel
 
+BY_COSTS = "with these costs, no other decision is cheaper. Features that tell more may change that."
 BALANCED, SEARCH = Parameter("class_weight", "balanced"), Parameter("WassersteinSVCCV")
 
 
 def report_outcome(
-    solved: Solved, threshold: float, classes: np.ndarray, verbose: int, finished: tuple[Status, ...] = FINISHED
+    solved: Solved, goal: Goal, threshold: float, classes: np.ndarray, verbose: int, finished: Statuses = FINISHED
 ) -> None:
     """Print what the runs have reached, raise what has ended them, and warn of what they have not reached."""
     results = solved.results
@@ -35,10 +38,10 @@ def report_outcome(
         raise RowsLost(f"{results[statuses.index(Status.LOST)].info['lost']} The best classifier so far is stored.")
     if not set(statuses) <= set(finished):
         warn_of_large_gaps([result for result in results if result.status not in finished], len(results))
-    warn_of_constant_ones(solved, threshold, classes)
+    warn_of_constant_ones(solved, goal, threshold, classes)
 
 
-def warn_of_constant_ones(solved: Solved, threshold: float, classes: np.ndarray) -> None:
+def warn_of_constant_ones(solved: Solved, goal: Goal, threshold: float, classes: np.ndarray) -> None:
     """Warn of classifiers that decide alike for all training rows, except those that ran out of time."""
     problems, constant, advice = solved.posed.problems, list[str](), ""
     for index, (result, values) in enumerate(zip(solved.results, solved.decisions, strict=True)):
@@ -48,7 +51,7 @@ def warn_of_constant_ones(solved: Solved, threshold: float, classes: np.ndarray)
         useless = values.highest - values.lowest <= NEGLIGIBLE
         if useless or (len(problems) == 1 and (values.lowest > threshold or values.highest <= threshold)):
             constant.append(name_of(index, classes))
-            advice = advice or _advice(problems[index])
+            advice = advice or (_advice(problems[index]) if useless or isinstance(goal, str) else BY_COSTS)
     if constant:
         more = f" and {len(constant) - MAX_NAMED} more" if len(constant) > MAX_NAMED else ""
         of = f" ({', '.join(constant[:MAX_NAMED])}{more})" if len(problems) > 1 else ""

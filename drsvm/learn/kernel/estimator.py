@@ -16,7 +16,7 @@ from drsvm.annotations import Matrix, Vector
 from drsvm.clock import TimeLimit
 from drsvm.learn.base import CommonMixin
 from drsvm.learn.choosing.probability import check_calibration
-from drsvm.learn.choosing.threshold import can_move, check_goal, choose_threshold, sigmoids_of, unseen_decisions
+from drsvm.learn.choosing.threshold import goal_of
 from drsvm.learn.fitting import one_vs_rest, prices
 from drsvm.learn.fitting.data import naming_large_entries
 from drsvm.learn.fitting.gross_errors import warn_of_far_rows
@@ -41,7 +41,8 @@ class WassersteinKernelSVC(CommonMixin, ClassifierMixin, BaseEstimator):
 
     It solves the problem of `WassersteinSVC` (with norm=2) in the feature space of a kernel. Each iteration works in
     the span of some rows and of sums of rows; the certificate is that of the full problem, over all functions of the
-    feature space. Standardise the features first. The defaults need no tuning.
+    feature space, and refers to `certified_intercept_`: the threshold is placed afterwards. Standardise the features
+    first. The defaults need no tuning.
 
     Parameters
     ----------
@@ -92,6 +93,8 @@ class WassersteinKernelSVC(CommonMixin, ClassifierMixin, BaseEstimator):
         The rows of which the classifier is made, and where they are in X; -1 if they were given, or X is on a cluster.
     dual_coef_, intercept_ : arrays of shape (1 or n_classes, n_landmarks), (1 or n_classes,)
         The classifier: ``Σ_j dual_coef_j k(x, landmark_j) + intercept``.
+    certified_intercept_ : array of shape (1 or n_classes,)
+        The intercept of the problem, with which the certificate holds: `intercept_`, unless the threshold moved.
     classes_ : array
         The labels.
     gamma_ : float
@@ -136,7 +139,7 @@ class WassersteinKernelSVC(CommonMixin, ClassifierMixin, BaseEstimator):
         intercept_cost: float | Literal["auto"] = "auto",
         feature_cost: Any = None,
         class_weight: Mapping[Any, float] | Literal["auto", "balanced"] | None = "auto",
-        threshold: Literal["accuracy", "balanced_accuracy", "optimum"] = "accuracy",
+        threshold: Literal["accuracy", "balanced_accuracy", "optimum"] | Mapping[Any, float] = "accuracy",
         cv: Any = None,
         calibration: Literal["sigmoid"] | None = None,
         tol: float | None = 1e-4,
@@ -193,9 +196,9 @@ class WassersteinKernelSVC(CommonMixin, ClassifierMixin, BaseEstimator):
         """
         time = TimeLimit.of(self.max_time)
         with following(lines(print), print) if self.verbose else nullcontext(), single_threaded_blas():
-            check_goal(self.threshold)
             check_calibration(self.calibration)
             data = self._data(X, y, sample_weight)
+            goal = goal_of(self.threshold, data.classes, self.fit_intercept)
             self.classes_, self._flip_cost_by_row = data.classes, flip_cost is not None
             if self.kernel != "precomputed":
                 warn_of_far_rows(data.X, data.sample_weight, getattr(self, "feature_names_in_", None))
@@ -217,18 +220,12 @@ class WassersteinKernelSVC(CommonMixin, ClassifierMixin, BaseEstimator):
             warn_of_large_budgets(solved.posed.problems, data.classes)
             self._store(data, solved)
             self._store_functions(data, solved)
-            moves = can_move(self.threshold, self.fit_intercept, solved, time)
-            unseen = unseen_decisions(data, solved, self.cv, time) if moves or self.calibration else None
-            if moves and unseen is not None:
-                self.threshold_ = choose_threshold(data.weighed(unseen), self.threshold)
-                self.intercept_ = self.intercept_ - self.threshold_
-            if self.calibration and not solved.cut_short:
-                self.sigmoids_ = sigmoids_of(data, solved, self.cv, time, self.threshold_, unseen)
+            self._place(goal, data, solved, time)
             self.intercept_ = data.like(self.intercept_)
             task.end()
             # Given landmarks prove what they can.
             finished = FINISHED if self.n_landmarks == "auto" else (*FINISHED, Status.STALLED)
-            report_outcome(solved, self.threshold_, data.classes, self.verbose, finished)
+            report_outcome(solved, goal, self.threshold_, data.classes, self.verbose, finished)
         return self
 
     # --- the steps that are special about this fit --------------------------------------------------------------------

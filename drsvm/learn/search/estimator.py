@@ -26,6 +26,7 @@ from drsvm.learn.base import RobustClassifier
 from drsvm.learn.choosing.out_of_fold import N_FOLDS, splits
 from drsvm.learn.choosing.probability import check_calibration
 from drsvm.learn.choosing.radius_rule import automatic
+from drsvm.learn.choosing.threshold import goal_of
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.fitting import one_vs_rest, prices
 from drsvm.learn.fitting.ball import PILOT_PARTS, number_or_auto
@@ -68,7 +69,7 @@ class WassersteinSVCCV(RobustClassifier):
     class_weight : "auto", "balanced", dict or None, default="auto"
         Weights of the classes as in `WassersteinSVC`; "auto" is "balanced" if the score weighs the classes equally
         (``"balanced_accuracy"`` or a macro average).
-    threshold : {"auto", "accuracy", "balanced_accuracy", "optimum"}, default="auto"
+    threshold : {"auto", "accuracy", "balanced_accuracy", "optimum"} or dict of costs, default="auto"
         What the threshold of the refit is placed for, see `WassersteinSVC`. "auto": balanced accuracy if the score
         weighs the classes equally, otherwise accuracy.
     cv : int, splitter or iterable, optional
@@ -110,8 +111,10 @@ class WassersteinSVCCV(RobustClassifier):
         is a number.
     n_splits_ : int
         Number of folds.
-    coef_, intercept_, threshold_, sigmoids_, classes_, objective_, lower_bound_, gap_, radius_price_, n_iter_, result_
+    coef_, intercept_, certified_intercept_, threshold_, sigmoids_, classes_
         As in `WassersteinSVC`, from the refit; likewise `n_features_in_` and `feature_names_in_`.
+    objective_, lower_bound_, gap_, radius_price_, n_iter_, result_
+        The certificate of the refit, as in `WassersteinSVC`.
 
     Examples
     --------
@@ -136,7 +139,7 @@ class WassersteinSVCCV(RobustClassifier):
         feature_cost: Any = None,
         monotonic_cst: Any = None,
         class_weight: Mapping[Any, float] | Literal["auto", "balanced"] | None = "auto",
-        threshold: Literal["auto", "accuracy", "balanced_accuracy", "optimum"] = "auto",
+        threshold: Literal["auto", "accuracy", "balanced_accuracy", "optimum"] | Mapping[Any, float] = "auto",
         cv: Any = None,
         calibration: Literal["sigmoid"] | None = None,
         scoring: str | Callable[..., Any] | None = None,
@@ -210,6 +213,8 @@ class WassersteinSVCCV(RobustClassifier):
             delattr(self, name)
         X, y = one_vs_rest.checked_rows(self, X, y)
         self.classes_ = one_vs_rest.classes_of(y, self)
+        if self.threshold != "auto":
+            goal_of(self.threshold, self.classes_, self.fit_intercept)  # an error should not wait for the folds
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         one_vs_rest.check_that_every_class_counts(y, self.classes_, sample_weight)

@@ -4,7 +4,9 @@ A model with more than two classes has one row of weights per class. Either all 
 decision value decides, or one class is evaluated against the rest.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,15 +84,58 @@ def own_ball(model) -> Ball:
     return model._trained_ball() if hasattr(model, "_trained_ball") and hasattr(model, "intercept_") else {}
 
 
+def layers(model) -> Iterator[Any]:
+    """Yield a model and what is inside of it, down to the classifier: of pipelines, thresholds, searches."""
+    yield model
+    if hasattr(model, "steps"):
+        yield from layers(model[-1])
+    elif has_threshold(model) or type(model).__name__ == "FrozenEstimator":
+        yield from layers(getattr(model, "estimator_", model.estimator))
+    elif hasattr(model, "best_estimator_"):
+        yield from layers(model.best_estimator_)
+
+
 def behind_pipeline(model, X=None):
-    """Return the last step of a pipeline, or of the best estimator of a search, and X as transformed for it."""
-    while hasattr(model, "steps") or hasattr(model, "best_estimator_"):
-        if not hasattr(model, "steps"):
-            model = model.best_estimator_
-            continue
-        X = model[:-1].transform(X) if X is not None and len(model.steps) > 1 else X
-        model = model[-1]
-    return model, X
+    """Return the classifier in a model, with the intercept of a threshold around it, and X as transformed for it."""
+    *outer, classifier = layers(model)
+    for layer in outer:
+        X = layer[:-1].transform(X) if X is not None and len(getattr(layer, "steps", ())) > 1 else X
+    if not any(map(has_threshold, outer)):
+        return classifier, X
+    threshold, classifier = threshold_around(model), copy(classifier)
+    if math.isinf(threshold):  # all rows are decided alike
+        name, threshold = "dual_coef_" if hasattr(classifier, "dual_coef_") else "coef_", math.copysign(1.0, threshold)
+        vars(classifier).update({name: 0.0 * getattr(classifier, name), "intercept_": np.zeros(1)})
+    classifier.intercept_ = classifier.intercept_ - threshold
+    return classifier, X
+
+
+def has_threshold(model) -> bool:
+    """Return whether a model is scikit-learn's FixedThresholdClassifier or TunedThresholdClassifierCV."""
+    return hasattr(model, "response_method") and hasattr(model, "estimator")
+
+
+def threshold_around(model) -> float:
+    """Return above which decision the outermost threshold predicts the second of two classes; it may be infinite."""
+    *outer, classifier = layers(model)
+    if (layer := next(filter(has_threshold, outer), None)) is None:
+        return 0.0
+    name = f"{type(layer).__name__} of {type(classifier).__name__}"
+    if not hasattr(classifier, "intercept_"):
+        raise TypeError(f"{name} cannot be audited: it is not fitted, or the classifier has no intercept_ to move.")
+    by_chance = hasattr(classifier, "predict_proba") and layer.response_method != "decision_function"
+    place = layer.threshold if hasattr(layer, "threshold") else layer.best_threshold_
+    place = 0.5 * by_chance if place == "auto" else float(place)
+    label = layer._curve_scorer._get_pos_label() if hasattr(layer, "_curve_scorer") else layer.pos_label
+    sign = 1.0 if label is None or index_of(label, classifier.classes_, "pos_label") == 1 else -1.0
+    if not by_chance:
+        return float(np.nextafter(place, -math.inf)) if sign > 0.0 else -place  # a score at the threshold is positive
+    odds = sign * (math.log(place) - math.log1p(-place) if 0.0 < place < 1.0 else math.copysign(math.inf, place - 0.5))
+    if any(kind.__name__ == "LogisticRegression" for kind in type(classifier).__mro__):
+        return odds
+    if hasattr(classifier, "_decision_at"):
+        return classifier._decision_at(odds)
+    raise TypeError(f"{name} cannot be audited by its probabilities: use response_method='decision_function'.")
 
 
 def last_step(model, X: Matrix) -> tuple[Any, Matrix, Sequence[str] | None]:
@@ -107,8 +152,8 @@ def last_step(model, X: Matrix) -> tuple[Any, Matrix, Sequence[str] | None]:
             f"{list(expected[:3])} … in this order, for instance X[model.feature_names_in_]."
         )
     names = expected if columns is None else columns
-    pipeline = getattr(model, "best_estimator_", model)
-    if names is None and len(getattr(pipeline, "steps", ())) > 1:
+    pipeline = next((layer for layer in layers(model) if len(getattr(layer, "steps", ())) > 1), None)
+    if names is None and pipeline is not None:
         try:
             names = pipeline[:-1].get_feature_names_out()
         except (AttributeError, ValueError):  # a step that gives no names
@@ -214,11 +259,11 @@ def codes_of_labels(y: Labels, n: int, classes, n_classes: int) -> tuple[np.ndar
     return np.asarray(classes), order[np.searchsorted(classes, labels, sorter=order)]
 
 
-def index_of(positive, classes) -> int:
+def index_of(label, classes, name: str = "positive") -> int:
     """Return the place of a label among the classes."""
-    places = np.flatnonzero(np.asarray(classes) == positive)
+    places = np.flatnonzero(np.asarray(classes) == label)
     if len(places) != 1:
-        raise ValueError(f"positive={positive!r} is not one of the classes {np.asarray(classes).tolist()}.")
+        raise ValueError(f"{name}={label!r} is not one of the classes {np.asarray(classes).tolist()}.")
     return int(places[0])
 
 

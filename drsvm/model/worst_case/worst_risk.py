@@ -48,11 +48,12 @@ def worst_case_risk(
     ----------
     model : fitted classifier, Pipeline ending in one, search over one, Result, or (coef, intercept)
         The classifier to evaluate, from any library: a linear one with `coef_` and `intercept_`, a
-        `WassersteinKernelSVC`, or scikit-learn's SVC or NuSVC with two classes. In a pipeline, X is
-        transformed by all steps but the last, and shifts are measured after them: after a StandardScaler, `radius` and
-        `norm` are in standard deviations, not in the units of X. With more than two classes the largest decision value
-        must decide, as in most classifiers with a row of `coef_` per class; SVC, which lets pairs of classes vote, is
-        refused. In (coef, intercept) with several rows, these are in the order of the sorted labels of y.
+        `WassersteinKernelSVC`, or scikit-learn's SVC or NuSVC with two classes. It may be in a FixedThresholdClassifier
+        or TunedThresholdClassifierCV (a threshold of probabilities: with drsvm or LogisticRegression). In a pipeline, X
+        is transformed by all steps but the last, and shifts are measured after them: after a StandardScaler, `radius`
+        and `norm` are in standard deviations, not in the units of X. With more than two classes the largest decision
+        value must decide, as in most classifiers with a row of `coef_` per class; SVC, which lets pairs of classes
+        vote, is refused. In (coef, intercept) with several rows, these are in the order of the sorted labels of y.
     X, y : array, data frame or sparse matrix, array
         The sample at the centre of the ball. The rows may be on a Dask cluster or on a graphics card, as those of a
         `drsvm.Problem`; y must then have two labels, or `positive` be given.
@@ -68,8 +69,8 @@ def worst_case_risk(
         all of them the same adversary.
     intercept_cost : float
         As in `drsvm.Problem`. By default ``inf``, since no shift of the features can move the intercept. With the price
-        that a model was trained with, the hinge risk is the objective of the training without its ridge term. It must
-        be ``inf`` for a kernel.
+        that a model was trained with, the hinge risk of ``(coef_, certified_intercept_)`` is the objective of the
+        training without its ridge term. It must be ``inf`` for a kernel.
     sample_weight : array of shape (n,), optional
         As in `drsvm.Problem`.
     loss : {"hinge", "zero-one"}

@@ -1,16 +1,20 @@
 """The threshold: where it is placed, on what it does not depend, and that the proof is that of the direction."""
 
+import math
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.stats import norm
+from sklearn.datasets import make_classification
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
 from sklearn.model_selection import TunedThresholdClassifierCV
 from thorough import examples
 
-from drsvm import WassersteinSVC, WassersteinSVCCV, worst_case_risk
+from drsvm import Problem, WassersteinKernelSVC, WassersteinSVC, WassersteinSVCCV, worst_case_risk
 from drsvm.learn.choosing.out_of_fold import Unseen
 from drsvm.learn.choosing.threshold import MIN_PREDICTED, NEARLY_NONE, SLACK, choose_threshold
 
@@ -109,6 +113,135 @@ def test_the_proof_is_that_of_the_direction(rare):
     assert error == pytest.approx(1.0 - moved.score(X, y), abs=1e-12)
 
 
+KINDS = [WassersteinSVC, WassersteinSVCCV, partial(WassersteinKernelSVC, gamma=0.02, n_landmarks=40)]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=["linear", "search", "kernel"])
+def test_the_certificate_refers_to_an_intercept_of_its_own(rare, kind):
+    X, y = rare
+    ball = {"intercept_costs" if kind is WassersteinSVCCV else "intercept_cost": math.inf, "class_weight": "balanced"}
+    moved, own = (kind(**ball, threshold=goal).fit(X, y) for goal in ({0: 1, 1: 1}, "optimum"))
+    assert own.certified_intercept_ == own.intercept_ and own.certified_intercept_.shape == (1,)
+    assert moved.certified_intercept_ == pytest.approx(own.intercept_, abs=1e-12)
+    assert abs(moved.certified_intercept_ - moved.intercept_) > 0.05
+    if kind in (WassersteinSVC, WassersteinSVCCV):
+        balanced = len(y) / (2.0 * np.bincount(y))
+        ball = {"radius": own.radius_, "l2": own.l2_, "flip_cost": math.inf, "fit_intercept": True}
+        problem = Problem(X, y, sample_weight=balanced[y], **ball)
+        assert problem.objective(moved.coef_[0], moved.certified_intercept_[0]) == pytest.approx(moved.objective_)
+        # Where it decides, the objective is further above the bound than what is proven.
+        assert problem.objective(moved.coef_[0], moved.intercept_[0]) > moved.lower_bound_ + 1e3 * moved.gap_
+    if kind is WassersteinSVC:
+        own.set_params(class_weight=None).partial_fit(X, y)
+        np.testing.assert_array_equal(own.certified_intercept_, own.intercept_)
+
+
+def judged_rows(seed):
+    rng = np.random.default_rng(seed)
+    n, share = int(rng.integers(5, 200)), rng.uniform(0.05, 0.6)
+    labels = np.append([0, 1], (rng.random(n - 2) < share).astype(int))
+    decisions = np.round(rng.normal(size=n) + rng.uniform(-0.5, 3.0) * labels + rng.normal(), int(rng.integers(0, 4)))
+    return Unseen(decisions[:, None], labels, rng.integers(1, 4, n).astype(float))
+
+
+@examples(60, 500)
+@given(st.integers(0, 10_000), st.floats(0.0, 1.0))
+def test_costs_are_the_lowest_of_all_thresholds(seed, share):
+    """By brute force: no threshold costs less on unseen rows, averaged over thresholds around it."""
+    judged, costs = judged_rows(seed), (1.0 - share, share)
+    decisions, copies = judged.decisions[:, 0], judged.counts.astype(int)
+    values = np.unique(decisions)
+    if len(values) < 2:
+        return
+    thresholds = np.concatenate([[values[0] - 1.0], 0.5 * (values[:-1] + values[1:]), [values[-1] + 1.0]])
+    least, n, expected = np.finfo(float).eps ** 0.5 * np.ptp(values), copies.sum(), np.zeros(len(thresholds))
+    for label, cost in enumerate(costs):
+        rows = decisions.repeat(copies)[judged.labels.repeat(copies) == label]
+        correct = correct_on_average(thresholds, rows, 2 * label - 1, least)
+        correct[[0, -1]] = [label, 1 - label]  # beyond all rows, as constants decide
+        expected += cost * (1.0 - correct) * len(rows) / n
+    found = choose_threshold(judged, costs)
+    alike = np.flatnonzero(np.all((decisions > thresholds[:, None]) == (decisions > found), axis=1))
+    assert expected[alike].min() <= expected.min() + 1e-9
+
+
+@examples(60, 500)
+@given(st.integers(0, 10_000))
+def test_the_more_a_class_costs_the_more_it_is_predicted(seed):
+    judged = judged_rows(seed)
+    ratios = (0.0, 0.01, 0.1, 0.5, 0.9, 1.0, 1.1, 2.0, 5.0, 10.0, 100.0, 1e4)
+    found = [choose_threshold(judged, (1.0, ratio)) for ratio in ratios]
+    predicted = [(judged.decisions[:, 0] > threshold) @ judged.counts for threshold in found]
+    assert (np.diff(predicted) >= 0).all()
+    # Only the ratio of the costs counts.
+    np.testing.assert_array_equal([choose_threshold(judged, (7.0, 7 * ratio)) for ratio in ratios], found)
+
+
+def test_equal_costs_are_accuracy_without_its_guards(rare):
+    """For accuracy, a rare class is predicted for some rows at least; costs may decide that it never pays."""
+    X, y = rare
+    models = {
+        goal: WassersteinSVC(threshold={0: 1, 1: 1} if goal == "costs" else goal).fit(X, y)
+        for goal in ("costs", "accuracy")
+    }
+    assert abs(models["costs"].score(X, y) - models["accuracy"].score(X, y)) < 0.02
+    rng = np.random.default_rng(0)
+    labels = (rng.random(300) < 0.1).astype(int)
+    noise = Unseen(rng.normal(size=(300, 1)), labels, np.ones(300))
+    decided = [noise.decisions[:, 0] > choose_threshold(noise, goal) for goal in ("accuracy", (1.0, 1.0))]
+    assert decided[0].any() and not decided[1].any()
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=["linear", "search", "kernel"])
+def test_costs_of_missing_a_class(rare, kind):
+    X, y = rare
+    words = np.array(["no", "yes"])[y]
+    models = [
+        kind(threshold={"no": scale, "yes": scale * ratio}).fit(X, words) for scale, ratio in ((1, 1), (1, 9), (7, 9))
+    ]
+    shares = [np.mean(model.predict(X) == "yes") for model in models]
+    assert shares[0] < 0.08 < 0.14 < shares[1] == shares[2]
+    assert models[1].threshold_ == models[2].threshold_
+    missed = [np.where(y == 1, 9, 1)[model.predict(X) != words].mean() for model in models]
+    assert missed[1] < 0.8 * missed[0]
+    # Class weights that are given shift the direction, but are no costs.
+    weighted = kind(threshold={"no": 1, "yes": 9}, class_weight={"no": 1.0, "yes": 9.0}).fit(X, words)
+    assert np.mean(weighted.predict(X) == "yes") < shares[1] + 0.1
+
+
+@pytest.mark.parametrize(
+    ("costs", "message"),
+    [
+        ({0: 1}, r"threshold=\{0: 1\} must have a cost for each of two classes, and no other key"),
+        ({0: 1, "1": 2}, r"'1': 2\} must have a cost for .* and no other key; y has \[0, 1\]"),
+        ({0: 1, 1: 2, 2: 3}, "2: 3.* and no other key"),
+        ({0: 1, 1: -2}, r"threshold\[1\] must be finite and at least 0, got threshold\[1\]=-2"),
+        ({0: math.inf, 1: 1}, r"threshold\[0\]=inf"),
+        ({0: 1, 1: math.nan}, r"threshold\[1\]=nan"),
+        ({0: 0, 1: 0.0}, "threshold=.*one of the costs must be above 0"),
+        (5, "or a dict with the cost of missing each class.*got threshold=5"),
+    ],
+    ids=str,
+)
+def test_bad_costs(rare, costs, message):
+    for kind in (WassersteinSVC, WassersteinSVCCV, WassersteinKernelSVC):
+        with pytest.raises(ValueError, match=message):
+            kind(threshold=costs).fit(*rare)
+
+
+def test_costs_need_two_classes_an_intercept_and_numbers(rare):
+    X, y = rare
+    with pytest.raises(ValueError, match=r"a cost for each of two classes, and no other key; y has \[0, 1, 2\]"):
+        WassersteinSVC(threshold={0: 1, 1: 2, 2: 1}).fit(X, np.arange(len(y)) % 3)
+    with pytest.raises(ValueError, match=r"threshold=.*fit_intercept=False: use fit_intercept=True"):
+        WassersteinSVC(threshold={0: 1, 1: 2}, fit_intercept=False).fit(X, y)
+    with pytest.raises(TypeError, match=r"threshold\[1\] must be a number, got '2'"):
+        WassersteinSVC(threshold={0: 1, 1: "2"}).fit(X, y)
+    weak = make_classification(60, 3, n_informative=2, n_redundant=0, flip_y=0.4, random_state=0)
+    with pytest.warns(UserWarning, match="constant on the training rows: with these costs, no other decision is cheap"):
+        WassersteinSVC(threshold={0: 1000, 1: 1}).fit(*weak)
+
+
 def test_what_it_is_placed_for(rare):
     X, y = rare
     of = {goal: WassersteinSVC(threshold=goal).fit(X, y) for goal in SCORES}
@@ -120,7 +253,7 @@ def test_what_it_is_placed_for(rare):
     # Class weights that are given count.
     weighted = WassersteinSVC(class_weight={0: 1.0, 1: 20.0}).fit(X, y).predict(X).mean()
     assert weighted > 2.0 * of["accuracy"].predict(X).mean()
-    with pytest.raises(ValueError, match=r"threshold must be one of 'accuracy'.*got threshold='f1'"):
+    with pytest.raises(ValueError, match=r"threshold must be 'accuracy'.*or a dict .*got threshold='f1'"):
         WassersteinSVC(threshold="f1").fit(X, y)
     # scikit-learn can place another.
     tuned = TunedThresholdClassifierCV(WassersteinSVC(), scoring="f1", cv=3).fit(X, y)
