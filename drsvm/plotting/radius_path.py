@@ -181,7 +181,7 @@ class RadiusPathDisplay:
             if (best := self.best_radius) is not None:
                 name = f"highest on {HELD_OUT}: {best:.3g}"
                 panel.axvline(best, color=style.GREY, linewidth=1.2, linestyle=(0, (4, 2)), zorder=1, label=name)
-            style.legend_below(panel, ncols=2 if draw == self._draw_weights else 3)
+            style.legend_below(panel, ncols=2)
         return self
 
     def _draw_weights(self, ax: style.Panel, n_named: int) -> None:

@@ -48,7 +48,7 @@ def draw_all(analysis: Analysis) -> dict[str, str]:
     if material.curved:
         return plots
     del attack["feature_cost"]  # the model has its own
-    draw, shown = WorstCaseDisplay.from_estimator, {"max_points": POINTS, "size": (5.8, 4.6), **names}
+    draw, shown = WorstCaseDisplay.from_estimator, {"max_points": POINTS, "size": (6.8, 4.8), **names}
     return plots | {"worst-case": svg("worst-case", draw, material.classifier, **shown, **side, **attack)}
 
 

@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_circles
 from sklearn.utils import compute_sample_weight
 
-from drsvm import ClippedScaler, WassersteinSVC, WassersteinSVCCV, radius_max
+from drsvm import ClippedScaler, WassersteinSVC, WassersteinSVCCV, radius_max, worst_case_risk
 from drsvm.clock import TimeLimit
 from drsvm.model.problem import Problem
 from drsvm.report.inputs import Given
@@ -40,6 +40,23 @@ def test_what_is_said_of_a_radius_is_what_the_report_with_this_radius_says(n_cla
     assert max(path["balanced_accuracy"]) == best["accuracy"] and best["radius"] == float(f"{best['radius']:.3g}")
     assert best["is_better"] == is_better == ("points higher than the radius in use (95" in page)
     assert ("no other radius has a clearly higher balanced accuracy" in page) != ("expect slightly less" in page)
+
+
+@pytest.mark.usefixtures("no_plots")
+@pytest.mark.parametrize("threshold", ["accuracy", "optimum"])
+def test_the_proof_is_not_claimed_for_a_threshold_that_was_moved(threshold):
+    X, y = rare_classes(2)
+    model = WassersteinSVC(0.05, intercept_cost=np.inf, l2=0.0, threshold=threshold)
+    analysis = analyse(model, Given(X, y, test_size=0.0, standardise=False), positive=None)
+    page, own, result = document(analysis, "", "page.md"), analysis.material.classifier, analysis.result
+    moved = own.intercept_[0] != result.intercept
+    assert moved == (threshold == "accuracy") == ("which the proof does not cover" in page)
+    assert ("of this classifier, with the intercept that belongs to this optimum, is **" in page) == moved
+    # With the intercept that decides, the objective is not the proven one.
+    weights = analysis.material.row_weights("usual")
+    risk = worst_case_risk(own, X, y, sample_weight=weights)
+    assert (risk > result.lower_bound + 1e-3) == moved and result.gap <= 1e-6
+    assert "No linear classifier can go below" in page and "no method" not in page
 
 
 def test_the_radii_end_where_all_weights_are_0_and_contain_the_one_in_use(noisy, report):
