@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def drawn(data: Bunch) -> bytes:
-    """Return a plot of the risk curves of two classifiers and the radius path of the robust one."""
+    """Return a plot of the risk curves of two classifiers and the accuracy of the robust one over the radius."""
     from matplotlib.figure import Figure
 
     scaler = ClippedScaler().fit(data.X)
@@ -73,9 +73,9 @@ def drawn(data: Bunch) -> bytes:
     models, radii = {"WassersteinSVC": robust, "LinearSVC": plain}, np.linspace(0.0, 4 * radius, 61)
     RiskCurveDisplay.from_estimators(models, X, data.y, radii=radii, radius=radius, ax=left)
     held_out = {"X_test": X_test, "y_test": data.y_test}
-    RadiusPathDisplay.from_data(X, data.y, **held_out, n_radii=25, radius=radius, ax=right, kind="scores")
+    RadiusPathDisplay.from_estimator(WassersteinSVC(), X, data.y, **held_out, n_radii=25, ax=right, kind="scores")
     left.set_title("What an adversary can do")
-    right.set_title("Accuracy along the radius path")
+    right.set_title("Accuracy over the radius")
     content = io.BytesIO()
     figure.savefig(content, format="png", dpi=120)
     return content.getvalue()

@@ -36,6 +36,7 @@ def fit_payload(trained: Trained, file: Path, standardise: bool) -> Payload:
         "kernel": "linear" if is_linear else classifier.kernel,
         **{name: getattr(classifier, name) for name in names},
         "standardise": standardise,
+        "moved_by": classifier.threshold_,
     }
     payload = {"command": "fit", "drsvm": drsvm.__version__, "file": str(file), "rows": int(parts.X.shape[0])}
     payload |= {
@@ -53,7 +54,6 @@ def fit_payload(trained: Trained, file: Path, standardise: bool) -> Payload:
         "alternatives": {one.typed: own.test_scores() for one, own in trained.others.items()},
     }
     radius = payload["parameters"]["radius"] / (1.0 if is_linear else classifier._function().lipschitz)
-    payload["threshold_moved"] = not np.array_equal(classifier.intercept_, classifier.certified_intercept_)
     payload["negligible"] = parts.ready is None and is_negligible(radius, prepared.X)
     if is_linear:
         return {**payload, "weights": _weights(model, results, constant)}
@@ -102,7 +102,7 @@ def summary_lines(payload: Payload) -> list[Text]:
     verdict = _verdict(payload["test"], payload["alternatives"])
     costs = ball["threshold"] if isinstance(ball["threshold"], dict) else {}
     costs = ", ".join(f"{label}={cost:g}" for label, cost in costs.items())
-    placed = ", before the threshold is placed" if payload["threshold_moved"] else ""
+    placed = ", before the threshold is placed" if ball["moved_by"] else ""
     lines = {
         "data": f"{payload['rows']:,} rows, {payload['features']:,} {features}, labels {labels}{side}",
         **({"choice": payload["choice"]["words"]} if "choice" in payload else {}),
@@ -146,8 +146,8 @@ def _proof(certificate: Payload, named: bool, placed: str) -> str:
     optimum = f"the optimum for {certificate['only_for']}" if certificate["only_for"] else "the optimum"
     steps = "1 iteration" if certificate["n_iter"] == 1 else f"{certificate['n_iter']:,} iterations"
     return (
-        f"{name}worst-case risk {certificate['objective']:.8f}, at most {certificate['gap']:.1e} above {optimum}{placed} "
-        f"(tolerance {certificate['tol']:.0e}: {certificate['status']}); {certificate['solver']}, "
+        f"{name}worst-case risk {certificate['objective']:.8f}, at most {certificate['gap']:.1e} above {optimum}{placed}"
+        f" (tolerance {certificate['tol']:.0e}: {certificate['status']}); {certificate['solver']}, "
         f"{steps}, {certificate['time']:.2f} s"
     )
 

@@ -1,20 +1,19 @@
 """The effect of the radius: weights, and scores on training and held-out data, over a grid of radii."""
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.metrics import accuracy_score
 
-from drsvm.annotations import Costs, Labels, Matrix, NormName
-from drsvm.learn.fitting.prices import intercept_cost_or_auto, with_intercept_cost
-from drsvm.learn.fitting.problems import path_at_centre
-from drsvm.model.problem import Problem
-from drsvm.model.validation import check_labels, check_rows
+from drsvm.annotations import Labels, Matrix
+from drsvm.clock import TimeLimit
+from drsvm.learn.search.other_radii import fitted_at, radii_to_try
+from drsvm.model.worst_case.linear_model import behind_pipeline, last_step
 from drsvm.plotting import style
-from drsvm.solvers.path.radius_path import RadiusPath
+from drsvm.solvers.base import check_count
 
 HELD_OUT = "held-out data"
 _SCORE_STYLES = (
@@ -25,9 +24,9 @@ _SCORE_STYLES = (
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RadiusPathDisplay:
-    """Weights and scores along a path of radii, with a mark at the best radius on held-out data, if there are any.
+    """Weights and scores of a classifier by radius, with a mark at the best one on held-out data, if there are any.
 
-    Create it with `from_path` or `from_data`.
+    Create it with `from_estimator`.
 
     Parameters
     ----------
@@ -52,54 +51,57 @@ class RadiusPathDisplay:
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
-    >>> from drsvm import ClippedScaler, RadiusPathDisplay
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from drsvm import ClippedScaler, RadiusPathDisplay, WassersteinSVC
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> display = RadiusPathDisplay.from_data(ClippedScaler().fit_transform(X), y, n_radii=5)
-    >>> display.weights.shape
+    >>> display = RadiusPathDisplay.from_estimator(make_pipeline(ClippedScaler(), WassersteinSVC()), X, y, n_radii=4)
+    >>> display.weights.shape  # four radii, and the automatic one
     (5, 30)
     """
 
     radii: np.ndarray
     weights: np.ndarray
-    scores: dict[str, np.ndarray] = field(default_factory=dict)
+    scores: dict[str, Any] = field(default_factory=dict)
     feature_names: Sequence[str] | None = None
     radius: float | None = None
     score_name: str = "accuracy"
 
     def __post_init__(self):
         self.radii, self.weights = np.asarray(self.radii), np.asarray(self.weights)
-        self.scores = {name: np.asarray(values) for name, values in (self.scores or {}).items()}
+        self.scores = {name: np.asarray(values) for name, values in self.scores.items()}
 
     @classmethod
-    def from_path(
+    def from_estimator(
         cls,
-        path: RadiusPath,
+        estimator,
+        X: Matrix,
+        y: Labels,
         *,
-        X: Matrix = None,
-        y: Labels = None,
         X_test: Matrix = None,
         y_test: Labels = None,
-        metric: Callable[[np.ndarray, np.ndarray], float] | None = None,
-        feature_names: Sequence[str] | None = None,
-        radius: float | None = None,
+        radii: Sequence[float] | np.ndarray | None = None,
+        n_radii: int = 10,
+        metric: Callable[[np.ndarray, np.ndarray], float] = accuracy_score,
+        positive=None,
         ax: style.GivenAxes = None,
         **options,
     ) -> "RadiusPathDisplay":
-        """Plot the result of `drsvm.radius_path`.
+        """Fit a classifier again for each radius, threshold included, and plot its weights and scores.
 
         Parameters
         ----------
-        path : RadiusPath
-            The path.
-        X, y, X_test, y_test : arrays, optional
-            Training and held-out data; scores are plotted for either. The larger of the two labels in y is the
-            positive class, as in the problem.
+        estimator : WassersteinSVC, WassersteinSVCCV, or Pipeline ending in one
+            The classifier; a clone of it is fitted to X and y first, and its radius is marked.
+        X, y : array, data frame or sparse matrix, array
+            Training data.
+        X_test, y_test : optional
+            Held-out data.
+        radii, n_radii : sequence of floats, int
+            The radii, or their number: log-spaced up to the one at which all weights are 0.
         metric : callable, default=sklearn.metrics.accuracy_score
             A function of true and predicted labels, such as sklearn.metrics.balanced_accuracy_score.
-        feature_names : sequence of str, optional
-            Names of the features; by default the columns of X if it is a data frame.
-        radius : float, optional
-            A radius to mark.
+        positive : label, optional
+            The class that positive weights speak for, with several classes against the rest; by default the last.
         ax, **options
             As in `plot`.
 
@@ -107,66 +109,33 @@ class RadiusPathDisplay:
         -------
         RadiusPathDisplay
         """
-        if not isinstance(path, RadiusPath):
-            raise TypeError(f"path must be returned by radius_path, got {type(path).__name__}.")
-        if X_test is not None and y is None:
-            raise ValueError("y is required with X_test: it determines the positive label.")
-        metric = metric or accuracy_score
-        scores = {}
-        if X is not None and y is not None:
-            scores["training data"] = _scores(path, X, y, y, metric)
+        if (X_test is None) != (y_test is None):
+            raise ValueError("X_test and y_test must be given together: give both, or neither.")
+        fitted = clone(estimator).fit(X, y)
+        classifier, rows, names = last_step(fitted, X)
+        if not (hasattr(classifier, "radius_") and hasattr(classifier, "coef_")):
+            raise TypeError(f"estimator must be a WassersteinSVC or end in one, got {type(classifier).__name__}.")
+        labels, classes = np.ravel(np.asarray(y)), classifier.classes_.tolist()
+        if positive is not None and positive not in classes:
+            raise ValueError(f"positive={positive!r} is not one of the classes {classes}.")
+        place = len(classes) - 1 if positive is None else classes.index(positive)
+        index, side = (0, 2 * place - 1) if len(classes) == 2 else (place, 1)
+        if radii is None:
+            radii = radii_to_try(classifier, rows, labels, check_count(n_radii, "n_radii"), index, TimeLimit())
+            radii = radii or [classifier.radius_]  # no weights, whatever the radius
+        models = list(fitted_at(classifier, rows, labels, list(radii)))
+        data = {"training data": (rows, labels)}
         if X_test is not None:
-            scores[HELD_OUT] = _scores(path, X_test, y_test, y, metric)
-        if feature_names is None and X is not None and hasattr(X, "columns"):
-            feature_names = [str(name) for name in X.columns]
-        score_name = getattr(metric, "__name__", "score").removesuffix("_score").replace("_", " ")
-        names = {"feature_names": feature_names, "score_name": score_name}
-        return cls(radii=path.radii, weights=path.weights, scores=scores, radius=radius, **names).plot(ax, **options)
-
-    @classmethod
-    def from_data(
-        cls,
-        X: Matrix,
-        y: Labels,
-        *,
-        X_test: Matrix = None,
-        y_test: Labels = None,
-        radii: Sequence[float] | np.ndarray | None = None,
-        n_radii: int = 30,
-        flip_cost: Costs = math.inf,
-        norm: NormName = 2,
-        l2: float = 0.0,
-        sample_weight=None,
-        fit_intercept: bool = True,
-        intercept_cost: float | Literal["auto"] = "auto",
-        **options,
-    ) -> "RadiusPathDisplay":
-        """Solve for a grid of radii and plot the path: the weights of `WassersteinSVC` at each radius.
-
-        Parameters
-        ----------
-        X, y : array, data frame or sparse matrix, array of two labels
-            Training data, standardised: shifts are measured in their units.
-        X_test, y_test : optional
-            Held-out data.
-        radii, n_radii : sequence of floats, int
-            As in `drsvm.radius_path`.
-        flip_cost, norm, l2, fit_intercept, intercept_cost
-            As in `drsvm.WassersteinSVC`, with the same defaults; one flip cost, or one per row.
-        sample_weight : array of shape (n,), optional
-            Weights of the rows.
-        **options
-            metric, feature_names, radius, ax, and the options of `plot`, as in `from_path`.
-
-        Returns
-        -------
-        RadiusPathDisplay
-        """
-        ball = {"flip_cost": flip_cost, "norm": norm, "l2": l2, "fit_intercept": bool(fit_intercept)}
-        problem = Problem(X, y, sample_weight=sample_weight, **ball)
-        problem = with_intercept_cost(problem, intercept_cost_or_auto(intercept_cost))
-        path = path_at_centre(problem, radii, n_radii=n_radii)
-        return cls.from_path(path, X=X, y=y, X_test=X_test, y_test=y_test, **options)
+            data[HELD_OUT] = behind_pipeline(fitted, X_test)[1], np.ravel(np.asarray(y_test))
+        scores = {name: [metric(y, model.predict(X)) for model in models] for name, (X, y) in data.items()}
+        return cls(
+            radii=np.asarray(radii),
+            weights=np.stack([side * model.coef_[index] for model in models]),
+            scores=scores,
+            feature_names=names,
+            radius=float(classifier.radius_),
+            score_name=getattr(metric, "__name__", "score").removesuffix("_score").replace("_", " "),
+        ).plot(ax, **options)
 
     @property
     def best_radius(self) -> float | None:
@@ -196,7 +165,7 @@ class RadiusPathDisplay:
         if kind not in panels:
             raise ValueError(f"kind must be 'weights', 'scores' or 'both', got kind={kind!r}.")
         if kind != "weights" and not self.scores:
-            raise ValueError(f"kind={kind!r} needs scores: give X and y (and X_test and y_test).")
+            raise ValueError(f"kind={kind!r} needs scores: give them by the name of their data.")
         self.figure_, axes = style.axes_for("RadiusPathDisplay", ax, len(panels[kind]))
         self.ax_ = axes if len(axes) > 1 else axes[0]
         for draw, panel in zip(panels[kind], axes, strict=True):
@@ -210,9 +179,9 @@ class RadiusPathDisplay:
             panel.set_xlabel("radius")
             style.mark_radius(panel, self.radius)
             if (best := self.best_radius) is not None:
-                name = f"best {self.score_name} on {HELD_OUT}: {best:.3g}"
+                name = f"highest on {HELD_OUT}: {best:.3g}"
                 panel.axvline(best, color=style.GREY, linewidth=1.2, linestyle=(0, (4, 2)), zorder=1, label=name)
-            style.legend_below(panel, ncols=2 if draw == self._draw_weights else 3)
+            style.legend_below(panel, ncols=2)
         return self
 
     def _draw_weights(self, ax: style.Panel, n_named: int) -> None:
@@ -234,14 +203,3 @@ class RadiusPathDisplay:
         for (name, values), look in zip(self.scores.items(), styles, strict=False):
             ax.plot(self.radii, values, label=name, **look)
         ax.set_ylabel(self.score_name)
-
-
-def _scores(path: RadiusPath, X: Matrix, y: Labels, y_train: Labels, metric: Callable) -> np.ndarray:
-    rows, labels = check_rows(X), np.ravel(np.asarray(y))
-    classes, _ = check_labels(y_train, len(np.ravel(np.asarray(y_train))))
-    if len(labels) != rows.shape[0]:
-        raise ValueError(f"X has {rows.shape[0]} rows, but y has {len(labels)} labels.")
-    if rows.shape[1] != path.weights.shape[1]:
-        raise ValueError(f"X has {rows.shape[1]} features, but the path has {path.weights.shape[1]}.")
-    values = np.asarray(rows @ path.weights.T) + path.intercepts
-    return np.array([metric(labels, classes[(column > 0).astype(int)]) for column in values.T])

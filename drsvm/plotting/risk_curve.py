@@ -9,7 +9,17 @@ from drsvm.annotations import Labels, Matrix, NormName
 from drsvm.model.worst_case.kernel_model import kernel_classifier
 from drsvm.model.worst_case.linear_model import behind_pipeline, own_ball
 from drsvm.model.worst_case.worst_risk import attacked_risk, worst_case_risk
-from drsvm.plotting.style import Display, GivenAxes, Look, line_styles, mark_radius, numbered, plain, quiet
+from drsvm.plotting.style import (
+    Display,
+    GivenAxes,
+    Look,
+    legend_below,
+    line_styles,
+    mark_radius,
+    numbered,
+    plain,
+    quiet,
+)
 
 _LABELS = {"hinge": "worst-case risk (hinge loss)", "zero-one": "worst-case error rate"}
 _ENOUGH = {"hinge": 1.0, "zero-one": 0.5}  # the risk of zero decision values, or of a coin toss
@@ -158,7 +168,7 @@ class RiskCurveDisplay(Display):
         self.ax_.set_ylim(0.0, 1.05 * min(max(ends), max(3.0 * min(ends), 1e-3)))
         self.ax_.margins(x=0.01)
         mark_radius(self.ax_, self.radius)
-        self.ax_.legend(frameon=False)
+        legend_below(self.ax_, ncols=2)
 
 
 def _named(estimators) -> Look:

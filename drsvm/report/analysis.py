@@ -13,7 +13,7 @@ from drsvm.learn.labels.quality import LabelIssues
 from drsvm.learn.scores import are_noise, column_deviations, leads, scores, weights_that_count
 from drsvm.model.validation import row_norms
 from drsvm.model.worst_case.worst_risk import WorstCaseDistribution, worst_case_risk
-from drsvm.report.inputs import Figures, Material
+from drsvm.report.inputs import Figures, Material, results_of
 from drsvm.report.verdict import CARRIES, Alternative, important, is_guess, is_negligible, missed_class, moved_columns
 from drsvm.solvers.path.radius_path import RadiusPath
 
@@ -34,7 +34,7 @@ class Analysis:
     index: int  # of the decision that is shown (0 for two classes)
     positive: object  # its positive class
     models: dict[str, ClassifierMixin]  # the robust classifier and its rivals
-    path: RadiusPath | None  # None if w = 0 is optimal for every radius, and with a kernel
+    path: dict[float, ClassifierMixin]  # it and others like it by radius; empty if none has weights, and with a kernel
     weights: np.ndarray  # of the training rows in that decision, with sum 1
     distribution: WorstCaseDistribution | None  # its worst case on the rows it is judged by; unknown with a kernel
     label_issues: LabelIssues | None  # None if a class has only one row or the time was up
@@ -52,6 +52,7 @@ class Analysis:
         self.adversary = self.material.ball_of(self.judged.y)  # for `worst_case_risk`; all rows count the same
         self._compare()
         self._weigh_features()
+        self._try_radii()
         self._weigh_rows()
         self._attack()
 
@@ -85,8 +86,6 @@ class Analysis:
         }
         self.too_small = is_negligible(self.radius, material.X)
         self.moved = moved_columns(material.X, X, material.columns) if held_out else []
-        decider = material.classifier
-        self.threshold_moved = not np.array_equal(decider.intercept_, decider.certified_intercept_)
 
     def _worst_figures(self, model: ClassifierMixin) -> Figures:
         if model is self.trees:
@@ -105,13 +104,13 @@ class Analysis:
         return None
 
     def _weigh_features(self) -> None:
-        """Find the features whose weights count, here and at the end of the path; with a kernel, the columns."""
+        """Find the features whose weights count; with a kernel, the columns."""
         terms = {
             "with the intercept inside the norm": math.isfinite(self.material.setting("intercept_cost")),
             "plus ridge term": float(self.material.setting("l2")) > 0,
         }
         self.further_terms = ", ".join(compress(terms, terms.values()))  # of the objective
-        self.features, self.carriers, self.best_radius, self.importances = [], [], None, None
+        self.features, self.carriers, self.importances = [], [], None
         if self.material.curved:
             X, y, held_out = self.judged
             if held_out:
@@ -122,26 +121,29 @@ class Analysis:
         order = np.argsort(-np.abs(weights), kind="stable")
         counts = weights_that_count(self.result, deviations) & (self.positive not in self.noise)
         self.used = order[counts[order]]  # largest weights first; none of a constant decision
-        side = -1.0 if not self.multiclass and self.positive == self.classes[0] else 1.0
-        self.features = [(self.material.feature_names[k], side * float(weights[k])) for k in self.used]
+        self.side = -1.0 if not self.multiclass and self.positive == self.classes[0] else 1.0
+        self.features = [(self.material.feature_names[k], self.side * float(weights[k])) for k in self.used]
         # The three most important ones, without those that carry next to nothing, and their share of all weights.
         self.carriers = [pair for pair in self.features[:3] if abs(pair[1]) >= CARRIES * abs(self.features[0][1])]
         sizes = np.abs([weight for _, weight in self.features])
         self.carried_share = float(sizes[: len(self.carriers)].sum() / sizes.sum()) if self.features else 0.0
-        self.best_radius = None if self.path is None else self._best_radius(self.path)
-        last = None if self.path is None else self.path[int(self.path.radii.argmax())]
-        self.n_last_weights = 0 if last is None else int(weights_that_count(last, deviations).sum())
 
-    def _best_radius(self, path: RadiusPath) -> dict[str, float]:
-        """Return the radius with the highest balanced accuracy of the shown decision, and its gain over the own one."""
-        radii, truth = path.radii, self.judged.y == self.positive
-        values = np.asarray(self.judged.X @ path.weights.T) + path.intercepts
-        # scikit-learn's score warns if one of the two sides has no rows.
-        recalls = [np.mean((values > 0)[side] == truth[side, None], axis=0) for side in (truth, ~truth) if side.any()]
-        accuracy = np.mean(recalls, axis=0)
-        best = np.lexsort((radii, accuracy))[-1]  # of several, the largest
-        gain = accuracy[best] - accuracy[np.argmin(np.abs(radii - self.radius))]
-        return {"radius": float(radii[best]), "accuracy": float(accuracy[best]), "gain": float(gain)}
+    def _try_radii(self) -> None:
+        """Judge the classifiers of other radii like the own one: by all classes, each deciding as it was fitted."""
+        self.best_radius, self.radius_path = None, {}
+        if not self.path:
+            return
+        (X, y, held_out), classes = self.judged, self.material.classifier.classes_
+        decisions = {radius: np.asarray(model.decision_function(X)) for radius, model in self.path.items()}
+        accuracy = {radius: scores(values, y, classes)["balanced_accuracy"] for radius, values in decisions.items()}
+        best = max(accuracy, key=lambda radius: (accuracy[radius], radius))  # of several, the largest
+        lead = leads(decisions[best], decisions[self.radius], y, classes)["balanced_accuracy"]
+        self.best_radius = {"radius": best, "accuracy": accuracy[best], "gain": lead["difference"], "lead": lead}
+        self.best_radius["is_better"] = held_out and lead["interval"][0] > 0.0
+        shown = RadiusPath(np.array(list(self.path)), [results_of(model)[self.index] for model in self.path.values()])
+        self.radius_path = {"balanced_accuracy": np.array(list(accuracy.values())), **shown.table()}
+        counts = weights_that_count(shown[-1], column_deviations(self.material.X))
+        self.n_last_weights = int(counts.sum())
 
     def _weigh_rows(self) -> None:
         """Find the rows that determine the weights, and those whose labels are most likely to be wrong."""
@@ -202,7 +204,6 @@ class Analysis:
             {name: getattr(result, name) for name in names} | {"status": str(result.status)}
             for result in material.results
         ]
-        path = None if self.path is None else {k: v.tolist() for k, v in self.path.table().items()}
         return {
             "label": material.label,
             "n_samples": len(material.y),
@@ -236,7 +237,7 @@ class Analysis:
             "labels_to_check": [material.row_names[row] for row in self.contradicted(20)],
             "weights": None if material.curved else dict(self.features[:20]),
             "importances": self.importances,
-            "radius_path": path,
+            "radius_path": {name: column.tolist() for name, column in self.radius_path.items()} or None,
             "warnings": material.notes,
             "reading": list(material.source.notes),
         }

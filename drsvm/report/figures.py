@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import balanced_accuracy_score
 
+from drsvm.learn.scores import scores
 from drsvm.plotting import RadiusPathDisplay, RiskCurveDisplay, WorstCaseDisplay, style
+from drsvm.plotting.radius_path import HELD_OUT
 from drsvm.plotting.style import INK
 from drsvm.report.analysis import Analysis
 from drsvm.report.inputs import Figures
@@ -33,14 +34,10 @@ def draw_all(analysis: Analysis) -> dict[str, str]:
     material, rows, radius = analysis.material, analysis.judged, analysis.radius
     names: Figures = {"feature_names": material.feature_names}
     plots = {}
-    if analysis.path is not None:
-        scores = {"X": material.X, "y": material.y == analysis.positive}
-        if rows.held_out:
-            scores |= {"X_test": rows.X, "y_test": rows.y == analysis.positive}
-        scores["metric"] = balanced_accuracy_score  # the one that the text speaks of
+    if analysis.path:
+        path = _radius_path(analysis)
         for kind in ("weights", "scores") if analysis.informative else ("scores",):
-            name, draw = f"path-{kind}", RadiusPathDisplay.from_path
-            plots[name] = svg(name, draw, analysis.path, kind=kind, radius=radius, **scores, **names)
+            plots[f"path-{kind}"] = svg(f"path-{kind}", path.plot, kind=kind)
     if not analysis.informative:
         return plots
     attack = {"X": rows.X, "y": rows.y, **analysis.adversary}
@@ -51,8 +48,24 @@ def draw_all(analysis: Analysis) -> dict[str, str]:
     if material.curved:
         return plots
     del attack["feature_cost"]  # the model has its own
-    draw, shown = WorstCaseDisplay.from_estimator, {"max_points": POINTS, "size": (5.8, 4.6), **names}
+    draw, shown = WorstCaseDisplay.from_estimator, {"max_points": POINTS, "size": (6.8, 4.8), **names}
     return plots | {"worst-case": svg("worst-case", draw, material.classifier, **shown, **side, **attack)}
+
+
+def _radius_path(analysis: Analysis) -> RadiusPathDisplay:
+    """Return the classifiers of all radii, with the score that the text speaks of."""
+    material, models = analysis.material, analysis.path.values()
+    labels, classes = material.y, material.classifier.classes_
+    seen = [scores(model.decision_function(material.X), labels, classes)["balanced_accuracy"] for model in models]
+    unseen = {HELD_OUT: analysis.radius_path["balanced_accuracy"]} if analysis.judged.held_out else {}
+    return RadiusPathDisplay(
+        radii=np.array(list(analysis.path)),
+        weights=np.stack([analysis.side * model.coef_[analysis.index] for model in models]),
+        scores={"training data": seen, **unseen},
+        feature_names=material.feature_names,
+        radius=analysis.radius,
+        score_name="balanced accuracy",
+    )
 
 
 def svg(name: str, draw: Callable, *arguments, size: tuple[float, float] = SIZE, **options) -> str:

@@ -120,8 +120,7 @@ class Material:
 
     @property
     def results(self) -> list[Result]:
-        own = self.classifier.result_
-        return [own] if isinstance(own, Result) else list(own)
+        return results_of(self.classifier)
 
     def warn(self, messages: Sequence[str | BaseException], about: str = "") -> None:
         """Add warnings to the notes, in the words of the source."""
@@ -163,6 +162,12 @@ class Material:
             by_class = dict(zip(classes.tolist(), self.classifier.class_factors_.tolist(), strict=True))
         weights = one_vs_rest.weights_of_rows(self.X, self.y, classes, by_class, None)
         return one_vs_rest.side_weights(self.y, label, classes, weights)
+
+
+def results_of(classifier) -> list[Result]:
+    """Return the results of a fitted classifier, of which it has one for each problem."""
+    own = classifier.result_
+    return [own] if isinstance(own, Result) else list(own)
 
 
 def prepare(model, given: Given) -> Material:

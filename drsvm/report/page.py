@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import drsvm
+from drsvm.learn.scores import compared
 from drsvm.plotting.style import short
 from drsvm.report.analysis import TREES, Analysis, useful_accuracy
 from drsvm.report.figures import POINTS
@@ -80,6 +81,7 @@ def _environment(analysis: Analysis, template: str) -> "Environment":
     environment.globals |= {
         "analysis": analysis,
         "phrases": phrases,
+        "compared": compared,
         "finds": finds,
         "intervals": intervals,
         "standings": standings(analysis),
@@ -253,7 +255,7 @@ def _rare_class(analysis: Analysis) -> NextStep:
 def _smaller_radius(analysis: Analysis) -> NextStep | None:
     """Return a radius at which the classifier is not constant, if there is one."""
     best = analysis.best_radius
-    if best is None or best["radius"] >= analysis.radius or best["accuracy"] <= useful_accuracy(2):
+    if best is None or best["radius"] >= analysis.radius or best["accuracy"] <= useful_accuracy(len(analysis.classes)):
         return None
     radius = f"{best['radius']:.3g}"
     why = (

@@ -1,14 +1,12 @@
-"""The computations behind a report: one fit, rivals, a path of radii, the worst case, labels to check."""
+"""The computations behind a report: one fit, rivals, other radii, the worst case, labels to check."""
 
 import hashlib
 import platform
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
-from itertools import count
 
 import numpy as np
 from scipy import sparse
@@ -20,28 +18,23 @@ from sklearn.svm import LinearSVC
 import drsvm
 from drsvm.annotations import Matrix
 from drsvm.clock import Stopwatch, TimeLimit
-from drsvm.learn.fitting import prices
-from drsvm.learn.fitting.problems import at_centre
 from drsvm.learn.kernel.estimator import WassersteinKernelSVC
 from drsvm.learn.labels.issues import find_label_issues, flexible_classifier, robust_classifier
 from drsvm.learn.labels.quality import LabelIssues
 from drsvm.learn.scores import scores
+from drsvm.learn.search.other_radii import fitted_at, radii_to_try
 from drsvm.messages import Message, Parameter
 from drsvm.model.kernel_functions import dense
-from drsvm.model.problem import Problem
 from drsvm.model.result import Status
 from drsvm.model.worst_case.linear_model import row_weights
 from drsvm.model.worst_case.worst_risk import worst_case_distribution
 from drsvm.progress import Tell, following, stage, taken_over
 from drsvm.report.analysis import Analysis
-from drsvm.report.inputs import Figures, Given, Material, prepare
+from drsvm.report.inputs import Figures, Given, Material, prepare, results_of
 from drsvm.report.verdict import Alternative, alternatives, has_defaults, is_guess, missed_class
-from drsvm.solvers.path.radius_max import radius_max
-from drsvm.solvers.path.radius_path import RadiusPath, radius_path
 
-N_RADII = 16
+N_RADII = 8
 FOLDS = 5
-PATH_TOLERANCE = 1e-5  # accurate enough for a plot
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 # The parts of the work that the stages take, as measured with a few hundred and with 30,000 samples.
@@ -49,7 +42,7 @@ STAGES = {
     "fitting": (0.0, 0.15),
     "fitting other classifiers": (0.15, 0.25),
     "checking the labels": (0.25, 0.35),
-    "following the radius path": (0.35, 0.75),
+    "trying other radii": (0.35, 0.75),
     "finding the worst case": (0.75, 0.8),
     "drawing": (0.8, 1.0),
     "done": (1.0, 1.0),
@@ -101,14 +94,8 @@ def analyse(model, given: Given, *, positive) -> Analysis:
         others = {} if _time_left(material, watch).over else _others(material)
     with report_stage("checking the labels") as tell:
         issues = _label_issues(material, tell, _time_left(material, watch).share(3))
-    with report_stage("following the radius path") as tell:
-        path = None if material.curved else _path(material, trained, tell, _time_left(material, watch))
-    if path is not None:  # with the model itself at its radius, and opposite weights if the other class is shown
-        own, radius = material.results[index], float(material.ball["radius"])
-        results = [own if at == radius else result for at, result in zip(path.radii, path.results, strict=True)]
-        if positive != trained:
-            results = [replace(result, weights=-result.weights, intercept=-result.intercept) for result in results]
-        path = replace(path, results=results)
+    with report_stage("trying other radii") as tell:
+        path = {} if material.curved else _path(material, index, tell, _time_left(material, watch))
     with report_stage("finding the worst case"):
         (X, y, _), attack = material.judged, {"positive": positive, **material.ball_of(material.judged.y)}
         return Analysis(
@@ -182,25 +169,18 @@ def _time_left(material: Material, watch: Stopwatch) -> TimeLimit:
     return TimeLimit() if seconds is None else TimeLimit(seconds - watch.elapsed())
 
 
-def _path(material: Material, positive, tell: Tell, time: TimeLimit) -> RadiusPath | None:
-    """Return the radius path of the decision for a class, or None if w = 0 is optimal for every radius."""
-    settings = {name: material.setting(name) for name in ("l2", "fit_intercept", "intercept_cost")}
-    settings |= prices.feature_prices(material.classifier) | material.ball_of(material.y)
-    settings["sample_weight"] = material.row_weights(positive)
-    original = at_centre(Problem(material.X, material.y == positive, **settings))
-    problem = original.problem
-    largest = radius_max(problem, max_time=time.share(2))
-    if largest == 0.0:
-        return None
-    radii = np.unique(np.append(largest * np.logspace(-2.5, 0.0, N_RADII), problem.radius))
-    done, limits = count(1), {"tol": PATH_TOLERANCE, "max_time": time}
-    path = radius_path(problem, radii, callback=lambda index, result: tell(next(done) / len(radii)), **limits)
-    if path.interrupted:
-        raise KeyboardInterrupt
-    if any(result.status is Status.TIME_LIMIT for result in path.results):
-        text = "Time ran out before all radii were solved: increase {} for exact curves."
+def _path(material: Material, index: int, tell: Tell, time: TimeLimit) -> dict[float, ClassifierMixin]:
+    """Return the classifier and others like it by radius; none if w = 0 is optimal for every radius."""
+    of_fit = material.classifier, material.X, material.y
+    radii, found = radii_to_try(*of_fit, N_RADII, index, time.share(N_RADII)), {}
+    for place, model in enumerate(fitted_at(*of_fit, radii, time)):
+        found |= {} if model is None else {radii[place]: model}
+        tell((place + 1) / len(radii))
+    late = any(result.status is Status.TIME_LIMIT for model in found.values() for result in results_of(model))
+    if late or len(found) < len(radii):
+        text = "Time ran out before the classifiers for all radii were found: increase {} for exact curves."
         material.warn([Message(text, Parameter("max_time"))])
-    return replace(path, results=list(map(original.from_centred, path.results, path.radii)))
+    return found
 
 
 def provenance(material: Material) -> Figures:

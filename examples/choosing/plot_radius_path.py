@@ -13,7 +13,7 @@ from matplotlib import pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from drsvm import ClippedScaler, Problem, RadiusPathDisplay, radius_path
+from drsvm import ClippedScaler, Problem, RadiusPathDisplay, WassersteinSVC, radius_path
 
 X, y = load_digits(return_X_y=True, as_frame=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y % 2, train_size=300, random_state=0)
@@ -26,7 +26,7 @@ y_noisy = np.where(wrong, 1 - y_train, y_train)
 # As the radius grows, the classifier fits the given labels less and less (dotted) but the true ones better (solid),
 # until the weights are so small that it gets worse at both.
 
-RadiusPathDisplay.from_data(X_train, y_noisy, X_test=X_test, y_test=y_test, flip_cost=np.inf)
+RadiusPathDisplay.from_estimator(WassersteinSVC(), X_train, y_noisy, X_test=X_test, y_test=y_test, n_radii=20)
 
 # %%
 # The same weights as images, one row for each norm of the shifts: orange pixels favour odd digits, purple ones even

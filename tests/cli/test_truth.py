@@ -177,9 +177,8 @@ def model(text, world):
     assert text.endswith(f"trained on all {len(world.frame):,} rows")
 
 
-LINES |= {
-    one.__name__: one for one in (data, choice, adversary, proof, training, advice, weights, kernel, importance, model)
-}
+CHECKS = (data, choice, adversary, proof, training, advice, weights, kernel, importance, model)
+LINES = {"test": figures, "missed": most_missed, **{check.__name__: check for check in CHECKS}}
 
 
 def test_what_fit_says(world):

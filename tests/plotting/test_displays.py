@@ -8,7 +8,7 @@ import pytest
 from plots import labels
 from sklearn.svm import LinearSVC
 
-from drsvm import find_label_issues, solve
+from drsvm import WassersteinSVC, find_label_issues, solve
 from drsvm.plotting import ConvergenceDisplay, LabelIssuesDisplay, RadiusPathDisplay, RiskCurveDisplay, WorstCaseDisplay
 from drsvm.plotting.style import COLOURS, line_styles
 
@@ -81,7 +81,7 @@ def test_a_new_figure_is_created_by_default(data, monkeypatch):
     for display in (
         RiskCurveDisplay.from_estimators(model, rows, y, radii=[0, 1]),
         WorstCaseDisplay.from_estimator(model, rows, y, radius=0.1),
-        RadiusPathDisplay.from_data(rows, y, radii=[0.1, 0.2]),
+        RadiusPathDisplay.from_estimator(WassersteinSVC(), rows, y, radii=[0.1, 0.2]),
         LabelIssuesDisplay(label_score=[0.2, 1.0], is_label_issue=[True, False]).plot(),
     ):
         assert plt.fignum_exists(display.figure_.number)

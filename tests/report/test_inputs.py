@@ -68,7 +68,7 @@ def test_the_report_uses_the_parameters_chosen_by_the_fit(noisy):
     model = WassersteinSVCCV(radii=[0.3, 0.1], flip_costs=[2.0], intercept_costs=np.inf, cv=2, **plain)
     summary = make_report(model, X[:100, :5], y[:100], test_size=0).summary
     assert summary["radius"] in (0.1, 0.3) and summary["flip_cost"] == 2.0
-    assert summary["models"]["WassersteinSVC"]["worst_case_risk"] == pytest.approx(summary["objective"], rel=1e-9)
+    assert summary["models"]["WassersteinSVCCV"]["worst_case_risk"] == pytest.approx(summary["objective"], rel=1e-9)
     assert 0 < make_report(WassersteinSVC(radius="auto"), X[:100, :5], y[:100]).summary["radius"] < 1
 
 
