@@ -102,7 +102,7 @@ def summary_lines(payload: Payload) -> list[Text]:
     verdict = _verdict(payload["test"], payload["alternatives"])
     costs = ball["threshold"] if isinstance(ball["threshold"], dict) else {}
     costs = ", ".join(f"{label}={cost:g}" for label, cost in costs.items())
-    placed = ", before the threshold is placed" if ball["moved_by"] else ""
+    placed = " before the threshold is placed" if ball["moved_by"] else ""
     lines = {
         "data": f"{payload['rows']:,} rows, {payload['features']:,} {features}, labels {labels}{side}",
         **({"choice": payload["choice"]["words"]} if "choice" in payload else {}),
@@ -146,8 +146,8 @@ def _proof(certificate: Payload, named: bool, placed: str) -> str:
     optimum = f"the optimum for {certificate['only_for']}" if certificate["only_for"] else "the optimum"
     steps = "1 iteration" if certificate["n_iter"] == 1 else f"{certificate['n_iter']:,} iterations"
     return (
-        f"{name}worst-case risk {certificate['objective']:.8f}, at most {certificate['gap']:.1e} above {optimum}{placed}"
-        f" (tolerance {certificate['tol']:.0e}: {certificate['status']}); {certificate['solver']}, "
+        f"{name}worst-case risk {certificate['objective']:.8f}{placed}, at most {certificate['gap']:.1e} above {optimum} "
+        f"(tolerance {certificate['tol']:.0e}: {certificate['status']}); {certificate['solver']}, "
         f"{steps}, {certificate['time']:.2f} s"
     )
 

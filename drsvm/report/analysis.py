@@ -158,7 +158,7 @@ class Analysis:
             np.mean(result.hinge_dual + result.flip_dual > max(NEGLIGIBLE, result.tol) * self.weights)
         )
         flagged = () if issues is None else issues.ranking[issues.is_label_issue[issues.ranking]]
-        self.flagged = [names[row] for row in flagged[:FLAGGED]]
+        self.flagged, self.flagged_share = [names[row] for row in flagged[:FLAGGED]], len(flagged) / len(names)
         # The share of the labels that seem to be wrong, and its interval; empty if nothing is known of that.
         self.wrong_shares: list[float] = []
         if issues is not None and issues.wrong_labels is not None and issues.wrong_labels_interval is not None:

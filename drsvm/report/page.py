@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 SHIFT_SIZES = {1: "the sum of its changes", 2: "its Euclidean length", math.inf: "its largest change in one feature"}
 FIGURES = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "roc_auc": "ROC AUC"}
+MANY_FLAGS = 0.05  # from this share of clearly contradicted labels on, they are worth a look before anything else
 UNEQUAL = 0.7  # from this share of the largest class on, classes of equal weight are worth a try
 
 
@@ -235,8 +236,10 @@ def next_step(analysis: Analysis) -> NextStep:
         return NextStep("none", why, "")
     if analysis.moved:
         return NextStep("none", "Train it on rows like those it will be applied to: these columns have moved.", "")
-    if getattr(analysis.label_issues, "wrong_labels", None) is not None:
+    if analysis.wrong_shares or analysis.flagged_share >= MANY_FLAGS:
         why = "Check the doubtful labels first; correct those that are wrong, and make this report again."
+        if not analysis.wrong_shares:
+            why = "Look at the contradicted labels first: if many of them are wrong, correct them."
         return NextStep("check labels", why, 'find_label_issues(X, y, second_opinion="auto").to_frame()')
     if analysis.alternatives:
         return _rare_class(analysis)

@@ -42,6 +42,10 @@ def linear(rng, n):
     return table(*linear_rows(rng, n))
 
 
+def overlap(rng, n):
+    return table(*linear_rows(rng, n, noise=2.5))
+
+
 def circle(rng, n):
     X = rng.normal(size=(n, 3))
     return table(X, np.square(X[:, :2]).sum(axis=1) - 1.4)
@@ -111,6 +115,7 @@ TRUTHS = {
     "labels correct": Truth(wrong_labels(0.0), 600, "save"),
     "10 % wrong": Truth(wrong_labels(0.1), 800, "check the labels"),
     "25 % wrong": Truth(wrong_labels(0.25), 800, "check the labels"),
+    "overlap": Truth(overlap, 400, "check the labels"),
     "leak": Truth(leak, 400, "drop", matter=("closed",), notes=("closed alone determines the label",)),
     "numeric leak": Truth(numeric_leak, 400, "drop", matter=("refund",), notes=("refund alone determines the label",)),
     "drifted": Truth(linear, 400, "train on such rows", misses="no", notes=("half a standard deviation or more",)),

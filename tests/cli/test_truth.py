@@ -116,7 +116,7 @@ def adversary(text, world):
 
 
 def proof(text, world):
-    gap, tolerance = re.search(rf"at most {NUMBER} above the optimum.* \(tolerance {NUMBER}: optimal\)", text).groups()
+    gap, tolerance = re.search(rf"at most {NUMBER} above the optimum \(tolerance {NUMBER}: optimal\)", text).groups()
     assert value(gap) <= value(tolerance)
 
 
@@ -151,7 +151,7 @@ def most_missed(text, world):
     found = re.findall(rf"finds {NUMBER} of {NUMBER} {label}, with {NUMBER} false alarms", text)
     assert all(0 <= value(hits) <= value(rows) and value(alarms) >= 0 for hits, rows, alarms in found)
     hits = [value(one[0]) for one in found]
-    assert len(hits) == 4 and (label == "no" or min(hits[1:]) > hits[0]), "what is offered finds more"
+    assert label == "no" or (len(hits) == 4 and min(hits[1:]) > hits[0]), "what is offered finds more"
 
 
 def is_missed(world, label) -> bool:
@@ -248,8 +248,11 @@ def none_contradicted(world):
 
 
 def contradicted(world, count, total, rows):
-    """Say nothing of wrong labels where there are none."""
-    assert value(count) < 0.05 * value(total)
+    """No label is called wrong, and no classifier praised, where nothing is known but that they disagree."""
+    named = [int(row) for row in re.findall(r"\d+", rows)]
+    assert world.wrong[np.array(named) - 1].mean() >= 0.8 or not world.wrong.any()
+    many = value(count) >= 0.05 * value(total)
+    assert many == (world.truth.advice == "check the labels") or world.truth.advice == "drop"
 
 
 def wrong_share(world, share, low, high, rows):
@@ -289,8 +292,8 @@ SHOWN = {
     rf"that is lower by more than {NUMBER}(?:, before the threshold is placed)?\."
     r"( Shifts as small as that are of no practical use; a larger radius covers more\.)?": proven,
     r"No training label is clearly contradicted\.": none_contradicted,
-    rf"{NUMBER} of {NUMBER} training labels (?:is|are) clearly contradicted: rows? (.*)\. The (?:linear|kernel) "
-    r"classifier does not fit th(?:is row; its label|ese rows; their labels) may well be right\.": contradicted,
+    rf"{NUMBER} of {NUMBER} training labels (?:is|are) clearly contradicted: rows? (.*)\. (?:It is|They are) wrong, or "
+    r"the classes overlap there\.": contradicted,
     rf"About {NUMBER}\s% of the training labels \({NUMBER}\s% to {NUMBER}\s%\) seem to be wrong: labels are "
     r"contradicted however clearly their rows belong to another class, by a linear classifier and by boosted trees\. "
     r"Check these rows first: (.*)\.": wrong_share,
