@@ -202,5 +202,5 @@ class RadiusPathDisplay:
     def _draw_scores(self, ax: style.Panel, n_named: int) -> None:
         styles = _SCORE_STYLES if len(self.scores) <= 2 else style.line_styles(len(self.scores))
         for (name, values), look in zip(self.scores.items(), styles, strict=False):
-            ax.plot(self.radii, values, label=name, **look | {"linewidth": 2.0})
+            ax.plot(self.radii, values, label=name, **{**look, "linewidth": 2.0})
         ax.set_ylabel(self.score_name)
