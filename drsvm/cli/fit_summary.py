@@ -146,8 +146,8 @@ def _proof(certificate: Payload, named: bool, placed: str) -> str:
     optimum = f"the optimum for {certificate['only_for']}" if certificate["only_for"] else "the optimum"
     steps = "1 iteration" if certificate["n_iter"] == 1 else f"{certificate['n_iter']:,} iterations"
     return (
-        f"{name}worst-case risk {certificate['objective']:.8f}{placed}, at most {certificate['gap']:.1e} above {optimum} "
-        f"(tolerance {certificate['tol']:.0e}: {certificate['status']}); {certificate['solver']}, "
+        f"{name}worst-case risk {certificate['objective']:.8f}{placed}, at most {certificate['gap']:.1e} above "
+        f"{optimum} (tolerance {certificate['tol']:.0e}: {certificate['status']}); {certificate['solver']}, "
         f"{steps}, {certificate['time']:.2f} s"
     )
 

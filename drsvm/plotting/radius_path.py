@@ -1,8 +1,8 @@
 """The effect of the radius: weights, and scores on training and held-out data, over a grid of radii."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -16,10 +16,7 @@ from drsvm.plotting import style
 from drsvm.solvers.base import check_count
 
 HELD_OUT = "held-out data"
-_SCORE_STYLES = (
-    {"color": style.GREEN, "linestyle": (0, (1, 1)), "linewidth": 2.0},
-    {"color": style.BLUE, "linestyle": "-", "linewidth": 2.0},
-)
+_SCORE_STYLES: list[style.Look] = [{"color": style.GREEN, "linestyle": ":"}, {"color": style.BLUE, "linestyle": "-"}]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -85,7 +82,7 @@ class RadiusPathDisplay:
         positive=None,
         ax: style.GivenAxes = None,
         **options,
-    ) -> "RadiusPathDisplay":
+    ) -> Self:
         """Fit a classifier again for each radius, threshold included, and plot its weights and scores.
 
         Parameters
@@ -118,24 +115,28 @@ class RadiusPathDisplay:
         labels, classes = np.ravel(np.asarray(y)), classifier.classes_.tolist()
         if positive is not None and positive not in classes:
             raise ValueError(f"positive={positive!r} is not one of the classes {classes}.")
-        place = len(classes) - 1 if positive is None else classes.index(positive)
-        index, side = (0, 2 * place - 1) if len(classes) == 2 else (place, 1)
         if radii is None:
-            radii = radii_to_try(classifier, rows, labels, check_count(n_radii, "n_radii"), index, TimeLimit())
-            radii = radii or [classifier.radius_]  # no weights, whatever the radius
-        models = list(fitted_at(classifier, rows, labels, list(radii)))
+            radii = radii_to_try(classifier, rows, labels, check_count(n_radii, "n_radii"), TimeLimit())
+        models = list(fitted_at(classifier, rows, labels, list(radii))) or [classifier]  # if no radius gives weights
         data = {"training data": (rows, labels)}
         if X_test is not None:
             data[HELD_OUT] = behind_pipeline(fitted, X_test)[1], np.ravel(np.asarray(y_test))
-        scores = {name: [metric(y, model.predict(X)) for model in models] for name, (X, y) in data.items()}
+        display = cls.of_fitted(models, data, metric, positive=positive, feature_names=names, radius=classifier.radius_)
+        return display.plot(ax, **options)
+
+    @classmethod
+    def of_fitted(cls, models: Sequence, data: Mapping[str, tuple], metric: Callable, *, positive, **names) -> Self:
+        """Return classifiers of several radii with their scores on named rows and labels; nothing is drawn yet."""
+        classes = models[0].classes_.tolist()
+        place = len(classes) - 1 if positive is None else classes.index(positive)
+        index, side = (0, 2 * place - 1) if len(classes) == 2 else (place, 1)
         return cls(
-            radii=np.asarray(radii),
+            radii=np.array([model.radius_ for model in models]),
             weights=np.stack([side * model.coef_[index] for model in models]),
-            scores=scores,
-            feature_names=names,
-            radius=float(classifier.radius_),
+            scores={name: [metric(y, model.predict(X)) for model in models] for name, (X, y) in data.items()},
             score_name=getattr(metric, "__name__", "score").removesuffix("_score").replace("_", " "),
-        ).plot(ax, **options)
+            **names,
+        )
 
     @property
     def best_radius(self) -> float | None:
@@ -143,7 +144,7 @@ class RadiusPathDisplay:
         scores = self.scores.get(HELD_OUT)
         return None if scores is None else float(self.radii[scores == np.nanmax(scores)].max())
 
-    def plot(self, ax: style.GivenAxes = None, *, kind: str | None = None, n_named: int = 5) -> "RadiusPathDisplay":
+    def plot(self, ax: style.GivenAxes = None, *, kind: str | None = None, n_named: int = 5) -> Self:
         """Draw the plot.
 
         Parameters
@@ -201,5 +202,5 @@ class RadiusPathDisplay:
     def _draw_scores(self, ax: style.Panel, n_named: int) -> None:
         styles = _SCORE_STYLES if len(self.scores) <= 2 else style.line_styles(len(self.scores))
         for (name, values), look in zip(self.scores.items(), styles, strict=False):
-            ax.plot(self.radii, values, label=name, **look)
+            ax.plot(self.radii, values, label=name, **{**look, "linewidth": 2.0})
         ax.set_ylabel(self.score_name)

@@ -1,30 +1,23 @@
 """Robustness of classifiers: worst-case risk over the radius."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from drsvm.annotations import Labels, Matrix, NormName
 from drsvm.model.worst_case.kernel_model import kernel_classifier
 from drsvm.model.worst_case.linear_model import behind_pipeline, own_ball
 from drsvm.model.worst_case.worst_risk import attacked_risk, worst_case_risk
-from drsvm.plotting.style import (
-    Display,
-    GivenAxes,
-    Look,
-    legend_below,
-    line_styles,
-    mark_radius,
-    numbered,
-    plain,
-    quiet,
-)
+from drsvm.plotting import style
+from drsvm.plotting.style import Display, GivenAxes, Look, plain
 
 _LABELS = {"hinge": "worst-case risk (hinge loss)", "zero-one": "worst-case error rate"}
 _ENOUGH = {"hinge": 1.0, "zero-one": 0.5}  # the risk of zero decision values, or of a coin toss
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class RiskCurveDisplay(Display):
     """Worst-case risk of one or several classifiers over the radius.
 
@@ -66,19 +59,16 @@ class RiskCurveDisplay(Display):
     >>> display = RiskCurveDisplay.from_estimators(models, X, y, loss="zero-one")
     """
 
-    def __init__(
-        self,
-        *,
-        radii: ArrayLike,
-        risks: Mapping[str, ArrayLike],
-        loss: str = "hinge",
-        radius: float | None = None,
-        attacked: Mapping[str, ArrayLike] | None = None,
-    ):
-        self.radii = np.asarray(radii)
-        self.risks = {name: np.asarray(values) for name, values in risks.items()}
-        self.attacked = {name: np.asarray(values) for name, values in (attacked or {}).items()}
-        self.loss, self.radius = loss, radius
+    radii: np.ndarray
+    risks: Mapping[str, Any]
+    loss: str = "hinge"
+    radius: float | None = None
+    attacked: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self):
+        self.radii = np.asarray(self.radii)
+        self.risks = {name: np.asarray(values) for name, values in self.risks.items()}
+        self.attacked = {name: np.asarray(values) for name, values in self.attacked.items()}
 
     @classmethod
     def from_estimators(
@@ -154,21 +144,21 @@ class RiskCurveDisplay(Display):
 
     def _draw(self) -> None:
         self.lines_, self.bands_ = {}, {}
-        for (name, risks), style in zip(self.risks.items(), line_styles(len(self.risks)), strict=True):
-            (self.lines_[name],) = self.ax_.plot(self.radii, risks, label=plain(name), **style)
+        for (name, risks), look in zip(self.risks.items(), style.line_styles(len(self.risks)), strict=True):
+            (self.lines_[name],) = self.ax_.plot(self.radii, risks, label=plain(name), **look)
             if name in self.attacked:
                 self.lines_[name].set_label(f"{plain(name)}: upper bound")
-                attacked, band = self.attacked[name], {"color": style["color"], "alpha": 0.2, "linewidth": 0.0}
-                self.ax_.plot(self.radii, attacked, label=f"{plain(name)}: attack", **{**style, "linewidth": 1.0})
+                attacked, band = self.attacked[name], {"color": look["color"], "alpha": 0.2, "linewidth": 0.0}
+                self.ax_.plot(self.radii, attacked, label=f"{plain(name)}: attack", **{**look, "linewidth": 1.0})
                 self.bands_[name] = self.ax_.fill_between(self.radii, attacked, risks, **band)
-        quiet(self.ax_)
+        style.quiet(self.ax_)
         self.ax_.set(xlabel="radius of the ball", ylabel=_LABELS[self.loss])
         # The best curve should fill the axes, even if others rise far above.
         ends = [float(risks.max()) for risks in self.risks.values()]
         self.ax_.set_ylim(0.0, 1.05 * min(max(ends), max(3.0 * min(ends), 1e-3)))
         self.ax_.margins(x=0.01)
-        mark_radius(self.ax_, self.radius)
-        legend_below(self.ax_, ncols=2)
+        style.mark_radius(self.ax_, self.radius)
+        style.legend_below(self.ax_, ncols=2)
 
 
 def _named(estimators) -> Look:
@@ -179,7 +169,7 @@ def _named(estimators) -> Look:
         models = estimators if several else [estimators]
         types = [type(behind_pipeline(model)[0]) for model in models]
         names = ["classifier" if issubclass(kind, tuple) else kind.__name__ for kind in types]
-        named = numbered(zip(names, models, strict=True))
+        named = style.numbered(zip(names, models, strict=True))
     if not named:
         raise ValueError("estimators is empty: give at least one fitted linear classifier.")
     return named

@@ -121,8 +121,8 @@ class Analysis:
         order = np.argsort(-np.abs(weights), kind="stable")
         counts = weights_that_count(self.result, deviations) & (self.positive not in self.noise)
         self.used = order[counts[order]]  # largest weights first; none of a constant decision
-        self.side = -1.0 if not self.multiclass and self.positive == self.classes[0] else 1.0
-        self.features = [(self.material.feature_names[k], self.side * float(weights[k])) for k in self.used]
+        side = -1.0 if not self.multiclass and self.positive == self.classes[0] else 1.0
+        self.features = [(self.material.feature_names[k], side * float(weights[k])) for k in self.used]
         # The three most important ones, without those that carry next to nothing, and their share of all weights.
         self.carriers = [pair for pair in self.features[:3] if abs(pair[1]) >= CARRIES * abs(self.features[0][1])]
         sizes = np.abs([weight for _, weight in self.features])
@@ -142,8 +142,8 @@ class Analysis:
         self.best_radius["is_better"] = held_out and lead["interval"][0] > 0.0
         shown = RadiusPath(np.array(list(self.path)), [results_of(model)[self.index] for model in self.path.values()])
         self.radius_path = {"balanced_accuracy": np.array(list(accuracy.values())), **shown.table()}
-        counts = weights_that_count(shown[-1], column_deviations(self.material.X))
-        self.n_last_weights = int(counts.sum())
+        last, deviations = self.path[max(self.path)], column_deviations(self.material.X)
+        self.n_last_weights = np.any([weights_that_count(one, deviations) for one in results_of(last)], axis=0).sum()
 
     def _weigh_rows(self) -> None:
         """Find the rows that determine the weights, and those whose labels are most likely to be wrong."""

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import balanced_accuracy_score
 
-from drsvm.learn.scores import scores
 from drsvm.plotting import RadiusPathDisplay, RiskCurveDisplay, WorstCaseDisplay, style
 from drsvm.plotting.radius_path import HELD_OUT
 from drsvm.plotting.style import INK
@@ -35,7 +35,11 @@ def draw_all(analysis: Analysis) -> dict[str, str]:
     names: Figures = {"feature_names": material.feature_names}
     plots = {}
     if analysis.path:
-        path = _radius_path(analysis)
+        data = {"training data": (material.X, material.y)} | ({HELD_OUT: rows[:2]} if rows.held_out else {})
+        models, shown = list(analysis.path.values()), {**names, "positive": analysis.positive, "radius": radius}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of classes without held-out rows
+            path = RadiusPathDisplay.of_fitted(models, data, balanced_accuracy_score, **shown)
         for kind in ("weights", "scores") if analysis.informative else ("scores",):
             plots[f"path-{kind}"] = svg(f"path-{kind}", path.plot, kind=kind)
     if not analysis.informative:
@@ -50,22 +54,6 @@ def draw_all(analysis: Analysis) -> dict[str, str]:
     del attack["feature_cost"]  # the model has its own
     draw, shown = WorstCaseDisplay.from_estimator, {"max_points": POINTS, "size": (6.8, 4.8), **names}
     return plots | {"worst-case": svg("worst-case", draw, material.classifier, **shown, **side, **attack)}
-
-
-def _radius_path(analysis: Analysis) -> RadiusPathDisplay:
-    """Return the classifiers of all radii, with the score that the text speaks of."""
-    material, models = analysis.material, analysis.path.values()
-    labels, classes = material.y, material.classifier.classes_
-    seen = [scores(model.decision_function(material.X), labels, classes)["balanced_accuracy"] for model in models]
-    unseen = {HELD_OUT: analysis.radius_path["balanced_accuracy"]} if analysis.judged.held_out else {}
-    return RadiusPathDisplay(
-        radii=np.array(list(analysis.path)),
-        weights=np.stack([analysis.side * model.coef_[analysis.index] for model in models]),
-        scores={"training data": seen, **unseen},
-        feature_names=material.feature_names,
-        radius=analysis.radius,
-        score_name="balanced accuracy",
-    )
 
 
 def svg(name: str, draw: Callable, *arguments, size: tuple[float, float] = SIZE, **options) -> str:

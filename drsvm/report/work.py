@@ -33,8 +33,7 @@ from drsvm.report.analysis import Analysis
 from drsvm.report.inputs import Figures, Given, Material, prepare, results_of
 from drsvm.report.verdict import Alternative, alternatives, has_defaults, is_guess, missed_class
 
-N_RADII = 8
-FOLDS = 5
+N_RADII, FOLDS = 8, 5
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 # The parts of the work that the stages take, as measured with a few hundred and with 30,000 samples.
@@ -95,7 +94,7 @@ def analyse(model, given: Given, *, positive) -> Analysis:
     with report_stage("checking the labels") as tell:
         issues = _label_issues(material, tell, _time_left(material, watch).share(3))
     with report_stage("trying other radii") as tell:
-        path = {} if material.curved else _path(material, index, tell, _time_left(material, watch))
+        path = {} if material.curved else _path(material, tell, _time_left(material, watch))
     with report_stage("finding the worst case"):
         (X, y, _), attack = material.judged, {"positive": positive, **material.ball_of(material.judged.y)}
         return Analysis(
@@ -169,10 +168,10 @@ def _time_left(material: Material, watch: Stopwatch) -> TimeLimit:
     return TimeLimit() if seconds is None else TimeLimit(seconds - watch.elapsed())
 
 
-def _path(material: Material, index: int, tell: Tell, time: TimeLimit) -> dict[float, ClassifierMixin]:
+def _path(material: Material, tell: Tell, time: TimeLimit) -> dict[float, ClassifierMixin]:
     """Return the classifier and others like it by radius; none if w = 0 is optimal for every radius."""
     of_fit = material.classifier, material.X, material.y
-    radii, found = radii_to_try(*of_fit, N_RADII, index, time.share(N_RADII)), {}
+    radii, found = radii_to_try(*of_fit, N_RADII, time.share(N_RADII)), {}
     for place, model in enumerate(fitted_at(*of_fit, radii, time)):
         found |= {} if model is None else {radii[place]: model}
         tell((place + 1) / len(radii))
