@@ -56,7 +56,7 @@ def save_model(model: Model, path: str | Path, metadata: dict[str, Any] | None =
     model : estimator of drsvm, Pipeline that ends in one, or CalibratedClassifierCV
         The classifier, with scikit-learn's usual transformers before it (ColumnTransformer, encoders, imputers,
         scalers, vectorizers, PCA, ...) and, if any, a kernel given by its name. A FixedThresholdClassifier may be
-        around it, or a TunedThresholdClassifierCV with a score of scikit-learn. Save others with joblib or skops.
+        around it, or a TunedThresholdClassifierCV with a usual score of scikit-learn. Save others with joblib or skops.
         Without the multipliers of rows on a Dask cluster, which stay there.
     path : str or Path
         The file. An existing file is replaced only when the new one is complete.

@@ -93,7 +93,7 @@ def test_costs_are_named(drsvm_command, answer_of, people, svmlight):
 def test_costs_need_two_classes(error_of, tmp_path):
     columns = {"a": np.arange(30.0), "kind": np.array(["x", "y", "z"]).repeat(10)}
     path = write_table(tmp_path / "three.csv", columns)
-    assert "must have a cost for each of two classes, and no other key; y has" in error_of(
+    assert "give a cost for each of the two classes of y, ['x', 'y', 'z']; for more, leave it out." in error_of(
         "fit", path, "--costs", "x=1,y=2"
     )
 
@@ -135,7 +135,7 @@ def test_comparisons_and_reports_with_prices(answer_of, people, tmp_path):
         (["--costs", "5"], "--costs 5: give a cost for each of two classes: --costs no=1,yes=10."),
         (["--costs", "gone=1"], "--costs gone=1: give a cost for each of two classes"),
         (["--costs", "gone=1,here=much"], "--costs gone=1,here=much: give a cost for each of two classes"),
-        (["--costs", "gone=1,gone=2"], "must have a cost for each of two classes, and no other key"),
+        (["--costs", "gone=1,gone=2"], "give a cost for each of the two classes of y, ['gone', 'here']"),
         (["--costs", "gone=-1,here=2"], "threshold['gone'] must be finite and at least 0, got threshold['gone']=-1"),
         (["--costs", "gone=0,here=0"], "one of the costs must be above 0"),
     ],

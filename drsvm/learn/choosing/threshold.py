@@ -47,7 +47,7 @@ def goal_of(threshold: str | Mapping[Any, float], classes: np.ndarray, fit_inter
         raise ValueError(f"threshold must be {', '.join(map(repr, GOALS))} or {costs}, got threshold={threshold!r}.")
     given, labels = f"threshold={dict(threshold)!r}", classes.tolist()
     if len(labels) != 2 or set(threshold) != set(labels):
-        raise ValueError(f"{given} must have a cost for each of two classes, and no other key; y has {labels[:10]!r}.")
+        raise ValueError(f"{given}: give a cost for each of the two classes of y, {labels!r}; for more, leave it out.")
     costs = [check_number(threshold[label], f"threshold[{label!r}]") for label in labels]
     if not any(costs):
         raise ValueError(f"{given}: one of the costs must be above 0.")
