@@ -141,7 +141,7 @@ def _adversary(ball: Payload, kernel: Payload | None, small: str) -> str:
     return f"{shift}, or flip up to {share:.1%} of the labels (flip cost {cost:g}), or a mix of both"
 
 
-def _proof(certificate: Payload, named: bool, placed: str) -> str:
+def _proof(certificate: Payload, named: bool, placed: str = "") -> str:
     name = f"{certificate['positive']}: " if named else ""
     optimum = f"the optimum for {certificate['only_for']}" if certificate["only_for"] else "the optimum"
     steps = "1 iteration" if certificate["n_iter"] == 1 else f"{certificate['n_iter']:,} iterations"

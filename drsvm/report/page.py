@@ -149,9 +149,10 @@ def unit(analysis: Analysis) -> str:
     """Return the units of the features."""
     scaled = analysis.material.scaled
     if scaled.any() and not scaled.all():
+        others = "one, which is" if (~scaled).sum() == 1 else f"{int((~scaled).sum()):,}, which are"
         return (
-            f"{int(scaled.sum()):,} features in standard deviations and the other {int((~scaled).sum()):,}, which are "
-            "not scaled (such as 0/1 columns), in their original units"
+            f"{int(scaled.sum()):,} features in standard deviations and the other {others} not scaled (such as 0/1 "
+            "columns), in original units"
         )
     return "features in standard deviations" if scaled.all() else "features in their original units"
 
@@ -239,7 +240,7 @@ def next_step(analysis: Analysis) -> NextStep:
     if analysis.wrong_shares or analysis.flagged_share >= MANY_FLAGS:
         why = "Check the doubtful labels first; correct those that are wrong, and make this report again."
         if not analysis.wrong_shares:
-            why = "Look at the contradicted labels first: if many of them are wrong, correct them."
+            why = "Look at the contradicted labels. Correct them if many are wrong; otherwise, save the classifier."
         return NextStep("check labels", why, 'find_label_issues(X, y, second_opinion="auto").to_frame()')
     if analysis.alternatives:
         return _rare_class(analysis)

@@ -115,7 +115,6 @@ TRUTHS = {
     "labels correct": Truth(wrong_labels(0.0), 600, "save"),
     "10 % wrong": Truth(wrong_labels(0.1), 800, "check the labels"),
     "25 % wrong": Truth(wrong_labels(0.25), 800, "check the labels"),
-    "overlap": Truth(overlap, 400, "check the labels"),
     "leak": Truth(leak, 400, "drop", matter=("closed",), notes=("closed alone determines the label",)),
     "numeric leak": Truth(numeric_leak, 400, "drop", matter=("refund",), notes=("refund alone determines the label",)),
     "drifted": Truth(linear, 400, "train on such rows", misses="no", notes=("half a standard deviation or more",)),
@@ -124,4 +123,5 @@ TRUTHS = {
     "text column": Truth(text, 400, "do not use it", matter=(), useless=True, notes=("left out: review (free text",)),
     "duplicates": Truth(duplicates, 600, "save", notes=("5", "6")),
     "wide": Truth(wide, 120, "do not use it", matter=tuple(f"x{k}" for k in range(10)), useless=True),
+    "overlap": Truth(overlap, 400, "check the labels"),
 }

@@ -17,8 +17,8 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 from drsvm import load_model
 
-FRESH = 20_000
-NUMBER = r"([\d,.]+(?:e-\d+)?)"
+FRESH = 4000
+NUMBER = r"([\d,.]+(?:e[-−]\d+)?)"
 RIVALS = "LinearSVC", "LogisticRegression", "boosted trees"
 
 
@@ -327,3 +327,133 @@ def test_what_report_says(world):
             pytest.fail(f"not checked: {text}")
     assert written.startswith("report written to ")
     assert re.fullmatch(f"next: {NEXT[world.truth.advice]}", step), step
+
+
+# --- the sections of the page -----------------------------------------------------------------------------------------
+
+
+def objective(world, terms, moved, value_of_it):
+    assert bool(moved) == ("before the threshold is placed" in world.told) or world.truth.useless
+
+
+def lower_bound(world, kind, bound, gap):
+    shown = value(re.search(r"is \*\*([\d.]+)\*\*", world.page)[1])
+    assert 0 <= shown - value(bound) <= 1.1 * value(gap) + 1e-12 and value(gap) <= 1e-4
+    assert ("kernel" in kind) == world.truth.curved
+
+
+def largest_radius(world, radius):
+    assert value(radius) > 0.0 and not world.truth.curved
+
+
+def best_radius(world, accuracy, radius, low, high):
+    if accuracy is not None:
+        assert value(low) <= 0.0 <= value(high) and value(accuracy) <= 100
+
+
+def worst_distribution(world, share, shift):
+    assert not world.truth.curved and value(share) <= 100 and value(shift) > 0
+
+
+def hinge(world, calm, attacked, error):
+    assert value(calm) <= value(attacked) and f"{error}\u202f% of the held-out rows are errors" in world.told
+
+
+def at_most(world, error):
+    assert world.truth.curved and f"at most {error}\u202f% of the held-out rows are errors" in world.told
+
+
+def judged_labels(world, share, total, flagged):
+    assert value(flagged) <= value(share) <= value(total) == round(0.75 * len(world.frame)) or "x0" in world.frame
+
+
+def multipliers(world, share):
+    assert 0 < value(share) <= 100
+
+
+def offered(world, label):
+    assert label == world.truth.misses and is_missed(world, label)
+
+
+def always_true(world, *found):
+    """The sentence defines a word, or says how the page was made."""
+
+
+PERCENT = rf"{NUMBER}\s%"
+UNITS = (
+    r"(?:features in standard deviations|6 features in standard deviations and the other one, .*, in original units)"
+)
+SECTIONS = {
+    r"What Wasserstein(?:Kernel)?SVC predicts on the [\d,]+ held-out rows\.": always_true,
+    r"Settings that find more (yes|no), on the same rows:": offered,
+    r"On the training rows the objective \((.*)\) of this classifier(, with the intercept that belongs to "
+    r"this optimum,)? is \*\*([\d.]+)\*\*\.": objective,
+    r"No (linear classifier|classifier with this kernel) can go below \*\*([\d.]+)\*\*: none has an "
+    rf"objective that is lower by more than {NUMBER}\.": lower_bound,
+    r"This is within the requested tolerance\.": always_true,
+    r"The proof compares (?:linear classifiers|classifiers with this kernel) only, by their worst case on "
+    r"the training rows\.": always_true,
+    r"The intercept was then moved by [\d.e-]+, as decisions about unseen rows suggest, which the proof "
+    r"does not cover\.": always_true,
+    r"Accuracies, error rates and risks are those of the classifier with this intercept, which decides\.": always_true,
+    r"The lower bound comes from the dual problem and is computed by the same strict function for every "
+    r"solver\.": always_true,
+    r"Objective and bound are those of the kernel's feature space, where shifts are at most [\d.]+ times "
+    r"as long as those of the features\.": always_true,
+    rf"The size of a shift is its Euclidean length, with {UNITS}; the risk is the mean hinge loss, which "
+    r"is 1 if all decision values are 0\.": always_true,
+    r"LinearSVC and LogisticRegression have default settings and use the same features\.": always_true,
+    r"The adversary is the one it was trained against: it shifts the rows by [\d.]+ .* on average; here "
+    r"it attacks the held-out rows\.": always_true,
+    r"The curves of WassersteinKernelSVC are upper bounds, those of the others are exact\.": always_true,
+    r"The radius in use is [\d.]+\.": always_true,
+    r"The same classifier for other radii is shown for linear classifiers only; this one has a kernel\.": always_true,
+    r"The same classifier, fitted to the same rows with other radii than [\d.]+, the one in use\.": always_true,
+    rf"At {NUMBER}, the largest radius tried, all weights are 0\.": largest_radius,
+    r"On the held-out rows, no other radius has a clearly higher balanced accuracy than the one in "
+    rf"use(?:: the highest is {PERCENT}, of {NUMBER}, no clear difference from the radius in use \(95\s%: "
+    r"([−+][\d.]+) to ([−+][\d.]+) points\))?\.": best_radius,
+    r"On the [\d,]+ held-out rows, the worst distribution for this classifier flips no label and moves "
+    rf"{PERCENT} of the rows by {NUMBER}\.": worst_distribution,
+    r"On the [\d,]+ held-out rows, the worst distribution for this classifier flips no label and moves a "
+    r"tiny part of the rows very far \(the worst case is approached but not attained\)\.": always_true,
+    rf"This raises its hinge risk from {NUMBER} to {NUMBER}, and its error rate can reach {PERCENT}\.": hinge,
+    r"On the [\d,]+ held-out rows, no distribution that the adversary can reach raises the error rate "
+    rf"above {PERCENT}\.": at_most,
+    r"Which distribution is the worst is not known for a classifier with a kernel, so none is drawn\.": always_true,
+    r"A weight is the change of the decision value when its feature grows by one unit\.": always_true,
+    r"A positive weight means that larger values favour \*\*yes\*\*, a negative one \*\*no\*\*\.": always_true,
+    r"A kernel has no weights\.": always_true,
+    r"This is by how much the ROC AUC on the held-out rows falls if a column is shuffled\.": always_true,
+    r"Rows are numbered like the rows of the file, from 1, not counting the header\.": always_true,
+    rf"{NUMBER} of {NUMBER} labels contradicted by both classifiers, {NUMBER} of them flagged\.": judged_labels,
+    r"None of [\d,]+ labels contradicted\.": none_contradicted,
+    r"They are wrong, or the classes overlap or the fit is poor there\.": always_true,
+    rf"About {NUMBER} labels are estimated to be wrong \(95\s% interval {NUMBER} to {NUMBER}\)\.": always_true,
+    r"Every label is judged by a (?:linear|kernel) classifier and by boosted trees, trained without its "
+    r"row; what both contradict comes first\.": always_true,
+    r"The score also counts the first classifier, trained on all rows\.": always_true,
+    r"This is a ranking of what to look at first; it proves nothing about a single label\.": always_true,
+    r"None\.": always_true,
+    rf"{PERCENT} of the training rows have a nonzero multiplier\.": multipliers,
+    r"These pull the (?:weights|classifier) most strongly; the figure is their share of all pulls\.": always_true,
+    r"The strongest pulls on the (?:weights|classifier) are equal \([\d.]+\s% each\): no row stands out\.": always_true,
+    r"The largest error rate on the [\d,]+ held-out rows that each change can cause: exact values, not "
+    r"estimates(?:; with shifts, those of WassersteinKernelSVC are upper bounds)?\.": always_true,
+    r"All rows count the same, and a row on the boundary is an error\.": always_true,
+    rf"Shifts of the rows, on average, with {UNITS}:": always_true,
+    r"Made with drsvm .*": always_true,
+}
+
+
+def test_what_the_page_says(world):
+    sections = world.page[world.page.index("## Class by class") :]
+    paragraphs = [line for line in sections.splitlines() if line and not re.match(r"[|#]|---", line)]
+    for text in (sentence for line in paragraphs for sentence in re.split(r"(?<=\.) (?=[A-Z])", line)):
+        if text in world.notes:
+            continue
+        found = [(check, match) for pattern, check in SECTIONS.items() if (match := re.fullmatch(pattern, text))]
+        assert found, f"not checked: {text}"
+        found[0][0](world, *found[0][1].groups())
+    rows = re.findall(r"^\| (no|yes) \| ([\d,]+) \| ([\d.]+)", sections, re.MULTILINE)
+    assert {label for label, *_ in rows} == {"no", "yes"}

@@ -57,7 +57,7 @@ def test_labels_are_called_wrong_only_if_some_are(share):
     made = make_report(None, X, np.where(wrong, 1 - y, y), test_size=0)
     counted = made.summary["wrong_labels"]
     assert (counted is None) == (share == 0.0) == ("seem to be wrong" not in made.html)
-    assert ("may well be right" in made.html) == (share == 0.0)
+    assert ("or the classes overlap" in made.html) == (share == 0.0)
     low, high = made.summary["wrong_labels_interval"] or (0, 0)
     assert counted is None or type(counted) is int
     assert counted is None or low <= min(counted, wrong.sum()) <= max(counted, wrong.sum()) <= high

@@ -98,9 +98,7 @@ class LabelIssues:
         if self.wrong_labels_interval is not None:
             interval = "95 % interval {:,} to {:,}".format(*self.wrong_labels_interval)
             return f"{counts} About {self.wrong_labels:,} labels are estimated to be wrong ({interval})."
-        if self.second_label is None:
-            return f"{counts} Where a model does not fit or classes overlap, such labels may well be right."
-        return f"{counts} Their labels may well be right: overlap of the classes or a poor fit can explain them."
+        return f"{counts} They are wrong, or the classes overlap or the fit is poor there."
 
     def __repr__(self) -> str:
         return f"LabelIssues: {self.summary()}"

@@ -285,7 +285,10 @@ def test_only_what_both_contradict_is_flagged_and_ranked_first():
     assert alone.second_label is None and alone.n_contradicted > 100 > 3 * both.n_contradicted > 0
     agreed = (both.predicted_label != y) & (both.second_label != y)
     assert agreed[both.ranking[: agreed.sum()]].all() and not (both.is_label_issue & ~agreed).any()
-    assert both.to_dict()["second_label"] is both.second_label and "may well be right" in both.summary()
+    assert (
+        both.to_dict()["second_label"] is both.second_label
+        and "They are wrong, or the classes overlap" in both.summary()
+    )
 
 
 def test_any_classifier_may_be_asked(tumours):
@@ -338,7 +341,7 @@ def test_it_prints_readably(found):
     lines = str(found).splitlines()
     assert lines[0] == repr(found)
     assert f"{found.n_contradicted} of 569 labels contradicted" in lines[0]
-    assert f"{found.is_label_issue.sum()} of them flagged" in lines[0] and "wrong" not in lines[0]
+    assert f"{found.is_label_issue.sum()} of them flagged" in lines[0] and "estimated" not in lines[0]
     assert [int(line.split()[0]) for line in lines[2:]] == found.ranking[:10].tolist()
     with pytest.raises(AttributeError):  # it is frozen
         found.margin = 3
