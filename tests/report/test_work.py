@@ -99,6 +99,8 @@ def test_without_time_for_other_radii_the_own_one_is_shown(monkeypatch):
     analysis = analyse(WassersteinSVC(0.05, max_time=60.0), Given(X, y), positive=None)
     assert 0.05 in analysis.path and len(analysis.path) <= 2  # one may always take a step
     assert any("increase max_time for exact curves" in note for note in analysis.material.notes)
+    analysis.path = {0.05: analysis.path[0.05]}
+    assert "There was no time left to try others." in document(analysis, "", "page.md")
 
 
 @pytest.mark.parametrize("curved", [False, True])
