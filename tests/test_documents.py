@@ -15,8 +15,9 @@ import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
+import documents
 import pytest
-from documents import assert_same_output, blocks_of, console_commands, with_outputs
+from documents import FRAGILE, assert_same_output, blocks_of, console_commands, with_outputs
 from thorough import unless_long
 
 import drsvm
@@ -122,6 +123,36 @@ def test_every_block_runs_and_prints_what_is_shown(page, folder):
         if any(importlib.util.find_spec(name) is None for name in needed):
             return  # the rest of the page needs a graphics card
         run_block(block, shown, namespace, page.name)
+
+
+PROOF = "worst-case risk 0.48341223, at most 3.8e-10 above the optimum (tolerance 1e-06); admm, 10 iterations, 0.02 s"
+
+
+@pytest.mark.parametrize(
+    ("printed", "shown"),
+    [
+        ("accuracy 0.912", "accuracy 0.913"),
+        ("247 rows", "245 rows"),
+        (PROOF, PROOF.replace("0.4834", "0.4835")),
+        (PROOF, PROOF.replace("1e-06", "1e-05")),
+        ("[0.088 0.181]", "[0.088 0.181 0.234]"),
+    ],
+)
+def test_every_digit_of_an_output_counts(printed, shown, monkeypatch):
+    monkeypatch.setattr(documents, "PRINTED_WITH", {"numpy": "1.0"})
+    assert_same_output(printed, printed)
+    with pytest.raises(AssertionError):
+        assert_same_output(printed, shown)
+
+
+def test_fragile_digits_do_not_count_and_others_need_the_versions_that_printed_them(monkeypatch):
+    here = PROOF.replace("3.8e-10", "4.1e-11").replace("10 iter", "11 iter").replace("0.02 s", "1.3 s")
+    assert_same_output(PROOF.replace("0.48341223", "0.48341231"), here)
+    assert all(reason for _, reason in FRAGILE.values())
+    monkeypatch.setattr(documents, "PRINTED_WITH", {"numpy": "999.0"})
+    assert_same_output("accuracy 0.912", "accuracy 0.914")
+    with pytest.raises(AssertionError, match=r"printed 0\.912, shown 0\.94"):
+        assert_same_output("accuracy 0.912", "accuracy 0.940")
 
 
 def test_commands_within_sentences_have_options_that_exist():
