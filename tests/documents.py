@@ -1,7 +1,7 @@
 """The blocks of a page in reStructuredText or Markdown, and whether what a block prints is what the page shows.
 
-Doctest and Sybil compare texts. Here blanks, line breaks and the digits in `FRAGILE` may differ, and with older versions
-of the dependencies than those that printed the pages, so may the last digits of all numbers.
+Doctest and Sybil compare texts. Here blanks, line breaks and the digits in `FRAGILE` may differ, and so may the last
+digits of all numbers with older versions of the dependencies than those that printed the pages.
 """
 
 import math

@@ -18,6 +18,8 @@ from pathlib import Path
 import documents
 import pytest
 from documents import FRAGILE, assert_same_output, blocks_of, console_commands, with_outputs
+from prose import figures_of, places_of, unbacked
+from prose_sources import BACKING
 from thorough import unless_long
 
 import drsvm
@@ -123,6 +125,32 @@ def test_every_block_runs_and_prints_what_is_shown(page, folder):
         if any(importlib.util.find_spec(name) is None for name in needed):
             return  # the rest of the page needs a graphics card
         run_block(block, shown, namespace, page.name)
+
+
+def test_every_figure_in_prose_is_backed():
+    """By a block of the page, by a result that it names, or by what `prose_sources` lists."""
+    pages = {page.name: page for page in PAGES}
+    assert [figure for name, page in pages.items() for figure in unbacked(page, BACKING.get(name, []))] == []
+    entries = [(pages[name], *entry) for name, entries in BACKING.items() for entry in entries]
+    assert [entry for entry in entries if not list(places_of(*entry))] == []
+
+
+def test_figures_that_nothing_backs_are_found(tmp_path):
+    page = tmp_path / "page.rst"
+    block = "\n.. code-block:: text\n\n   accuracy 0.9254, 313 of 2,000 rows, gap 4.8e-10\n"
+    results = "``benchmarks/results/gross_errors.md``: 86.5 / 79.6 / 87.9."
+    page.write_text(f"It is 92.5 % (0.93) of 2,000 rows, 313 of 2,000, to 4.8e-10. {results}\n{block}")
+    assert len(list(figures_of(page))) == 6 and unbacked(page, []) == []
+    results = results.replace("79.6", "79.7")
+    page.write_text(f"It is 92.6 % (0.92) of 2,001 rows, 313 of 2,001, to 4.8e-9. {results}\n{block}")
+    wrong = ["92.6", "0.92", "2,001", "313 of 2,001", "4.8e-9", "86.5 / 79.7 / 87.9"]
+    assert unbacked(page, []) == [f"page.rst:1: {figure}" for figure in wrong]
+    assert unbacked(page, [("It is 92.6 % (0.92) of 2,001 rows, 313 of 2,001", "an example")]) == [
+        f"page.rst:1: {figure}" for figure in wrong[4:]
+    ]
+    assert unbacked(page, [("to 4.8e-9", "gross_errors.md", "| ClippedScaler, LinearSVC()")])[4] == "page.rst:1: 4.8e-9"
+    with pytest.raises(AssertionError, match="does not have the words"):
+        unbacked(page, [("It is 92.7 %", "an example")])
 
 
 PROOF = "worst-case risk 0.48341223, at most 3.8e-10 above the optimum (tolerance 1e-06); admm, 10 iterations, 0.02 s"
