@@ -10,7 +10,7 @@ while overlap ends where a class is clear. If log-odds are spread like normal va
 
     P(contradicted | u) = (k − 1) / (k − 1 + exp(s · h(u))),     h(u) = Φ⁻¹(1 − u / 2),
 
-for k classes: where features do not matter (s = 0), all labels are equally likely. Both have one parameter per predicted
+for k classes: if features do not matter (s = 0), all labels are equally likely. Both have one parameter per predicted
 class, and the likelihoods of the deepest rows are compared. All of this is evaluated on out-of-fold decision values of
 two classifiers, a linear and a flexible one: a boundary that one of them cannot follow would look like a share ρ.
 """
