@@ -29,7 +29,7 @@ PRINTED_WITH = {"numpy": "2.4", "scipy": "1.17", "scikit-learn": "1.9", "numba":
 # What differs between machines and is not compared, by name. A pattern has two groups: what stays, and the digits.
 FRAGILE = {
     "time": (r"()(?<![\w.])\d[\d.]*(?= s\b)", "seconds"),
-    "gap": (r"(\bgap +|, at most |more than )\d\.\d+e-\d\d", "a proven gap is as small as rounding permits"),
+    "gap": (r"(\b(?:gap|most|than|within) +)\d\.\d+e-\d\d", "a proven gap is as small as rounding permits"),
     "proof of a class": (r"(\d\.\d{6})\d\d +\d\.\de-\d\d\b", "its objective and its gap, in the table of all classes"),
     "bounds": (r"((?:objective|lower bound|worst-case risk) +\d\.\d{6})\d+", "they are known up to the gap"),
     "iterations": (r"(, |\d )\d+(?= iterations, | +optimal)", "rounding may decide whether one more is needed"),
