@@ -190,7 +190,8 @@ def places_of(path: Path, words: str, source: str, row: str = "") -> Iterator[in
 def line_of(file: Path, row: str) -> str:
     """Return the line of a file that contains the last of the given texts, after lines that contain those before it."""
     lines = iter(re.sub(r"(?<=\d)_(?=\d)", "", file.read_text(encoding="utf-8")).splitlines())
+    line = ""
     for text in row.split(" > "):
-        line = next((line for line in lines if text in line), None)
-        assert line is not None, f"{file.name} does not have the row {row!r}"
+        line = next((line for line in lines if text in line), "")
+        assert line, f"{file.name} does not have the row {row!r}"
     return line
