@@ -73,7 +73,7 @@ def best_if_significant(
 
 
 def _parts(decisions: np.ndarray | None, judged: Judged) -> np.ndarray | None:
-    """Return what the rows contribute to the ROC AUC; None if some are not judged."""
+    """Return the contributions of the rows to the ROC AUC; None if some are not judged."""
     if decisions is None or np.isnan(decisions).any():
         return None
     deviations = decisions.std(axis=0)

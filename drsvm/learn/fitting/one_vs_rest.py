@@ -54,7 +54,7 @@ def decisions_by_blocks(estimator, X) -> np.ndarray:
 
 
 def is_constant(decisions: np.ndarray) -> bool:
-    """Return whether decision values hardly differ between the rows."""
+    """Whether decision values hardly differ between the rows."""
     return float(np.ptp(decisions, axis=0).max()) <= NEGLIGIBLE
 
 

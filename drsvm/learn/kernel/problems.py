@@ -242,7 +242,7 @@ def posed_with_ball(
 
 
 def some_rows(X, y, weights, most: int = MAX_JUDGED) -> np.ndarray:
-    """Return which rows to judge: at most `most`, chosen by their contents, of every class its share."""
+    """Return the indices of the rows to judge: at most `most`, chosen by their contents, of every class its share."""
     counted = np.arange(len(y)) if weights is None else np.flatnonzero(weights)
     if len(counted) <= most:
         return counted

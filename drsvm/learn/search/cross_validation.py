@@ -233,7 +233,7 @@ def warn_of_large_gaps(paths: list[PathScores], tol: float, n_folds: int) -> Non
 
 
 def weighs_classes_equally(scoring) -> bool:
-    """Return whether balanced class weights are the natural choice for a score, by its name."""
+    """Whether balanced class weights are the natural choice for a score, by its name."""
     return isinstance(scoring, str) and ("balanced_accuracy" in scoring or "macro" in scoring)
 
 
