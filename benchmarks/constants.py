@@ -4,8 +4,8 @@ Every number in a named constant of `drsvm/learn` is halved and doubled, one at 
 everything else stays. `WassersteinSVC()` is fitted on the data sets on which the study decides, with five kinds of
 labels; if a number is in modules that choose a ball or a kernel, `WassersteinKernelSVC()` with correct and 20 % wrong
 ones; if it is in those about labels, `find_label_issues` ranks the rows with 20 % wrong ones. Changes are those of
-accuracy / balanced accuracy / ROC AUC on correct test rows, in points and averaged over all cases; "labels" is the change
-of the ROC AUC of wrong labels among all. Only changes of at least 0.05 are shown.
+accuracy / balanced accuracy / ROC AUC on correct test rows, in points and averaged over all cases; "labels" is the
+change of the ROC AUC of wrong labels among all. Only changes of at least 0.05 are shown.
 """
 
 import argparse

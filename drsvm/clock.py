@@ -6,7 +6,7 @@ import threading
 import time
 from contextlib import contextmanager
 
-GRACE, RELATIVE_GRACE = 0.3, 0.1  # a limit may be exceeded by so many seconds, or by this share of it if that is more
+GRACE, RELATIVE_GRACE = 0.3, 0.1  # a limit may be exceeded by this many seconds, or by this share of it if that is more
 
 
 class Pauses:

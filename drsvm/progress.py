@@ -6,7 +6,7 @@ The work reports which share of it is done, and whoever shows that follows it:
 
     with following(begin, message):             # begin("solving") returns a function of shares; message takes texts
         with stage("solving"):                  # work has stages, each from 0 to 1
-            with part(0.0, 0.5):                # a part of a stage knows nothing of the rest
+            with part(0.0, 0.5):                # a part of a stage, from 0 to 1 again
                 tell(0.1)                       # 5 % of the stage
 
 `verbose` of the estimators (`lines`), the bars of the command line (`cli/terminal.py`) and `progress` of `make_report`
@@ -33,7 +33,7 @@ Tell = Callable[[float], None]
 Begin = Callable[[str], Tell]
 T = TypeVar("T")
 
-# Lines are printed at least so many seconds apart, also from the start of a stage, and after such a share of it.
+# Lines are printed at least this many seconds apart, also from the start of a stage, and after this share of it.
 FIRST_LINE, SHARE_OF_LINE = 4.0, 0.05
 
 logger = logging.getLogger("drsvm")
@@ -112,7 +112,7 @@ def taken_over() -> AbstractContextManager[Tell]:
 
 
 def nobody(share: float) -> None:
-    """Take the place of `tell` where nothing is followed."""
+    """Replace `tell` where progress is not followed."""
 
 
 def message_once(text: str, level: int = logging.INFO) -> None:

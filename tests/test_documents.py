@@ -15,8 +15,11 @@ import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
+import documents
 import pytest
-from documents import assert_same_output, blocks_of, console_commands, with_outputs
+from documents import FRAGILE, assert_same_output, blocks_of, console_commands, with_outputs
+from prose import figures_of, places_of, unbacked
+from prose_sources import BACKING
 from thorough import unless_long
 
 import drsvm
@@ -122,6 +125,62 @@ def test_every_block_runs_and_prints_what_is_shown(page, folder):
         if any(importlib.util.find_spec(name) is None for name in needed):
             return  # the rest of the page needs a graphics card
         run_block(block, shown, namespace, page.name)
+
+
+def test_every_figure_in_prose_is_backed():
+    """By a block of the page, by a result that it names, or by what `prose_sources` lists."""
+    pages = {page.name: page for page in PAGES}
+    assert [figure for name, page in pages.items() for figure in unbacked(page, BACKING.get(name, []))] == []
+    entries = [(pages[name], *entry) for name, entries in BACKING.items() for entry in entries]
+    assert [entry for entry in entries if not list(places_of(*entry))] == []
+
+
+def test_figures_that_nothing_backs_are_found(tmp_path):
+    page = tmp_path / "page.rst"
+    block = "\n.. code-block:: text\n\n   accuracy 0.9254, 313 of 2,000 rows, gap 4.8e-10\n"
+    results = "``benchmarks/results/gross_errors.md``: 86.5 / 79.6 / 87.9."
+    page.write_text(f"It is 92.5 % (0.93) of 2,000 rows, 313 of 2,000, to 4.8e-10. {results}\n{block}")
+    assert len(list(figures_of(page))) == 6 and unbacked(page, []) == []
+    results = results.replace("79.6", "79.7")
+    page.write_text(f"It is 92.6 % (0.92) of 2,001 rows, 313 of 2,001, to 4.8e-9. {results}\n{block}")
+    wrong = ["92.6", "0.92", "2,001", "313 of 2,001", "4.8e-9", "86.5 / 79.7 / 87.9"]
+    assert unbacked(page, []) == [f"page.rst:1: {figure}" for figure in wrong]
+    assert unbacked(page, [("It is 92.6 % (0.92) of 2,001 rows, 313 of 2,001", "an example")]) == [
+        f"page.rst:1: {figure}" for figure in wrong[4:]
+    ]
+    assert unbacked(page, [("to 4.8e-9", "gross_errors.md", "| ClippedScaler, LinearSVC()")])[4] == "page.rst:1: 4.8e-9"
+    with pytest.raises(AssertionError, match="does not have the words"):
+        unbacked(page, [("It is 92.7 %", "an example")])
+
+
+PROOF = "worst-case risk 0.48341223, at most 3.8e-10 above the optimum (tolerance 1e-06); admm, 10 iterations, 0.02 s"
+
+
+@pytest.mark.parametrize(
+    ("printed", "shown"),
+    [
+        ("accuracy 0.912", "accuracy 0.913"),
+        ("247 rows", "245 rows"),
+        (PROOF, PROOF.replace("0.4834", "0.4835")),
+        (PROOF, PROOF.replace("1e-06", "1e-05")),
+        ("[0.088 0.181]", "[0.088 0.181 0.234]"),
+    ],
+)
+def test_every_digit_of_an_output_counts(printed, shown, monkeypatch):
+    monkeypatch.setattr(documents, "PRINTED_WITH", {"numpy": "1.0"})
+    assert_same_output(printed, printed)
+    with pytest.raises(AssertionError):
+        assert_same_output(printed, shown)
+
+
+def test_fragile_digits_do_not_count_and_others_need_the_versions_that_printed_them(monkeypatch):
+    here = PROOF.replace("3.8e-10", "4.1e-11").replace("10 iter", "11 iter").replace("0.02 s", "1.3 s")
+    assert_same_output(PROOF.replace("0.48341223", "0.48341231"), here)
+    assert all(reason for _, reason in FRAGILE.values())
+    monkeypatch.setattr(documents, "PRINTED_WITH", {"numpy": "999.0"})
+    assert_same_output("accuracy 0.912", "accuracy 0.914")
+    with pytest.raises(AssertionError, match=r"printed 0\.912, shown 0\.94"):
+        assert_same_output("accuracy 0.912", "accuracy 0.940")
 
 
 def test_commands_within_sentences_have_options_that_exist():

@@ -1,8 +1,8 @@
 """Rows that occur more than once: copies of each other, or alike by nature.
 
 Copies on both sides of a split make held-out figures too good, so they are kept together. Rows of a table with a few
-categories are alike by nature, and keeping those together would leave a test of unseen combinations only. What tells
-them apart is a column with many different values: if rows that agree in all other columns agree in this one, too, far
+categories often coincide, and keeping those together would leave a test of unseen combinations only. They differ from
+copies in a column with many different values: if rows that agree in all other columns agree in this one, too, far
 more often than chance explains, they are copies. A table of categories only, or of one such column, has none.
 """
 
@@ -32,7 +32,7 @@ def copies_of(X: Table | Matrix) -> np.ndarray | None:
     rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
 
     def terms() -> Iterator[np.ndarray]:
-        # A column that is mostly 0 agrees too often by chance to tell anything.
+        # A column that is mostly 0 agrees too often by chance to be informative.
         for column in np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]) > 0.8 * X.shape[0]):
             mine, term = column == X.indices, np.zeros(X.shape[0], dtype=np.uint64)
             term[rows[mine]] = entries[mine]

@@ -204,7 +204,7 @@ def _written(blocks: Iterable[Block], folder, progress, names: list[str] | None 
 
 @contextmanager
 def new_folder(folder: str | Path | None, needed: int) -> Iterator[Path]:
-    """Create a folder for so many bytes, a temporary one by default; if the block fails, nothing of it remains."""
+    """Create a folder for `needed` bytes, a temporary one by default; if the block fails, nothing of it remains."""
     path = Path(tempfile.mkdtemp(prefix="drsvm-") if folder is None else folder)
     if path.is_dir() and any(path.iterdir()):
         raise invalid(path, "is not empty: name a new folder, or give this one as the source of the rows.")
@@ -261,7 +261,7 @@ def _numbers(table: ArrowTable, label: str | None, features: list[str], dtype: n
 
 
 def check_space(folder: Path, needed: int) -> None:
-    """Raise an error if a disk has not enough space for so many bytes."""
+    """Raise an error if a disk does not have space for `needed` bytes."""
     free = shutil.disk_usage(folder).free - RESERVE
     if needed > free:
         what = "the rows need {:.3g} GB of disk space, but only {:.3g} GB are free: choose another disk with {}."
@@ -359,7 +359,7 @@ class RowWriter:
 
     def _complete(self) -> None:
         if self._first["sparse"]:
-            # scipy takes one type for both, and so does the solver: 32 bits wherever they suffice.
+            # scipy takes one type for both, and so does the solver: 32 bits wherever possible.
             kind = np.int64 if max(self._n_entries, self.n_rows) > LARGEST_INT32 else np.int32
             for path in (self.folder / "indices.npy", self.folder / "indptr.npy"):
                 given = np.load(path, mmap_mode="r")

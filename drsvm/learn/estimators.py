@@ -113,7 +113,7 @@ class WassersteinSVC(RobustClassifier):
     random_state : int or Generator, optional
         Seed for randomised solvers.
     verbose : int, default=0
-        1: print a line for every class and one when kernels are compiled for the first time, which takes 10 to 20 s
+        1: print a line for every class and one when kernels are compiled for the first time, which takes a while
         (interactive sessions always do), and how far a long fit is; 2: also print a line for every certificate.
     n_jobs : int, optional
         Number of classes fitted in parallel. A problem with two classes uses all cores regardless of `n_jobs`.

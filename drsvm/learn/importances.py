@@ -14,7 +14,7 @@ MAX_COLUMNS, MAX_ROWS, REPEATS = 100, 1000, 5  # that are judged, and how often 
 def importances(classifier, X: Matrix, y: np.ndarray, columns: Sequence[str]) -> dict[str, float] | None:
     """Return by how much the ROC AUC of unseen rows falls if all features of a column are shuffled together.
 
-    `columns` names the column of every feature. With more than 100 of them there is no answer.
+    `columns` names the column of every feature. With more than 100 of them the result is None.
     """
     if len(set(columns)) > MAX_COLUMNS:
         return None

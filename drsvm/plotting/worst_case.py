@@ -101,7 +101,7 @@ class WorstCaseDisplay(Display):
     def __post_init__(self):
         n_classes = len(self.class_names)
         if n_classes > 2 and self.flipped_to is None:
-            raise ValueError(f"flipped_to is required with {n_classes} classes: it says to which of them labels flip.")
+            raise ValueError(f"flipped_to is required with {n_classes} classes: the class to which each label flips.")
         for name in ("points", "positive", "flipped", "moved_from", "moved_to", "normal", *_OPTIONAL):
             value = getattr(self, name)
             setattr(self, name, value if name in _OPTIONAL and value is None else np.asarray(value))

@@ -15,7 +15,7 @@ from drsvm.plotting.style import Look, plain, short
 
 JITTER = 0.35  # vertical spread if there is only one feature
 ARROWS = 40  # maximum number of arrows; all moves have the same length
-NAMED = 10  # maximum number of classes that are told apart by colours and markers
+NAMED = 10  # maximum number of classes with colours and markers of their own
 
 
 @dataclass(frozen=True, eq=False)

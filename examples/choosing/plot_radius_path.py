@@ -4,8 +4,8 @@ The effect of the radius
 
 The radius limits what the adversary may do. At 0 the classifier is an ordinary SVM; at the radius that `radius_max`
 returns, all weights are 0. In between, the weights shrink. With wrong labels in the training data, the accuracy on
-clean held-out data often rises over much of the path before it falls. Here odd digits are told from even ones, with
-30 % of the training labels wrong.
+clean held-out data often rises over much of the path before it falls. Here odd digits are distinguished from even ones,
+with 30 % of the training labels wrong.
 """
 
 import numpy as np

@@ -31,9 +31,9 @@ for rule in ("auto", "one-standard-error", "best"):
     print(f"{rule:20} radius {search.radius_:.3f}, accuracy on clean rows {search.score(X_test, y_test):.3f}")
 
 # %%
-# What the folds say about the twelve radii (blue, with standard errors), what clean rows would say if there were any
-# (orange), and what the rules choose. Wrong labels flatten the curve of the folds: the differences between radii are
-# smaller than the errors of the scores.
+# The scores of the twelve radii on the folds (blue, with standard errors) and on clean rows, which would not be
+# available in practice (orange), and the choices of the rules. Wrong labels flatten the curve of the folds: the
+# differences between radii are smaller than the errors of the scores.
 
 scores = search.cv_results_["mean_test_score"]
 errors = search.cv_results_["std_test_score"] / np.sqrt(search.n_splits_)

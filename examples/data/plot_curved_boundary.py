@@ -2,8 +2,8 @@
 A curved boundary, wrong labels, and a proof
 ============================================
 
-Two half-moons cannot be told apart by a line. `WassersteinKernelSVC` draws a curve instead, withstands wrong labels
-without being tuned, and states how far it is from the best function of the whole feature space.
+No line separates two half-moons. `WassersteinKernelSVC` uses a curve instead, tolerates wrong labels without tuning,
+and reports how far its objective is from that of the best function of the whole feature space.
 """
 
 import numpy as np
@@ -32,11 +32,11 @@ for name, model in models.items():
 
 # %%
 # On the left, the classifier of 15 landmarks, which are circled: predictions need the distances from these rows alone,
-# and the gap states what that costs. Crosses are wrong labels, which the curve does not follow.
+# and the gap shows how much that costs. Crosses are wrong labels, which the curve does not follow.
 #
-# On the right is what shifts of the rows can do. Shifts of this average size never make more errors than the upper
-# line; the lower one is an attack that was carried out. The truth is in the band between them. Small shifts harm the
-# curve less than the line; large ones may harm it more, because it bends around the rows.
+# The right panel shows the effect of shifts of the rows. Shifts of this average size never cause more errors than the
+# upper line; the lower one is an attack that was carried out. The worst case is in the band between them. Small shifts
+# harm the curve less than the line; large ones may harm it more, because it bends around the rows.
 
 plt.style.use("drsvm.plotting.quiet")
 figure, (plane, curve) = plt.subplots(1, 2, figsize=(10, 4.4))

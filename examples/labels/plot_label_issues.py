@@ -4,7 +4,7 @@ Finding wrong labels
 
 Wrong labels can be found and corrected. `find_label_issues` judges every row by classifiers that were trained without
 it, and ranks the labels by how doubtful they are; with a second opinion it also estimates how many are wrong, where
-that can be told. Here 5 % of the labels of scikit-learn's handwritten digits are replaced by wrong ones, and the most
+that is possible. Here 5 % of the labels of scikit-learn's handwritten digits are replaced by wrong ones, and the most
 doubtful ones are checked by eye.
 """
 

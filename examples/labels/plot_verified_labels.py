@@ -2,8 +2,8 @@
 Verified labels: a better guarantee, a better classifier
 ========================================================
 
-Someone has checked some of the labels; of the others, 35 % are wrong. There are two ways to use this, and they do
-different things. ``fit(X, y, flip_cost=...)`` informs the adversary: verified labels cannot be flipped, so the
+Some of the labels have been checked; of the others, 35 % are wrong. There are two ways to use this, with different
+effects. ``fit(X, y, flip_cost=...)`` informs the adversary: verified labels cannot be flipped, so the
 guarantee improves. ``fit(X, y, sample_weight=...)`` informs the classifier: verified rows count more.
 """
 
@@ -59,8 +59,8 @@ for number in numbers:
             accuracies.setdefault(name, {}).setdefault(number, []).append(model.score(X_test, y_test))
 
 # %%
-# Every verified label lowers the worst-case risk, and more so if the adversary is told. The accuracy on clean rows
-# gains from weights, hardly from flip costs; without weights it can be better to drop the rows that were not
+# Every verified label lowers the worst-case risk, and more so if it is passed to the adversary. The accuracy on clean
+# rows benefits from weights, hardly from flip costs; without weights it can be better to drop the rows that were not
 # verified.
 
 plt.style.use("drsvm.plotting.quiet")

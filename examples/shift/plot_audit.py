@@ -1,10 +1,10 @@
 """
-Auditing a model that someone else trained
-==========================================
+Auditing a model from elsewhere
+===============================
 
-A logistic regression is in use, and the question is how little has to change for it to fail. `worst_case_risk` and
-`worst_case_distribution` answer this exactly for any linear classifier, including a pipeline of scikit-learn that
-standardises its columns first: nothing is trained again.
+How little has to change for a logistic regression in use to fail? `worst_case_risk` and `worst_case_distribution`
+compute this exactly for any linear classifier, including a scikit-learn pipeline that standardises its columns first.
+Nothing is retrained.
 """
 
 import numpy as np
@@ -37,8 +37,8 @@ worst = worst_case_distribution(in_use, X_test, y_test, radius=0.1, **ball)
 print(worst)
 
 # %%
-# The left panel shows the error rate over the size of the shifts. The model in use has ``C=100``: tiny shifts suffice
-# for many errors, and the rows on which it was trained conceal part of this, so an audit should use held-out ones.
+# The left panel shows the error rate over the size of the shifts. The model in use has ``C=100``: tiny shifts cause
+# many errors, and the rows on which it was trained conceal part of this, so an audit should use held-out ones.
 # With stronger regularisation it would be accurate and hard to mislead. The right panel shows the columns through
 # which the model in use can be misled most cheaply.
 

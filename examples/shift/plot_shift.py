@@ -2,7 +2,7 @@
 Shifts: against the labels, and at random
 =========================================
 
-Data in use differ from the data of training. The radius protects against the worst shifts: those that move rows
+Data in production differ from training data. The radius protects against the worst shifts: those that move rows
 towards the other class. Most shifts are not of that kind. This example trains on clean rows and moves held-out rows
 by a growing distance, once against their labels in the direction that hurts each classifier most, and once in random
 directions.
@@ -29,7 +29,7 @@ models = {
 
 
 def against_the_labels(model):
-    """Return the direction in which each row is least what its label says."""
+    """Return the direction that moves each row fastest against its label."""
     return np.where(y_test == 1, -1, 1)[:, np.newaxis] * model.coef_
 
 

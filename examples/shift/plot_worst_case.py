@@ -38,9 +38,9 @@ logistic = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
 WorstCaseDisplay.from_estimator(logistic, X, y, radius=0.1, flip_cost=5.0)
 
 # %%
-# With several classes the adversary can flip a label to any other one. It picks the class that the classifier holds to
-# be the least likely: 2s become 4s, and 4s become 2s or 3s. The outline of a sample is its new label; the table counts
-# all samples, also those that are not drawn.
+# With several classes the adversary can flip a label to any other one. It chooses the class that the classifier
+# considers least likely: 2s become 4s, and 4s become 2s or 3s. The outline of a sample is its new label; the table
+# counts all samples, also those that are not drawn.
 
 X, y = load_digits(return_X_y=True)
 digits = make_pipeline(StandardScaler(), LogisticRegression(C=0.001)).fit(X, y)

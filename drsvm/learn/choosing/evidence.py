@@ -73,7 +73,7 @@ def best_if_significant(
 
 
 def _parts(decisions: np.ndarray | None, judged: Judged) -> np.ndarray | None:
-    """Return what the rows contribute to the ROC AUC; None if some are not judged."""
+    """Return the contributions of the rows to the ROC AUC; None if some are not judged."""
     if decisions is None or np.isnan(decisions).any():
         return None
     deviations = decisions.std(axis=0)
@@ -94,7 +94,7 @@ def in_folds(judged: Judged, time: TimeLimit) -> Callable[[float, float], np.nda
 def ball_by_evidence(ball: Ball, judged: Judged, shrinks: tuple[bool, bool], time: TimeLimit) -> Ball:
     """Return the ball of the rules, or a share of it by which rows are ranked clearly better.
 
-    `shrinks` says whether the radius does, and the ridge. For the rows that are judged, if they are not all of them,
+    `shrinks` is whether the radius does, and the ridge. For the rows that are judged, if they are not all of them,
     the ball of the rules is as much larger as chance effects are.
     """
     more = math.sqrt(judged.total / float(judged.counts.sum()))
@@ -112,7 +112,7 @@ def shares_of_ball(share: float, shrinks: tuple[bool, bool]) -> tuple[float, flo
 def rows_to_judge(posed: BinaryProblems, counts: np.ndarray | None) -> Judged | None:
     """Return rows, drawn by their contents if there are many, in memory; None if there are too few, or too large ones.
 
-    `counts` says how many rows each of them stands for.
+    `counts` are the numbers of rows that each of them stands for.
     """
     first, n = posed.problems[0], posed.problems[0].n_rows
     total = n if counts is None else float(counts.sum())

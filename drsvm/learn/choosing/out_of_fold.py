@@ -236,7 +236,7 @@ def decisions_of_fold(model, table: Table, train: np.ndarray, test: np.ndarray) 
         model = clone(model).fit(X_train, table.y[train], **weights)
     decisions = _values(model, _safe_indexing(table.X, test), table.classes)
     constant = is_constant(decisions) and is_constant(_values(model, X_train, table.classes))
-    # A constant classifier would prefer the larger class everywhere; it knows nothing about single rows.
+    # A constant classifier would prefer the larger class everywhere; it has no information about single rows.
     return np.zeros_like(decisions) if constant else decisions, time.perf_counter() - start
 
 

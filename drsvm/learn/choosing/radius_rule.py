@@ -16,7 +16,7 @@ lose it: GENERAL_RIDGE · a⁴ · s² times the mean squared distance of the row
 the rows that are active in the pilot solution. With correct labels there are few of them; with wrong ones, nearly all.
 Those with a margin close to 1 count in part. In many directions, such as those of text, it is smaller by the factor
 1 / (1 + (k / MANY_DIRECTIONS)²). The ridge is at least MIN_RIDGE / n times that square, with which a row that no other
-one resembles can reach its margin. Where rows speak clearly for a smaller ball, classifiers take it (`evidence`).
+one resembles can reach its margin. Where unseen rows clearly favour a smaller ball, it is used (`evidence`).
 In the feature space of a kernel there are as many directions as rows: s is SHARE_OF_KERNEL there, and the ridge is
 KERNEL_RIDGE · a⁴ / √n.
 """
@@ -68,7 +68,7 @@ def auto_radius(
     solution; F is then computed over the rows whose margin is below 1 there; rows with a margin close to 1 count in
     part. With correct labels there are few such rows and F is small; with wrong labels it is larger.
 
-    The radius is F, but at most half of `radius_max`, from which on the classifier is constant. For norm=1 it is half
+    The radius is F, but at most half of `radius_max`, the smallest at which it is constant. For norm=1 it is half
     of F, for norm=inf a quarter. Where the rows vary in few directions compared to their number n, the radius is
     smaller by the factor 2.5·√(k/n), with k the effective number of directions. It is in the units of the features.
 
@@ -242,7 +242,7 @@ class Spread(NamedTuple):
         total = square
         if not square > 0.0:
             return cls(0.0, 1.0)
-        if few.feature_cost is not None:  # shifts of dear features are small
+        if few.feature_cost is not None:  # shifts of expensive features are small
             prices = np.where(np.isinf(few.feature_cost), 0.0, few.feature_cost)
             total, sum_of_squares = _spectrum(few, few.on_rows(scaled_columns(few.X, prices)).rows, n_few)
         directions = total**2 / sum_of_squares if sum_of_squares > 0.0 else math.inf

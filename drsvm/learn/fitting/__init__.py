@@ -1,1 +1,1 @@
-"""The steps of a fit: data, problems, ball, runs, and what is said in the end; each is a plain function."""
+"""The steps of a fit: data, problems, ball, runs, and the messages at the end; each is a plain function."""

@@ -30,7 +30,7 @@ def number_or_auto(value: float | str, name: str) -> float | None:
 def choose_ball(
     posed: BinaryProblems, radius: float | str, l2: float | str, solver: str | Solver, data: FitData, time: TimeLimit
 ) -> Ball:
-    """Return the given radius and ridge, or those of the rules, or less where rows speak clearly for it."""
+    """Return the given radius and ridge, or those of the rules, or less where unseen rows clearly favour it."""
     ball = ball_by_rule(posed, radius, l2, solver, data.counts, time, data.share)
     shrinks = isinstance(radius, str), isinstance(l2, str) and ball.l2 > 0.0
     if not any(shrinks):
@@ -56,7 +56,7 @@ def ball_by_rule(
 ) -> Ball:
     """Return the given radius and ridge, or those of the rules.
 
-    `counts(index)` says how many rows each row of a problem stands for (None: one), and `share` is the part of the
+    `counts(index)` are the numbers of rows that rows of a problem stand for (None: 1), and `share` is the part of the
     spread that is not due to gross errors: a ball for far rows would leave no others apart.
     """
     given_radius, given_l2 = number_or_auto(radius, "radius"), number_or_auto(l2, "l2")
@@ -75,5 +75,5 @@ def ball_by_rule(
     chosen_radius = share * min(one.radius for one in found) if given_radius is None else given_radius
     chosen_l2 = share**2 * float(np.mean([one.ridge for one in found])) if given_l2 is None else given_l2
     if given_l2 is None and not accepts(solver, posed.problems[0].replace(l2=chosen_l2)):
-        chosen_l2 = 0.0  # if that is not supported either, the error says why
+        chosen_l2 = 0.0  # if that is not supported either, the error explains why
     return Ball(chosen_radius, chosen_l2, solutions)

@@ -199,7 +199,7 @@ class RemoteFit(FitData):
 
 
 def fit_data(estimator: BaseEstimator, X, y, sample_weight, class_weight: ClassWeight, engine: str = "auto") -> FitData:
-    """Return the data of a fit where an engine wants them."""
+    """Return the data of a fit in the memory of an engine."""
     X = X if engine == "auto" else on_engine(X, engine)
     return (RemoteFit if is_remote(X) else FitData)(estimator, X, y, sample_weight, class_weight)
 

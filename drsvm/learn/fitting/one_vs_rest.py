@@ -38,7 +38,7 @@ def checked_rows(estimator, X, y, *, reset: bool = True) -> tuple[Any, np.ndarra
     is_plain = type(X) is np.ndarray and X.dtype.kind in "fiub"
     with nullcontext() if is_plain else naming_columns(X):
         X, y = validate_data(estimator, X, y, reset=reset, **ROWS)
-    # Few whole numbers are classes: scikit-learn would say so as slowly as a small fit.
+    # Few whole numbers are classes: scikit-learn's check would take as long as a small fit.
     labels = np.unique(y) if y.dtype.kind in "biuf" else ()
     if not 0 < 2 * len(labels) <= len(y) or np.any(labels != np.round(labels)):
         check_classification_targets(y)
@@ -54,7 +54,7 @@ def decisions_by_blocks(estimator, X) -> np.ndarray:
 
 
 def is_constant(decisions: np.ndarray) -> bool:
-    """Return whether decision values hardly differ between the rows."""
+    """Whether decision values hardly differ between the rows."""
     return float(np.ptp(decisions, axis=0).max()) <= NEGLIGIBLE
 
 

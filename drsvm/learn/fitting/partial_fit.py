@@ -37,7 +37,7 @@ class Earlier(NamedTuple):
 
 
 def earlier_fit(model: "WassersteinSVC") -> Earlier | None:
-    """Return what an earlier fit has found, if there was one."""
+    """Return the state of an earlier fit, if there was one."""
     if not hasattr(model, "coef_"):
         return None
     if model.result_ is not None:

@@ -30,7 +30,7 @@ def problem_parameters(
     classes: np.ndarray,
     costs_by_class: Callable[[np.ndarray], Vector],
 ) -> dict[str, Any]:
-    """Return what all problems of a fit have in common, but for the radius; an automatic ridge is 0 at first.
+    """Return the parameters that all problems of a fit share, except the radius; an automatic ridge is 0 at first.
 
     `costs_by_class` returns a cost for every row from one for every class.
     """

@@ -61,7 +61,7 @@ class BinaryProblems:
     def at_centre(cls, problems: list[Problem], *, in_span: bool = False) -> "BinaryProblems":
         """Move the rows of two classes once, those of several classes only if they are few; wide ones into their span.
 
-        Only `auto` may choose other coordinates, which is what `in_span` says.
+        Only `auto` may choose other coordinates: `in_span`.
         """
         is_wide = problems[0].n_rows < problems[0].n_features
         narrow = is_wide and in_span and span_pays(problems[0])
@@ -126,7 +126,7 @@ class Solved:
 
     @property
     def are_constant(self) -> bool:
-        """Whether no classifier tells rows apart."""
+        """Whether the decisions of every classifier are constant."""
         return max([values.highest - values.lowest for values in self.decisions]) <= NEGLIGIBLE
 
     @property

@@ -135,7 +135,7 @@ def solve_equalised(solved: Solved, data: FitData, solve_weighted: Callable[[], 
 
 
 def _is_constant(solved: Solved) -> bool:
-    """Return whether two classes have an optimum that is constant, or constant but for rows that are far off."""
+    """Whether two classes have an optimum that is constant, or constant but for rows that are far off."""
     problem, result = solved.posed.problems[0], solved.results[0]
     if len(solved.results) > 1 or not result.status.reached:
         return False

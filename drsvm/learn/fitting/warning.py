@@ -38,7 +38,7 @@ def _package(frame: FrameType) -> str:
 
 
 def _action(message: str, category: type[Warning], frame: FrameType) -> str:
-    """Return what Python's filters do with a warning."""
+    """Return the action of Python's filters for a warning."""
 
     def fits(pattern: str | re.Pattern[str] | None, text: str) -> bool:
         return pattern is None or bool(pattern == text if isinstance(pattern, str) else pattern.match(text))

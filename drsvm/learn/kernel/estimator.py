@@ -331,7 +331,7 @@ class WassersteinKernelSVC(CommonMixin, ClassifierMixin, BaseEstimator):
         steepness, costs = self._function().lipschitz, prices.feature_costs(self)
         if steepness is None:
             return {}
-        flip_cost = None  # several of them: `worst_case_risk` asks for them
+        flip_cost = None  # several of them: `worst_case_risk` requires them
         if not (self._flip_cost_by_row or isinstance(self.flip_cost, Mapping)):
             flip_cost = self.flip_cost / steepness
         return {"radius": self.radius_ / steepness, "flip_cost": flip_cost, "norm": 2, "feature_cost": costs}

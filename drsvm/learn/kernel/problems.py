@@ -1,12 +1,12 @@
 """The kernel, the data and the problems of a fit, in the feature space or, with landmarks, in their span.
 
-Wide functions serve tables whose classes are nearly separated by a plane, which most are, and there they withstand
-wrong labels best. Where classes meet in curves, they miss what narrower ones find. The rule therefore takes the widest,
+Wide functions suit tables whose classes are nearly separated by a plane, which is most tables, and tolerate wrong
+labels best there. Where classes meet in curves, they miss what narrower ones find. The rule therefore takes the widest,
 unless rows that a classifier has not seen are ranked better with narrower ones, by more than chance explains.
 
 In an orthonormal basis of the span of m landmarks, a function is a vector of m weights with the same norm, and a row
-becomes the values of the basis there. So workers map their rows to m features, once, and what is left is the problem of
-a linear classifier. Width, radius, ridge and the price of the intercept are chosen with a sample of the rows, in this
+becomes the values of the basis there. So workers map their rows to m features, once, which leaves the problem of a
+linear classifier. Width, radius, ridge and the price of the intercept are chosen with a sample of the rows, in this
 process's memory. For radius and ridge each of them counts for many; the evidence for a width is that of so few rows.
 """
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 WIDTH = 0.3  # γ times the mean squared distance from the centre; fixed on the data sets on which the study decides
 FACTORS = (3.3, 10.0)  # of the smallest γ; fixed on the same data sets
 MAX_JUDGED = 1000  # rows: all pairs of them are needed at every width
-WITH_WIDTH = ("rbf", "laplacian")  # the kernels whose γ is one, and evidence may speak for narrower functions
+WITH_WIDTH = ("rbf", "laplacian")  # the kernels whose γ is a width, for which narrower functions are tried
 
 Posed = tuple[BinaryProblems, Ball]
 Candidate = tuple[float, tuple[float, float]]  # what γ is multiplied by, and the radius and the ridge
@@ -218,7 +218,7 @@ class Basis(NamedTuple):
 
     @classmethod
     def of(cls, given, most: int, points, rows: FunctionRows, prices) -> "Basis":
-        """Choose at most so many of the given landmarks, farthest from the span of the others; `rows` have a centre."""
+        """Choose at most `most` of the given landmarks, farthest from the span of the others; `rows` have a centre."""
         span = Span(KernelRows(points, rows.function))
         span.add_landmarks(np.arange(points.shape[0]), most)
         chosen, coefficients = span.landmarks, span.coefficients(np.eye(span.size))[span.landmarks]
@@ -242,7 +242,7 @@ def posed_with_ball(
 
 
 def some_rows(X, y, weights, most: int = MAX_JUDGED) -> np.ndarray:
-    """Return which rows to judge: at most `most`, chosen by their contents, of every class its share."""
+    """Return the indices of the rows to judge: at most `most`, chosen by their contents, of every class its share."""
     counted = np.arange(len(y)) if weights is None else np.flatnonzero(weights)
     if len(counted) <= most:
         return counted
@@ -265,7 +265,7 @@ def _posed_in_feature_space(model: "WassersteinKernelSVC", data: KernelFit, flip
 def _width_and_share(
     data: KernelFit, parameters: dict[str, Any], ball_by: tuple[float | str, float | str, Landmarks], time: TimeLimit
 ) -> Candidate:
-    """Return by what γ is multiplied, and radius and ridge of the rules: by 1, unless rows speak clearly against it."""
+    """Return the factors of γ, and of the rules' radius and ridge: 1, unless unseen rows are clearly against it."""
     has_width = data.kernel.gamma == "rule" and data.kernel.name in WITH_WIDTH
     shrinks = isinstance(ball_by[0], str), isinstance(ball_by[1], str)
     factors = (1.0, *FACTORS) if has_width else (1.0,)
@@ -335,7 +335,7 @@ def _posed_in_span(
 
 
 def results_in_span(solved: Solved) -> Solved:
-    """Return results that say what they are about: where there was no proof in the whole feature space, a span."""
+    """Return results with the status of what they prove: where there is no proof in the whole feature space, a span."""
     results = list(solved.results)
     for index, (problem, result) in enumerate(zip(solved.posed.problems, solved.results, strict=True)):
         if problem.rows.is_kernel:

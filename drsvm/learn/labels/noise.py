@@ -1,7 +1,7 @@
 """How many labels are wrong, where this can be told from labels that classifiers merely contradict.
 
-A contradicted label may be wrong, or correct: classes overlap, features are missing, and no model fits everywhere. What
-tells them apart is the *depth* of a row, by how clearly its class is predicted. Let u be the share of rows with the
+A contradicted label may be wrong, or correct: classes overlap, features are missing, and no model fits everywhere. The
+two differ in the *depth* of a row, that is how clearly its class is predicted. Let u be the share of rows with the
 same predicted class that are deeper than a row. Labels that were changed at random are contradicted at every depth,
 
     P(contradicted | u) = ρ,
@@ -10,7 +10,7 @@ while overlap ends where a class is clear. If log-odds are spread like normal va
 
     P(contradicted | u) = (k − 1) / (k − 1 + exp(s · h(u))),     h(u) = Φ⁻¹(1 − u / 2),
 
-for k classes: where features tell nothing (s = 0), all labels are equally likely. Both have one parameter per predicted
+for k classes: if features do not matter (s = 0), all labels are equally likely. Both have one parameter per predicted
 class, and the likelihoods of the deepest rows are compared. All of this is evaluated on out-of-fold decision values of
 two classifiers, a linear and a flexible one: a boundary that one of them cannot follow would look like a share ρ.
 """
@@ -87,7 +87,7 @@ def _side(label: int, depth: np.ndarray, given: np.ndarray, n_classes: int) -> S
     heights, signs = norm.isf(above / 2.0), np.where(core, -1.0, 1.0)
     overlap = minimize_scalar(lambda s: -log_expit(signs * (s * heights - np.log(n_classes - 1))).sum()).fun
     constant = -len(core) * entropy([share, 1.0 - share])
-    # If the share is constant, the contradicted rows are a sample of the core. The logarithm tells the deepest apart.
+    # If the share is constant, the contradicted rows are a sample of the core. The logarithm separates the deepest.
     logs = np.log(above)
     error = logs.std() * np.sqrt((1.0 - share) / core.sum())
     purity = norm.sf((logs[core].mean() - logs.mean()) / error)

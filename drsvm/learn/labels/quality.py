@@ -167,11 +167,11 @@ def issues_from(
         if mean.shape[1] == 2:
             threshold = choose_threshold(Unseen(np.diff(decisions[0], axis=1), given, weights), "accuracy")
             mean += 0.5 * threshold * np.array([1.0, -1.0])
-        # A constant classifier of a fold says nothing about its rows.
+        # A constant classifier of a fold has no information about its rows.
         margin = np.where(decisions[0].any(axis=1), judge(mean, given).given_margin, 0.0)
     doubted, later, second_label = np.ones(len(given), dtype=bool), np.zeros(len(given), dtype=bool), None
     number = interval = None
-    if len(decisions) > 1 and decisions[1].any():  # a constant second opinion knows nothing
+    if len(decisions) > 1 and decisions[1].any():  # a constant second opinion has no information
         second = judge(decisions[1], given).predicted
         doubted, second_label = second != given, classes[second]
         later = ~doubted | (judgement.predicted == given)

@@ -125,7 +125,7 @@ def score_path(X, y, classes, sample_weight, setting: Setting, fold: Fold, score
 def _path(
     problem: Problem, radii: np.ndarray, time: TimeLimit, limits: dict[str, Any]
 ) -> tuple[Sequence[Result | Rough], bool]:
-    """Return the solutions of one problem, without a proof for few rows (no score can tell), and whether all exist."""
+    """Return the solutions of one problem, without a proof for few rows (no score needs it), and whether all exist."""
     proves = limits["solver"] not in ("auto", "interior-point") or limits["max_iter"] is not None
     if proves or not (is_small(problem) or span_pays(problem)):
         path = path_at_centre(problem, radii, max_time=time, **limits)
@@ -233,7 +233,7 @@ def warn_of_large_gaps(paths: list[PathScores], tol: float, n_folds: int) -> Non
 
 
 def weighs_classes_equally(scoring) -> bool:
-    """Return whether balanced class weights are the natural choice for a score, by its name."""
+    """Whether balanced class weights are the natural choice for a score, by its name."""
     return isinstance(scoring, str) and ("balanced_accuracy" in scoring or "macro" in scoring)
 
 
