@@ -184,10 +184,10 @@ class Task:
             tested = self._for_test(estimator, self.held, 2)
             return Trained(model, tested, choice, self._others(estimator, self.held, tested.test_scores()))
 
-    def _others(self, estimator: Classifier, parts: Parts, figures: Payload) -> dict[Alternative, Fitted]:
+    def _others(self, estimator: Classifier, parts: Parts, figures: Payload | None) -> dict[Alternative, Fitted]:
         """Return classifiers that find more rows of a class that is missed; none if a setting was given for that."""
-        label = missed_class(figures)
-        if label is None or is_guess(figures) or not has_defaults(estimator) or parts.ready is not None:
+        label = figures and missed_class(figures)
+        if figures is None or label is None or is_guess(figures) or not has_defaults(estimator) or parts.ready is not None:
             return {}
         found = alternatives(label, [other for other in figures["confusion"] if other != label])
         return {one: self._for_test(clone(estimator).set_params(**one.settings), parts, 2) for one in found}

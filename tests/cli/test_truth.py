@@ -407,7 +407,7 @@ SECTIONS = {
     r"as long as those of the features\.": always_true,
     rf"The size of a shift is its Euclidean length, with {UNITS}; the risk is the mean hinge loss, which "
     r"is 1 if all decision values are 0\.": always_true,
-    r"LinearSVC and LogisticRegression have default settings and use the same features\.": always_true,
+    r"LinearSVC and LogisticRegression have default settings; all classifiers use the same features\.": always_true,
     r"The adversary is the one it was trained against: it shifts the rows by [\d.]+ .* on average; here "
     r"it attacks the held-out rows\.": always_true,
     r"The curves of WassersteinKernelSVC are upper bounds, those of the others are exact\.": always_true,
@@ -418,9 +418,9 @@ SECTIONS = {
     rf"On the held-out rows, {NUMBER} has the highest balanced accuracy, {PERCENT}: {NUMBER} points higher than "
     rf"the radius in use \(95\s%: {NUMBER} to {NUMBER}\)\.": better_radius,
     r"It was chosen on these rows, so expect slightly less on others\.": always_true,
-    r"On the held-out rows, no other radius has a clearly higher balanced accuracy than the one in "
-    rf"use(?:: the highest is {PERCENT}, of {NUMBER}, no clear difference from the radius in use \(95\s%: "
-    r"([−+][\d.]+) to ([−+][\d.]+) points\))?\.": best_radius,
+    r"On the held-out rows, no other radius has a clearly higher balanced accuracy than the one in use(?:: the "
+    rf"highest, {PERCENT} with {NUMBER}, shows no clear difference from the radius in use \(95\s%: ([−+][\d.]+) to "
+    r"([−+][\d.]+) points\))?\.": best_radius,
     r"On the [\d,]+ held-out rows, the worst distribution for this classifier flips no label and moves "
     rf"{PERCENT} of the rows by {NUMBER}\.": worst_distribution,
     r"On the [\d,]+ held-out rows, the worst distribution for this classifier flips no label and moves a "
