@@ -48,7 +48,7 @@ known, solving, output = _panel("What is known about the data"), _panel("The sol
 
 DataFile = Annotated[
     Path,
-    typer.Argument(metavar="FILE", help="Data: CSV, Parquet or svmlight, may be compressed; - is standard input."),
+    typer.Argument(metavar="FILE", help="Data: CSV, Parquet or svmlight, or a folder of files; - is standard input."),
 ]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model saved by 'drsvm fit --model'.")]
 

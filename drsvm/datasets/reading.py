@@ -11,7 +11,7 @@ from drsvm.datasets.arrow_tables import ArrowTable, RowRange, Table
 from drsvm.datasets.columns import Chosen, absent_columns, choose_columns, found_or_error, listed
 from drsvm.datasets.csv_files import CsvFile
 from drsvm.datasets.dataset import Dataset, ReadOptions, Schema
-from drsvm.datasets.files import Problem, head_and_format, invalid
+from drsvm.datasets.files import Problem, files_of, head_and_format, invalid
 from drsvm.datasets.kinds import FREQUENT_GAPS, Kind, TableFile, kinds_of, line_break, rare_below, with_dots_as_written
 from drsvm.datasets.notes import about_leaky_columns, leaky_columns, similar_labels, what_was_done, what_was_filled
 from drsvm.datasets.svmlight import read_svmlight
@@ -117,7 +117,7 @@ def read_cells(path: str | Path, options: ReadOptions | None = None) -> dict[str
 
 def _opened(path: Path, options: ReadOptions) -> tuple[TableFile | None, str, list[str]]:
     """Return a table, or None for an svmlight file, with the format and notes on it."""
-    head, kind, notes = head_and_format(path, options.format)
+    head, kind, notes = head_and_format(files_of(path)[0], options.format)
     if kind == "svmlight":
         return None, kind, notes
     try:
