@@ -17,7 +17,7 @@ from drsvm.datasets.csv_files import CsvFile
 from drsvm.datasets.dataset import ReadOptions
 from drsvm.datasets.files import Problem
 from drsvm.datasets.values import (
-    DATE_FORMATS,
+    DATE_STYLES,
     SIGNS,
     TRUTH_WORDS,
     Coded,
@@ -66,11 +66,8 @@ def number_style(values: list[str]) -> str | None:
     words = {value.lower() for value in values}
     if any(words == set(pair) for pair in TRUTH_WORDS):
         return Style.TRUTH
-    for style in (Style.ISO_DATE, Style.TIME):
-        if fits(style, values):
-            return style
-    forms = [form for form in DATE_FORMATS if fits(f"date {form}", values)]
-    return AMBIGUOUS_DATE if len(forms) > 1 else f"date {forms[0]}" if forms else None
+    forms = [style for style in (Style.TIME, *DATE_STYLES) if fits(style, values)]
+    return AMBIGUOUS_DATE if len(forms) > 1 else next(iter(forms), None)
 
 
 def fits(style: str, values: Iterable[str]) -> bool:
@@ -98,7 +95,7 @@ def styles_of(texts: dict[str, list[str]], points: bool, decimal: str | None) ->
     return styles
 
 
-def with_dots_as_written(
+def dots_as_written(
     file: TableFile, table: Table, names: list[str], decimal: str | None, empty: frozenset[str]
 ) -> Table:
     """Return a table of a file in which columns are texts if dots in them may separate thousands."""

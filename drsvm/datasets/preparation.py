@@ -78,8 +78,8 @@ class TableReader(TransformerMixin, BaseEstimator):
                 read[:, place] = numbers_of(column, style, missing)
             except NotANumber as wrong:
                 raise ValueError(
-                    f"column {name!r} contains {shown(wrong.text)} (row {wrong.row + 1}), but the model needs cells of "
-                    f"the kind {style!r}: correct it, or empty the cell."
+                    f"column {name!r} contains {shown(wrong.text)} (row {wrong.row + 1}), but the model needs "
+                    f"{wrong.needed}: correct it, or empty the cell."
                 ) from None
         return read
 

@@ -51,15 +51,20 @@ TRUTH_WORDS = (
 )
 _TRUTH = {word: float(value) for words in TRUTH_WORDS for value, word in enumerate(words)} | {"0": 0.0, "1": 1.0}
 _DAYS = ("%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d %b %Y", "%b %d, %Y")
-DATE_FORMATS = tuple(day + time for day in _DAYS for time in ("", " %H:%M", " %H:%M:%S"))
+DATE_STYLES = (Style.ISO_DATE, *(f"date {day}{time}" for day in _DAYS for time in ("", " %H:%M", " %H:%M:%S")))
 
 
 class NotANumber(ValueError):
-    """A cell does not have the style of its column."""
+    """A cell does not have the style of its column; `texts` are those of all such cells, `needed` is the style."""
 
-    def __init__(self, row: int, text: str):
+    def __init__(self, row: int, text: str, texts: list[str], style: str):
         super().__init__(f"row {row + 1} contains {shown(text)}")
-        self.row, self.text = row, text
+        self.row, self.text, self.texts = row, text, texts
+        known = {Style.TRUTH: "yes or no", Style.PLAIN: "numbers", Style.ISO_DATE: "dates such as 2024-12-31"}
+        day = datetime(2024, 12, 31, 17, 30).strftime(style.removeprefix("date "))
+        dates = style in DATE_STYLES
+        self.needed = known.get(style, f"dates such as {day}" if dates else f"cells of the kind {style!r}")
+        self.is_date = dates and any(parser_of(form)(text) is not None for form in DATE_STYLES)
 
 
 def as_number(text: str) -> float | None:
@@ -188,12 +193,14 @@ def numbers_of(column: Column, style: str, missing: frozenset[str] = MISSING) ->
         numbers = [number for text in missing - MISSING if (number := as_number(text)) is not None]
         return np.where(np.isin(array, numbers), np.nan, array) if numbers else array
     values, codes = cells = coded(column)
-    parse = parser_of(style)
-    numbers = [_number(value, parse, missing) for value in values]
+    numbers = _numbers(values, style, missing)
+    if None in numbers and style.startswith("date"):  # perhaps all are written in another form, and only in one
+        fitting = [others for form in DATE_STYLES if None not in (others := _numbers(values, form, missing))]
+        numbers = fitting[0] if len(fitting) == 1 else numbers
     wrong = [place for place, number in enumerate(numbers) if number is None]
     if wrong and not style.endswith(Style.OR_EMPTY):
         row = int(np.argmax(np.isin(codes, wrong)))
-        raise NotANumber(row, str(values[codes[row]]))
+        raise NotANumber(row, str(values[codes[row]]), [str(values[place]) for place in wrong], style)
     return cells.mapped([np.nan if number is None else number for number in numbers], np.nan, np.float64)
 
 
@@ -224,14 +231,19 @@ def typed(column: Column) -> np.ndarray | None:
     return array.astype(np.float64) if array.dtype.kind in "biuf" else None
 
 
-def _number(value: object, parse: Callable[[str], float | None], missing: frozenset[str]) -> float | None:
-    """Return the number of a cell, NaN if it is empty, None if it is something else."""
-    if is_empty(value):
-        return np.nan
-    if isinstance(value, date):
-        return _days(value)
-    text = str(value).strip()
-    return np.nan if text in missing or level_of(text, missing) is None else parse(text)
+def _numbers(values: Iterable[object], style: str, missing: frozenset[str]) -> list[float | None]:
+    """Return the numbers of cells, NaN if one is empty, None if it is something else."""
+    parse = parser_of(style)
+
+    def number(value: object) -> float | None:
+        if is_empty(value):
+            return np.nan
+        if isinstance(value, date):
+            return _days(value)
+        text = str(value).strip()
+        return np.nan if text in missing or level_of(text, missing) is None else parse(text)
+
+    return list(map(number, values))
 
 
 def levels_of(column: Column, missing: frozenset[str] = MISSING) -> Coded:
