@@ -56,8 +56,8 @@ RADIUS = classifier(
     "Average shift per row to be robust to, in units of the (standardised) features, or auto. Default: auto."
 )
 POSITIVE = reading(
-    "The positive class. Default: the yes of yes and no, otherwise the later in the alphabet. With more than two "
-    "classes: the one to separate from the others."
+    "The positive one of two classes. Default: the yes of yes and no, otherwise the larger, or the later in the "
+    "alphabet. Of more than two, report and compare take the one to set against the others; fit takes none."
 )
 CLASS_WEIGHT = classifier(
     "Weights of the classes: none (every row counts the same), balanced (every class does), or auto, half-way "
@@ -174,11 +174,12 @@ class BallOptions:
         return {**given, "norm": float(self.norm), "fit_intercept": self.intercept}
 
     def run(self) -> Settings:
+        solver = self.solver
         if self.solver != "auto":
             from drsvm.solvers import solver_names  # it imports all solvers
 
-            check_choice("--solver", self.solver, solver_names())
-        return {"solver": self.solver, "tol": self.tol, "max_iter": self.max_iter, "max_time": self.max_time}
+            solver = check_choice("--solver", self.solver, solver_names())
+        return {"solver": solver, "tol": self.tol, "max_iter": self.max_iter, "max_time": self.max_time}
 
 
 @dataclass(frozen=True)
@@ -327,13 +328,15 @@ def number_or_auto(option: str, text: str) -> float | str:
 def chosen_classes_and_threshold(class_weight: str | None, threshold: str | None = None) -> Settings:
     """Return class weights and threshold as parameters of a classifier, if they were given."""
     check_choice("--class-weight", class_weight, (None, "auto", "balanced", "none"))
-    check_choice("--threshold", threshold, (None, "accuracy", "balanced-accuracy", "optimum"))
+    threshold = check_choice("--threshold", threshold, (None, "accuracy", "balanced-accuracy", "optimum"))
     given = {} if class_weight is None else {"class_weight": None if class_weight == "none" else class_weight}
     return given if threshold is None else {**given, "threshold": threshold.replace("-", "_")}
 
 
-def check_choice(option: str, value: str | None, allowed: Sequence[str | None]) -> None:
-    """Raise an error if a value is not allowed."""
+def check_choice(option: str, value: str | None, allowed: Sequence[str | None]) -> str | None:
+    """Return a value if it is allowed, with - where it may have _ as in Python, or raise an error."""
+    value = value and value.replace("_", "-")
     if value not in allowed:
         names = [choice for choice in allowed if choice is not None]
         raise ValueError(f"{option} must be {'one of ' if len(names) > 1 else ''}{', '.join(names)}, got {value!r}.")
+    return value

@@ -17,7 +17,7 @@ from drsvm.datasets import DataFileError, Dataset, ReadOptions, Schema, read, re
 from drsvm.datasets.arrow_tables import ArrowTable, Table, taken
 from drsvm.datasets.copies import about_copies, copies_of, held_out_rows
 from drsvm.datasets.files import files_of, format_of_name
-from drsvm.datasets.values import TRUTH_WORDS
+from drsvm.datasets.values import TRUTH_WORDS, level_of
 from drsvm.persistence.model_files import OpenModel, SavedModel
 
 if TYPE_CHECKING:  # at run time, this would import scikit-learn
@@ -212,12 +212,13 @@ def about_clipped(prepared: Prepared, parts: Parts) -> list[str]:
 
 
 def label_called(labels: np.ndarray, name: str, option: str = "--positive") -> object:
-    """Return the label whose text is `name`."""
-    for label in np.unique(labels).tolist():
-        if name in (str(label), str(label).lower() if isinstance(label, bool) else None):
-            return label
-    known = ", ".join(str(label) for label in np.unique(labels).tolist()[:10])
-    raise ValueError(f"{option} {name}: unknown label; the labels are {known}.")
+    """Return the label whose text is `name`, or the only one that means the same, such as 0 for 0.0 or no for No."""
+    known = np.unique(labels).tolist()
+    for text in (str, level_of, lambda label: str(label).casefold()):
+        found = [label for label in known if text(label) == text(name)]
+        if len(found) == 1:
+            return found[0]
+    raise ValueError(f"{option} {name}: unknown label; the labels are {', '.join(map(str, known[:10]))}.")
 
 
 def with_positive(whole: Parts, wanted: str | None) -> Parts:
