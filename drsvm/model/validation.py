@@ -225,6 +225,21 @@ def check_entries(rows: Matrix) -> None:
         )
 
 
+UNKNOWN = ("None", "nan", "<NA>", "NaT")  # None, and what stands for it in numpy and pandas
+
+
+def check_that_labels_are_given(y: Labels) -> None:
+    """Raise an error that names the first row whose label is None, NaN or pandas.NA."""
+    labels = np.asarray(y)
+    given = labels.ravel().tolist() if labels.ndim and labels.dtype.kind in "fO" else ()
+    gaps = [row for row, one in enumerate(given) if not isinstance(one, str) and str(one) in UNKNOWN]
+    if gaps:
+        raise ValueError(
+            f"y has {given[gaps[0]]} in place of a label in {len(gaps)} of {len(given)} rows, the first of them row "
+            f"{gaps[0]}: leave those rows out of X and y (pandas.notna(y) tells which to keep)."
+        )
+
+
 def check_label_vector(y: Labels, n: int) -> np.ndarray:
     """Return the labels as an array with one entry per row; there may be any number of classes."""
     labels = np.asarray(y)
@@ -234,6 +249,8 @@ def check_label_vector(y: Labels, n: int) -> np.ndarray:
         raise ValueError(f"y must have one label per row of X: X has {n} rows, y has shape {labels.shape}.")
     if labels.dtype.kind == "c":
         raise TypeError("y must not be complex.")
+    if labels.dtype.kind == "O":
+        check_that_labels_are_given(labels)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError(f"y has {labels[~np.isfinite(labels)][0]} among its labels: drop those rows.")
     return labels

@@ -24,7 +24,7 @@ from drsvm.learn.fitting import one_vs_rest, prices
 from drsvm.learn.kernel.estimator import WassersteinKernelSVC
 from drsvm.learn.search.estimator import WassersteinSVCCV
 from drsvm.model.result import Result
-from drsvm.model.validation import check_rows
+from drsvm.model.validation import check_rows, check_that_labels_are_given
 from drsvm.model.worst_case.linear_model import behind_pipeline
 
 Figures: TypeAlias = dict[str, Any]  # numbers, strings, lists and dicts of them, by name
@@ -170,6 +170,7 @@ def prepare(model, given: Given) -> Material:
         raise ValueError("X_test and y_test must be given together: give both, or neither.")
     if given.kernel not in ("linear", "auto"):
         raise ValueError(f"kernel must be 'linear' or 'auto', got kernel={given.kernel!r}.")
+    check_that_labels_are_given(given.y)
     X, y = given.X, np.ravel(np.asarray(given.y))
     X = X if sparse.issparse(X) or hasattr(X, "columns") else np.asarray(X)
     names, row_names, usual_note = _names(X, given)

@@ -28,7 +28,7 @@ from drsvm.learn.fitting.problems import NEGLIGIBLE
 from drsvm.learn.fitting.warning import warn_user
 from drsvm.learn.labels.quality import LabelIssues, issues_from
 from drsvm.messages import Message, Parameter
-from drsvm.model.validation import as_rows, check_entries
+from drsvm.model.validation import as_rows, check_entries, check_that_labels_are_given
 
 DENSE_ENTRIES = 50_000_000  # sparse rows with at most as many entries, with zeros, are made dense for trees: 400 MB
 N_TREES, N_LEAVES = 80, 8  # with 100 and 31, by nine sets with 10 and 35 % wrong labels, AUC is 2 and 7 points worse
@@ -122,6 +122,7 @@ def find_label_issues(
     16
     """
     index = next((data.index for data in (X, y) if hasattr(data, "iloc")), None)
+    check_that_labels_are_given(y)
     X, y = indexable(X, column_or_1d(y))
     if estimator is None:
         with naming_columns(X, "of a pipeline, and pass that as estimator"):
