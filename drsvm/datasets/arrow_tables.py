@@ -136,6 +136,9 @@ class ArrowTable:
         schemas, n_rows, _ = zip(*map(_opened, self.files), strict=True)
         self.schema, self.n_rows = schemas[0], sum(n_rows)
         self.names = list(self.schema.names)
+        for name in self.names:
+            if (count := self.names.count(name)) > 1:
+                raise invalid(path, f"{count} columns are called {name!r}: rename them, or leave out all but one.")
         self.notes: list[str] = []
         self.renamed: dict[str, str] = {}
         for file, schema in zip(self.files, schemas, strict=True):

@@ -477,3 +477,11 @@ def test_labels_that_are_missing_are_named_with_a_remedy(kind):
     for call in calls:
         with pytest.raises(ValueError, match=r"in place of a label in 1 of 20 rows, the first of them row 0: leave"):
             call()
+
+
+def test_columns_of_the_same_name_are_named_with_a_remedy():
+    X, y = pd.DataFrame(np.eye(4), columns=["a", "b", "a", "c"]), [0, 1, 0, 1]
+    for call in (WassersteinSVC().fit, WassersteinKernelSVC().fit, WassersteinSVCCV().fit, find_label_issues):
+        with pytest.raises(ValueError, match=r"2 columns are called 'a': rename them, or leave out all but one\."):
+            call(X, y)
+    assert WassersteinSVC(0.1).fit(X.to_numpy(), y).coef_.shape == (1, 4)
