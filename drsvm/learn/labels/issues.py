@@ -2,6 +2,7 @@
 
 import numbers
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from operator import methodcaller
@@ -122,6 +123,7 @@ def find_label_issues(
     16
     """
     index = next((data.index for data in (X, y) if hasattr(data, "iloc")), None)
+    library = "polars" if any(type(data).__module__.startswith("polars") for data in (X, y)) else "pandas"
     check_that_labels_are_given(y)
     X, y = indexable(X, column_or_1d(y))
     if estimator is None:
@@ -160,7 +162,7 @@ def find_label_issues(
         text = "The classifier is constant in {} of {} folds and says nothing about their labels: they have the score "
         text += "0.5. Choose a smaller {}, or other features."
         warn_user(Message(text, constant, len(folds), Parameter("radius")))
-    return issues_from(decisions, own, classes, given, sample_weight, index)
+    return replace(issues_from(decisions, own, classes, given, sample_weight, index), library=library)
 
 
 class LabelJudge(WassersteinSVC):

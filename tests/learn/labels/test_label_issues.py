@@ -1,6 +1,7 @@
 """Which labels to check: the ranking, the flags, the second opinion, and what is rejected."""
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -376,6 +377,17 @@ def test_bad_arguments(tumours, wines):
     y = np.arange(len(y)) % 6
     with pytest.raises(ValueError, match=r"returned 15 values per row for 6 classes.*decision_function_shape='ovr'"):
         find_label_issues(X, y, estimator=SVC(decision_function_shape="ovo"))
+
+
+def test_a_table_of_polars_gives_one(tumours, monkeypatch):
+    X, y = tumours[0][:60, :3], tumours[1][:60]
+    polars = SimpleNamespace(DataFrame=lambda columns: ("polars", columns))
+    monkeypatch.setitem(sys.modules, "polars", polars)
+    series = type("Series", (np.ndarray,), {"__module__": "polars.series.series"})
+    found = find_label_issues(X, y.view(series), cv=2)
+    library, columns = found.to_frame()
+    assert library == found.library == "polars" and columns["given_label"] == y.tolist()
+    assert find_label_issues(X, y, cv=2).library == "pandas"
 
 
 # --- texts --------------------------------------------------------------------------------------------------------
