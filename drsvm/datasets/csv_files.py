@@ -9,15 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from drsvm.datasets.arrow_tables import Table, cleaned, pyarrow_or_error, texts, with_columns
-from drsvm.datasets.files import (
-    LONGEST_LINE,
-    OTHER_COLUMNS,
-    DataFileError,
-    files_of,
-    head_and_format,
-    invalid,
-    opened,
-)
+from drsvm.datasets.files import LONGEST_LINE, OTHER_COLUMNS, DataFileError, files_of, head_and_format, invalid, opened
 from drsvm.datasets.values import MISSING, as_number, shown
 from drsvm.messages import Message, Parameter
 
@@ -185,15 +177,14 @@ class CsvFile:
         return widest in between or (first == widest if column == 0 else last == column)
 
     def place(self, row: int) -> str:
-        return next((line for index, (line, _) in enumerate(self._records()) if index == row), f"row {row}")
+        return next((place for index, (place, _) in enumerate(self._records()) if index == row), f"row {row}")
 
     def _records(self) -> Iterator[tuple[str, list[str]]]:
         """Yield the place and the cells of every row; raise an error if a row has another length."""
         for file in self.files:
-            within = f" of {file.name}" if len(self.files) > 1 else ""
-            yield from ((f"line {line}{within}", cells) for line, cells in self._records_of(file))
+            yield from self._records_of(file, f" of {file.name}" if len(self.files) > 1 else "")
 
-    def _records_of(self, file: Path) -> Iterator[tuple[int, list[str]]]:
+    def _records_of(self, file: Path, within: str) -> Iterator[tuple[str, list[str]]]:
         with opened(file) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as lines:
             reader, before, is_header = csv.reader(lines, delimiter=self.delimiter, strict=True), 0, self.has_header
             try:
@@ -204,7 +195,7 @@ class CsvFile:
                             what = f"line {before + 1} has {len(cells)} columns, but the first has {len(self.names)}"
                             why = f"is the line cut off, or does a cell contain an unquoted {self.delimiter!r}{comma}?"
                             raise invalid(file, f"{what}: {why}")
-                        yield before + 1, cells
+                        yield f"line {before + 1}{within}", cells
                     is_header, before = is_header and not cells, reader.line_num
             except csv.Error as error:
                 raise invalid(file, BAD_QUOTES.format(before + 1, error)) from None

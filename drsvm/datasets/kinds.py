@@ -18,6 +18,7 @@ from drsvm.datasets.dataset import ReadOptions
 from drsvm.datasets.files import Problem
 from drsvm.datasets.values import (
     DATE_STYLES,
+    NEEDLESS,
     SIGNS,
     TRUTH_WORDS,
     Coded,
@@ -44,7 +45,6 @@ ID_NAMES = re.compile(
 # Styles by the start of pyarrow's type.
 TYPES = {"bool": Style.TRUTH, "date": Style.ISO_DATE, "timestamp": Style.ISO_DATE, "time": Style.TIME}
 MANY_ROWS = 100  # from this many rows on, integers that are all different are worth a note
-NEEDLESS = 3  # up to this many different texts among numbers are suggested as missing values
 AMBIGUOUS_COMMAS, AMBIGUOUS_DOTS, AMBIGUOUS_DATE = "ambiguous commas", "ambiguous dots", "ambiguous dates"
 _DOTTED, _WHOLE = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}"), re.compile(r"[+-]?\d{1,3}")
 

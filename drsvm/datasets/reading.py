@@ -12,16 +12,7 @@ from drsvm.datasets.columns import Chosen, absent_columns, choose_columns, found
 from drsvm.datasets.csv_files import CsvFile
 from drsvm.datasets.dataset import Dataset, ReadOptions, Schema
 from drsvm.datasets.files import Problem, files_of, head_and_format, invalid
-from drsvm.datasets.kinds import (
-    FREQUENT_GAPS,
-    NEEDLESS,
-    Kind,
-    TableFile,
-    dots_as_written,
-    kinds_of,
-    line_break,
-    rare_below,
-)
+from drsvm.datasets.kinds import FREQUENT_GAPS, Kind, TableFile, dots_as_written, kinds_of, line_break, rare_below
 from drsvm.datasets.notes import about_leaky_columns, leaky_columns, similar_labels, what_was_done, what_was_filled
 from drsvm.datasets.svmlight import read_svmlight
 from drsvm.datasets.values import Coded, NotANumber, Style, coded, labels_of, levels_of, numbers_of, shown, too_large
@@ -195,14 +186,13 @@ def converted(file: Located, table: Table, schema: Schema, empty: frozenset[str]
         try:
             numbers = numbers_of(column, style, empty)
         except NotANumber as wrong:
-            what = "column {!r} contains the text {} ({}), but the model needs {}: "
+            remedy, fixes = "write all dates of the column like that.", []
+            if not wrong.is_date:
+                remedy = Message("correct it, or let it count as empty ({}).", Parameter("missing_values"))
+                fixes = [Parameter("missing_values", text) for text in wrong.texts]
             cell = name, shown(wrong.text), file.place(wrong.row), wrong.needed
-            if wrong.is_date:
-                raise invalid(file.path, Message(what + "write all dates of the column like that.", *cell)) from None
-            # Many different texts can hardly all stand for an empty cell.
-            fixes = [Parameter("missing_values", text) for text in wrong.texts if len(wrong.texts) <= NEEDLESS]
-            what += "correct it, or let it count as empty ({})."
-            raise invalid(file.path, Problem(what, *cell, Parameter("missing_values"), fixes=fixes)) from None
+            what = "column {!r} contains the text {} ({}), but the model needs {}: {}"
+            raise invalid(file.path, Problem(what, *cell, remedy, fixes=fixes)) from None
         large = too_large(name, numbers, file.place)
         if large is not None:
             raise invalid(file.path, f"{large[0]}: correct it, or empty the cell.")

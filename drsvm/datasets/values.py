@@ -23,6 +23,7 @@ MISSING = frozenset(  # texts that denote a missing value
     ]
 )
 EMPTY = "(empty)"  # the category of empty cells
+NEEDLESS = 3  # up to this many different texts among numbers are suggested as missing values
 
 
 class Style:
@@ -55,14 +56,13 @@ DATE_STYLES = (Style.ISO_DATE, *(f"date {day}{time}" for day in _DAYS for time i
 
 
 class NotANumber(ValueError):
-    """A cell does not have the style of its column; `texts` are those of all such cells, `needed` is the style."""
+    """A cell does not have the style of its column; `texts` are those of all such cells, if they are few."""
 
     def __init__(self, row: int, text: str, texts: list[str], style: str):
         super().__init__(f"row {row + 1} contains {shown(text)}")
-        self.row, self.text, self.texts = row, text, texts
+        self.row, self.text, self.texts = row, text, texts if len(texts) <= NEEDLESS else []
         known = {Style.TRUTH: "yes or no", Style.PLAIN: "numbers", Style.ISO_DATE: "dates such as 2024-12-31"}
-        day = datetime(2024, 12, 31, 17, 30).strftime(style.removeprefix("date "))
-        dates = style in DATE_STYLES
+        day, dates = datetime(2024, 12, 31, 17, 30).strftime(style.removeprefix("date ")), style in DATE_STYLES
         self.needed = known.get(style, f"dates such as {day}" if dates else f"cells of the kind {style!r}")
         self.is_date = dates and any(parser_of(form)(text) is not None for form in DATE_STYLES)
 
@@ -193,10 +193,12 @@ def numbers_of(column: Column, style: str, missing: frozenset[str] = MISSING) ->
         numbers = [number for text in missing - MISSING if (number := as_number(text)) is not None]
         return np.where(np.isin(array, numbers), np.nan, array) if numbers else array
     values, codes = cells = coded(column)
-    numbers = _numbers(values, style, missing)
-    if None in numbers and style.startswith("date"):  # perhaps all are written in another form, and only in one
-        fitting = [others for form in DATE_STYLES if None not in (others := _numbers(values, form, missing))]
-        numbers = fitting[0] if len(fitting) == 1 else numbers
+    forms = (style, *(DATE_STYLES if style in DATE_STYLES else ()))  # all may have another form than in training
+    parsers = map(parser_of, forms)
+    read = ([_number(value, parse, missing) for value in values] for parse in parsers)
+    numbers = next(read)
+    if None in numbers and len(fitting := [others for others in read if None not in others]) == 1:
+        [numbers] = fitting
     wrong = [place for place, number in enumerate(numbers) if number is None]
     if wrong and not style.endswith(Style.OR_EMPTY):
         row = int(np.argmax(np.isin(codes, wrong)))
@@ -231,19 +233,14 @@ def typed(column: Column) -> np.ndarray | None:
     return array.astype(np.float64) if array.dtype.kind in "biuf" else None
 
 
-def _numbers(values: Iterable[object], style: str, missing: frozenset[str]) -> list[float | None]:
-    """Return the numbers of cells, NaN if one is empty, None if it is something else."""
-    parse = parser_of(style)
-
-    def number(value: object) -> float | None:
-        if is_empty(value):
-            return np.nan
-        if isinstance(value, date):
-            return _days(value)
-        text = str(value).strip()
-        return np.nan if text in missing or level_of(text, missing) is None else parse(text)
-
-    return list(map(number, values))
+def _number(value: object, parse: Callable[[str], float | None], missing: frozenset[str]) -> float | None:
+    """Return the number of a cell, NaN if it is empty, None if it is something else."""
+    if is_empty(value):
+        return np.nan
+    if isinstance(value, date):
+        return _days(value)
+    text = str(value).strip()
+    return np.nan if text in missing or level_of(text, missing) is None else parse(text)
 
 
 def levels_of(column: Column, missing: frozenset[str] = MISSING) -> Coded:

@@ -225,17 +225,15 @@ def check_entries(rows: Matrix) -> None:
         )
 
 
-UNKNOWN = ("None", "nan", "<NA>", "NaT")  # None, and what stands for it in numpy and pandas
-
-
 def check_that_labels_are_given(y: Labels) -> None:
     """Raise an error that names the first row whose label is None, NaN or pandas.NA."""
     labels = np.asarray(y)
     given = labels.ravel().tolist() if labels.ndim and labels.dtype.kind in "fO" else ()
-    gaps = [row for row, one in enumerate(given) if not isinstance(one, str) and str(one) in UNKNOWN]
+    texts = ["" if isinstance(label, str) else str(label) for label in given]
+    gaps = [row for row, text in enumerate(texts) if text in ("None", "nan", "<NA>", "NaT")]
     if gaps:
         raise ValueError(
-            f"y has {given[gaps[0]]} in place of a label in {len(gaps)} of {len(given)} rows, the first of them row "
+            f"y has {texts[gaps[0]]} in place of a label in {len(gaps)} of {len(texts)} rows, the first of them row "
             f"{gaps[0]}: leave those rows out of X and y (pandas.notna(y) tells which to keep)."
         )
 

@@ -57,10 +57,10 @@ def warn_of_far_cells(X: Matrix, weights, estimator: BaseEstimator, costs: np.nd
     names = getattr(estimator, "feature_names_in_", None)
     places, middles, deviations, share, sizes = far_columns(X, weights)
     if not len(places):
-        if costs is not None and len(sizes):  # these are known
-            sizes = sizes * np.where(np.isinf(costs), 0.0, costs)
-        if sizes.max(initial=0.0) > 2.0 * FAR * sizes.min(initial=np.inf):
-            _warn_of_scales(X, sizes, names, type(estimator).__name__)
+        if len(sizes):  # the columns are here
+            sizes = sizes if costs is None else sizes * np.where(np.isinf(costs), 0.0, costs)
+            if sizes.max() > 2.0 * FAR * sizes.min():
+                _warn_of_scales(X, sizes, names, type(estimator).__name__)
         return share
     distances = np.abs(X[:, places] - middles) / deviations * (1.0 if weights is None else weights[:, None] > 0.0)
     rows, (row, worst) = np.flatnonzero(distances.max(axis=1) > FAR), divmod(distances.argmax(), len(places))
@@ -89,12 +89,13 @@ def _warn_of_scales(X: np.ndarray, sizes: np.ndarray, names, classifier: str) ->
     wide = sorted(place for place in order if sizes[place] > 2.0 * FAR * sizes[usual])
     if not wide:
         return
-    named = ", ".join(str(place) if names is None else repr(names[place]) for place in wide[:MAX_NAMED])
-    more, most = ", ..." if len(wide) > MAX_NAMED else "", sizes[order[0]] / sizes[usual]
-    who = f"columns {named}{more} vary up to" if len(wide) > 1 else f"column {named} varies"
+    named = [str(place) if names is None else repr(names[place]) for place in wide[:MAX_NAMED]]
+    named += ["..."] if len(wide) > MAX_NAMED else []
+    who = f"columns {', '.join(named)} vary up to" if len(wide) > 1 else f"column {named[0]} varies"
     warn_user(
-        f"Different scales: {who} {most:,.0f} times as much as others, which hardly count then, because shifts and "
-        f"distances are measured in the units of the columns: use make_pipeline(ClippedScaler(), {classifier}())."
+        f"Different scales: {who} {sizes[order[0]] / sizes[usual]:,.0f} times as much as others, which hardly count "
+        "then, because shifts and distances are measured in the units of the columns: use "
+        f"make_pipeline(ClippedScaler(), {classifier}())."
     )
 
 
