@@ -15,8 +15,8 @@ from drsvm.progress import following
 
 ABOUT = """Train, apply and audit classifiers that are robust to wrong labels and shifted features.
 
-Files may be CSV, Parquet or svmlight; CSV and svmlight may be compressed (.gz, .bz2, .xz, .zst). Use - to read from
-standard input. Results go to standard output, notes to standard error.
+Files may be CSV, Parquet or svmlight; CSV and svmlight may be compressed (.gz, .bz2, .xz, .zst), and a folder of CSV or
+Parquet files is one table. Use - to read from standard input. Results go to standard output, notes to standard error.
 """
 
 EXAMPLES = """To get started with your own table:
@@ -28,6 +28,8 @@ drsvm report customers.csv --label churned --output report.html
 
 Exit codes: 0 done, 1 the tolerance was not reached, 2 bad input, 3 reached for limited weights only, 130 interrupted.
 """
+
+VALUES = {"bool": "", "str": "TEXT", "int": "NUMBER", "float": "NUMBER"}  # what help calls them, in place of the types
 
 
 def _flowing(text: str) -> str:
@@ -55,7 +57,7 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def _common(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.", metavar="")
     ] = False,
 ) -> None:
     pass
@@ -95,8 +97,10 @@ def _parameters(entry: inspect.Parameter) -> list[inspect.Parameter]:
         return [entry.replace(kind=entry.KEYWORD_ONLY)]
     options = []
     for name, kind, part in declared:
-        default = entry.empty if part.default is ... else part.default
-        annotation = Annotated[kind, part.metadata["option"]]
+        default, option = entry.empty if part.default is ... else part.default, part.metadata["option"]
+        if option.metavar is None:
+            option.metavar = next(word for known, word in VALUES.items() if known in str(kind))
+        annotation = Annotated[kind, option]
         options.append(inspect.Parameter(name, entry.KEYWORD_ONLY, default=default, annotation=annotation))
     return options
 

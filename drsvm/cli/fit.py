@@ -44,7 +44,7 @@ def fit(
 
     A table may contain text categories, empty cells, dates and ids: notes report how they are treated, which is saved
     with the model. A quarter of the rows is held out first, for a test of a classifier of the others; the model that is
-    saved is then trained on all rows. A Parquet or Arrow table may be a folder, and need not fit into memory.
+    saved is then trained on all rows. A Parquet or Arrow table need not fit into memory.
     """
     from drsvm.cli import work
     from drsvm.cli.files import check_outputs

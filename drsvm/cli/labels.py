@@ -1,6 +1,6 @@
 """``drsvm labels``: which labels of a file to check first."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from drsvm.cli import options as opt
@@ -61,8 +61,10 @@ def labels(
     import numpy as np
 
     from drsvm import find_label_issues  # not before: input errors should come quickly
+    from drsvm.learn.labels.issues import has_rows_of_one_length
     from drsvm.plotting import LabelIssuesDisplay
 
+    ball = replace(ball, standardise=ball.standardise and not has_rows_of_one_length(parts.X))
     prepared = work.prepared(parts, standardise=ball.standardise)
     X = prepared.X
     screen.note(*work.about_clipped(prepared, parts))

@@ -49,7 +49,7 @@ known, solving, output = _panel("What is known about the data"), _panel("The sol
 
 DataFile = Annotated[
     Path,
-    typer.Argument(metavar="FILE", help="Data: CSV, Parquet or svmlight, may be compressed; - is standard input."),
+    typer.Argument(metavar="FILE", help="Data: CSV, Parquet or svmlight, or a folder of files; - is standard input."),
 ]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model saved by 'drsvm fit --model'.")]
 
@@ -57,8 +57,8 @@ RADIUS = classifier(
     "Average shift per row to be robust to, in units of the (standardised) features, or auto. Default: auto."
 )
 POSITIVE = reading(
-    "The positive class. Default: the yes of yes and no, otherwise the later in the alphabet. With more than two "
-    "classes: the one to separate from the others."
+    "The positive one of two classes. Default: the yes of yes and no, otherwise the larger, or the later in the "
+    "alphabet. Of more than two, report and compare take the one to set against the others; fit takes none."
 )
 CLASS_WEIGHT = classifier(
     "Weights of the classes: none (every row counts the same), balanced (every class does), or auto, half-way "
@@ -180,11 +180,12 @@ class BallOptions:
         return {**given, "norm": float(self.norm), "fit_intercept": self.intercept}
 
     def run(self) -> Settings:
+        solver = self.solver
         if self.solver != "auto":
             from drsvm.solvers import solver_names  # it imports all solvers
 
-            check_choice("--solver", self.solver, solver_names())
-        return {"solver": self.solver, "tol": self.tol, "max_iter": self.max_iter, "max_time": self.max_time}
+            solver = check_choice("--solver", self.solver, solver_names())
+        return {"solver": solver, "tol": self.tol, "max_iter": self.max_iter, "max_time": self.max_time}
 
 
 @dataclass(frozen=True)
@@ -335,7 +336,7 @@ def chosen_classes_and_threshold(
 ) -> Settings:
     """Return class weights and threshold as parameters of a classifier, if given; costs are by the text of a label."""
     check_choice("--class-weight", class_weight, (None, "auto", "balanced", "none"))
-    check_choice("--threshold", threshold, (None, "accuracy", "balanced-accuracy", "optimum"))
+    threshold = check_choice("--threshold", threshold, (None, "accuracy", "balanced-accuracy", "optimum"))
     if threshold is not None and costs is not None:
         raise ValueError("use --threshold or --costs, not both.")
     given: Settings = {} if class_weight is None else {"class_weight": None if class_weight == "none" else class_weight}
@@ -351,8 +352,10 @@ def _costs_of_classes(text: str) -> dict[str, float]:
     raise ValueError(f"--costs {text}: give a cost for each of two classes: --costs no=1,yes=10.")
 
 
-def check_choice(option: str, value: str | None, allowed: Sequence[str | None]) -> None:
-    """Raise an error if a value is not allowed."""
+def check_choice(option: str, value: str | None, allowed: Sequence[str | None]) -> str | None:
+    """Return a value if it is allowed, with - where it may have _ as in Python, or raise an error."""
+    value = value and value.replace("_", "-")
     if value not in allowed:
         names = [choice for choice in allowed if choice is not None]
         raise ValueError(f"{option} must be {'one of ' if len(names) > 1 else ''}{', '.join(names)}, got {value!r}.")
+    return value

@@ -175,7 +175,7 @@ def _source(file: Path, reading: list[str], settings: list[str], data: "Dataset"
         return shlex.join(["drsvm", verb, *reading, *kept, *_typed(step.changes), *options])
 
     notes = [in_options(note) for note in data.notes]
-    known = file if file != STANDARD and file.is_file() else None  # a pipe is gone
+    known = file if file != STANDARD and (file.is_file() or file.is_dir()) else None  # a pipe is gone
     words = {"wording": in_options, "command": command, "setting": attrgetter("typed")}
     return Source(known, notes=notes, leaky_columns=data.leaky_columns, **words)
 

@@ -187,7 +187,13 @@ class Task:
     def _others(self, estimator: Classifier, parts: Parts, figures: Payload | None) -> dict[Alternative, Fitted]:
         """Return classifiers that find more rows of a class that is missed; none if a setting was given for that."""
         label = figures and missed_class(figures)
-        if figures is None or label is None or is_guess(figures) or not has_defaults(estimator) or parts.ready is not None:
+        if (
+            figures is None
+            or label is None
+            or is_guess(figures)
+            or not has_defaults(estimator)
+            or parts.ready is not None
+        ):
             return {}
         found = alternatives(label, [other for other in figures["confusion"] if other != label])
         return {one: self._for_test(clone(estimator).set_params(**one.settings), parts, 2) for one in found}

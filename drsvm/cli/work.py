@@ -14,10 +14,10 @@ from drsvm.cli.files import STANDARD, check_inputs, name_of, read_from
 from drsvm.cli.options import FileOptions, Settings, SplitOptions
 from drsvm.cli.screen import Screen
 from drsvm.datasets import DataFileError, Dataset, ReadOptions, Schema, read, read_like
-from drsvm.datasets.arrow_tables import ARROW, ArrowTable, Table, taken
+from drsvm.datasets.arrow_tables import ArrowTable, Table, taken
 from drsvm.datasets.copies import about_copies, copies_of, held_out_rows
-from drsvm.datasets.files import format_of_name
-from drsvm.datasets.values import TRUTH_WORDS
+from drsvm.datasets.files import files_of, format_of_name
+from drsvm.datasets.values import TRUTH_WORDS, level_of
 from drsvm.persistence.model_files import OpenModel, SavedModel
 
 if TYPE_CHECKING:  # at run time, this would import scikit-learn
@@ -212,12 +212,13 @@ def about_clipped(prepared: Prepared, parts: Parts) -> list[str]:
 
 
 def label_called(labels: np.ndarray, name: str, option: str = "--positive") -> object:
-    """Return the label whose text is `name`."""
-    for label in np.unique(labels).tolist():
-        if name in (str(label), str(label).lower() if isinstance(label, bool) else None):
-            return label
-    known = ", ".join(str(label) for label in np.unique(labels).tolist()[:10])
-    raise ValueError(f"{option} {name}: unknown label; the labels are {known}.")
+    """Return the label whose text is `name`, or the only one that means the same, such as 0 for 0.0 or no for No."""
+    known = np.unique(labels).tolist()
+    for text in (str, level_of, lambda label: str(label).casefold()):
+        found = [label for label in known if text(label) == text(name)]
+        if len(found) == 1:
+            return found[0]
+    raise ValueError(f"{option} {name}: unknown label; the labels are {', '.join(map(str, known[:10]))}.")
 
 
 def with_positive(whole: Parts, wanted: str | None) -> Parts:
@@ -304,14 +305,13 @@ def is_to_stream(file: Path, spool: Path | None) -> bool:
     """Return True for a file to be read in blocks: on request, or because it would not fit into memory."""
     if file == STANDARD or not file.exists():
         return False
-    if file.is_dir() or file.suffix.lower() in ARROW:
-        return True
-    if format_of_name(file) == "parquet":
+    files = files_of(file)
+    if format_of_name(files[0]) == "parquet":
         table = ArrowTable(file)
         return spool is not None or BYTES_OF_CELL * table.n_rows * len(table.names) > available_memory()
     if spool is not None:
         raise DataFileError("--spool is for Parquet and Arrow files: convert it to Parquet first.", file)
-    needed, available = COPIES_OF_TEXT * file.stat().st_size, available_memory()
+    needed, available = COPIES_OF_TEXT * sum(each.stat().st_size for each in files), available_memory()
     if needed > available:
         what = f"needs at least {needed / 1e9:.1f} GB of memory, but only {available / 1e9:.1f} GB are available"
         remedy = "convert it to Parquet, which is read in blocks, for instance with DuckDB"

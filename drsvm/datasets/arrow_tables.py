@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from drsvm.datasets.files import Problem, compression_of, invalid
+from drsvm.datasets.files import ARROW, OTHER_COLUMNS, Problem, compression_of, files_of, invalid
 from drsvm.lazy import optional
 from drsvm.messages import Parameter
 from drsvm.progress import tell
@@ -27,7 +27,6 @@ else:  # pyarrow takes long to import, and may be missing
     Column = Table = Any
 
 BLOCK_ROWS = 1 << 16  # number of rows that are read at a time
-PARQUET, ARROW = (".parquet", ".pq"), (".arrow", ".feather", ".ipc")  # suffixes of files that are read from a folder
 DAMAGED = "is not a Parquet or Arrow file, or is truncated or damaged ({}): copy it again."
 
 
@@ -132,23 +131,19 @@ class ArrowTable:
     def __init__(self, path: Path, sample_rows: int | None = None):
         if not path.exists():
             raise invalid(path, "no such file.")
-        self.path, self.sample_rows, self.files = path, sample_rows, [path]
-        if path.is_dir():
-            known = sorted(file for file in path.rglob("*") if file.suffix.lower() in PARQUET + ARROW)
-            # Other programs put notes such as _SUCCESS beside the data.
-            self.files = [file for file in known if not file.name.startswith((".", "_"))]
-        if not self.files:
-            endings = ", ".join(PARQUET + ARROW)
-            raise invalid(path, f"contains no files ending in {endings}: give the folder of the data.")
+        self.path, self.sample_rows, self.files = path, sample_rows, files_of(path)
         self._stamps = [(file.stat().st_size, file.stat().st_mtime_ns) for file in self.files]
         schemas, n_rows, _ = zip(*map(_opened, self.files), strict=True)
         self.schema, self.n_rows = schemas[0], sum(n_rows)
         self.names = list(self.schema.names)
+        for name in self.names:
+            if (count := self.names.count(name)) > 1:
+                raise invalid(path, f"{count} columns are called {name!r}: rename them, or leave out all but one.")
         self.notes: list[str] = []
         self.renamed: dict[str, str] = {}
         for file, schema in zip(self.files, schemas, strict=True):
-            if schema.names != self.names:
-                raise invalid(file, f"has other columns than {self.files[0].name}: move it to another folder.")
+            if sorted(schema.names) != sorted(self.names):
+                raise invalid(file, OTHER_COLUMNS.format(self.files[0].name))
         if self.n_rows == 0:
             raise invalid(path, "no rows found.")
 
@@ -181,7 +176,11 @@ class ArrowTable:
             wanted += take
             step = len(block) / max(take, 1)
             parts.append(block if share == 1.0 else block.take([int(step * number) for number in range(take)]))
-        return pyarrow_or_error().concat_tables(parts)
+        pyarrow = pyarrow_or_error()
+        try:
+            return pyarrow.concat_tables(parts, promote_options="permissive")  # integers in one file, floats in another
+        except pyarrow.ArrowException as error:
+            raise invalid(self.path, f"has a column whose type differs between files ({error}): convert one.") from None
 
     def read(self, wanted: list[str], as_text: str | None, empty: frozenset[str]) -> Table:
         types = pyarrow_or_error().types

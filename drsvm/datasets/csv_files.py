@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from drsvm.datasets.arrow_tables import Table, cleaned, pyarrow_or_error, texts, with_columns
-from drsvm.datasets.files import LONGEST_LINE, DataFileError, invalid, opened
+from drsvm.datasets.files import LONGEST_LINE, OTHER_COLUMNS, DataFileError, files_of, head_and_format, invalid, opened
 from drsvm.datasets.values import MISSING, as_number, shown
 from drsvm.messages import Message, Parameter
 
@@ -23,10 +23,10 @@ csv.field_size_limit(LONGEST_LINE)
 
 
 class CsvFile:
-    """A CSV file: reads the column names at once, their values on demand."""
+    """A CSV file, or all of a folder with the same columns: reads their names at once, their values on demand."""
 
     def __init__(self, path: Path, head: bytes, delimiter: str | None, header: bool | None):
-        self.path = path
+        self.path, self.files = path, files_of(path)
         self.notes: list[str] = []
         cut = max(self._checked(head).rfind(b"\n"), head.rfind(b"\r")) + 1  # do not split a multi-byte character
         try:
@@ -54,6 +54,10 @@ class CsvFile:
             used = DELIMITERS.get(self.delimiter, repr(self.delimiter))
             what = "line 1 has only one column with the delimiter {} ({}): {}"
             raise invalid(path, Message(what, used, Parameter("delimiter"), hint))
+        for file in self.files[1:]:
+            other = CsvFile(file, head_and_format(file, "csv")[0], self.delimiter, header)
+            if (other.names, other.has_header) != (self.names, self.has_header):
+                raise invalid(file, OTHER_COLUMNS.format(self.files[0].name))
 
     def _distinct(self, names: list[str]) -> list[str]:
         """Return names without repetitions, as pandas chooses them: a, a.1, a.2."""
@@ -109,9 +113,7 @@ class CsvFile:
         pyarrow = pyarrow_or_error()
         from pyarrow import csv as arrow_csv  # pyright: ignore[reportMissingImports]
 
-        with opened(self.path) as stream:
-            # pyarrow would take blank lines before the header for the header.
-            content = self._checked(stream.read()).removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n")
+        content = self._content()
         if content.count(b'"') % 2:  # a missing closing quote; the csv module locates it
             return None
         size = min(max(len(content), 1), LARGEST_BLOCK)
@@ -142,6 +144,18 @@ class CsvFile:
                 return None  # a cell spans several lines; the csv module is strict about its quotes
         return cleaned(read, empty)
 
+    def _content(self) -> bytes:
+        """Return the lines of all files, with the header of the first."""
+        contents: list[bytes] = []
+        for file in self.files:
+            with opened(file) as stream:
+                # pyarrow would take blank lines before the header for the header.
+                content = self._checked(stream.read()).removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n")
+            if contents and self.has_header:  # a name may contain line breaks
+                content = re.sub(rb'(?:[^"\r\n]|"[^"]*")*[\r\n]*', b"", content, count=1)
+            contents.append(content if len(self.files) == 1 else content.rstrip(b"\r\n") + b"\n")
+        return b"".join(contents)
+
     def texts(self, wanted: list[str]) -> dict[str, list[str]]:
         """Return columns as they are written."""
         columns = self._table(wanted, wanted, frozenset()).columns if wanted else []
@@ -163,11 +177,15 @@ class CsvFile:
         return widest in between or (first == widest if column == 0 else last == column)
 
     def place(self, row: int) -> str:
-        return next((f"line {line}" for index, (line, _) in enumerate(self._records()) if index == row), f"row {row}")
+        return next((place for index, (place, _) in enumerate(self._records()) if index == row), f"row {row}")
 
-    def _records(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the line number and the cells of every row; raise an error if a row has another length."""
-        with opened(self.path) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as lines:
+    def _records(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield the place and the cells of every row; raise an error if a row has another length."""
+        for file in self.files:
+            yield from self._records_of(file, f" of {file.name}" if len(self.files) > 1 else "")
+
+    def _records_of(self, file: Path, within: str) -> Iterator[tuple[str, list[str]]]:
+        with opened(file) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as lines:
             reader, before, is_header = csv.reader(lines, delimiter=self.delimiter, strict=True), 0, self.has_header
             try:
                 for cells in reader:
@@ -176,13 +194,13 @@ class CsvFile:
                             comma = " (perhaps a decimal comma)" if self.delimiter == "," else ""
                             what = f"line {before + 1} has {len(cells)} columns, but the first has {len(self.names)}"
                             why = f"is the line cut off, or does a cell contain an unquoted {self.delimiter!r}{comma}?"
-                            raise invalid(self.path, f"{what}: {why}")
-                        yield before + 1, cells
+                            raise invalid(file, f"{what}: {why}")
+                        yield f"line {before + 1}{within}", cells
                     is_header, before = is_header and not cells, reader.line_num
             except csv.Error as error:
-                raise invalid(self.path, BAD_QUOTES.format(before + 1, error)) from None
+                raise invalid(file, BAD_QUOTES.format(before + 1, error)) from None
             except UnicodeDecodeError:
-                raise invalid(self.path, NOT_UTF8) from None
+                raise invalid(file, NOT_UTF8) from None
 
 
 def likely_delimiter(text: str) -> str:

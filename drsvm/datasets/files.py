@@ -26,11 +26,14 @@ HEAD_BYTES = 1 << 16
 LONGEST_LINE = 1 << 24  # bytes of a line of a CSV file: two million cells
 # Suffixes of compressed files and the bytes they start with.
 COMPRESSIONS = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd"}
+ARROW = (".arrow", ".feather", ".ipc")
 FORMATS = {
     **dict.fromkeys([".svm", ".svmlight", ".libsvm"], "svmlight"),
     **dict.fromkeys([".csv", ".tsv"], "csv"),
-    **dict.fromkeys([".parquet", ".pq"], "parquet"),
+    **dict.fromkeys([".parquet", ".pq", *ARROW], "parquet"),
 }
+MAGIC = b"PAR1", b"ARROW1"  # what Parquet and Arrow files start with
+OTHER_COLUMNS = "has other columns than {}, or in another order: correct it, or move it to another folder."
 # Without commas: a line of a table may contain the time of day, as in 31.12.2024 12:30.
 SVMLIGHT_LINE = re.compile(rb"\s*+[+-]?[\w.][^\s,;]*+(\s+qid:\S+)?(\s+[+-]?\d+:[^\s,;]*+)+\s*(#.*)?$")
 UNSUPPORTED = {
@@ -71,9 +74,24 @@ def invalid(path: Path, *problems: str) -> DataFileError:
     return DataFileError(what, path, [fix for problem in problems for fix in getattr(problem, "fixes", ())])
 
 
+def files_of(path: Path) -> list[Path]:
+    """Return the data files of a folder, sorted, which all have one format; or the file itself."""
+    if not path.is_dir():
+        return [path]
+    inside = [file for file in sorted(path.rglob("*")) if file.is_file() and format_of_name(file)]
+    # Other programs put notes such as _SUCCESS or .ipynb_checkpoints beside the data.
+    files = [file for file in inside if not any(part[0] in "._" for part in file.relative_to(path).parts)]
+    kinds = sorted({str(format_of_name(file)) for file in files})
+    if not files:
+        raise invalid(path, "contains no CSV, Parquet or Arrow files, by their names: give the folder of the data.")
+    if len(kinds) > 1:
+        raise invalid(path, f"contains {' and '.join(kinds)} files: move those of one kind to another folder.")
+    if kinds == ["svmlight"]:
+        raise invalid(path, "contains svmlight files: give one of them, or join them first, with cat or zcat.")
+    return files
+
+
 def _check_readable(path: Path) -> None:
-    if path.is_dir():
-        raise invalid(path, "is a folder: give a file in it.")
     if path.exists() and not path.is_file():
         raise invalid(path, "is a pipe or a device and cannot be read more than once: save it to a file first.")
     try:
@@ -135,12 +153,12 @@ def head_and_format(path: Path, wanted: str | None) -> tuple[bytes, str, list[st
     """Return the first bytes of a file, its format (by its content, unless one is wanted), and notes on it."""
     with opened(path) as stream:  # at least the first line, unless that is too long for a table
         head = stream.read(HEAD_BYTES)
-        if b"\n" not in head and b"\r" not in head and not head.startswith(b"PAR1"):
+        if b"\n" not in head and b"\r" not in head and not head.startswith(MAGIC):
             head += stream.readline(LONGEST_LINE)
     if not head:
         raise invalid(path, "is empty.")
     named, notes = format_of_name(path), []
-    kind = wanted or ("parquet" if head.startswith(b"PAR1") else "csv")
+    kind = wanted or ("parquet" if head.startswith(MAGIC) else "csv")
     if kind != "parquet":
         _check_text(path, head)
     if not wanted:

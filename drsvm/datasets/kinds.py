@@ -17,7 +17,8 @@ from drsvm.datasets.csv_files import CsvFile
 from drsvm.datasets.dataset import ReadOptions
 from drsvm.datasets.files import Problem
 from drsvm.datasets.values import (
-    DATE_FORMATS,
+    DATE_STYLES,
+    NEEDLESS,
     SIGNS,
     TRUTH_WORDS,
     Coded,
@@ -44,7 +45,6 @@ ID_NAMES = re.compile(
 # Styles by the start of pyarrow's type.
 TYPES = {"bool": Style.TRUTH, "date": Style.ISO_DATE, "timestamp": Style.ISO_DATE, "time": Style.TIME}
 MANY_ROWS = 100  # from this many rows on, integers that are all different are worth a note
-NEEDLESS = 3  # up to this many different texts among numbers are suggested as missing values
 AMBIGUOUS_COMMAS, AMBIGUOUS_DOTS, AMBIGUOUS_DATE = "ambiguous commas", "ambiguous dots", "ambiguous dates"
 _DOTTED, _WHOLE = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}"), re.compile(r"[+-]?\d{1,3}")
 
@@ -66,11 +66,8 @@ def number_style(values: list[str]) -> str | None:
     words = {value.lower() for value in values}
     if any(words == set(pair) for pair in TRUTH_WORDS):
         return Style.TRUTH
-    for style in (Style.ISO_DATE, Style.TIME):
-        if fits(style, values):
-            return style
-    forms = [form for form in DATE_FORMATS if fits(f"date {form}", values)]
-    return AMBIGUOUS_DATE if len(forms) > 1 else f"date {forms[0]}" if forms else None
+    forms = [style for style in (Style.TIME, *DATE_STYLES) if fits(style, values)]
+    return AMBIGUOUS_DATE if len(forms) > 1 else next(iter(forms), None)
 
 
 def fits(style: str, values: Iterable[str]) -> bool:
@@ -98,7 +95,7 @@ def styles_of(texts: dict[str, list[str]], points: bool, decimal: str | None) ->
     return styles
 
 
-def with_dots_as_written(
+def dots_as_written(
     file: TableFile, table: Table, names: list[str], decimal: str | None, empty: frozenset[str]
 ) -> Table:
     """Return a table of a file in which columns are texts if dots in them may separate thousands."""

@@ -22,6 +22,7 @@ from drsvm.datasets.columns import absent_columns
 from drsvm.datasets.dataset import Schema
 from drsvm.datasets.values import EMPTY, MISSING, NotANumber, Style, coded, levels_of, numbers_of, shown
 from drsvm.learn.clipped_scaler import ClippedCells, ClippedScaler, clipped_cells, number
+from drsvm.learn.fitting.column_errors import check_distinct
 
 MAX_LEVELS = 1000  # a column has at most this many levels of its own: the most frequent ones
 RARE_NAME = "(rare)"
@@ -78,8 +79,8 @@ class TableReader(TransformerMixin, BaseEstimator):
                 read[:, place] = numbers_of(column, style, missing)
             except NotANumber as wrong:
                 raise ValueError(
-                    f"column {name!r} contains {shown(wrong.text)} (row {wrong.row + 1}), but the model needs cells of "
-                    f"the kind {style!r}: correct it, or empty the cell."
+                    f"column {name!r} contains {shown(wrong.text)} (row {wrong.row + 1}), but the model needs "
+                    f"{wrong.needed}: correct it, or empty the cell."
                 ) from None
         return read
 
@@ -94,6 +95,7 @@ class TableReader(TransformerMixin, BaseEstimator):
                     f"{list(self.columns[:5])} …: pass a data frame, or an array with these columns."
                 )
             return [array[:, place] for place in range(len(self.columns))]
+        check_distinct(names)
         known = {str(name).strip(): name for name in names}
         absent = absent_columns(list(known), list(self.columns))
         if absent:

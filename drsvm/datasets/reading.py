@@ -11,8 +11,8 @@ from drsvm.datasets.arrow_tables import ArrowTable, RowRange, Table
 from drsvm.datasets.columns import Chosen, absent_columns, choose_columns, found_or_error, listed
 from drsvm.datasets.csv_files import CsvFile
 from drsvm.datasets.dataset import Dataset, ReadOptions, Schema
-from drsvm.datasets.files import Problem, head_and_format, invalid
-from drsvm.datasets.kinds import FREQUENT_GAPS, Kind, TableFile, kinds_of, line_break, rare_below, with_dots_as_written
+from drsvm.datasets.files import Problem, files_of, head_and_format, invalid
+from drsvm.datasets.kinds import FREQUENT_GAPS, Kind, TableFile, dots_as_written, kinds_of, line_break, rare_below
 from drsvm.datasets.notes import about_leaky_columns, leaky_columns, similar_labels, what_was_done, what_was_filled
 from drsvm.datasets.svmlight import read_svmlight
 from drsvm.datasets.values import Coded, NotANumber, Style, coded, labels_of, levels_of, numbers_of, shown, too_large
@@ -38,7 +38,7 @@ def read_table(file: TableFile, options: ReadOptions, notes: Sequence[str] = ())
     path, chosen = file.path, choose_columns(file.names, options)
     wanted = [chosen.label, *chosen.features, *([chosen.verified] if chosen.verified else [])]
     table = file.read(wanted, chosen.label, options.empty)
-    table = with_dots_as_written(file, table, chosen.features, options.decimal, options.empty)
+    table = dots_as_written(file, table, chosen.features, options.decimal, options.empty)
     if len(table) == 1:
         raise invalid(path, "has only one row; a classifier needs rows of at least two classes.")
     labels = coded(table.column(chosen.label))
@@ -117,7 +117,7 @@ def read_cells(path: str | Path, options: ReadOptions | None = None) -> dict[str
 
 def _opened(path: Path, options: ReadOptions) -> tuple[TableFile | None, str, list[str]]:
     """Return a table, or None for an svmlight file, with the format and notes on it."""
-    head, kind, notes = head_and_format(path, options.format)
+    head, kind, notes = head_and_format(files_of(path)[0], options.format)
     if kind == "svmlight":
         return None, kind, notes
     try:
@@ -186,12 +186,13 @@ def converted(file: Located, table: Table, schema: Schema, empty: frozenset[str]
         try:
             numbers = numbers_of(column, style, empty)
         except NotANumber as wrong:
-            expected = {Style.TRUTH: "yes or no", Style.PLAIN: "numbers"}.get(style, f"cells of the kind {style!r}")
-            where = name, shown(wrong.text), file.place(wrong.row)
-            what = "column {!r} contains the text {} ({}), but the model needs {}: correct it, or let it count as "
-            fixes = [Parameter("missing_values", wrong.text)]
-            problem = Problem(what + "empty ({}).", *where, expected, Parameter("missing_values"), fixes=fixes)
-            raise invalid(file.path, problem) from None
+            remedy, fixes = "write all dates of the column like that.", []
+            if not wrong.is_date:
+                remedy = Message("correct it, or let it count as empty ({}).", Parameter("missing_values"))
+                fixes = [Parameter("missing_values", text) for text in wrong.texts]
+            cell = name, shown(wrong.text), file.place(wrong.row), wrong.needed
+            what = "column {!r} contains the text {} ({}), but the model needs {}: {}"
+            raise invalid(file.path, Problem(what, *cell, remedy, fixes=fixes)) from None
         large = too_large(name, numbers, file.place)
         if large is not None:
             raise invalid(file.path, f"{large[0]}: correct it, or empty the cell.")

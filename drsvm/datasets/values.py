@@ -23,6 +23,7 @@ MISSING = frozenset(  # texts that denote a missing value
     ]
 )
 EMPTY = "(empty)"  # the category of empty cells
+NEEDLESS = 3  # up to this many different texts among numbers are suggested as missing values
 
 
 class Style:
@@ -51,15 +52,19 @@ TRUTH_WORDS = (
 )
 _TRUTH = {word: float(value) for words in TRUTH_WORDS for value, word in enumerate(words)} | {"0": 0.0, "1": 1.0}
 _DAYS = ("%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d %b %Y", "%b %d, %Y")
-DATE_FORMATS = tuple(day + time for day in _DAYS for time in ("", " %H:%M", " %H:%M:%S"))
+DATE_STYLES = (Style.ISO_DATE, *(f"date {day}{time}" for day in _DAYS for time in ("", " %H:%M", " %H:%M:%S")))
 
 
 class NotANumber(ValueError):
-    """A cell does not have the style of its column."""
+    """A cell does not have the style of its column; `texts` are those of all such cells, if they are few."""
 
-    def __init__(self, row: int, text: str):
+    def __init__(self, row: int, text: str, texts: list[str], style: str):
         super().__init__(f"row {row + 1} contains {shown(text)}")
-        self.row, self.text = row, text
+        self.row, self.text, self.texts = row, text, texts if len(texts) <= NEEDLESS else []
+        known = {Style.TRUTH: "yes or no", Style.PLAIN: "numbers", Style.ISO_DATE: "dates such as 2024-12-31"}
+        day, dates = datetime(2024, 12, 31, 17, 30).strftime(style.removeprefix("date ")), style in DATE_STYLES
+        self.needed = known.get(style, f"dates such as {day}" if dates else f"cells of the kind {style!r}")
+        self.is_date = dates and any(parser_of(form)(text) is not None for form in DATE_STYLES)
 
 
 def as_number(text: str) -> float | None:
@@ -188,12 +193,16 @@ def numbers_of(column: Column, style: str, missing: frozenset[str] = MISSING) ->
         numbers = [number for text in missing - MISSING if (number := as_number(text)) is not None]
         return np.where(np.isin(array, numbers), np.nan, array) if numbers else array
     values, codes = cells = coded(column)
-    parse = parser_of(style)
-    numbers = [_number(value, parse, missing) for value in values]
+    forms = (style, *(DATE_STYLES if style in DATE_STYLES else ()))  # all may have another form than in training
+    parsers = map(parser_of, forms)
+    read = ([_number(value, parse, missing) for value in values] for parse in parsers)
+    numbers = next(read)
+    if None in numbers and len(fitting := [others for others in read if None not in others]) == 1:
+        [numbers] = fitting
     wrong = [place for place, number in enumerate(numbers) if number is None]
     if wrong and not style.endswith(Style.OR_EMPTY):
         row = int(np.argmax(np.isin(codes, wrong)))
-        raise NotANumber(row, str(values[codes[row]]))
+        raise NotANumber(row, str(values[codes[row]]), [str(values[place]) for place in wrong], style)
     return cells.mapped([np.nan if number is None else number for number in numbers], np.nan, np.float64)
 
 

@@ -25,7 +25,7 @@ from drsvm.learn.choosing.threshold import goal_of
 from drsvm.learn.fitting import one_vs_rest, prices
 from drsvm.learn.fitting.ball import choose_ball
 from drsvm.learn.fitting.data import fit_data, naming_large_entries
-from drsvm.learn.fitting.gross_errors import warn_of_far_rows
+from drsvm.learn.fitting.gross_errors import warn_of_far_cells
 from drsvm.learn.fitting.outcome import report_outcome, warn_of_large_budgets
 from drsvm.learn.fitting.partial_fit import earlier_fit, feed_block, learns_in_blocks
 from drsvm.learn.fitting.places import check_remote_features
@@ -45,8 +45,8 @@ class WassersteinSVC(RobustClassifier):
 
     Its direction minimises the expected hinge loss under the worst distribution within a Wasserstein ball around the
     training data, with the intercept of that problem: this is what is proven. Where it decides is chosen afterwards
-    (`threshold`). Standardise the features first: shifts are measured in their units. The defaults need no tuning;
-    `WassersteinSVCCV` tunes them by cross-validation.
+    (`threshold`). Standardise the features first: shifts are measured in their units, and a warning names columns that
+    vary 100 times as much as others. The defaults need no tuning; `WassersteinSVCCV` tunes them by cross-validation.
 
     Parameters
     ----------
@@ -259,8 +259,8 @@ class WassersteinSVC(RobustClassifier):
             data = fit_data(self, X, y, sample_weight, self.class_weight, self.engine)
             goal = goal_of(self.threshold, data.classes, self.fit_intercept)
             self.classes_, self._flip_cost_by_row = data.classes, flip_cost is not None
-            data.share = warn_of_far_rows(data.X, data.sample_weight, getattr(self, "feature_names_in_", None))
             parameters = self._problem_parameters(data.costs_by_class, flip_cost)
+            data.share = warn_of_far_cells(data.X, data.sample_weight, self, parameters["feature_cost"])
             options = RunOptions(self.solver, self.tol, self.max_iter, self.random_state, self.n_jobs)
             automatic = isinstance(self.class_weight, str) and self.class_weight == "auto"
             task = FitTask(self, X, y, may_solve_again=automatic)

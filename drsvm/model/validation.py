@@ -225,6 +225,19 @@ def check_entries(rows: Matrix) -> None:
         )
 
 
+def check_that_labels_are_given(y: Labels) -> None:
+    """Raise an error that names the first row whose label is None, NaN or pandas.NA."""
+    labels = np.asarray(y)
+    given = labels.ravel().tolist() if labels.ndim and labels.dtype.kind in "fO" else ()
+    texts = ["" if isinstance(label, str) else str(label) for label in given]
+    gaps = [row for row, text in enumerate(texts) if text in ("None", "nan", "<NA>", "NaT")]
+    if gaps:
+        raise ValueError(
+            f"y has {texts[gaps[0]]} in place of a label in {len(gaps)} of {len(texts)} rows, the first of them row "
+            f"{gaps[0]}: leave those rows out of X and y (pandas.notna(y) tells which to keep)."
+        )
+
+
 def check_label_vector(y: Labels, n: int) -> np.ndarray:
     """Return the labels as an array with one entry per row; there may be any number of classes."""
     labels = np.asarray(y)
@@ -234,6 +247,8 @@ def check_label_vector(y: Labels, n: int) -> np.ndarray:
         raise ValueError(f"y must have one label per row of X: X has {n} rows, y has shape {labels.shape}.")
     if labels.dtype.kind == "c":
         raise TypeError("y must not be complex.")
+    if labels.dtype.kind == "O":
+        check_that_labels_are_given(labels)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError(f"y has {labels[~np.isfinite(labels)][0]} among its labels: drop those rows.")
     return labels

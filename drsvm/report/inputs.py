@@ -24,7 +24,7 @@ from drsvm.learn.fitting import one_vs_rest, prices
 from drsvm.learn.kernel.estimator import WassersteinKernelSVC
 from drsvm.learn.search.estimator import WassersteinSVCCV
 from drsvm.model.result import Result
-from drsvm.model.validation import check_rows
+from drsvm.model.validation import check_rows, check_that_labels_are_given
 from drsvm.model.worst_case.linear_model import behind_pipeline
 from drsvm.report.verdict import Alternative
 
@@ -174,6 +174,7 @@ def prepare(model, given: Given) -> Material:
     """Check the arguments, hold out rows, fit the model, and collect what the report needs."""
     if (given.X_test is None) != (given.y_test is None):
         raise ValueError("X_test and y_test must be given together: give both, or neither.")
+    check_that_labels_are_given(given.y)
     X, y = given.X, np.ravel(np.asarray(given.y))
     X = X if sparse.issparse(X) or hasattr(X, "columns") else np.asarray(X)
     names, row_names, usual_note = _names(X, given)

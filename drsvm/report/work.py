@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
 from scipy import sparse
@@ -18,6 +19,7 @@ from sklearn.svm import LinearSVC
 import drsvm
 from drsvm.annotations import Matrix
 from drsvm.clock import Stopwatch, TimeLimit
+from drsvm.datasets.files import files_of
 from drsvm.learn.kernel.estimator import WassersteinKernelSVC
 from drsvm.learn.labels.issues import find_label_issues, flexible_classifier, robust_classifier
 from drsvm.learn.labels.quality import LabelIssues
@@ -189,7 +191,7 @@ def provenance(material: Material) -> Figures:
     versions = {package: version(package) for package in PACKAGES}
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "data_file": None if file is None else {"name": file.name, "sha256": _digest(file.read_bytes())},
+        "data_file": file and {"name": file.name, "sha256": _digest(*map(Path.read_bytes, files_of(file)))},
         "training_rows_sha256": _digest_of_rows(material.X, material.y),
         "held_out_rows_sha256": _digest_of_rows(judged.X, judged.y) if judged.held_out else None,
         "model_sha256": _digest(*map(_floats, [*parts, own.intercept_]), _text(own.classes_)),

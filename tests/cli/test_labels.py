@@ -117,3 +117,13 @@ def test_bad_input(error_of, mislabelled, tmp_path):
     lines = mislabelled.read_text().splitlines()
     mislabelled.write_text("\n".join([*lines, "p120,,1,2,3,catt"]) + "\n")
     assert "Only one row has the label 'catt'" in error_of("labels", mislabelled, "--drop", "id,remark")
+
+
+def test_text_is_not_standardised(answer_of, tmp_path):
+    from sklearn.datasets import dump_svmlight_file
+    from sklearn.preprocessing import normalize
+
+    X, y = rows()
+    dump_svmlight_file(normalize(np.exp(X)), y, str(tmp_path / "words.svm"), zero_based=False)
+    found, plain = (answer_of("labels", tmp_path / "words.svm", *more) for more in ((), ("--no-standardise",)))
+    assert found["worst"] == plain["worst"] and found["notes"] == plain["notes"]

@@ -4,10 +4,12 @@ import re
 
 import numpy as np
 import pytest
-from cli_tables import write_csv
+from cli_tables import rows, write_csv
 from sklearn.datasets import make_circles
 
 import drsvm
+from drsvm.cli.work import positive_class
+from drsvm.datasets.values import Coded, labels_of
 from drsvm.persistence import load_model
 
 
@@ -103,3 +105,49 @@ def test_labels_are_judged_by_a_kernel(answer_of, rings):
 )
 def test_what_does_not_go_with_a_kernel(error_of, rings, options, words):
     assert words in error_of("fit", rings, "--kernel", "rbf", *options)
+
+
+def test_help_has_words_in_place_of_types(drsvm_command):
+    for command in ("fit", "predict", "audit", "labels", "report", "compare", "export"):
+        shown = drsvm_command(command, "--help")[1]
+        options = [line for line in shown.splitlines() if re.match(r"│[ *]+--", line) and "--help" not in line]
+        assert options and not [line for line in options if re.search(r"<(bool|str|int|float|list|path)", line)]
+
+
+def test_words_may_be_written_as_in_python(drsvm_command, table, tmp_path):
+    for arguments in (["--threshold", "balanced_accuracy"], ["--threshold", "balanced-accuracy"]):
+        path = tmp_path / f"{arguments[1]}.drsvm"
+        assert drsvm_command("fit", table, "--kernel", "linear", "--model", path, *arguments)[0] == 0
+        assert load_model(path)[-1].threshold == "balanced_accuracy"
+    path = tmp_path / "m.drsvm"
+    arguments = ("--kernel", "linear", "--radius", 0.1, "--solver", "interior_point", "--model", path)
+    assert drsvm_command("fit", table, *arguments)[0] == 0
+    assert load_model(path)[-1].solver == "interior-point"
+
+
+@pytest.mark.parametrize(
+    ("labels", "given", "expected"),
+    [
+        (["No", "Yes"], "no", "No"),
+        (["a", "A"], "a", "a"),
+        ([0, 1], "0", 0),
+        ([0, 1], "0.0", 0),
+        ([2, 10], None, 10),
+        (["FALSE", "TRUE"], "FALSE", False),
+        (["false", "true"], "False", False),
+    ],
+)
+def test_the_positive_class_by_what_it_means(labels, given, expected):
+    y = labels_of(Coded(list(map(str, labels)), np.arange(10) % 2))
+    assert positive_class(y, given) == expected
+
+
+def test_positive_classes_that_are_not_there(answer_of, error_of, tmp_path):
+    X, y = rows(60, 3)
+    table = write_csv(tmp_path / "t.csv", X, np.array(["x", "X", "z"])[y])
+    assert "--positive is for two classes, and there are 3: omit it" in error_of("fit", table, "--positive", "z")
+    for given in ("w", "Z "):
+        assert "unknown label; the labels are X, x, z" in error_of("report", table, "--positive", given)
+    table = write_csv(tmp_path / "t.csv", X[y < 2], np.array(["NO", "YES"])[y[y < 2]])
+    answer = answer_of("fit", table, "--positive", "no", "--model", tmp_path / "m.drsvm")
+    assert answer["positive"] == answer_of("predict", tmp_path / "m.drsvm", table)["positive"] == "NO"

@@ -181,3 +181,43 @@ def test_truth_values_as_labels(drsvm_command, answer_of, tmp_path, words):
     write_csv(only, X[y == 0], np.array(words)[y[y == 0]])  # labels of one class are still truth values
     scores = answer_of("predict", model, only)["scores"]
     assert scores["rows"] == 60 and scores["recall"][words[0]] == scores["accuracy"] > 0.5
+
+
+def dated(path, texts, labels):
+    return write_table(path, {"joined": texts, "size": np.arange(len(texts)) % 7, "kind": labels})
+
+
+@pytest.fixture
+def trained_on_dates(drsvm_command, tmp_path):
+    days = np.datetime64("2023-01-01") + np.arange(60)
+    table = dated(tmp_path / "t.csv", days, np.where(np.arange(60) + 5 * (np.arange(60) % 3) > 35, "new", "old"))
+    assert drsvm_command("fit", table, "--kernel", "linear", "--model", tmp_path / "m.drsvm")[0] == 0
+    return tmp_path / "m.drsvm"
+
+
+def test_dates_in_another_form(answer_of, error_of, trained_on_dates, tmp_path):
+    def predicted(*texts):
+        table = dated(tmp_path / "new.csv", texts, ["old"] * len(texts))
+        return answer_of("predict", trained_on_dates, table)["predictions"]["decision"]
+
+    expected = predicted("2023-01-13", "2023-02-07")
+    for texts in (("13.01.2023", "07.02.2023"), ("01/13/2023", "02/07/2023"), ("13 Jan 2023", "07 Feb 2023")):
+        assert predicted(*texts) == expected
+    frame = pandas.DataFrame({"joined": ["13.01.2023", "07.02.2023"], "size": [0, 1]})
+    assert load_model(trained_on_dates).decision_function(frame).tolist() == pytest.approx(expected)
+    for texts in (("01/02/2023", "02/07/2023"), ("2023-01-13", "13.01.2023")):
+        message = error_of("predict", trained_on_dates, dated(tmp_path / "new.csv", texts, ["old"] * 2))
+        assert "the model needs dates such as 2024-12-31: write all dates of the column like that." in message
+        assert "Try" not in message and "missing-values" not in message
+
+
+def test_texts_among_dates_are_all_named_at_once(answer_of, error_of, trained_on_dates, tmp_path):
+    def table(*texts):
+        return dated(tmp_path / "new.csv", ["2023-01-13", *texts], ["old"] * (1 + len(texts)))
+
+    message = error_of("predict", trained_on_dates, table("soon", "later"))
+    assert "contains the text 'soon' (line 3), but the model needs dates such as 2024-12-31" in message
+    remedy = message.splitlines()[-1].split()
+    assert remedy[-4:] == ["--missing-values", "soon", "--missing-values", "later"]
+    assert answer_of(*remedy[1:])["rows"] == 3
+    assert "Try" not in error_of("predict", trained_on_dates, table(*"abcd"))

@@ -1,11 +1,14 @@
 """Steps that several commands share: bad data files, classes, and tables that do not fit into memory."""
 
+import json
 import re
 import tempfile
+from hashlib import sha256
+from itertools import pairwise
 
 import numpy as np
 import pytest
-from cli_tables import letters
+from cli_tables import letters, write_table
 
 from drsvm.cli import work
 from drsvm.datasets import ReadOptions, arrow_tables, rows_on_disk, streamed_tables
@@ -123,13 +126,69 @@ def test_means_and_deviations_are_those_of_all_rows(answer_of, tmp_path, monkeyp
     assert not list(temporary.iterdir())
 
 
-def test_a_folder_of_tables(answer_of, tmp_path, temporary):
+def test_a_folder_of_tables_that_does_not_fit(answer_of, tmp_path, temporary, little_memory):
     (tmp_path / "parts").mkdir()
     content = columns()
     write(tmp_path / "parts" / "1.parquet", {name: values[:1500] for name, values in content.items()})
     write(tmp_path / "parts" / "2.parquet", {name: values[1500:] for name, values in content.items()})
     answer = answer_of("fit", tmp_path / "parts", "--label", "y", "--radius", 0.05)
     assert answer["rows"] == N and answer["proven"]
+    assert any("is read in blocks" in note for note in answer["notes"])
+
+
+def write_arrow(path, content):
+    import pyarrow as pa
+
+    with pa.ipc.new_file(path, pa.table(content).schema) as file:
+        file.write_table(pa.table(content))
+
+
+@pytest.mark.parametrize(("ending", "write_part"), [("csv", write_table), ("parquet", write), ("arrow", write_arrow)])
+def test_every_command_reads_a_folder_like_one_file(answer_of, tmp_path, ending, write_part):
+    content = columns(90)
+    whole, folder, parts = write_table(tmp_path / "whole.csv", content), tmp_path / "folder", (0, 30, 50, 90)
+    (folder / ".hidden").mkdir(parents=True)
+    for first, last in pairwise(parts):
+        write_part(folder / f"{first}.{ending}", {name: values[first:last] for name, values in content.items()})
+        write_part(folder / ".hidden" / f"{first}.{ending}", {"other": [1, 2], "columns": [3, 4]})
+    (folder / "_SUCCESS").write_text("")
+    model = tmp_path / "m.drsvm"
+    of_file = answer_of("fit", whole, "--label", "y", "--radius", 0.05, "--model", model)
+    of_folder = answer_of("fit", folder, "--label", "y", "--radius", 0.05)
+    assert of_folder["certificates"][0]["objective"] == of_file["certificates"][0]["objective"]
+    for command in (("predict", model), ("audit", model), ("labels", "--label", "y")):
+        answers = [answer_of(*command, path) for path in (whole, folder)]
+        figures = [
+            {name: value for name, value in answer.items() if name not in ("file", "notes")} for answer in answers
+        ]
+        assert figures[0] == figures[1]
+    answer_of("report", folder, "--label", "y", "--output", tmp_path / "r.json")
+    digest = sha256(b"".join((folder / f"{first}.{ending}").read_bytes() for first in parts[:-1])).hexdigest()
+    known = json.loads((tmp_path / "r.json").read_text())["provenance"]["data_file"]
+    assert known == {"name": "folder", "sha256": digest}
+
+
+def test_folders_that_are_no_table(error_of, tmp_path):
+    def folder(name, **files):
+        for file, text in files.items():
+            (tmp_path / name).mkdir(exist_ok=True)
+            (tmp_path / name / file.replace("_", ".")).write_text(text)
+        return tmp_path / name
+
+    text = "a,b,y\n1,2,no\n2,3,yes\n"
+    (tmp_path / "empty").mkdir()
+    assert "empty: contains no CSV, Parquet or Arrow files" in error_of("fit", tmp_path / "empty")
+    mixed = folder("mixed", a_csv=text, b_parquet="")
+    assert "mixed: contains csv and parquet files: move" in error_of("fit", mixed)
+    other = folder("other", a_csv=text, b_csv=text.replace("b", "c"))
+    assert "b.csv: has other columns than a.csv" in error_of("fit", other)
+    headless = folder("headless", a_csv=text, b_csv="1,2,3\n3,4,5\n")
+    assert "b.csv: has other columns than a.csv" in error_of("fit", headless)
+    assert "svm: contains svmlight files: give one of them" in error_of("fit", folder("svm", a_svm="1 1:2\n-1 1:3\n"))
+    ragged = folder("ragged", a_csv=text, b_csv="a,b,y\n1,2,no\n1,2\n")
+    assert "ragged/b.csv: line 3 has 2 columns" in error_of("fit", ragged)
+    wrong = folder("wrong", a_csv="a,b,y\n" + "1,2,no\n2,3,yes\n" * 10, b_csv='\n"a",b,y\n1,2,no\nx,2,no\n')
+    assert "the text 'x' (line 4 of b.csv)" in error_of("fit", wrong)
 
 
 def test_many_categories_are_kept_sparse(answer_of, tmp_path, temporary):

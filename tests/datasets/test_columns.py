@@ -1,11 +1,12 @@
 """The choice of columns, and what is said about them."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
+import numpy as np
 import pytest
 from file_contents import TABLE, check_error
 
-from drsvm.datasets import DataFileError, ReadOptions, Schema, read, read_like
+from drsvm.datasets import DataFileError, ReadOptions, Schema, TableReader, read, read_like
 
 
 def test_columns_by_name_and_index(write):
@@ -98,3 +99,24 @@ def test_numbers_with_a_unit(write):
     lines = "".join(f"CHF {k % 60},{k % 9} kg,{k % 7},{'xy'[k % 2]}\n" for k in range(600))
     data = read(write("data.csv", f"price,size,c,label\n{lines}"))
     assert any(note.startswith("numbers with a unit: price (CHF 0); they count as text") for note in data.notes)
+
+
+def test_columns_of_the_same_name(write, tmp_path):
+    import pandas as pd
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    text = "a,b,a,label\n" + "".join(f"{k},{k * k % 7},{k % 5},{k % 2}\n" for k in range(30))
+    data = read(write("twice.csv", text), ReadOptions(numeric=("a",)))
+    note = "Some columns have the same name; they are read under other names: 'a' as 'a.1'."
+    assert data.schema.columns == ["a", "b", "a.1"] and note in data.notes
+    assert note in read_like(tmp_path / "twice.csv", data.schema).notes
+    once = read(write("once.csv", text.replace("a,b,a", "a,b,c")), ReadOptions(numeric=("a",)))
+    taken = read_like(tmp_path / "twice.csv", replace(once.schema, columns=["a", "b"]))
+    assert taken.X.column("a").to_pylist() == list(range(30)) and note in taken.notes, "the first of them is taken"
+    table = pa.Table.from_arrays([pa.array([1.5, 2.5])] * 3, names=["a", "a", "label"])
+    parquet.write_table(table, tmp_path / "twice.parquet")
+    check_error("2 columns are called 'a': rename them", read, tmp_path / "twice.parquet")
+    frame = pd.DataFrame(np.eye(3), columns=["a", "b", "a"])
+    with pytest.raises(ValueError, match="2 columns are called 'a'"):
+        TableReader(["a", "b"]).transform(frame)

@@ -223,7 +223,7 @@ def test_tables_that_cannot_be_used(tmp_path, temporary):
     (tmp_path / "text.parquet").write_text("no Parquet")
     check_error("is not a Parquet or Arrow file, or is truncated", rows_on_disk, tmp_path / "text.parquet")
     (tmp_path / "nothing").mkdir()
-    check_error(r"contains no files ending in \.parquet", rows_on_disk, tmp_path / "nothing")
+    check_error("contains no CSV, Parquet or Arrow files", rows_on_disk, tmp_path / "nothing")
     write_parquet(tmp_path / "nothing" / "a.parquet", X, y)
     write_parquet(tmp_path / "nothing" / "b.parquet", X[:, :3], y)
     check_error(r"b.parquet: has other columns than a.parquet", rows_on_disk, tmp_path / "nothing", label="y")

@@ -19,7 +19,9 @@ from thorough import unless_long
 from drsvm import (
     Problem,
     Status,
+    WassersteinKernelSVC,
     WassersteinSVC,
+    WassersteinSVCCV,
     auto_radius,
     find_label_issues,
     progress,
@@ -27,6 +29,7 @@ from drsvm import (
     solve,
     worst_case_risk,
 )
+from drsvm.report import make_report
 from drsvm.solvers.interior_point.solver import InteriorPoint
 
 CONSTANT = ("ignore:The fitted classifier is constant", "ignore:radius / flip_cost")
@@ -447,3 +450,38 @@ def test_sparse_rows_without_any_entry_are_like_zeros():
     with pytest.warns(UserWarning, match="constant"):
         same = WassersteinSVC().fit(np.zeros((20, 3)), y)
     assert model.objective_ == pytest.approx(same.objective_) and not model.coef_.any()
+
+
+GAPS = {
+    "None": lambda y: [None, *y[1:]],
+    "nan": lambda y: np.array([np.nan, *y[1:]], dtype=object),
+    "nan among numbers": lambda y: np.array([np.nan, *(y[1:] == "b")]),
+    "<NA>": lambda y: pd.Series([pd.NA, *y[1:]], dtype="string"),
+    "<NA> among truth values": lambda y: pd.Series([pd.NA, *(y[1:] == "b")], dtype="boolean"),
+}
+
+
+@pytest.mark.parametrize("kind", GAPS)
+def test_labels_that_are_missing_are_named_with_a_remedy(kind):
+    X, y = np.arange(20.0)[:, None], np.array(["a", "b"] * 10)
+    model, gaps = WassersteinSVC(0.1).fit(X, y), GAPS[kind](y)
+    calls = [
+        lambda: WassersteinSVC().fit(X, gaps),
+        lambda: WassersteinSVCCV().fit(X, gaps),
+        lambda: WassersteinKernelSVC().fit(X, gaps),
+        lambda: WassersteinSVC(0.1).partial_fit(X, gaps, classes=["a", "b"]),
+        lambda: find_label_issues(X, gaps),
+        lambda: make_report(WassersteinSVC(), X, gaps),
+    ]
+    calls += [] if kind == "nan among numbers" else [lambda: worst_case_risk(model, X, gaps, radius=0.1)]
+    for call in calls:
+        with pytest.raises(ValueError, match=r"in place of a label in 1 of 20 rows, the first of them row 0: leave"):
+            call()
+
+
+def test_columns_of_the_same_name_are_named_with_a_remedy():
+    X, y = pd.DataFrame(np.eye(4), columns=["a", "b", "a", "c"]), [0, 1, 0, 1]
+    for call in (WassersteinSVC().fit, WassersteinKernelSVC().fit, WassersteinSVCCV().fit, find_label_issues):
+        with pytest.raises(ValueError, match=r"2 columns are called 'a': rename them, or leave out all but one\."):
+            call(X, y)
+    assert WassersteinSVC(0.1).fit(X.to_numpy(), y).coef_.shape == (1, 4)

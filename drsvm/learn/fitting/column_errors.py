@@ -1,6 +1,7 @@
 """Errors that name the column of X that has no numbers, and the remedy."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import date, timedelta
 from typing import NamedTuple
@@ -36,6 +37,7 @@ SYMPTOMS = {
 @contextmanager
 def naming_columns(X: Matrix, place: str = "in front of the classifier"):
     """Name the column with text or dates, and the remedy, if X cannot be converted to numbers in the block."""
+    check_distinct(getattr(X, "columns", ()))
     first = next((column for _, column in _columns(X)), None)
     if getattr(getattr(first, "dtype", None), "kind", "") in tuple(DATES.kinds):
         _explain(X, DATES, place)  # numpy would convert a table that has nothing but dates
@@ -46,6 +48,13 @@ def naming_columns(X: Matrix, place: str = "in front of the classifier"):
             if symptom in str(error):
                 _explain(X, cells, place)
         raise
+
+
+def check_distinct(names: Iterable[Hashable]) -> None:
+    """Raise an error if columns of a table have the same name."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise ValueError(f"{count} columns are called {name!r}: rename them, or leave out all but one.")
 
 
 def _columns(X: Matrix) -> Iterator[tuple[str, Matrix]]:

@@ -2,10 +2,12 @@
 
 import numpy as np
 from scipy.stats import norm
+from sklearn.base import BaseEstimator
 
 from drsvm.annotations import Matrix
 from drsvm.learn.fitting.warning import warn_user
 from drsvm.model.memory_rows import must_stay
+from drsvm.model.validation import check_entries
 
 TAIL = 0.1  # the robust deviation comes from the range without this share of the cells at either end: they may be wrong
 NORMAL_RANGE = float(norm.isf(TAIL) - norm.ppf(TAIL))  # that range of a normal distribution, in standard deviations
@@ -16,8 +18,10 @@ MAX_NAMED = 5  # rows or classes that a warning names, to stay short
 
 
 @np.errstate(over="ignore", invalid="ignore")  # numbers whose squares are too large are refused elsewhere
-def far_columns(X: Matrix, weights=None) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+def far_columns(X: Matrix, weights=None) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, np.ndarray]:
     """Return columns of dense rows in memory with gross errors, their middles and deviations, and what else is spread.
+
+    The last entry is the mean absolute deviation of every column.
 
     A deviation is the range from the 10th to the 90th percentile, over that of a standard normal variable; columns
     where it is 0, such as rare indicators, are left alone, and to save time those whose cells are all within 1 / TAIL
@@ -26,14 +30,15 @@ def far_columns(X: Matrix, weights=None) -> tuple[np.ndarray, np.ndarray, np.nda
     """
     nothing = np.array([], dtype=int), np.array([]), np.array([]), 1.0
     if not isinstance(X, np.ndarray) or must_stay(X):
-        return nothing
+        return *nothing, np.array([])
     step, low, high = max(1, len(X) // FEW_ROWS), X.min(axis=0), X.max(axis=0)
     few, shares = X[::step], np.ones(len(X))[::step] if weights is None else weights[::step]
     few, shares = few[shares > 0.0], shares[shares > 0.0] / shares.sum()
     means = shares @ few
-    suspect = TAIL * np.maximum(high - means, means - low) > shares @ np.abs(few - means)
+    sizes = shares @ np.abs(few - means)
+    suspect = TAIL * np.maximum(high - means, means - low) > sizes
     if not suspect.any():
-        return nothing
+        return *nothing, sizes
     common = np.minimum(shares @ (few > low), shares @ (few < high)) >= TAIL - ROUNDING  # or the percentiles are equal
     places = np.flatnonzero(suspect & common)
     first, middles, last = quantiles(few[:, places], shares)
@@ -44,13 +49,18 @@ def far_columns(X: Matrix, weights=None) -> tuple[np.ndarray, np.ndarray, np.nda
     distances = np.abs(few[:, places] - middles)
     near = np.where(distances <= FAR * deviations, distances, 0.0)
     ratios = np.sqrt((shares @ near**2) / (shares @ distances**2))
-    return places, middles, deviations, float(np.prod(ratios ** (1.0 / max(1, common.sum()))))
+    return places, middles, deviations, float(np.prod(ratios ** (1.0 / max(1, common.sum())))), sizes
 
 
-def warn_of_far_rows(X: Matrix, weights, names) -> float:
-    """Name the rows with gross errors, and the remedy; return what else is spread (see `far_columns`)."""
-    places, middles, deviations, share = far_columns(X, weights)
+def warn_of_far_cells(X: Matrix, weights, estimator: BaseEstimator, costs: np.ndarray | None) -> float:
+    """Name rows with gross errors, or columns on another scale; return what else is spread (see `far_columns`)."""
+    names = getattr(estimator, "feature_names_in_", None)
+    places, middles, deviations, share, sizes = far_columns(X, weights)
     if not len(places):
+        if len(sizes):  # the columns are here
+            sizes = sizes if costs is None else sizes * np.where(np.isinf(costs), 0.0, costs)
+            if sizes.max() > 2.0 * FAR * sizes.min():
+                _warn_of_scales(X, sizes, names, type(estimator).__name__)
         return share
     distances = np.abs(X[:, places] - middles) / deviations * (1.0 if weights is None else weights[:, None] > 0.0)
     rows, (row, worst) = np.flatnonzero(distances.max(axis=1) > FAR), divmod(distances.argmax(), len(places))
@@ -64,6 +74,29 @@ def warn_of_far_rows(X: Matrix, weights, names) -> float:
     if len(rows):  # otherwise they have no weight
         warn_user(text)
     return share
+
+
+def _warn_of_scales(X: np.ndarray, sizes: np.ndarray, names, classifier: str) -> None:
+    """Name columns that are spread so much wider than a quarter of the others, or more, that they may hide them.
+
+    Few columns may be tiny, such as the last principal components or pixels at an edge. Constant and 0/1 columns aside.
+    """
+    check_entries(X)  # which may be too large for anything
+    several = ((X.min(axis=0) < X) & (X.max(axis=0) > X)).any(axis=0)
+    least = ROUNDING * sizes.max()  # a constant column is not quite so behind a scaler
+    order = [place for place in np.argsort(-sizes).tolist() if several[place] and sizes[place] > least]
+    usual = order[len(order) - 1 - (len(order) - 1) // 4] if order else 0
+    wide = sorted(place for place in order if sizes[place] > 2.0 * FAR * sizes[usual])
+    if not wide:
+        return
+    named = [str(place) if names is None else repr(names[place]) for place in wide[:MAX_NAMED]]
+    named += ["..."] if len(wide) > MAX_NAMED else []
+    who = f"columns {', '.join(named)} vary up to" if len(wide) > 1 else f"column {named[0]} varies"
+    warn_user(
+        f"Different scales: {who} {sizes[order[0]] / sizes[usual]:,.0f} times as much as others, which hardly count "
+        "then, because shifts and distances are measured in the units of the columns: use "
+        f"make_pipeline(ClippedScaler(), {classifier}())."
+    )
 
 
 def quantiles(cells: np.ndarray, weights: np.ndarray) -> np.ndarray:

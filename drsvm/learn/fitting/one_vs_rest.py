@@ -19,7 +19,7 @@ from drsvm.learn.fitting.problems import NEGLIGIBLE
 from drsvm.model.backends import is_remote, to_numpy
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.problem import Problem
-from drsvm.model.validation import CheckedRows, as_rows
+from drsvm.model.validation import CheckedRows, as_rows, check_that_labels_are_given
 from drsvm.progress import part
 from drsvm.solvers.interior_point.small import is_small
 
@@ -36,12 +36,16 @@ def checked_rows(estimator, X, y, *, reset: bool = True) -> tuple[Any, np.ndarra
             "use WassersteinSVC().fit, or bring a sample of the rows here."
         )
     is_plain = type(X) is np.ndarray and X.dtype.kind in "fiub"
-    with nullcontext() if is_plain else naming_columns(X):
-        X, y = validate_data(estimator, X, y, reset=reset, **ROWS)
-    # Few whole numbers are classes: scikit-learn's check would take as long as a small fit.
-    labels = np.unique(y) if y.dtype.kind in "biuf" else ()
-    if not 0 < 2 * len(labels) <= len(y) or np.any(labels != np.round(labels)):
-        check_classification_targets(y)
+    try:
+        with nullcontext() if is_plain else naming_columns(X):
+            X, y = validate_data(estimator, X, y, reset=reset, **ROWS)
+        # Few whole numbers are classes: scikit-learn's check would take as long as a small fit.
+        labels = np.unique(y) if y.dtype.kind in "biuf" else ()
+        if not 0 < 2 * len(labels) <= len(y) or np.any(labels != np.round(labels)):
+            check_classification_targets(y)
+    except (TypeError, ValueError):
+        check_that_labels_are_given(y)
+        raise
     return as_rows(X), y
 
 

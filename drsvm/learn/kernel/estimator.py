@@ -19,7 +19,7 @@ from drsvm.learn.choosing.probability import check_calibration
 from drsvm.learn.choosing.threshold import goal_of
 from drsvm.learn.fitting import one_vs_rest, prices
 from drsvm.learn.fitting.data import naming_large_entries
-from drsvm.learn.fitting.gross_errors import warn_of_far_rows
+from drsvm.learn.fitting.gross_errors import warn_of_far_cells
 from drsvm.learn.fitting.outcome import FINISHED, report_outcome, warn_of_large_budgets
 from drsvm.learn.fitting.places import check_remote_features, on_engine
 from drsvm.learn.fitting.problems import Solved
@@ -201,7 +201,7 @@ class WassersteinKernelSVC(CommonMixin, ClassifierMixin, BaseEstimator):
             goal = goal_of(self.threshold, data.classes, self.fit_intercept)
             self.classes_, self._flip_cost_by_row = data.classes, flip_cost is not None
             if self.kernel != "precomputed":
-                warn_of_far_rows(data.X, data.sample_weight, getattr(self, "feature_names_in_", None))
+                warn_of_far_cells(data.X, data.sample_weight, self, prices.feature_costs(self))
             automatic = isinstance(self.class_weight, str) and self.class_weight == "auto"
             task = FitTask(self, X, y, may_solve_again=automatic)
 

@@ -2,6 +2,7 @@
 
 import numbers
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from operator import methodcaller
@@ -24,10 +25,11 @@ from drsvm.learn.clipped_scaler import ClippedScaler
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.fitting.column_errors import naming_columns
 from drsvm.learn.fitting.one_vs_rest import ROWS, is_constant
+from drsvm.learn.fitting.problems import NEGLIGIBLE
 from drsvm.learn.fitting.warning import warn_user
 from drsvm.learn.labels.quality import LabelIssues, issues_from
 from drsvm.messages import Message, Parameter
-from drsvm.model.validation import as_rows, check_entries
+from drsvm.model.validation import as_rows, check_entries, check_that_labels_are_given
 
 DENSE_ENTRIES = 50_000_000  # sparse rows with at most as many entries, with zeros, are made dense for trees: 400 MB
 N_TREES, N_LEAVES = 80, 8  # with 100 and 31, by nine sets with 10 and 35 % wrong labels, AUC is 2 and 7 points worse
@@ -67,8 +69,9 @@ def find_label_issues(
         Weights of the rows in the fits and in the mean margins. Rows of weight 0 are judged too, but do not count
         towards the number of wrong labels.
     standardise : bool, default=True
-        Whether to put a `ClippedScaler` in front; otherwise features are centred only, unless X is sparse. Ignored with
-        `estimator`.
+        Whether to put a `ClippedScaler` in front, except for sparse rows that all have the same length, such as
+        TF-IDF of texts: they are scaled already. Otherwise features are centred only, unless X is sparse. Ignored
+        with `estimator`.
     random_state : int, optional
         Seed of the folds.
     n_jobs : int, optional
@@ -120,6 +123,8 @@ def find_label_issues(
     16
     """
     index = next((data.index for data in (X, y) if hasattr(data, "iloc")), None)
+    library = "polars" if any(type(data).__module__.startswith("polars") for data in (X, y)) else "pandas"
+    check_that_labels_are_given(y)
     X, y = indexable(X, column_or_1d(y))
     if estimator is None:
         with naming_columns(X, "of a pipeline, and pass that as estimator"):
@@ -157,7 +162,7 @@ def find_label_issues(
         text = "The classifier is constant in {} of {} folds and says nothing about their labels: they have the score "
         text += "0.5. Choose a smaller {}, or other features."
         warn_user(Message(text, constant, len(folds), Parameter("radius")))
-    return issues_from(decisions, own, classes, given, sample_weight, index)
+    return replace(issues_from(decisions, own, classes, given, sample_weight, index), library=library)
 
 
 class LabelJudge(WassersteinSVC):
@@ -209,6 +214,7 @@ def _judged_at_once(
 
 def _judges(X: Matrix, estimator, second_opinion, standardise: bool) -> list[BaseEstimator]:
     """Return the classifiers that judge every row: the estimator, and the second opinion if there is one."""
+    standardise = standardise and not has_rows_of_one_length(X)
     first = robust_classifier(X, standardise=standardise) if estimator is None else estimator
     if not hasattr(first, "decision_function"):
         raise TypeError(
@@ -222,6 +228,16 @@ def _judges(X: Matrix, estimator, second_opinion, standardise: bool) -> list[Bas
             f"{second!r}."
         )
     return [first] if second is None else [first, second]
+
+
+def has_rows_of_one_length(X) -> bool:
+    """Return whether sparse rows all have the same length, if any: dividing columns would make rare words the largest.
+
+    Of wrong labels of short texts, TF-IDF as it is ranks more in front than standardised words do: the area under the
+    ROC curve is 0.70 in place of 0.64 for 20 % in 2,000 sentences of film reviews. Counts of words do not gain.
+    """
+    lengths = X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.zeros(1)
+    return bool(lengths.any() and np.ptp(lengths[lengths > 0.0]) <= NEGLIGIBLE * lengths.max())
 
 
 def robust_classifier(X: Matrix, *, standardise: bool = True, kind=LabelJudge, **settings) -> Pipeline:

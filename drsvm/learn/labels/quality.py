@@ -45,8 +45,8 @@ class LabelIssues:
     wrong_labels, wrong_labels_interval : int and tuple of two ints, or None
         Estimated number of wrong labels, and its 95 % interval. None without a second opinion, and wherever overlap of
         the classes or a poor fit may be behind the contradicted labels.
-    index : pandas Index or None
-        The index of the data frame or series.
+    index, library : pandas Index or None, str
+        The index of the data frame or series, and whether `to_frame` is for "pandas" or, if that was given, "polars".
 
     Examples
     --------
@@ -69,6 +69,7 @@ class LabelIssues:
     wrong_labels: int | None = None
     wrong_labels_interval: tuple[int, int] | None = None
     index: Any = None
+    library: str = "pandas"
 
     @property
     def n_contradicted(self) -> int:
@@ -84,9 +85,11 @@ class LabelIssues:
         return columns if self.second_label is None else {**columns, "second_label": self.second_label}
 
     def to_frame(self) -> Any:
-        """Return the columns as a pandas DataFrame, in the order and with the index of the data."""
-        pandas = optional("pandas", "to_frame needs", remark=" to_dict works without it.")
-        return pandas.DataFrame(self.to_dict(), index=self.index)
+        """Return the columns as a DataFrame (polars if the data were, otherwise pandas), with the index of the data."""
+        library = optional(self.library, "to_frame needs", remark=" to_dict works without it.")
+        if self.library == "polars":
+            return library.DataFrame({name: values.tolist() for name, values in self.to_dict().items()})
+        return library.DataFrame(self.to_dict(), index=self.index)
 
     def summary(self) -> str:
         """Return the counts in words."""

@@ -30,7 +30,7 @@ from drsvm.learn.choosing.threshold import goal_of
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.fitting import one_vs_rest, prices
 from drsvm.learn.fitting.ball import PILOT_PARTS, number_or_auto
-from drsvm.learn.fitting.gross_errors import ROUNDING, far_columns
+from drsvm.learn.fitting.gross_errors import ROUNDING, warn_of_far_cells
 from drsvm.learn.fitting.problems import at_centre
 from drsvm.learn.fitting.warning import warn_user
 from drsvm.learn.search import cross_validation
@@ -259,7 +259,7 @@ class WassersteinSVCCV(RobustClassifier):
             radii = sorted((check_number(radius, "radii") for radius in listed(radii, "radii")), reverse=True)
         intercept_costs = intercept_costs if self.fit_intercept else [math.inf]
         # `share` is the part of the spread of the rows that is not due to gross errors.
-        settings, share = [], far_columns(X, sample_weight)[3]
+        settings, share = [], warn_of_far_cells(X, sample_weight, self, prices.feature_costs(self))
         balanced = self.class_weight == "auto" and weighs_classes_equally(self.scoring)
         class_weight = "balanced" if balanced else self.class_weight
         weights = one_vs_rest.weights_of_rows(X, y, self.classes_, class_weight, sample_weight)
@@ -354,8 +354,9 @@ class WassersteinSVCCV(RobustClassifier):
         model = self._chosen_classifier().set_params(max_time=time)
         try:
             with warnings.catch_warnings(), config_context(assume_finite=True):  # X is the checked array
-                # Here the scores have chosen a constant classifier or a large budget: these warnings do not apply.
-                warnings.filterwarnings("ignore", "The fitted classifier is constant|radius / flip_cost", UserWarning)
+                # Here the scores have chosen a constant classifier or a large budget, and cells have been warned of.
+                ignored = "The fitted classifier is constant|radius / flip_cost|Different scales|Far-off rows"
+                warnings.filterwarnings("ignore", ignored, UserWarning)
                 model.fit(X, y, sample_weight, flip_cost)
                 return one_vs_rest.is_constant(model.decision_function(X))  # like X, it has no names of features
         finally:  # an interrupted fit has stored its best result so far

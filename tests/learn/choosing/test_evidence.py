@@ -12,6 +12,8 @@ from drsvm import WassersteinSVC
 from drsvm.learn.choosing import evidence
 from drsvm.learn.choosing.evidence import SHARES
 
+pytestmark = pytest.mark.filterwarnings("ignore:Different scales")
+
 
 @pytest.fixture(scope="module")
 def uneven():

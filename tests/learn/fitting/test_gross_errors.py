@@ -1,20 +1,23 @@
 """Gross errors: which cells are, what is said about them, and that the classifier survives them."""
 
+import re
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
-from sklearn.datasets import make_classification
+from sklearn.datasets import load_breast_cancer, load_digits, make_classification
+from sklearn.decomposition import PCA
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from thorough import examples
 
-from drsvm import WassersteinKernelSVC, WassersteinSVC, WassersteinSVCCV, find_label_issues
+from drsvm import ClippedScaler, WassersteinKernelSVC, WassersteinSVC, WassersteinSVCCV, find_label_issues
 from drsvm.learn.choosing import evidence
 from drsvm.learn.fitting import gross_errors
 from drsvm.learn.fitting.gross_errors import FAR, FEW_ROWS, NORMAL_RANGE, TAIL, far_columns
@@ -63,7 +66,7 @@ def test_the_ball_shrinks_as_the_spread_does_without_them(monkeypatch):
     shares = [far_columns(one)[3] for one in (row, cell)]
     assert shares[0] < 0.01 < 0.2 < shares[1], "one column of six does not decide"
     shrunk = [WassersteinSVC().fit(one, y) for one in (row, cell)]
-    monkeypatch.setattr(gross_errors, "far_columns", lambda *_: ([], [], [], 1.0))
+    monkeypatch.setattr(gross_errors, "far_columns", lambda *_: ([], [], [], 1.0, np.array([])))
     for one, share, model in zip((row, cell), shares, shrunk, strict=True):
         full = WassersteinSVC().fit(one, y)
         assert model.radius_ == pytest.approx(share * full.radius_, rel=0.05)
@@ -156,3 +159,55 @@ def test_a_search_starts_from_the_ball_without_them():
     assert models[1].score(X, y) > models[0].score(X, y) - 0.02
     largest = [max(model.cv_results_["param_radius"]) for model in models]
     assert largest[1] < 10.0 * largest[0], "not as much larger as the spread is, 500 times"
+
+
+# --- columns on other scales --------------------------------------------------------------------------------------
+
+
+def warnings_of(fit):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fit()
+    return [str(one.message) for one in caught if str(one.message).startswith("Different scales")]
+
+
+@pytest.fixture(scope="module")
+def uneven():
+    X, y = make_classification(120, 6, n_redundant=0, random_state=0)
+    table = pd.DataFrame(X * [1.0, 1.0, 1000.0, 1.0, 1.0, 1.0], columns=["age", "b", "income", "d", "e", "f"])
+    return table.assign(constant=0.1, rare=np.arange(120) == 7), y
+
+
+@pytest.mark.parametrize("model", [WassersteinSVC(), WassersteinKernelSVC(n_landmarks=10), WassersteinSVCCV(radii=2)])
+@pytest.mark.filterwarnings("ignore:The fitted classifier is constant", "ignore:Cross-validation has chosen")
+def test_a_column_on_another_scale_is_named_once_with_the_remedy(uneven, model):
+    X, y = uneven
+    [message] = warnings_of(lambda: model.fit(X, y))
+    assert re.match(r"Different scales: column 'income' varies \d,?\d{3} times as much as others", message)
+    assert message.endswith(f"use make_pipeline(ClippedScaler(), {type(model).__name__}()).")
+    [message] = warnings_of(lambda: model.fit(X.to_numpy(), y))
+    assert message.startswith("Different scales: column 2 varies")
+
+
+def test_no_word_about_scales_that_do_no_harm(uneven):
+    X, y = uneven
+    silent = {
+        "0/1 and constant columns": (WassersteinSVC(), X.drop(columns="income")),
+        "behind a scaler": (make_pipeline(StandardScaler(), WassersteinSVC()), X),
+        "principal components": (make_pipeline(StandardScaler(), PCA(), WassersteinSVC()), X.assign(g=X.age + X.b)),
+        "products": (make_pipeline(ClippedScaler(), PolynomialFeatures(3), WassersteinSVC()), X.drop(columns="rare")),
+        "sparse rows": (WassersteinSVC(feature_cost=np.full(8, 2.0)), sparse.csr_array(X.to_numpy(dtype=float))),
+        "cheap shifts": (WassersteinSVC(feature_cost={"income": 0.001}), X),
+        "no shifts": (WassersteinSVC(feature_cost={"income": np.inf}), X),
+    }
+    assert [name for name, (model, rows) in silent.items() if warnings_of(lambda: model.fit(rows, y))] == []  # noqa: B023
+    pixels, digit = load_digits(return_X_y=True)
+    assert not warnings_of(lambda: WassersteinSVC().fit(pixels[:300], digit[:300] > 4))
+
+
+def test_many_columns_on_other_scales():
+    X, y = load_breast_cancer(return_X_y=True)
+    [message] = warnings_of(lambda: WassersteinSVC(feature_cost=np.full(30, 2.0)).fit(X, y))
+    assert "columns 0, 1, 2, 3, 13, ... vary up to 31,610 times as much as others" in message
+    shown = warnings_of(lambda: cross_val_score(WassersteinSVC(), X, y, cv=3))
+    assert len(shown) == 3, "a filter shows all"

@@ -1,6 +1,7 @@
 """Which labels to check: the ranking, the flags, the second opinion, and what is rejected."""
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_wine, make_circles
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import KFold, RepeatedStratifiedKFold, StratifiedKFold, cross_val_predict
@@ -378,3 +380,45 @@ def test_bad_arguments(tumours, wines):
     y = np.arange(len(y)) % 6
     with pytest.raises(ValueError, match=r"returned 15 values per row for 6 classes.*decision_function_shape='ovr'"):
         find_label_issues(X, y, estimator=SVC(decision_function_shape="ovo"))
+
+
+def test_a_table_of_polars_gives_one(tumours, monkeypatch):
+    X, y = tumours[0][:60, :3], tumours[1][:60]
+    series = type("Series", (np.ndarray,), {"__module__": "polars.series.series"})
+    found = find_label_issues(X, y.view(series), cv=2)
+    monkeypatch.setitem(sys.modules, "polars", SimpleNamespace(DataFrame=lambda columns: ("polars", columns)))
+    library, columns = found.to_frame()
+    assert library == found.library == "polars" and columns["given_label"] == y.tolist()
+
+
+# --- texts --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def sentences():
+    """Return counts of the words in short texts, a few of which tell the class, labels, and which are wrong."""
+    rng = np.random.default_rng(0)
+    y, tells = rng.integers(0, 2, 240), rng.normal(size=1500) * (rng.random(1500) < 0.2)
+    shares = rng.permutation(1.0 / np.arange(1.0, 1501.0)) * np.exp(np.outer([-1.0, 1.0], tells))
+    counts = np.array([rng.multinomial(30, shares[label] / shares[label].sum()) for label in y], dtype=float)
+    wrong = rng.random(240) < 0.2
+    return sparse.csr_array(counts), np.where(wrong, 1 - y, y), wrong
+
+
+def test_text_is_not_standardised(sentences):
+    counts, y, wrong = sentences
+    words = TfidfTransformer().fit_transform(counts)
+    words.data[words.indptr[3] : words.indptr[4]] = 0.0  # a text of unknown words
+    found, plain = find_label_issues(words, y), find_label_issues(words, y, standardise=False)
+    assert same(found, plain)
+    scaled = find_label_issues(words, y, estimator=robust_classifier(words))
+    assert roc_auc_score(wrong, -found.margin) > roc_auc_score(wrong, -scaled.margin) + 0.05
+    kept, before = (((one.predicted_label != y) & ~wrong).sum() for one in (found, scaled))
+    assert kept < 0.8 * before, "fewer correct labels are contradicted"
+
+
+def test_sparse_tables_are_standardised(sentences):
+    rng, y = np.random.default_rng(1), sentences[1]
+    towns = sparse.csr_array((rng.integers(0, 5, 240)[:, None] == np.arange(5)).astype(float))
+    table = sparse.hstack([rng.lognormal(8.0, size=(240, 1)) * (1 + y[:, None]), towns], format="csr")
+    assert same(find_label_issues(table, y), find_label_issues(table, y, estimator=robust_classifier(table)))
