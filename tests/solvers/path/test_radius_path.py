@@ -111,7 +111,7 @@ def test_other_solvers_follow_the_path_too(norm):
 
 def test_settings_and_limits_hold_for_every_radius():
     problem = well_conditioned_instance(7, 60, 4)
-    path = radius_path(problem, [0.2, 0.1], max_iter=2, correctors=0)
+    path = radius_path(problem, [0.2, 0.1], max_iter=2, step_fraction=0.9)
     assert [(r.status, r.n_iter) for r in path.results] == [(Status.ITERATION_LIMIT, 2)] * 2
     for radius, result in zip(path.radii, path.results, strict=True):
         assert 0 <= result.lower_bound <= result.objective <= 1 + 1e-12
