@@ -17,7 +17,6 @@ from drsvm.model.problem import Problem, check_problem
 from drsvm.model.result import Result, Status
 from drsvm.parallel import single_threaded_blas
 from drsvm.solvers.base import EVERY_PRICE, Candidate, Limits, Solver, State
-from drsvm.solvers.interior_point.small import SmallState
 from drsvm.solvers.interior_point.solver import InteriorPoint
 from drsvm.solvers.interior_point.starts import start_at
 from drsvm.solvers.interior_point.state import InteriorPointState
@@ -32,7 +31,6 @@ from drsvm.solvers.interior_point.working_set import (
 from drsvm.solvers.loop import run
 from drsvm.solvers.path.radius_max import radius_max
 from drsvm.solvers.selection import AUTO_TOL, check_taken, is_auto, make_solver
-from drsvm.solvers.transforms.constant import constant_optimum
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,20 +188,20 @@ class _Walk:
 
     def __init__(self, solver: Solver, problem: Problem, limits: dict[str, Any]):
         self.solver, self.limits, self.last = solver, limits, None
-        self.warm: RunsOnFewRows | Forecasting | None = None  # starts from the previous solutions
+        self.warm: Forecasting | None = None  # starts from the previous solutions
         self.is_interior_point = isinstance(solver, InteriorPoint)
-        if isinstance(solver, InteriorPoint) and solver.takes_compiled_steps(problem):
-            self.warm = RunsOnFewRows(solver)
-        elif isinstance(solver, InteriorPoint) and solver.screening and screening_pays(problem):
+        # On few rows, the certificate of another start takes longer than the step that it saves.
+        self.starts_anew = isinstance(solver, InteriorPoint) and solver.takes_compiled_steps(problem)
+        if isinstance(solver, InteriorPoint) and not self.starts_anew and solver.screening and screening_pays(problem):
             self.warm = Forecasting(solver)
 
     def solve(self, problem: Problem, time: TimeLimit) -> Result:
         """Start from the previous solutions; if that stalls, solve from scratch."""
         solver, start = self.solver, self.last
         if self.is_interior_point and not time.spent:
-            if self.warm is not None and (problem.radius > 0 or isinstance(self.warm, RunsOnFewRows)):
+            if self.warm is not None and problem.radius > 0:
                 solver, start = self.warm, None
-            elif problem.radius == 0:
+            elif problem.radius == 0 or self.starts_anew:
                 start = None
         result = run(problem, solver, start=start, max_time=time, **self.limits)
         cold = solver is self.solver and start is None
@@ -211,25 +209,6 @@ class _Walk:
             result = run(problem, self.solver, max_time=time, **self.limits)
         self.last = result
         return result
-
-
-class RunsOnFewRows(Solver):
-    """An interior-point solver whose runs share their memory, and start from scratch."""
-
-    prices = EVERY_PRICE
-    reads_views = True
-
-    def __init__(self, solver: InteriorPoint):
-        self.name, self.default_tol, self.default_max_iter = solver.name, solver.default_tol, solver.default_max_iter
-        self.solver, self.last = solver, None
-
-    def start(self, problem: Problem, limits: Limits) -> State:
-        # On few rows, the certificate of another start takes longer than the step that it saves.
-        if self.last is not None and constant_optimum(problem) is None:
-            return self.last.again(problem, limits)
-        state = self.solver.start(problem, limits)
-        self.last = state if isinstance(state, SmallState) else self.last
-        return state
 
 
 class Forecasting(Solver):

@@ -10,7 +10,7 @@ from scipy.linalg import sqrtm
 
 from drsvm import Problem
 from drsvm.kernels import cones as kernel
-from drsvm.kernels.cones import CORRECTION, D_DUAL, D_SLACK, DUAL, PUSH, RATIO, SHARE, SLACK
+from drsvm.kernels.cones import CORRECTION, D_DUAL, D_SLACK, DUAL, PUSH, RATIO, SLACK
 from drsvm.model.norms import norm_for
 from drsvm.solvers.interior_point.cones import cone_at
 
