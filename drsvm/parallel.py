@@ -23,7 +23,7 @@ R = TypeVar("R")
 
 PART = 1 << 16  # number of entries of a vector in a part
 WORTHWHILE = 1 << 17  # number of entries from which simple arithmetic is worth a thread
-LARGE = 1000  # order of a matrix from which on BLAS's own threads speed up its factorisation
+LARGE = 1000  # order of a matrix from which BLAS's own threads speed up its factorisation
 
 
 class threads_limited:
@@ -62,7 +62,7 @@ def memory_size() -> float:
 
 
 def spare_cores() -> int:
-    """Return the number of tasks to do at a time if nobody has said: one in a worker of joblib, else one per core."""
+    """Return the number of tasks to do at a time by default: one in a worker of joblib, else one per core."""
     return 1 if get_active_backend()[0].nesting_level else available_cores()
 
 

@@ -119,7 +119,7 @@ class Engine(ABC):
 
     @abstractmethod
     def prediction(self, direction: np.ndarray, lam_change: float) -> tuple[Rates, Sequence]:
-        """Do `predict`, and return what can be added to the answers of other rows: rates and sums."""
+        """Do `predict`, and return what can be added to the values of other rows: rates and sums."""
 
     def predict(self, direction: np.ndarray, lam_change: float, left_behind: float = 0.0) -> Prediction:
         """Evaluate the predictor's direction (dw, db) and dλ; steps may leave a share of the weight behind."""
@@ -128,7 +128,7 @@ class Engine(ABC):
 
     @abstractmethod
     def rates(self, direction: np.ndarray, lam_change: float, target: float) -> Rates:
-        """Do `longest_steps`, and return what can be added to the answers of other rows."""
+        """Do `longest_steps`, and return what can be added to the values of other rows."""
 
     def longest_steps(
         self, direction: np.ndarray, lam_change: float, target: float, left_behind: float = 0.0

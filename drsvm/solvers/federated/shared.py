@@ -144,7 +144,7 @@ class Shared(Ascent):
 
     @abstractmethod
     def _answer(self, place: Place) -> tuple[float, float, float] | None:
-        """Return what an epoch without rows would answer at a place."""
+        """Return the classifier that an epoch without rows would find at a place."""
 
     @abstractmethod
     def _classifier(self, place: Place) -> tuple[np.ndarray, float, float]:
