@@ -175,7 +175,7 @@ class Rounds(StateWithEstimates):
         return before != self.n_known_lost
 
     def on_certificate(self, gap: float) -> None:
-        """Schedule the next certificate, too, for when gaps that fall like 1/rounds, which is slow, are small enough."""
+        """Schedule a certificate for when gaps that fall like 1/rounds, which is slow, would be small enough, too."""
         super().on_certificate(gap)
         count = self.ascent.count
         soon = max(2, math.ceil(count * (gap / self.limits.tol - 1.0))) if self.limits.tol > 0.0 else math.inf
