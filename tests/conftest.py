@@ -27,6 +27,7 @@ settings.register_profile("long", max_examples=2_000, deadline=None, suppress_he
 settings.load_profile(os.environ.get("DRSVM_HYPOTHESIS_PROFILE", "ci"))
 
 ON_A_CLUSTER = ("test_dask", "test_elsewhere", "test_kernel_data")  # whose tests share a cluster: seconds to start
+LONG_ONES = ("test_documents", "test_demo", "test_interrupts", "tests/report")  # few tests, but long: they come first
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -42,6 +43,11 @@ def pytest_xdist_make_scheduler(config, log):
             if file.stem in ON_A_CLUSTER:
                 return "cluster"
             return str(file.parent if file.parent.name == "report" else file)
+
+        def _assign_work_unit(self, node):
+            for scope in [scope for scope in self.workqueue if any(name in scope for name in LONG_ONES)]:
+                self.workqueue.move_to_end(scope, last=False)
+            super()._assign_work_unit(node)
 
     return ByFixtures(config, log)
 

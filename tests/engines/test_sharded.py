@@ -179,9 +179,10 @@ def test_prices_of_rows_and_features(data):
     check(sharded_problem(*data, [3, 250], weights, costs, **ball), here)
 
 
-def test_a_wide_chunk_is_no_wide_problem():
+def test_a_wide_chunk_is_no_wide_problem(monkeypatch):
+    monkeypatch.setattr("drsvm.engines.cpu.WIDE_FROM", 100)
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(60, 1200)), np.where(np.arange(60) % 2 == 0, 1, -1)
+    X, y = rng.normal(size=(60, 150)), np.where(np.arange(60) % 2 == 0, 1, -1)
     check(sharded_problem(X, y, [20]), Problem(X, y))
 
 
