@@ -27,7 +27,8 @@ settings.register_profile("long", max_examples=2_000, deadline=None, suppress_he
 settings.load_profile(os.environ.get("DRSVM_HYPOTHESIS_PROFILE", "ci"))
 
 ON_A_CLUSTER = ("test_dask", "test_elsewhere", "test_kernel_data")  # whose tests share a cluster: seconds to start
-LONG_ONES = ("test_documents", "test_demo", "test_interrupts", "tests/report")  # few tests, but long: they come first
+# Few tests, but long: they come first, so that no process is left with one of them at the end.
+LONG_ONES = ("test_documents", "tests/report", "test_demo", "test_interrupts", "test_dask_losses", "cluster")
 
 
 @pytest.hookimpl(optionalhook=True)

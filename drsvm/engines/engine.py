@@ -5,7 +5,7 @@ several machines, implements them.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -111,9 +111,7 @@ class Engine(ABC):
     def curvature(self) -> Curvature:
         """Return the samples' part of the Newton equations at the current state."""
 
-    def factorised(
-        self, samples: Curvature, cone: Cone, ridge: np.ndarray, damping: float, regularisations: Iterable[float]
-    ) -> "Factorised | None":
+    def factorised(self, samples: Curvature, cone: Cone, ridge: np.ndarray) -> "Factorised | None":
         """Return the factorised Newton matrix if that is done where the engine is, else None."""
         return None
 

@@ -11,6 +11,7 @@ from drsvm.engines.gpu.device import cupy, on_device
 from drsvm.engines.gpu.kernels import THREADS, blocks_for, kernel
 from drsvm.engines.gpu.newton import GpuFactorised, GpuMatrixFree
 from drsvm.engines.newton import Factorised, newton_matrix
+from drsvm.kernels.newton import DAMPING
 from drsvm.kernels.passes import Step
 from drsvm.model.backends import to_numpy
 from drsvm.model.multipliers import DualSums
@@ -88,10 +89,10 @@ class GpuEngine(Engine):
         gram = None if self.n_features > MAX_FEATURES else self.rows.gram(h, rough=self._step.target > ROUGH)
         return Curvature(gram, added[0], square, added[1], linear, border, of_rows=h)
 
-    def factorised(self, samples, cone, ridge, damping, regularisations) -> Factorised:
+    def factorised(self, samples, cone, ridge) -> Factorised:
         if self.n_features > MAX_FEATURES:
             return GpuMatrixFree(samples, cone, ridge, self.rows, self._mu)
-        return GpuFactorised(newton_matrix(samples, cone, ridge, damping), regularisations)
+        return GpuFactorised(newton_matrix(samples, cone, ridge, DAMPING))
 
     def prediction(self, direction, lam_change):
         xp = cupy()
