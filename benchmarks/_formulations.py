@@ -170,6 +170,32 @@ def dual(problem) -> Program:
 FORMULATIONS = {"pieces": pieces, "margins": margins, "excess": excess, "dual": dual}
 
 
+def cvxpy_model(problem):
+    """Return the problem as a CVXPY model, with all prices and signs, and its variables by name."""
+    import cvxpy as cp
+
+    from drsvm.solvers.interior_point.cones import priced_entries
+
+    w, price = cp.Variable(problem.n_features), cp.Variable()
+    b = cp.Variable() if problem.fit_intercept else 0.0
+    margins = cp.multiply(problem.signs, problem.X @ w + b)
+    bounded = np.isfinite(problem.flip_costs)
+    costs = np.where(bounded, problem.flip_costs, 0.0)
+    flipped = cp.multiply(bounded, 1 + margins) - costs * price  # 0 for trusted labels
+    risk = problem.radius * price + problem.sample_weight @ cp.maximum(1 - margins, flipped, 0)
+    ridge = 0.5 * problem.l2 * cp.sum_squares(w)
+    constraints = [price >= 0]
+    entries, prices = priced_entries(problem)
+    if len(entries):
+        priced = cp.hstack([w, b] if problem.fit_intercept else [w])[entries] / prices
+        constraints.append(cp.norm(priced, problem.norm.q) <= price)
+    if problem.monotonic_cst is not None:
+        held = np.flatnonzero(problem.monotonic_cst)
+        constraints.append(np.diag(problem.monotonic_cst[held].astype(float)) @ w[held] >= 0)
+    model = cp.Problem(cp.Minimize(risk + ridge), constraints)
+    return model, {"weights": w, "intercept": b, "radius_price": price}
+
+
 def cvxpy_margins(problem):
     """Return the CVXPY model in which the margins are separate variables, and its variables by name."""
     import cvxpy as cp

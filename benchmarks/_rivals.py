@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from _common import version_of
-from _formulations import FORMULATIONS, Program, cvxpy_margins
+from _formulations import FORMULATIONS, Program, cvxpy_margins, cvxpy_model
 from scipy import sparse
 
 TIME_LIMIT = 60.0
@@ -261,8 +261,6 @@ def _highs_hessian(highspy, curvature):
 
 
 def _through_cvxpy(problem, formulation: str, solver: str, settings) -> Run:
-    from drsvm.solvers.conic.solver import cvxpy_model
-
     model, variables = {"cvxpy": cvxpy_model, "cvxpy-margins": cvxpy_margins}[formulation](problem)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -14,7 +14,8 @@ BALL = {"radius": 0.05, "flip_cost": 1.0}
 
 def new_cluster(**options):
     """Return a cluster of two processes; nothing leaves this machine."""
-    dask.config.set({"distributed.comm.timeouts.connect": "5s", "distributed.admin.log-format": "%(message)s"})
+    settings = {"comm.timeouts.connect": "5s", "admin.log-format": "%(message)s", "worker.profile.enabled": False}
+    dask.config.set({f"distributed.{name}": value for name, value in settings.items()})
     given = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None, "host": "127.0.0.1"}
     return distributed.LocalCluster(silence_logs=60, **given | options)
 

@@ -27,6 +27,8 @@ settings.register_profile("long", max_examples=2_000, deadline=None, suppress_he
 settings.load_profile(os.environ.get("DRSVM_HYPOTHESIS_PROFILE", "ci"))
 
 ON_A_CLUSTER = ("test_dask", "test_elsewhere", "test_kernel_data")  # whose tests share a cluster: seconds to start
+# Few tests, but long: they come first, so that no process is left with one of them at the end.
+LONG_ONES = ("test_documents", "tests/report", "test_demo", "test_interrupts", "test_dask_losses", "cluster")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -42,6 +44,11 @@ def pytest_xdist_make_scheduler(config, log):
             if file.stem in ON_A_CLUSTER:
                 return "cluster"
             return str(file.parent if file.parent.name == "report" else file)
+
+        def _assign_work_unit(self, node):
+            for scope in [scope for scope in self.workqueue if any(name in scope for name in LONG_ONES)]:
+                self.workqueue.move_to_end(scope, last=False)
+            super()._assign_work_unit(node)
 
     return ByFixtures(config, log)
 

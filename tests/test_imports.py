@@ -1,6 +1,7 @@
 """Imports go in one direction only, as described in ARCHITECTURE.md."""
 
 import ast
+from functools import cache
 from graphlib import TopologicalSorter
 from importlib import import_module
 from importlib.util import resolve_name
@@ -35,6 +36,7 @@ PATHS = {path: ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) 
 MODULES = {name.removesuffix(".__init__"): path for path, name in sorted(PATHS.items())}
 
 
+@cache
 def imported(name: str) -> set[str]:
     """Return the modules of the package that a module imports, also inside functions."""
     found, tree = set(), ast.parse(MODULES[name].read_text(encoding="utf-8"))

@@ -29,7 +29,6 @@ SHARES_PER_THREAD, SHARE_WORK = 4, 500_000
 WIDE_FROM = 1000  # with fewer features, the d-sized system is used even if there are fewer rows: it is more accurate
 MAX_FREE = 300  # with more weights without norm and ridge than this, the d-sized system is used
 VIEW_BYTES = 1 << 21  # approximate size of the blocks of rows that a view computes: they stay in the cache for a pass
-LIGHT = 32  # with at most this many entries per row, the Gram matrix costs about as much as a few passes over the rows
 Value = TypeVar("Value")
 
 # An argument of a kernel that depends on the number of the share and on the rows of it.
@@ -133,7 +132,6 @@ class CpuEngine(Engine):
         n, d = problem.rows.shape
         stored = problem.X.nnz if hasattr(problem.X, "nnz") else n * d
         self.small = stored < THREAD_WORK
-        self.light = stored <= LIGHT * n
         self.n_threads = max(1, min(n_threads or available_cores(), stored // THREAD_WORK, math.ceil(n / TILE)))
         kappa, flips = affordable_flips(problem.flip_cost, problem.radius)
         vectors = {"signs": problem.signs, "weights": problem.sample_weight, "flips": 1.0 * flips, "kappa": kappa}
@@ -141,8 +139,7 @@ class CpuEngine(Engine):
         self.weight = 2.0 * self.mass + float(problem.sample_weight @ np.broadcast_to(vectors["flips"], n))
         self._state_folder = state_folder
         self._state = room_for((math.ceil(n / TILE), 6, TILE), state_folder) if state is None else state
-        self._corrections = [_NO_CORRECTION] * 2  # the one in use and a spare
-        self._step = self._spare_step = NO_STEP  # the corrected direction in use, and a spare
+        self._corrections, self._step = _NO_CORRECTION, NO_STEP  # the corrected direction
         vectors["state"] = self._state
         self._threads = [self._thread(vectors, slice(*ends)) for ends in pairwise(self._cut(stored))]
         self.n_threads = min(self.n_threads, len(self._threads))
@@ -234,7 +231,7 @@ class CpuEngine(Engine):
         return self._curvature(_NO_CORRECTION, NO_STEP)[1]
 
     def advance(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, Curvature]:
-        return self._curvature(self._corrections[0], self._step._replace(primal=primal, dual=dual, left=left))
+        return self._curvature(self._corrections, self._step._replace(primal=primal, dual=dual, left=left))
 
     def _curvature(self, corrections, step: Step) -> tuple[float, Curvature]:
         n_sums = 3 if self.n_linear > self.n_features else 2
@@ -257,8 +254,9 @@ class CpuEngine(Engine):
         return products, Curvature(gram, added[0], square, added[1], linear, border, of_rows)
 
     def prediction(self, direction, lam_change):
-        self._keep_corrections(0)
-        correction = self._of_rows(self._corrections[0])
+        if len(self._corrections) == 0:
+            self._corrections = room_for((len(self._state), 4, TILE), self._state_folder)
+        correction = self._of_rows(self._corrections)
         sums = self._over_rows(passes.predict, correction, direction, lam_change, self._totals(2), *self._rates())
         slack, multiplier, both, corrected, targeted = _sums(sums)
         correcting, target = self._sum_of_totals(2)
@@ -267,24 +265,11 @@ class CpuEngine(Engine):
 
     def rates(self, direction, lam_change, target):
         self._step = Step(direction, lam_change, target)
-        self._over_rows(passes.longest_steps, self._of_rows(self._corrections[0]), self._step, *self._rates())
+        self._over_rows(passes.longest_steps, self._of_rows(self._corrections), self._step, *self._rates())
         return sum((thread.rates for thread in self._threads), Rates())
 
-    def recorrect(self, primal, dual):
-        self._keep_corrections(1)
-        old, new = (self._of_rows(correction) for correction in self._corrections)
-        step = self._step._replace(primal=primal, dual=dual)
-        lams = self._over_rows(passes.recorrect, old, step, new, self._totals(2))
-        self._spare_step = self._step
-        self.swap()
-        return self._sum_of_totals(1)[0], float(sum(lams))
-
-    def swap(self) -> None:
-        self._corrections.reverse()
-        self._step, self._spare_step = self._spare_step, self._step
-
     def arrive(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, DualSums]:
-        return self._dual_sums(self._corrections[0], self._step._replace(primal=primal, dual=dual, left=left))
+        return self._dual_sums(self._corrections, self._step._replace(primal=primal, dual=dual, left=left))
 
     def dual_sums(self) -> DualSums:
         return self._dual_sums(_NO_CORRECTION, NO_STEP)[1]
@@ -318,13 +303,9 @@ class CpuEngine(Engine):
     def of_rows(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self._state.transpose(1, 0, 2).reshape(6, -1)[:, : self.rows.X.shape[0]]
 
-    def _keep_corrections(self, which: int) -> None:
-        if len(self._corrections[which]) == 0:
-            self._corrections[which] = room_for((len(self._state), 4, TILE), self._state_folder)
-
     def _room_for_multipliers(self) -> np.ndarray:
         """Return arrays for α and β, in place of the corrections: between two iterations these are not needed."""
-        self._corrections = [_NO_CORRECTION] * 2
+        self._corrections = _NO_CORRECTION
         return np.empty((2, self.rows.X.shape[0]))
 
 

@@ -5,7 +5,7 @@ several machines, implements them.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -86,15 +86,13 @@ class Engine(ABC):
     3. `advance` moves along it and returns the equations at the new point, the matrix included. Near the end `arrive`
        takes its place: it returns the sums that tell whether a certificate is worthwhile instead.
 
-    A run begins with `center` and `curvature`. Where the matrix costs more than many passes (not `light`), steps may be
-    improved by `recorrect` and another `longest_steps`. Certificates fetch `multipliers`, or `restored_multipliers`.
+    A run begins with `center` and `curvature`. Certificates fetch `multipliers`, or `restored_multipliers`.
     """
 
     n_linear: int  # number of unknowns in (w, b)
     mass: float  # sum of the weights of the rows
     weight: float  # sum of the complementarity targets: Σ multiplier · slack = weight · μ on the central path
     small: bool  # whether passes over the rows are cheap
-    light: bool  # whether the matrix costs no more than a few passes over the rows
     of_rows: np.ndarray | None = None  # α, β, γ, g₁, g₂ and g₃ of all rows, if they are in this process's memory
     wide: "WideRows | None" = None  # products with all rows, if the system is theirs; None if it is the features'
 
@@ -113,15 +111,13 @@ class Engine(ABC):
     def curvature(self) -> Curvature:
         """Return the samples' part of the Newton equations at the current state."""
 
-    def factorised(
-        self, samples: Curvature, cone: Cone, ridge: np.ndarray, damping: float, regularisations: Iterable[float]
-    ) -> "Factorised | None":
+    def factorised(self, samples: Curvature, cone: Cone, ridge: np.ndarray) -> "Factorised | None":
         """Return the factorised Newton matrix if that is done where the engine is, else None."""
         return None
 
     @abstractmethod
     def prediction(self, direction: np.ndarray, lam_change: float) -> tuple[Rates, Sequence]:
-        """Do `predict`, and return what can be added to the answers of other rows: rates and sums."""
+        """Do `predict`, and return what can be added to the values of other rows: rates and sums."""
 
     def predict(self, direction: np.ndarray, lam_change: float, left_behind: float = 0.0) -> Prediction:
         """Evaluate the predictor's direction (dw, db) and dλ; steps may leave a share of the weight behind."""
@@ -130,24 +126,13 @@ class Engine(ABC):
 
     @abstractmethod
     def rates(self, direction: np.ndarray, lam_change: float, target: float) -> Rates:
-        """Do `longest_steps`, and return what can be added to the answers of other rows."""
+        """Do `longest_steps`, and return what can be added to the values of other rows."""
 
     def longest_steps(
         self, direction: np.ndarray, lam_change: float, target: float, left_behind: float = 0.0
     ) -> tuple[float, float]:
         """Set the corrected direction and return 1 / the longest primal and dual steps along it."""
         return self.rates(direction, lam_change, target).tolerating(left_behind)
-
-    @abstractmethod
-    def recorrect(self, primal: float, dual: float) -> tuple[np.ndarray, float]:
-        """Form a new correction for steps of the given lengths; return its part of the right-hand side.
-
-        The old direction is kept: `swap` restores it.
-        """
-
-    @abstractmethod
-    def swap(self) -> None:
-        """Exchange the current direction and the kept one."""
 
     @abstractmethod
     def advance(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, Curvature]:

@@ -27,7 +27,6 @@ from typing import NamedTuple
 import numpy as np
 
 from drsvm.kernels.compiling import UNCOUNTED, by_type, kernel
-from drsvm.kernels.interior_point import outlier
 from drsvm.kernels.second_order_cone import determinant, inner, rate, set_scaling_point, transform
 from drsvm.kernels.step_rules import larger
 
@@ -357,15 +356,6 @@ def correct(cone):
         _correct_norm(cone)
     for j in range(cone.first_linear, v.shape[1]):
         v[CORRECTION, j] = v[D_SLACK, j] * v[D_DUAL, j]
-
-
-@kernel(**UNCOUNTED)
-def recorrect(cone, target, primal, dual):
-    """Steer products of linear constraints that would be outliers after the given steps back to the target."""
-    v = cone.values
-    for j in range(cone.first_linear, v.shape[1]):
-        product = (v[SLACK, j] + primal * v[D_SLACK, j]) * (v[DUAL, j] + dual * v[D_DUAL, j])
-        v[CORRECTION, j] += outlier(product, target * v[SHARE, j])
 
 
 @kernel(**UNCOUNTED)

@@ -11,9 +11,9 @@ D = ΣD_k and P_k = (target·π − correction_k)/g_k, eliminating the slack giv
     dα = P₁ − α − D₁ (ds + dm),      dβ = P₂ − β − D₂ (ds − dm + κ dλ),      dγ = P₃ − γ − D₃ ds,
 
 and a sample adds a multiple of its row to the equations for (w, λ). The correction is the product of the predictor's
-changes, plus the terms of further centrality correctors; the fourth row of its array has the corrected direction's dm,
-without the sign of the label. `flips` is 1 or 0: if a label cannot be flipped, β stays 0 and g₂ stays 1. `flips` and κ
-(`kappa`) are numbers or arrays with one entry per row.
+changes; the fourth row of its array has the corrected direction's dm, without the sign of the label. `flips` is 1 or 0:
+if a label cannot be flipped, β stays 0 and g₂ stays 1. `flips` and κ (`kappa`) are numbers or arrays with one entry per
+row.
 
 Two rules keep samples whose margin crosses a kink, where the linearisation is useless, from limiting the step of all
 others. No correction is larger than MAX_CORRECTION times the sample's own product; and a sample that cannot follow the
@@ -193,36 +193,6 @@ def longest_steps(tile, step, correction, rates):
         beta = state[1, i] if at(tile.flips, i) > 0.0 else 1.0  # a sum with 1 − flip could be taken in another order
         flip_rate = db / beta
         rates[1, i] = min(da / state[0, i], min(dc / state[2, i], flip_rate))
-
-
-@kernel(fastmath=FASTEST, inner=True)
-def outlier(product, goal):
-    """Return how far a trial product lies outside [goal/10, 10·goal]; for large ones at most 10·goal."""
-    low, high = 0.1 * goal, 10.0 * goal
-    return min(0.0, product - low) + min(max(0.0, product - high), high)
-
-
-@kernel(fastmath=FASTEST, inner=True)
-def recorrect(tile, step, correction, new_correction, coefficients):
-    """Correct, towards the target, the products that a longer step would make too small or too large.
-
-    Writes the new correction and, into row 0 of the coefficients, its right-hand side; returns its λ entry.
-    """
-    state, weights, signs, flips, kappa = tile
-    primal, dual = step.primal, step.dual
-    lam = 0.0
-    for i in range(weights.size):
-        i1, i2, i3, da, db, dc, e1, e2, e3 = _corrected(tile, step, correction, i)
-        goal = step.target * weights[i]
-        c1 = correction[0, i] + outlier((state[0, i] + dual * da) * (state[3, i] + primal * e1), goal)
-        c3 = correction[2, i] + outlier((state[2, i] + dual * dc) * (state[5, i] + primal * e3), goal)
-        c2 = correction[1, i] + at(flips, i) * outlier((state[1, i] + dual * db) * (state[4, i] + primal * e2), goal)
-        new_correction[0, i], new_correction[1, i], new_correction[2, i] = c1, c2, c3
-        d1, d2, d3 = state[0, i] * i1, state[1, i] * i2, state[2, i] * i3
-        row, change = _right_hand_side(-c1 * i1, -c2 * i2, -c3 * i3, d1, d2, 1.0 / (d1 + d2 + d3))
-        coefficients[0, i], coefficients[1, i] = signs[i] * row, 0.0
-        lam -= at(kappa, i) * change
-    return lam
 
 
 @kernel(inner=True)

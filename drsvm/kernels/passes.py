@@ -186,20 +186,6 @@ def longest_steps(share, buffers, correction, step, smallest, bins):
 
 
 @kernel(**UNCOUNTED)
-def recorrect(share, buffers, correction, step, new_correction, totals):
-    """Write a new correction; add its sums to row 0 of `totals` and return its λ entry."""
-    n = share.weights.size
-    lam = 0.0
-    for first in range(0, n, TILE):
-        last = min(first + TILE, n)
-        tile, number = _of_tile(share, first, last), first // TILE
-        lam += samples.recorrect(tile, step, correction[number], new_correction[number], buffers.coefficients)
-        _collect(share, buffers.coefficients, first, last, buffers.block)
-        _close_block(buffers.block, last, n, totals)
-    return lam
-
-
-@kernel(**UNCOUNTED)
 def dual_sums(share, buffers, correction, step, totals):
     """Take a step, if there is a correction for it, and add the sums of the multipliers to the rows of `totals`.
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Backend(ABC):
     """A place for rows: how a problem gets them there, and what an estimator does with labels and predictions there.
 
-    Matrices and vectors are of the library that X comes from, unless a method says otherwise.
+    Matrices and vectors are of the library that X comes from, unless stated otherwise.
     """
 
     @abstractmethod

@@ -66,7 +66,7 @@ class Centred:
         """Convert a result, or weights and intercept, for the shifted problem to one for the original problem.
 
         The figures of a result, which may be for another radius, become those of the classifier with the intercept as
-        it is now rounded; if they are no longer within the tolerance, the status says so.
+        it is now rounded; if they are no longer within the tolerance, the status changes.
         """
         found = self._moved(result, -1.0)
         if self.offset is None or not isinstance(found, Result):

@@ -4,7 +4,7 @@ The multipliers enter only through their mass Σ(α + β), the cost Σ κβ of t
 weights and v_0 for the intercept. `certificate` states the dual problem.
 
 Weights are free of charge if radius = l2 = 0 or, without ridge, if their features cannot shift. A bound above 0 for all
-of them requires v_j = 0, which rounding hardly ever gives. The bound is therefore stated, also where radius and ridge
+of them requires v_j = 0, which rounding rarely gives. The bound is therefore stated, also where radius and ridge
 leave weights nearly free and this makes it better, for classifiers with
 
     Σ_j s_j |w_j| ≤ B    (over the free weights),      so that    Σ_j w_j v_j ≤ B max_j |v_j| / s_j

@@ -227,7 +227,7 @@ class Precomputed(KernelFunction):
 
     @cached_property
     def precision(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Relative error of the values: a table may have been rounded to single precision, whatever its type is now."""
+        """Relative error of the values: a table may have been rounded to single precision before it became double."""
         table = np.asarray(self.table)
         with np.errstate(over="ignore"):
             is_single = np.array_equal(table, table.astype(np.float32)) and not np.array_equal(table, np.rint(table))

@@ -33,7 +33,7 @@ BLOCK = 256  # rows of a block of values, and terms that are added one by one
 VALUES_OF_A_BLOCK = 1 << 16  # a block has more rows if it has fewer values than this
 # Least number of rows whose mean is the centre, if values are not kept, and about how many values this takes.
 FEWEST_FOR_CENTRE, PAIRS_FOR_CENTRE = 20, 5_000_000
-REMEMBERED = 6  # number of products that are kept: certificates ask for the same ones as the solver
+REMEMBERED = 6  # number of products that are kept: certificates need the same ones as the solver
 NOTICEABLE, NOT_ROUNDING = 2e-8, 1e-9  # errors of squared norms from which sums are careful; more than an error
 SAME = 1e-13  # A squared distance from the centre below this share of the squared norm is a rounding error
 MAX_CHECKED = 2000  # number of rows on which a kernel that may be any function is checked

@@ -1,4 +1,4 @@
-"""Multipliers α and β of all rows, made feasible for the dual problem; `certificate` says what they prove."""
+"""Multipliers α and β of all rows, made feasible for the dual problem; see `certificate` for what they prove."""
 
 import math
 from abc import ABC, abstractmethod

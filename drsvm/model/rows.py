@@ -27,7 +27,7 @@ Attributes: TypeAlias = dict[str, Any]  # attributes of a problem in their check
 
 
 class RowsLost(RuntimeError):
-    """The rows are gone: the machines that had them do not answer, or have lost what cannot be computed again."""
+    """The rows are gone: the machines that had them do not respond, or have lost what cannot be computed again."""
 
 
 class Rows(ABC):

@@ -17,7 +17,7 @@ from drsvm.model.problem import Problem
 from drsvm.parallel import available_cores, memory_size
 from drsvm.solvers.base import Solver
 
-AUTO_TOL = 1e-6  # of `auto`, whatever it picks
+AUTO_TOL = 1e-6  # of `auto`, regardless of the solver it picks
 ITERATIONS = 14  # usual number of iterations of the interior-point solver
 QUICK, QUICK_WIDE = 0.075, 0.04
 """If a solve takes at most this many seconds, nothing else is tried; the second is for more features than rows."""

@@ -39,6 +39,8 @@ def test_a_circular_boundary_gets_a_kernel(drsvm_command, answer_of, tmp_path, n
     assert choice["roc_auc"]["rbf"] > 0.95 > 0.92 > choice["roc_auc"]["linear"]
     assert choice["lead"]["interval"][0] > 0.05 and answer["test"]["roc_auc"] > 0.95
     assert load_metadata(model)["training"]["choice"] == choice
+    if n_classes > 2:
+        return
     code, out, _ = drsvm_command("fit", table, "--test-size", 0)  # no rows of a test are needed
     line = r"^choice +kernel rbf: ROC AUC on unseen rows (0\.9\d\d|1\.000) against 0\.\d{3} of a linear classifier$"
     assert code == 0 and re.search(line, out, re.MULTILINE)
@@ -62,7 +64,7 @@ def test_a_perfect_kernel_is_taken_beside_a_constant_classifier():
 
 
 def test_the_order_of_the_rows_does_not_matter(answer_of, tmp_path):
-    table = rings(tmp_path / "rings.csv")
+    table = rings(tmp_path / "rings.csv", 150)
     header, *lines = table.read_text().splitlines()
     choices = []
     for order in (lines, lines[::-1]):

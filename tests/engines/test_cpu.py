@@ -284,36 +284,6 @@ def test_samples_that_cannot_follow_stop_short_on_their_own(engine, problem, tim
     np.testing.assert_allclose(lifts, expected, atol=1e-9 * np.abs(wanted).max())
 
 
-def test_recorrecting_aims_at_outliers(engine, problem):
-    curvature = engine.curvature()
-    samples, direction, correction, (d_multipliers, d_slacks) = corrected_direction(engine, problem)
-    engine.longest_steps(*direction, TARGET)
-    right, right_lam = engine.recorrect(0.4, 0.3)
-
-    trial = (samples.multipliers + 0.3 * d_multipliers) * (samples.slacks + 0.4 * d_slacks)
-    goal = TARGET * samples.weights
-    outside = np.minimum(trial - 0.1 * goal, 0.0) + np.minimum(np.maximum(trial - 10 * goal, 0.0), 10 * goal)
-    assert (outside != 0).any() and (outside == 0).any()
-    outside[~samples.used] = 0.0
-    changes = samples.direction(*direction, 0.0, correction + outside)
-    sums, sums_lam = samples.dual_sum(samples.multipliers + changes[0])
-    assert_close(
-        right, sums - full_matrix(curvature) @ direction[0] - curvature.column * direction[1] - curvature.predictor
-    )
-    expected_lam = sums_lam - curvature.column @ direction[0] - curvature.square * direction[1]
-    assert right_lam == pytest.approx(expected_lam - curvature.predictor_lam, rel=1e-7, abs=1e-9)
-
-    # From now on the new correction is used; a swap restores the old one.
-    expected = samples.rates(*samples.direction(*direction, TARGET, correction + outside))
-    assert engine.longest_steps(*direction, TARGET) == pytest.approx(expected, rel=1e-8)
-    engine.swap()
-    primal, dual = (0.5 / rate for rate in samples.rates(d_multipliers, d_slacks))
-    engine.advance(primal, dual)
-    after = Samples(engine, problem)
-    assert_close(after.slacks, samples.slacks + primal * d_slacks)
-    assert_close(after.multipliers, samples.multipliers + dual * d_multipliers)
-
-
 def test_restoring_removes_a_dual_residual_and_keeps_the_state(engine, problem):
     """It changes no multiplier by more than half."""
     samples, curvature = Samples(engine, problem), engine.curvature()

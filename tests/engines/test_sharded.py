@@ -126,9 +126,6 @@ def steps(engine):
         yield engine.predict(0.1 * rng.normal(size=engine.n_linear), 0.1, 0.01)
         direction = 0.1 * rng.normal(size=engine.n_linear)
         yield engine.longest_steps(direction, 0.1, 0.2, 0.01)
-        yield engine.recorrect(0.3, 0.3)
-        yield engine.longest_steps(direction, 0.05, 0.2)
-        engine.swap()
         yield engine.advance(0.05, 0.05, 0.01)
         yield engine.predict(direction, 0.1)
         yield engine.longest_steps(direction, 0.1, 0.2)
@@ -182,9 +179,10 @@ def test_prices_of_rows_and_features(data):
     check(sharded_problem(*data, [3, 250], weights, costs, **ball), here)
 
 
-def test_a_wide_chunk_is_no_wide_problem():
+def test_a_wide_chunk_is_no_wide_problem(monkeypatch):
+    monkeypatch.setattr("drsvm.engines.cpu.WIDE_FROM", 100)
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(60, 1200)), np.where(np.arange(60) % 2 == 0, 1, -1)
+    X, y = rng.normal(size=(60, 150)), np.where(np.arange(60) % 2 == 0, 1, -1)
     check(sharded_problem(X, y, [20]), Problem(X, y))
 
 

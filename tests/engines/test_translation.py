@@ -37,8 +37,6 @@ void predict(Call c, double** a, double* x, double* out) {
     for (int k = 0; k < 5; k++) out[k] = sums.at[k]; }
 void longest_steps(Call c, double** a, double* x, double* out) {
     samples::longest_steps(TILE, c.along, ROWS(0), ROWS(1)); }
-void recorrect(Call c, double** a, double* x, double* out) {
-    out[0] = samples::recorrect(TILE, c.along, ROWS(0), ROWS(1), ROWS(2)); }
 void move(Call c, double** a, double* x, double* out) { out[0] = samples::move(TILE, c.along, ROWS(0)); }
 void sides(Call c, double** a, double* x, double* out) {
     auto sums = samples::sides(TILE, ROWS(0)); for (int k = 0; k < 4; k++) out[k] = sums.at[k]; }
@@ -108,7 +106,7 @@ def test_the_same_numbers_as_in_python(compiled, plain, flips, extreme):
     step = Step(np.zeros(0), 0.02, 0.1 * mu, 0.7, 0.8, 1e-3)
     outcomes = []
     for run in (partial(run_in_cpp, compiled), partial(run_in_python, plain)):
-        state, correction, other, coefficients = np.zeros((6, n)), np.zeros((4, n)), np.zeros((4, n)), np.zeros((2, n))
+        state, correction, coefficients = np.zeros((6, n)), np.zeros((4, n)), np.zeros((2, n))
         rates, h, alpha, beta, largest = np.zeros((2, n)), *np.zeros((4, n))
         tile = Tile(state, weights, signs, flips, kappa)
         found = [
@@ -121,13 +119,12 @@ def test_the_same_numbers_as_in_python(compiled, plain, flips, extreme):
         correction[3] = dm
         found += [
             run("longest_steps", tile, step, [correction, rates], [], 0),
-            run("recorrect", tile, step, [correction, other, coefficients], [], 1),
             run("move", tile, step, [correction], [], 1),
             run("restoring_rates", tile, step, [dm, largest], [0.02], 0),
             run("restored", tile, step, [dm, alpha, beta], [0.02, 0.5], 0),
             run("sides", tile, step, [coefficients], [], 4),
         ]
-        outcomes.append([*found, state, correction, other, coefficients, rates, h, alpha, beta, largest])
+        outcomes.append([*found, state, correction, coefficients, rates, h, alpha, beta, largest])
     for in_cpp, in_python in zip(*outcomes, strict=True):
         np.testing.assert_allclose(in_cpp, in_python, rtol=1e-9, atol=1e-300)
 
@@ -143,7 +140,7 @@ def run_in_cpp(library, name, tile, step, arrays, numbers, n_sums):
 
 def run_in_python(module, name, tile, step, arrays, numbers, n_sums):
     flips, kappa = (one if len(one) > 1 else float(one[0]) for one in (tile.flips, tile.kappa))
-    along = [step] if name in ("longest_steps", "recorrect", "move") else []
+    along = [step] if name in ("longest_steps", "move") else []
     arguments = tile._replace(flips=flips, kappa=kappa), *along, arrays[0], *numbers, *arrays[1:]
     with np.errstate(all="ignore"):
         found = getattr(module, name)(*arguments)

@@ -137,7 +137,7 @@ def test_classes_in_parallel_give_the_same_model(three_classes):
     np.testing.assert_array_equal(one.coef_, two.coef_)
 
 
-@pytest.mark.parametrize("solver", ["interior-point", "hybrid", "admm", InteriorPoint(correctors=0)])
+@pytest.mark.parametrize("solver", ["interior-point", "hybrid", "admm", InteriorPoint(step_fraction=0.9)])
 def test_any_solver_can_be_used(two_classes, solver):
     X, y = two_classes
     model = WassersteinSVC(solver=solver, tol=1e-4, l2=0.0).fit(X, y)

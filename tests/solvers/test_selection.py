@@ -14,7 +14,7 @@ def test_auto_picks_the_interior_point():
     problem = well_conditioned_instance(0, 30, 3)
     assert choose(problem) == "interior-point"
     assert solve(problem).solver == solve(problem, "auto").solver == "interior-point"
-    assert solve(problem, correctors=0).gap <= 1e-6  # settings reach the chosen solver
+    assert solve(problem, step_fraction=0.9).gap <= 1e-6  # settings reach the chosen solver
 
 
 @pytest.mark.parametrize(

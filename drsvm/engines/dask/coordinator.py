@@ -41,7 +41,7 @@ SAME_VERSION, SAME_MAJOR_VERSION = "drsvm", ("numba", "numpy")  # packages that 
 LOST = (concurrent.futures.CancelledError, CommClosedError, ConnectionError, OSError)  # errors if the cluster is gone
 # Errors of a connection: it is closed, or the worker was started again and does not know its mailbox.
 CLOSED = (OSError, RuntimeError, KeyError, asyncio.CancelledError)
-# How to reach a worker, and its mailbox, which lives as long as somebody refers to it.
+# How to reach a worker, and its mailbox, which exists as long as there is a reference to it.
 Connection = tuple[Any, Future]
 
 

@@ -24,7 +24,7 @@ _rows: WeakValueDictionary[str, Matrix] = WeakValueDictionary()  # checked rows,
 
 
 def survey(coordinator: str, number: int, rows_key: str, X: Matrix, *columns) -> Survey:
-    """Check a chunk, and say what it contains."""
+    """Check a chunk, and return a description of it."""
     chunk = _checked(number, rows_key, X, columns)
     _chunks.setdefault(coordinator, {})[number] = chunk
     return Survey.of(chunk)

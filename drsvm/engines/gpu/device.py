@@ -22,7 +22,7 @@ class GpuError(RuntimeError):
 
 @cache
 def cupy() -> Any:
-    """Return CuPy; raise a GpuError that says what is missing."""
+    """Return CuPy; raise a GpuError that names what is missing."""
     try:
         import cupy
     except ImportError as error:

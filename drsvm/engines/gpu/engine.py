@@ -11,6 +11,7 @@ from drsvm.engines.gpu.device import cupy, on_device
 from drsvm.engines.gpu.kernels import THREADS, blocks_for, kernel
 from drsvm.engines.gpu.newton import GpuFactorised, GpuMatrixFree
 from drsvm.engines.newton import Factorised, newton_matrix
+from drsvm.kernels.newton import DAMPING
 from drsvm.kernels.passes import Step
 from drsvm.model.backends import to_numpy
 from drsvm.model.multipliers import DualSums
@@ -30,7 +31,6 @@ class GpuEngine(Engine):
     """All rows of a problem on one card."""
 
     small = False
-    light = False
 
     def __init__(self, problem: Problem):
         self.rows: GpuRows = problem.rows
@@ -45,8 +45,8 @@ class GpuEngine(Engine):
         self._state = cupy().empty((6, self.n))
         self._changes: Vector | None = None
         self._mu = 1.0  # mean complementarity product, in units of the weights
-        self._corrections: list[Matrix] = [None, None]  # the one in use and a spare, with the changes of the margins
-        self._step = self._spare_step = NO_STEP
+        self._corrections: Matrix = None  # with the changes of the margins
+        self._step = NO_STEP
 
     def _call(self, name: str, *arguments) -> None:
         samples = self._state, self.n, self.weights, self.signs, *self.flip_arguments
@@ -89,17 +89,18 @@ class GpuEngine(Engine):
         gram = None if self.n_features > MAX_FEATURES else self.rows.gram(h, rough=self._step.target > ROUGH)
         return Curvature(gram, added[0], square, added[1], linear, border, of_rows=h)
 
-    def factorised(self, samples, cone, ridge, damping, regularisations) -> Factorised:
+    def factorised(self, samples, cone, ridge) -> Factorised:
         if self.n_features > MAX_FEATURES:
             return GpuMatrixFree(samples, cone, ridge, self.rows, self._mu)
-        return GpuFactorised(newton_matrix(samples, cone, ridge, damping), regularisations)
+        return GpuFactorised(newton_matrix(samples, cone, ridge, DAMPING))
 
     def prediction(self, direction, lam_change):
         xp = cupy()
-        self._keep_corrections(0)
+        if self._corrections is None:
+            self._corrections = xp.empty((4, self.n))
         coefficients, partial, smallest = xp.empty((2, self.n)), self._partial(5), self._partial(2)
         bins = xp.zeros_like(xp.asarray(Rates().bins))
-        written = self._corrections[0], coefficients, partial, smallest, bins
+        written = self._corrections, coefficients, partial, smallest, bins
         self._call("predict", self._products(direction), float(lam_change), *written)
         slack, multiplier, both, corrected, targeted = to_numpy(partial.sum(axis=0)).tolist()
         correcting, target = self._collect(coefficients)
@@ -107,30 +108,14 @@ class GpuEngine(Engine):
 
     def rates(self, direction, lam_change, target):
         self._step = Step(direction, float(lam_change), float(target))
-        self._corrections[0][3] = self._products(direction)
+        self._corrections[3] = self._products(direction)
         smallest, bins = self._partial(2), cupy().zeros_like(cupy().asarray(Rates().bins))
-        self._call("longest_steps", *self._along(), self._corrections[0], smallest, bins)
+        self._call("longest_steps", *self._along(), self._corrections, smallest, bins)
         return self._rates(smallest, bins)
 
     def _along(self, primal: float = 0.0, dual: float = 0.0, left: float = 0.0) -> tuple[float, ...]:
         """Return the arguments of kernels that follow the corrected direction."""
         return self._step.target, self._step.lam_change, float(primal), float(dual), float(left)
-
-    def recorrect(self, primal: float, dual: float) -> tuple[np.ndarray, float]:
-        self._keep_corrections(1)
-        coefficients, partial = cupy().empty((2, self.n)), self._partial(1)
-        self._call("recorrect", *self._along(primal, dual), *self._corrections, coefficients, partial)
-        self._spare_step = self._step
-        self.swap()
-        return self._collect(coefficients[:1])[0], float(partial.sum())
-
-    def _keep_corrections(self, which: int) -> None:
-        if self._corrections[which] is None:
-            self._corrections[which] = cupy().empty((4, self.n))
-
-    def swap(self) -> None:
-        self._corrections.reverse()
-        self._step, self._spare_step = self._spare_step, self._step
 
     def advance(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, Curvature]:
         return self._move(primal, dual, left), self.curvature()
@@ -140,7 +125,7 @@ class GpuEngine(Engine):
 
     def _move(self, primal: float, dual: float, left: float) -> float:
         partial = self._partial(1)
-        self._call("move", *self._along(primal, dual, left), self._corrections[0], partial)
+        self._call("move", *self._along(primal, dual, left), self._corrections, partial)
         products = float(partial.sum())
         self._mu = products / self.weight
         return products

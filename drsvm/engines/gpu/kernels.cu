@@ -112,13 +112,6 @@ extern "C" __global__ void longest_steps(SAMPLES, STEP, double* correction, doub
     add_bins(mine, bins);
 }
 
-extern "C" __global__ void recorrect(SAMPLES, STEP, double* correction, double* new_correction, double* coefficients,
-                                     double* partial) {
-    samples::Rows coefficient_rows{coefficients, n};
-    write_sums(samples::Values<1>{{samples::recorrect(TILE, ALONG, samples::Rows{correction, n},
-                                                      samples::Rows{new_correction, n}, coefficient_rows)}}, partial);
-}
-
 extern "C" __global__ void move(SAMPLES, STEP, double* correction, double* partial) {
     write_sums(samples::Values<1>{{samples::move(TILE, ALONG, samples::Rows{correction, n})}}, partial);
 }

@@ -8,6 +8,7 @@ import numpy as np
 from drsvm.engines.engine import Curvature
 from drsvm.engines.gpu.device import cupy, on_device
 from drsvm.engines.newton import Factorised, MatrixFree, Scaling
+from drsvm.kernels.newton import REGULARISATIONS
 
 
 class GpuFactorised(Factorised):
@@ -15,19 +16,15 @@ class GpuFactorised(Factorised):
 
     most_refinements = 4
 
-    def __init__(self, matrix: Any, regularisations):
-        xp = cupy()
-        self.matrix = xp.triu(matrix) + xp.triu(matrix, 1).T
-        self._factorise(regularisations)
-
-    def _factorise(self, regularisations) -> None:
+    def __init__(self, matrix: Any):
         from cupyx import errstate
 
         xp = cupy()
+        self.matrix = xp.triu(matrix) + xp.triu(matrix, 1).T
         diagonal = self.matrix.diagonal()
         self.scale = 1.0 / xp.sqrt(xp.where(diagonal > 0, diagonal, 1.0))
         scaled = self.matrix * self.scale * self.scale[:, None]
-        for added in regularisations:
+        for added in REGULARISATIONS:
             xp.fill_diagonal(scaled, 1.0 + added)
             try:
                 with errstate(linalg="raise"):

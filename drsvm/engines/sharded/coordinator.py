@@ -64,7 +64,7 @@ class Coordinator(ABC):
 
 
 class WorkerChannel(ABC):
-    """Messages to single workers, and their replies in the order in which they come: nobody waits for the slowest."""
+    """Messages to single workers, and their replies in the order in which they arrive: the slowest delays no other."""
 
     groups: list[Group]  # they change when a worker is lost
     waiting: dict[Group, Message]  # those that have no reply yet

@@ -242,7 +242,6 @@ class ShardedEngine(Engine):
     """Sums of the replies of all shards, which have an engine of their own for their rows."""
 
     small = False  # a round may cost more than a pass
-    light = True  # for the same reason correctors do not pay
 
     def __init__(self, coordinator: Coordinator, ball: Ball, n_linear: int):
         self.run, self.n_linear = Run(coordinator, ball), n_linear
@@ -267,12 +266,6 @@ class ShardedEngine(Engine):
 
     def rates(self, direction, lam_change, target):
         return self.run.ask("rates", direction, lam_change, target)[0]
-
-    def recorrect(self, primal: float, dual: float) -> tuple[np.ndarray, float]:
-        return self.run.ask("recorrect", primal, dual)
-
-    def swap(self) -> None:
-        self.run.tell("swap")
 
     def advance(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, Curvature]:
         products, *samples = self.run.ask("advance", primal, dual, left)

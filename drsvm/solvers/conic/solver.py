@@ -19,7 +19,7 @@ from scipy import sparse
 from drsvm.model.norms import L1, L2, LInf
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import EVERY_PRICE, Candidate, Limits, Solver, State
-from drsvm.solvers.conic.backends import BACKENDS, Answer, Model, answer_of_process, import_extra, postponed_interrupt
+from drsvm.solvers.conic.backends import BACKENDS, Answer, Model, answer_of_process, postponed_interrupt
 from drsvm.solvers.interior_point.cones import priced_entries
 
 LARGE = 200_000  # models with more entries are solved in a separate process, which takes tenths of a second to start
@@ -166,32 +166,3 @@ def _norm_rows(problem: Problem, unit: float) -> tuple[list[list[Any]], int]:
         return [[v, -np.ones((n, 1)), None], [-v, -np.ones((n, 1)), None]], 0
     eye, total = sparse.eye_array(n), sparse.csr_array(np.ones((1, n)))  # q = 1: v ≤ u, −v ≤ u and Σ u ≤ λ
     return [[v, None, None, -eye], [-v, None, None, -eye], [None, -np.ones((1, 1)), None, total]], 0
-
-
-def cvxpy_model(problem: Problem):
-    """Return the problem as a CVXPY model, for inspection and for other solvers.
-
-    Returns
-    -------
-    model : cvxpy.Problem
-    variables : dict with the variables "weights", "intercept" (0.0 without one) and "radius_price"
-    """
-    cp = import_extra("cvxpy")
-    w, price = cp.Variable(problem.n_features), cp.Variable()
-    b = cp.Variable() if problem.fit_intercept else 0.0
-    margins = cp.multiply(problem.signs, problem.X @ w + b)
-    bounded = np.isfinite(problem.flip_costs)
-    costs = np.where(bounded, problem.flip_costs, 0.0)
-    flipped = cp.multiply(bounded, 1 + margins) - costs * price  # 0 for trusted labels
-    risk = problem.radius * price + problem.sample_weight @ cp.maximum(1 - margins, flipped, 0)
-    ridge = 0.5 * problem.l2 * cp.sum_squares(w)
-    constraints = [price >= 0]
-    entries, prices = priced_entries(problem)
-    if len(entries):
-        priced = cp.hstack([w, b] if problem.fit_intercept else [w])[entries] / prices
-        constraints.append(cp.norm(priced, problem.norm.q) <= price)
-    if problem.monotonic_cst is not None:
-        held = np.flatnonzero(problem.monotonic_cst)
-        constraints.append(np.diag(problem.monotonic_cst[held].astype(float)) @ w[held] >= 0)
-    model = cp.Problem(cp.Minimize(risk + ridge), constraints)
-    return model, {"weights": w, "intercept": b, "radius_price": price}

@@ -26,7 +26,7 @@ from drsvm.kernels.dual_ascent_separable import SeparableTerms, separable_epoch
 from drsvm.model.norms import euclidean
 from drsvm.model.problem import Problem
 from drsvm.model.risk import affordable_flips
-from drsvm.parallel import elementwise, total
+from drsvm.parallel import elementwise
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.incremental.epochs import UNLIMITED, Samples
 from drsvm.solvers.transforms.constant import answer_to_free_flips
@@ -36,10 +36,6 @@ MIN_PROXIMITY = 0.01  # θ is at least this share of the ridge,
 TYPICAL_CHANGE = 3.0  # and the sum of both at least this many times the change due to a typical multiplier
 FLIP_STIFFNESS, MIN_STIFFNESS = 0.3, 0.5  # shares of the curvature estimates that enter 1/τ
 FREEDOM, MIN_FREEDOM = 0.1, 1.0  # f in units of what a row's own features contribute to its margin, and its minimum
-SCALES, SCALE_ACCURACY = (0.8, 1.25), 2e-3  # range and accuracy of the search for the best multiple of the classifier
-WITHIN_REACH = 30.0  # multiple of the tolerance that the estimated gap must reach for this search
-# Its gain never reduces the estimate below this share: the margins seen in an epoch are not quite of one classifier
-MIN_SHARE = 0.02
 FIRM = 1.0  # rows farther from a kink, in units of the largest violation of the previous epoch, are skipped
 WHOLE = 4  # until the next epoch over all rows, which is every fourth one
 
@@ -61,10 +57,10 @@ def epoch_kernel(terms: RoundTerms | SeparableTerms, samples: Samples) -> Callab
 class Ascent(ABC):
     """The current multipliers, the corresponding classifier, and epochs that improve them."""
 
-    def __init__(self, problem: Problem, start: Candidate | None, rng: np.random.Generator, tol: float, shrinking=True):
+    def __init__(self, problem: Problem, start: Candidate | None, rng: np.random.Generator, shrinking=True):
         self.columns = PricedColumns.of(problem, intercept=False)
         problem, start = self.columns.problem, None if start is None else self.columns.to_columns(start)
-        self.problem, self.rng, self.tol, self.shrinking = problem, rng, tol, shrinking
+        self.problem, self.rng, self.shrinking = problem, rng, shrinking
         self.flips = Flips(*affordable_flips(problem.flip_cost, problem.radius))
         self.samples = Samples(problem.X, problem.signs, problem.sample_weight)
         self.rows = self.samples.rows._replace(importance=self.samples.weights)
@@ -72,7 +68,7 @@ class Ascent(ABC):
         self.unit = problem.intercept_cost if problem.prices_intercept else float(problem.fit_intercept)
         self.order = np.arange(problem.n_rows)
         self.active, self.firm = problem.n_rows, math.inf
-        self.count, self.estimate, self.near, self.scale = 0, math.inf, 0.0, 1.0
+        self.count, self.estimate, self.near = 0, math.inf, 0.0
         self.margins = np.zeros(problem.n_rows)
         self.hinge, self.flip = np.zeros(problem.n_rows), np.zeros(problem.n_rows)
         self.v, self.imbalance = np.zeros(problem.n_features), 0.0
@@ -120,9 +116,7 @@ class Ascent(ABC):
         self.order[: self.active] = self.rng.permutation(self.order[: self.active])
         gap, violation = self._move()
         self.firm = FIRM * violation
-        unscaled = self._estimated_gap(gap)
-        self.scale, gain = self._best_scale() if unscaled <= WITHIN_REACH * self.tol else (1.0, 0.0)
-        self.estimate = max(unscaled - gain, MIN_SHARE * unscaled)
+        self.estimate = self._estimated_gap(gap)
 
     def _move(self) -> tuple[float, float]:
         place = self._place()
@@ -183,37 +177,6 @@ class Ascent(ABC):
         stiffness = natural + FLIP_STIFFNESS * self.near / (2.0 * NEAR)
         return max(stiffness, MIN_STIFFNESS * self.problem.radius / max(self.lam, 1e-6), 1e-12)
 
-    def _best_scale(self) -> tuple[float, float]:
-        """Return the multiple of (w, b) with the smallest objective and its gain, by the margins of this epoch."""
-        # Early in a run all margins may be slightly too small at once, which costs a lot and is free to correct.
-        problem, margins, weights = self.problem, self.margins, self.problem.sample_weight
-        lam, n = self._own_lam, problem.n_rows
-        ridge = problem.l2 * euclidean(self.w) ** 2 if problem.l2 > 0.0 else 0.0
-        kappa, possible = self.flips
-        costs = np.where(possible, kappa * lam, np.abs(margins) + 10.0)  # so that no scale makes the others pay
-
-        def losses(scale, part):
-            hinge = np.maximum(1.0 - scale * margins[part], 0.0)
-            return hinge, 1.0 + scale * (margins[part] - costs[part]) if problem.flips_possible else hinge
-
-        def slope_of(scale, part):
-            hinge, flipped = losses(scale, part)
-            slopes = np.where(hinge > 0.0, -margins[part], 0.0)
-            return weights[part] @ np.where(flipped > hinge, margins[part] - costs[part], slopes)
-
-        def value(scale):
-            price = problem.radius * lam * scale + 0.5 * ridge * scale**2
-            return price + total(n, lambda part: weights[part] @ np.maximum(*losses(scale, part)))
-
-        low, high = SCALES
-        while high - low > SCALE_ACCURACY:
-            middle = 0.5 * (low + high)
-            rising = problem.radius * lam + ridge * middle + total(n, partial(slope_of, middle)) > 0.0
-            low, high = (low, middle) if rising else (middle, high)
-        best = 0.5 * (low + high)
-        gain = value(1.0) - value(best)
-        return (best, gain) if gain > 0.0 else (1.0, 0.0)
-
     def _estimated_gap(self, gap: float) -> float:
         """Return the gap as if no row had changed since it was visited."""
         problem, flipped_cost, ball = self.problem, self.flipped_cost, self.problem.norm.dual
@@ -241,4 +204,4 @@ class Ascent(ABC):
     def candidate(self) -> Candidate:
         if np.all(self.problem.flip_cost == 0):
             return self.columns.from_columns(answer_to_free_flips(self.problem))
-        return self.columns.from_columns(Candidate(self.scale * self.w, self.scale * self.b, self.hinge, self.flip))
+        return self.columns.from_columns(Candidate(self.w, self.b, self.hinge, self.flip))

@@ -253,7 +253,7 @@ class DualCoordinateState(StateWithEstimates):
         super().__init__(problem, limits, FIRST_PROOF)
         single = problem.n_features + problem.prices_intercept == 1  # then all norms are equal
         kind = RoundAscent if single else ASCENTS[type(problem.norm)]
-        self.ascent = kind(problem, limits.start, limits.generator(), limits.tol, shrinking)
+        self.ascent = kind(problem, limits.start, limits.generator(), shrinking)
         self.trend, self.patience = Trend(problem, limits.tol), Patience(PATIENCE, limits)
         no_term_limits_the_weights = problem.radius == 0.0 and problem.l2 == 0.0
         self.gives_up = no_term_limits_the_weights and self.trend.has_fallback

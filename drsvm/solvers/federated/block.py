@@ -5,7 +5,7 @@ charged, and block k would change V by D_k,
 
     G*(V + D_1 + … + D_K)  ≤  (1/K) Σ_k G*(V + K D_k)
 
-so a block that pretends to have its rows K times, and nobody else to move, proposes a change that can be added to those
+so a block that counts its rows K times, as if no other block moved, proposes a change that can be added to those
 of all others. Its epoch is that of dual coordinate ascent, with weights and multipliers times K. A smaller factor
 is bolder; the machine that adds the changes makes the step shorter where they go too far together (`shared.py`).
 """
@@ -83,7 +83,7 @@ class Block:
         self.samples = Samples(problem.X, self.signs, np.array(problem.sample_weight))
         self.margins = np.zeros(problem.n_rows)
         self._begin()
-        self.lost = True  # until someone says that it is all right to begin here
+        self.lost = True  # until the coordinator lets it begin here
 
     def _begin(self) -> None:
         self.hinge, self.flip = np.zeros(self.problem.n_rows), np.zeros(self.problem.n_rows)

@@ -20,7 +20,7 @@ from drsvm.model.norms import L1, L2, LInf, Norm, euclidean
 from drsvm.model.problem import Problem
 from drsvm.model.reducers import Sums
 from drsvm.solvers.base import Candidate
-from drsvm.solvers.dual_coordinate.ascent import MIN_SHARE, Ascent, Place
+from drsvm.solvers.dual_coordinate.ascent import Ascent, Place
 from drsvm.solvers.dual_coordinate.solver import BoxAscent, RoundAscent, SeparableAscent, SparseAscent
 from drsvm.solvers.federated.block import MANY_SCALES, MIN_NEWS, SCALES, SENT, Proposal, Work, losses_along
 from drsvm.solvers.incremental.epochs import UNLIMITED, Samples
@@ -31,6 +31,8 @@ BOLDER, MORE_CAREFUL = 0.95, 1.5
 # Arguments of an epoch that visits no rows.
 ANY_ROW, NO_FLIPS = Samples(np.zeros((1, 1)), np.ones(1), np.ones(1)), Flips(0.0, False)
 SAME = len(SCALES) // 2  # where SCALES is 1
+# The best multiple never reduces an estimate below this share: margins seen in a round are not quite of one classifier.
+MIN_SHARE = 0.02
 NEARER = 1.0 / 3.0  # share of the usual θ that is best for q = ∞: its rounds are many and short
 FIRST_PRICES = np.geomspace(1e-3, 1e6, 40)  # first guesses of λ, in units of typical rows
 
@@ -142,7 +144,7 @@ class Shared(Ascent):
 
     @abstractmethod
     def _answer(self, place: Place) -> tuple[float, float, float] | None:
-        """Return what an epoch without rows would answer at a place."""
+        """Return the classifier that an epoch without rows would find at a place."""
 
     @abstractmethod
     def _classifier(self, place: Place) -> tuple[np.ndarray, float, float]:

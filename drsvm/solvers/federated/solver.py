@@ -88,7 +88,7 @@ class Rounds(StateWithEstimates):
         self.visited: dict[Group, float] = {}  # shares of the rows that are visited in a round
 
     def step(self) -> None:
-        """Let all blocks propose, and move along the sum of what comes in time; nobody waits for the slowest."""
+        """Let all blocks propose, and move along the sum of what comes in time; no round waits for the slowest."""
         self.coordinator.n_rounds += 1
         self.first = self.number
         for group in self.channel.groups:
@@ -141,7 +141,7 @@ class Rounds(StateWithEstimates):
         self.channel.send(group, self.run.message(queries.of_engine, "propose", work, follow=go_on))
 
     def _heard(self, seconds: float) -> tuple[Group, Proposal | None]:
-        """Return the next proposal, if it comes in time; blocks that were lost with their machine begin anew."""
+        """Return the next proposal, if it comes in time; blocks that were lost with their machine start from 0."""
         while True:
             group, reply = self.channel.receive(seconds)
             if reply is None:
@@ -175,7 +175,7 @@ class Rounds(StateWithEstimates):
         return before != self.n_known_lost
 
     def on_certificate(self, gap: float) -> None:
-        """Ask for the next certificate, too, when gaps that fall like 1/rounds, which is slow, are small enough."""
+        """Schedule a certificate for when gaps that fall like 1/rounds, which is slow, would be small enough, too."""
         super().on_certificate(gap)
         count = self.ascent.count
         soon = max(2, math.ceil(count * (gap / self.limits.tol - 1.0))) if self.limits.tol > 0.0 else math.inf

@@ -2,8 +2,7 @@
 
 Each sample has a slack and three constraints, which the kernels eliminate in closed form; the norm adds a diagonal and
 a rank-one term; one symmetric system in (w, b, λ) per iteration remains. An iteration takes three passes over the rows:
-the predictor, the corrector's step lengths, and the move with curvature and Gram matrix at the new point. Where the
-matrix costs more than many passes, short steps are improved by a centrality corrector, which takes two more. Products
+the predictor, the corrector's step lengths, and the move with curvature and Gram matrix at the new point. Products
 of slacks and multipliers are aimed at μ·π_i, so that a doubled weight equals a doubled row. Among many samples some
 always cross a kink, where the linearisation is meaningless: their corrections are bounded, and a small share of them
 may stop short while all others take the long step; the next step removes the dual residual that this causes. Near the

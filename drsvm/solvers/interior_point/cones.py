@@ -28,11 +28,6 @@ class Cone:
         self.constraints, self.size, self.outside = constraints, size, outside
         self.weight = float(constraints.has_norm) + float(constraints.n_signs > 0)  # Σ multiplier · slack / μ
 
-    def copy(self) -> "Cone":
-        """Return a copy that shares nothing that changes."""
-        values = (value.copy() if isinstance(value, np.ndarray) else value for value in self.constraints)
-        return Cone(self.constraints._make(values), self.size, self.outside)
-
     def multipliers(self) -> tuple[np.ndarray, float]:
         """Return z in (w, b) and z_λ."""
         z = np.empty(self.size)
@@ -60,7 +55,6 @@ class Cone:
     set_direction = _method(kernel.set_direction)
     rates = _method(kernel.rates)
     correct = _method(kernel.correct)
-    recorrect = _method(kernel.recorrect)
     products_after = _method(kernel.products_after)
     move = _method(kernel.move)
 

@@ -216,5 +216,5 @@ def newton_system(samples: Curvature, cone: Scaling, ridge, engine: Engine) -> F
     """Return the wide system if the engine provides products with the rows, else its own system or the tall one."""
     if engine.wide is not None:
         return WideSystem(samples, cone, ridge, engine.wide)
-    factorised = engine.factorised(samples, cone, ridge, DAMPING, REGULARISATIONS)
+    factorised = engine.factorised(samples, cone, ridge)
     return TallSystem(samples, cone, ridge) if factorised is None else factorised

@@ -159,7 +159,7 @@ class SmallState(InteriorPointState):
             super()._center()
 
     def step(self) -> None:
-        """Take steps until a certificate is due, but only one if a callback wants to see it, or if time is short."""
+        """Take steps until a certificate is due, but only one if a callback follows them, or if time is short."""
         if self.careful:
             self.taken, self.steps_of_all_starts = 1, self.steps_of_all_starts + 1
             return super().step()

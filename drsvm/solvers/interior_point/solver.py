@@ -28,15 +28,11 @@ class InteriorPoint(Solver):
     ----------
     step_fraction : float
         Fraction of the distance to the boundary that a step may cover.
-    correctors : int
-        Maximum number of centrality correctors per iteration, where they may pay: each costs two passes over the rows,
-        but neither a Gram matrix nor a factorisation.
     screening : bool
         Whether to iterate on a working set of rows where there are many: those far from every kink of their loss are
         left out, but not of the certificate. The rows of the working set, a few per cent to 40 %, are copied.
     compiled_steps : bool
-        Whether several steps on few rows are one compiled call. The steps are the same, but without centrality
-        correctors.
+        Whether several steps on few rows are one compiled call. The steps are the same.
     state_folder : str, optional
         Folder for temporary files with the state of the rows, 80 to 112 bytes per row; by default it is in memory.
 
@@ -59,7 +55,6 @@ class InteriorPoint(Solver):
     polishes_quickly = True
 
     step_fraction: float = 0.98
-    correctors: int = 1
     screening: bool = True
     compiled_steps: bool = True
     state_folder: str | None = None

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from drsvm.solvers.interior_point.solver import InteriorPoint
 
 Direction = tuple[np.ndarray, float]  # (dw, db) and dλ
-# A corrector is tried if a step is at most LONG_STEP, aims at steps longer by about the factor LONGER, and must gain
-# MIN_GAIN in the sum of the step lengths.
-LONG_STEP, LONGER, MIN_GAIN = 0.5, 1.08, 0.05
 NEGLIGIBLE_MASS, MAX_WORK = 1e-7, 3e7  # what a careful run leaves behind at most, and its limit of n·d²: it is slow
 BREAKDOWNS = (ArithmeticError, LinAlgError)  # a numerical breakdown: an invalid number or factorisation
 FINEST_TOL = 1e-10  # certificates are tried at gaps of this size even if the tolerance is smaller
@@ -50,7 +47,6 @@ SLOWER = 1.5
 class InteriorPointState(State):
     """One run: the point (w, b, λ), the cone of the norm, and the engine that stores the samples."""
 
-    easy: int = 15  # iterations without correctors on a small problem; most need no more, and they hardly help
     drawn: Problem | None = None  # the problem on a few rows, if the start is from there
     careful: bool = False  # whether directions take no sums over the rows: that takes longer and loses fewer digits
     draws_rows: bool = True  # whether a start may be computed on a few rows
@@ -82,7 +78,6 @@ class InteriorPointState(State):
         elif start is None and self.draws_rows and (size := rows_to_begin_with(self.problem)) is not None:
             self.drawn = self.problem.drawn(size)
             few = InteriorPointState(self.drawn, self.settings, self.limits)
-            few.easy = 0  # the full problem is not small
             while few.mu > 0.1 and not few.finished:
                 few.step()
             few.close()
@@ -100,7 +95,7 @@ class InteriorPointState(State):
         self.total_weight = self.weight + self.cone.weight  # Σ of all complementarity targets, divided by μ
         self._center()
         self.products = mu * self.weight
-        self.last_gap, self.futile_proofs, self.steps, self.short_steps, self.leeway = np.inf, 0, 0, 0, 1.0
+        self.last_gap, self.futile_proofs, self.short_steps, self.leeway = np.inf, 0, 0, 1.0
         self.first_gap, self.expected_gap = mu * self.total_weight, np.inf
         self.near_the_end = self.finished = False
         self.samples: Curvature | None = None  # the equations at the point, if they are known
@@ -114,7 +109,6 @@ class InteriorPointState(State):
     def step(self) -> None:
         """Do one predictor-corrector step; on numerical breakdown, keep the point and set `finished`."""
         try:
-            self.steps += 1
             with np.errstate(all="ignore"):
                 self._step()
         except BREAKDOWNS:
@@ -132,11 +126,11 @@ class InteriorPointState(State):
         target = step_rules.aim(after, self.mu, self.total_weight)
 
         self.cone.correct()
-        fixed = samples.predictor + target * ahead.targeted
-        fixed_lam = samples.predictor_lam + target * ahead.targeted_lam
-        direction = self._solve(system, fixed + ahead.correction, fixed_lam + ahead.correction_lam, target)
-        steps = self._longest_steps(direction, target)
-        direction, steps = self._recorrected(system, fixed, fixed_lam, target, direction, steps)
+        right = samples.predictor + target * ahead.targeted + ahead.correction
+        right_lam = samples.predictor_lam + target * ahead.targeted_lam + ahead.correction_lam
+        direction = self._solve(system, right, right_lam, target)
+        rates = self.engine.longest_steps(*direction, target, self._left_behind)
+        steps = self._clip_steps(rates, self.settings.step_fraction)
 
         self._move(direction, steps, target)
         self.short_steps = step_rules.short_steps_after(self.short_steps, *steps)
@@ -171,34 +165,6 @@ class InteriorPointState(State):
         if not steps[0] > 0.0:
             raise FloatingPointError("no step is possible")
         return steps
-
-    def _longest_steps(self, direction: Direction, target: float) -> tuple[float, float]:
-        """Return the longest steps allowed along the corrected direction."""
-        rates = self.engine.longest_steps(*direction, target, self._left_behind)
-        return self._clip_steps(rates, self.settings.step_fraction)
-
-    def _recorrected(
-        self, system: Factorised, fixed: np.ndarray, fixed_lam: float, target: float, direction: Direction, steps
-    ) -> tuple[Direction, tuple[float, float]]:
-        """Return direction and steps after centrality correctors, as long as the steps grow enough to pay for them."""
-        # Only where the matrix is expensive do saved iterations make up for the passes over the rows. Easy small
-        # problems never recoup the second of compiling.
-        pays = self.steps > self.easy if self.small else not self.engine.light
-        for _ in range(self.settings.correctors if pays else 0):
-            if min(steps) > LONG_STEP:
-                break
-            primal, dual = (min(1.0, LONGER * step + LONGER - 1.0) for step in steps)
-            kept = self.cone.copy()
-            correction, correction_lam = self.engine.recorrect(primal, dual)
-            self.cone.recorrect(target, primal, dual)
-            new_direction = self._solve(system, fixed + correction, fixed_lam + correction_lam, target)
-            new_steps = self._longest_steps(new_direction, target)
-            if sum(new_steps) < sum(steps) + MIN_GAIN:
-                self.cone = kept
-                self.engine.swap()
-                break
-            direction, steps = new_direction, new_steps
-        return direction, steps
 
     def _move(self, direction: Direction, steps: tuple[float, float], target: float) -> None:
         self.samples = self.sums = None

@@ -223,7 +223,7 @@ def rough_solver(problem: Problem) -> str | Solver:
     """Return a solver for a solution that needs no proof: of a kernel, with as many landmarks as do for a rough one."""
     if problem.rows.is_kernel:
         return Landmarks(min(problem.n_rows, ROUGH), proves=False)
-    # With norm=1, epochs are hardly ever quicker in the end, and rounding errors change what they find.
+    # With norm=1, epochs are rarely faster overall, and rounding errors change what they find.
     return "interior-point" if problem.norm.p == 1 and 0.0 < interior_point_seconds(problem) <= QUICK else "auto"
 
 

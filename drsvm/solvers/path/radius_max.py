@@ -136,7 +136,7 @@ def _has_free_intercept(problem: Problem) -> bool:
 
 
 def _enclose(problem: Problem, trusted: Problem, unit: float, solved: Callable[..., Result]) -> float:
-    """Return the radius from which the features that can shift are of no use: tangents, then bisection."""
+    """Return the smallest radius at which the features that can shift are useless: tangents, then bisection."""
     useful, useless, radius = 0.0, math.inf, 0.1 * unit
     bisect = False
     for _ in range(MAX_SOLVES):

@@ -1,13 +1,9 @@
-"""Solutions along a grid of radii, each warm-started from the previous ones.
-
-The interior-point solver extrapolates them in the logarithm of the radius. Where the last extrapolation was good, a
-working set of rows is enough for the next run (`working_set.py`); otherwise it starts from scratch.
-"""
+"""Solutions along a grid of radii, each warm-started from the previous one."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,23 +12,11 @@ from drsvm.model.centring import Centred
 from drsvm.model.problem import Problem, check_problem
 from drsvm.model.result import Result, Status
 from drsvm.parallel import single_threaded_blas
-from drsvm.solvers.base import EVERY_PRICE, Candidate, Limits, Solver, State
-from drsvm.solvers.interior_point.small import SmallState
+from drsvm.solvers.base import Solver
 from drsvm.solvers.interior_point.solver import InteriorPoint
-from drsvm.solvers.interior_point.starts import start_at
-from drsvm.solvers.interior_point.state import InteriorPointState
-from drsvm.solvers.interior_point.working_set import (
-    Estimate,
-    Sample,
-    WorkingSetRun,
-    WorkingSetState,
-    pieces_at,
-    screening_pays,
-)
 from drsvm.solvers.loop import run
 from drsvm.solvers.path.radius_max import radius_max
 from drsvm.solvers.selection import AUTO_TOL, check_taken, is_auto, make_solver
-from drsvm.solvers.transforms.constant import constant_optimum
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +99,7 @@ def radius_path(
     n_threads: int | None = None,
     **settings,
 ) -> RadiusPath:
-    """Solve a problem for many radii, each warm-started from the previous ones.
+    """Solve a problem for many radii, each warm-started from the previous one.
 
     With the interior-point solver and many rows per feature, the previous solutions tell which rows the next one needs
     (`screening`): a radius then costs little more than its certificate, which is on all rows.
@@ -172,12 +156,11 @@ def radius_path(
     order = np.argsort(-radii, kind="stable")
     limits = {"tol": AUTO_TOL if tol is None and is_auto(solver) else tol, "max_iter": max_iter}
     limits |= {"random_state": random_state, "n_threads": n_threads}
-    results: dict[int, Result] = {}
-    walk = _Walk(chosen, problem, limits)
+    results, last = dict[int, Result](), None
     with single_threaded_blas():  # once, not for every radius
         for done, index in enumerate(order):
-            result = walk.solve(problems[index], time.share(len(order) - done))
-            result = results[int(index)] = centred.from_centred(result, problems[index].radius)
+            last = _next(chosen, problems[index], last, time.share(len(order) - done), limits)
+            result = results[int(index)] = centred.from_centred(last, problems[index].radius)
             stopped = callback is not None and callback(int(index), result)
             if stopped or result.status in (Status.INTERRUPTED, Status.LOST):
                 break
@@ -185,121 +168,12 @@ def radius_path(
     return RadiusPath(radii[solved], [results[index] for index in solved])
 
 
-class _Walk:
-    """Solves a sequence of problems with decreasing radii."""
-
-    def __init__(self, solver: Solver, problem: Problem, limits: dict[str, Any]):
-        self.solver, self.limits, self.last = solver, limits, None
-        self.warm: RunsOnFewRows | Forecasting | None = None  # starts from the previous solutions
-        self.is_interior_point = isinstance(solver, InteriorPoint)
-        if isinstance(solver, InteriorPoint) and solver.takes_compiled_steps(problem):
-            self.warm = RunsOnFewRows(solver)
-        elif isinstance(solver, InteriorPoint) and solver.screening and screening_pays(problem):
-            self.warm = Forecasting(solver)
-
-    def solve(self, problem: Problem, time: TimeLimit) -> Result:
-        """Start from the previous solutions; if that stalls, solve from scratch."""
-        solver, start = self.solver, self.last
-        if self.is_interior_point and not time.spent:
-            if self.warm is not None and (problem.radius > 0 or isinstance(self.warm, RunsOnFewRows)):
-                solver, start = self.warm, None
-            elif problem.radius == 0:
-                start = None
-        result = run(problem, solver, start=start, max_time=time, **self.limits)
-        cold = solver is self.solver and start is None
-        if self.is_interior_point and result.status is Status.STALLED and not cold:
-            result = run(problem, self.solver, max_time=time, **self.limits)
-        self.last = result
-        return result
-
-
-class RunsOnFewRows(Solver):
-    """An interior-point solver whose runs share their memory, and start from scratch."""
-
-    prices = EVERY_PRICE
-    reads_views = True
-
-    def __init__(self, solver: InteriorPoint):
-        self.name, self.default_tol, self.default_max_iter = solver.name, solver.default_tol, solver.default_max_iter
-        self.solver, self.last = solver, None
-
-    def start(self, problem: Problem, limits: Limits) -> State:
-        # On few rows, the certificate of another start takes longer than the step that it saves.
-        if self.last is not None and constant_optimum(problem) is None:
-            return self.last.again(problem, limits)
-        state = self.solver.start(problem, limits)
-        self.last = state if isinstance(state, SmallState) else self.last
-        return state
-
-
-class Forecasting(Solver):
-    """An interior-point solver whose runs, one radius after the other, start from a prediction by the previous ones."""
-
-    prices = EVERY_PRICE
-    uses_sums_only = True
-
-    def __init__(self, solver: InteriorPoint):
-        self.name, self.default_tol, self.default_max_iter = solver.name, solver.default_tol, solver.default_max_iter
-        self.solver = solver
-        self.forecast: Forecast | None = None
-        self.run: WorkingSetRun | None = None
-
-    def start(self, problem: Problem, limits: Limits) -> State:
-        forecast = self.forecast = self.forecast or Forecast(Sample(problem))
-        if self.run is not None:
-            last = self.run.current
-            forecast.add(last.problem.radius, last.point, last.lam)
-        estimate = forecast.at(problem.radius)
-        pieces = None if estimate is None else pieces_at(problem, estimate)
-        if estimate is not None and pieces is not None and pieces.useful_for(problem):
-            first = WorkingSetState(problem, self.solver, limits, forecast.sample, estimate, pieces)
-        else:
-            start, last = None, forecast.last
-            if last is not None:
-                d = problem.n_features
-                start = start_at(problem, Candidate(last.point[:d], float(last.point[d:].sum())))
-            first = InteriorPointState(problem, self.solver, limits, start=start)
-        self.run = WorkingSetRun(first, forecast.sample)
-        return self.run
-
-
-class Solution(NamedTuple):
-    """The solution at a radius."""
-
-    log_radius: float
-    point: np.ndarray
-    lam: float
-
-
-class Forecast:
-    """The last two solutions, what was expected of the last one, and how wrong that was."""
-
-    def __init__(self, sample: Sample):
-        self.sample = sample
-        self.before: Solution | None = None
-        self.last: Solution | None = None
-        self.expected: Solution | None = None
-        self.errors: tuple[float, float] | None = None
-
-    def add(self, radius: float, point, lam: float) -> None:
-        self.before, self.last = self.last, Solution(math.log(radius), point, lam)
-        self.errors = None
-        if self.expected is not None:
-            self.errors = self.sample.error(point - self.expected.point), abs(lam - self.expected.lam)
-
-    def at(self, radius: float) -> Estimate | None:
-        """Return the expected solution at the next radius, or None if too little is known."""
-        last, before, log_radius = self.last, self.before, math.log(radius)
-        self.expected = last
-        if last is None or before is None:
-            return None
-        self.expected = None
-        ahead, known = log_radius - last.log_radius, last.log_radius - before.log_radius
-        if known == 0.0 or abs(ahead) > 2.0 * abs(known):  # more than twice the distance of the last two radii
-            return None
-        ratio = ahead / known  # on the line through the last two solutions
-        point, lam = last.point + ratio * (last.point - before.point), last.lam + ratio * (last.lam - before.lam)
-        self.expected = Solution(log_radius, point, lam)
-        if self.errors is None or not lam > 0.0:
-            return None
-        return Estimate.with_errors(self.expected.point, self.expected.lam, *self.errors)
+def _next(solver: Solver, problem: Problem, last: Result | None, time: TimeLimit, limits: dict[str, Any]) -> Result:
+    """Start from the previous solution; if that stalls, solve from scratch."""
+    # On few rows, the certificate of another start takes longer than the step that it saves.
+    anew = isinstance(solver, InteriorPoint) and (problem.radius == 0 or solver.takes_compiled_steps(problem))
+    start = None if anew and not time.spent else last
+    result = run(problem, solver, start=start, max_time=time, **limits)
+    if isinstance(solver, InteriorPoint) and result.status is Status.STALLED and start is not None:
+        result = run(problem, solver, max_time=time, **limits)
+    return result

@@ -92,7 +92,7 @@ def span_pays(problem: Problem) -> bool:
     is_priced = problem.feature_cost is not None or problem.monotonic_cst is not None
     if is_priced or problem.n_rows > most or not isinstance(problem.norm, L2):
         return False
-    return not uncharged_features(problem)[1].any()  # what weights may be large is said about features
+    return not uncharged_features(problem)[1].any()  # limits of such weights are stated per feature
 
 
 def _with_weights(classifier, change: Callable[[Any], np.ndarray]) -> Any:

@@ -2,7 +2,9 @@
 
 import itertools
 import math
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +14,10 @@ from scipy import sparse
 from thorough import examples, for_each
 
 from drsvm import Problem, Status, solve
-from drsvm.solvers.conic.solver import build_model, cvxpy_model
+from drsvm.solvers.conic.solver import build_model
+
+sys.path.append(str(Path(__file__).parents[3] / "benchmarks"))
+from _formulations import cvxpy_model
 
 WEIGHT_NORMS = {1: math.inf, 2: 2, math.inf: 1}  # the norm of the shifts for each norm q of the weights
 

@@ -191,7 +191,8 @@ def test_a_path_on_working_sets_has_the_optima_of_separate_solves(problem, n_rad
 @for_each_norm
 @pytest.mark.parametrize("flip_cost", [1.0, math.inf])
 def test_most_iterations_of_a_path_are_on_few_rows(norm, flip_cost):
-    problem = well_conditioned_instance(6, 5000, 5, norm=norm, flip_cost=flip_cost, fit_intercept=True)
+    problem = well_conditioned_instance(6, 8000, 8, norm=norm, flip_cost=flip_cost, fit_intercept=True)
     path = radius_path(problem, np.geomspace(0.2, 1e-3, 20), solver="interior-point", tol=1e-6, compiled_steps=False)
     assert all(result.status is Status.OPTIMAL for result in path.results)
-    assert sum(result.info["row_iterations"] for result in path.results) < 0.5 * path.table()["n_iter"].sum()
+    row_iterations = [result.info.get("row_iterations", result.n_iter) for result in path.results]
+    assert sum(row_iterations) < 0.5 * path.table()["n_iter"].sum()

@@ -1,4 +1,4 @@
-"""Solutions along a grid of radii, and what previous radii tell about the next one."""
+"""Solutions along a grid of radii."""
 
 import math
 
@@ -11,8 +11,6 @@ from thorough import for_each
 from drsvm import Status, radius_max, radius_path, solve
 from drsvm.kernels import small_run
 from drsvm.solvers.interior_point.state import InteriorPointState
-from drsvm.solvers.interior_point.working_set import CAUTION, MIN_ERROR, Sample
-from drsvm.solvers.path.radius_path import Forecast
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
 
@@ -111,7 +109,7 @@ def test_other_solvers_follow_the_path_too(norm):
 
 def test_settings_and_limits_hold_for_every_radius():
     problem = well_conditioned_instance(7, 60, 4)
-    path = radius_path(problem, [0.2, 0.1], max_iter=2, correctors=0)
+    path = radius_path(problem, [0.2, 0.1], max_iter=2, step_fraction=0.9)
     assert [(r.status, r.n_iter) for r in path.results] == [(Status.ITERATION_LIMIT, 2)] * 2
     for radius, result in zip(path.radii, path.results, strict=True):
         assert 0 <= result.lower_bound <= result.objective <= 1 + 1e-12
@@ -200,42 +198,3 @@ def test_radii_must_be_a_list_of_radii(radii):
         message = r"radius must be finite and at least 0, got radius=-0\.1"
     with pytest.raises(ValueError, match=message):
         radius_path(well_conditioned_instance(9, 10, 2), radii)
-
-
-def forecast_after(radii, solution):
-    """Return what is known after some radii, with the solution at each of them."""
-    forecast = Forecast(Sample(well_conditioned_instance(0, 100, 2)))
-    for radius in radii:
-        forecast.at(radius)
-        forecast.add(radius, *solution(radius))
-    return forecast
-
-
-def test_solutions_are_extrapolated_in_the_logarithm_of_the_radius():
-    def at(radius):
-        return np.array([1.0, -2.0]) * math.log(radius), 3.0 - math.log(radius)
-
-    assert forecast_after([], at).at(1.0) is None and forecast_after([1.0], at).at(0.5) is None  # too little is known
-    estimate = forecast_after([1.0, 0.5], at).at(0.2)
-    np.testing.assert_allclose(estimate.point, at(0.2)[0])
-    assert estimate.lam == pytest.approx(at(0.2)[1])
-    assert estimate.lam_error == pytest.approx(CAUTION * math.log(2.0))  # that of no change at all
-
-
-def test_errors_are_those_of_the_last_forecast():
-    points = {1.0: ([0.0, 0.0], 2.0), 0.5: ([1.0, 0.0], 2.1), 0.25: ([2.0, 0.5], 2.4)}
-    forecast = forecast_after(points, lambda radius: (np.array(points[radius][0]), points[radius][1]))
-    estimate = forecast.at(0.125)
-    np.testing.assert_allclose(estimate.point, [3.0, 1.0])
-    error = np.abs(forecast.sample.problem.X @ [0.0, 0.5]).max()
-    assert estimate.margin_error == pytest.approx(CAUTION * max(error, MIN_ERROR / CAUTION))
-    assert estimate.lam_error == pytest.approx(CAUTION * 0.2)
-
-
-@pytest.mark.parametrize("radii", [[1.0, 1.0, 0.5, 0.1], [1.0, 0.9, 0.8, 0.1], [1.0, 0.5, 0.5, 0.5]])
-def test_nothing_is_expected_far_away(radii):
-    assert forecast_after(radii[:3], lambda _: (np.ones(2), 1.0)).at(radii[3]) is None
-
-
-def test_there_is_no_forecast_where_the_weights_vanish():
-    assert forecast_after([1.0, 0.5, 0.25], lambda _: (np.zeros(2), 0.0)).at(0.125) is None
