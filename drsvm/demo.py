@@ -52,7 +52,10 @@ def main() -> None:
     print(f"{'':26}" + "".join(f"{name:>20}" for name in models))
     names = ("accuracy, clean test set", "worst-case risk", "worst-case error rate")
     for name, key in zip(names, ("accuracy", "worst_case_risk", "worst_case_error"), strict=True):
-        print(f"{name:26}" + "".join(f"{figures[key]:20.4f}" for figures in models.values()))
+        values = (figures[key] for figures in models.values())  # trees have no worst case
+        print(f"{name:26}" + "".join(f"{'-':>20}" if value is None else f"{value:20.4f}" for value in values))
+    always = next(iter(models.values()))["always"]
+    print(f"(always answering {always['label']}: accuracy {always['accuracy']:.4f})")
     suspect = [int(row) for row in summary["labels_to_check"]]
     n_wrong = data.wrong[suspect].sum()
     print(f"\nOf the {len(suspect)} training labels that are contradicted most, {n_wrong} are indeed wrong.")

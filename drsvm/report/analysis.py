@@ -97,7 +97,7 @@ class Analysis:
 
     def behind(self, *names: str) -> str | None:
         """Return the first of these rivals that is clearly ahead in accuracy or in ROC AUC, by a point or more."""
-        for name in names if self.judged.held_out else ():
+        for name in filter(self.leads.__contains__, names) if self.judged.held_out else ():
             known = [self.leads[name][key] for key in ("accuracy", "roc_auc") if self.leads[name][key]]
             if any(lead["difference"] <= -AHEAD and lead["interval"][1] < 0 for lead in known):
                 return name
