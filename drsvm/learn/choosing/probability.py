@@ -46,7 +46,7 @@ def log_probabilities(decisions: np.ndarray, sigmoids: np.ndarray) -> np.ndarray
 
 def decision_at(odds: float, slope: float, offset: float) -> float:
     """Return from which decision on the second of two classes has at least some log-odds; ±inf if all do, or none."""
-    if slope == 0.0:
+    if LEANING * slope == 0.0:
         return -math.inf if odds <= min(offset, 0.0) else 0.0 if odds <= max(offset, DECIDED) else math.inf
     by_sigmoid, by_leaning = (odds - offset) / slope, odds / (LEANING * slope)
     lowest = max(by_sigmoid, by_leaning)  # of those that are not positive, which have the lower odds of both

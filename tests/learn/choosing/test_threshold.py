@@ -153,7 +153,8 @@ def test_costs_are_the_lowest_of_all_thresholds(seed, share):
     values = np.unique(decisions)
     if len(values) < 2:
         return
-    thresholds = np.concatenate([[values[0] - 1.0], 0.5 * (values[:-1] + values[1:]), [values[-1] + 1.0]])
+    middles = np.where((values[:-1] < 0) & (values[1:] > 0), 0.0, 0.5 * (values[:-1] + values[1:]))
+    thresholds = np.concatenate([[values[0] - 1.0], middles, [values[-1] + 1.0]])
     least, n, expected = np.finfo(float).eps ** 0.5 * np.ptp(values), copies.sum(), np.zeros(len(thresholds))
     for label, cost in enumerate(costs):
         rows = decisions.repeat(copies)[judged.labels.repeat(copies) == label]
