@@ -66,6 +66,7 @@ def fit(
     options = data.read_options(verified=verified, mentioned=prices.mentioned())
     with _rows(file, options, split, spool, ball.standardise, in_memory, screen) as rows:
         whole, held = work.with_positive(rows[0], positive), rows[1] and work.with_positive(rows[1], positive)
+        screen.note(*work.about_threshold(threshold, whole.y))
         # Not before: this imports all solvers, and an error in the file should come quickly.
         from drsvm.cli import training
         from drsvm.cli.fit_summary import fit_payload, summary_lines

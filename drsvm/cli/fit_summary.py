@@ -107,7 +107,7 @@ def summary_lines(payload: Payload) -> list[Text]:
         "data": f"{payload['rows']:,} rows, {payload['features']:,} {features}, labels {labels}{side}",
         **({"choice": payload["choice"]["words"]} if "choice" in payload else {}),
         "adversary": _adversary(ball, payload.get("kernel"), small) + f"; {scaling}",
-        **({"costs": f"of missing a class: {costs}, for which the threshold is placed"} if costs else {}),
+        **({"costs": f"of missing a class: {costs}{_cost_of_rows(payload)}"} if costs else {}),
         "proof": _below([_proof(certificate, len(counts) > 2, placed) for certificate in payload["certificates"]]),
         **_figures(payload),
         **verdict,
@@ -139,6 +139,18 @@ def _adversary(ball: Payload, kernel: Payload | None, small: str) -> str:
         return f"{shift}; all labels are trusted"
     share = 1.0 if cost == 0 else min(1.0, radius / cost)
     return f"{shift}, or flip up to {share:.1%} of the labels (flip cost {cost:g}), or a mix of both"
+
+
+def _cost_of_rows(payload: Payload) -> str:
+    """Return what a row of the test costs on average, and with the cheaper of the two constant answers."""
+    costs, tested = payload["parameters"]["threshold"], payload["test"]
+    if tested is None:
+        return ""
+    missed = {name: cost * (sum(tested["confusion"][name].values())) for name, cost in costs.items()}
+    always = max(missed, key=lambda name: missed[name])
+    hits = sum(cost * tested["confusion"][name][name] for name, cost in costs.items())
+    total, n = sum(missed.values()), tested["rows"]
+    return f"; {(total - hits) / n:.4g} per test row (always {always}: {(total - missed[always]) / n:.4g})"
 
 
 def _proof(certificate: Payload, named: bool, placed: str = "") -> str:

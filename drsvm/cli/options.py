@@ -1,7 +1,6 @@
 """Options that several commands share, in groups: dataclasses whose fields are command-line options."""
 
 import io
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -345,11 +344,12 @@ def chosen_classes_and_threshold(
 
 
 def _costs_of_classes(text: str) -> dict[str, float]:
-    words = re.fullmatch(r"(.+)=([^=,]+),(.+)=([^=,]+)", text)  # labels may contain both signs
+    pairs = [entry.rpartition("=") for entry in text.split(",")]
     with suppress(ValueError):
-        if words is not None:
-            return {words[1].strip(): float(words[2]), words[3].strip(): float(words[4])}
-    raise ValueError(f"--costs {text}: give a cost for each of two classes: --costs no=1,yes=10.")
+        costs = {name.strip(): float(cost) for name, _, cost in pairs}
+        if len(costs) == 2 and all(costs):
+            return costs
+    raise ValueError(f"--costs {text}: give the costs of missing each of two classes, such as --costs no=1,yes=10.")
 
 
 def check_choice(option: str, value: str | None, allowed: Sequence[str | None]) -> str | None:

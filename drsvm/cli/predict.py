@@ -68,7 +68,7 @@ def _text(payload: Payload, probability: bool) -> str:
     counts = ", ".join(f"{label} ({count:,})" for label, count in payload["predicted"].items())
     lines = [f"{payload['rows']:,} rows, predicted {counts}"]
     if probability and payload["positive"] is not None:
-        lines.append(f"probability: that of {payload['positive']}")
+        lines.append(f"probability: that of {payload['positive']}, above one half exactly where it is predicted")
     if payload["scores"]:
         figures = payload["scores"]
         lines += [summary(figures), interval_line(figures, IF_NEW), *by_class(figures)]

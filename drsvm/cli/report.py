@@ -85,6 +85,7 @@ def report(
     options = data.reading()
     wanted = options.read_options(mentioned=prices.mentioned(), name_rows=True)
     whole = work.load_parts(file, wanted, screen, split.test)
+    screen.note(*work.about_threshold(threshold, whole.y))
     several = len(set(whole.y.tolist())) > 2  # one of them is shown against the rest
     whole = whole if several else work.with_positive(whole, positive)
     settings, parts = work.with_costs(settings, whole.y), work.held_out(whole, split, screen) or whole
@@ -127,8 +128,7 @@ def _made(
     from drsvm.report.inputs import Given
 
     prepared = work.prepared(parts, standardise=standardise)
-    clipped = work.about_clipped(prepared, parts)
-    screen.note(*clipped)
+    screen.note(*work.about_clipped(prepared, parts))
     kernel, choice, time = kernels[0], None, TimeLimit.of(settings["max_time"])
     if kernel.kernel == "auto":
         choice = choose(*kernels, settings, parts, prepared.X, time, screen)
@@ -155,7 +155,7 @@ def _made(
         standardise=False,
         scaled=prepared.scaled(standardise),
         columns=prepared.columns,
-        source=replace(source, notes=[*source.notes, *map(in_options, clipped)], choice=choice),
+        source=replace(source, notes=list(screen.notes), choice=choice),
     )
     model = kind(**settings, **work.feature_prices(parts, prepared))
     with screen.progress("report"), screen.warnings_as_notes():
@@ -174,10 +174,9 @@ def _source(file: Path, reading: list[str], settings: list[str], data: "Dataset"
         kept = settings if step.keeps_settings else []
         return shlex.join(["drsvm", verb, *reading, *kept, *_typed(step.changes), *options])
 
-    notes = [in_options(note) for note in data.notes]
     known = file if file != STANDARD and (file.is_file() or file.is_dir()) else None  # a pipe is gone
     words = {"wording": in_options, "command": command, "setting": attrgetter("typed")}
-    return Source(known, notes=notes, leaky_columns=data.leaky_columns, **words)
+    return Source(known, leaky_columns=data.leaky_columns, **words)
 
 
 COMMANDS = {  # for the actions of `drsvm.report.inputs.NextStep`, with their options

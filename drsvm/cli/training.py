@@ -24,7 +24,7 @@ from drsvm.datasets.arrow_tables import Table
 from drsvm.datasets.preparation import Steps, aligned, features_of
 from drsvm.learn.scores import scores
 from drsvm.persistence.model_files import save_model
-from drsvm.report.verdict import Alternative, alternatives, has_defaults, is_guess, missed_class, moved_columns
+from drsvm.report.verdict import Alternative, aims_at_accuracy, alternatives, is_guess, missed_class, moved_columns
 
 # Parameters of which a cross-validation takes several values; prices by class are prices by row there.
 SEVERAL = {"flip_cost": "flip_costs", "norm": "norms", "intercept_cost": "intercept_costs"}
@@ -191,7 +191,7 @@ class Task:
             figures is None
             or label is None
             or is_guess(figures)
-            or not has_defaults(estimator)
+            or not aims_at_accuracy(estimator)
             or parts.ready is not None
         ):
             return {}

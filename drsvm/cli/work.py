@@ -268,6 +268,13 @@ def with_flip_costs(settings: Settings, labels: np.ndarray) -> Settings:
     return {**settings, "flip_cost": {label_called(labels, name, "--flip-cost"): cost[name] for name in cost}}
 
 
+def about_threshold(threshold: str | None, labels: np.ndarray) -> list[str]:
+    """Return a note if a threshold was given where there is none to place."""
+    n = len(np.unique(labels))
+    what = f"--threshold is for two classes, and there are {n}: it changes nothing. See --class-weight."
+    return [what] if threshold is not None and n > 2 else []
+
+
 def with_costs(settings: Settings, labels: np.ndarray) -> Settings:
     """Return settings with costs of missing a class by its label in place of its text; other thresholds stay."""
     costs = settings.get("threshold")

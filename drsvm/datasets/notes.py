@@ -15,6 +15,7 @@ from drsvm.messages import Message, Parameter
 if TYPE_CHECKING:  # at run time, this would import scikit-learn
     from drsvm.learn.clipped_scaler import ClippedCells
 
+LEAKY = 0.99  # of the labels, each class counting the same, are determined by a column that betrays them
 TELLING = 10  # a column betrays the label only if a level has this many rows on average
 MANY_NUMBERS = 50  # fewer numbers with a unit may well be categories, such as sizes
 MAX_LISTED = 8  # a line lists this many columns
@@ -83,20 +84,24 @@ def what_was_clipped(cells: "ClippedCells") -> list[str]:
 
 
 def leaky_columns(schema: Schema, X: Table, y: np.ndarray) -> list[str]:
-    """Return the columns that determine the label by themselves: perhaps they are known only afterwards."""
+    """Return the columns that determine nearly every label by themselves: perhaps they are known only afterwards."""
     classes, labels = np.unique(y, return_inverse=True)
-    leaky, columns = [], columns_of(X)
+    counts, leaky, columns = np.bincount(labels), [], columns_of(X)
     for name in schema.of_style(Style.CATEGORY, Style.TRUTH):
-        pairs = np.unique(np.column_stack([coded(columns[name]).codes, labels]), axis=0)
-        levels = len(np.unique(pairs[:, 0]))
-        if len(pairs) == levels and len(classes) <= levels <= len(y) // TELLING:
+        codes = coded(columns[name]).codes
+        pairs = np.zeros((codes.max() + 2, len(classes)))
+        np.add.at(pairs, (codes, labels), 1.0 / (counts[labels] * len(classes)))  # all classes count the same
+        levels = len(np.unique(codes))
+        if pairs.max(axis=1).sum() >= LEAKY and len(classes) <= levels <= len(y) // TELLING:
             leaky.append(name)
-    if len(classes) != 2 or min(np.bincount(labels)) < TELLING:
+    if len(classes) != 2 or counts.min() < TELLING:
         return leaky
     for name in schema.of_style(Style.PLAIN):  # numbers that lie on two sides of a threshold
         numbers = numbers_of(columns[name], Style.PLAIN)
-        first, second = numbers[labels == 0], numbers[labels == 1]
-        if first.max() < second.min() or second.max() < first.min():
+        _, places = np.unique(numbers, return_inverse=True)
+        below = np.cumsum([np.bincount(places[labels == side], minlength=places.max() + 1) for side in (0, 1)], axis=1)
+        shares = below / counts[:, None]
+        if not np.isnan(numbers).any() and 0.5 + 0.5 * np.abs(shares[0] - shares[1]).max() >= LEAKY:
             leaky.append(name)
     return leaky
 
@@ -107,7 +112,7 @@ def about_leaky_columns(names: list[str]) -> list[str]:
         return []
     which = f"{names[0]} alone determines" if len(names) == 1 else f"{', '.join(names)} each determine"
     drops = [Parameter("drop", name) for name in names]
-    what = "{} the label; if it is known only afterwards, leave it out:" + " {}" * len(drops) + "."
+    what = "{} the label (99\u202f% or more); if it is known only afterwards, leave it out:" + " {}" * len(drops) + "."
     return [Message(what, which, *drops)]
 
 

@@ -96,10 +96,17 @@ class Analysis:
         return {"worst_case_risk": float(risk), "worst_case_error": float(error)}
 
     def behind(self, *names: str) -> str | None:
-        """Return the first of these rivals that is clearly ahead in accuracy or in ROC AUC, by a point or more."""
+        """Return the first of these rivals that is clearly ahead, by a point or more, and nowhere clearly behind.
+
+        Ahead in ROC AUC, or in what the threshold was placed for.
+        """
+        goal, equal = self.material.setting("threshold"), self.material.setting("class_weight") == "balanced"
+        key = "balanced_accuracy" if equal or goal == "balanced_accuracy" else goal
         for name in filter(self.leads.__contains__, names) if self.judged.held_out else ():
-            known = [self.leads[name][key] for key in ("accuracy", "roc_auc") if self.leads[name][key]]
-            if any(lead["difference"] <= -AHEAD and lead["interval"][1] < 0 for lead in known):
+            known = {figure: lead for figure, lead in self.leads[name].items() if lead is not None}
+            aims = [known[figure] for figure in (key, "roc_auc") if isinstance(figure, str) and figure in known]
+            ahead = any(lead["difference"] <= -AHEAD and lead["interval"][1] < 0 for lead in aims)
+            if ahead and not any(lead["interval"][0] > 0 for lead in known.values()):
                 return name
         return None
 

@@ -17,7 +17,7 @@ from drsvm.plotting.style import short
 from drsvm.report.analysis import TREES, Analysis, useful_accuracy
 from drsvm.report.figures import POINTS
 from drsvm.report.inputs import Figures, NextStep
-from drsvm.report.verdict import finds
+from drsvm.report.verdict import aims_at_accuracy, finds
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -219,8 +219,10 @@ def next_step(analysis: Analysis) -> NextStep:
     smaller = _smaller_radius(analysis) if is_constant else None
     if smaller is not None:
         return smaller
+    if analysis.alternatives and not analysis.moved and not analysis.wrong_shares:
+        return _rare_class(analysis)
     rival = analysis.behind(*(name for name in analysis.leads if name != TREES))
-    if rival is not None and not curved:
+    if rival is not None and not curved and aims_at_accuracy(analysis.material.classifier):
         why = f"{rival} is clearly ahead here: let cross-validation choose the parameters."
         return NextStep("cross-validate", why, "WassersteinSVCCV().fit(X, y)")
     if analysis.behind(TREES) and not curved and analysis.material.source.choice is None:
@@ -241,9 +243,8 @@ def next_step(analysis: Analysis) -> NextStep:
         why = "Check the doubtful labels first; correct those that are wrong, and make this report again."
         if not analysis.wrong_shares:
             why = "Look at the contradicted labels. Correct them if many are wrong; otherwise, save the classifier."
-        return NextStep("check labels", why, 'find_label_issues(X, y, second_opinion="auto").to_frame()')
-    if analysis.alternatives:
-        return _rare_class(analysis)
+        python = 'find_label_issues(X, y, second_opinion="auto").to_frame()'
+        return NextStep("check labels", why, python, changes={"kernel": "rbf"} if curved else {})
     why = "Save the classifier, fitted to all rows, and apply it to new ones."
     return NextStep("fit", why, 'save_model(model.fit(X, y), "model.drsvm")', keeps_settings=True)
 

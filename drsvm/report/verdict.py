@@ -73,10 +73,10 @@ def important(falls: Mapping[str, float]) -> list[tuple[str, float]]:
     return [(name, fall) for name, fall in falls.items() if fall >= CARRIES * max(largest, LEAST)]
 
 
-def has_defaults(model: BaseEstimator) -> bool:
-    """Return whether class weights and threshold were left to the library."""
+def aims_at_accuracy(model: BaseEstimator) -> bool:
+    """Return whether every row counts the same for the threshold, and no class was given more weight."""
     given = model.get_params()
-    return given["class_weight"] == "auto" and given["threshold"] == "accuracy"
+    return given["class_weight"] in (None, "auto") and given["threshold"] in ("accuracy", "optimum")
 
 
 def is_negligible(radius: float, X: Matrix) -> bool:

@@ -33,7 +33,7 @@ from drsvm.model.worst_case.worst_risk import worst_case_distribution
 from drsvm.progress import Tell, following, stage, taken_over
 from drsvm.report.analysis import Analysis
 from drsvm.report.inputs import Figures, Given, Material, prepare, results_of
-from drsvm.report.verdict import Alternative, alternatives, has_defaults, is_guess, missed_class
+from drsvm.report.verdict import Alternative, aims_at_accuracy, alternatives, is_guess, missed_class
 
 N_RADII, FOLDS = 8, 5
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
@@ -156,7 +156,7 @@ def _others(material: Material) -> dict[Alternative, ClassifierMixin]:
     model, (X, y, held_out) = material.classifier, material.judged
     own = scores(np.asarray(model.decision_function(X)), y, model.classes_, new_rows=held_out)
     label = missed_class(own)
-    if label is None or not held_out or is_guess(own) or not has_defaults(model):
+    if label is None or not held_out or is_guess(own) or not aims_at_accuracy(model):
         return {}
     others = [other for other in model.classes_.tolist() if other != label]
     with warnings.catch_warnings():

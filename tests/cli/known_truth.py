@@ -51,6 +51,11 @@ def circle(rng, n):
     return table(X, np.square(X[:, :2]).sum(axis=1) - 1.4)
 
 
+def wrong_labels_of_a_circle(rng, n):
+    X = rng.normal(size=(n, 2))
+    return table(X, np.square(X).sum(axis=1) - 1.4, rng.random(n) < 0.25)
+
+
 def xor(rng, n):
     X = rng.normal(size=(n, 4))
     return table(X, X[:, 0] * X[:, 1])
@@ -76,7 +81,8 @@ def leak(rng, n):
 
 def numeric_leak(rng, n):
     X, score = linear_rows(rng, n, noise=2.5)
-    return table(X, score, refund=np.round(np.where(score > 0, 20.0, 0.0) + rng.random(n), 2))
+    refund = np.where((score > 0) ^ (rng.random(n) < 0.004), 20.0, 0.0)  # with a few exceptions
+    return table(X, score, refund=np.round(refund + rng.random(n), 2))
 
 
 def unscaled(rng, n):
@@ -123,5 +129,6 @@ TRUTHS = {
     "text column": Truth(text, 400, "do not use it", matter=(), useless=True, notes=("left out: review (free text",)),
     "duplicates": Truth(duplicates, 600, "save", notes=("5", "6")),
     "wide": Truth(wide, 120, "do not use it", matter=tuple(f"x{k}" for k in range(10)), useless=True),
+    "circle, 25 % wrong": Truth(wrong_labels_of_a_circle, 800, "check the labels", matter=("x0", "x1"), curved=True),
     "overlap": Truth(overlap, 400, "check the labels"),
 }

@@ -92,7 +92,7 @@ def test_a_column_that_says_the_same_as_the_label(write):
     rows = "".join(f"{k % 7},{'left' if k % 2 else 'here'},{'x' if k % 4 else 'z'},{k % 2}\n" for k in range(60))
     data = read(write("data.csv", "a,alive,other,label\n" + rows))
     remedy = "if it is known only afterwards, leave it out: drop='alive'."
-    assert data.notes[-1] == f"alive alone determines the label; {remedy}"
+    assert data.notes[-1] == f"alive alone determines the label (99\u202f% or more); {remedy}"
 
 
 def test_numbers_with_a_unit(write):
