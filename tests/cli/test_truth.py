@@ -295,9 +295,9 @@ SHOWN = {
     r"No training label is clearly contradicted\.": none_contradicted,
     rf"{NUMBER} of {NUMBER} training labels (?:is|are) clearly contradicted: rows? (.*)\. (?:It is|They are) wrong, or "
     r"the classes overlap there\.": contradicted,
-    rf"About {NUMBER}\s% of the training labels \({NUMBER}\s% to {NUMBER}\s%\) seem to be wrong: labels are contradicted "
-    r"however clearly their rows belong to another class, by a (?:linear|kernel) classifier and by boosted trees\. Check "
-    r"these rows first: (.*)\. If as many of the held-out labels are wrong, the figures above are too "
+    rf"About {NUMBER}\s% of the training labels \({NUMBER}\s% to {NUMBER}\s%\) seem to be wrong: labels are "
+    r"contradicted however clearly their rows belong to another class, by a (?:linear|kernel) classifier and by boosted "
+    r"trees\. Check these rows first: (.*)\. If as many of the held-out labels are wrong, the figures above are too "
     r"low\.": wrong_share,
     r"(The decision (?:for yes )?rests most on .*)\.": carried,
     r"(\w+) alone determines the label \(99 % or more\)\. If such a column is known only after the label, the figures "
