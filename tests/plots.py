@@ -17,5 +17,6 @@ def omit_plots(monkeypatch):
 
 
 def use_few_trees(monkeypatch):
-    """Let few trees give the second opinion about labels."""
+    """Let few trees give the second opinion about labels, and compete with a classifier in reports."""
+    monkeypatch.setattr("drsvm.report.work.TREES", {"max_iter": 20, "max_leaf_nodes": 8})
     monkeypatch.setattr("drsvm.learn.labels.issues.N_TREES", 10)

@@ -6,6 +6,7 @@ page.html and page.md have the macros, and share the other templates. Filters ma
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -34,9 +35,10 @@ def document(analysis: Analysis, title: str, template: str, drawn: dict[str, str
     shown = ["–" if area is None else f"{area:.3f}" for area in areas]
     shown[0] += " (noise)" if analysis.noise and areas[0] is not None else ""
     text = (
-        _environment(analysis, template)
+        _environment(template)
         .get_template(template)
         .render(
+            _phrases(analysis),
             areas=shown,
             colours=("--blue", "--vermillion", "--green", "--purple"),  # of the classifiers, as in the plots
             # Enough digits to distinguish objective and bound.
@@ -56,14 +58,21 @@ def document(analysis: Analysis, title: str, template: str, drawn: dict[str, str
 
 def plain_words(analysis: Analysis) -> Figures:
     """Return the sentences of the opening without markup."""
-    sentences = vars(_environment(analysis, "words.jinja").get_template("words.jinja").module)
+    sentences = vars(_environment("words.jinja").get_template("words.jinja").make_module(_phrases(analysis)))
     names = {"warning": "constant_warning", "tell_tale": "tell_tale_warning", "noise": "noise_warning"}
     names |= {"guess": "guess_warning", "moved": "moved_warning"}
     warnings = {key: sentences[name] or None for key, name in names.items()}
     return {**warnings, "in_plain_words": sentences["lines"]}
 
 
-def _environment(analysis: Analysis, template: str) -> "Environment":
+def _phrases(analysis: Analysis) -> Figures:
+    """Return what the templates know about an analysis."""
+    phrases = {"unit": unit(analysis), "shift": shift(analysis), "adversary": adversary(analysis)}
+    return {"analysis": analysis, "phrases": phrases, "standings": standings(analysis)}
+
+
+@cache  # templates are compiled once
+def _environment(template: str) -> "Environment":
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -78,16 +87,7 @@ def _environment(analysis: Analysis, template: str) -> "Environment":
     }
     environment.filters |= {name: lambda value, mark=mark: safe(mark(value)) for name, mark in marks.items()}
     environment.filters |= {"number": number, "percent": percent, "short": short, "thousands": "{:,}".format}
-    phrases = {"unit": unit(analysis), "shift": shift(analysis), "adversary": adversary(analysis)}
-    environment.globals |= {
-        "analysis": analysis,
-        "phrases": phrases,
-        "compared": compared,
-        "finds": finds,
-        "intervals": intervals,
-        "standings": standings(analysis),
-        "inf": math.inf,
-    }
+    environment.globals |= {"compared": compared, "finds": finds, "intervals": intervals, "inf": math.inf}
     environment.globals |= {"percent": percent, "three_digits": "{:.3f}".format}
     return environment
 

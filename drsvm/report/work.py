@@ -36,6 +36,7 @@ from drsvm.report.inputs import Figures, Given, Material, prepare, results_of
 from drsvm.report.verdict import Alternative, aims_at_accuracy, alternatives, is_guess, missed_class
 
 N_RADII, FOLDS = 8, 5
+TREES = {"max_iter": 100, "max_leaf_nodes": 31}  # scikit-learn's defaults
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 # The parts of the work that the stages take, as measured with a few hundred and with 30,000 samples.
@@ -147,7 +148,7 @@ def _trees(material: Material) -> ClassifierMixin | None:
     """Return boosted trees, which follow boundaries of any shape; None where they need too much memory, or no rows."""
     if not material.judged.held_out:
         return None
-    model = flexible_classifier(material.X, max_iter=100, max_leaf_nodes=31)  # scikit-learn's defaults
+    model = flexible_classifier(material.X, **TREES)
     return None if model is None else model.fit(material.X, material.y)
 
 

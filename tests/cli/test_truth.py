@@ -66,6 +66,7 @@ def world(request, tmp_path_factory, one_command):
         monkeypatch.setattr("drsvm.report.draw_all", lambda analysis: defaultdict(str))
         monkeypatch.setattr("typer.main.get_command", one_command)
         given = [folder / "table.csv", "--label", "label", *more]
+        remember_choices(monkeypatch)
         fitted, fit_notes = said(monkeypatch, "fit", *given, "--model", folder / "m.drsvm")
         told, report_notes = said(monkeypatch, "report", *given, "--output", folder / "r.md")
     model = load_model(folder / "m.drsvm")
@@ -75,6 +76,22 @@ def world(request, tmp_path_factory, one_command):
     return World(
         truth, frame, wrong, fresh, model.predict(rows), model.decision_function(rows), fitted, told, page, notes
     )
+
+
+def remember_choices(monkeypatch) -> None:
+    """Let the second of two commands take the kernel that the first has chosen for the same rows."""
+    from drsvm.cli import kernel_choice
+
+    known, choose = {}, kernel_choice.choose
+
+    def remembered(*given):
+        X = given[4]
+        if X.tobytes() not in known:
+            known[X.tobytes()] = choose(*given)
+        return known[X.tobytes()]
+
+    monkeypatch.setattr(kernel_choice, "choose", remembered)
+    monkeypatch.setattr("drsvm.cli.training.choose", remembered)
 
 
 def said(monkeypatch, *arguments) -> tuple[str, str]:
@@ -296,9 +313,9 @@ SHOWN = {
     rf"{NUMBER} of {NUMBER} training labels (?:is|are) clearly contradicted: rows? (.*)\. (?:It is|They are) wrong, or "
     r"the classes overlap there\.": contradicted,
     rf"About {NUMBER}\s% of the training labels \({NUMBER}\s% to {NUMBER}\s%\) seem to be wrong: labels are "
-    r"contradicted however clearly their rows belong to another class, by a (?:linear|kernel) classifier and by boosted "
-    r"trees\. Check these rows first: (.*)\. If as many of the held-out labels are wrong, the figures above are too "
-    r"low\.": wrong_share,
+    r"contradicted however clearly their rows belong to another class, by a (?:linear|kernel) classifier and by "
+    r"boosted trees\. Check these rows first: (.*)\. If as many of the held-out labels are wrong, the figures above "
+    r"are too low\.": wrong_share,
     r"(The decision (?:for yes )?rests most on .*)\.": carried,
     r"(\w+) alone determines the label \(99 % or more\)\. If such a column is known only after the label, the figures "
     r"below say nothing about new rows: leave it out\.": determined,
