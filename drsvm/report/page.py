@@ -216,9 +216,9 @@ def next_step(analysis: Analysis) -> NextStep:
         python = f"make_report(model, X.drop(columns={names!r}), y)"
         return NextStep("report", why, python, keeps_settings=True, changes={"drop": names})
     is_constant = analysis.constant is not None or (bool(analysis.noise) and not analysis.multiclass)
-    smaller = _smaller_radius(analysis) if is_constant else None
-    if smaller is not None:
-        return smaller
+    step = (_smaller_radius(analysis) or _equal_weights(analysis)) if is_constant else None
+    if step is not None:
+        return step
     if analysis.alternatives and not analysis.moved and not analysis.wrong_shares:
         return _rare_class(analysis)
     rival = analysis.behind(*(name for name in analysis.leads if name != TREES))
@@ -230,7 +230,8 @@ def next_step(analysis: Analysis) -> NextStep:
         python = "make_report(WassersteinKernelSVC(), X, y)"
         return NextStep("report", why, python, changes={"kernel": "rbf"})
     if is_constant:
-        return _away_from_constant(analysis)
+        why = "Let cross-validation choose the parameters, and look for more informative features."
+        return NextStep("cross-validate", why, "WassersteinSVCCV().fit(X, y)")
     if analysis.behind(TREES):
         why = f"{TREES.capitalize()} are clearly ahead: use HistGradientBoostingClassifier, unless you need the proof."
         return NextStep("none", why, "")
@@ -271,11 +272,11 @@ def _smaller_radius(analysis: Analysis) -> NextStep | None:
     return NextStep("report", why, python, changes={"radius": radius})
 
 
-def _away_from_constant(analysis: Analysis) -> NextStep:
+def _equal_weights(analysis: Analysis) -> NextStep | None:
+    """Return equal weights of the classes, if most rows are of one."""
     largest = max(np.unique(analysis.material.y, return_counts=True)[1]) / len(analysis.material.y)
-    if largest >= UNEQUAL and analysis.material.setting("class_weight") in (None, "auto"):
-        why = f"{percent(largest)} of the rows are of one class: give the classes equal weight."
-        python = 'make_report(WassersteinSVC(class_weight="balanced"), X, y)'
-        return NextStep("report", why, python, changes={"class_weight": "balanced"})
-    why = "Let cross-validation choose the parameters, and look for more informative features."
-    return NextStep("cross-validate", why, "WassersteinSVCCV().fit(X, y)")
+    if largest < UNEQUAL or analysis.material.setting("class_weight") not in (None, "auto"):
+        return None
+    why = f"{percent(largest)} of the rows are of one class: give the classes equal weight."
+    python = 'make_report(WassersteinSVC(class_weight="balanced"), X, y)'
+    return NextStep("report", why, python, changes={"class_weight": "balanced"})

@@ -50,7 +50,12 @@ class World:
         return abs(shown - expected) <= 4.0 * math.sqrt(max(expected * (1 - expected), 0.01) / n) + slack
 
 
-@pytest.fixture(scope="module", params=TRUTHS)
+# Tables that are much like another one take their time in ``make test-long`` only.
+ALIKE = ("labels correct", "10 % wrong", "leak", "unscaled", "circle, 25 % wrong", "overlap")
+TABLES = [pytest.param(name, marks=pytest.mark.thorough) if name in ALIKE else name for name in TRUTHS]
+
+
+@pytest.fixture(scope="module", params=TABLES)
 def world(request, tmp_path_factory, one_command):
     truth, rng = TRUTHS[request.param], np.random.default_rng(list(TRUTHS).index(request.param))
     folder = tmp_path_factory.mktemp("truth")
