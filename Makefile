@@ -36,7 +36,7 @@ demo: $(VENV)/.stamp-demo ## train, certify and attack a small classifier; write
 	@$(PY) -m drsvm.demo
 
 test: $(VENV)/.stamp-kernels ## run the tests (pass options with ARGS="-k norms")
-	DRSVM_HYPOTHESIS_PROFILE=ci $(PYTEST) $(ARGS)
+	OMP_NUM_THREADS=1 DRSVM_HYPOTHESIS_PROFILE=ci $(PYTEST) $(ARGS)  # as many processes as cores run them
 
 test-long: $(VENV)/.stamp-kernels ## run the tests with all combinations and many more random examples
 	DRSVM_HYPOTHESIS_PROFILE=long $(PYTEST) $(ARGS)
