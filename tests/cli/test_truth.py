@@ -51,7 +51,7 @@ class World:
 
 
 # Tables that are much like another one take their time in ``make test-long`` only.
-ALIKE = ("labels correct", "10 % wrong", "leak", "unscaled", "circle, 25 % wrong", "overlap")
+ALIKE = ("xor", "labels correct", "10 % wrong", "leak", "unscaled", "circle, 25 % wrong", "overlap")
 TABLES = [pytest.param(name, marks=pytest.mark.thorough) if name in ALIKE else name for name in TRUTHS]
 
 
