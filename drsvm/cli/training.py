@@ -24,7 +24,7 @@ from drsvm.datasets.arrow_tables import Table
 from drsvm.datasets.preparation import Steps, aligned, features_of
 from drsvm.learn.scores import scores
 from drsvm.persistence.model_files import save_model
-from drsvm.report.verdict import Alternative, aims_at_accuracy, alternatives, is_guess, missed_class, moved_columns
+from drsvm.report.verdict import Alternative, moved_columns, worth_trying
 
 # Parameters of which a cross-validation takes several values; prices by class are prices by row there.
 SEVERAL = {"flip_cost": "flip_costs", "norm": "norms", "intercept_cost": "intercept_costs"}
@@ -186,16 +186,7 @@ class Task:
 
     def _others(self, estimator: Classifier, parts: Parts, figures: Payload | None) -> dict[Alternative, Fitted]:
         """Return classifiers that find more rows of a class that is missed; none if a setting was given for that."""
-        label = figures and missed_class(figures)
-        if (
-            figures is None
-            or label is None
-            or is_guess(figures)
-            or not aims_at_accuracy(estimator)
-            or parts.ready is not None
-        ):
-            return {}
-        found = alternatives(label, [other for other in figures["confusion"] if other != label])
+        found = [] if figures is None or parts.ready is not None else worth_trying(figures, estimator)
         return {one: self._for_test(clone(estimator).set_params(**one.settings), parts, 2) for one in found}
 
     def searched(self, folds: int) -> Trained:

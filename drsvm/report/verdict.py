@@ -73,6 +73,14 @@ def important(falls: Mapping[str, float]) -> list[tuple[str, float]]:
     return [(name, fall) for name, fall in falls.items() if fall >= CARRIES * max(largest, LEAST)]
 
 
+def worth_trying(figures: Figures, model: BaseEstimator) -> list[Alternative]:
+    """Return settings that find more rows of a class that is missed; none if one was given for that."""
+    label = missed_class(figures)
+    if label is None or is_guess(figures) or not aims_at_accuracy(model):
+        return []
+    return alternatives(label, [other for other in figures["confusion"] if other != label])
+
+
 def aims_at_accuracy(model: BaseEstimator) -> bool:
     """Return whether every row counts the same for the threshold, and no class was given more weight."""
     given = model.get_params()

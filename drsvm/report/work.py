@@ -33,7 +33,7 @@ from drsvm.model.worst_case.worst_risk import worst_case_distribution
 from drsvm.progress import Tell, following, stage, taken_over
 from drsvm.report.analysis import Analysis
 from drsvm.report.inputs import Figures, Given, Material, prepare, results_of
-from drsvm.report.verdict import Alternative, aims_at_accuracy, alternatives, is_guess, missed_class
+from drsvm.report.verdict import Alternative, worth_trying
 
 N_RADII, FOLDS = 8, 5
 TREES = {"max_iter": 100, "max_leaf_nodes": 31}  # scikit-learn's defaults
@@ -155,14 +155,11 @@ def _trees(material: Material) -> ClassifierMixin | None:
 def _others(material: Material) -> dict[Alternative, ClassifierMixin]:
     """Return classifiers that find more rows of a class that this one misses, with default settings."""
     model, (X, y, held_out) = material.classifier, material.judged
-    own = scores(np.asarray(model.decision_function(X)), y, model.classes_, new_rows=held_out)
-    label = missed_class(own)
-    if label is None or not held_out or is_guess(own) or not aims_at_accuracy(model):
+    if not held_out:
         return {}
-    others = [other for other in model.classes_.tolist() if other != label]
+    found = worth_trying(scores(np.asarray(model.decision_function(X)), y, model.classes_, new_rows=True), model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they are only offered
-        found = alternatives(label, others)
         return {one: clone(model).set_params(**one.settings).fit(material.X, material.y) for one in found}
 
 
