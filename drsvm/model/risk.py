@@ -148,13 +148,18 @@ def gain_of_free_flips(margins, weights, flip_cost) -> float:
 def worst_case_error(margins, weights, norm_of_weights: float, radii, flip_cost) -> np.ndarray:
     """Return the worst-case error rate for every radius: a fractional knapsack over the costs of misclassification."""
     costs = costs_of_misclassification(margins, norm_of_weights, flip_cost)
-    sure = float(weights[costs == 0].sum())
-    order = np.argsort(costs)
-    order = order[(costs[order] > 0) & (weights[order] > 0) & np.isfinite(costs[order])]
-    start = np.zeros(1, like=costs)
-    spent = np.concatenate([start, np.cumsum(weights[order] * costs[order])])
-    wrong = np.concatenate([start, np.cumsum(weights[order])])
-    return np.minimum(sure + to_numpy(np.interp(np.asarray(radii, like=spent), spent, wrong)), 1.0)
+    return np.minimum(knapsack(costs, np.ones_like(costs), weights, radii), 1.0)
+
+
+def knapsack(prices, gains, weights, radii) -> np.ndarray:
+    """Return the largest expected gain for every radius: what gains most for its price comes first."""
+    free = prices == 0
+    useful = np.flatnonzero(~free & (gains > 0) & (weights > 0) & np.isfinite(prices))
+    order = useful[np.argsort(prices[useful] / gains[useful])]
+    start = np.zeros(1, like=prices)
+    spent = np.concatenate([start, np.cumsum(weights[order] * prices[order])])
+    gained = np.concatenate([start, np.cumsum(weights[order] * gains[order])])
+    return float(weights[free] @ gains[free]) + to_numpy(np.interp(np.asarray(radii, like=spent), spent, gained))
 
 
 def costs_of_misclassification(margins, norm_of_weights: float, flip_cost) -> np.ndarray:

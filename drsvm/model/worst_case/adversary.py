@@ -14,7 +14,7 @@ import numpy as np
 
 from drsvm.annotations import Matrix
 from drsvm.model.problem import Problem
-from drsvm.model.risk import TIE, flip_gains, smallest_best_price, worst_case_error, worst_case_hinge
+from drsvm.model.risk import TIE, flip_gains, smallest_best_price, worst_case_hinge
 
 Ball: TypeAlias = dict[str, Any]  # parameters by name, as `drsvm.Problem` takes them; `radius` may have several values
 PAIR = np.array([-0.5, 0.5])  # a decision with one value f, for two classes or one against the rest, is −f/2 and f/2
@@ -152,10 +152,6 @@ class Adversary:
         """Return the largest expected loss for every radius."""
         data, cost = self.data, self.problem.flip_cost
         return worst_case_hinge(data.margins, data.weights, self.rate, radii, cost, data.flip_margins)
-
-    def error_rates(self, radii: np.ndarray) -> np.ndarray:
-        """Return the largest error rate for every radius."""
-        return worst_case_error(self.distances, self.data.weights, 1.0, radii, self.problem.flip_cost)
 
     def worst_attack(self, slack: float) -> Attack:
         """Return an attack with the largest expected loss, or within `slack` of it if none has."""

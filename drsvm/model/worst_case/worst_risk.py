@@ -7,6 +7,7 @@ import math
 import numbers
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -18,6 +19,8 @@ from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.problem import Problem
 from drsvm.model.worst_case import linear_model
 from drsvm.model.worst_case.adversary import Adversary, Ball, DecisionValues, margins_of
+from drsvm.model.worst_case.confidence import band, check_confidence, rows_drawn
+from drsvm.model.worst_case.error_costs import ErrorCosts, check_costs
 from drsvm.model.worst_case.kernel_attack import KernelAttack
 from drsvm.model.worst_case.kernel_model import KernelAdversary, KernelValues, kernel_classifier, kernel_values
 
@@ -37,6 +40,9 @@ def worst_case_risk(
     intercept_cost: float = math.inf,
     sample_weight=None,
     loss: str = "hinge",
+    limit: str = "average",
+    costs=None,
+    confidence: float | None = None,
     positive=None,
 ):
     """Return the largest expected loss over all distributions within the ball.
@@ -78,6 +84,17 @@ def worst_case_risk(
         depends on the scale of the weights; the error rate does not, and can compare any classifiers. With more than
         two classes, the margin m is the decision value of the label minus the largest other one (the loss of Crammer
         and Singer), and the label can be flipped to any other class.
+    limit : {"average", "row"}
+        Whether rows may be shifted by `radius` on average, or each of them by at most `radius` (with the error rate: 1
+        less the certified accuracy, as adversarial robustness calls it). For the error rate.
+    costs : dict from labels to numbers, or one number per class, optional
+        What it costs to miss a row of each class; the value is then the largest expected cost. A row whose label is
+        flipped costs what its new label does. By default 1: the error rate.
+    confidence : float, optional
+        For a statement about the population that the rows were drawn from: with this probability, no distribution
+        within `radius` of the *population* has a higher error rate or expected cost than the value, for all radii at
+        once, also those chosen later. This holds for rows that were drawn independently and that the model was not
+        trained on. Weights must be whole numbers, which count as rows. The hinge loss has no such bound.
     positive : label, optional
         With more than two classes, one of them to evaluate against the rest, by the sign of its own decision value (as
         in one-vs-rest classifiers; for a multinomial LogisticRegression this sign means nothing). By default all are
@@ -104,7 +121,8 @@ def worst_case_risk(
     """
     given = {"radius": radius, "flip_cost": flip_cost, "norm": norm, "feature_cost": feature_cost}
     given["intercept_cost"] = intercept_cost
-    return _risk(KernelAdversary, model, X, y, sample_weight, positive, loss, given)
+    wanted = _Wanted(loss, limit, costs, confidence)
+    return _risk(KernelAdversary, model, X, y, sample_weight, positive, wanted, given)
 
 
 def attacked_risk(
@@ -118,6 +136,8 @@ def attacked_risk(
     feature_cost=None,
     sample_weight=None,
     loss: str = "hinge",
+    limit: str = "average",
+    costs=None,
     positive=None,
 ):
     """Return an expected loss that some distribution within the ball has: a lower bound on the worst case.
@@ -128,7 +148,7 @@ def attacked_risk(
 
     Parameters
     ----------
-    model, X, y, radius, flip_cost, norm, feature_cost, sample_weight, loss, positive
+    model, X, y, radius, flip_cost, norm, feature_cost, sample_weight, loss, limit, costs, positive
         As in `drsvm.worst_case_risk`; X must be in memory. The time grows with the number of rows times that of the
         landmarks or support vectors.
 
@@ -148,13 +168,54 @@ def attacked_risk(
     True
     """
     given = {"radius": radius, "flip_cost": flip_cost, "norm": norm, "feature_cost": feature_cost}
-    return _risk(KernelAttack, model, X, y, sample_weight, positive, loss, given)
+    return _risk(KernelAttack, model, X, y, sample_weight, positive, _Wanted(loss, limit, costs), given)
 
 
-def _risk(kind: type[KernelAdversary], model, X, y, sample_weight, positive, loss: str, given: Ball):
+class _Wanted(NamedTuple):
+    """What is evaluated: a loss, or a bound on it."""
+
+    loss: str
+    limit: str
+    costs: Any
+    confidence: float | None = None
+
+    def check(self) -> None:
+        for name, value, known in (
+            ("loss", self.loss, ("hinge", "zero-one")),
+            ("limit", self.limit, ("average", "row")),
+        ):
+            if value not in known:
+                raise ValueError(f"{name} must be {known[0]!r} or {known[1]!r}, got {name}={value!r}.")
+        given = {"limit='row'": self.limit == "row", "costs": self.costs is not None}
+        given[f"confidence={self.confidence}"] = self.confidence is not None
+        if self.loss == "hinge" and any(given.values()):
+            name = next(name for name, value in given.items() if value)
+            why = ", and the hinge loss of rows not seen has no bound" if name.startswith("confidence") else ""
+            raise ValueError(f"{name} is for error rates{why}: use loss='zero-one'.")
+        if self.confidence is not None:
+            check_confidence(self.confidence)
+
+    def of_adversary(self, adversary: Adversary, radii: np.ndarray, n_rows: int) -> np.ndarray:
+        if self.loss == "hinge":
+            return adversary.hinge_risks(radii)
+        options = ErrorCosts(adversary, check_costs(self.costs, adversary.data.classes))
+        if self.confidence is None:
+            return options.in_sample(radii, self.limit)
+        return options.in_population(radii, self.limit, self.confidence, n_rows)
+
+    def of_remote_rows(self, problem: Problem, classifier: linear_model.LinearClassifier, radii, n_rows: int):
+        if self.limit == "row" or self.costs is not None:
+            name = "costs" if self.limit == "average" else "limit='row'"
+            raise ValueError(f"{name} needs rows in memory: a random sample of some 10,000 of them will do.")
+        coef = validation.check_weight_vector(classifier.coef, problem.n_features, "the model's coef")
+        size = problem.norm_of(coef, classifier.intercept)
+        values = problem.rows.worst_case(problem, self.loss, coef, classifier.intercept, size, radii)
+        return values if self.confidence is None else np.minimum(values + band(self.confidence, n_rows), 1.0)
+
+
+def _risk(kind: type[KernelAdversary], model, X, y, sample_weight, positive, wanted: _Wanted, given: Ball):
     """Return the risk by radius; for a kernel, as this kind of adversary bounds it."""
-    if loss not in ("hinge", "zero-one"):
-        raise ValueError(f"loss must be 'hinge' or 'zero-one', got loss={loss!r}.")
+    wanted.check()
     if is_remote(X) and kind is KernelAdversary:
         classifier, X = linear_model.linear_classifier_for(model, X, positive)
         ball = ball_of(model, classifier, given)
@@ -162,16 +223,16 @@ def _risk(kind: type[KernelAdversary], model, X, y, sample_weight, positive, los
         problem = Problem(X, labels, sample_weight=sample_weight, **{**ball, "radius": 0.0, "fit_intercept": True})
         if classifier.classes is not None and classifier.mask_label is None:
             linear_model.check_known(problem.classes, classifier.classes)
-        coef = validation.check_weight_vector(classifier.coef, problem.n_features, "the model's coef")
-        size = problem.norm_of(coef, classifier.intercept)
-        risks = partial(problem.rows.worst_case, problem, loss, coef, classifier.intercept, size)
+        n_rows, evaluated = problem.n_rows, partial(wanted.of_remote_rows, problem, classifier)
     else:
         data = values_of(model, X, y, sample_weight, positive)
         ball = ball_of(model, data, given)
-        adversary = adversary_for(data, {**ball, "radius": 0.0}, kind)
-        risks = adversary.hinge_risks if loss == "hinge" else adversary.error_rates
+        n_rows = len(data.codes)
+        evaluated = partial(wanted.of_adversary, adversary_for(data, {**ball, "radius": 0.0}, kind))
+    n_rows = n_rows if wanted.confidence is None else rows_drawn(sample_weight, n_rows)
     radius = ball["radius"]
-    values = risks(np.array([validation.check_number(value, "radius") for value in np.ravel(radius).tolist()]))
+    radii = np.array([validation.check_number(value, "radius") for value in np.ravel(radius).tolist()])
+    values = evaluated(radii, n_rows)
     return float(values[0]) if np.ndim(radius) == 0 else values.reshape(np.shape(radius))
 
 
