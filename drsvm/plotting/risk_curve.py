@@ -14,6 +14,7 @@ from drsvm.plotting import style
 from drsvm.plotting.style import Display, GivenAxes, Look, plain
 
 _LABELS = {"hinge": "worst-case risk (hinge loss)", "zero-one": "worst-case error rate"}
+_SHIFTS = {"average": "radius of the ball", "row": "largest shift of a row"}
 _ENOUGH = {"hinge": 1.0, "zero-one": 0.5}  # the risk of zero decision values, or of a coin toss
 
 
@@ -22,7 +23,7 @@ class RiskCurveDisplay(Display):
     """Worst-case risk of one or several classifiers over the radius.
 
     For a linear classifier it is a curve; for one with a kernel a band, from what an attack reaches to an upper bound.
-    Create it with `from_estimators`.
+    With a confidence, a band reaches up to what holds for the population. Create it with `from_estimators`.
 
     Parameters
     ----------
@@ -32,17 +33,23 @@ class RiskCurveDisplay(Display):
         The risks, by the name of the classifier.
     loss : {"hinge", "zero-one"}
         The loss.
+    limit : {"average", "row"}
+        What the radii limit: the shift of rows on average, or of every row.
     radius : float, optional
         A radius to mark.
     attacked : dict from str to array of shape (n_radii,), optional
         The lower ends of the bands, by the names of classifiers with a kernel.
+    bounds : dict from str to array of shape (n_radii,), optional
+        What holds for the population, by the name of the classifier.
+    confidence : float, optional
+        The confidence of these bounds.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes, Figure
         Axes and figure of the plot.
     lines_ : dict from str to Line2D
-        The curves; of a band, the upper one.
+        The curves; of the band of a kernel, the upper one.
     bands_ : dict from str to PolyCollection
         The bands.
 
@@ -62,13 +69,18 @@ class RiskCurveDisplay(Display):
     radii: np.ndarray
     risks: Mapping[str, Any]
     loss: str = "hinge"
+    limit: str = "average"
     radius: float | None = None
     attacked: Mapping[str, Any] = field(default_factory=dict)
+    bounds: Mapping[str, Any] = field(default_factory=dict)
+    confidence: float | None = None
 
     def __post_init__(self):
         self.radii = np.asarray(self.radii)
-        self.risks = {name: np.asarray(values) for name, values in self.risks.items()}
-        self.attacked = {name: np.asarray(values) for name, values in self.attacked.items()}
+        self.risks, self.attacked, self.bounds = (
+            {name: np.asarray(values) for name, values in curves.items()}
+            for curves in (self.risks, self.attacked, self.bounds)
+        )
 
     @classmethod
     def from_estimators(
@@ -83,6 +95,9 @@ class RiskCurveDisplay(Display):
         feature_cost=None,
         sample_weight=None,
         loss: str = "hinge",
+        limit: str = "average",
+        costs=None,
+        confidence: float | None = None,
         positive=None,
         radius: float | None = None,
         ax: GivenAxes = None,
@@ -101,8 +116,10 @@ class RiskCurveDisplay(Display):
             As in `drsvm.worst_case_risk`, the same for all classifiers: by default those of the training if there is a
             WassersteinSVC or WassersteinSVCCV among them (required if several were trained with different ones),
             otherwise ``inf``, 2 and 1.
-        sample_weight, positive
+        sample_weight, limit, costs, positive
             As in `drsvm.worst_case_risk`.
+        confidence : float, optional
+            As in `drsvm.worst_case_risk`: to draw, above each curve, what holds for the population as well.
         loss : {"hinge", "zero-one"}
             The error rate compares any classifiers; the hinge loss depends on the scale of the weights, and
             only classifiers trained for it do well.
@@ -127,34 +144,44 @@ class RiskCurveDisplay(Display):
                 raise ValueError(f"{price} is required: the classifiers were trained with different ones ({listed}).")
             if own and not isinstance(own[0], Mapping):  # one cost per class: `worst_case_risk` objects
                 ball[price] = own[0]
-        ball |= {"sample_weight": sample_weight, "loss": loss, "positive": positive}
+        ball |= {"sample_weight": sample_weight, "loss": loss, "limit": limit, "costs": costs, "positive": positive}
 
-        def evaluate(radii: np.ndarray) -> Look:
-            return {name: worst_case_risk(model, X, y, radius=radii, **ball) for name, model in named.items()}
+        def evaluate(radii: np.ndarray, **more) -> Look:
+            return {name: worst_case_risk(model, X, y, radius=radii, **ball, **more) for name, model in named.items()}
 
         if radii is None:  # from 0 to where the best classifier's risk is no longer informative
             candidates = np.logspace(-4.0, 4.0, 161)
-            enough = np.flatnonzero(np.min(list(evaluate(candidates).values()), axis=0) >= _ENOUGH[loss])
-            beyond = float(candidates[enough[0]]) if len(enough) and enough[0] > 0 else 1.0
+            best = np.min(list(evaluate(candidates).values()), axis=0)
+            reached = np.flatnonzero(best >= _ENOUGH[loss] * (1.0 if costs is None else best[-1]))
+            beyond = float(candidates[reached[0]]) if len(reached) and reached[0] > 0 else 1.0
             radii = np.linspace(0.0, max(beyond, 1.5 * (radius or 0.0)), 101)
         radii = np.asarray(radii, dtype=np.float64)
         with_kernel = [name for name, model in named.items() if kernel_classifier(behind_pipeline(model)[0])]
         attacked = {name: attacked_risk(named[name], X, y, radius=radii, **ball) for name in with_kernel}
-        return cls(radii=radii, risks=evaluate(radii), loss=loss, radius=radius, attacked=attacked).plot(ax)
+        bounds = {} if confidence is None else evaluate(radii, confidence=confidence)
+        curves = {"risks": evaluate(radii), "attacked": attacked, "bounds": bounds}
+        display = cls(radii=radii, **curves, loss=loss, limit=limit, radius=radius, confidence=confidence).plot(ax)
+        if costs is not None:
+            display.ax_.set_ylabel("worst-case cost of a row")
+        return display
 
     def _draw(self) -> None:
         self.lines_, self.bands_ = {}, {}
         for (name, risks), look in zip(self.risks.items(), style.line_styles(len(self.risks)), strict=True):
             (self.lines_[name],) = self.ax_.plot(self.radii, risks, label=plain(name), **look)
+            band = {"color": look["color"], "alpha": 0.2, "linewidth": 0.0}
             if name in self.attacked:
                 self.lines_[name].set_label(f"{plain(name)}: upper bound")
-                attacked, band = self.attacked[name], {"color": look["color"], "alpha": 0.2, "linewidth": 0.0}
+                attacked = self.attacked[name]
                 self.ax_.plot(self.radii, attacked, label=f"{plain(name)}: attack", **{**look, "linewidth": 1.0})
                 self.bands_[name] = self.ax_.fill_between(self.radii, attacked, risks, **band)
+            if name in self.bounds:
+                label = f"{plain(name)}: population, {self.confidence:.0%}"
+                self.bands_[name] = self.ax_.fill_between(self.radii, risks, self.bounds[name], **band, label=label)
         style.quiet(self.ax_)
-        self.ax_.set(xlabel="radius of the ball", ylabel=_LABELS[self.loss])
+        self.ax_.set(xlabel=_SHIFTS[self.limit], ylabel=_LABELS[self.loss])
         # The best curve should fill the axes, even if others rise far above.
-        ends = [float(risks.max()) for risks in self.risks.values()]
+        ends = [float(risks.max()) for risks in (self.bounds or self.risks).values()]
         self.ax_.set_ylim(0.0, 1.05 * min(max(ends), max(3.0 * min(ends), 1e-3)))
         self.ax_.margins(x=0.01)
         style.mark_radius(self.ax_, self.radius)

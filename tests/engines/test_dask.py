@@ -126,6 +126,16 @@ def test_worst_cases(client, loss):
         assert there == pytest.approx(here, abs=1e-12)
 
 
+def test_bounds_for_the_population(client):
+    X, y = samples()
+    model, data = (np.array([0.3, 0.1, 0.2, 0.4]), 0.1), (on_cluster(X, y), samples())
+    asked = {"radius": [0.0, 0.05, 5.0], "loss": "zero-one", "confidence": 0.95}
+    there, here = (worst_case_risk(model, *columns, **asked) for columns in data)
+    assert there == pytest.approx(here, abs=1e-12)
+    with pytest.raises(ValueError, match="limit='row' needs rows in memory: a random sample"):
+        worst_case_risk(model, *data[0], limit="row", **asked)
+
+
 @pytest.mark.thorough
 def test_nothing_with_an_entry_per_row_crosses(client, monkeypatch):
     n = 40_000

@@ -28,6 +28,17 @@ def test_risk_curves_are_those_of_worst_case_risk(data, ax, loss):
     assert 0.9 <= least / {"hinge": 1.0, "zero-one": 0.5}[loss] <= 1.3  # where the best is no better than chance
 
 
+def test_a_confidence_adds_a_band_up_to_what_holds_for_the_population(data, ax):
+    rows, y = data
+    model = WassersteinSVC(radius=0.1).fit(rows, y)
+    asked = {"loss": "zero-one", "limit": "row", "costs": {-1: 1.0, 1: 4.0}, "confidence": 0.9}
+    display = RiskCurveDisplay.from_estimators({"own": model}, rows, y, ax=ax, **asked)
+    bound = worst_case_risk(model, rows, y, radius=display.radii, **asked)
+    np.testing.assert_array_equal(display.bounds["own"], bound)
+    assert labels(ax) == ["own", "own: population, 90%"] and set(display.bands_) == {"own"}
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("largest shift of a row", "worst-case cost of a row")
+
+
 def test_the_adversary_is_by_default_that_of_the_training(data, ax):
     rows, y = data
     robust, plain = WassersteinSVC(radius=0.1, norm=1).fit(rows, y), LinearSVC().fit(rows, y)
