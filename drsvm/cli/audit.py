@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 EXAMPLES = """drsvm audit churn.drsvm customers.csv
 drsvm audit churn.drsvm test.csv --radii 0,0.05,0.1,0.2 --compare --train customers.csv
+drsvm audit churn.drsvm test.csv --limit row --costs no=1,yes=10
 drsvm audit a9a.drsvm a9a.t.svm.xz --flip-cost 1 --plot risk.png --json"""
+
+BY_CLASS = ("risk", "error")  # what is also shown of each of several classes against the rest
 
 
 def audit(
@@ -24,11 +27,23 @@ def audit(
     radii: str | None = opt.classifier("Radii, such as 0,0.05,0.1. Default: multiples of the model's."),
     flip_cost: float | None = opt.classifier("Cost of flipping a label. Default: the model's."),
     norm: str | None = opt.classifier("Norm of the shifts: 1, 2 or inf. Default: the model's."),
+    limit: str = opt.classifier(
+        "What the radii limit: the shift of rows on average, or of each row (then without the risk).",
+        "average",
+        metavar="average|row",
+    ),
+    costs: str | None = opt.classifier(
+        "What it costs to miss each class, such as no=1,yes=10, for the worst cost. Default: the model's, if any.",
+        metavar="CLASS=COST,…",
+    ),
+    confidence: float = opt.classifier("Confidence of the bounds for the population.", 0.95),
     compare: bool = opt.classifier("Also evaluate LinearSVC and LogisticRegression.", False, "--compare"),
     train: Path | None = opt.classifier("File to train these two on. Default: the audited file.", metavar="FILE"),
 ) -> None:
     """Compute the exact worst-case risk and error rate of a saved model for several radii.
 
+    They are figures of the rows of the file. The column next to each error rate, or cost, says what holds for the
+    population that the rows were drawn from, if the model was not trained on them.
     Shifts are measured in the units of the model's features: standard deviations for numbers, if it standardises them,
     while 0/1 columns stay as they are. With more than two classes, the risk of each class against the rest follows.
     """
@@ -45,12 +60,14 @@ def audit(
     saved, dataset = work.load_for_model(model, file, options, screen)
     y = work.known_labels(dataset, saved.model.classes_, "an audit")
     ball = _ball(saved.model[-1], model, wanted, flip_cost, norm)
+    opt.check_choice("--limit", limit, ("average", "row"))
+    asked = {"limit": limit, "confidence": confidence, "costs": _costs(costs, saved.model)}
     models = {"drsvm": saved.model}
     if compare:
         models |= _rivals(saved, dataset, y, train, options, screen)
     from drsvm.learn.scores import leads, scores
 
-    columns = _risks(models, dataset.X, y, ball)
+    columns = _risks(models, dataset.X, y, ball, **asked)
     (_, own), *rivals = ((name, each.decision_function(dataset.X)) for name, each in models.items())
     classes, lead = saved.model.classes_, None
     if train is not None and train.resolve() != file.resolve():  # the others have not seen these rows either
@@ -63,14 +80,20 @@ def audit(
         from drsvm.plotting import RiskCurveDisplay
 
         shown = {**ball, "radius": None, "radii": np.linspace(0.0, max(ball["radius"]), 61)}
+        shown |= {**asked, "loss": "zero-one"} if limit == "row" or costs is not None else {}
         return RiskCurveDisplay.from_estimators(models, dataset.X, y, **shown).figure_
 
     files = outputs.save(columns, draw)
     payload = {"command": "audit", "model": model, "file": file, "rows": dataset.shape[0]}
-    payload |= {"flip_cost": ball["flip_cost"], "norm": ball["norm"], **figures, "risks": columns, **files}
+    payload |= {"flip_cost": ball["flip_cost"], "norm": ball["norm"], **asked, **figures, "risks": columns, **files}
     worst = "worst case" if hasattr(saved.model[-1], "coef_") else "upper bounds of the worst case"
-    title = f"{worst} on {dataset.shape[0]:,} rows, flip cost {ball['flip_cost']:g}, norm {ball['norm']:g}"
-    screen.finish(payload, *_lines(figures), title, *_tables(columns, classes.tolist()))
+    shifts = "each row shifted by at most the radius" if limit == "row" else "rows shifted by the radius on average"
+    title = f"{worst} on {dataset.shape[0]:,} rows, {shifts}, flip cost {ball['flip_cost']:g}, norm {ball['norm']:g}"
+    about = f"population: what is not exceeded for all rows like these, with {confidence:.0%} confidence, if the model "
+    about += "was not trained on them"
+    if saved.metadata.get("training", {}).get("file") == file.name:
+        about += "; it was trained on a file of this name"
+    screen.finish(payload, *_lines(figures), title, *_tables(columns, classes.tolist()), about)
 
 
 def _ball(classifier, model: Path, radii: list[float], flip_cost: float | None, norm: str | None):
@@ -125,18 +148,36 @@ def _lines(figures: Payload) -> list[str]:
     return [summary(own), interval_line(own, IF_NEW), *header, *lines]
 
 
-def _risks(models: "dict[str, Pipeline]", X, y, ball: opt.Settings) -> opt.Columns:
+def _costs(given: str | None, model) -> dict[object, float] | None:
+    from drsvm.cli.work import label_called
+
+    if given is not None:
+        costs = opt.costs_of_classes(given, len(model.classes_))
+        return {label_called(model.classes_, name, "--costs"): cost for name, cost in costs.items()}
+    return dict(model[-1].threshold) if isinstance(model[-1].threshold, dict) else None
+
+
+def _risks(models: "dict[str, Pipeline]", X, y, ball: opt.Settings, limit, confidence, costs) -> opt.Columns:
     from drsvm import worst_case_risk
 
     columns: opt.Columns = {"radius": ball["radius"]}
-    for loss, word in (("hinge", "risk"), ("zero-one", "error")):
+    errors = {"loss": "zero-one", "limit": limit}
+    asked = {"risk": {"loss": "hinge"}} if limit == "average" else {}
+    asked |= {"error": errors, "population": {**errors, "confidence": confidence}}
+    if costs is not None:
+        errors = {**errors, "costs": costs}
+        asked |= {"cost": errors, "population_cost": {**errors, "confidence": confidence}}
+    for word, what in asked.items():
         for name, model in models.items():
+            if name != "drsvm" and "confidence" in what:  # others may have been trained on these rows
+                continue
             sides: dict[str, object] = {"": None}
-            if len(model.classes_) > 2 and name == "drsvm":  # others need not be trained against the rest
+            if len(model.classes_) > 2 and name == "drsvm" and word in BY_CLASS:  # others need not be one-vs-rest
                 sides |= {f"_{label}": label for label in model.classes_.tolist()}
             for side, positive in sides.items():
-                values = worst_case_risk(model, X, y, **ball, loss=loss, positive=positive)
-                columns[f"{word}_{name}{side}" if len(models) > 1 or side else word] = values
+                values = worst_case_risk(model, X, y, **ball, **what, positive=positive)
+                is_one_of_many = (len(models) > 1 and "confidence" not in what) or side
+                columns[f"{word}_{name}{side}" if is_one_of_many else word] = values
     return columns
 
 
@@ -145,7 +186,7 @@ def _tables(columns: opt.Columns, classes: list[object]) -> list[str | opt.Colum
     if len(classes) == 2:
         return [columns]
     overall, parts = dict(columns), []
-    for word in ("risk", "error"):
+    for word in (word for word in BY_CLASS if f"{word}_drsvm_{classes[0]}" in columns):
         lines = [overall.pop(f"{word}_drsvm_{label}") for label in classes]
         by_radius = {f"{radius:.4g}": [line[k] for line in lines] for k, radius in enumerate(columns["radius"])}
         parts += [f"\n{word} of each class against the rest, by radius", {"class": [*map(str, classes)], **by_radius}]

@@ -340,16 +340,19 @@ def chosen_classes_and_threshold(
         raise ValueError("use --threshold or --costs, not both.")
     given: Settings = {} if class_weight is None else {"class_weight": None if class_weight == "none" else class_weight}
     given |= {} if threshold is None else {"threshold": threshold.replace("-", "_")}
-    return given if costs is None else {**given, "threshold": _costs_of_classes(costs)}
+    return given if costs is None else {**given, "threshold": costs_of_classes(costs)}
 
 
-def _costs_of_classes(text: str) -> dict[str, float]:
+def costs_of_classes(text: str, n_classes: int = 2) -> dict[str, float]:
+    """Return what it costs to miss each class, by the text of its label."""
     pairs = [entry.rpartition("=") for entry in text.split(",")]
     with suppress(ValueError):
         costs = {name.strip(): float(cost) for name, _, cost in pairs}
-        if len(costs) == 2 and all(costs):
+        if len(costs) == n_classes and all(costs):
             return costs
-    raise ValueError(f"--costs {text}: give the costs of missing each of two classes, such as --costs no=1,yes=10.")
+    number = "two" if n_classes == 2 else n_classes
+    what = f"give the costs of missing each of {number} classes, such as --costs no=1,yes=10."
+    raise ValueError(f"--costs {text}: {what}")
 
 
 def check_choice(option: str, value: str | None, allowed: Sequence[str | None]) -> str | None:

@@ -17,6 +17,7 @@ from drsvm.report.inputs import Figures, Material, results_of
 from drsvm.report.verdict import CARRIES, Alternative, important, is_guess, is_negligible, missed_class, moved_columns
 from drsvm.solvers.path.radius_path import RadiusPath
 
+CONFIDENCE = 0.95  # of what is said about rows like the held-out ones
 FLIPS = (0.0, 0.01, 0.05, 0.1, 0.2)  # shares of flipped labels for which bounds are shown
 SHIFTS = (0.0, 0.5, 1.0, 2.0, 4.0)  # shifts for which bounds are shown, as multiples of the radius
 SAME = 0.99  # from this share of equal predictions on, a classifier may be constant in practice
@@ -190,6 +191,12 @@ class Analysis:
             "calm_risk": float((1 - worst._data.margins).clip(min=0).mean()),  # the hinge risk without an adversary
         }
 
+        self.population: Figures | None = None
+        if self.judged.held_out:
+            ball = {**self.adversary, "radius": [0.0, self.radius], "loss": "zero-one", "confidence": CONFIDENCE}
+            calm, attacked = worst_case_risk(self.models[self.name], *self.judged[:2], **ball)
+            self.population = {"confidence": CONFIDENCE, "error": float(calm), "worst_case_error": float(attacked)}
+
         def errors(**ball) -> dict[str, list[float]]:
             ball, judged = {"loss": "zero-one", **ball}, self.judged[:2]
             risks = {name: worst_case_risk(model, *judged, **ball) for name, model in self.models.items()}
@@ -235,6 +242,7 @@ class Analysis:
             "constant": None if self.constant is None else dict(zip(("label", "share"), self.constant, strict=True)),
             "constant_decisions": self.noise,
             "bounds": self.bounds,
+            "population": self.population,
             "provenance": self.provenance,
             **{name: (self.worst_case or {}).get(name) for name in ("flipped_share", "moved_share", "largest_shift")},
             "contradicted_labels": None if issues is None else issues.n_contradicted,

@@ -255,10 +255,11 @@ def reported_choice(world, words):
     choice(words[0].lower() + words[1:], world)
 
 
-def worst(world, own, bound, first, second):
+def worst(world, own, bound, first, second, calm, attacked):
     assert bool(bound) == world.truth.curved
     errors = 100 * (world.predicted != world.fresh["label"]).mean()
     assert value(own) >= errors - 8 and value(first) > 0 and value(second) > 0
+    assert errors - 2 <= value(calm) <= errors + 30 and value(own) < value(attacked) >= value(calm)
 
 
 def proven(world, shift, kind, gap, small):
@@ -309,7 +310,8 @@ SHOWN = {
     r"((?:Ahead of|Level with|Behind) .* in (?:accuracy|balanced accuracy|ROC AUC).*)\.": standing,
     r"(Linear: .*|Kernel rbf: .*)\.": reported_choice,
     rf"Under the attack it was trained against, up to {NUMBER}\s% of the held-out rows are errors"
-    rf"( \(an upper bound\))?; LinearSVC: {NUMBER}\s%, LogisticRegression: {NUMBER}\s%\.": worst,
+    rf"( \(an upper bound\))?; LinearSVC: {NUMBER}\s%, LogisticRegression: {NUMBER}\s%\. With 95\s% confidence, "
+    rf"of all rows like the held-out ones at most {NUMBER}\s% are errors, and at most {NUMBER}\s% under this attack\.": worst,
     rf"Proven for shifts of the training rows by {NUMBER} (?:standard deviations|\(in units of each feature\)) on "
     rf"average, with labels as they are: no (linear classifier|classifier with this kernel) has a worst-case objective "
     rf"that is lower by more than {NUMBER}(?:, before the threshold is placed)?\."

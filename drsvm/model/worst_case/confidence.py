@@ -7,7 +7,8 @@ largest d. If errors have K different costs, there is a band for the rows of eac
 
 If labels may be flipped, too, a row has several prices, of several costs, and their joint distribution counts. But the
 worst case is the minimum over λ of λ ρ + E max_k (c_k − λ p_k)₊, the expectation of numbers between 0 and the largest
-cost. For each λ of a grid it is bounded by Chernoff's inequality, with an equal part of δ.
+cost. For each λ of a grid it is bounded by Chernoff's inequality, with an equal part of δ. This gains without flips as
+well, where high costs are rare.
 """
 
 import math

@@ -85,9 +85,15 @@ class ErrorCosts:
 
     def in_population(self, radii: np.ndarray, limit: str, confidence: float, n: int) -> np.ndarray:
         """Return what the largest expected cost is below with this confidence, for all radii at once."""
-        several = len(self.levels) > 1 and np.isfinite(self.adversary.problem.flip_costs).any()
-        if several and limit == "average":
+        if len(self.levels) == 1 or limit == "row":
+            return self._by_bands(radii, limit, confidence, n)
+        if np.isfinite(self.adversary.problem.flip_costs).any():
             return self._by_prices_of_radius(radii, confidence, n)
+        confidence = 0.5 * (1.0 + confidence)  # of each of two bounds
+        bands = self._by_bands(radii, limit, confidence, n)
+        return np.minimum(bands, self._by_prices_of_radius(radii, confidence, n))
+
+    def _by_bands(self, radii, limit: str, confidence: float, n: int) -> np.ndarray:
         extra = self.levels[-1] * band(confidence, n, len(self.levels))
         return np.minimum(self.in_sample(radii, limit) + extra, self.levels[-1])
 
