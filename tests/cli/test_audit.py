@@ -68,3 +68,17 @@ def test_audit_of_three_classes(drsvm_command, answer_of, tmp_path):
     compared = answer_of(*audit, "--compare", "--plot", tmp_path / "r.svg")["risks"]
     assert compared["error_drsvm"] == alone["error"] and "error_LogisticRegression" in compared
     assert (tmp_path / "r.svg").read_text().startswith("<?xml")
+
+
+def test_audit_by_row_with_costs_for_the_population(drsvm_command, answer_of, error_of, model, table):
+    audit = ("audit", model, table, "--radii", "0,0.1")
+    plain = answer_of(*audit)["risks"]
+    assert all(more >= own for own, more in zip(plain["error"], plain["population"], strict=True))
+    by_row = answer_of(*audit, "--limit", "row", "--costs", "cat=1,dog=4", "--confidence", "0.8")["risks"]
+    assert "risk" not in by_row and by_row["error"][1] <= by_row["cost"][1] <= 4 * by_row["error"][1]
+    assert by_row["cost"][1] <= by_row["population_cost"][1] <= 4
+    shown = drsvm_command(*audit, "--limit", "row", "--confidence", "0.8")[1]
+    assert "each row shifted by at most the radius" in shown and "with 80% confidence" in shown
+    assert "--limit must be one of average, row, got 'rows'" in error_of(*audit, "--limit", "rows")
+    assert "give the costs of missing each of two classes" in error_of(*audit, "--costs", "yes")
+    assert "confidence must be at least 0.5" in error_of(*audit, "--confidence", "95")
