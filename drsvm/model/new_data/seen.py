@@ -1,0 +1,107 @@
+"""What a classifier sees of rows: for every class, their signed distances from where this class begins.
+
+With the decision values f_k, s_k = min_{j ≠ k} (f_k − f_j)/‖(w_k − w_j)/a‖_q changes by no more than a row moves. A row
+with the label k is an error where s_k ≤ 0. With two classes s_0 = −s_1, and only s_1 is kept.
+"""
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from drsvm.annotations import Labels, Matrix
+from drsvm.model.backends import backend_of, is_remote, to_numpy
+from drsvm.model.new_data.columns import Summary, summaries
+from drsvm.model.worst_case import linear_model
+from drsvm.model.worst_case.adversary import PAIR, Adversary, Ball, DecisionValues
+from drsvm.model.worst_case.worst_risk import adversary_for, ball_of, values_of
+
+
+@dataclass(frozen=True, eq=False)
+class SeenRows:
+    """What is known of rows: numbers of 32 bits, so that equal ones are equal however they were computed."""
+
+    classes: np.ndarray
+    distances: np.ndarray  # of shape (1 or number of classes, n)
+    fixed: np.ndarray  # what columns that cannot shift add to the distances, for pairs of classes
+    columns: list[Summary]
+    codes: np.ndarray | None = None  # the place of each row's label among the classes, if labels are known
+    prices: np.ndarray | None = None  # at which rows become errors, where wanted
+
+    @property
+    def by_class(self) -> np.ndarray:
+        """The signed distances for every class."""
+        return np.concatenate([-self.distances, self.distances]) if len(self.distances) == 1 else self.distances
+
+    @property
+    def errors(self) -> np.ndarray:
+        """Which rows are errors."""
+        return self.by_class[self.codes, np.arange(self.distances.shape[1])] <= 0.0
+
+    @property
+    def shares(self) -> np.ndarray:
+        """The shares of the classes."""
+        return np.bincount(self.codes, minlength=len(self.classes)) / len(self.codes)
+
+    def by_name(self, figures: np.ndarray) -> dict[Any, float]:
+        """Return figures of the classes by their names."""
+        return dict(zip(self.classes.tolist(), figures.tolist(), strict=True))
+
+
+def seen_rows(model, X: Matrix, y: Labels | None, given: Ball, classes=None, *, priced: bool = False) -> SeenRows:
+    """Return what a classifier sees of rows; without labels, the classes are needed."""
+    labels = np.resize(classes, X.shape[0]) if y is None else y  # any will do
+    data = _remote_values(model, X, labels) if is_remote(X) else values_of(model, X, labels, None, None)
+    own = data.own_ball.get("flip_cost", math.inf)  # labels with costs of their own are not known here
+    ball = ball_of(model, data, {"flip_cost": own if isinstance(own, Real) else math.inf, **given, "radius": 0.0})
+    adversary = adversary_for(data, ball)
+    prices = np.minimum(adversary.distances, adversary.problem.flip_costs) if priced else None
+    return SeenRows(
+        classes=data.classes,
+        distances=_signed_distances(adversary).astype(np.float32),
+        fixed=_of_fixed_columns(adversary, model, X).astype(np.float32),
+        columns=summaries(X),
+        codes=None if y is None else data.codes,
+        prices=None if prices is None else prices.astype(np.float32),
+    )
+
+
+def _remote_values(model, X: Matrix, y: Labels) -> DecisionValues:
+    """Return decision values on rows elsewhere, which are fetched: a number per row."""
+    if len(getattr(linear_model.behind_pipeline(model)[0], "classes_", ())) > 2:
+        raise ValueError("more than two classes need rows in memory: a random sample of some 10,000 of them will do.")
+    one, X = linear_model.linear_classifier_for(model, X)
+    values = _products(X, one.coef[None]).ravel() + one.intercept
+    there = sparse.csr_array((len(values), len(one.coef)))  # whose entries are not needed here
+    classes, codes = linear_model.codes_of_two(np.asarray(to_numpy(y)), len(values), one.classes, None)
+    sides = np.outer(PAIR, values), np.outer(PAIR, one.coef), PAIR * one.intercept
+    weights = linear_model.row_weights(None, len(values))
+    return DecisionValues(there, codes, weights, *sides, classes, one.own_ball, one.names)
+
+
+def _products(X: Matrix, coef: np.ndarray) -> np.ndarray:
+    values = backend_of(X).decision_values(X, coef, np.zeros(len(coef))) if is_remote(X) else X @ coef.T
+    return np.asarray(to_numpy(values)).reshape(X.shape[0], len(coef))
+
+
+def _signed_distances(adversary: Adversary) -> np.ndarray:
+    values, rates = adversary.data.values, adversary.rates
+    distances = np.full(values.shape, np.inf)
+    for k, j in np.argwhere(~np.eye(len(values), dtype=bool)):
+        lead = values[k] - values[j]
+        with np.errstate(divide="ignore", invalid="ignore"):  # no shift changes a lead with the rate 0
+            np.minimum(distances[k], np.where(lead == 0.0, 0.0, lead / rates[k, j]), out=distances[k])
+    return distances[1:] if len(values) == 2 else distances
+
+
+def _of_fixed_columns(adversary: Adversary, model, X: Matrix) -> np.ndarray:
+    """Return what columns with an infinite price add to the leads of pairs of classes, in units of shifts."""
+    prices, coef = adversary.problem.feature_cost, adversary.data.coef
+    if prices is None or np.isfinite(prices).all():
+        return np.empty((0, X.shape[0]))
+    pairs = [(j, k) for j, k in np.argwhere(np.tril(adversary.rates > 0.0, -1))]
+    weights = np.array([np.where(np.isinf(prices), coef[j] - coef[k], 0.0) / adversary.rates[j, k] for j, k in pairs])
+    return _products(linear_model.last_step(model, X)[1], weights.reshape(len(pairs), len(prices))).T
