@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from drsvm.learn import WassersteinSVCCV as WassersteinSVCCV
     from drsvm.learn import auto_radius as auto_radius
     from drsvm.learn import find_label_issues as find_label_issues
+    from drsvm.learn import radius_from_batches as radius_from_batches
     from drsvm.model import Problem as Problem
     from drsvm.model import Result as Result
     from drsvm.model import Shift as Shift
@@ -29,20 +30,24 @@ if TYPE_CHECKING:
     from drsvm.model import worst_case_risk as worst_case_risk
     from drsvm.persistence import load_model as load_model
     from drsvm.persistence import save_model as save_model
+    from drsvm.plotting import BatchShiftsDisplay as BatchShiftsDisplay
     from drsvm.plotting import ConvergenceDisplay as ConvergenceDisplay
     from drsvm.plotting import LabelIssuesDisplay as LabelIssuesDisplay
     from drsvm.plotting import RadiusPathDisplay as RadiusPathDisplay
     from drsvm.plotting import RiskCurveDisplay as RiskCurveDisplay
+    from drsvm.plotting import ShiftDisplay as ShiftDisplay
     from drsvm.plotting import WorstCaseDisplay as WorstCaseDisplay
     from drsvm.solvers import radius_max as radius_max
     from drsvm.solvers import radius_path as radius_path
     from drsvm.solvers import solve as solve
 else:
     _NAMES = {
-        ".learn": "ClippedScaler WassersteinKernelSVC WassersteinSVC WassersteinSVCCV auto_radius find_label_issues",
+        ".learn": "ClippedScaler WassersteinKernelSVC WassersteinSVC WassersteinSVCCV auto_radius find_label_issues "
+        "radius_from_batches",
         ".model": "Problem Result Shift Status certify measure_shift worst_case_distribution worst_case_risk",
         ".persistence": "load_model save_model",
-        ".plotting": "ConvergenceDisplay LabelIssuesDisplay RadiusPathDisplay RiskCurveDisplay WorstCaseDisplay",
+        ".plotting": "BatchShiftsDisplay ConvergenceDisplay LabelIssuesDisplay RadiusPathDisplay RiskCurveDisplay "
+        "ShiftDisplay WorstCaseDisplay",
         ".solvers": "radius_max radius_path solve",
     }
     __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

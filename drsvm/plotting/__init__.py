@@ -9,6 +9,15 @@ from drsvm.plotting.convergence import ConvergenceDisplay
 from drsvm.plotting.label_issues import LabelIssuesDisplay
 from drsvm.plotting.radius_path import RadiusPathDisplay
 from drsvm.plotting.risk_curve import RiskCurveDisplay
+from drsvm.plotting.shift import BatchShiftsDisplay, ShiftDisplay
 from drsvm.plotting.worst_case import WorstCaseDisplay
 
-__all__ = ["ConvergenceDisplay", "LabelIssuesDisplay", "RadiusPathDisplay", "RiskCurveDisplay", "WorstCaseDisplay"]
+__all__ = [
+    "BatchShiftsDisplay",
+    "ConvergenceDisplay",
+    "LabelIssuesDisplay",
+    "RadiusPathDisplay",
+    "RiskCurveDisplay",
+    "ShiftDisplay",
+    "WorstCaseDisplay",
+]

@@ -311,7 +311,8 @@ SHOWN = {
     r"(Linear: .*|Kernel rbf: .*)\.": reported_choice,
     rf"Under the attack it was trained against, up to {NUMBER}\s% of the held-out rows are errors"
     rf"( \(an upper bound\))?; LinearSVC: {NUMBER}\s%, LogisticRegression: {NUMBER}\s%\. With 95\s% confidence, "
-    rf"of all rows like the held-out ones at most {NUMBER}\s% are errors, and at most {NUMBER}\s% under this attack\.": worst,
+    rf"of all rows like the held-out ones at most {NUMBER}\s% are errors, and at most {NUMBER}\s% under this "
+    r"attack\.": worst,
     rf"Proven for shifts of the training rows by {NUMBER} (?:standard deviations|\(in units of each feature\)) on "
     rf"average, with labels as they are: no (linear classifier|classifier with this kernel) has a worst-case objective "
     rf"that is lower by more than {NUMBER}(?:, before the threshold is placed)?\."

@@ -10,7 +10,7 @@ from scipy import sparse
 from sharded_here import check
 from thorough import for_each, unless_long
 
-from drsvm import Problem, solve, worst_case_risk
+from drsvm import Problem, measure_shift, solve, worst_case_risk
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
@@ -134,6 +134,16 @@ def test_bounds_for_the_population(client):
     assert there == pytest.approx(here, abs=1e-12)
     with pytest.raises(ValueError, match="limit='row' needs rows in memory: a random sample"):
         worst_case_risk(model, *data[0], limit="row", **asked)
+
+
+def test_movement(client):
+    X, y = samples()
+    model, moved = (np.array([0.3, 0.1, 0.2, 0.4]), 0.1), X + 0.5
+    there = measure_shift(
+        model, *on_cluster(X, y), *on_cluster(moved, y), feature_cost=[1, 1, 1, np.inf], random_state=0
+    )
+    here = measure_shift(model, X, y, moved, y, feature_cost=[1, 1, 1, np.inf], random_state=0)
+    assert there.to_dict() == here.to_dict()
 
 
 @pytest.mark.thorough

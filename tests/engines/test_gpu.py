@@ -14,6 +14,7 @@ from drsvm import (
     Status,
     WassersteinKernelSVC,
     WassersteinSVC,
+    measure_shift,
     radius_max,
     radius_path,
     solve,
@@ -96,6 +97,8 @@ def test_radius_max_path_and_risk():
     for loss in ("hinge", "zero-one"):
         risks = [worst_case_risk(model, rows, y, loss=loss) for rows in (X, on_card(X))]
         np.testing.assert_allclose(*risks, rtol=1e-9)
+    here, there = (measure_shift(model, rows, y, rows + 1, random_state=0) for rows in (X, on_card(X)))
+    assert there.moved == pytest.approx(here.moved, rel=1e-5) and there.columns == pytest.approx(here.columns)
 
 
 @for_each(fit_intercept=[False, True], norm=NORMS)

@@ -122,7 +122,7 @@ def test_several_classes():
     near, far = (measure_shift(model, X[300:600], y[300:600], X[600:] + by, random_state=0) for by in (0.0, [1.0, 0.5]))
     assert near.moved < far.moved and far.more_than_chance
     assert near.error_before == pytest.approx(1 - model.score(X[300:600], y[300:600]))
-    truth = 1 - model.score(X[600:] + [1.0, 0.5], y[600:])
+    truth = 1 - model.score(np.add(X[600:], [1.0, 0.5]), y[600:])
     assert abs(far.expected_error - truth) < abs(far.error_before - truth) and truth <= far.worst_error
 
 
@@ -138,7 +138,7 @@ def test_kernels(kind):
 
 def test_columns_that_cannot_shift_have_a_figure_of_their_own(model):
     X, y = rows(seed=1)
-    fixed = measure_shift(model, X, y, X + [0.0, 0.0, 0.5], feature_cost=[1.0, 1.0, math.inf], random_state=0)
+    fixed = measure_shift(model, X, y, np.add(X, [0.0, 0.0, 0.5]), feature_cost=[1.0, 1.0, math.inf], random_state=0)
     w = model.coef_[0]
     assert fixed.moved_fixed == pytest.approx(0.5 * abs(w[2]) / np.hypot(w[0], w[1]), rel=1e-5)
     assert "by columns that cannot shift" in str(fixed)
@@ -154,14 +154,16 @@ def test_chance_is_exceeded_as_often_as_it_should():
         alarms = 0
         for _ in range(200):
             pooled = Pooled(draw(40), draw(60))
-            chance = by_chance(lambda each, pooled=pooled: pooled.distances(each)[0], pooled.masses(), 200_000, 0.95, rng)
+            chance = by_chance(
+                lambda each, pooled=pooled: pooled.distances(each)[0], pooled.masses(), 200_000, 0.95, rng
+            )
             alarms += pooled.distances(pooled.masses())[0] > chance
         assert alarms <= 10 + 3 * math.sqrt(200 * 0.05 * 0.95)
 
 
 @given(arrays.arrays(np.float64, (8, 2), elements=st.floats(-5, 5, width=32)))
 def test_columns_move_in_their_own_units(X):
-    shifts = {each.name: each.distance for each in column_shifts(summaries(X), summaries(X + [2.0, 0.0]))}
+    shifts = {each.name: each.distance for each in column_shifts(summaries(X), summaries(np.add(X, [2.0, 0.0])))}
     assert shifts == {"0": pytest.approx(2.0)}
 
 

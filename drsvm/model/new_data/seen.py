@@ -53,6 +53,7 @@ class SeenRows:
 
 def seen_rows(model, X: Matrix, y: Labels | None, given: Ball, classes=None, *, priced: bool = False) -> SeenRows:
     """Return what a classifier sees of rows; without labels, the classes are needed."""
+    X = X if hasattr(X, "shape") else np.asarray(X)
     labels = np.resize(classes, X.shape[0]) if y is None else y  # any will do
     data = _remote_values(model, X, labels) if is_remote(X) else values_of(model, X, labels, None, None)
     own = data.own_ball.get("flip_cost", math.inf)  # labels with costs of their own are not known here

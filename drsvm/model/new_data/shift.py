@@ -49,6 +49,16 @@ class Shift:
         between features and labels.
     n_before, n_after, confidence : int, int, float
         Numbers of rows, and the confidence.
+
+    Examples
+    --------
+    `drsvm.measure_shift` returns one.
+
+    >>> from drsvm import measure_shift
+    >>> X, y = [[-2.0], [-1.0], [1.0], [2.0]], [-1, -1, 1, 1]
+    >>> shift = measure_shift(([1.0], 0.0), X, y, [[-1.5], [-0.5], [1.5], [2.5]], random_state=0)
+    >>> shift.moved, shift.error_before, shift.expected_error
+    (0.5, 0.0, 0.0)
     """
 
     moved: float
