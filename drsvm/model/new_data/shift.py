@@ -101,7 +101,8 @@ class Shift:
         if self.moved_fixed is not None:
             lines += [("by columns that cannot shift", f"{self.moved_fixed:.4g}")]
         lines += [("errors before", f"{self.error_before:.2%}"), ("expected now", f"{self.expected_error:.2%}")]
-        lines += [("at most, see below", f"{self.worst_error:.2%}")]
+        bound = f"{self.worst_error:.2%}, see below" if self.worst_error < 1.0 else "no bound: they have moved too far"
+        lines += [("at most", bound)]
         if self.error_now is not None and self.shares_now is not None:
             shares = (f"{name}: {old:.1%} → {self.shares_now[name]:.1%}" for name, old in self.shares_before.items())
             lines += [("errors now", f"{self.error_now:.2%}"), ("classes", ", ".join(shares))]
@@ -248,5 +249,5 @@ def _with_labels(before: SeenRows, after: SeenRows, pooled: Pooled, confidence: 
     cost = (n_classes + 1) * pooled.order.size
     chance = by_chance(lambda split: np.subtract(*within(split)).max(), pooled.masses(), cost, confidence, random)
     largest = int(np.argmax(own - together))
-    relation = {"relation": float(own[largest] - together[largest]), "relation_by_chance": chance}
+    relation = {"relation": round(max(float(own[largest] - together[largest]), 0.0), 9), "relation_by_chance": chance}
     return figures | {"moved_within_classes": float(own.max()), **relation}
