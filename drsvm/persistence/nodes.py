@@ -10,6 +10,7 @@ much larger than the text or the array for it: arrays are views of what was unpa
 
 import io
 import math
+from collections import UserList
 from collections.abc import Callable, Iterable
 from functools import partial
 from inspect import signature
@@ -53,6 +54,8 @@ class Writer:
             return _node(*name, "ScalarNode", value.item())
         if isinstance(value, np.dtype):
             return _node("numpy", "dtype", "DTypeNode", value.str)
+        if isinstance(value, UserList):  # of columns, in scikit-learn 1.6
+            value = value.data
         return self._ways.get(type(value), self._named)(value)
 
     def _nodes(self, values: Iterable[object]) -> list[Json]:

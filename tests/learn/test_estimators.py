@@ -276,7 +276,7 @@ class Recorder:
         return done == self.stop_after
 
 
-needs_callbacks = pytest.mark.skipif(find_spec("sklearn.callback") is None, reason="scikit-learn has callbacks from 1.9 on")
+needs_callbacks = pytest.mark.skipif(find_spec("sklearn.callback") is None, reason="scikit-learn 1.9 has callbacks")
 
 
 @needs_callbacks
