@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 from sklearn.utils.metaestimators import available_if
 
 from drsvm.annotations import Matrix, Vector
 from drsvm.clock import TimeLimit
+from drsvm.learn.callbacks import CallbackSupportMixin
 from drsvm.learn.choosing.out_of_fold import Unseen
 from drsvm.learn.choosing.probability import decision_at, log_probabilities, probabilities
 from drsvm.learn.choosing.threshold import Goal, choose_threshold, sigmoids_of

@@ -13,13 +13,13 @@ from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
-from sklearn.callback import with_callbacks
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from drsvm.annotations import Vector
 from drsvm.clock import TimeLimit
 from drsvm.learn.base import RobustClassifier
+from drsvm.learn.callbacks import with_callbacks
 from drsvm.learn.choosing.probability import check_calibration
 from drsvm.learn.choosing.threshold import goal_of
 from drsvm.learn.fitting import one_vs_rest, prices

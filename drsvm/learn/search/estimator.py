@@ -16,13 +16,13 @@ from typing import Any, Literal
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn import config_context
-from sklearn.callback import with_callbacks
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import _check_sample_weight
 
 from drsvm.clock import TimeLimit
 from drsvm.learn.base import RobustClassifier
+from drsvm.learn.callbacks import with_callbacks
 from drsvm.learn.choosing.out_of_fold import N_FOLDS, splits
 from drsvm.learn.choosing.probability import check_calibration
 from drsvm.learn.choosing.radius_rule import automatic
