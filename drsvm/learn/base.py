@@ -23,6 +23,7 @@ from drsvm.learn.choosing.threshold import Goal, choose_threshold, goal_of, sigm
 from drsvm.learn.fitting.one_vs_rest import towards_majority
 from drsvm.learn.fitting.outcome import report_outcome, warn_of_large_budgets
 from drsvm.learn.fitting.solving import FitTask, solve_equalised
+from drsvm.learn.scores import predictions
 from drsvm.model.backends import backend_of
 from drsvm.model.result import Result, Results
 from drsvm.parallel import single_threaded_blas
@@ -76,6 +77,15 @@ class CommonMixin(CallbackSupportMixin):
     def _doc_link_template(self) -> str:
         pages = address()
         return pages and f"{pages}/generated/drsvm.{type(self).__name__}.html"
+
+    def predict(self, X):
+        """Return the label of every row, of shape (n_samples,).
+
+        For a Dask collection the labels are a Dask array, which is computed on demand; for an array on a graphics card,
+        numeric labels are on the card too.
+        """
+        decisions, backend = self.decision_function(X), backend_of(X)
+        return predictions(decisions, self.classes_) if backend is None else backend.labels(decisions, self.classes_)
 
     @available_if(_is_calibrated)
     def predict_proba(self, X):

@@ -26,8 +26,8 @@ from drsvm.learn.fitting.gross_errors import warn_of_far_cells
 from drsvm.learn.fitting.partial_fit import earlier_fit, feed_block, learns_in_blocks
 from drsvm.learn.fitting.places import check_remote_features
 from drsvm.learn.fitting.problems import BinaryProblems, Solved
-from drsvm.learn.fitting.solving import FitTask, RunOptions, solve_problems
-from drsvm.model.backends import backend_of, is_remote
+from drsvm.learn.fitting.solving import FitTask, solve_problems
+from drsvm.model.backends import is_remote
 from drsvm.model.memory_rows import must_stay
 from drsvm.model.norms import norm_for
 from drsvm.solvers.base import Solver
@@ -212,14 +212,13 @@ class WassersteinSVC(FitMixin, RobustClassifier):
     def _solved(self, data: FitData, flip_cost, task: FitTask, time: TimeLimit) -> Solved:
         """Pose the problems with the present weights of the classes, choose the ball, and solve."""
         parameters = self._problem_parameters(data.costs_by_class, flip_cost)
-        options = RunOptions(self.solver, self.tol, self.max_iter, self.random_state, self.n_jobs)
         with naming_large_entries(data):
             posed = BinaryProblems.at_centre(data.problems(parameters), in_span=is_auto(self.solver))
             ball = choose_ball(posed, self.radius, self.l2, self.solver, data, time)
         starts = ball.solutions
         if data.earlier is not None:
             starts = data.earlier.starts_for(data.classes, self.n_features_in_, otherwise=starts)
-        return solve_problems(posed, ball, starts, options, task, time)
+        return solve_problems(posed, ball, starts, self.solver, task, time)
 
     def _store(self, data: FitData, solved: Solved) -> None:
         super()._store(data, solved)
@@ -275,15 +274,6 @@ class WassersteinSVC(FitMixin, RobustClassifier):
             return super().decision_function(X)
         check_is_fitted(self)
         return one_vs_rest.decisions_by_blocks(self, X)
-
-    def predict(self, X):
-        """Return the label of every row, of shape (n_samples,).
-
-        For a Dask collection the labels are a Dask array, which is computed on demand; for an array on a graphics card,
-        numeric labels are on the card too.
-        """
-        backend = backend_of(X)
-        return super().predict(X) if backend is None else backend.labels(self.decision_function(X), self.classes_)
 
     def _trained_ball(self) -> dict[str, Any]:
         """Return the parameters of the ball, for `worst_case.linear_model.own_ball`; None: only `fit` knew them."""

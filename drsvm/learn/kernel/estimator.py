@@ -19,7 +19,7 @@ from drsvm.learn.fitting.gross_errors import warn_of_far_cells
 from drsvm.learn.fitting.outcome import FINISHED
 from drsvm.learn.fitting.places import check_remote_features, on_engine
 from drsvm.learn.fitting.problems import Solved
-from drsvm.learn.fitting.solving import FitTask, RunOptions, solve_problems
+from drsvm.learn.fitting.solving import FitTask, solve_problems
 from drsvm.learn.kernel.problems import ClusterKernelFit, Kernel, KernelFit, posed_with_ball, results_in_span
 from drsvm.model.backends import ForCard, backend_of, engine_of, to_numpy
 from drsvm.model.kernel_functions import KernelFunction
@@ -163,10 +163,9 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
         with naming_large_entries(data):
             posed, ball = posed_with_ball(self, data, flip_cost, time)
         solver = Landmarks(self._max_landmarks()) if posed.problems[0].rows.is_kernel else "auto"
-        options = RunOptions(solver, self.tol, self.max_iter, self.random_state, self.n_jobs)
         # A rough solution is made of more rows than may be wanted, and would be kept if it is better.
         starts = ball.solutions if self.n_landmarks == "auto" else [None] * len(posed.problems)
-        return results_in_span(solve_problems(posed, ball, starts, options, task, time))
+        return results_in_span(solve_problems(posed, ball, starts, solver, task, time))
 
     def _max_landmarks(self) -> int | None:
         auto = self.n_landmarks == "auto"
@@ -217,14 +216,6 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
         if self.kernel == "precomputed":
             return partial(_decisions_of_table, self.landmark_indices_, self.dual_coef_, self.intercept_)
         return self._kernel_classifier().decisions
-
-    def predict(self, X):
-        """Return the label of every row, of shape (n_samples,)."""
-        decisions, backend = self.decision_function(X), backend_of(X)
-        if backend is not None:
-            return backend.labels(decisions, self.classes_)
-        chosen = (decisions > 0).astype(int) if decisions.ndim == 1 else decisions.argmax(axis=1)
-        return self.classes_[chosen]
 
     @property
     def coef_(self) -> np.ndarray:
