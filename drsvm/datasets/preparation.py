@@ -6,6 +6,7 @@ titanic.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -30,6 +31,7 @@ RARE_NAME = "(rare)"
 Steps: TypeAlias = list[tuple[str, Any]]  # of a pipeline: transformers have no common class
 
 
+@dataclass(eq=False, repr=False)
 class TableReader(TransformerMixin, BaseEstimator):
     """Reads the columns of a raw table: numbers as floats, categories as text.
 
@@ -47,10 +49,9 @@ class TableReader(TransformerMixin, BaseEstimator):
         Texts that count as empty, besides the usual ones (``?``, ``NA``, ``null``, ...).
     """
 
-    def __init__(self, columns: Sequence[str] = (), styles: dict | None = None, missing_values: Sequence[str] = ()):
-        self.columns = columns
-        self.styles = styles
-        self.missing_values = missing_values
+    columns: Sequence[str] = ()
+    styles: dict | None = None
+    missing_values: Sequence[str] = ()
 
     def __sklearn_is_fitted__(self) -> bool:
         return True

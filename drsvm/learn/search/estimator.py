@@ -10,6 +10,7 @@ import numbers
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import KW_ONLY, dataclass
 from itertools import product
 from typing import Any, Literal
 
@@ -44,6 +45,7 @@ from drsvm.solvers.interior_point.small import are_few
 from drsvm.solvers.transforms.span_of_rows import in_span_of_rows
 
 
+@dataclass(eq=False, repr=False)
 class WassersteinSVCCV(RobustClassifier):
     """`WassersteinSVC` with radius and ridge chosen by cross-validation, and other parameters on request.
 
@@ -127,54 +129,29 @@ class WassersteinSVCCV(RobustClassifier):
     True
     """
 
-    def __init__(
-        self,
-        radii: int | Sequence[float] | np.ndarray | None = cross_validation.N_RADII,
-        *,
-        flip_costs: float | Sequence[float] | np.ndarray = math.inf,
-        norms: Any = 2,
-        l2: Any = ("auto", 0.0),
-        fit_intercept: bool = True,
-        intercept_costs: Any = "auto",
-        feature_cost: Any = None,
-        monotonic_cst: Any = None,
-        class_weight: Mapping[Any, float] | Literal["auto", "balanced"] | None = "auto",
-        threshold: Literal["auto", "accuracy", "balanced_accuracy", "optimum"] | Mapping[Any, float] = "auto",
-        cv: Any = None,
-        calibration: Literal["sigmoid"] | None = None,
-        scoring: str | Callable[..., Any] | None = None,
-        selection: str | Callable[[dict[str, Any]], int] = "auto",
-        refit: bool = True,
-        solver: str | Solver = "auto",
-        tol: float | None = None,
-        max_iter: int | None = None,
-        max_time: float | TimeLimit | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        random_state: int | np.random.Generator | None = None,
-    ):
-        self.radii = radii
-        self.flip_costs = flip_costs
-        self.norms = norms
-        self.l2 = l2
-        self.fit_intercept = fit_intercept
-        self.intercept_costs = intercept_costs
-        self.feature_cost = feature_cost
-        self.monotonic_cst = monotonic_cst
-        self.class_weight = class_weight
-        self.threshold = threshold
-        self.cv = cv
-        self.calibration = calibration
-        self.scoring = scoring
-        self.selection = selection
-        self.refit = refit
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.random_state = random_state
+    radii: int | Sequence[float] | np.ndarray | None = cross_validation.N_RADII
+    _: KW_ONLY
+    flip_costs: float | Sequence[float] | np.ndarray = math.inf
+    norms: Any = 2
+    l2: Any = ("auto", 0.0)
+    fit_intercept: bool = True
+    intercept_costs: Any = "auto"
+    feature_cost: Any = None
+    monotonic_cst: Any = None
+    class_weight: Mapping[Any, float] | Literal["auto", "balanced"] | None = "auto"
+    threshold: Literal["auto", "accuracy", "balanced_accuracy", "optimum"] | Mapping[Any, float] = "auto"
+    cv: Any = None
+    calibration: Literal["sigmoid"] | None = None
+    scoring: str | Callable[..., Any] | None = None
+    selection: str | Callable[[dict[str, Any]], int] = "auto"
+    refit: bool = True
+    solver: str | Solver = "auto"
+    tol: float | None = None
+    max_iter: int | None = None
+    max_time: float | TimeLimit | None = None
+    n_jobs: int | None = None
+    verbose: int = 0
+    random_state: int | np.random.Generator | None = None
 
     def decision_function(self, X):
         """Return the decision values, of shape (n_samples,) or (n_samples, n_classes)."""
@@ -259,7 +236,7 @@ class WassersteinSVCCV(RobustClassifier):
             radii = sorted((check_number(radius, "radii") for radius in listed(radii, "radii")), reverse=True)
         intercept_costs = intercept_costs if self.fit_intercept else [math.inf]
         # `share` is the part of the spread of the rows that is not due to gross errors.
-        settings, share = [], warn_of_far_cells(X, sample_weight, self, prices.feature_costs(self))
+        settings, share = [], warn_of_far_cells(X, sample_weight, self)
         balanced = self.class_weight == "auto" and weighs_classes_equally(self.scoring)
         class_weight = "balanced" if balanced else self.class_weight
         weights = one_vs_rest.weights_of_rows(X, y, self.classes_, class_weight, sample_weight)
