@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from drsvm.model import Result as Result
     from drsvm.model import Status as Status
     from drsvm.model import certify as certify
+    from drsvm.model import explain as explain
     from drsvm.model import worst_case_distribution as worst_case_distribution
     from drsvm.model import worst_case_risk as worst_case_risk
     from drsvm.persistence import load_model as load_model
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 else:
     _NAMES = {
         ".learn": "ClippedScaler WassersteinKernelSVC WassersteinSVC WassersteinSVCCV auto_radius find_label_issues",
-        ".model": "Problem Result Status certify worst_case_distribution worst_case_risk",
+        ".model": "Problem Result Status certify explain worst_case_distribution worst_case_risk",
         ".persistence": "load_model save_model",
         ".plotting": "ConvergenceDisplay LabelIssuesDisplay RadiusPathDisplay RiskCurveDisplay WorstCaseDisplay",
         ".solvers": "radius_max radius_path solve",

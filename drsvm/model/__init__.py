@@ -5,7 +5,7 @@
 `kernel_functions`); `row_operations` and `reducers` are what is computed from all of them. `norms` and `risk` give the
 objective. A `certificate` makes `multipliers` feasible, finds their best multiple (`dual_scale`) and adds them up
 without growing errors (`careful_sums`); a `result` carries what it proves. `proximal` has the steps for a sample and
-for a batch. `worst_case/` is about any given classifier, also of other libraries.
+for a batch. `worst_case/` is about any given classifier, also of other libraries, as is an `explanation` of its rows.
 """
 
 from typing import TYPE_CHECKING
@@ -15,6 +15,8 @@ from drsvm.lazy import lazy_names
 if TYPE_CHECKING:
     from drsvm.model.certificate import Certificate as Certificate
     from drsvm.model.certificate import certify as certify
+    from drsvm.model.explanation import Explanation as Explanation
+    from drsvm.model.explanation import explain as explain
     from drsvm.model.problem import Problem as Problem
     from drsvm.model.proximal import ProximalBatchStep as ProximalBatchStep
     from drsvm.model.proximal import ProximalStep as ProximalStep
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 else:
     _NAMES = {
         ".certificate": "Certificate certify",
+        ".explanation": "Explanation explain",
         ".problem": "Problem",
         ".proximal": "ProximalBatchStep ProximalStep proximal_batch_step proximal_step",
         ".result": "History Progress Result Status",
