@@ -81,11 +81,12 @@ class Predictions:
         if not hasattr(model[-1], "coef_"):
             return {"distance": found.distance}
         if schema.kind == "sparse":
-            names = [f"feature {schema.index_base + place}" for place in range(schema.n_features)]
-            return {"distance": found.distance, "reasons": replace(found, features=names).reasons(n_reasons)}
+            found = replace(
+                found, features=[f"feature {schema.index_base + place}" for place in range(schema.n_features)]
+            )
 
         def cell(place: int, value: object) -> str:
-            known = isinstance(value, float) and not math.isnan(value)
+            known = schema.columns and isinstance(value, float) and not math.isnan(value)
             return f"= {as_in_file(schema, schema.columns[place], value)}" if known else cell_text(value)
 
         return {"distance": found.distance, "reasons": found.reasons(n_reasons, cell)}

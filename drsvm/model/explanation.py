@@ -82,13 +82,13 @@ class Explanation:
             terms.data *= self._leads[np.repeat(self._pair, np.diff(terms.indptr)), terms.indices]
         else:
             terms = (dense(terms) - (0.0 if self._centre is None else self._centre)) * self._leads[self._pair]
-        return terms if columns is None or not columns.steps else terms @ columns.by_column
+        return terms @ columns.by_column if columns is not None and columns.steps else terms
 
     @cached_property
     def _turning(self) -> tuple[list[str], np.ndarray] | None:
         if self._columns is None:
             return None
-        sizes = np.where(np.isfinite(self.distance), -np.sign(self.decision) * self.distance, 0.0)
+        sizes = np.where(np.isfinite(self.distance), self.distance, 0.0) * -np.sign(self.decision)
         change = sizes[:, None] * self._directions[self._pair] + 0.0  # no -0
         shift = self._columns.shift_for(change)
         return (shown_names(self._data.names, len(change.T)), change) if shift is None else (self.features, shift)
@@ -98,8 +98,8 @@ class Explanation:
         """The smallest shift that turns each decision, of shape (n, number of `shift_features`).
 
         It ends on the boundary; any longer one turns the decision. 0 where none does, None for a kernel. If each
-        column has one feature, the shift is in the units of the columns, and NaN in rows where no shift of the columns
-        has that effect (a clipped cell, for instance); otherwise in the features of the last step.
+        column has one feature, the shift is in the units of the columns, and NaN in rows where none was found to have
+        that effect (with a clipped cell, or a step that is not linear); otherwise in the features of the last step.
         """
         return None if self._turning is None else self._turning[1]
 
@@ -114,16 +114,15 @@ class Explanation:
         `cell` turns the value of a column, given by its place, into text.
         """
         texts, cell = [], cell or (lambda _, value: cell_text(value))
-        for part in slices(len(self.decision), max(1, CELLS // len(self.features))):
-            terms = dense(self.contributions[part])
-            cells = None if self._columns is None else _cells(self._columns.table, part)
-            for i, (row, places) in enumerate(
-                zip(terms, np.argsort(-np.abs(terms), axis=1, kind="stable"), strict=True)
-            ):
-                shown = [j for j in places[:k].tolist() if row[j] != 0.0]
-                values = ["" if cells is None else f" {cell(j, cells[i, j])}" for j in shown]
-                found = zip(shown, values, strict=True)
-                texts.append(", ".join(f"{' '.join(self.features[j].split())}{v} ({row[j]:+.3g})" for j, v in found))
+        names = [" ".join(name.split()) for name in self.features]
+        for part in slices(len(self.decision), max(1, CELLS // len(names))):
+            terms, cells = dense(self.contributions[part]), None
+            if self._columns is not None:
+                cells = self._columns.table[part]
+                cells = cells.to_numpy() if hasattr(cells, "to_numpy") else dense(cells)
+            for i, places in enumerate(np.argsort(-np.abs(terms), axis=1, kind="stable")[:, :k].tolist()):
+                shown = [(j, "" if cells is None else f" {cell(j, cells[i, j])}") for j in places if terms[i, j] != 0.0]
+                texts.append(", ".join(f"{names[j]}{text} ({terms[i, j]:+.3g})" for j, text in shown))
         if len(self._data.coef) == 2:
             return texts
         return [f"rather than {label}: {text}" for label, text in zip(self.turns_to.tolist(), texts, strict=True)]
@@ -252,11 +251,6 @@ def _landmarks(classifier, count: int) -> list[str]:
     rows = getattr(classifier, "landmark_indices_", getattr(classifier, "support_", None))
     rows = [-1] * count if rows is None else rows
     return [f"row {row}" if row >= 0 else f"landmark {place}" for place, row in enumerate(rows)]
-
-
-def _cells(table, part: slice) -> np.ndarray:
-    rows = table.iloc[part] if hasattr(table, "iloc") else table[part]
-    return rows.to_numpy() if hasattr(rows, "to_numpy") else dense(rows)
 
 
 def cell_text(value: Any) -> str:
