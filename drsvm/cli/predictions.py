@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -85,7 +86,7 @@ class Predictions:
                 found, features=[f"feature {schema.index_base + place}" for place in range(schema.n_features)]
             )
 
-        def cell(place: int, value: object) -> str:
+        def cell(place: int, value: Any) -> str:
             known = schema.columns and isinstance(value, float) and not math.isnan(value)
             return f"= {as_in_file(schema, schema.columns[place], value)}" if known else cell_text(value)
 

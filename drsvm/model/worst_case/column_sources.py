@@ -19,7 +19,7 @@ from drsvm.model.kernel_functions import dense
 from drsvm.model.worst_case.linear_model import layers
 
 NAMELESS = (AttributeError, TypeError, ValueError)  # from steps that cannot tell names
-TRIALS = 12  # of shifts of the columns; a linear step needs three
+TRIALS = 5  # of shifts of the columns; linear steps need two, and more where rounding is coarse
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,27 +46,27 @@ class Columns:
             return None
         if not self.steps:
             return change
-        shift, sizes = change, np.abs(change).max(axis=1, keepdims=True)
+        shift = 1e-6 * np.sign(change)  # less than most units, so that hardly any cell is clipped
         try:
             with np.errstate(all="ignore"):
                 start = self._features_after(0.0 * change)
                 for _ in range(TRIALS):
-                    effect = self._features_after(shift) - start
-                    errors = np.abs(effect - change)
-                    if (errors <= 1e-9 * sizes).all():
-                        break
-                    growth = np.nan_to_num(change / effect, nan=0.5, posinf=1e6, neginf=1e6)
-                    shift = np.clip(shift * growth, -1e30, 1e30)
+                    growth = change / (self._features_after(shift) - start)
+                    shift = shift * np.nan_to_num(growth, nan=1.0, posinf=1e6, neginf=1e6)  # inf: it was rounded away
+                errors = np.abs(self._features_after(shift) - start - change)
         except (TypeError, ValueError):
             return None
-        return self._scattered(np.where((errors <= 1e-6 * sizes).all(axis=1, keepdims=True), shift, np.nan))
+        found = (errors <= 1e-6 * np.abs(change).max(axis=1, keepdims=True)).all(axis=1, keepdims=True)
+        return self._scattered(np.where(found, shift, np.nan))
 
     def _features_after(self, shift: np.ndarray) -> np.ndarray:
         if hasattr(self.table, "assign"):  # pandas, where columns that are not used may be texts
             used = self.table.columns[self.sources]
             moved = {name: self.table[name] + column for name, column in zip(used, shift.T, strict=True)}
-            return dense(_transformed(self.table.assign(**moved), self.steps))
-        return dense(_transformed(np.asarray(self.table + self._scattered(shift)), self.steps))
+            moved = self.table.assign(**moved)
+        else:
+            moved = np.asarray(self.table + self._scattered(shift))
+        return np.asarray(dense(_transformed(moved, self.steps)))
 
     def _scattered(self, shift: np.ndarray) -> np.ndarray:
         scattered = np.zeros((len(shift), len(self.names)))
@@ -126,7 +126,7 @@ def _sources(step, n: int) -> np.ndarray | None:
     except NAMELESS:
         return None
     places = [set(re.findall("\0(\\d+)\0", str(name))) for name in found]
-    return np.array([int(one.pop()) for one in places]) if all(len(one) == 1 for one in places) else None
+    return np.array([int(one.pop()) for one in places]) if {len(one) for one in places} == {1} else None
 
 
 def _sources_of_parts(step) -> np.ndarray | None:
