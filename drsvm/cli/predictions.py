@@ -97,17 +97,13 @@ class Predictions:
         lines, positive = [], self.positive
         if probability and positive is not None:
             lines.append(f"probability: that of {positive}, above one half exactly where it is predicted")
-        if explained:
-            linear = hasattr(self.saved.model[-1], "coef_")
-            turns = "the shift of the prepared columns that turns the prediction"
-            lines.append(f"distance: {'' if linear else 'a lower bound on '}{turns}")
-            reasons = (
-                "for the prediction (+) and against it (-)"
-                if positive is None
-                else f"for {positive} (+) and against it (-)"
-            )
-            kernel = "none, since a classifier with a kernel has no weights of columns"
-            lines.append(f"reasons: {f'what speaks {reasons}' if linear else kernel}")
+        if explained and hasattr(self.saved.model[-1], "coef_"):
+            lines.append("distance: the smallest shift of the prepared columns that turns the prediction")
+            what = "the prediction" if positive is None else positive
+            lines.append(f"reasons: what speaks for {what} (+) and against it (-)")
+        elif explained:
+            lines.append("distance: no shorter shift of the prepared columns turns the prediction")
+            lines.append("reasons: none, since a classifier with a kernel has no weights of columns")
         return lines
 
     def _by_class(self, name: str, values: np.ndarray) -> Columns:

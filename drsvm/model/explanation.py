@@ -97,7 +97,7 @@ class Explanation:
     def turning_shift(self) -> np.ndarray | None:
         """The smallest shift that turns each decision, of shape (n, number of `shift_features`).
 
-        It ends on the boundary; any longer one turns the decision. 0 where none does, None for a kernel. If each
+        It ends on the boundary, and any longer one turns the decision; 0 where none does, None for a kernel. If each
         column has one feature, the shift is in the units of the columns, and NaN in rows where none was found to have
         that effect (with a clipped cell, or a step that is not linear); otherwise in the features of the last step.
         """
@@ -164,7 +164,7 @@ def explain(model, X, *, norm: NormName | None = None, feature_cost=None, centre
         those that the model was trained with, otherwise 2 and 1. A feature with price inf does not shift.
     centre : array of shape (d,), optional
         The row that contributions are measured from, in the features of the last step. By default 0: the mean of the
-        training for standardised features, no level for 0/1 columns. The mean of some rows is
+        training for standardised features, none of its levels for a text. Means of some rows are
         ``model[:-1].transform(rows).mean(axis=0)``.
     positive : label, optional
         With two classes, the one that decisions and contributions are positive for, by default the second. With more,
@@ -198,14 +198,14 @@ def explain(model, X, *, norm: NormName | None = None, feature_cost=None, centre
     given = {"radius": 0.0, "flip_cost": math.inf, "norm": norm, "feature_cost": feature_cost}
     adversary = adversary_for(data, ball_of(model, data, given))
     other, distance = _nearest(data, adversary.rates)
-    first, second = data.codes, other
+    compared = np.array([data.codes, other])  # two classes for each row
     if len(data.coef) == 2:  # all rows are decided by the same function
         named = positive is not None and len(getattr(classifier, "classes_", data.classes)) == 2
         place = index_of(positive, data.classes) if named else 1
-        first, second = np.full((2, len(other)), [[place], [1 - place]])
-    pairs, pair = np.unique([first, second], axis=1, return_inverse=True)
-    pair, leads = pair.ravel(), data.coef[pairs[0]] - data.coef[pairs[1]]
-    base = (data.intercept[pairs[0]] - data.intercept[pairs[1]])[pair]
+        compared[:] = [[place], [1 - place]]
+    (first, second), pair = np.unique(compared, axis=1, return_inverse=True)
+    pair, leads = pair.ravel(), data.coef[first] - data.coef[second]
+    base = (data.intercept[first] - data.intercept[second])[pair]
     if isinstance(data, KernelValues):
         if centre is not None:
             raise ValueError("centre is for linear classifiers, and this one has a kernel: omit it.")
@@ -218,7 +218,7 @@ def explain(model, X, *, norm: NormName | None = None, feature_cost=None, centre
         centre = check_weight_vector(centre, data.coef.shape[1], "centre")
         base = base + (leads @ centre)[pair]
     return Explanation(
-        decision=values_at(data.values, first) - values_at(data.values, second),
+        decision=values_at(data.values, compared[0]) - values_at(data.values, compared[1]),
         prediction=data.classes[data.codes],
         turns_to=data.classes[other],
         base=base,
@@ -257,4 +257,4 @@ def cell_text(value: Any) -> str:
     """Return the value of a column in words that follow its name."""
     if isinstance(value, int | float | np.number) and not isinstance(value, bool):
         return "is empty" if math.isnan(value) else f"= {number(float(value))}"
-    return f"= {value}"
+    return "is empty" if value is None else f"= {value}"

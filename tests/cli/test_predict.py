@@ -252,7 +252,7 @@ def test_reasons_by_column_add_up_to_the_decision(drsvm_command, answer_of, erro
     assert (np.diff([float(row["distance"]) for row in read]) >= 0).all()
     assert {row["reasons"].count("(") for row in read} == {2}
     _, _, err = drsvm_command("predict", model, table, "--explain", 1)
-    assert "distance: the shift of the prepared columns that turns the prediction" in err
+    assert "distance: the smallest shift of the prepared columns that turns the prediction" in err
     assert "reasons: what speaks for yes (+) and against it (-)" in err
     assert "'--explain'" in error_of("predict", model, table, "--explain", "0")
     features = features_of(load_model(model)[:-1], Schema(**load_metadata(model)["schema"]))
@@ -282,4 +282,4 @@ def test_reasons_of_other_models(drsvm_command, answer_of, svmlight, tmp_path):
     drsvm_command("fit", table, "--kernel", "rbf", "--model", model)
     _, out, err = drsvm_command("predict", model, table, "--explain", 1)
     assert "reasons" not in table_of(out)[0] and min(float(row["distance"]) for row in table_of(out)) > 0
-    assert "distance: a lower bound on the shift" in err and "reasons: none, since a classifier with a kernel" in err
+    assert "distance: no shorter shift" in err and "reasons: none, since a classifier with a kernel" in err

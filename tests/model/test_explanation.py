@@ -315,10 +315,10 @@ def test_sparse_rows_in_a_pipeline(dtype):
     found = explain(model, X)
     assert sparse.issparse(found.contributions) and found.features[7] == "feature 7"
     assert np.diff(X.indptr).min() == 0  # a row without entries
-    np.testing.assert_allclose(found.contributions.sum(axis=1) + found.base, found.decision, atol=1e-6)
+    np.testing.assert_allclose(found.contributions.sum(axis=1) + found.base, found.decision, atol=1e-12)
     moved = model.predict(X.toarray() + 1.001 * found.turning_shift)
     np.testing.assert_array_equal(moved, found.turns_to)
-    assert len(found.reasons(2)) == 60 and found.to_frame().shape == (60, 13)
+    assert len(found.reasons(2)) == 60 and found.to_frame().shape == (60, 13) and "60 rows" in repr(found)
     dense = explain(model, X.toarray())
     assert dense.reasons(2) == found.reasons(2)
 
