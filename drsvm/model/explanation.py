@@ -150,7 +150,8 @@ def explain(model, X, *, norm: NormName | None = None, feature_cost=None, centre
 
     In a pipeline, contributions are by column: those of the features that come from the same column are added up (all
     levels of a text, for instance). This goes back to X, or to the last step that makes features of several columns,
-    such as PCA; the names that steps give to features tell.
+    such as PCA; the names that steps give to features tell. ``explain(model[-1], model[:-1].transform(X))`` explains in
+    the features of the last step.
 
     Parameters
     ----------

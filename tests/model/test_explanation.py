@@ -356,6 +356,15 @@ def test_the_result_can_be_copied_and_shown():
     assert found.reasons(1, lambda place, value: f"#{place}")[0].startswith(f"{largest[0]} #")
 
 
+def test_columns_that_are_called_by_numbers():
+    X, y = training()
+    X.columns = [3, 1, 2]
+    model = make_pipeline(StandardScaler(), LinearSVC()).fit(X, y)
+    found = explain(model, X)
+    np.testing.assert_array_equal(model.predict(X + 1.001 * found.turning_shift), found.turns_to)
+    assert found.features == found.shift_features == ["3", "1", "2"]
+
+
 def test_arrays_for_models_that_know_names():
     X, y = training()
     model = make_pipeline(StandardScaler(), WassersteinSVC()).fit(X, y)

@@ -56,14 +56,13 @@ class Columns:
                 errors = np.abs(self._features_after(shift) - start - change)
         except (TypeError, ValueError):
             return None
-        found = (errors <= 1e-6 * np.abs(change).max(axis=1, keepdims=True)).all(axis=1, keepdims=True)
-        return self._scattered(np.where(found, shift, np.nan))
+        rounding = 1e-12 + 1e-6 * np.abs(change).max(axis=1, keepdims=True)
+        return self._scattered(np.where((errors <= rounding).all(axis=1, keepdims=True), shift, np.nan))
 
     def _features_after(self, shift: np.ndarray) -> np.ndarray:
-        if hasattr(self.table, "assign"):  # pandas, where columns that are not used may be texts
-            used = self.table.columns[self.sources]
-            moved = {name: self.table[name] + column for name, column in zip(used, shift.T, strict=True)}
-            moved = self.table.assign(**moved)
+        if hasattr(self.table, "reindex"):  # pandas, where columns that are not used may be texts
+            moved, used = self.table.copy(), self.table.columns[self.sources]
+            moved[used] = moved[used] + shift
         else:
             moved = np.asarray(self.table + self._scattered(shift))
         return np.asarray(dense(_transformed(moved, self.steps)))
@@ -84,8 +83,9 @@ def columns_behind(model, X, features: Matrix, names: Sequence[str] | None) -> C
     if first == len(steps):
         table = features
     else:
-        table, names = _transformed(X, steps[:first]), getattr(steps[first], "feature_names_in_", None)
-        if names is not None and hasattr(table, "reindex"):
+        table = _transformed(X, steps[:first])
+        names = getattr(steps[first], "feature_names_in_", getattr(table, "columns", None))
+        if hasattr(table, "reindex"):
             table = table.reindex(columns=names)  # they may be in another order, among others
         table = table if hasattr(table, "shape") else np.asarray(table)
         if names is None and first:
