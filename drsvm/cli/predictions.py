@@ -1,9 +1,7 @@
 """The predictions of a saved model for a file: columns of a table, scores and notes."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +13,7 @@ from drsvm.datasets import Dataset
 from drsvm.datasets.notes import what_is_new, what_was_clipped
 from drsvm.datasets.preparation import as_in_file, cells_clipped, unseen_levels
 from drsvm.learn.scores import are_noise, predictions, scores
-from drsvm.model.explanation import cell_text, explain
+from drsvm.model.explanation import explain
 from drsvm.persistence.model_files import SavedModel
 
 DESCENDING = ("decision", "probability")  # sorted from the largest value; also those of single classes
@@ -82,15 +80,11 @@ class Predictions:
         if not hasattr(model[-1], "coef_"):
             return {"distance": found.distance}
         if schema.kind == "sparse":
-            found = replace(
-                found, features=[f"feature {schema.index_base + place}" for place in range(schema.n_features)]
-            )
-
-        def cell(place: int, value: Any) -> str:
-            known = schema.columns and isinstance(value, float) and not math.isnan(value)
-            return f"= {as_in_file(schema, schema.columns[place], value)}" if known else cell_text(value)
-
-        return {"distance": found.distance, "reasons": found.reasons(n_reasons, cell)}
+            names = [f"feature {schema.index_base + place}" for place in range(schema.n_features)]
+            return {"distance": found.distance, "reasons": replace(found, features=names).reasons(n_reasons)}
+        columns = schema.columns
+        reasons = found.reasons(n_reasons, lambda place, value: as_in_file(schema, columns[place], value))
+        return {"distance": found.distance, "reasons": reasons}
 
     def legend(self, probability: bool, explained: bool) -> list[str]:
         """Return what the columns mean that were asked for."""

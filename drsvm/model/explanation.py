@@ -108,12 +108,12 @@ class Explanation:
         """Names of the columns of `turning_shift`: `features`, or the features of the last step."""
         return None if self._turning is None else self._turning[0]
 
-    def reasons(self, k: int = 3, cell: Callable[[int, Any], str] | None = None) -> list[str]:
+    def reasons(self, k: int = 3, shown: Callable[[int, float], str] | None = None) -> list[str]:
         """Return the k largest contributions to each decision as text, such as "age = 61 (+0.84), town = Rome (-0.3)".
 
-        `cell` turns the value of a column, given by its place, into text.
+        `shown` turns a number in a column, given by its place, into text.
         """
-        texts, cell = [], cell or (lambda _, value: cell_text(value))
+        texts, shown = [], shown or (lambda _, value: number(value))
         names = [" ".join(name.split()) for name in self.features]
         for part in slices(len(self.decision), max(1, CELLS // len(names))):
             terms, cells = dense(self.contributions[part]), None
@@ -121,8 +121,10 @@ class Explanation:
                 cells = self._columns.table[part]
                 cells = cells.to_numpy() if hasattr(cells, "to_numpy") else dense(cells)
             for i, places in enumerate(np.argsort(-np.abs(terms), axis=1, kind="stable")[:, :k].tolist()):
-                shown = [(j, "" if cells is None else f" {cell(j, cells[i, j])}") for j in places if terms[i, j] != 0.0]
-                texts.append(", ".join(f"{names[j]}{text} ({terms[i, j]:+.3g})" for j, text in shown))
+                largest = [j for j in places if terms[i, j] != 0.0]
+                values = ["" if cells is None else _in_words(j, cells[i, j], shown) for j in largest]
+                found = zip(largest, values, strict=True)
+                texts.append(", ".join(f"{names[j]}{text} ({terms[i, j]:+.3g})" for j, text in found))
         if len(self._data.coef) == 2:
             return texts
         return [f"rather than {label}: {text}" for label, text in zip(self.turns_to.tolist(), texts, strict=True)]
@@ -254,8 +256,8 @@ def _landmarks(classifier, count: int) -> list[str]:
     return [f"row {row}" if row >= 0 else f"landmark {place}" for place, row in enumerate(rows)]
 
 
-def cell_text(value: Any) -> str:
+def _in_words(place: int, value: Any, shown: Callable[[int, float], str]) -> str:
     """Return the value of a column in words that follow its name."""
     if isinstance(value, int | float | np.number) and not isinstance(value, bool):
-        return "is empty" if math.isnan(value) else f"= {number(float(value))}"
-    return "is empty" if value is None else f"= {value}"
+        return " is empty" if math.isnan(value) else f" = {shown(place, float(value))}"
+    return " is empty" if value is None else f" = {value}"

@@ -353,7 +353,7 @@ def test_the_result_can_be_copied_and_shown():
     largest = [text.split(" = ")[0] for text in found.reasons(1)]
     assert largest == [found.features[j] for j in np.abs(found.contributions).argmax(axis=1)]
     assert {text.count("(") for text in found.reasons(2)} == {2}
-    assert found.reasons(1, lambda place, value: f"#{place}")[0].startswith(f"{largest[0]} #")
+    assert found.reasons(1, lambda place, value: f"#{place}")[0].startswith(f"{largest[0]} = #")
 
 
 def test_columns_that_are_called_by_numbers():
