@@ -149,11 +149,6 @@ def _is_sparse(X) -> bool:
     return hasattr(X, "tocsr")  # also one of CuPy
 
 
-def number(value: float) -> str:
-    """Return a number of a column as text."""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
-
-
 class ClippedCells(NamedTuple):
     """Which cells are clipped."""
 
