@@ -65,7 +65,7 @@ class CommonMixin(CallbackSupportMixin):
         sigmoids_: np.ndarray
         result_: Result | Results | None
 
-        def decision_function(self, X) -> Vector: ...
+        def decision_function(self, X: Matrix) -> Vector: ...
 
     @property
     def _doc_link_template(self) -> str:
@@ -73,7 +73,7 @@ class CommonMixin(CallbackSupportMixin):
         return pages and f"{pages}/generated/drsvm.{type(self).__name__}.html"
 
     @available_if(_is_calibrated)
-    def predict_proba(self, X):
+    def predict_proba(self, X: Matrix) -> Matrix:
         """Return the probability of every class, of shape (n_samples, n_classes), with ``calibration="sigmoid"``.
 
         The largest one is that of the predicted class. Rows on a cluster or a card have theirs there.
@@ -81,7 +81,7 @@ class CommonMixin(CallbackSupportMixin):
         return self._by_row(probabilities, X)
 
     @available_if(_is_calibrated)
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: Matrix) -> Matrix:
         """Return the logarithms of the probabilities, of shape (n_samples, n_classes)."""
         return self._by_row(log_probabilities, X)
 

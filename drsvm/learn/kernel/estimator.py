@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from drsvm.annotations import Matrix, Vector
+from drsvm.annotations import Labels, Matrix, Values, Vector
 from drsvm.clock import TimeLimit
 from drsvm.learn.base import CommonMixin
 from drsvm.learn.callbacks import with_callbacks
@@ -175,7 +175,7 @@ class WassersteinKernelSVC(CommonMixin, ClassifierMixin, BaseEstimator):
         self.engine = engine
 
     @with_callbacks
-    def fit(self, X, y, sample_weight=None, flip_cost=None):
+    def fit(self, X: Matrix, y: Labels, sample_weight: Values = None, flip_cost: Values = None) -> Self:
         """Fit the classifier.
 
         Parameters
@@ -268,7 +268,7 @@ class WassersteinKernelSVC(CommonMixin, ClassifierMixin, BaseEstimator):
 
     # --- decisions ----------------------------------------------------------------------------------------------------
 
-    def decision_function(self, X):
+    def decision_function(self, X: Matrix) -> Vector:
         """Return f(x) + b for every row, of shape (n_samples,) or (n_samples, n_classes)."""
         check_is_fitted(self)
         backend = backend_of(X)
@@ -291,7 +291,7 @@ class WassersteinKernelSVC(CommonMixin, ClassifierMixin, BaseEstimator):
             return partial(_decisions_of_table, self.landmark_indices_, self.dual_coef_, self.intercept_)
         return self._kernel_classifier().decisions
 
-    def predict(self, X):
+    def predict(self, X: Matrix) -> Vector:
         """Return the label of every row, of shape (n_samples,)."""
         decisions, backend = self.decision_function(X), backend_of(X)
         if backend is not None:
