@@ -6,7 +6,7 @@ from itertools import cycle
 
 import numpy as np
 
-from drsvm.annotations import Labels, Matrix, NormName
+from drsvm.annotations import Classifier, Labels, Matrix, NormName, Values
 from drsvm.model.worst_case.adversary import margins_of
 from drsvm.model.worst_case.kernel_model import kernel_classifier
 from drsvm.model.worst_case.linear_model import behind_pipeline
@@ -114,15 +114,15 @@ class WorstCaseDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator,
+        estimator: Classifier,
         X: Matrix,
         y: Labels,
         *,
         radius: float | None = None,
         flip_cost: float | None = None,
         norm: NormName | None = None,
-        sample_weight=None,
-        positive=None,
+        sample_weight: Values = None,
+        positive: object | None = None,
         feature_names: Sequence[str] | None = None,
         max_points: int = 500,
         random_state: int = 0,

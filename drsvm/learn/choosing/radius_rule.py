@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from drsvm.annotations import Values
 from drsvm.clock import TimeLimit
 from drsvm.learn.fitting.gross_errors import ROUNDING
 from drsvm.learn.fitting.problems import MAX_COPIED
@@ -59,7 +60,7 @@ Options = dict[str, Any]  # a TimeLimit as max_time, and n_threads
 
 
 def auto_radius(
-    problem: Problem, *, counts=None, max_time: float | TimeLimit | None = None, n_threads: int | None = None
+    problem: Problem, *, counts: Values = None, max_time: float | TimeLimit | None = None, n_threads: int | None = None
 ) -> float:
     """Return a radius that matches the size of chance effects in the data.
 
