@@ -62,7 +62,7 @@ paper: $(VENV)/.stamp-paper ## regenerate every table and figure of the paper in
 
 clean: ## remove the environments and everything generated
 	rm -rf $(VENV) $(LOWEST) build dist .pytest_cache .ruff_cache .hypothesis docs/_build docs/generated docs/gallery \
-	  docs/sg_execution_times.rst drsvm-demo.html drsvm-demo.png
+	  docs/sg_execution_times.rst drsvm-demo.html
 	find drsvm tests docs examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(VENV)/.stamp-venv:

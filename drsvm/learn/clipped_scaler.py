@@ -1,6 +1,7 @@
 """Standardised features in which gross errors, such as a sensor's 9999, cannot outweigh everything else."""
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ FORM = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}  # of the rows
 SAMPLE_ROWS = 100_000  # of rows on a cluster or a card, about this many are fetched to fit the scaler
 
 
+@dataclass(eq=False, repr=False)
 class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Clip every feature at a few robust deviations from its median, then scale it to mean 0 and deviation 1.
 
@@ -75,10 +77,10 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     1 cell above 93
     """
 
-    def __init__(self, limit: float = 4.0, *, with_mean: bool = True, with_std: bool = True):
-        self.limit = limit
-        self.with_mean = with_mean
-        self.with_std = with_std
+    limit: float = 4.0
+    _: KW_ONLY
+    with_mean: bool = True
+    with_std: bool = True
 
     def fit(self, X, y=None, sample_weight=None):
         """Compute limits, means and deviations, and return self.
@@ -145,11 +147,6 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 def _is_sparse(X) -> bool:
     return hasattr(X, "tocsr")  # also one of CuPy
-
-
-def number(value: float) -> str:
-    """Return a number of a column as text."""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 class ClippedCells(NamedTuple):

@@ -5,13 +5,16 @@ The automatic price of the intercept is the size of a typical column, so that th
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from drsvm.annotations import Costs, Vector
 from drsvm.model import validation
 from drsvm.model.problem import Problem
+
+if TYPE_CHECKING:
+    from drsvm import WassersteinKernelSVC, WassersteinSVC
 
 
 class Priced(Protocol):
@@ -23,24 +26,22 @@ class Priced(Protocol):
 
 
 def problem_parameters(
-    flip_cost: Costs | Mapping[Any, float],
-    l2: float | str,
-    fit_intercept: bool,
-    intercept_cost: float | str,
-    classes: np.ndarray,
+    estimator: "WassersteinSVC | WassersteinKernelSVC",
     costs_by_class: Callable[[np.ndarray], Vector],
+    flip_cost: Costs | None,
 ) -> dict[str, Any]:
     """Return the parameters that all problems of a fit share, except the radius; an automatic ridge is 0 at first.
 
-    `costs_by_class` returns a cost for every row from one for every class.
+    `costs_by_class` returns a cost for every row from one for every class; `flip_cost` are given ones of the rows.
     """
-    if isinstance(flip_cost, Mapping):
-        flip_cost = costs_by_class(flip_costs_of_classes(flip_cost, classes))
+    costs = estimator.flip_cost if flip_cost is None else flip_cost
+    if isinstance(costs, Mapping):
+        costs = costs_by_class(flip_costs_of_classes(costs, estimator.classes_))
     return {
-        "flip_cost": flip_cost,
-        "l2": 0.0 if isinstance(l2, str) else l2,
-        "fit_intercept": bool(fit_intercept),
-        "intercept_cost": intercept_cost_or_auto(intercept_cost),
+        "flip_cost": costs,
+        "l2": 0.0 if isinstance(estimator.l2, str) else estimator.l2,
+        "fit_intercept": bool(estimator.fit_intercept),
+        "intercept_cost": intercept_cost_or_auto(estimator.intercept_cost),
     }
 
 
