@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -78,7 +79,7 @@ def pairs_of(name: str, file: Path | None, seed: int) -> list[Pair]:
     parts = blocks(name, file)
     return [
         pair
-        for block, (here, there) in enumerate(zip(parts, parts[1:], strict=False))
+        for block, (here, there) in enumerate(pairwise(parts))
         if (pair := _pair(name, block, here, there, seed)) is not None
     ]
 
@@ -134,6 +135,7 @@ class Trained:
     table: str
     block: int
     radii: tuple[float, ...]  # the default's, the median and the largest of earlier movements
+    before: float  # the error rate of the default in the audit
     errors: tuple[float, ...]
     audited: tuple[float, ...]  # the worst cases of the block itself, at the largest of earlier movements
     moved: tuple[float, ...]  # to the next block
@@ -142,7 +144,7 @@ class Trained:
 def trained_with(name: str, file: Path | None, seed: int) -> list[Trained]:
     """Return what radii that were measured on earlier blocks change."""
     parts, moves, found = blocks(name, file), [], []
-    for block, ((X, y), (X_new, y_new)) in enumerate(zip(parts, parts[1:], strict=False)):
+    for block, ((X, y), (X_new, y_new)) in enumerate(pairwise(parts)):
         if np.bincount(y, minlength=2).min() < FEW:
             continue
         if len(moves) >= 2:
@@ -155,6 +157,7 @@ def trained_with(name: str, file: Path | None, seed: int) -> list[Trained]:
                     name,
                     block,
                     (float(models[0][-1].radius_), float(np.median(moves)), max(moves)),
+                    float((models[0].predict(X_audit) != y_audit).mean()),
                     tuple(float((model.predict(X_new) != y_new).mean()) for model in models),
                     tuple(worst_case_risk(model, X_audit, y_audit, **asked) for model in models),
                     tuple(new),

