@@ -24,6 +24,7 @@ class ReadOptions:
     keep: tuple[str, ...] = ()  # for a saved model: columns to return as they are, besides the ids
     unlabelled: bool = False  # for a saved model: whether to keep rows without a label
     name_rows: bool = False  # whether to return the ids of a training file, too
+    by: str | None = None  # a column of batches, not a feature: the first of `Dataset.kept`
     verified: str | None = None  # a yes/no column, not a feature: whether the label of the row was verified
     mentioned: tuple[tuple[str, str], ...] = ()  # parameters and columns that must be features: ("increasing", "age")
     delimiter: str | None = None

@@ -1,7 +1,7 @@
 """Model files: written atomically, checked before use, and loaded without running code.
 
     drsvm-model 5 sha256:…      ← one line: the format, and the checksum of everything after it
-    zip archive                 ← {"model": Pipeline or classifier, "metadata": plain values}
+    zip archive                 ← {"model": Pipeline or classifier, "metadata": plain values, "audit": see `audits.py`}
 
 The archive contains objects as plain data (`nodes.py`). Only the types in a list may occur, under their public names
 (`names.py`), and everything else is rejected before any object is built. Before that, archives that would take far more
@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 from drsvm import __version__
-from drsvm.persistence import checks
+from drsvm.persistence import audits, checks
+from drsvm.persistence.audits import Audit
 from drsvm.persistence.checks import Model, RejectedError, require
 from drsvm.persistence.nodes import Builder, Writer
 from drsvm.writing import write_files
@@ -42,10 +43,11 @@ class ModelFileError(ValueError):
 
 
 class SavedModel(NamedTuple):
-    """The contents of a model file: the fitted classifier, and metadata with the version that wrote it as ``drsvm``."""
+    """The contents of a model file: the fitted classifier, metadata with the version that wrote it, and the audit."""
 
     model: Model
     metadata: dict[str, Any]
+    audit: Audit | None = None
 
 
 def save_model(model: Model, path: str | Path, metadata: dict[str, Any] | None = None) -> None:
@@ -76,9 +78,16 @@ def save_model(model: Model, path: str | Path, metadata: dict[str, Any] | None =
     >>> load_model("height.drsvm").predict([[0.5], [2.5]]).tolist()
     ['low', 'high']
     """
-    content = {"model": model, "metadata": {**(metadata or {}), "drsvm": __version__}}
+    save(SavedModel(model, metadata or {}), path)
+
+
+def save(saved: SavedModel, path: str | Path) -> None:
+    """Write a file with all that belongs to a model."""
+    content: dict[str, Any] = {"model": saved.model, "metadata": {**saved.metadata, "drsvm": __version__}}
+    if saved.audit is not None:
+        content["audit"] = audits.packed(saved.audit, saved.model)
     try:
-        checks.check_given(model)
+        checks.check_given(saved.model)
         try:
             archive = _written(content, ZIP_DEFLATED)
         except RejectedError:  # compressed, it would unpack to more than is allowed
@@ -159,6 +168,32 @@ def load_metadata(path: str | Path) -> dict[str, Any]:
     return OpenModel(path).load().metadata
 
 
+def load_audit(path: str | Path) -> Audit | None:
+    """Load what ``drsvm fit`` keeps of its test in a model file, with the same checks as `load_model`.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file of a model.
+
+    Returns
+    -------
+    Audit or None
+        The classifier that was tested as `model`, what it sees of the rows of the test as `rows`, and
+        ``shift(X, y=None)``, which measures new rows like `drsvm.measure_shift`; None if the file has no test.
+
+    Examples
+    --------
+    >>> from drsvm import WassersteinSVC, save_model
+    >>> from drsvm.persistence import load_audit
+    >>> model = WassersteinSVC(radius=0.1).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    >>> save_model(model, "height.drsvm")  # not by drsvm fit
+    >>> load_audit("height.drsvm") is None
+    True
+    """
+    return OpenModel(path).load().audit
+
+
 class OpenModel:
     """A model file after all checks that need no object to be built: importing its classes takes seconds."""
 
@@ -181,7 +216,8 @@ class OpenModel:
         with self._errors():
             content = Builder(self.members).build(self.schema)
             checks.check_loaded(content)
-        return SavedModel(content["model"], content["metadata"])
+            audit = audits.restored(content.get("audit"), content["model"])
+        return SavedModel(content["model"], content["metadata"], audit)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

@@ -5,9 +5,9 @@ with the label k is an error where s_k ≤ 0. With two classes s_0 = −s_1, and
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -46,12 +46,28 @@ class SeenRows:
         """The shares of the classes."""
         return np.bincount(self.codes, minlength=len(self.classes)) / len(self.codes)
 
+    def some(self, rows, columns: list[Summary]) -> Self:
+        """Return some of the rows, with the summaries of their columns."""
+        vectors = {"codes": self.codes, "prices": self.prices}
+        vectors = {name: values if values is None else values[rows] for name, values in vectors.items()}
+        parts = {"distances": self.distances[:, rows], "fixed": self.fixed[:, rows], "columns": columns}
+        return replace(self, **parts, **vectors)
+
     def by_name(self, figures: np.ndarray) -> dict[Any, float]:
         """Return figures of the classes by their names."""
         return dict(zip(self.classes.tolist(), figures.tolist(), strict=True))
 
 
-def seen_rows(model, X: Matrix, y: Labels | None, given: Ball, classes=None, *, priced: bool = False) -> SeenRows:
+def seen_rows(
+    model,
+    X: Matrix,
+    y: Labels | None,
+    given: Ball,
+    classes=None,
+    *,
+    priced: bool = False,
+    columns: list[Summary] | None = None,
+) -> SeenRows:
     """Return what a classifier sees of rows; without labels, the classes are needed."""
     X = X if hasattr(X, "shape") else np.asarray(X)
     labels = np.resize(classes, X.shape[0]) if y is None else y  # any will do
@@ -64,7 +80,7 @@ def seen_rows(model, X: Matrix, y: Labels | None, given: Ball, classes=None, *, 
         classes=data.classes,
         distances=_signed_distances(adversary).astype(np.float32),
         fixed=_of_fixed_columns(adversary, model, X).astype(np.float32),
-        columns=summaries(X),
+        columns=summaries(X) if columns is None else columns,
         codes=None if y is None else data.codes,
         prices=None if prices is None else prices.astype(np.float32),
     )

@@ -108,7 +108,8 @@ class Shift:
         if self.relation is not None:
             relation = f"{self.relation:.4g} (by chance up to {self.relation_by_chance:.4g})"
             lines += [("within classes", f"{self.moved_within_classes:.4g}"), ("of that, the relation", relation)]
-        return [*lines, ("columns", ", ".join(map(str, self.columns[:SHOWN])) or "none has moved")]
+        moved = ", ".join(map(str, self.columns[:SHOWN]))
+        return [*lines, ("columns", moved or ("none has moved" if self.before.columns else "are not compared"))]
 
     def remark(self) -> str:
         """Return under which conditions the figures hold."""
