@@ -27,6 +27,7 @@ drsvm drift last_year.csv --label churned --by month"""
 MOVED = 4  # the exit code for rows that have moved too far
 MOST_BATCHES = 1000
 OF_LABELS = ("error_now", "shares_now", "moved_within_classes", "relation", "relation_by_chance")
+EMPTY = "(empty)"  # the end of the name of a column whose empty cells are counted
 UNITS = {"date": "days", "time of day": "hours"}  # of columns by their style
 TESTED = "The classifier is the one that was tested; that of the file was trained on the rows of the test, too."
 
@@ -80,7 +81,6 @@ def drift(
     The old rows are not needed: drsvm fit keeps what the classifier sees of its test rows in the model file. Labels need
     not be known; the error rate to expect is that of rows that moved as little as possible and kept their labels.
     """
-    from drsvm.cli.files import STANDARD
     from drsvm.model.worst_case.confidence import check_confidence
     from drsvm.persistence.model_files import is_model_file
 
@@ -90,7 +90,7 @@ def drift(
     payload: Payload = {"command": "drift", "model": None if file is None else model, "file": file or model, "by": by}
     if file is not None:
         names, shifts, schema = _since_test(model, file, by, data, rule, screen)
-    elif by is not None and (model == STANDARD or not is_model_file(model)):
+    elif by is not None and not (model.is_file() and is_model_file(model)):
         names, shifts, schema = _from_batch_to_batch(model, by, data, rule, screen)
     else:
         raise ValueError(f"{model}: name a model and a file of new rows, or a data file and its batches with --by.")
@@ -100,7 +100,9 @@ def drift(
     if by is None:
         [shift] = shifts
         payload |= {**shift.to_dict(), **outputs.save(_columns(shift), lambda: _drawn(shift))}
-        screen.finish(payload, str(_with_units(shift, schema)), *about)
+        units = {name: UNITS.get(schema.style(name).partition(" %")[0]) for name in schema.columns}
+        shown = _renamed(shift, {name: f"{name} ({unit})" for name, unit in units.items() if unit})
+        screen.finish(payload, str(shown), *about)
         return code
     from drsvm.learn.batches import BatchShifts
 
@@ -187,14 +189,15 @@ def _from_batch_to_batch(file: Path, by: str, data: opt.DataOptions, rule: Rule,
     cells, settings = reader[1].transform(parts.X)[rows], {"confidence": rule.confidence, "random_state": rule.seed}
     with screen.progress("comparing"), screen.warnings_as_notes():
         found = radius_from_batches(model, cells, parts.y[rows], names, **settings)
-    return found.names, found.shifts, parts.data.schema
+    numbered = {str(place): name for place, name in enumerate(parts.data.schema.columns)}
+    return found.names, [_renamed(shift, numbered) for shift in found.shifts], parts.data.schema
 
 
 def batches_of(data: "Dataset", by: str) -> "dict[str, np.ndarray]":
     """Return the rows of every batch: numbers and dates are sorted, others come in the order of their first row."""
     import numpy as np
 
-    from drsvm.datasets.values import DATE_STYLES, EMPTY, Style, parser_of
+    from drsvm.datasets.values import DATE_STYLES, Style, parser_of
 
     texts = [text or EMPTY for text in next(iter(data.kept.values()))]
     names = [name for name in dict.fromkeys(texts) if name != EMPTY]
@@ -211,12 +214,11 @@ def batches_of(data: "Dataset", by: str) -> "dict[str, np.ndarray]":
     return {name: np.flatnonzero(cells == name) for name in names}
 
 
-def _with_units(shift: "Shift", schema: "Schema") -> "Shift":
-    """Return a movement whose columns have names with their units, if these are known."""
-    units = {name: UNITS.get(schema.style(name).partition(" %")[0]) for name in schema.columns}
-    named = (f"{each.name} ({units[each.name]})" if units.get(each.name) else each.name for each in shift.columns)
-    pairs = zip(shift.columns, named, strict=True)
-    return replace(shift, columns=[each._replace(name=name) for each, name in pairs])
+def _renamed(shift: "Shift", names: dict[str, str]) -> "Shift":
+    """Return a movement with other names of columns, also of those that count empty cells."""
+    words = (each.name.removesuffix(f" {EMPTY}") for each in shift.columns)
+    known = ((each, word, names.get(word, word)) for each, word in zip(shift.columns, words, strict=True))
+    return replace(shift, columns=[each._replace(name=new + each.name[len(old) :]) for each, old, new in known])
 
 
 def _columns(shift: "Shift") -> opt.Columns:
