@@ -1,8 +1,9 @@
 """``drsvm drift``: how far new rows have moved from those that a saved model was tested on, or from batch to batch."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,13 +12,10 @@ from drsvm.cli.screen import Payload, Screen
 
 if TYPE_CHECKING:
     import numpy as np
-    from matplotlib.figure import Figure
 
-    from drsvm.datasets import Dataset, Schema
-    from drsvm.learn.batches import BatchShifts
+    from drsvm.datasets import Dataset
     from drsvm.model.new_data.seen import SeenRows
     from drsvm.model.new_data.shift import Shift
-    from drsvm.persistence.model_files import SavedModel
 
 EXAMPLES = """drsvm drift churn.drsvm march.csv
 drsvm drift churn.drsvm march.csv --fail-above chance || mail -s "churn has moved" me@example.org
@@ -27,38 +25,11 @@ drsvm drift last_year.csv --label churned --by month"""
 MOVED = 4  # the exit code for rows that have moved too far
 MOST_BATCHES = 1000
 OF_LABELS = ("error_now", "shares_now", "moved_within_classes", "relation", "relation_by_chance")
-EMPTY = "(empty)"  # the end of the name of a column whose empty cells are counted
-UNITS = {"date": "days", "time of day": "hours"}  # of columns by their style
 TESTED = "The classifier is the one that was tested; that of the file was trained on the rows of the test, too."
 
 
-class Rule(NamedTuple):
-    """How movement is measured, and from where on it is too much."""
-
-    confidence: float
-    seed: int
-    limit: float
-
-    def shift(self, before: "SeenRows", after: "SeenRows", labelled: "np.ndarray") -> "Shift":
-        """Return the movement of all rows; what needs labels is that of the rows that have one."""
-        from drsvm.model.new_data.shift import shift_between
-
-        if labelled.all():
-            return shift_between(before, after, self.confidence, self.seed)
-        shift = shift_between(before, replace(after, codes=None), self.confidence, self.seed)
-        if not labelled.any():
-            return shift
-        some = shift_between(before, after.some(labelled, []), self.confidence, self.seed)
-        return replace(shift, **{name: getattr(some, name) for name in OF_LABELS})
-
-    def is_broken(self, shift: "Shift") -> bool:
-        return shift.more_than_chance and shift.moved > self.limit
-
-
 def drift(
-    model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="A model saved by 'drsvm fit --model', or data with --by.")
-    ],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model saved by drsvm fit, or data with --by.")],
     data: opt.DataOptions,
     outputs: opt.TableOptions,
     screen: Screen,
@@ -69,8 +40,8 @@ def drift(
         metavar="COLUMN",
     ),
     fail_above: str | None = opt.testing(
-        "Exit with the code 4 if rows, or those of any batch, have moved by more than chance explains: chance; or by "
-        "more than that and this distance: 0.2.",
+        "Exit with code 4 if the rows, or those of any batch, have moved by more than chance explains: chance; or by "
+        "more than that and a distance: 0.2.",
         metavar="chance|NUMBER",
     ),
     confidence: float = opt.testing("Confidence of the bound, and for what chance explains.", 0.95),
@@ -78,102 +49,102 @@ def drift(
 ) -> int:
     """Measure how far new rows have moved from those that a model was tested on, as its classifier sees them.
 
-    The old rows are not needed: drsvm fit keeps what the classifier sees of its test rows in the model file. Labels need
-    not be known; the error rate to expect is that of rows that moved as little as possible and kept their labels.
+    The old rows are not needed: drsvm fit keeps in the model file what the classifier sees of its test rows. Labels
+    need not be known: the error rate to expect is that of rows that moved as little as possible and kept theirs.
     """
     from drsvm.model.worst_case.confidence import check_confidence
     from drsvm.persistence.model_files import is_model_file
 
     outputs.check(model, file)
     check_confidence(confidence)
-    rule = Rule(confidence, seed, _limit(fail_above))
-    payload: Payload = {"command": "drift", "model": None if file is None else model, "file": file or model, "by": by}
+    try:
+        limit = 0.0 if fail_above in (None, "chance") else float(fail_above)
+    except ValueError:
+        raise ValueError(f"--fail-above must be chance or a number, got {fail_above!r}.") from None
+    given = {"confidence": confidence, "random_state": seed}
     if file is not None:
-        names, shifts, schema = _since_test(model, file, by, data, rule, screen)
+        shifts, about = _since_test(model, file, by, data, screen, **given), [TESTED]
     elif by is not None and not (model.is_file() and is_model_file(model)):
-        names, shifts, schema = _from_batch_to_batch(model, by, data, rule, screen)
+        shifts, about = _from_batch_to_batch(model, by, data, screen, **given), []
     else:
         raise ValueError(f"{model}: name a model and a file of new rows, or a data file and its batches with --by.")
-    code = MOVED if fail_above is not None and any(map(rule.is_broken, shifts)) else 0
+    moved = [name for name, shift in shifts.items() if shift.more_than_chance]
+    code = MOVED if fail_above is not None and any(shifts[name].moved > limit for name in moved) else 0
+    payload: Payload = {"command": "drift", "model": file and model, "file": file or model, "by": by}
     payload |= {"fail_above": fail_above, "exit_code": code}
-    about = [] if file is None else [TESTED]
-    if by is None:
-        [shift] = shifts
-        payload |= {**shift.to_dict(), **outputs.save(_columns(shift), lambda: _drawn(shift))}
-        units = {name: UNITS.get(schema.style(name).partition(" %")[0]) for name in schema.columns}
-        shown = _renamed(shift, {name: f"{name} ({unit})" for name, unit in units.items() if unit})
-        screen.finish(payload, str(shown), *about)
-        return code
     from drsvm.learn.batches import BatchShifts
+    from drsvm.plotting import BatchShiftsDisplay, ShiftDisplay
 
-    batches = BatchShifts(names, shifts)
-    table = {by: names, **{name: values for name, values in batches.to_dict().items() if None not in values}}
-    table["moved_most"] = [next((each.name for each in shift.columns), "") for shift in shifts]
-    del table["batch"]
-    payload["batches"] = [{"batch": name, **shift.to_dict()} for name, shift in zip(names, shifts, strict=True)]
+    if by is None:
+        [shift] = shifts.values()
+        figures = shift.to_dict()
+        columns = {name: [each[name] for each in figures["columns"]] for name in ("name", "distance", "by_chance")}
+        payload |= {**figures, **outputs.save(columns, lambda: ShiftDisplay.from_shift(shift).figure_)}
+        screen.finish(payload, str(shift), *about)
+        return code
+    batches = BatchShifts(list(shifts), list(shifts.values()))
+    table = {by if name == "batch" else name: each for name, each in batches.to_dict().items() if None not in each}
+    payload["batches"] = [{"batch": name, **shift.to_dict()} for name, shift in shifts.items()]
     payload |= {"radius": batches.radius, "coverage": batches.coverage}
-    payload |= outputs.save(table, lambda: _drawn(batches))
-    screen.finish(payload, table, _summary(batches), shifts[0].remark(), *about)
+    payload |= outputs.save(table, lambda: BatchShiftsDisplay.from_shifts(batches).figure_)
+    chance = f"by more than chance explains, which alone gives {1.0 - confidence:.0%} of them"
+    about += [
+        f"{len(moved)} of {len(shifts)} batches have moved {chance}; the largest movement is {batches.radius:.4g}."
+    ]
+    screen.finish(payload, table, *about, batches.shifts[0].remark())
     return code
 
 
-def _limit(fail_above: str | None) -> float:
-    try:
-        return 0.0 if fail_above in (None, "chance") else float(fail_above)
-    except ValueError:
-        raise ValueError(f"--fail-above must be chance or a number, got {fail_above!r}.") from None
-
-
-def _since_test(model: Path, file: Path, by: str | None, data: opt.DataOptions, rule: Rule, screen: Screen):
-    """Return batches of a file, or all of it, with their movement since the test of a model."""
+def _since_test(model: Path, file: Path, by: str | None, data: opt.DataOptions, screen: Screen, **given):
+    """Return how a file, or every batch of it, has moved since the test of a model, by name."""
     import numpy as np
 
     from drsvm.cli import work
     from drsvm.persistence.audits import cells_of
 
-    for name, value in vars(data).items():
-        if name not in opt.FileOptions.__dataclass_fields__ and value != getattr(opt.DataOptions(), name):
-            raise ValueError(f"{opt.option_of(name)} is for data files without a model, which reads them as in training.")
     saved, dataset = work.load_for_model(model, file, data, screen, by=by, unlabelled=True)
-    audit = saved.audit
+    audit, schema = saved.audit, dataset.schema
     if audit is None:
         remedy = "save it with drsvm fit --model, with rows held out for a test (--test-size, or --test FILE)"
         raise ValueError(f"{model}: has no rows of a test to compare new ones with: {remedy}.")
-    y, labelled = _labels(saved, dataset, screen)
-    batches = {file.name: np.arange(dataset.shape[0])} if by is None else batches_of(dataset, by)
+    known = work.labels_for(saved.model.classes_, dataset)
+    if known is None and dataset.y is not None:
+        screen.note("labels are not compared: some of them are unknown to the model.")
+    labelled = np.zeros(len(dataset.rows), dtype=bool)
+    y = np.resize(saved.model.classes_, len(labelled))  # any label where there is none
+    if known is not None:
+        labelled[:] = True if dataset.labelled is None else dataset.labelled
+        y[labelled] = known
+        if lost := np.count_nonzero(~labelled):
+            screen.note(f"{lost:,} of {len(y):,} rows have no label: what needs labels goes without them.")
+    batches = {file.name: np.arange(len(y))} if by is None else batches_of(dataset, by)
+    before = replace(audit.rows, classes=np.array(schema.truth_labels or saved.model.classes_))
+    seen, cells, shifts = audit.seen(dataset.X, y), cells_of(audit.model, dataset.X), {}
+    days = {name: f"{name} (days)" for name in schema.of_style("date")}
     with screen.whole("comparing") as tell:
-        seen, cells = audit.seen(dataset.X, y), cells_of(audit.model, dataset.X)
-        before = replace(audit.rows, classes=np.array(dataset.schema.truth_labels or saved.model.classes_))
-        shifts = []
-        for rows in batches.values():
+        for name, rows in batches.items():
             after = seen.some(rows, audit.summaries(cells[rows]))
-            shifts.append(rule.shift(before, after, labelled[rows]))
+            shift = _shift(before, after, labelled[rows], **given)
+            columns = [each._replace(name=days.get(each.name, each.name)) for each in shift.columns]
+            shifts[name] = replace(shift, columns=columns)
             tell(len(shifts) / len(batches))
-    return list(batches), shifts, dataset.schema
+    return shifts
 
 
-def _labels(saved: "SavedModel", data: "Dataset", screen: Screen) -> "tuple[np.ndarray | None, np.ndarray]":
-    """Return labels, any of them where a row has none, and which rows have one."""
-    import numpy as np
+def _shift(before: "SeenRows", after: "SeenRows", labelled: "np.ndarray", **given) -> "Shift":
+    """Return the movement of all rows; what needs labels is that of the rows that have one."""
+    from drsvm.model.new_data.shift import shift_between
 
-    from drsvm.cli.work import unknown_label
-
-    n, classes = data.shape[0], saved.model.classes_
-    unknown = None if data.y is None else unknown_label(data.y, classes)
-    if unknown is not None:
-        screen.note(f"labels are not compared: the file has the label {unknown!r}, which the model was not trained on.")
-    if data.y is None or unknown is not None:
-        return None, np.zeros(n, dtype=bool)
-    labelled = np.ones(n, dtype=bool) if data.labelled is None else data.labelled
-    if lost := n - int(labelled.sum()):
-        screen.note(f"{lost:,} of {n:,} rows have no label: what needs labels goes without them.")
-    y = np.resize(classes, n)
-    y[labelled] = data.y.astype(classes.dtype)
-    return y, labelled
+    measured = partial(shift_between, before, **given)
+    if labelled.all():
+        return measured(after)
+    shift = measured(replace(after, codes=None))
+    some = measured(after.some(labelled, [])) if labelled.any() else shift
+    return replace(shift, **{name: getattr(some, name) for name in OF_LABELS})
 
 
-def _from_batch_to_batch(file: Path, by: str, data: opt.DataOptions, rule: Rule, screen: Screen):
-    """Return the batches of a file after the first one, with their movement since the one before."""
+def _from_batch_to_batch(file: Path, by: str, data: opt.DataOptions, screen: Screen, **given):
+    """Return how the batches of a file after the first one have moved from the one before, by name."""
     import numpy as np
     from sklearn.pipeline import Pipeline
 
@@ -183,62 +154,29 @@ def _from_batch_to_batch(file: Path, by: str, data: opt.DataOptions, rule: Rule,
 
     parts = work.load_parts(file, data.read_options(by=by), screen)
     reader, *further = preparation(parts.data.schema)
-    rows = np.concatenate(list(batches_of(parts.data, by).values()))  # in the order of the batches
-    names = np.array(next(iter(parts.data.kept.values())))[rows]
+    batches = batches_of(parts.data, by)
+    rows = np.concatenate(list(batches.values()))
+    names = np.repeat(list(batches), list(map(len, batches.values())))
     model = Pipeline([*further, ("classifier", WassersteinSVC())])
-    cells, settings = reader[1].transform(parts.X)[rows], {"confidence": rule.confidence, "random_state": rule.seed}
     with screen.progress("comparing"), screen.warnings_as_notes():
-        found = radius_from_batches(model, cells, parts.y[rows], names, **settings)
-    numbered = {str(place): name for place, name in enumerate(parts.data.schema.columns)}
-    return found.names, [_renamed(shift, numbered) for shift in found.shifts], parts.data.schema
+        found = radius_from_batches(model, reader[1].transform(parts.X)[rows], parts.y[rows], names, **given)
+    return dict(zip(found.names, found.shifts, strict=True))
 
 
 def batches_of(data: "Dataset", by: str) -> "dict[str, np.ndarray]":
     """Return the rows of every batch: numbers and dates are sorted, others come in the order of their first row."""
     import numpy as np
 
-    from drsvm.datasets.values import DATE_STYLES, Style, parser_of
+    from drsvm.datasets.values import DATE_STYLES, EMPTY, Style, parser_of
 
-    texts = [text or EMPTY for text in next(iter(data.kept.values()))]
-    names = [name for name in dict.fromkeys(texts) if name != EMPTY]
+    cells = np.array([text or EMPTY for text in next(iter(data.kept.values()))])
+    names = list(dict.fromkeys(cells.tolist()))
     if len(names) > MOST_BATCHES:
-        what = f"--by {by}: has {len(names):,} different values in {len(texts):,} rows"
+        what = f"--by {by}: has {len(names):,} different values in {len(cells):,} rows"
         raise ValueError(f"{what}: choose a column with at most {MOST_BATCHES:,}, such as months.")
     for style, end in ((Style.PLAIN, ""), (Style.ISO_DATE, "-01"), *((style, "") for style in DATE_STYLES)):
-        keys = {name: parser_of(style)(name + end) for name in names}
-        if None not in keys.values():
-            names = sorted(names, key=lambda name: keys[name])
+        places = {name: float("inf") if name == EMPTY else parser_of(style)(name + end) for name in names}
+        if None not in places.values():
+            names.sort(key=lambda name: places[name])
             break
-    names += [EMPTY] if EMPTY in texts else []
-    cells = np.array(texts)
     return {name: np.flatnonzero(cells == name) for name in names}
-
-
-def _renamed(shift: "Shift", names: dict[str, str]) -> "Shift":
-    """Return a movement with other names of columns, also of those that count empty cells."""
-    words = (each.name.removesuffix(f" {EMPTY}") for each in shift.columns)
-    known = ((each, word, names.get(word, word)) for each, word in zip(shift.columns, words, strict=True))
-    return replace(shift, columns=[each._replace(name=new + each.name[len(old) :]) for each, old, new in known])
-
-
-def _columns(shift: "Shift") -> opt.Columns:
-    return {name: [getattr(each, name) for each in shift.columns] for name in ("name", "distance", "by_chance", "size")}
-
-
-def _summary(batches: "BatchShifts") -> str:
-    n, moved = len(batches.shifts), sum(shift.more_than_chance for shift in batches.shifts)
-    chance = 1.0 - batches.shifts[0].confidence
-    return (
-        f"{moved} of {n} batches have moved by more than chance explains, which alone gives {chance:.0%} of them. The "
-        f"radius {batches.radius:.4g} covers all; the next batch moves no further with a probability of "
-        f"{batches.coverage:.0%}, if no order of batches is more likely than another."
-    )
-
-
-def _drawn(what: "Shift | BatchShifts") -> "Figure":
-    from drsvm.learn.batches import BatchShifts
-    from drsvm.plotting import BatchShiftsDisplay, ShiftDisplay
-
-    if isinstance(what, BatchShifts):
-        return BatchShiftsDisplay.from_shifts(what).figure_
-    return ShiftDisplay.from_shift(what).figure_

@@ -63,7 +63,9 @@ def choose_columns(names: list[str], options: ReadOptions) -> Chosen:
             what = "{}: this column is not a feature; omit it."
             problems.append(Problem(what, Parameter(role, name), fixes=[Parameter(role, "", name)]))
     ids, categorical, numeric = (of_role[role] for role in ("id", "categorical", "numeric"))
-    return Chosen(label, features, ids, categorical, numeric, next(iter(verified), None), by, mentioned, notes, problems)
+    return Chosen(
+        label, features, ids, categorical, numeric, next(iter(verified), None), by, mentioned, notes, problems
+    )
 
 
 def listed(names: list[str], given: tuple[str, ...]) -> list[str]:

@@ -1,10 +1,11 @@
 """What a model file keeps of a test: the classifier that was tested, and what it sees of the rows of the test.
 
-The model of a file was trained on all rows, so it sees new ones unlike those of the test. The tested classifier does not
-know either of them.
+The model of a file was trained on all rows, so it does not see those of the test like new ones. The tested classifier
+knows neither of them.
 """
 
 import json
+import zlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,29 +20,17 @@ if TYPE_CHECKING:  # at run time, this would import scipy
     from drsvm.model.new_data.shift import Shift
 
 ROW_BYTES, COLUMN_BYTES = 60_000, 30_000  # what rows and columns may take in a file
-MOST_ROWS = ROW_BYTES // 12  # with two classes
-MOST_FIXED = 50  # pairs of classes for which fixed columns are compared
-FEWER = 3  # one of so many quantiles is kept where there are many columns
-MOST_COLUMNS = COLUMN_BYTES // 88  # with eleven quantiles each
+MOST_ROWS, MOST_FIXED, MOST_COLUMNS = ROW_BYTES // 12, 50, 1000  # fixed columns: for so many pairs of classes
+ARRAYS = ("codes", "prices", "distances", "fixed")
 
 
 class Audit(NamedTuple):
-    """A classifier, and what it sees of rows that it was not trained on. `drsvm.persistence.load_audit` returns one.
-
-    Attributes
-    ----------
-    model : estimator
-        The classifier that was tested.
-    rows : SeenRows
-        Signed distances, labels and prices of its test rows, and summaries of their columns.
-    """
+    """A classifier, and what it sees of rows that it was not trained on."""
 
     model: Model
     rows: "SeenRows"
 
-    def shift(
-        self, X: Matrix, y: Labels | None = None, *, confidence: float = 0.95, random_state: int | None = None
-    ) -> "Shift":
+    def shift(self, X: Matrix, y: Labels | None = None, confidence: float = 0.95, random_state=None) -> "Shift":
         """Return how new rows have moved from those of the test, like `drsvm.measure_shift`."""
         from drsvm.model.new_data.shift import shift_between
 
@@ -49,7 +38,7 @@ class Audit(NamedTuple):
         return shift_between(self.rows, after, confidence, random_state)
 
     def seen(self, X: Matrix, y: Labels | None = None) -> "SeenRows":
-        """Return what the classifier sees of new rows, without a summary of their columns."""
+        """Return what the classifier sees of new rows, without summaries of their columns."""
         from drsvm.model.new_data.seen import seen_rows
 
         seen = seen_rows(self.model, X, y, {}, self.rows.classes, columns=[])
@@ -59,105 +48,70 @@ class Audit(NamedTuple):
         """Return summaries of the columns that are known of the test."""
         from drsvm.model.new_data.columns import summaries
 
-        names = [each.name for each in self.rows.columns]
-        return summaries(cells, names) if names else []
+        return summaries(cells, [each.name for each in self.rows.columns]) if self.rows.columns else []
 
 
 def cells_of(model: Model, X: Matrix) -> Matrix:
     """Return the columns of a table as a model reads them, in their units; rows of numbers are what they are."""
     reader = model.steps[0][1] if hasattr(model, "steps") else None
-    return reader.transform(X) if hasattr(reader, "styles") else X
+    return reader.transform(X) if reader is not None and hasattr(reader, "styles") else X
 
 
 def sample_of(model: Model, X: Matrix, y: Labels, names: list[str]) -> "SeenRows":
-    """Return what a classifier sees of rows in random order, of as many as a file may have.
-
-    Their columns get the given names; without names, or with too many of them, no columns are kept.
-    """
+    """Return what a classifier sees of rows in random order, as many as a file may have, and of columns with names."""
     from drsvm.model.new_data.columns import summaries
     from drsvm.model.new_data.seen import seen_rows
 
-    columns = _limited(summaries(cells_of(model, X), names)) if 0 < len(names) <= MOST_COLUMNS else []
-    rows = seen_rows(model, X, y, {}, priced=True, columns=[])
-    fixed = rows.fixed if len(rows.fixed) <= MOST_FIXED else rows.fixed[:0]
-    n = ROW_BYTES // (4 * (len(rows.distances) + len(fixed) + 2))
-    return replace(rows, fixed=fixed).some(slice(0, n), columns)
-
-
-def _limited(columns: "list[Summary]") -> "list[Summary]":
-    """Return the summaries, perhaps with fewer quantiles, or none if they would take too much."""
-    for step in (1, FEWER):
-        kept = [
-            each if each.quantiles is None else each._replace(quantiles=each.quantiles[step // 2 :: step])
-            for each in columns
+    columns = summaries(cells_of(model, X), names) if 0 < len(names) <= MOST_COLUMNS else []
+    if _size(columns) > COLUMN_BYTES:  # every third quantile, or nothing
+        columns = [
+            each if each.quantiles is None else each._replace(quantiles=each.quantiles[1::3]) for each in columns
         ]
-        parts = _packed(kept)
-        if sum(map(len, map(json.dumps, (parts["names"], parts["levels"])))) + sum(
-            parts[name].nbytes for name in ("quantiles", "shares")
-        ) <= COLUMN_BYTES:
-            return kept
-    return []
+    rows = seen_rows(model, X, y, {}, priced=True, columns=columns if _size(columns) <= COLUMN_BYTES else [])
+    rows = replace(rows, fixed=rows.fixed[:MOST_FIXED])
+    n = ROW_BYTES // (4 * (len(rows.distances) + len(rows.fixed) + 2))
+    return rows.some(slice(0, n), rows.columns)
+
+
+def _size(columns: "list[Summary]") -> int:
+    return len(zlib.compress(json.dumps(_plain(columns)).encode(), 1))
+
+
+def _plain(columns: "list[Summary]") -> Json:
+    return [[*each[:2], None if each.quantiles is None else each.quantiles.tolist(), each.shares] for each in columns]
 
 
 def packed(audit: Audit, saved: Model) -> Json:
     """Return an audit as plain data; its classifier may be the saved one."""
-    rows = audit.rows
-    assert rows.codes is not None
-    return {
-        "model": None if audit.model is saved else audit.model,
-        "codes": rows.codes.astype(np.min_scalar_type(len(rows.classes))),
-        **{name: getattr(rows, name) for name in ("prices", "distances", "fixed")},
-        **_packed(rows.columns),
-    }
-
-
-def _packed(columns: "list[Summary]") -> Json:
-    """Return summaries as lists and arrays, with NaN where a column has no quantiles."""
-    width = max((0 if each.quantiles is None else len(each.quantiles) for each in columns), default=0)
-    none = np.full(width, np.nan)
-    return {
-        "names": [each.name for each in columns],
-        "n": columns[0].n if columns else 0,
-        "levels": [list(each.shares) for each in columns],
-        "shares": np.array([share for each in columns for share in each.shares.values()], dtype=np.float64),
-        "quantiles": np.array([none if each.quantiles is None else each.quantiles for each in columns]).reshape(len(columns), width),
-    }
+    arrays = {name: getattr(audit.rows, name) for name in ARRAYS}
+    arrays["codes"] = arrays["codes"].astype(np.min_scalar_type(len(audit.rows.classes)))
+    return {"model": None if audit.model is saved else audit.model, "columns": _plain(audit.rows.columns), **arrays}
 
 
 def restored(parts: Json, saved: Model) -> Audit | None:
     """Return the audit in a file, if there is one; its classifiers have been checked."""
+    from drsvm.model.new_data.columns import QUANTILES, Summary
     from drsvm.model.new_data.seen import SeenRows
 
     if parts is None:
         return None
     model = saved if parts["model"] is None else parts["model"]
     classes = next(classifiers(model)).classes_
-    codes, *rest = (parts[name] for name in ("codes", "prices", "distances", "fixed"))
-    n, k = len(codes), len(classes)
-    kinds = codes.ndim == 1 and codes.dtype.kind == "u" and all(each.dtype == np.float32 for each in rest)
-    require(kinds and n > 0 and (codes < k).all(), "the rows of its audit have no labels, or distances of another kind.")
+    codes, *rest = (parts[name] for name in ARRAYS)
     prices, distances, fixed = rest
-    fits = prices.shape == (n,) and distances.shape == (1 if k == 2 else k, n) and fixed.shape[1:] == (n,)
-    require(fits and len(fixed) <= k * (k - 1) // 2, "the parts of its audit do not have the same rows.")
-    known = not np.isnan(distances).any() and bool((prices >= 0.0).all()) and bool(np.isfinite(fixed).all())
-    require(known, "its audit has distances that are no numbers.")
-    columns = _restored(*(parts[name] for name in ("names", "n", "levels", "shares", "quantiles")))
+    n, k = len(codes), len(classes)
+    are_numbers = codes.dtype.kind == "u" and all(each.dtype == np.float32 for each in rest)
+    fits = (
+        codes.shape == prices.shape == (n,) and distances.shape == (1 if k == 2 else k, n) and fixed.shape[1:] == (n,)
+    )
+    require(are_numbers and fits and n > 0, "the parts of its audit do not have the same rows.")
+    known = (codes < k).all() and (prices >= 0.0).all() and np.isfinite(fixed).all() and not np.isnan(distances).any()
+    require(known and len(fixed) <= MOST_FIXED, "its audit has labels or distances that no classifier gives.")
+    columns = []
+    for name, number, quantiles, shares in parts["columns"]:
+        texts, numbers = [name, *shares], np.array([number, *(quantiles or [1.0]), *shares.values()])
+        fits = number > 0 and len(numbers) - len(shares) - 1 in (1, QUANTILES // 3, QUANTILES)
+        fits = fits and all(type(text) is str for text in texts) and numbers.dtype == np.float64
+        require(fits and np.isfinite(numbers).all(), "a column of its audit is incomplete.")
+        columns.append(Summary(name, number, quantiles and np.array(quantiles), shares))
     return Audit(model, SeenRows(classes, distances, fixed, columns, codes.astype(int), prices))
-
-
-def _restored(names: Json, n: Json, levels: Json, shares: np.ndarray, quantiles: np.ndarray) -> "list[Summary]":
-    from drsvm.model.new_data.columns import QUANTILES, Summary
-
-    are_lists = [type(each) for each in (names, levels, *levels)] == [list] * (len(names) + 2)
-    texts = [*names, *(level for each in levels for level in each)] if are_lists else [0]
-    require(all(isinstance(text, str) for text in texts), "the columns of its audit have no names.")
-    ends = np.cumsum([0, *map(len, levels)])
-    fits = type(n) is int and n >= bool(names) and shares.shape == (ends[-1],) and quantiles.ndim == 2
-    fits = fits and len(quantiles) == len(names) and quantiles.shape[1] in (0, QUANTILES // FEWER, QUANTILES)
-    fits = fits and shares.dtype == quantiles.dtype == np.float64 and bool(np.isfinite(shares).all())
-    require(fits, "the columns of its audit do not have the same parts.")
-    parts = zip(names, quantiles, levels, ends, ends[1:], strict=False)
-    return [
-        Summary(name, n, numbers if len(numbers) and np.isfinite(numbers).all() else None, dict(zip(texts, shares[i:j].tolist(), strict=True)))
-        for name, numbers, texts, i, j in parts
-    ]

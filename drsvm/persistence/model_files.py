@@ -171,23 +171,15 @@ def load_metadata(path: str | Path) -> dict[str, Any]:
 def load_audit(path: str | Path) -> Audit | None:
     """Load what ``drsvm fit`` keeps of its test in a model file, with the same checks as `load_model`.
 
-    Parameters
-    ----------
-    path : str or Path
-        A file of a model.
-
-    Returns
-    -------
-    Audit or None
-        The classifier that was tested as `model`, what it sees of the rows of the test as `rows`, and
-        ``shift(X, y=None)``, which measures new rows like `drsvm.measure_shift`; None if the file has no test.
+    It has the classifier that was tested as `model`, and ``shift(X, y=None)``, which measures how far new rows have
+    moved since, like `drsvm.measure_shift`. Files without a test have None.
 
     Examples
     --------
     >>> from drsvm import WassersteinSVC, save_model
     >>> from drsvm.persistence import load_audit
     >>> model = WassersteinSVC(radius=0.1).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
-    >>> save_model(model, "height.drsvm")  # not by drsvm fit
+    >>> save_model(model, "height.drsvm")
     >>> load_audit("height.drsvm") is None
     True
     """

@@ -5,9 +5,9 @@ with the label k is an error where s_k ≤ 0. With two classes s_0 = −s_1, and
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -46,28 +46,17 @@ class SeenRows:
         """The shares of the classes."""
         return np.bincount(self.codes, minlength=len(self.classes)) / len(self.codes)
 
-    def some(self, rows, columns: list[Summary]) -> Self:
+    def some(self, rows, columns: list[Summary]) -> "SeenRows":
         """Return some of the rows, with the summaries of their columns."""
-        vectors = {"codes": self.codes, "prices": self.prices}
-        vectors = {name: values if values is None else values[rows] for name, values in vectors.items()}
-        parts = {"distances": self.distances[:, rows], "fixed": self.fixed[:, rows], "columns": columns}
-        return replace(self, **parts, **vectors)
+        codes, prices = (None if each is None else each[rows] for each in (self.codes, self.prices))
+        return SeenRows(self.classes, self.distances[:, rows], self.fixed[:, rows], columns, codes, prices)
 
     def by_name(self, figures: np.ndarray) -> dict[Any, float]:
         """Return figures of the classes by their names."""
         return dict(zip(self.classes.tolist(), figures.tolist(), strict=True))
 
 
-def seen_rows(
-    model,
-    X: Matrix,
-    y: Labels | None,
-    given: Ball,
-    classes=None,
-    *,
-    priced: bool = False,
-    columns: list[Summary] | None = None,
-) -> SeenRows:
+def seen_rows(model, X: Matrix, y: Labels | None, given: Ball, classes=None, *, priced=False, columns=None) -> SeenRows:
     """Return what a classifier sees of rows; without labels, the classes are needed."""
     X = X if hasattr(X, "shape") else np.asarray(X)
     labels = np.resize(classes, X.shape[0]) if y is None else y  # any will do
