@@ -109,8 +109,8 @@ def restored(parts: Json, saved: Model) -> Audit | None:
     require(known and len(fixed) <= MOST_FIXED, "its audit has labels or distances that no classifier gives.")
     columns = []
     for name, number, quantiles, shares in parts["columns"]:
-        texts, numbers = [name, *shares], np.array([number, *(quantiles or [1.0]), *shares.values()])
-        fits = number > 0 and len(numbers) - len(shares) - 1 in (1, QUANTILES // 3, QUANTILES)
+        texts, numbers = [name, *shares], np.array([1.0, number, *(quantiles or ()), *shares.values()])
+        fits = number > 0 and (quantiles is None or len(quantiles) in (QUANTILES // 3, QUANTILES))
         fits = fits and all(type(text) is str for text in texts) and numbers.dtype == np.float64
         require(fits and np.isfinite(numbers).all(), "a column of its audit is incomplete.")
         columns.append(Summary(name, number, quantiles and np.array(quantiles), shares))

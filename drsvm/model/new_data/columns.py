@@ -38,8 +38,8 @@ class ColumnShift(NamedTuple):
 
 def summaries(X: Matrix, names: Sequence[str] | None = None) -> list[Summary]:
     """Return a summary of every column of a table, an array or a sparse matrix, perhaps under other names."""
-    named = ((place, *each) for place, each in enumerate(_columns(X)))
-    return [_summary(names[place] if names else str(name), values) for place, name, values in named]
+    named = zip(names, (values for _, values in _columns(X)), strict=False) if names else _columns(X)
+    return [_summary(str(name), values) for name, values in named]
 
 
 def _columns(X: Any) -> Iterator[tuple[Any, np.ndarray]]:
