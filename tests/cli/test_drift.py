@@ -148,7 +148,9 @@ def test_models_without_a_test(drsvm_command, error_of, table, tmp_path):
     save_model(WassersteinSVC(radius=0.1).fit(X, y), tmp_path / "own.drsvm")
     assert "use a model saved by drsvm fit" in error_of("drift", tmp_path / "own.drsvm", table)
     # The saved classifier itself was tested on another file, and is not kept twice.
-    drsvm_command("fit", table, "--test", write_csv(tmp_path / "t.csv", X[:50], PETS[y[:50]]), "--model", tmp_path / "m")
+    drsvm_command(
+        "fit", table, "--test", write_csv(tmp_path / "t.csv", X[:50], PETS[y[:50]]), "--model", tmp_path / "m"
+    )
     opened = OpenModel(tmp_path / "m").load()
     assert opened.audit.model is opened.model and opened.audit.rows.distances.shape == (1, 50)
 
