@@ -210,9 +210,13 @@ class OpenModel:
         with self._errors():
             content = builder.build(self.schema)
             checks.check_loaded(content)
-from drsvm.learn.fitting.warning import warn_user
-from drsvm.persistence import audits, checks
-from drsvm.persistence.audits import Audit
+            audit = audits.restored(content.get("audit"), content["model"])
+        for version in builder.sklearn_versions - {SKLEARN}:
+            warn_user(
+                f"{self.path}: was saved with scikit-learn {version[:20]!a}, and this is {SKLEARN}, whose "
+                "transformers may fail or differ: compare its decisions, then save it again."
+            )
+        return SavedModel(content["model"], content["metadata"], audit)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
