@@ -48,7 +48,7 @@ class Audit(NamedTuple):
         """Return summaries of the columns that are known of the test."""
         from drsvm.model.new_data.columns import summaries
 
-        return summaries(cells, [each.name for each in self.rows.columns]) if self.rows.columns else []
+        return summaries(cells, [each.name for each in self.rows.columns])
 
 
 def cells_of(model: Model, X: Matrix) -> Matrix:
@@ -62,11 +62,9 @@ def sample_of(model: Model, X: Matrix, y: Labels, names: list[str]) -> "SeenRows
     from drsvm.model.new_data.columns import summaries
     from drsvm.model.new_data.seen import seen_rows
 
-    columns = summaries(cells_of(model, X), names) if 0 < len(names) <= MOST_COLUMNS else []
+    columns = summaries(cells_of(model, X), names if len(names) <= MOST_COLUMNS else [])
     if _size(columns) > COLUMN_BYTES:  # every third quantile, or nothing
-        columns = [
-            each if each.quantiles is None else each._replace(quantiles=each.quantiles[1::3]) for each in columns
-        ]
+        columns = [each._replace(quantiles=each.quantiles and each.quantiles[1::3]) for each in columns]
     rows = seen_rows(model, X, y, {}, priced=True, columns=columns if _size(columns) <= COLUMN_BYTES else [])
     rows = replace(rows, fixed=rows.fixed[:MOST_FIXED])
     n = ROW_BYTES // (4 * (len(rows.distances) + len(rows.fixed) + 2))
@@ -74,18 +72,15 @@ def sample_of(model: Model, X: Matrix, y: Labels, names: list[str]) -> "SeenRows
 
 
 def _size(columns: "list[Summary]") -> int:
-    return len(zlib.compress(json.dumps(_plain(columns)).encode(), 1))
-
-
-def _plain(columns: "list[Summary]") -> Json:
-    return [[*each[:2], None if each.quantiles is None else each.quantiles.tolist(), each.shares] for each in columns]
+    return len(zlib.compress(json.dumps(columns).encode(), 1))
 
 
 def packed(audit: Audit, saved: Model) -> Json:
     """Return an audit as plain data; its classifier may be the saved one."""
     arrays = {name: getattr(audit.rows, name) for name in ARRAYS}
     arrays["codes"] = arrays["codes"].astype(np.min_scalar_type(len(audit.rows.classes)))
-    return {"model": None if audit.model is saved else audit.model, "columns": _plain(audit.rows.columns), **arrays}
+    columns = list(map(list, audit.rows.columns))
+    return {"model": None if audit.model is saved else audit.model, "columns": columns, **arrays}
 
 
 def restored(parts: Json, saved: Model) -> Audit | None:
@@ -107,11 +102,10 @@ def restored(parts: Json, saved: Model) -> Audit | None:
     require(are_numbers and fits and n > 0, "the parts of its audit do not have the same rows.")
     known = (codes < k).all() and (prices >= 0.0).all() and np.isfinite(fixed).all() and not np.isnan(distances).any()
     require(known and len(fixed) <= MOST_FIXED, "its audit has labels or distances that no classifier gives.")
-    columns = []
-    for name, number, quantiles, shares in parts["columns"]:
+    columns = [Summary(*each) for each in parts["columns"]]
+    for name, number, quantiles, shares in columns:
         texts, numbers = [name, *shares], np.array([1.0, number, *(quantiles or ()), *shares.values()])
         fits = number > 0 and (quantiles is None or len(quantiles) in (QUANTILES // 3, QUANTILES))
         fits = fits and all(type(text) is str for text in texts) and numbers.dtype == np.float64
         require(fits and np.isfinite(numbers).all(), "a column of its audit is incomplete.")
-        columns.append(Summary(name, number, quantiles and np.array(quantiles), shares))
     return Audit(model, SeenRows(classes, distances, fixed, columns, codes.astype(int), prices))
