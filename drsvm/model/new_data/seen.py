@@ -38,12 +38,10 @@ class SeenRows:
 
     @property
     def errors(self) -> np.ndarray:
-        """Which rows are errors."""
         return self.by_class[self.codes, np.arange(self.distances.shape[1])] <= 0.0
 
     @property
     def shares(self) -> np.ndarray:
-        """The shares of the classes."""
         return np.bincount(self.codes, minlength=len(self.classes)) / len(self.codes)
 
     def some(self, rows, columns: list[Summary]) -> "SeenRows":

@@ -133,7 +133,6 @@ class Adversary:
 
     @cached_property
     def _steepest(self) -> list[tuple[int, int]]:
-        """The pairs of classes with the highest rate."""
         steep = np.zeros(self.rates.shape, dtype=bool)
         steep[self._labels] = self.rates[self._labels] >= self.rate * (1.0 - TIE)
         return [(int(j), int(k)) for j, k in np.argwhere(np.tril(steep | steep.T, -1))]

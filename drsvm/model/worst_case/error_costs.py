@@ -61,7 +61,6 @@ class ErrorCosts:
 
     @cached_property
     def levels(self) -> np.ndarray:
-        """The different costs, from the lowest."""
         return np.unique(self.costs[self.costs > 0.0])
 
     def in_sample(self, radii: np.ndarray, limit: str) -> np.ndarray:

@@ -140,7 +140,6 @@ class KernelAttack(KernelAdversary):
 
     @cached_property
     def moves(self) -> Moves:
-        """All options of the rows that have weight."""
         rows, codes = self._used, self.data.codes[self._used]
         options = [self._options(codes, *self._unflipped, 0.0)]
         costs = self.problem.flip_costs[rows]

@@ -38,7 +38,6 @@ class KernelClassifier(NamedTuple):
     scales: np.ndarray | None  # by which features are multiplied before the kernel; None: by 1
 
     def scaled(self, X: Matrix) -> Matrix:
-        """Return rows as the kernel takes them."""
         X = X.astype(np.float64, copy=False)
         return X if self.scales is None else scaled_columns(X, self.scales)
 
