@@ -175,6 +175,6 @@ def batches_of(data: "Dataset", by: str) -> "dict[str, np.ndarray]":
     for style, end in ((Style.PLAIN, ""), (Style.ISO_DATE, "-01"), *((style, "") for style in DATE_STYLES)):
         places = {name: float("inf") if name == EMPTY else parser_of(style)(name + end) for name in names}
         if None not in places.values():
-            names.sort(key=lambda name: places[name])
+            names.sort(key=lambda name: places[name] or 0.0)
             break
     return {name: np.flatnonzero(cells == name) for name in names}

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from drsvm.annotations import Matrix
-from drsvm.model.backends import backend_of, is_remote
+from drsvm.model.backends import backend_of
 
 ROWS = 10_000  # at most as many evenly spaced rows are summarised
 QUANTILES, LEVELS = 33, 50  # of numbers, and of texts
@@ -43,7 +43,8 @@ def summaries(X: Matrix, names: Sequence[str] | None = None) -> list[Summary]:
 
 
 def _columns(X: Any) -> Iterator[tuple[Any, np.ndarray]]:
-    X = backend_of(X).sample(X, ROWS) if is_remote(X) else X
+    backend = backend_of(X)
+    X = X if backend is None else backend.sample(X, ROWS)
     rows = slice(None, None, max(1, -(-X.shape[0] // ROWS)))
     if hasattr(X, "columns"):
         yield from ((name, np.asarray(X[name])[rows]) for name in X.columns)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from drsvm.annotations import Labels, Matrix
+from drsvm.annotations import Labels, Matrix, Values
 from drsvm.model.backends import backend_of, is_remote, to_numpy
 from drsvm.model.new_data.columns import Summary, summaries
 from drsvm.model.worst_case import linear_model
@@ -28,8 +28,8 @@ class SeenRows:
     distances: np.ndarray  # of shape (1 or number of classes, n)
     fixed: np.ndarray  # what columns that cannot shift add to the distances, for pairs of classes
     columns: list[Summary]
-    codes: np.ndarray | None = None  # the place of each row's label among the classes, if labels are known
-    prices: np.ndarray | None = None  # at which rows become errors, where wanted
+    codes: Labels = None  # the place of each row's label among the classes, if labels are known
+    prices: Values = None  # at which rows become errors, where wanted
 
     @property
     def by_class(self) -> np.ndarray:
@@ -54,7 +54,7 @@ class SeenRows:
         return dict(zip(self.classes.tolist(), figures.tolist(), strict=True))
 
 
-def seen_rows(model, X: Matrix, y: Labels | None, given: Ball, classes=None, *, priced=False, columns=None) -> SeenRows:
+def seen_rows(model, X: Matrix, y, given: Ball, classes: Values = None, *, priced=False, columns=None) -> SeenRows:
     """Return what a classifier sees of rows; without labels, the classes are needed."""
     X = X if hasattr(X, "shape") else np.asarray(X)
     labels = np.resize(classes, X.shape[0]) if y is None else y  # any will do
@@ -84,7 +84,8 @@ def _remote_values(model, X: Matrix, y: Labels) -> DecisionValues:
 
 
 def _products(X: Matrix, coef: np.ndarray) -> np.ndarray:
-    values = backend_of(X).decision_values(X, coef, np.zeros(len(coef))) if is_remote(X) else X @ coef.T
+    backend = backend_of(X)
+    values = X @ coef.T if backend is None else backend.decision_values(X, coef, np.zeros(len(coef)))
     return np.asarray(to_numpy(values)).reshape(X.shape[0], len(coef))
 
 

@@ -183,7 +183,6 @@ def measure_shift(
 
 def shift_between(before: SeenRows, after: SeenRows, confidence: float, random_state) -> Shift:
     """Return how rows differ from audited ones, given what a classifier sees of both."""
-    assert before.codes is not None and before.prices is not None
     if hasattr(random_state, "randint"):  # a RandomState: numpy's generators take a seed
         random_state = random_state.randint(2**31)
     pooled, random = Pooled(before.distances, after.distances), np.random.default_rng(random_state)
@@ -191,8 +190,8 @@ def shift_between(before: SeenRows, after: SeenRows, confidence: float, random_s
     moved = pooled.distances(masses)
     n = len(before.codes)
     chance = by_chance(lambda split: pooled.distances(split).max(), masses, pooled.order.size, confidence, random)
-    rows = [before.prices.astype(np.float64), np.ones(n), np.full(n, 1.0 / n)]
-    worst = knapsack(*rows, moved.sum(keepdims=True))[0] + band(confidence, n)
+    prices, equal = before.prices.astype(np.float64), np.full(n, 1.0 / n)
+    worst = knapsack(prices, np.ones(n), equal, moved.sum(keepdims=True))[0] + band(confidence, n)
     fixed = Pooled(before.fixed, after.fixed)
     return Shift(
         moved=float(moved.max()),
@@ -229,7 +228,7 @@ def _with_labels(before: SeenRows, after: SeenRows, pooled: Pooled, confidence: 
             part = np.where(codes == code, np.sign(masses), 0.0)
             old, new = part > 0.0, part < 0.0
             parts.append(shares[code] * (old / max(old.sum(), 1) - new / max(new.sum(), 1)))
-        return np.array([sum(map(pooled.distances, parts)), pooled.distances(sum(parts))])
+        return np.array([sum(map(pooled.distances, parts)), pooled.distances(np.sum(parts, axis=0))])
 
     own, together = within(pooled.masses())
     cost = (len(shares) + 1) * pooled.order.size

@@ -80,9 +80,10 @@ class ErrorCosts:
         prices = np.vstack([np.zeros_like(self.prices[:1]), self.prices])  # the first option is none
         gains = np.broadcast_to(np.append(0.0, self.costs)[:, None], prices.shape)
         corners = np.array(list(envelope(prices, gains)))
-        steps = (np.diff(np.take_along_axis(each, corners, axis=0), axis=0, prepend=0.0) for each in (prices, gains))
+        at_corners = (np.take_along_axis(each, corners, axis=0) for each in (prices, gains))
+        paid, won = (np.diff(each, axis=0, prepend=0.0).ravel() for each in at_corners)
         weights = np.tile(self.adversary.data.weights, len(corners))
-        return np.minimum(knapsack(*map(np.ravel, steps), weights, radii), self.levels[-1])
+        return np.minimum(knapsack(paid, won, weights, radii), self.levels[-1])
 
     def in_population(self, radii: np.ndarray, limit: str, confidence: float, n: int) -> np.ndarray:
         """Return what the largest expected cost is below with this confidence, for all radii at once."""

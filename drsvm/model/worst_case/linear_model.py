@@ -14,6 +14,7 @@ import numpy as np
 from drsvm.annotations import Labels, Matrix
 from drsvm.model import validation
 from drsvm.model.backends import to_numpy
+from drsvm.model.kernel_functions import dense
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.result import Result
 from drsvm.model.worst_case.adversary import PAIR, Ball, DecisionValues
@@ -39,7 +40,8 @@ def functions_for(model, X: Matrix, positive=None) -> tuple[Functions, Matrix]:
     """Return the linear decision functions of a model, and X as transformed for it; the rows are not looked at."""
     linear, X, names = last_step(model, X)
     name, classes = type(linear).__name__, getattr(linear, "classes_", None)
-    several = classes is not None and len(classes) > 2
+    n_classes = 0 if classes is None else len(classes)
+    several = n_classes > 2
     if several and any(hasattr(linear, sign) for sign in OF_PAIRS):
         wanted = "each class" if positive is None else f"{positive!r} against the rest"
         raise ValueError(
@@ -47,9 +49,9 @@ def functions_for(model, X: Matrix, positive=None) -> tuple[Functions, Matrix]:
             "use LinearSVC, or wrap the model in a OneVsRestClassifier."
         )
     coef, intercept = _weights(linear)
-    if several and len(coef) != len(classes):
+    if several and len(coef) != n_classes:
         raise ValueError(
-            f"{name} has {len(classes)} classes but coef_ of shape {coef.shape}: without one row per class, no class "
+            f"{name} has {n_classes} classes but coef_ of shape {coef.shape}: without one row per class, no class "
             "can be evaluated against the rest. Pass (coef, intercept) of one decision function."
         )
     if len(intercept) not in (1, len(coef)) or not np.isfinite(intercept).all():
@@ -79,14 +81,14 @@ def compared(
     functions: Functions, X: Matrix, y: Labels, values: np.ndarray, sample_weight=None, positive=None
 ) -> DecisionValues:
     """Return the decision values of classes from those of functions, of shape (number of functions, n)."""
-    coef, intercept, classes, *of_model = functions
+    coef, intercept, classes, own_ball, names = functions
     if len(coef) == 1:
         values, coef, intercept = (PAIR[:, None] * each for each in (values, coef, intercept[:, None]))
         classes, codes = codes_of_two(y, values, classes, positive)
     else:
         classes, codes = codes_of_labels(y, values, classes)
     weights = row_weights(sample_weight, X.shape[0])
-    return DecisionValues(X, codes, weights, values, coef, np.ravel(intercept), classes, *of_model)
+    return DecisionValues(X, codes, weights, values, coef, np.ravel(intercept), classes, own_ball, names)
 
 
 def row_weights(sample_weight, n: int) -> np.ndarray:
@@ -192,8 +194,8 @@ def _weights(model) -> tuple[np.ndarray, np.ndarray]:
             f"model must be a fitted linear classifier, a Pipeline ending in one, or (coef, intercept): "
             f"{type(model).__name__} has no coef_. It is not fitted, or not linear, and cannot be audited."
         )
-    coef = coef.toarray() if hasattr(coef, "toarray") else to_numpy(coef)
-    return np.atleast_2d(coef).astype(np.float64), np.ravel(to_numpy(intercept)).astype(np.float64)
+    coef, intercept = to_numpy(dense(coef)), to_numpy(intercept)
+    return np.atleast_2d(coef).astype(np.float64), np.ravel(intercept).astype(np.float64)
 
 
 def codes_of_two(y: Labels, values: np.ndarray, classes: np.ndarray | None, positive) -> tuple[np.ndarray, np.ndarray]:
