@@ -48,6 +48,7 @@ lint: $(VENV)/.stamp-dev ## check style, formatting and types
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
 	$(PY) -m pyright --pythonpath $(PY)
+	PATH="$(abspath $(BIN)):$$PATH" $(PY) -m pyright --verifytypes drsvm --ignoreexternal --outputjson | $(PY) tests/public_types.py
 
 docs: $(VENV)/.stamp-docs ## build the documentation in docs/_build/html and check its links
 	$(PY) -m sphinx -q -E -W --keep-going -b html docs docs/_build/html

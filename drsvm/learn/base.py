@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from functools import partial
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 from sklearn.utils.metaestimators import available_if
 
-from drsvm.annotations import Matrix, Vector
+from drsvm.annotations import Labels, Matrix, Values, Vector
 from drsvm.clock import TimeLimit
 from drsvm.learn.callbacks import CallbackSupportMixin, with_callbacks
 from drsvm.learn.choosing.out_of_fold import Unseen
@@ -71,14 +71,14 @@ class CommonMixin(CallbackSupportMixin):
         sigmoids_: np.ndarray
         result_: Result | Results | None
 
-        def decision_function(self, X) -> Vector: ...
+        def decision_function(self, X: Matrix) -> Vector: ...
 
     @property
     def _doc_link_template(self) -> str:
         pages = address()
         return pages and f"{pages}/generated/drsvm.{type(self).__name__}.html"
 
-    def predict(self, X):
+    def predict(self, X: Matrix) -> Labels:
         """Return the label of every row, of shape (n_samples,).
 
         For a Dask collection the labels are a Dask array, which is computed on demand; for an array on a graphics card,
@@ -88,7 +88,7 @@ class CommonMixin(CallbackSupportMixin):
         return predictions(decisions, self.classes_) if backend is None else backend.labels(decisions, self.classes_)
 
     @available_if(_is_calibrated)
-    def predict_proba(self, X):
+    def predict_proba(self, X: Matrix) -> Matrix:
         """Return the probability of every class, of shape (n_samples, n_classes), with ``calibration="sigmoid"``.
 
         The largest one is that of the predicted class. Rows on a cluster or a card have theirs there.
@@ -96,7 +96,7 @@ class CommonMixin(CallbackSupportMixin):
         return self._by_row(probabilities, X)
 
     @available_if(_is_calibrated)
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: Matrix) -> Matrix:
         """Return the logarithms of the probabilities, of shape (n_samples, n_classes)."""
         return self._by_row(log_probabilities, X)
 
@@ -175,7 +175,7 @@ class FitMixin(CommonMixin):
         def _solved(self, data: Any, flip_cost, task: FitTask, time: TimeLimit) -> Solved: ...
 
     @with_callbacks
-    def fit(self, X, y, sample_weight=None, flip_cost=None):
+    def fit(self, X: Matrix, y: Labels, sample_weight: Values = None, flip_cost: Values = None) -> Self:
         """Fit the classifier.
 
         Parameters

@@ -1,28 +1,36 @@
 """scikit-learn's callbacks; before version 1.9 there are none, and nobody hears what a fit tells."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
 
-try:
-    from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
-    from sklearn.callback import with_callbacks as with_callbacks
-except ImportError:
-    if not TYPE_CHECKING:
+Method = TypeVar("Method", bound=Callable[..., Any])
 
-        class CallbackSupportMixin:
-            """A fit has a context that tells nobody."""
 
-            def _init_callback_context(self, **_: Any) -> "_Unheard":
-                return _Unheard()
+class Unheard:
+    """The context of a fit that nobody follows."""
 
-        class _Unheard:
-            def subcontext(self, **_: Any) -> "_Unheard":
-                return self
+    def subcontext(self, **_: Any) -> "Unheard":
+        return self
 
-            def call_on_fit_task_begin(self, **_: Any) -> bool:
-                return False
+    def call_on_fit_task_begin(self, **_: Any) -> bool:
+        return False
 
-            call_on_fit_task_end = call_on_fit_task_begin
+    call_on_fit_task_end = call_on_fit_task_begin
 
-        def with_callbacks(method):
-            """Return the method as it is."""
-            return method
+
+class CallbackSupportMixin:
+    """An estimator without callbacks."""
+
+    def _init_callback_context(self, **_: Any) -> Unheard:
+        return Unheard()
+
+
+def with_callbacks(method: Method) -> Method:
+    """Return the method as it is."""
+    return method
+
+
+if not TYPE_CHECKING:
+    with suppress(ImportError):
+        from sklearn.callback import CallbackSupportMixin, with_callbacks  # noqa: F401

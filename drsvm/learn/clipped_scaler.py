@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, validation
 
-from drsvm.annotations import Matrix
+from drsvm.annotations import Labels, Matrix, Values
 from drsvm.learn.fitting.gross_errors import NORMAL_RANGE, ROUNDING, TAIL, quantiles
 from drsvm.learn.fitting.places import check_remote_features
 from drsvm.model.backends import backend_of
@@ -82,7 +82,7 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     with_mean: bool = True
     with_std: bool = True
 
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X: Matrix, y: Labels = None, sample_weight: Values = None) -> Self:
         """Compute limits, means and deviations, and return self.
 
         Parameters
@@ -95,7 +95,7 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.__dict__.pop("scaler_", None)
         return self.partial_fit(X, y, sample_weight)
 
-    def partial_fit(self, X, y=None, sample_weight=None):
+    def partial_fit(self, X: Matrix, y: Labels = None, sample_weight: Values = None) -> Self:
         """Update means and deviations with further rows, given as in `fit`; the limits come from the first rows."""
         first = not hasattr(self, "scaler_")
         if not check_number(self.limit, "limit", infinite=True) > 0.0:
@@ -115,7 +115,7 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             self.scaler_.partial_fit(_clipped(X, self.lower_, self.upper_), sample_weight=counted)
         return self
 
-    def transform(self, X):
+    def transform(self, X: Matrix) -> Matrix:
         """Return clipped and scaled features, of shape (n_samples, n_features); the given array is not changed."""
         validation.check_is_fitted(self)
         backend = backend_of(X)
@@ -125,12 +125,12 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X = self._checked(X, reset=False)
         return scaled(X, *(values.astype(X.dtype) for values in parameters_of(self)))
 
-    def inverse_transform(self, X):
+    def inverse_transform(self, X: Matrix) -> Matrix:
         """Return features after `transform` in their original units; what was clipped stays at its limit."""
         validation.check_is_fitted(self)
         return self.scaler_.inverse_transform(X)
 
-    def count_clipped(self, X) -> tuple[np.ndarray, np.ndarray]:
+    def count_clipped(self, X: Matrix) -> tuple[np.ndarray, np.ndarray]:
         """Return how many cells of rows are below the lower and above the upper limit, two arrays over the features."""
         validation.check_is_fitted(self)
         return _counts(self._checked(X, reset=False), self.lower_, self.upper_)

@@ -9,14 +9,14 @@ With more than two classes, each class is trained against the rest, with its own
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from drsvm.annotations import Vector
+from drsvm.annotations import Labels, Matrix, Values, Vector
 from drsvm.clock import TimeLimit
 from drsvm.learn.base import FitMixin, RobustClassifier
 from drsvm.learn.fitting import one_vs_rest, prices
@@ -231,7 +231,9 @@ class WassersteinSVC(FitMixin, RobustClassifier):
         return {"norm": self.norm} | of_rows | prices.feature_prices(self)
 
     @available_if(learns_in_blocks)
-    def partial_fit(self, X, y, classes=None, sample_weight=None, flip_cost=None):
+    def partial_fit(
+        self, X: Matrix, y: Labels, classes: Labels = None, sample_weight: Values = None, flip_cost: Values = None
+    ) -> Self:
         """Take one incremental pass over a block of rows; all blocks together act as one training set.
 
         The first block determines what `fit` computes from all rows. An intercept with a price is priced at the centre
@@ -258,7 +260,7 @@ class WassersteinSVC(FitMixin, RobustClassifier):
         feed_block(self, X, y, classes, sample_weight, flip_cost)
         return self
 
-    def decision_function(self, X):
+    def decision_function(self, X: Matrix) -> Vector:
         """Return w·x + b for every row, of shape (n_samples,) or (n_samples, n_classes).
 
         The sign is the decision for two classes, otherwise the largest one decides.

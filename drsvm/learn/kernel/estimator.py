@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from drsvm.annotations import Matrix
+from drsvm.annotations import Matrix, Vector
 from drsvm.clock import TimeLimit
 from drsvm.learn.base import FitMixin
 from drsvm.learn.fitting import one_vs_rest, prices
@@ -194,7 +194,7 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
 
     # --- decisions ----------------------------------------------------------------------------------------------------
 
-    def decision_function(self, X):
+    def decision_function(self, X: Matrix) -> Vector:
         """Return f(x) + b for every row, of shape (n_samples,) or (n_samples, n_classes)."""
         check_is_fitted(self)
         backend = backend_of(X)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass
 from itertools import product
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -21,6 +21,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import _check_sample_weight
 
+from drsvm.annotations import Labels, Matrix, Values, Vector
 from drsvm.clock import TimeLimit
 from drsvm.learn.base import RobustClassifier
 from drsvm.learn.callbacks import with_callbacks
@@ -151,14 +152,16 @@ class WassersteinSVCCV(RobustClassifier):
     verbose: int = 0
     random_state: int | np.random.Generator | None = None
 
-    def decision_function(self, X):
+    def decision_function(self, X: Matrix) -> Vector:
         """Return the decision values, of shape (n_samples,) or (n_samples, n_classes)."""
         if hasattr(self, "cv_results_") and not hasattr(self, "intercept_"):
             raise NotFittedError(f"This {type(self).__name__} has parameters but no classifier: fit with refit=True.")
         return super().decision_function(X)
 
     @with_callbacks
-    def fit(self, X, y, sample_weight=None, groups=None, flip_cost=None):
+    def fit(
+        self, X: Matrix, y: Labels, sample_weight: Values = None, groups: Labels = None, flip_cost: Values = None
+    ) -> Self:
         """Choose the parameters by cross-validation and fit the classifier.
 
         Parameters
