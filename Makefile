@@ -48,6 +48,7 @@ lint: $(VENV)/.stamp-dev ## check style, formatting and types
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
 	$(PY) -m pyright --pythonpath $(PY)
+	PATH="$(abspath $(BIN)):$$PATH" $(PY) -m pyright --verifytypes drsvm --ignoreexternal --outputjson | $(PY) tests/public_types.py
 
 docs: $(VENV)/.stamp-docs ## build the documentation in docs/_build/html and check its links
 	$(PY) -m sphinx -q -E -W --keep-going -b html docs docs/_build/html
@@ -62,7 +63,7 @@ paper: $(VENV)/.stamp-paper ## regenerate every table and figure of the paper in
 
 clean: ## remove the environments and everything generated
 	rm -rf $(VENV) $(LOWEST) build dist .pytest_cache .ruff_cache .hypothesis docs/_build docs/generated docs/gallery \
-	  docs/sg_execution_times.rst drsvm-demo.html drsvm-demo.png
+	  docs/sg_execution_times.rst drsvm-demo.html
 	find drsvm tests docs examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(VENV)/.stamp-venv:

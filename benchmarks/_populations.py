@@ -1,7 +1,7 @@
 """Simulated populations whose worst case is known, for the bounds that samples of them give.
 
-Every population has rows of one of five kinds of classifier and one of eight questions; features, error rates, norms and
-prices take turns.
+Every population has one of five kinds of classifier and one of eight questions; features, error rates, norms and prices
+take turns.
 """
 
 from dataclasses import dataclass, replace
@@ -106,7 +106,7 @@ class Population:
 
     @cached_property
     def radii(self) -> np.ndarray:
-        """Radii between 0 and where the worst case is about as bad as it can be; for a limit per row, just above prices."""
+        """Radii between 0 and where the worst case is as bad as it can be; for a limit per row, just above prices."""
         prices = self.options.prices[self.options.costs > 0.0].min(axis=0)
         finite = prices[np.isfinite(prices)]
         if self.asked["limit"] == "row":

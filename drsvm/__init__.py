@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from drsvm.model import Shift as Shift
     from drsvm.model import Status as Status
     from drsvm.model import certify as certify
+    from drsvm.model import explain as explain
     from drsvm.model import measure_shift as measure_shift
     from drsvm.model import worst_case_distribution as worst_case_distribution
     from drsvm.model import worst_case_risk as worst_case_risk
@@ -44,7 +45,7 @@ else:
     _NAMES = {
         ".learn": "ClippedScaler WassersteinKernelSVC WassersteinSVC WassersteinSVCCV auto_radius find_label_issues "
         "radius_from_batches",
-        ".model": "Problem Result Shift Status certify measure_shift worst_case_distribution worst_case_risk",
+        ".model": "Problem Result Shift Status certify explain measure_shift worst_case_distribution worst_case_risk",
         ".persistence": "load_model save_model",
         ".plotting": "BatchShiftsDisplay ConvergenceDisplay LabelIssuesDisplay RadiusPathDisplay RiskCurveDisplay "
         "ShiftDisplay WorstCaseDisplay",

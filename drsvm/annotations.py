@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 Matrix: TypeAlias = Any  # rows with `shape`, `dtype` and `@`: an array or a sparse matrix, here or on a card
 Labels: TypeAlias = Any  # whatever scikit-learn takes as labels: arrays, lists, columns of a data frame
+Values: TypeAlias = Any  # an array, a list or a column of numbers: one for each row, feature or class
+Classifier: TypeAlias = Any  # an estimator or a pipeline of any library; where it says so, (weights, intercept)
 NormName: TypeAlias = Literal[1, 2, "1", "2", "inf"] | float  # what users write for a norm
 
 if TYPE_CHECKING:  # importing drsvm must not import numpy

@@ -1,26 +1,20 @@
 """The demonstration behind ``make demo``: a robust classifier, its proof, and what an adversary can do to it.
 
-It uses scikit-learn's breast-cancer data with some wrong training labels and correct test labels, and writes a report
-and a plot into the current folder.
+It uses scikit-learn's breast-cancer data with some wrong training labels and correct test labels, and writes a report,
+with plots, into the current folder.
 """
 
-import io
 from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
-from sklearn.svm import LinearSVC
 from sklearn.utils import Bunch
 
-from drsvm.learn.clipped_scaler import ClippedScaler
-from drsvm.learn.estimators import WassersteinSVC
-from drsvm.plotting import RadiusPathDisplay, RiskCurveDisplay
 from drsvm.report import make_report
-from drsvm.writing import write_files
 
 WRONG_LABELS = 0.2
-REPORT, PLOT = Path("drsvm-demo.html"), Path("drsvm-demo.png")
+REPORT = Path("drsvm-demo.html")
 
 
 def load() -> Bunch:
@@ -35,7 +29,7 @@ def load() -> Bunch:
 
 
 def main() -> None:
-    """Fit, evaluate, print, and write the report and the plot."""
+    """Fit, evaluate, print, and write the report."""
     data = load()
     title = f"Breast cancer, with {WRONG_LABELS:.0%} of the training labels wrong"
     named = {name: data[name] for name in ("X_test", "y_test", "feature_names")}
@@ -59,29 +53,7 @@ def main() -> None:
     suspect = [int(row) for row in summary["labels_to_check"]]
     n_wrong = data.wrong[suspect].sum()
     print(f"\nOf the {len(suspect)} training labels that are contradicted most, {n_wrong} are indeed wrong.")
-    write_files({REPORT: report.html.encode(), PLOT: drawn(data)})
-    print(f"\nReport: {REPORT.resolve()}\nPlot:   {PLOT.resolve()}")
-
-
-def drawn(data: Bunch) -> bytes:
-    """Return a plot of the risk curves of two classifiers and the accuracy of the robust one over the radius."""
-    from matplotlib.figure import Figure
-
-    scaler = ClippedScaler().fit(data.X)
-    X, X_test = scaler.transform(data.X), scaler.transform(data.X_test)
-    robust, plain = WassersteinSVC().fit(X, data.y), LinearSVC(random_state=0).fit(X, data.y)
-    radius = float(robust.radius_)
-    figure = Figure(figsize=(11, 4.4), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    models, radii = {"WassersteinSVC": robust, "LinearSVC": plain}, np.linspace(0.0, 4 * radius, 61)
-    RiskCurveDisplay.from_estimators(models, X, data.y, radii=radii, radius=radius, ax=left)
-    held_out = {"X_test": X_test, "y_test": data.y_test}
-    RadiusPathDisplay.from_estimator(WassersteinSVC(), X, data.y, **held_out, n_radii=25, ax=right, kind="scores")
-    left.set_title("What an adversary can do")
-    right.set_title("Accuracy over the radius")
-    content = io.BytesIO()
-    figure.savefig(content, format="png", dpi=120)
-    return content.getvalue()
+    print(f"\nReport: {report.save(REPORT).resolve()}")
 
 
 if __name__ == "__main__":

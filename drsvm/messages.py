@@ -38,3 +38,8 @@ class Message(str):
             elif isinstance(value, Parameter):
                 values[place] = spell(value)
         return self._template.format(*values) if values else str(self)
+
+
+def number(value: float) -> str:
+    """Return a number of a column as text."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

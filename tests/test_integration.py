@@ -139,6 +139,7 @@ def test_weights_and_groups_are_routed_into_our_own_search(two_classes, weights)
 
 
 def test_callbacks_are_notified_of_paths_and_refit(two_classes):
+    pytest.importorskip("sklearn.callback")
     names = []
     silent = dict.fromkeys(("setup", "teardown", "on_fit_task_begin"), lambda *_, **__: None)
     recorder = SimpleNamespace(**silent, on_fit_task_end=lambda estimator, context: names.append(context.task_name))
@@ -149,9 +150,8 @@ def test_callbacks_are_notified_of_paths_and_refit(two_classes):
 @both
 def test_progress_bars_of_scikit_learn(model, two_classes):
     pytest.importorskip("rich")
-    from sklearn.callback import ProgressBar
-
-    fitted = clone(model).set_callbacks(ProgressBar()).fit(*two_classes)
+    callback = pytest.importorskip("sklearn.callback")
+    fitted = clone(model).set_callbacks(callback.ProgressBar()).fit(*two_classes)
     np.testing.assert_allclose(fitted.coef_, clone(model).fit(*two_classes).coef_, atol=1e-4)  # other certificates
 
 

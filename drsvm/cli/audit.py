@@ -1,7 +1,7 @@
 """``drsvm audit``: what an adversary can do to a saved model."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from drsvm.cli import options as opt
 from drsvm.cli.screen import Payload, Screen
@@ -162,7 +162,7 @@ def _risks(models: "dict[str, Pipeline]", X, y, ball: opt.Settings, limit, confi
 
     columns: opt.Columns = {"radius": ball["radius"]}
     errors = {"loss": "zero-one", "limit": limit}
-    asked = {"risk": {"loss": "hinge"}} if limit == "average" else {}
+    asked: dict[str, dict[str, Any]] = {"risk": {"loss": "hinge"}} if limit == "average" else {}
     asked |= {"error": errors, "population": {**errors, "confidence": confidence}}
     if costs is not None:
         errors = {**errors, "costs": costs}

@@ -62,7 +62,11 @@ def fit_payload(trained: Trained, file: Path, standardise: bool) -> Payload:
         "landmarks": len(classifier.landmark_indices_),
         "radius_in_features": radius,
     }
-    return {**payload, "kernel": kernel, "importances": _importances(tested or model)}
+    judged = tested or model
+    X, y, falls = judged.prepared.X_test, judged.parts.y_test, None
+    if y is not None:
+        falls = importances(judged.classifier, X, y, judged.columns)
+    return {**payload, "kernel": kernel, "importances": falls}
 
 
 def _certificate(result: Result, positive: object, constant: bool) -> Payload:
@@ -212,8 +216,3 @@ def _feature_lines(payload: Payload) -> dict[str, str]:
         largest = ", ".join(f"{' '.join(name.split())} {fall:.3f}" for name, fall in first)
         lines["importance"] = f"{largest}: how much the ROC AUC of the test falls if a column is shuffled"
     return lines
-
-
-def _importances(tested: Fitted) -> dict[str, float] | None:
-    y = tested.parts.y_test
-    return None if y is None else importances(tested.classifier, tested.prepared.X_test, y, tested.columns)

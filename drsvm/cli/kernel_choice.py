@@ -25,7 +25,6 @@ from drsvm.progress import Tell
 MAX_ROWS = 20_000  # for which a kernel is tried: training it takes long from there on
 JUDGED_ROWS, MAX_FOLDS = 2000, 5  # so many rows are enough to tell; fewer of them are judged in more than two folds
 PERFECT = 0.999  # a ROC AUC that leaves nothing to gain
-TIMES_LONGER = 15  # a kernel takes about so many times the time of a linear classifier
 
 
 class Drawn(NamedTuple):
@@ -63,27 +62,26 @@ def choose(
     given = {**with_flip_costs(settings, parts.y), "threshold": "optimum", "max_time": limit}
     with screen.whole("trying a kernel") as tell, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those of the classifier that is taken follow
-        linear, seconds = _ranked(replace(kernel, kernel="linear"), given, drawn, lambda share: tell(0.1 * share))
+        linear = _ranked(replace(kernel, kernel="linear"), given, drawn, lambda share: tell(0.1 * share))
         if linear.sum() >= PERFECT:
             return chosen("linear", f"its ROC AUC on unseen rows is {linear.sum():.4f}; there is nothing to gain")
-        if limit.left() >= TIMES_LONGER * len(drawn.folds) * seconds:
-            rbf, _ = _ranked(replace(kernel, kernel="rbf"), given, drawn, lambda share: tell(0.1 + 0.9 * share))
-            if not limit.over:
-                return _judged(linear, rbf, drawn.codes)
+        rbf = _ranked(replace(kernel, kernel="rbf"), given, drawn, lambda share: tell(0.1 + 0.9 * share))
+        if not limit.over:
+            return _judged(linear, rbf, drawn.codes)
     return chosen("linear", "there is no time to try a kernel; allow more with --max-time")
 
 
-def _ranked(kernel: KernelChoice, settings: Settings, drawn: Drawn, tell: Tell) -> tuple[np.ndarray, float]:
-    """Return what each row adds to the mean ROC AUC of the folds, and the seconds of the last fold."""
+def _ranked(kernel: KernelChoice, settings: Settings, drawn: Drawn, tell: Tell) -> np.ndarray:
+    """Return what each row adds to the mean ROC AUC of the folds."""
     kind, given = kernel.kind_and_settings(settings)
-    (table, codes, folds), found, seconds = drawn, np.zeros(len(drawn.codes)), 0.0
+    (table, codes, folds), found = drawn, np.zeros(len(drawn.codes))
     for number, (train, test) in enumerate(folds, start=1):
-        decisions, seconds = decisions_of_fold(kind(**given), table, train, test)
+        decisions, _ = decisions_of_fold(kind(**given), table, train, test)
         found[test] = auc_parts(decisions if decisions.shape[1] > 2 else decisions[:, 1], codes[test])
         tell(number / len(folds))
         if settings["max_time"].over:
             break
-    return found / len(folds), seconds
+    return found / len(folds)
 
 
 def _judged(linear: np.ndarray, rbf: np.ndarray, codes: np.ndarray) -> Payload:

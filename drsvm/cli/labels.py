@@ -45,19 +45,11 @@ def labels(
     counted from 1, not counting the header, as in predict.
     """
     from drsvm.cli import work
-    from drsvm.datasets import read, read_cells
 
     outputs.check(file)
     kernel.check(ball)
     settings = {**ball.ball(), **ball.run(), **opt.chosen_classes_and_threshold(class_weight)}
-    original: dict[str, list[str]] = {}
-
-    def reader(path: Path, options):
-        dataset = read(path, options)
-        original.update(read_cells(path, options) if outputs.csv is not None else {})
-        return dataset
-
-    parts = work.load_parts(file, data.read_options(name_rows=True), screen, reader=reader)
+    parts = work.load_parts(file, data.read_options(name_rows=True, whole=outputs.csv is not None), screen)
     import numpy as np
 
     from drsvm import find_label_issues  # not before: input errors should come quickly
@@ -74,13 +66,12 @@ def labels(
         issues = find_label_issues(parts.X, parts.y, callback=lambda done, total: tell(done / total), **given)
     rank = np.empty(len(parts.rows), dtype=int)
     rank[issues.ranking] = np.arange(1, len(rank) + 1)
-    kept = {name: [values[row] for row in parts.rows] for name, values in original.items()}
     new = {"row": parts.rows + 1, "rank": rank, **issues.to_dict()}
-    columns = kept | {name if name not in kept else f"drsvm_{name}": values for name, values in new.items()}
+    columns = parts.ids | {name if name not in parts.ids else f"drsvm_{name}": values for name, values in new.items()}
     files = outputs.save(columns, lambda: LabelIssuesDisplay.from_result(issues).figure_)
     order = issues.ranking[:top]
     names = ("given_label", "predicted_label", "label_score", "is_label_issue")
-    worst = {"row": parts.rows[order] + 1, **{name: texts[order] for name, texts in parts.ids.items()}}
+    worst = {"row": parts.rows[order] + 1, **{name: parts.ids[name][order] for name in parts.data.schema.id}}
     worst |= {name: getattr(issues, name)[order] for name in names}
     payload = {"command": "labels", "file": file, "rows": X.shape[0], "features": X.shape[1]}
     payload |= {"contradicted": issues.n_contradicted, "flagged": issues.is_label_issue.sum()}

@@ -8,6 +8,7 @@ from drsvm.cli.screen import Payload, Screen
 
 EXAMPLES = """drsvm predict churn.drsvm new_customers.csv --output predictions.csv
 drsvm predict churn.drsvm new_customers.csv --probability --sort probability --keep name,branch
+drsvm predict churn.drsvm new_customers.csv --explain 3 --sort distance
 drsvm predict churn.drsvm last_year.csv --json
 zcat log.csv.gz | drsvm predict churn.drsvm - > predictions.csv"""
 
@@ -25,6 +26,11 @@ def predict(
         "largest one.",
         False,
         "--probability",
+    ),
+    explain: int | None = output(
+        "Also write the largest reasons of each prediction, this many, and how far the row is from another prediction.",
+        metavar="NUMBER",
+        min=1,
     ),
     sort: str | None = output(
         "Sort by a column of the output: decisions and probabilities from the largest, others from the smallest. "
@@ -51,7 +57,7 @@ def predict(
         raise ValueError(f"{model}: has no probabilities: {remedy}")
     predictions = Predictions(saved, dataset)
     screen.note(*predictions.notes())
-    columns = sorted_by(predictions.columns(probability), sort)
+    columns = sorted_by(predictions.columns(probability, explain), sort)
     payload = {"command": "predict", "model": model, "file": file, **predictions.summary(), "output": output}
     if output is not None:
         write_files({output: csv_text(columns).encode()})
@@ -59,16 +65,15 @@ def predict(
         payload["predictions"] = columns
     else:
         sys.stdout.write(csv_text(columns))
-    screen.finish(payload, _text(payload, probability), stderr=output is None)
+    legend = predictions.legend(probability, explain is not None)
+    screen.finish(payload, _text(payload, legend), stderr=output is None)
 
 
-def _text(payload: Payload, probability: bool) -> str:
+def _text(payload: Payload, legend: list[str]) -> str:
     from drsvm.learn.scores import IF_NEW, by_class, interval_line, summary
 
     counts = ", ".join(f"{label} ({count:,})" for label, count in payload["predicted"].items())
-    lines = [f"{payload['rows']:,} rows, predicted {counts}"]
-    if probability and payload["positive"] is not None:
-        lines.append(f"probability: that of {payload['positive']}, above one half exactly where it is predicted")
+    lines = [f"{payload['rows']:,} rows, predicted {counts}", *legend]
     if payload["scores"]:
         figures = payload["scores"]
         lines += [summary(figures), interval_line(figures, IF_NEW), *by_class(figures)]

@@ -1,6 +1,7 @@
 """The predictions of a saved model for a file: columns of a table, scores and notes."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,8 +11,9 @@ from drsvm.cli.screen import Payload
 from drsvm.cli.work import rows_of, unknown_label
 from drsvm.datasets import Dataset
 from drsvm.datasets.notes import what_is_new, what_was_clipped
-from drsvm.datasets.preparation import cells_clipped, unseen_levels
+from drsvm.datasets.preparation import as_in_file, cells_clipped, unseen_levels
 from drsvm.learn.scores import are_noise, predictions, scores
+from drsvm.model.new_data.explanation import explain
 from drsvm.persistence.model_files import SavedModel
 
 FEW, MANY = 30, 2000  # rows from which on it is measured whether they have moved, and at most for that
@@ -35,6 +37,7 @@ class Predictions:
         # The position of the positive one of two classes, to which decisions and probabilities refer.
         names, positive = [str(label) for label in known.tolist()], str(training.get("positive"))
         self.place = names.index(positive) if positive in names else 1
+        self.positive = self.classes.tolist()[self.place] if len(known) == 2 else None
 
     def notes(self) -> Iterator[str]:
         n = self.data.shape[0]
@@ -66,7 +69,7 @@ class Predictions:
             figures = f"by {shift.moved:.2g}, and chance explains {shift.moved_by_chance:.2g}"
             yield f"the rows have moved since the test of the model ({figures}): see drsvm drift."
 
-    def columns(self, probability: bool) -> Columns:
+    def columns(self, probability: bool, n_reasons: int | None = None) -> Columns:
         """Return the number of the row, the columns of the file, and the predictions, under distinct names."""
         single = self.decisions.ndim == 1
         shown = -self.decisions if single and self.place == 0 else self.decisions
@@ -74,6 +77,7 @@ class Predictions:
         if probability:
             chances = self.saved.model.predict_proba(self.data.X)
             new |= self._by_class("probability", chances[:, self.place] if single else chances)
+        new |= {} if n_reasons is None else self._reasons(n_reasons)
         if self.labels is not None:
             new["label"] = self.labels
             if self.data.labelled is not None and not self.data.labelled.all():  # rows without a label have None
@@ -82,6 +86,34 @@ class Predictions:
         kept = self.data.kept
         new = {name if name not in kept else f"drsvm_{name}": values for name, values in new.items()}
         return {"row" if "row" not in kept else "drsvm_row": self.data.rows + 1, **kept, **new}
+
+    def _reasons(self, n_reasons: int) -> Columns:
+        """Return how far each row is from the boundary and, without a kernel, its largest reasons."""
+        model, schema = self.saved.model, self.data.schema
+        positive = None if self.positive is None else model.classes_[self.place]
+        found = explain(model, self.data.X, positive=positive)
+        if not hasattr(model[-1], "coef_"):
+            return {"distance": found.distance}
+        if schema.kind == "sparse":
+            names = [f"feature {schema.index_base + place}" for place in range(schema.n_features)]
+            return {"distance": found.distance, "reasons": replace(found, features=names).reasons(n_reasons)}
+        columns = schema.columns
+        reasons = found.reasons(n_reasons, lambda place, value: as_in_file(schema, columns[place], value))
+        return {"distance": found.distance, "reasons": reasons}
+
+    def legend(self, probability: bool, explained: bool) -> list[str]:
+        """Return what the columns mean that were asked for."""
+        lines, positive = [], self.positive
+        if probability and positive is not None:
+            lines.append(f"probability: that of {positive}, above one half exactly where it is predicted")
+        if explained and hasattr(self.saved.model[-1], "coef_"):
+            lines.append("distance: the smallest shift of the prepared columns that turns the prediction")
+            what = "the prediction" if positive is None else positive
+            lines.append(f"reasons: what speaks for {what} (+) and against it (-)")
+        elif explained:
+            lines.append("distance: no shorter shift of the prepared columns turns the prediction")
+            lines.append("reasons: none, since a classifier with a kernel has no weights of columns")
+        return lines
 
     def _by_class(self, name: str, values: np.ndarray) -> Columns:
         if values.ndim == 1:
@@ -94,7 +126,7 @@ class Predictions:
         return {
             "rows": self.data.shape[0],
             "classes": self.classes,
-            "positive": self.classes.tolist()[self.place] if len(self.classes) == 2 else None,
+            "positive": self.positive,
             "predicted": dict(zip(labels.tolist(), counts.tolist(), strict=True)),
             "scores": None if self.labels is None else scores(judged, self.labels, self.classes, new_rows=True),
         }

@@ -52,11 +52,11 @@ class Parts:
         return -1 if self.positive is not None and self.positive == np.unique(self.y).tolist()[0] else 1
 
 
-def load_parts(file: Path, options: ReadOptions, screen: Screen, test: Path | None = None, reader=read) -> Parts:
+def load_parts(file: Path, options: ReadOptions, screen: Screen, test: Path | None = None) -> Parts:
     """Read a file, and the test file if there is one."""
     check_inputs(None, [file, test])
     with screen.progress(f"reading {name_of(file)}"):
-        dataset = read_from(file, lambda path: reader(path, options))
+        dataset = read_from(file, lambda path: read(path, options))
         tested = test and read_from(test, lambda path: read_like(path, dataset.schema, options))
     screen.note(*dataset.notes)
     labels = check_labels(dataset)

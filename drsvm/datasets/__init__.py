@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from drsvm.datasets.dataset import Dataset, ReadOptions, Schema
 from drsvm.datasets.files import DataFileError
-from drsvm.datasets.reading import read, read_cells, read_like
+from drsvm.datasets.reading import read, read_like
 from drsvm.lazy import lazy_names
 
-__all__ = ["DataFileError", "Dataset", "ReadOptions", "Schema", "read", "read_cells", "read_like"]
+__all__ = ["DataFileError", "Dataset", "ReadOptions", "Schema", "read", "read_like"]
 
 if TYPE_CHECKING:
     from drsvm.datasets.preparation import TableReader as TableReader

@@ -74,7 +74,7 @@ def first_of_each(copies: np.ndarray) -> np.ndarray:
 def can_stay_together(y: np.ndarray, copies: np.ndarray) -> bool:
     """Return True if every class has at least two different rows, one for each side of a split."""
     classes, counts = np.unique(y[first_of_each(copies)], return_counts=True)
-    return len(classes) == len(np.unique(y)) and counts.min() >= 2
+    return len(classes) == len(np.unique(y)) and bool(counts.min() >= 2)
 
 
 def about_copies(y: np.ndarray, copies: np.ndarray | None) -> list[str]:

@@ -24,6 +24,7 @@ class ReadOptions:
     keep: tuple[str, ...] = ()  # for a saved model: columns to return as they are, besides the ids
     unlabelled: bool = False  # for a saved model: whether to keep rows without a label
     name_rows: bool = False  # whether to return the ids of a training file, too
+    whole: bool = False  # whether to return all columns of a training file as they are, too
     by: str | None = None  # a column of batches, not a feature: the first of `Dataset.kept`
     verified: str | None = None  # a yes/no column, not a feature: whether the label of the row was verified
     mentioned: tuple[tuple[str, str], ...] = ()  # parameters and columns that must be features: ("increasing", "age")
@@ -79,7 +80,7 @@ class Dataset:
     rows: np.ndarray  # positions in the file, as rows may have been dropped
     verified: np.ndarray | None = None  # which labels were verified, if a column contains that
     mentioned: list[tuple[str, str]] = field(default_factory=list)  # `ReadOptions.mentioned`, with the columns by name
-    kept: dict[str, list[str]] = field(default_factory=dict)  # ids and `ReadOptions.keep` as text, where wanted
+    kept: dict[str, list[str]] = field(default_factory=dict)  # ids and other columns as text, where wanted
     labelled: np.ndarray | None = None  # rows that have a label, if others are kept; y is shorter then
     leaky_columns: list[str] = field(default_factory=list)  # columns that determine the label by themselves
 

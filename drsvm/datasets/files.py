@@ -16,12 +16,6 @@ from typing import IO, Any
 from drsvm.lazy import missing
 from drsvm.messages import Message, Parameter
 
-try:
-    from compression import zstd  # pyright: ignore[reportMissingImports]  # Python 3.14
-except ImportError:
-    zstd = None
-ZSTD_ERRORS = () if zstd is None else (zstd.ZstdError,)
-
 HEAD_BYTES = 1 << 16
 LONGEST_LINE = 1 << 24  # bytes of a line of a CSV file: two million cells
 # Suffixes of compressed files and the bytes they start with.
@@ -115,7 +109,7 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
     try:
         with _open(path, ending) as stream:
             yield stream
-    except (EOFError, OSError, lzma.LZMAError, zlib.error, *ZSTD_ERRORS) as error:
+    except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
         ordinary = ending is None or isinstance(error, FileNotFoundError | PermissionError)
         if isinstance(error, OSError) and ordinary:
             raise
@@ -139,8 +133,6 @@ def compression_of(path: Path) -> str | None:
 def _open(path: Path, ending: str | None) -> IO[bytes]:
     if ending != ".zst":
         return {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, None: open}[ending](path, "rb")
-    if zstd is not None:
-        return zstd.open(path, "rb")
     try:
         import pyarrow  # pyright: ignore[reportMissingImports]
     except ImportError:

@@ -6,6 +6,7 @@ titanic.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -21,8 +22,9 @@ from drsvm.datasets.arrow_tables import Column, Table, columns_of
 from drsvm.datasets.columns import absent_columns
 from drsvm.datasets.dataset import Schema
 from drsvm.datasets.values import EMPTY, MISSING, NotANumber, Style, coded, levels_of, numbers_of, shown
-from drsvm.learn.clipped_scaler import ClippedCells, ClippedScaler, clipped_cells, number
+from drsvm.learn.clipped_scaler import ClippedCells, ClippedScaler, clipped_cells
 from drsvm.learn.fitting.column_errors import check_distinct
+from drsvm.messages import number
 
 MAX_LEVELS = 1000  # a column has at most this many levels of its own: the most frequent ones
 RARE_NAME = "(rare)"
@@ -30,6 +32,7 @@ RARE_NAME = "(rare)"
 Steps: TypeAlias = list[tuple[str, Any]]  # of a pipeline: transformers have no common class
 
 
+@dataclass(eq=False, repr=False)
 class TableReader(TransformerMixin, BaseEstimator):
     """Reads the columns of a raw table: numbers as floats, categories as text.
 
@@ -47,10 +50,9 @@ class TableReader(TransformerMixin, BaseEstimator):
         Texts that count as empty, besides the usual ones (``?``, ``NA``, ``null``, ...).
     """
 
-    def __init__(self, columns: Sequence[str] = (), styles: dict | None = None, missing_values: Sequence[str] = ()):
-        self.columns = columns
-        self.styles = styles
-        self.missing_values = missing_values
+    columns: Sequence[str] = ()
+    styles: dict | None = None
+    missing_values: Sequence[str] = ()
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -187,12 +189,14 @@ def cells_clipped(steps: Steps, schema: Schema, X: Table | Matrix) -> ClippedCel
         cells = X if scaler is None else steps[0][1].transform(X)[:, places].astype(np.float64)
     if not isinstance(scaler, ClippedScaler):
         return ClippedCells({}, (0, 0))
-    dates = {place for place, name in enumerate(names) if schema.style(name).startswith("date")}
+    return clipped_cells(scaler, names, cells, lambda place, value: as_in_file(schema, names[place], value))
 
-    def text(place: int, value: float) -> str:
-        return str(np.datetime64(round(value), "D")) if place in dates else number(value)
 
-    return clipped_cells(scaler, names, cells, text)
+def as_in_file(schema: Schema, column: str, value: float) -> str:
+    """Return a number of a table after its `TableReader` as text."""
+    if schema.style(column).startswith("date"):
+        return str(np.datetime64(round(value), "D"))
+    return ("no", "yes")[round(value)] if schema.style(column) == Style.TRUTH else number(value)
 
 
 def aligned(X: Matrix, given: list[str], wanted: list[str]) -> Matrix:

@@ -56,8 +56,9 @@ def read_table(file: TableFile, options: ReadOptions, notes: Sequence[str] = ())
     leaky = leaky_columns(schema, X, y)
     notes = [*notes, *file.notes, *chosen.notes, *dropped, *similar_labels(labels)]
     notes += [*what_was_done(schema, kinds, X), *about_leaky_columns(leaky)]
-    ids = _written(file, [*chosen.by, *(schema.id if options.name_rows else [])], kept)
-    return Dataset(X, y, schema, notes, path, kept, verified, chosen.mentioned, ids, leaky_columns=leaky)
+    listed = file.names if options.whole else schema.id if options.name_rows else []
+    texts = _written(file, [*chosen.by, *listed], kept)
+    return Dataset(X, y, schema, notes, path, kept, verified, chosen.mentioned, texts, leaky_columns=leaky)
 
 
 def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = None) -> Dataset:
@@ -103,15 +104,6 @@ def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = No
 
 def _written(file: TableFile, names: list[str], kept: np.ndarray) -> dict[str, list[str]]:
     return {name: [column[row] for row in kept] for name, column in file.texts(names).items()}
-
-
-def read_cells(path: str | Path, options: ReadOptions | None = None) -> dict[str, list[str]]:
-    """Return all columns of a file as text, also those that are not used; svmlight files have none.
-
-    Only the options ``format``, ``delimiter`` and ``header`` are used.
-    """
-    file, _, _ = _opened(Path(path), options or ReadOptions())
-    return {} if file is None else file.texts(file.names)
 
 
 def _opened(path: Path, options: ReadOptions) -> tuple[TableFile | None, str, list[str]]:

@@ -85,16 +85,6 @@ def dot_and_square(data, indices, first, last, v):
 
 
 @kernel(inner=True, fastmath=FAST)
-def outer_dot(data, indices, first, last, v, limit):
-    """Return x·(v − clip(v, ±limit))."""
-    total = 0.0
-    for k in range(first, last):
-        value = v[column(indices, k, first)]
-        total += data[k] * (value - min(max(value, -limit), limit))
-    return total
-
-
-@kernel(inner=True, fastmath=FAST)
 def clipped_dots(data, indices, first, last, v, offset, limit):
     """Return x·clip(v, ±limit), x·(v − clip(v, ±limit)) and Σ |x_j v_j|; entry j of v is at j + offset."""
     clipped = outside = size = 0.0

@@ -8,8 +8,8 @@ With a = w̄ + shift·z, z = y x, the point minimises (ρ/2)‖w − a/ρ‖² +
 
 For q = 2 this takes a few scalar operations. For q = 1 and ∞, `row` contains w̄ and z at the entries of the row. The
 other entries do not change and enter only through Σ (|w̄_j| − limit)₊ and the number of its terms. `rest` provides these
-sums: None (there are no other entries), all weights, a band of them or a queue. Functions are selected by the types of
-a geometry at compile time.
+sums: None (there are no other entries), all weights, a band of them, or a band of weights that share a soft threshold.
+Functions are selected by the types of a geometry at compile time.
 """
 
 import math
@@ -17,14 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.kernels.bucket_queue import Pending, pending_excess
+from drsvm.kernels import bands
 from drsvm.kernels.compiling import FAST, SCALAR, by_type, kernel
 
 MAX_STEPS = 100  # limit on Newton steps for a piecewise linear function, which usually takes three or four
-# Of a band: its ends, half width and number of members; sum and number above it; steps since it was built
-LOW, HIGH, WIDTH, SIZE, SUM, NUMBER, STEPS, NUMBERS = range(8)
-BASE = np.uint64(NUMBERS)
-MANY_MEMBERS, FEW_STEPS = 48, 32  # a band with more members is narrowed; one that lasts fewer steps is widened
 
 
 class Euclidean(NamedTuple):
@@ -67,93 +63,6 @@ class Point(NamedTuple):
     rest: float  # q = 1: Σ |w_j| outside the row
 
 
-class Band(NamedTuple):
-    """Weights with a band of magnitudes around a limit that changes little from step to step.
-
-    Weights in the band are members and are summed one by one. Those above it enter through their sum and number; those
-    below contribute nothing. The band is rebuilt when the limit leaves it.
-    """
-
-    weights: np.ndarray  # NUMBERS figures about the band, then the weights: that of column j is at NUMBERS + j
-    members: np.ndarray  # two rows: the members, and the position of each weight among them
-
-
-@kernel(inner=True, allocates=True)
-def make_band(w, width):
-    """Return the band for given weights and an initial half width; it is built when first needed."""
-    weights = np.zeros(NUMBERS + w.size)
-    for j in range(w.size):  # numba takes seconds to compile an assignment to a slice
-        weights[NUMBERS + j] = w[j]
-    weights[WIDTH], weights[LOW], weights[HIGH] = width, -1.0, -1.0
-    return Band(weights, np.empty((2, NUMBERS + w.size), np.uint64))
-
-
-@kernel(inner=True, fastmath=FAST)
-def _build(weights, members, limit):
-    if weights[STEPS] < FEW_STEPS:
-        weights[WIDTH] *= 2.0
-    elif weights[SIZE] > MANY_MEMBERS:
-        weights[WIDTH] *= 0.5
-    low, high = max(limit - weights[WIDTH], 0.0), limit + weights[WIDTH]
-    size = np.uint64(0)
-    total = number = 0.0
-    for j in range(BASE, np.uint64(weights.size)):
-        value = abs(weights[j])
-        if value > high:
-            total += value
-            number += 1.0
-        elif value > low:
-            members[0, size], members[1, j] = j, size
-            size += np.uint64(1)
-    weights[LOW], weights[HIGH], weights[SIZE], weights[STEPS] = low, high, float(size), 0.0
-    weights[SUM], weights[NUMBER] = total, number
-
-
-@kernel(inner=True, fastmath=FAST, forceinline=True)
-def band_excess(band, limit):
-    """Return Σ (|w_j| − limit)₊ and the number of positive terms."""
-    weights, members = band
-    if not (weights[LOW] <= limit <= weights[HIGH]):
-        _build(weights, members, limit)
-    total = max(weights[SUM] - weights[NUMBER] * limit, 0.0)
-    count = weights[NUMBER]
-    for m in range(np.uint64(weights[SIZE])):
-        over = abs(weights[members[0, m]]) - limit
-        total += max(over, 0.0)
-        count += 1.0 if over > 0.0 else 0.0
-    return total, count
-
-
-@kernel(inner=True, fastmath=FAST, forceinline=True)
-def take_out(band, j):
-    """Return a weight and set it to 0."""
-    weights, members = band
-    value = weights[j]
-    size = abs(value)
-    weights[SUM] -= size if size > weights[HIGH] else 0.0  # no branch: it would be unpredictable
-    weights[NUMBER] -= 1.0 if size > weights[HIGH] else 0.0
-    if weights[LOW] < size <= weights[HIGH]:
-        weights[SIZE] -= 1.0
-        last = members[0, np.uint64(weights[SIZE])]
-        members[0, members[1, j]], members[1, last] = last, members[1, j]
-    weights[j] = 0.0
-    return value
-
-
-@kernel(inner=True, fastmath=FAST, forceinline=True)
-def put_in(band, j, value):
-    """Set a weight that is currently 0."""
-    weights, members = band
-    size = abs(value)
-    weights[SUM] += size if size > weights[HIGH] else 0.0
-    weights[NUMBER] += 1.0 if size > weights[HIGH] else 0.0
-    if weights[LOW] < size <= weights[HIGH]:
-        member = np.uint64(weights[SIZE])
-        members[0, member], members[1, j] = j, member
-        weights[SIZE] += 1.0
-    weights[j] = value
-
-
 @kernel(inner=True, forceinline=True)
 def _no_excess(rest, limit):
     return 0.0, 0.0
@@ -171,7 +80,9 @@ def _weights_excess(rest, limit):
 
 
 # Return Σ (|w̄_j| − limit)₊ and the number of positive terms over the entries outside the row
-rest_excess = by_type({None: _no_excess, AllWeights: _weights_excess, Band: band_excess, Pending: pending_excess})
+rest_excess = by_type(
+    {None: _no_excess, AllWeights: _weights_excess, bands.Band: bands.excess, bands.Shrunk: bands.shrunk_excess}
+)
 
 
 @kernel(inner=True, forceinline=True, fastmath=FAST)
@@ -187,12 +98,12 @@ def _row_excess(row, entries, shift, limit):
 
 
 @kernel(inner=True, forceinline=True, fastmath=SCALAR)
-def threshold(geometry, shift, factor, target, slack, guess, limit):
+def threshold(geometry, shift, factor, target, slack, guess):
     """Return x ≥ 0 with Σ_j (|a_j| − factor·x)₊ = target + slack·x (0 if there is none).
 
     Also returns the sum, its part outside the row, and the number of positive terms. The difference of the two sides is
     convex in x: after one step Newton's method approaches the root from the left, and it has converged when the same
-    terms are positive as one step before. It stops at the first x above `limit`.
+    terms are positive as one step before.
     """
     x, before, number_before = max(guess, 0.0), -1.0, -1.0
     total = rest = number = 0.0
@@ -205,8 +116,6 @@ def threshold(geometry, shift, factor, target, slack, guess, limit):
         if new == x or number == number_before or (before >= 0.0 and new <= x):
             break
         before, number_before, x = x, number, new
-        if x > limit:
-            break
     return x, total, rest, number
 
 
@@ -261,7 +170,7 @@ def _box_point(geometry, step, delta, sigma2, towards, ball):
     lam, clipped = ball, 0.0
     if ball < 0.0:
         guess = max(step.guess, s)
-        lam, _, _, clipped = threshold(geometry, shift, step.rho, -s, 1.0, guess, math.inf)
+        lam, _, _, clipped = threshold(geometry, shift, step.rho, -s, 1.0, guess)
     inner, _, signed, square = _row_sums(geometry.row, geometry.entries, shift, step.rho * lam)
     lam_slope = 0.0
     if ball < 0.0 and lam > 0.0:
@@ -276,7 +185,7 @@ def _diamond_point(geometry, step, delta, sigma2, towards, ball):
     shift, rate = step.length * delta, step.length * towards[0]
     s, s_slope = step.lam + step.length * step.kappa * sigma2, step.length * step.kappa * towards[1]
     slack, target = (step.rho, step.rho * s) if ball < 0.0 else (0.0, step.rho * ball)
-    tau, total, rest, above = threshold(geometry, shift, 1.0, target, slack, step.guess - s, step.limit)
+    tau, total, rest, above = threshold(geometry, shift, 1.0, target, slack, step.guess - s)
     _, inner, signed, square = _row_sums(geometry.row, geometry.entries, shift, tau)
     lam, lam_slope = (s, s_slope) if ball < 0.0 else (ball, 0.0)
     tau_slope = 0.0

@@ -11,7 +11,7 @@ contributions of all rows, before the projection onto the cone:
 A visit replaces a row's last contribution with the best one. This is an exact maximisation of the dual function over
 the row's triangle, a smooth concave function on a product of triangles, so passes converge to the step. The cost of a
 visit is proportional to the row's nonzeros for all norms: for q = 1 and ∞, the projection is computed from a band
-(`geometry.py`), which then has the weights of the state. A `store` is a geometry with these weights, and without a row.
+(`bands.py`), which then has the weights of the state. A `store` is a geometry with these weights, and without a row.
 
 The step with size η on a batch of b rows minimises the mean of its terms, (1/b) Σ f_i(w, b, λ) + ‖· − last‖²/2η,
 starting from the last multipliers of its rows. With the duality gap G, the move Δ is −η times a G-subgradient of the
@@ -24,13 +24,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.kernels import geometry as bands
+from drsvm.kernels import bands
 from drsvm.kernels.compiling import FAST, by_type, kernel
 from drsvm.kernels.entries import add_row, at, bounds, clipped_dots, column, dot_and_square, longest_row, square_of
 from drsvm.kernels.epigraph import INFINITY, ONE, TWO, nearest, shrink
-from drsvm.kernels.geometry import BASE, AllWeights, Box, Diamond, Euclidean, make_band, point_at, put_in, take_out
+from drsvm.kernels.geometry import AllWeights, Box, Diamond, Euclidean, point_at
 from drsvm.kernels.proximal_epochs import Iterate, note, stiffness
-from drsvm.kernels.triangle import duality_gap, make_step, multipliers, noise
+from drsvm.kernels.triangle import ProximalStep, duality_gap, multipliers, noise
 
 TOLERANCE = 2e-12  # accuracy of a visit in a run (see `ProximalStep.tolerance`)
 ENOUGH = 0.5  # ηG/‖Δ‖² after which passes over a batch end
@@ -54,7 +54,7 @@ def _plain_pass(store, rows, order, state, terms, step_size, rho, tolerance):
         across = max(norm_square - along / square * along, 0.0) if square > 0.0 else norm_square
         geometry = Euclidean(along - old * square, across)
         base, bias = s - length * kappa * old_sigma2, sign * b - free * old
-        step = make_step(length, rho, kappa, flips, base, 0.0, bias, free, square, abs(along), tolerance)
+        step = ProximalStep(length, rho, kappa, flips, base, 0.0, bias, free, square, abs(along), tolerance)
         point = point_at(geometry, step, old_delta, old_sigma2, (0.0, 0.0), -1.0)
         gap = duality_gap(step, point.margin, point.lam, old_delta, old_sigma2)
         lacking += importance[i] * max(gap, 0.0)
@@ -77,7 +77,7 @@ def _banded_pass(make_geometry, boxed, store, rows, order, state, terms, step_si
     _, scalars, hinge, flip = state
     row, band, free = store.row, store.rest, terms.free
     s, b, lacking = scalars[0], scalars[1], 0.0
-    still = make_step(0.0, rho, 0.0, False, s, scalars[2], 0.0, 0.0, 0.0, 0.0, tolerance)
+    still = ProximalStep(0.0, rho, 0.0, False, s, scalars[2], 0.0, 0.0, 0.0, 0.0, tolerance)
     lam = point_at(store, still, 0.0, 0.0, (0.0, 0.0), -1.0).lam
     for position in range(order.size):
         i = order[position]
@@ -86,27 +86,26 @@ def _banded_pass(make_geometry, boxed, store, rows, order, state, terms, step_si
         old_delta, old_sigma2 = hinge[i] - flip[i], flip[i]
         first, last = bounds(indptr, width, i)
         limit = rho * lam if boxed else max(lam - s, 0.0)
-        clipped, outside, size = clipped_dots(data, indices, first, last, band.weights, BASE, limit)
+        clipped, outside, size = clipped_dots(data, indices, first, last, band.weights, bands.BASE, limit)
         margin = sign * ((clipped if boxed else outside) / rho + b)
-        now = make_step(length, rho, kappa, flips, s, lam, sign * b, free, 0.0, size, tolerance)
+        now = ProximalStep(length, rho, kappa, flips, s, lam, sign * b, free, 0.0, size, tolerance)
         gap = duality_gap(now, margin, lam, old_delta, old_sigma2)
         lacking += importance[i] * max(gap, 0.0)
         if gap > 4.0 * tolerance * noise(now, 0.0, 0.0):  # otherwise the last one is still valid
             old, square = length * old_delta, 0.0
             for k in range(first, last):
                 z = sign * data[k]
-                value = take_out(band, BASE + column(indices, k, first))
+                value = bands.take_out(band, bands.BASE + column(indices, k, first))
                 row[0, k - first], row[1, k - first] = value - old * z, z
                 square += z * z
             base, bias = s - length * kappa * old_sigma2, sign * b - free * old
-            step = make_step(length, rho, kappa, flips, base, lam, bias, free, square, size, tolerance)
+            step = ProximalStep(length, rho, kappa, flips, base, lam, bias, free, square, size, tolerance)
             geometry = make_geometry(row, np.int64(last - first), band)
             delta, sigma2, point, _ = multipliers(step, geometry, old_delta, old_sigma2)
             lam, shift = point.lam, length * delta
             for k in range(first, last):
                 value = row[0, k - first] + shift * row[1, k - first]
-                put_in(band, BASE + column(indices, k, first), value)
-            band.weights[bands.STEPS] += 1.0
+                bands.put_in(band, bands.BASE + column(indices, k, first), value)
             b += (shift - old) * sign * free
             s += length * kappa * (sigma2 - old_sigma2)
             hinge[i], flip[i] = max(delta + sigma2, 0.0), sigma2
@@ -130,7 +129,7 @@ visit_rows = by_type({AllWeights: _plain_pass, Diamond: _diamond_pass, Box: _box
 
 @kernel(inner=True, allocates=True)
 def _banded_store(make_geometry, rows, w, step_size):
-    return make_geometry(np.empty((2, longest_row(rows.indptr, rows.width))), np.int64(0), make_band(w, step_size))
+    return make_geometry(np.empty((2, longest_row(rows.indptr, rows.width))), np.int64(0), bands.of(w, step_size))
 
 
 @kernel(inner=True, allocates=True)
@@ -138,8 +137,7 @@ def _banded_epoch(make_geometry, rows, order, state, terms, step_size, total_ste
     w = state.w
     store = _banded_store(make_geometry, rows, w, step_size)
     gap = visit_rows(store, rows, order, state, terms, step_size, stiffness(total_step, terms.l2), tolerance)
-    for j in range(w.size):  # numba takes seconds to compile an assignment to all of an array
-        w[j] = store.rest.weights[BASE + np.uint64(j)]
+    bands.read_back(store.rest, w)
     return gap
 
 
@@ -181,9 +179,7 @@ def _renew_nothing(store):
 
 @kernel(inner=True, forceinline=True)
 def _renew_band(store):
-    weights = store.rest.weights
-    weights[bands.LOW], weights[bands.HIGH] = -1.0, -1.0  # built when first needed, as wide as before
-    weights[bands.STEPS] = bands.FEW_STEPS
+    bands.renew(store.rest)
 
 
 _renew = by_type({AllWeights: _renew_nothing, Diamond: _renew_band, Box: _renew_band})
@@ -232,8 +228,8 @@ def _batch_step(q, store, state, trial, rows, batch, iterate, terms, length, bat
     for j in range(w.size):
         a[j] = w[j] if j < terms.ridged else w[j] * rho
     sums[0], sums[1], sums[2] = scalars[0] - total * terms.radius, scalars[1], scalars[0]
-    _renew(store)
     contribute(rows, batch, state, terms, length)
+    _renew(store)
     while passes < batching.most_passes:
         gap = visit_rows(store, rows, batch, state, terms, length, rho, TOLERANCE)
         passes += 1
@@ -271,11 +267,11 @@ def batch_epoch_l2(rows, order, iterate, terms, eta, share, batching):
 def batch_epoch_l1(rows, order, iterate, terms, eta, share, batching):
     """Do the same for q = 1."""
     store = _banded_store(Diamond, rows, iterate.w, eta / batching.size)
-    _take_batches(ONE, store, store.rest.weights[BASE:], rows, order, iterate, terms, eta, share, batching)
+    _take_batches(ONE, store, store.rest.weights[bands.BASE :], rows, order, iterate, terms, eta, share, batching)
 
 
 @kernel()
 def batch_epoch_linf(rows, order, iterate, terms, eta, share, batching):
     """Do the same for q = ∞."""
     store = _banded_store(Box, rows, iterate.w, eta / batching.size)
-    _take_batches(INFINITY, store, store.rest.weights[BASE:], rows, order, iterate, terms, eta, share, batching)
+    _take_batches(INFINITY, store, store.rest.weights[bands.BASE :], rows, order, iterate, terms, eta, share, batching)

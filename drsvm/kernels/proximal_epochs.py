@@ -1,8 +1,8 @@
 """Parameters and iterate of an epoch of the incremental methods, and epochs of exact proximal steps on single rows.
 
 For q = 2 a step takes a few scalar operations, and w is stored as scale × vector with a tracked norm, so that shrinking
-costs nothing. For q = 1 all weights share the soft threshold, and a queue finds those that it sets to zero
-(`bucket_queue.py`). The cost is proportional to the nonzeros of the row. For q = ∞ a step makes passes over all
+costs nothing. For q = 1 all weights share the soft threshold, and a band has those that it may soon set to zero
+(`bands.py`). The cost is nearly proportional to the nonzeros of the row. For q = ∞ a step makes passes over all
 weights, which vector instructions make fast. A step divides all weights by ρ; those without a ridge are multiplied by
 it before.
 """
@@ -12,26 +12,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.kernels import bucket_queue as queues
-from drsvm.kernels.bucket_queue import ACTIVE, EPS, OFFSET, SCALE, TOTAL, WAITING, Pending
+from drsvm.kernels import bands
 from drsvm.kernels.compiling import FAST, kernel
 from drsvm.kernels.entries import (
     add_row,
     at,
     bounds,
     clear_rows,
+    clipped_dots,
     column,
     dot_and_square,
     longest_row,
-    outer_dot,
     square_of,
 )
 from drsvm.kernels.epigraph import onto_cone
 from drsvm.kernels.geometry import AllWeights, Box, Diamond, Euclidean, threshold
-from drsvm.kernels.triangle import FLIPPED, HINGE, LINES, NOWHERE, limited, make_step, multipliers, steepest
+from drsvm.kernels.triangle import EPS, ProximalStep, multipliers
 
 ROUGH, EXACT = 2e-12, 2.0 * EPS  # accuracy (see `ProximalStep.tolerance`); exact for q = 1, where it costs nothing
-MAX_OPENINGS = 64  # of buckets for a threshold that turned out larger, before all are; once is usually enough
 SMALLEST_SCALE = 1e-60  # below it the vector is rescaled
 CANCELLED = 1e-8  # below this share of its terms the squared norm is recomputed
 
@@ -135,7 +133,7 @@ def proximal_epoch_l2(rows, order, iterate, terms, eta, share):
         inner, square = dot_and_square(data, indices, first, last, w)
         along, bias, base = sign * scale * inner, sign * b, lam - eta * radius
         across = max(norm_square - along / square * along, 0.0) if square > 0.0 else norm_square
-        step = make_step(length, rho, kappa, flips, base, lam, bias, free, square, abs(along), ROUGH)
+        step = ProximalStep(length, rho, kappa, flips, base, lam, bias, free, square, abs(along), ROUGH)
         delta, sigma2 = _likely(along + bias, lam, kappa, flips)
         delta, sigma2, _, _ = multipliers(step, Euclidean(along, across), delta, sigma2)
         shift = length * delta
@@ -182,7 +180,7 @@ def _box_epoch(rows, order, iterate, terms, eta, share, row):
             w[j] *= rho
         along, square = _draw_row(data, indices, first, last, sign, w, row)
         bias, base = sign * b, lam - eta * radius
-        step = make_step(length, rho, kappa, flips, base, lam, bias, free, square, abs(along), ROUGH)
+        step = ProximalStep(length, rho, kappa, flips, base, lam, bias, free, square, abs(along), ROUGH)
         box = Box(row, np.int64(last - first), AllWeights(w))
         delta, sigma2 = _likely(along + bias, lam, kappa, flips)
         delta, sigma2, point, _ = multipliers(step, box, delta, sigma2)
@@ -208,80 +206,68 @@ def proximal_epoch_linf(rows, order, iterate, terms, eta, share):
 
 
 @kernel(inner=True)
-def common_threshold(queue, lam, rho, more):
-    """Return the threshold τ for weights that no sample moves, and Σ |w_j| after it; open buckets up to `more` · τ."""
-    total, active = max(queue.numbers[TOTAL], 0.0), float(queue.counts[ACTIVE])
-    tau, limit, left = 0.0, -1.0, 0.0
-    for opening in range(MAX_OPENINGS + 2):
-        geometry = Diamond(None, 0, Pending(queue.sizes, queue.counts[WAITING], total, active))
-        tau, left, _, _ = threshold(geometry, 0.0, 1.0, rho * lam, rho, 0.0, math.inf)
-        if tau <= limit:  # all weights up to τ are pending
-            break
-        asked = more * tau if opening < MAX_OPENINGS else math.inf
-        limit = queues.open_buckets(queue, asked)
+def common_threshold(band, lam, rho):
+    """Return the threshold τ for weights that no sample moves, and Σ |w_j| after it."""
+    tau, left, _, _ = threshold(Diamond(None, 0, bands.Shrunk(band)), 0.0, 1.0, rho * lam, rho, 0.0)
     return tau, left / rho
 
 
 @kernel(inner=True)
-def _queued_step(step, loss, usual, tau, row, entries, drawn, largest, queue):
-    """Return δ, σ₂ and the point of a step on a row that was drawn from the queue.
-
-    The pieces of the loss, `loss`, and the threshold `tau` are those without a step on the row; `usual` is that of
-    earlier steps. A bound on the curvature makes the search start short of the maximum: a threshold far beyond it
-    would open many buckets.
-    """
-    edge, slope = (HINGE, loss[0]) if loss[0] > 0.0 else (FLIPPED, loss[1])
-    t = min(slope / steepest(step, LINES[edge]), 1.0)
-    start = (t, 0.0) if edge == HINGE else (-t, t)
-    total, left = queue.numbers[TOTAL], float(queue.counts[ACTIVE])
-    others = max(total - drawn, 0.0) if left > 0.0 else 0.0
-    asked, guess = max(tau, 1.1 * usual), max(tau, usual)
-    delta, sigma2, point = 0.0, 0.0, NOWHERE
-    for opening in range(MAX_OPENINGS + 2):
-        limit = queues.open_buckets(queue, asked)
-        geometry = Diamond(row, entries, Pending(queue.sizes, queue.counts[WAITING], others, left))
-        now = limited(step, step.lam + guess, total, largest, limit)
-        delta, sigma2, point, _ = multipliers(now, geometry, start[0], start[1])
-        if not point.tau > limit:
-            break
-        asked, guess = 1.1 * point.tau if opening < MAX_OPENINGS else math.inf, point.tau
-    return delta, sigma2, point
+def _take_row(data, indices, first, last, sign, band, row):
+    """Move a row's weights into `row`, with z; return x·x and Σ |w_j x_j|."""
+    square = size = 0.0
+    for k in range(first, last):
+        z = sign * data[k]
+        value = bands.take_shrunk(band, bands.BASE + column(indices, k, first))
+        row[0, k - first], row[1, k - first] = value, z
+        square += z * z
+        size += abs(value * z)
+    return square, size
 
 
 @kernel(inner=True)
-def _queued_epoch(rows, order, iterate, terms, eta, share, queue, row):
+def _put_row_back(indices, first, last, shift, tau, rho, band, row):
+    """Put a row, moved by shift·z and thresholded, back into the weights; return its Σ |w_j|."""
+    total = 0.0
+    for k in range(first, last):
+        moved = row[0, k - first] + shift * row[1, k - first]
+        over = max(abs(moved) - tau, 0.0) / rho
+        total += over
+        bands.put_shrunk(band, bands.BASE + column(indices, k, first), math.copysign(over, moved))
+    return total
+
+
+@kernel(inner=True)
+def _shrunk_epoch(rows, order, iterate, terms, eta, share, band, row):
     data, indices, indptr, width, signs, importance = rows
-    w, scalars, hinge, flip = iterate
-    radius, free, rho, numbers = terms.radius, terms.free, stiffness(eta, terms.l2), queue.numbers
+    _, scalars, hinge, flip = iterate
+    radius, free, rho, numbers = terms.radius, terms.free, stiffness(eta, terms.l2), band.weights
     lam, b = scalars[0], scalars[1]
-    usual = 0.0  # average threshold of steps with a loss
     for position in range(order.size):
         i = order[position]
         sign, length, before = signs[i], eta * importance[i], (hinge[i], flip[i])
         kappa, flips = at(terms.kappa, i), at(terms.flips, i)
         first, last = bounds(indptr, width, i)
         base, bias = lam - eta * radius, sign * b
-        queues.stretch(queue, terms.ridged, rho)
-        tau, left = common_threshold(queue, base, rho, 1.0)
-        inner = outer_dot(data, indices, first, last, w, numbers[OFFSET] + tau / numbers[SCALE])
-        margin = sign * numbers[SCALE] / rho * inner + bias
+        bands.stretch(band, terms.ridged, rho)
+        tau, left = common_threshold(band, base, rho)
+        limit = numbers[bands.OFFSET] + tau / numbers[bands.SCALE]
+        _, outside, _ = clipped_dots(data, indices, first, last, numbers, bands.BASE, limit)
+        margin = sign * numbers[bands.SCALE] / rho * outside + bias
         lam = left if tau > 0.0 else base
-        loss = 1.0 - margin, 1.0 + margin - kappa * lam if flips else 0.0
-        delta = sigma2 = own = 0.0
-        moves = length > 0.0 and (loss[0] > 0.0 or loss[1] > 0.0)
+        own, (delta, sigma2) = 0.0, _likely(margin, lam, kappa, flips)
+        moves = delta != 0.0
         if moves:
-            square, size, largest, drawn = queues.draw_row(data, indices, first, last, sign, row, queue)
-            step = make_step(length, rho, kappa, flips, base, lam, bias, free, square, size, EXACT)
-            entries = np.int64(last - first)
-            delta, sigma2, point = _queued_step(step, loss, usual, tau, row, entries, drawn, largest, queue)
-            usual += 0.1 * (point.tau - usual)
+            square, size = _take_row(data, indices, first, last, sign, band, row)
+            step = ProximalStep(length, rho, kappa, flips, base, base + tau, bias, free, square, size, EXACT)
+            diamond = Diamond(row, np.int64(last - first), bands.Shrunk(band))
+            delta, sigma2, point, _ = multipliers(step, diamond, delta, sigma2)
             lam, tau, left = point.lam, point.tau, point.rest
-        queues.shrink_all(queue, tau, rho)
-        if moves:
-            own = queues.put_row_back(indices, first, last, length * delta, tau, rho, row, queue)
             b += free * length * delta * sign
-        numbers[TOTAL] = left + own
-        queues.fold_if_due(queue)
+        bands.shrink(band, tau, rho)
+        if moves:
+            own = _put_row_back(indices, first, last, length * delta, tau, rho, band, row)
+        bands.fold_if_due(band, left + own)
         note(hinge, flip, i, before, delta, sigma2, share)
     scalars[0], scalars[1] = lam, b
 
@@ -289,7 +275,7 @@ def _queued_epoch(rows, order, iterate, terms, eta, share, queue, row):
 @kernel()
 def proximal_epoch_l1(rows, order, iterate, terms, eta, share):
     """Do the same for q = 1."""
-    queue = queues.make_queue(rows.data, rows.indptr, rows.width, iterate.w, eta, terms.radius)
+    band = bands.of(iterate.w, eta)
     row = np.empty((2, longest_row(rows.indptr, rows.width)))
-    _queued_epoch(rows, order, iterate, terms, eta, share, queue, row)
-    queues.flush(queue)
+    _shrunk_epoch(rows, order, iterate, terms, eta, share, band, row)
+    bands.read_back(band, iterate.w)

@@ -1,17 +1,16 @@
 """Epochs of projected subgradient steps on batches of rows.
 
 A step follows the negative mean subgradient of the batch (the ridge term is implicit: w/(1 + ηc)) and then projects
-onto ‖w‖_q ≤ λ. For q = 2 the weights are stored as scale × vector with a tracked norm, for q = 1 in a queue
-(`bucket_queue.py`): the cost of a step is proportional to the nonzeros of its rows. For q = ∞ it also makes a few
+onto ‖w‖_q ≤ λ. For q = 2 the weights are stored as scale × vector with a tracked norm, for q = 1 in a band
+(`bands.py`): the cost of a step is nearly proportional to the nonzeros of its rows. For q = ∞ it also makes a few
 passes over all weights.
 """
 
 import numpy as np
 
-from drsvm.kernels import bucket_queue as queues
-from drsvm.kernels.bucket_queue import OFFSET, SCALE, TOTAL
+from drsvm.kernels import bands
 from drsvm.kernels.compiling import FAST, kernel
-from drsvm.kernels.entries import at, bounds, column, dot, outer_dot, square_of
+from drsvm.kernels.entries import at, bounds, clipped_dots, column, dot, square_of
 from drsvm.kernels.epigraph import onto_cone
 from drsvm.kernels.geometry import MAX_STEPS
 from drsvm.kernels.proximal_epochs import common_threshold, norm_of, note, settled, stiffness, stretched
@@ -42,7 +41,7 @@ def _gradient_of_batch(rows, batch, w, offset, scale, b, lam, hinge, flip, terms
         if offset is None:  # otherwise, it is subtracted from the magnitude of every weight
             inner = dot(data, indices, first, last, w)
         else:
-            inner = outer_dot(data, indices, first, last, w, offset)
+            _, inner, _ = clipped_dots(data, indices, first, last, w, bands.BASE, offset)
         margin = signs[i] * (scale * inner + b)
         kappa = at(terms.kappa, i)
         sigma1, sigma2 = _active_piece(margin, lam, kappa, at(terms.flips, i))
@@ -143,28 +142,28 @@ def subgradient_epoch_l1(rows, order, iterate, terms, eta, share, batch_size, me
     w, scalars, hinge, flip = iterate
     lam, b = scalars[0], scalars[1]
     rho = stiffness(eta, terms.l2)
-    queue = queues.make_queue(data, indptr, width, w, eta, terms.radius)
-    numbers = queue.numbers
-    factors = np.empty(min(batch_size, order.size))
+    band = bands.of(w, eta)
+    numbers, factors = band.weights, np.empty(min(batch_size, order.size))
     for start in range(0, order.size, batch_size):
         end = min(start + batch_size, order.size)
+        offset, scale = numbers[bands.OFFSET], numbers[bands.SCALE]
         on_intercept, on_lam = _gradient_of_batch(
-            rows, order[start:end], w, numbers[OFFSET], numbers[SCALE], b, lam, hinge, flip, terms, share, factors
+            rows, order[start:end], numbers, offset, scale, b, lam, hinge, flip, terms, share, factors
         )
         for position in range(start, end):
             factor = eta * factors[position - start]
             if factor != 0.0:
                 first, last = bounds(indptr, width, order[position])
-                queues.add_to_queue(data, indices, first, last, factor, queue)
-        queues.stretch(queue, terms.ridged, rho)
-        numbers[SCALE] /= rho
-        numbers[TOTAL] /= rho
+                for k in range(first, last):
+                    j = bands.BASE + column(indices, k, first)
+                    bands.put_shrunk(band, j, bands.take_shrunk(band, j) + factor * data[k])
+        bands.stretch(band, terms.ridged, rho)
+        bands.shrink(band, 0.0, rho)
         b += eta * on_intercept * terms.free
         base = lam - eta * (terms.radius - on_lam)
-        queues.measure_pending(queue)
-        tau, left = common_threshold(queue, base, 1.0, 1.1)
-        queues.shrink_all(queue, tau, 1.0)
-        lam, numbers[TOTAL] = left if tau > 0.0 else base, left
-        queues.fold_if_due(queue)
-    queues.flush(queue)
+        tau, left = common_threshold(band, base, 1.0)
+        bands.shrink(band, tau, 1.0)
+        lam = left if tau > 0.0 else base
+        bands.fold_if_due(band, left)
+    bands.read_back(band, w)
     scalars[0], scalars[1] = lam, b

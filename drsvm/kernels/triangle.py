@@ -21,11 +21,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.kernels.bucket_queue import EPS
 from drsvm.kernels.compiling import SCALAR, kernel
 from drsvm.kernels.epigraph import ONE, TWO, euclidean, shrink
 from drsvm.kernels.geometry import Box, Diamond, Euclidean, Point, point_at
 
+EPS = 2.0**-52
 # A bracket in [−1, 1] contains no more numbers after 1076 halvings of two trials each, even if it converges to 0, and
 # one trial at either end. Rounding ends almost all searches after a few dozen trials.
 MAX_TRIALS = 2160
@@ -84,30 +84,6 @@ class ProximalStep(NamedTuple):
     square: float  # x·x
     size: float  # Σ |w̄_j x_j|, the scale of rounding errors in w̄·x
     tolerance: float  # slope of the dual function that counts as 0, in units of `noise`
-    reach: float = math.inf  # bound on |δ| inside the triangle
-    limit: float = math.inf  # thresholds above it cannot be evaluated (see `bucket_queue.py`)
-
-
-@kernel(inner=True, forceinline=True)
-def make_step(length, rho, kappa, flips, lam, guess, bias, free, square, size, tolerance):
-    """Return a step without limits."""
-    return ProximalStep(length, rho, kappa, flips, lam, guess, bias, free, square, size, tolerance, math.inf, math.inf)
-
-
-@kernel(inner=True, forceinline=True)
-def limited(step, guess, extent, largest, limit):
-    """Return the step with a new guess and limits, for w̄ of magnitude `extent` and x of magnitude `largest`.
-
-    |w̄ + ηgδz|/ρ ≤ λ + θ allows σ₂ ≥ 0 at λ = 2/κ; with a larger |δ|, w̄ would be lost in rounding errors.
-    """
-    reach = math.inf
-    if step.kappa > 0.0 and largest > 0.0:
-        lam = 2.0 / step.kappa
-        reach = 2.0 * (extent + step.rho * lam + max(lam - step.lam, 0.0)) / (step.length * largest)
-    return ProximalStep(
-        step.length, step.rho, step.kappa, step.flips, step.lam, guess, step.bias, step.free, step.square, step.size,
-        step.tolerance, reach, limit,
-    )  # fmt: skip
 
 
 class Line(NamedTuple):
@@ -180,7 +156,7 @@ def _maximise(step, geometry, line, t, ball):
             break
         new, bracket = next_trial(bracket, t, slope, curvature)
         narrow = bracket.low_tried and bracket.high_tried and (bracket.high - bracket.low) * curved <= close
-        if new == t or narrow or point.tau > step.limit:
+        if new == t or narrow:
             break
         t = new
     return delta, sigma2, point
@@ -192,16 +168,12 @@ def _triple_kink(step, geometry, delta):
 
     With λ fixed, δ is the root of m = 1; then σ₂ corrects λ, which is linear in σ₂ while the same weights are clipped.
     """
-    wanted, reach = 2.0 / step.kappa, min(step.reach, 1.0)
-    line = Line(0.0, 1.0, 0.0, 0.0, -reach, reach)
-    start = min(max(delta, -reach), reach)
-    delta, _, point = _maximise(step, geometry, line, start, wanted)
+    wanted = 2.0 / step.kappa
+    delta, _, point = _maximise(step, geometry, LINES[INSIDE], delta, wanted)
     sigma2 = low = max(0.0, -delta)
     high = 0.5 * (1.0 - delta)
     bracket = between(low, high)
     for _ in range(MAX_TRIALS):
-        if point.tau > step.limit:
-            break
         point = point_at(geometry, step, delta, sigma2, (0.0, 1.0), -1.0)
         lacking = wanted - point.lam
         if step.kappa * abs(lacking) <= step.tolerance * noise(step, delta, sigma2):
@@ -262,11 +234,10 @@ def multipliers(step, geometry, delta, sigma2):
         else:
             delta, sigma2, point = _maximise(step, geometry, LINES[line], t, -1.0)
         gap = duality_gap(step, point.margin, point.lam, delta, sigma2)
-        void = point.tau > step.limit
-        if gap < best[3] or void:
+        if gap < best[3]:
             best = delta, sigma2, point, gap
         untried &= ~(1 << line)
-        done = gap <= 4.0 * step.tolerance * noise(step, delta, sigma2) or void or not step.flips
+        done = gap <= 4.0 * step.tolerance * noise(step, delta, sigma2) or not step.flips
         if done or untried == 0:
             break
         line, t = _next_line(line, delta, sigma2)
@@ -289,8 +260,7 @@ def proximal(q, w_bar, z, lam, bias, free, eta, rho, kappa, out):
         size += abs(w_bar[k] * z[k])
         square += z[k] * z[k]
     flips = not math.isinf(kappa)
-    step = make_step(eta, rho, kappa if flips else 0.0, flips, lam, lam, bias, free, square, size, 2.0 * EPS)
-    step = limited(step, lam, np.abs(w_bar).max(), np.abs(z).max(), math.inf)
+    step = ProximalStep(eta, rho, kappa if flips else 0.0, flips, lam, lam, bias, free, square, size, 2.0 * EPS)
     row = np.stack((w_bar, z))
     if q == TWO:
         share = along / square if square > 0.0 else 0.0

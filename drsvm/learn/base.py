@@ -2,26 +2,32 @@
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from functools import partial
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 from sklearn.utils.metaestimators import available_if
 
-from drsvm.annotations import Matrix, Vector
+from drsvm.annotations import Labels, Matrix, Values, Vector
 from drsvm.clock import TimeLimit
+from drsvm.learn.callbacks import CallbackSupportMixin, with_callbacks
 from drsvm.learn.choosing.out_of_fold import Unseen
-from drsvm.learn.choosing.probability import decision_at, log_probabilities, probabilities
-from drsvm.learn.choosing.threshold import Goal, choose_threshold, sigmoids_of
+from drsvm.learn.choosing.probability import check_calibration, decision_at, log_probabilities, probabilities
+from drsvm.learn.choosing.threshold import Goal, choose_threshold, goal_of, sigmoids_of
 from drsvm.learn.fitting.one_vs_rest import towards_majority
+from drsvm.learn.fitting.outcome import report_outcome, warn_of_large_budgets
+from drsvm.learn.fitting.solving import FitTask, solve_equalised
+from drsvm.learn.scores import predictions
 from drsvm.model.backends import backend_of
 from drsvm.model.result import Result, Results
-from drsvm.progress import stage
+from drsvm.parallel import single_threaded_blas
+from drsvm.progress import following, lines, stage
 
 if TYPE_CHECKING:
     from drsvm.learn.fitting.data import FitData
@@ -57,7 +63,7 @@ class CommonMixin(CallbackSupportMixin):
     if TYPE_CHECKING:
         fit_intercept: bool
         cv: Any
-        calibration: str | None
+        calibration: Literal["sigmoid"] | None
         classes_: np.ndarray
         coef_: Matrix
         intercept_: np.ndarray
@@ -65,15 +71,24 @@ class CommonMixin(CallbackSupportMixin):
         sigmoids_: np.ndarray
         result_: Result | Results | None
 
-        def decision_function(self, X) -> Vector: ...
+        def decision_function(self, X: Matrix) -> Vector: ...
 
     @property
     def _doc_link_template(self) -> str:
         pages = address()
         return pages and f"{pages}/generated/drsvm.{type(self).__name__}.html"
 
+    def predict(self, X: Matrix) -> Labels:
+        """Return the label of every row, of shape (n_samples,).
+
+        For a Dask collection the labels are a Dask array, which is computed on demand; for an array on a graphics card,
+        numeric labels are on the card too.
+        """
+        decisions, backend = self.decision_function(X), backend_of(X)
+        return predictions(decisions, self.classes_) if backend is None else backend.labels(decisions, self.classes_)
+
     @available_if(_is_calibrated)
-    def predict_proba(self, X):
+    def predict_proba(self, X: Matrix) -> Matrix:
         """Return the probability of every class, of shape (n_samples, n_classes), with ``calibration="sigmoid"``.
 
         The largest one is that of the predicted class. Rows on a cluster or a card have theirs there.
@@ -81,7 +96,7 @@ class CommonMixin(CallbackSupportMixin):
         return self._by_row(probabilities, X)
 
     @available_if(_is_calibrated)
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: Matrix) -> Matrix:
         """Return the logarithms of the probabilities, of shape (n_samples, n_classes)."""
         return self._by_row(log_probabilities, X)
 
@@ -111,7 +126,7 @@ class CommonMixin(CallbackSupportMixin):
         tags.input_tags.sparse = True
         return tags
 
-    def _store(self, data: "FitData", solved: "Solved") -> None:
+    def _store(self, data: Any, solved: "Solved") -> None:
         """Store what all classifiers have, with the intercept of the optimum."""
         problems, results = solved.posed.problems, solved.results
         self.intercept_ = towards_majority(problems, solved.weights, np.array([r.intercept for r in results]))
@@ -145,6 +160,60 @@ class CommonMixin(CallbackSupportMixin):
             value = float(getattr(runs[0], name, math.nan))
             several = None if len(runs) == 1 else np.array([getattr(run, name, math.nan) for run in runs])
             setattr(self, f"{name}_", value if several is None else several)
+
+
+class FitMixin(CommonMixin):
+    """A fit of one classifier, from the data to the warnings at the end."""
+
+    if TYPE_CHECKING:
+        class_weight: Any
+        threshold: Any
+        verbose: int
+        max_time: float | TimeLimit | None
+
+        def _data(self, X, y, sample_weight) -> FitData: ...
+        def _solved(self, data: Any, flip_cost, task: FitTask, time: TimeLimit) -> Solved: ...
+
+    @with_callbacks
+    def fit(self, X: Matrix, y: Labels, sample_weight: Values = None, flip_cost: Values = None) -> Self:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Features; of a precomputed kernel its values.
+        y : array of shape (n_samples,)
+            Labels.
+        sample_weight : array of shape (n_samples,), optional
+            Weights of the samples; a weight of 0 removes the sample.
+        flip_cost : array of shape (n_samples,), optional
+            Cost of flipping the label of each sample, ``inf`` for verified ones. It replaces the parameter `flip_cost`.
+
+        Returns
+        -------
+        self
+            On Ctrl-C, the best classifier so far is stored before KeyboardInterrupt is raised.
+        """
+        time = TimeLimit.of(self.max_time)
+        # Limiting BLAS takes a while, so it is done once for all the runs of a fit.
+        with following(lines(print), print) if self.verbose else nullcontext(), single_threaded_blas():
+            check_calibration(self.calibration)
+            data = self._data(X, y, sample_weight)
+            goal = goal_of(self.threshold, data.classes, self.fit_intercept)
+            self.classes_, self._flip_cost_by_row = data.classes, flip_cost is not None
+            automatic = isinstance(self.class_weight, str) and self.class_weight == "auto"
+            task = FitTask(self, X, y, may_solve_again=automatic)
+            solve_weighted = partial(self._solved, data, flip_cost, task, time)
+            solved = solve_weighted()
+            solved = solve_equalised(solved, data, solve_weighted, time) if automatic else solved
+            warn_of_large_budgets(solved.posed.problems, data.classes)
+            self._store(data, solved)
+            self._place(goal, data, solved, time)
+            if data.is_remote:
+                self.intercept_ = data.like(self.intercept_)
+            task.end()
+            report_outcome(solved, goal, self.threshold_, data.classes, self.verbose, data.finished)
+        return self
 
 
 class RobustClassifier(CommonMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstimator):

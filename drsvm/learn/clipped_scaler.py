@@ -1,7 +1,8 @@
 """Standardised features in which gross errors, such as a sensor's 9999, cannot outweigh everything else."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import KW_ONLY, dataclass
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -9,7 +10,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, validation
 
-from drsvm.annotations import Matrix
+from drsvm.annotations import Labels, Matrix, Values
 from drsvm.learn.fitting.gross_errors import NORMAL_RANGE, ROUNDING, TAIL, quantiles
 from drsvm.learn.fitting.places import check_remote_features
 from drsvm.model.backends import backend_of
@@ -19,6 +20,7 @@ FORM = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}  # of the rows
 SAMPLE_ROWS = 100_000  # of rows on a cluster or a card, about this many are fetched to fit the scaler
 
 
+@dataclass(eq=False, repr=False)
 class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Clip every feature at a few robust deviations from its median, then scale it to mean 0 and deviation 1.
 
@@ -75,12 +77,12 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     1 cell above 93
     """
 
-    def __init__(self, limit: float = 4.0, *, with_mean: bool = True, with_std: bool = True):
-        self.limit = limit
-        self.with_mean = with_mean
-        self.with_std = with_std
+    limit: float = 4.0
+    _: KW_ONLY
+    with_mean: bool = True
+    with_std: bool = True
 
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X: Matrix, y: Labels = None, sample_weight: Values = None) -> Self:
         """Compute limits, means and deviations, and return self.
 
         Parameters
@@ -93,7 +95,7 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.__dict__.pop("scaler_", None)
         return self.partial_fit(X, y, sample_weight)
 
-    def partial_fit(self, X, y=None, sample_weight=None):
+    def partial_fit(self, X: Matrix, y: Labels = None, sample_weight: Values = None) -> Self:
         """Update means and deviations with further rows, given as in `fit`; the limits come from the first rows."""
         first = not hasattr(self, "scaler_")
         if not check_number(self.limit, "limit", infinite=True) > 0.0:
@@ -113,7 +115,7 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             self.scaler_.partial_fit(_clipped(X, self.lower_, self.upper_), sample_weight=counted)
         return self
 
-    def transform(self, X):
+    def transform(self, X: Matrix) -> Matrix:
         """Return clipped and scaled features, of shape (n_samples, n_features); the given array is not changed."""
         validation.check_is_fitted(self)
         backend = backend_of(X)
@@ -123,12 +125,12 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X = self._checked(X, reset=False)
         return scaled(X, *(values.astype(X.dtype) for values in parameters_of(self)))
 
-    def inverse_transform(self, X):
+    def inverse_transform(self, X: Matrix) -> Matrix:
         """Return features after `transform` in their original units; what was clipped stays at its limit."""
         validation.check_is_fitted(self)
         return self.scaler_.inverse_transform(X)
 
-    def count_clipped(self, X) -> tuple[np.ndarray, np.ndarray]:
+    def count_clipped(self, X: Matrix) -> tuple[np.ndarray, np.ndarray]:
         """Return how many cells of rows are below the lower and above the upper limit, two arrays over the features."""
         validation.check_is_fitted(self)
         return _counts(self._checked(X, reset=False), self.lower_, self.upper_)
@@ -145,11 +147,6 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 def _is_sparse(X) -> bool:
     return hasattr(X, "tocsr")  # also one of CuPy
-
-
-def number(value: float) -> str:
-    """Return a number of a column as text."""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 class ClippedCells(NamedTuple):

@@ -8,39 +8,34 @@ With more than two classes, each class is trained against the rest, with its own
 
 import math
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
-from typing import Any, Literal
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.callback import with_callbacks
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from drsvm.annotations import Vector
+from drsvm.annotations import Labels, Matrix, Values, Vector
 from drsvm.clock import TimeLimit
-from drsvm.learn.base import RobustClassifier
-from drsvm.learn.choosing.probability import check_calibration
-from drsvm.learn.choosing.threshold import goal_of
+from drsvm.learn.base import FitMixin, RobustClassifier
 from drsvm.learn.fitting import one_vs_rest, prices
 from drsvm.learn.fitting.ball import choose_ball
-from drsvm.learn.fitting.data import fit_data, naming_large_entries
+from drsvm.learn.fitting.data import FitData, fit_data, naming_large_entries
 from drsvm.learn.fitting.gross_errors import warn_of_far_cells
-from drsvm.learn.fitting.outcome import report_outcome, warn_of_large_budgets
 from drsvm.learn.fitting.partial_fit import earlier_fit, feed_block, learns_in_blocks
 from drsvm.learn.fitting.places import check_remote_features
 from drsvm.learn.fitting.problems import BinaryProblems, Solved
-from drsvm.learn.fitting.solving import FitTask, RunOptions, solve_equalised, solve_problems
-from drsvm.model.backends import backend_of, is_remote
+from drsvm.learn.fitting.solving import FitTask, solve_problems
+from drsvm.model.backends import is_remote
 from drsvm.model.memory_rows import must_stay
 from drsvm.model.norms import norm_for
-from drsvm.parallel import single_threaded_blas
-from drsvm.progress import following, lines
 from drsvm.solvers.base import Solver
 from drsvm.solvers.selection import is_auto
 
 
-class WassersteinSVC(RobustClassifier):
+@dataclass(eq=False, repr=False)
+class WassersteinSVC(FitMixin, RobustClassifier):
     """Linear classifier for data with some wrong labels and shifting features, with a proof attached.
 
     Its direction minimises the expected hinge loss under the worst distribution within a Wasserstein ball around the
@@ -184,119 +179,61 @@ class WassersteinSVC(RobustClassifier):
     True
     """
 
-    def __init__(
-        self,
-        radius: float | Literal["auto"] = "auto",
-        *,
-        flip_cost: float | Mapping[Any, float] = math.inf,
-        norm: Any = 2,
-        l2: float | Literal["auto"] = "auto",
-        fit_intercept: bool = True,
-        intercept_cost: float | Literal["auto"] = "auto",
-        feature_cost: Any = None,
-        monotonic_cst: Any = None,
-        class_weight: Mapping[Any, float] | Literal["auto", "balanced"] | None = "auto",
-        threshold: Literal["accuracy", "balanced_accuracy", "optimum"] | Mapping[Any, float] = "accuracy",
-        cv: Any = None,
-        calibration: Literal["sigmoid"] | None = None,
-        solver: str | Solver = "auto",
-        tol: float | None = None,
-        max_iter: int | None = None,
-        max_time: float | TimeLimit | None = None,
-        warm_start: bool = False,
-        random_state: int | np.random.Generator | None = None,
-        verbose: int = 0,
-        n_jobs: int | None = None,
-        engine: Literal["auto", "cpu", "gpu", "dask"] = "auto",
-    ):
-        self.radius = radius
-        self.flip_cost = flip_cost
-        self.norm = norm
-        self.l2 = l2
-        self.fit_intercept = fit_intercept
-        self.intercept_cost = intercept_cost
-        self.feature_cost = feature_cost
-        self.monotonic_cst = monotonic_cst
-        self.class_weight = class_weight
-        self.threshold = threshold
-        self.cv = cv
-        self.calibration = calibration
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
-        self.n_jobs = n_jobs
-        self.engine = engine
+    radius: float | Literal["auto"] = "auto"
+    _: KW_ONLY
+    flip_cost: float | Mapping[Any, float] = math.inf
+    norm: Any = 2
+    l2: float | Literal["auto"] = "auto"
+    fit_intercept: bool = True
+    intercept_cost: float | Literal["auto"] = "auto"
+    feature_cost: Any = None
+    monotonic_cst: Any = None
+    class_weight: Mapping[Any, float] | Literal["auto", "balanced"] | None = "auto"
+    threshold: Literal["accuracy", "balanced_accuracy", "optimum"] | Mapping[Any, float] = "accuracy"
+    cv: Any = None
+    calibration: Literal["sigmoid"] | None = None
+    solver: str | Solver = "auto"
+    tol: float | None = None
+    max_iter: int | None = None
+    max_time: float | TimeLimit | None = None
+    warm_start: bool = False
+    random_state: int | np.random.Generator | None = None
+    verbose: int = 0
+    n_jobs: int | None = None
+    engine: Literal["auto", "cpu", "gpu", "dask"] = "auto"
 
-    @with_callbacks
-    def fit(self, X, y, sample_weight=None, flip_cost=None):
-        """Fit the classifier.
+    def _data(self, X, y, sample_weight) -> FitData:
+        earlier = earlier_fit(self) if self.warm_start else None
+        data = fit_data(self, X, y, sample_weight, self.class_weight, self.engine)
+        data.earlier = earlier
+        data.share = warn_of_far_cells(data.X, data.sample_weight, self)
+        return data
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Features.
-        y : array of shape (n_samples,)
-            Labels.
-        sample_weight : array of shape (n_samples,), optional
-            Weights of the samples; a weight of 0 removes the sample.
-        flip_cost : array of shape (n_samples,), optional
-            Cost of flipping the label of each sample, ``inf`` for verified ones. It replaces the parameter `flip_cost`.
+    def _solved(self, data: FitData, flip_cost, task: FitTask, time: TimeLimit) -> Solved:
+        """Pose the problems with the present weights of the classes, choose the ball, and solve."""
+        parameters = self._problem_parameters(data.costs_by_class, flip_cost)
+        with naming_large_entries(data):
+            posed = BinaryProblems.at_centre(data.problems(parameters), in_span=is_auto(self.solver))
+            ball = choose_ball(posed, self.radius, self.l2, self.solver, data, time)
+        starts = ball.solutions
+        if data.earlier is not None:
+            starts = data.earlier.starts_for(data.classes, self.n_features_in_, otherwise=starts)
+        return solve_problems(posed, ball, starts, self.solver, task, time)
 
-        Returns
-        -------
-        self
-            On Ctrl-C, the best classifier so far is stored before KeyboardInterrupt is raised.
-        """
-        time = TimeLimit.of(self.max_time)
-        # Limiting BLAS takes a while, so it is done once for all the runs of a fit.
-        with following(lines(print), print) if self.verbose else nullcontext(), single_threaded_blas():
-            check_calibration(self.calibration)
-            earlier = earlier_fit(self) if self.warm_start else None
-            data = fit_data(self, X, y, sample_weight, self.class_weight, self.engine)
-            goal = goal_of(self.threshold, data.classes, self.fit_intercept)
-            self.classes_, self._flip_cost_by_row = data.classes, flip_cost is not None
-            parameters = self._problem_parameters(data.costs_by_class, flip_cost)
-            data.share = warn_of_far_cells(data.X, data.sample_weight, self, parameters["feature_cost"])
-            options = RunOptions(self.solver, self.tol, self.max_iter, self.random_state, self.n_jobs)
-            automatic = isinstance(self.class_weight, str) and self.class_weight == "auto"
-            task = FitTask(self, X, y, may_solve_again=automatic)
-
-            def solve_weighted() -> Solved:
-                """Pose the problems with the present weights of the classes, choose the ball, and solve."""
-                with naming_large_entries(data):
-                    posed = BinaryProblems.at_centre(data.problems(parameters), in_span=is_auto(self.solver))
-                    ball = choose_ball(posed, self.radius, self.l2, self.solver, data, time)
-                starts = ball.solutions
-                if earlier is not None:
-                    starts = earlier.starts_for(data.classes, self.n_features_in_, otherwise=starts)
-                return solve_problems(posed, ball, starts, options, task, time)
-
-            solved = solve_weighted()
-            solved = solve_equalised(solved, data, solve_weighted, time) if automatic else solved
-            warn_of_large_budgets(solved.posed.problems, data.classes)
-            self._store(data, solved)
-            self.coef_ = solved.weights
-            self._place(goal, data, solved, time)
-            if data.is_remote:
-                self.coef_, self.intercept_ = data.like(self.coef_), data.like(self.intercept_)
-            self.__dict__.pop("_block_fits", None)  # a later partial_fit starts from this fit
-            task.end()
-            report_outcome(solved, goal, self.threshold_, data.classes, self.verbose)
-        return self
+    def _store(self, data: FitData, solved: Solved) -> None:
+        super()._store(data, solved)
+        self.coef_ = data.like(solved.weights) if data.is_remote else solved.weights
+        self.__dict__.pop("_block_fits", None)  # a later partial_fit starts from this fit
 
     def _problem_parameters(self, costs_by_class: Callable[[np.ndarray], Vector], flip_cost) -> dict[str, Any]:
         """Return the parameters of the problems but for the radius; X has been checked."""
-        costs = self.flip_cost if flip_cost is None else flip_cost
-        of_rows = costs, self.l2, self.fit_intercept, self.intercept_cost, self.classes_, costs_by_class
-        of_features = prices.feature_prices(self)
-        return {"norm": self.norm} | prices.problem_parameters(*of_rows) | of_features
+        of_rows = prices.problem_parameters(self, costs_by_class, flip_cost)
+        return {"norm": self.norm} | of_rows | prices.feature_prices(self)
 
     @available_if(learns_in_blocks)
-    def partial_fit(self, X, y, classes=None, sample_weight=None, flip_cost=None):
+    def partial_fit(
+        self, X: Matrix, y: Labels, classes: Labels = None, sample_weight: Values = None, flip_cost: Values = None
+    ) -> Self:
         """Take one incremental pass over a block of rows; all blocks together act as one training set.
 
         The first block determines what `fit` computes from all rows. An intercept with a price is priced at the centre
@@ -323,7 +260,7 @@ class WassersteinSVC(RobustClassifier):
         feed_block(self, X, y, classes, sample_weight, flip_cost)
         return self
 
-    def decision_function(self, X):
+    def decision_function(self, X: Matrix) -> Vector:
         """Return w·x + b for every row, of shape (n_samples,) or (n_samples, n_classes).
 
         The sign is the decision for two classes, otherwise the largest one decides.
@@ -339,15 +276,6 @@ class WassersteinSVC(RobustClassifier):
             return super().decision_function(X)
         check_is_fitted(self)
         return one_vs_rest.decisions_by_blocks(self, X)
-
-    def predict(self, X):
-        """Return the label of every row, of shape (n_samples,).
-
-        For a Dask collection the labels are a Dask array, which is computed on demand; for an array on a graphics card,
-        numeric labels are on the card too.
-        """
-        backend = backend_of(X)
-        return super().predict(X) if backend is None else backend.labels(self.decision_function(X), self.classes_)
 
     def _trained_ball(self) -> dict[str, Any]:
         """Return the parameters of the ball, for `worst_case.linear_model.own_ball`; None: only `fit` knew them."""

@@ -15,6 +15,8 @@ from drsvm.lazy import lazy_names
 if TYPE_CHECKING:
     from drsvm.model.certificate import Certificate as Certificate
     from drsvm.model.certificate import certify as certify
+    from drsvm.model.new_data.explanation import Explanation as Explanation
+    from drsvm.model.new_data.explanation import explain as explain
     from drsvm.model.new_data.shift import Shift as Shift
     from drsvm.model.new_data.shift import measure_shift as measure_shift
     from drsvm.model.problem import Problem as Problem
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 else:
     _NAMES = {
         ".certificate": "Certificate certify",
+        ".new_data.explanation": "Explanation explain",
         ".new_data.shift": "Shift measure_shift",
         ".problem": "Problem",
         ".proximal": "ProximalBatchStep ProximalStep proximal_batch_step proximal_step",

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from drsvm.annotations import Values
 from drsvm.model.careful_sums import ULP
 from drsvm.model.centring import Centred
 from drsvm.model.dual_scale import best_multiple, largest_contribution, uncharged_features
@@ -82,7 +83,9 @@ class Certificate:
         return self.primal.objective - self.lower_bound
 
 
-def certify(problem: Problem, weights, intercept: float = 0.0, hinge_dual=None, flip_dual=None) -> Certificate:
+def certify(
+    problem: Problem, weights: Values, intercept: float = 0.0, hinge_dual: Values = None, flip_dual: Values = None
+) -> Certificate:
     """Certify a classifier with multipliers from any source.
 
     Parameters

@@ -17,6 +17,7 @@ from typing import Any, final
 
 import numpy as np
 
+from drsvm.annotations import Labels, Matrix, Values, Vector
 from drsvm.model import validation
 from drsvm.model.backends import backend_of
 from drsvm.model.memory_rows import MemoryRows, in_memory
@@ -107,17 +108,17 @@ class Problem(RowOperations):
 
     def __init__(
         self,
-        X,
-        y,
+        X: Matrix,
+        y: Labels,
         radius: float = 0.1,
         flip_cost: Any = 1.0,
         norm: Any = 2,
         l2: float = 0.0,
-        sample_weight=None,
+        sample_weight: Values = None,
         fit_intercept: bool = False,
         intercept_cost: float = math.inf,
-        feature_cost=None,
-        monotonic_cst=None,
+        feature_cost: Values = None,
+        monotonic_cst: Values = None,
     ):
         backend = backend_of(X)
         if backend is None:
@@ -129,7 +130,7 @@ class Problem(RowOperations):
         self._set_parameters(radius=radius, norm=norm, l2=l2, fit_intercept=fit_intercept, **prices)
 
     @classmethod
-    def of_checked(cls, **attributes) -> "Problem":
+    def of_checked(cls, **attributes: Any) -> "Problem":
         """Return a problem from attributes in the form in which a problem has them; parameters have defaults."""
         problem = object.__new__(cls)
         problem._set(**_DEFAULTS | {"kept": None, "n_given": len(attributes["signs"])} | attributes)
@@ -177,7 +178,7 @@ class Problem(RowOperations):
         """Return the problem with its rows in this process's memory, unless they are remote and too many."""
         return self.rows.to_host(self) if self.rows.stored <= most_entries else self
 
-    def subset(self, rows, weights=None) -> "Problem":
+    def subset(self, rows: Values, weights: Values = None) -> "Problem":
         """Return the problem on some rows, of both classes (indices among the rows with positive weight).
 
         By default their weights are scaled to sum to 1; other weights are used as they are.
@@ -191,7 +192,7 @@ class Problem(RowOperations):
             costs = float(costs[0]) if bool((costs == costs[0]).all()) else costs
         return self.on_sample(self.rows.taken(rows), self.signs[rows], weights, costs)
 
-    def on_sample(self, rows, signs, sample_weight, flip_cost) -> "Problem":
+    def on_sample(self, rows: Values, signs: Values, sample_weight: Values, flip_cost: Values) -> "Problem":
         """Return the problem on other rows, which have been checked; their weights sum to 1."""
         taken = {"rows": rows, "signs": signs, "sample_weight": sample_weight, "flip_cost": flip_cost}
         return self._with(**taken, kept=None, n_given=len(signs))
@@ -204,14 +205,14 @@ class Problem(RowOperations):
         kept = order if self.kept is None else self.kept[order]
         return self.subset(order, self.sample_weight[order])._with(kept=kept, n_given=self.n_given)
 
-    def relabelled(self, positive, sample_weight=None) -> "Problem":
+    def relabelled(self, positive: object, sample_weight: Values = None) -> "Problem":
         """Return the problem with other labels and weights; the rows are neither copied nor checked again.
 
         The same rows must have weight 0. `positive` is a mask over the given rows; both classes must have rows.
         """
         return self._with(**self.rows.relabelled(self, positive, sample_weight))
 
-    def on_features(self, features) -> "Problem":
+    def on_features(self, features: Values) -> "Problem":
         """Return the problem with some of the features (sorted indices), which are copied unless all are selected."""
         rows = self.rows if len(features) == self.n_features else self.rows.on_features(features)
         if rows is self.rows:  # functions of a kernel have no features that could be left out
@@ -219,15 +220,15 @@ class Problem(RowOperations):
         costs, signs = (None if each is None else each[features] for each in (self.feature_cost, self.monotonic_cst))
         return self._with(rows=rows).replace(feature_cost=costs, monotonic_cst=signs)
 
-    def shifted(self, offset) -> "Problem":
+    def shifted(self, offset: Vector) -> "Problem":
         """Return the problem with x − offset in place of x: a copy, or a view of large rows in a file."""
         return self._with(rows=self.rows.shifted(offset))
 
-    def on_rows(self, X) -> "Problem":
+    def on_rows(self, X: Matrix) -> "Problem":
         """Return the problem with other features for the same samples; `X` must already be in its checked form."""
         return self.with_rows(MemoryRows(X))
 
-    def with_rows(self, rows) -> "Problem":
+    def with_rows(self, rows: Values) -> "Problem":
         """Return the problem with other rows for the same samples."""
         return self._with(rows=rows)
 
@@ -237,7 +238,7 @@ class Problem(RowOperations):
         # The same rows stay the same object, which remembers sums over them.
         return self if readable is None or readable is self.X else self.on_rows(readable)
 
-    def replace(self, **parameters) -> "Problem":
+    def replace(self, **parameters: Any) -> "Problem":
         """Return the problem with other values of parameters except X, y and sample_weight; the data are shared."""
         unknown = set(parameters) - set(PARAMETERS)
         if unknown:
@@ -276,17 +277,17 @@ class Problem(RowOperations):
         """Mask of the features that cannot shift, whose weights are outside the norm."""
         return np.zeros(self.n_features, dtype=bool) if self.feature_cost is None else np.isinf(self.feature_cost)
 
-    def cost_of_flips(self, flip_dual) -> float:
+    def cost_of_flips(self, flip_dual: Values) -> float:
         """Return Σ_i κ_i β_i; where no flip is possible, β_i is taken to be 0."""
         if by_row(self.flip_cost):
             return float(affordable_flips(self.flip_cost, self.radius)[0] @ flip_dual)
         return self.flip_cost * float(flip_dual.sum()) if self.flips_possible and self.flip_cost > 0 else 0.0
 
-    def with_signs(self, w) -> np.ndarray:
+    def with_signs(self, w: Vector) -> np.ndarray:
         """Return w with 0 where a weight has the opposite of its prescribed sign: v⁺ of the dual, or the nearest w."""
         return w if self.monotonic_cst is None else np.where(self.monotonic_cst * w < 0, 0.0, w)
 
-    def norm_of(self, w, b: float = 0.0) -> float:
+    def norm_of(self, w: Vector, b: float = 0.0) -> float:
         """Return ‖(w/a, b/a_0)‖_q, where an infinite price removes the entry."""
         scaled = w if self.feature_cost is None else w / self.feature_cost
         scaled = self.rows.coordinates(scaled) if self.rows.is_kernel else scaled
@@ -294,47 +295,47 @@ class Problem(RowOperations):
             return self.norm.value(scaled)
         return self.norm.value(np.concatenate((scaled, (b / self.intercept_cost,))))
 
-    def decision_values(self, w, b: float = 0.0) -> np.ndarray:
+    def decision_values(self, w: Vector, b: float = 0.0) -> np.ndarray:
         """Return w·x_i + b for every row."""
         return self.rows.dot(w, b)
 
-    def margins(self, w, b: float = 0.0) -> np.ndarray:
+    def margins(self, w: Vector, b: float = 0.0) -> np.ndarray:
         """Return m_i = y_i (w·x_i + b) for every row."""
         margins = self.rows.dot(w, b)
         over_parts(margins, lambda part: np.multiply(margins[part], self.signs[part], out=margins[part]))
         return margins
 
-    def weighted_sum(self, coefficients) -> tuple[np.ndarray, float]:
+    def weighted_sum(self, coefficients: Vector) -> tuple[np.ndarray, float]:
         """Return Σ_i g_i y_i x_i and Σ_i g_i y_i for given coefficients g."""
         return self.signed_sum(elementwise(self.signs, lambda part: coefficients[part] * self.signs[part]))
 
-    def signed_sum(self, signed) -> tuple[np.ndarray, float]:
+    def signed_sum(self, signed: Vector) -> tuple[np.ndarray, float]:
         """Return Σ_i s_i x_i and Σ_i s_i for coefficients that include the signs of the labels."""
         return self.rows.weighted_sum(signed), total(signed, lambda part: signed[part].sum())
 
-    def radius_price(self, w, margins, b: float = 0.0) -> float:
+    def radius_price(self, w: Vector, margins: Vector, b: float = 0.0) -> float:
         """Return the smallest optimal λ ≥ ‖(w/a, b/a_0)‖_q for the given weights; b matters if it has a price."""
         return float(smallest_best_price(margins, self.sample_weight, self.norm_of(w, b), self.radius, self.flip_cost))
 
-    def objective(self, w, b: float = 0.0, radius_price: float | None = None) -> float:
+    def objective(self, w: Vector, b: float = 0.0, radius_price: float | None = None) -> float:
         """Return the objective at (w, b), by default with the optimal λ."""
         if radius_price is None:
             return self.price_and_objective(w, b)[1]
         return self.objective_at(w, self.margins(w, b), radius_price)
 
-    def objective_at(self, w, margins, radius_price: float) -> float:
+    def objective_at(self, w: Vector, margins: Vector, radius_price: float) -> float:
         """Return the objective from margins that are already known."""
         risk = self.radius * radius_price + expected_loss(margins, self.sample_weight, radius_price, self.flip_cost)
         return risk + self.ridge(w)
 
-    def ridge(self, w) -> float:
+    def ridge(self, w: Vector) -> float:
         """Return (c/2) ‖w‖₂²."""
         if self.l2 == 0.0:
             return 0.0
         w = self.rows.coordinates(w) if self.rows.is_kernel else w
         return 0.5 * self.l2 * float(w @ w)
 
-    def multipliers_from(self, values) -> Any:
+    def multipliers_from(self, values: Values) -> Any:
         """Return the multipliers in a result for the kept rows, or None if they are those of other rows."""
         return self.rows.multipliers_from(self, values)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from drsvm.annotations import Vector
+from drsvm.annotations import Values, Vector
 from drsvm.model.backends import to_numpy
 from drsvm.model.reducers import Distinct, Largest, Moments, Sums
 from drsvm.model.risk import by_row
@@ -111,7 +111,7 @@ def _pull_variances(problem: "Problem", pilot, counts, scale: float | None) -> S
 class RowOperations:
     """Methods of a problem that depend on all rows, wherever these are."""
 
-    def price_and_objective(self: "Problem", w, b: float = 0.0) -> tuple[float, float]:
+    def price_and_objective(self: "Problem", w: Vector, b: float = 0.0) -> tuple[float, float]:
         """Return the smallest optimal λ ≥ ‖(w/a, b/a_0)‖_q for the given weights, and the objective with it."""
         price, risk = self.rows.price_and_risk(self, w, b, self.norm_of(w, b))
         return price, risk + self.ridge(w)
@@ -141,16 +141,16 @@ class RowOperations:
         """Return Σ c_i π_i y_i x_i and Σ c_i π_i y_i, where c_i depends on the class."""
         return self.rows.query(self, _pull_of_classes, positive, negative, once=True)
 
-    def decisions(self: "Problem", w, b: float = 0.0) -> Decisions:
+    def decisions(self: "Problem", w: Vector, b: float = 0.0) -> Decisions:
         """Return the range of the decision values, and the weight of the rows that are decided positive."""
         highest, lowest, mass = self.rows.query(self, _decisions, w, b)
         return Decisions(-float(lowest), float(highest), mass)
 
-    def flips_pay(self: "Problem", w, b: float = 0.0) -> bool:
+    def flips_pay(self: "Problem", w: Vector, b: float = 0.0) -> bool:
         """Return whether 2 m_i > κ_i for some row."""
         return self.rows.query(self, _flips_pay, w, b) > 0
 
-    def typical_row_norm(self: "Problem", of_features=None) -> float:
+    def typical_row_norm(self: "Problem", of_features: Values = None) -> float:
         """Return the mean p-norm of the rows, as a scale for shifts: of the nonzero ones (1 if there are none).
 
         With factors `of_features`, it is the mean over all rows.
@@ -180,7 +180,7 @@ class RowOperations:
         _, means, variances = self.rows.query(self, _moments, once=True)
         return means, np.sqrt(np.maximum(variances, 0.0))
 
-    def pull_variances(self: "Problem", pilot=None, counts=None) -> PullVariances:
+    def pull_variances(self: "Problem", pilot: Values = None, counts: Values = None) -> PullVariances:
         """Return the sums for the pull of rows with random labels (see `learn/choosing/radius_rule.py`).
 
         They are over the rows that are active at a pilot solution, or over all. `counts` is the number of rows that

@@ -18,10 +18,11 @@ from typing import Any, NamedTuple
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 from drsvm import __version__
+from drsvm.learn.fitting.warning import warn_user
 from drsvm.persistence import audits, checks
 from drsvm.persistence.audits import Audit
 from drsvm.persistence.checks import Model, RejectedError, require
-from drsvm.persistence.nodes import Builder, Writer
+from drsvm.persistence.nodes import SKLEARN, Builder, Writer
 from drsvm.writing import write_files
 
 MAGIC = b"drsvm-model "
@@ -205,10 +206,16 @@ class OpenModel:
         return metadata
 
     def load(self) -> SavedModel:
+        builder = Builder(self.members)
         with self._errors():
-            content = Builder(self.members).build(self.schema)
+            content = builder.build(self.schema)
             checks.check_loaded(content)
             audit = audits.restored(content.get("audit"), content["model"])
+        for version in builder.sklearn_versions - {SKLEARN}:
+            warn_user(
+                f"{self.path}: was saved with scikit-learn {version[:20]!a}, and this is {SKLEARN}, whose "
+                "transformers may fail or differ: compare its decisions, then save it again."
+            )
         return SavedModel(content["model"], content["metadata"], audit)
 
     @contextmanager

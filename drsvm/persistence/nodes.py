@@ -10,8 +10,10 @@ much larger than the text or the array for it: arrays are views of what was unpa
 
 import io
 import math
+from collections import UserList
 from collections.abc import Callable, Iterable
 from functools import partial
+from importlib.metadata import version
 from inspect import signature
 from typing import Any, BinaryIO
 from zipfile import ZipFile
@@ -21,13 +23,14 @@ from numpy.lib import format as npy
 
 from drsvm.model.backends import engine_of, is_remote, to_numpy
 from drsvm.model.result import Result, Results
-from drsvm.persistence.checks import Json, our_classes, require
+from drsvm.persistence.checks import Json, require
 from drsvm.persistence.names import CLASSES, FUNCTIONS, PLAIN_TYPES, SCALARS, SPARSE, named, public_name
 
 # Attributes with which an estimator would read or write files when it is used, and their harmless values.
 HARMLESS = {"memory": (None,), "input": ("content",)}
 UNNEEDED = ("_block_fits", "_metadata_request")  # the states of partial_fit and of a scorer
 RESERVED = ("__class__", "__module__", "__loader__")  # the keys that make a dict in the archive a node
+SKLEARN = version("scikit-learn")
 LITTLE = 1 << 20  # bytes of one entry of an array, and of its header
 
 
@@ -53,6 +56,8 @@ class Writer:
             return _node(*name, "ScalarNode", value.item())
         if isinstance(value, np.dtype):
             return _node("numpy", "dtype", "DTypeNode", value.str)
+        if isinstance(value, UserList):  # of columns, in scikit-learn 1.6
+            value = value.data
         return self._ways.get(type(value), self._named)(value)
 
     def _nodes(self, values: Iterable[object]) -> list[Json]:
@@ -117,6 +122,7 @@ class Builder:
 
     def __init__(self, members: dict[str, bytearray]):
         self._files = dict(members)  # those that were not read yet
+        self.sklearn_versions: set[str] = set()  # that wrote transformers
         self._ways: dict[str, Callable[[dict[str, Json]], Any]] = {
             "ScalarNode": lambda node: self._class(node)(_one_value(node["content"])),
             "DictNode": lambda node: {key: self.build(value) for key, value in node["content"].items()},
@@ -171,13 +177,16 @@ class Builder:
         cls = self._class(node)
         state = self.build(node["content"])
         require(isinstance(state, dict) and not risky_attributes(state), f"the attributes of {node['__class__']}.")
+        if isinstance(written := state.get("_sklearn_version"), str):
+            self.sklearn_versions.add(written)
+            state["_sklearn_version"] = SKLEARN  # otherwise, it would warn for every object
+        if "_fit_dtype" in state:  # SimpleImputer before scikit-learn 1.8
+            state.setdefault("_fill_dtype", state["_fit_dtype"])
+        if hasattr(cls, "get_params"):  # which may have parameters that are younger than the file
+            state = {name: one.default for name, one in signature(cls).parameters.items()} | state
         made = object.__new__(cls)
         getattr(made, "__setstate__", made.__dict__.update)(state)
-        if not isinstance(made, our_classes()):
-            return made
-        absent = ", ".join(name for name in signature(cls).parameters if name not in state)
-        require(not absent, f"its {node['__class__']} lacks {absent}: train the model again.")
-        if isinstance(getattr(made, "result_", None), list):
+        if isinstance(vars(made).get("result_"), list):
             made.result_ = Results(made.result_, np.ravel(made.classes_[: len(made.result_)]).tolist())
         return made
 

@@ -68,15 +68,6 @@ def to_onnx(model: Model) -> Converted:
     return graph
 
 
-def register_onnx_converters() -> None:
-    """Register the converters of our estimators, so that ``skl2onnx.to_onnx`` converts pipelines that contain them."""
-    skl2onnx = skl2onnx_or_error()
-    skl2onnx.update_registered_converter(ClippedScaler, "DrsvmClippedScaler", _doubles, _converter(_scaler))
-    for kind in our_classes():
-        name, add = f"Drsvm{kind.__name__}", _converter(_classifier)
-        skl2onnx.update_registered_converter(kind, name, _keep_types, add, parser=_classifier_outputs)
-
-
 def skl2onnx_or_error():
     """Return skl2onnx; if it is missing, the error names the package to install."""
     return optional("skl2onnx", "exporting to ONNX needs")

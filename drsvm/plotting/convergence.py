@@ -1,7 +1,7 @@
 """Convergence of runs: objective, proven bound and gap over time or iterations."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -86,7 +86,7 @@ class ConvergenceDisplay:
         ax: GivenAxes = None,
         x: str = "time",
         y: str = "gap",
-        **limits,
+        **limits: Any,
     ) -> "ConvergenceDisplay":
         """Solve a problem with several solvers and plot their convergence.
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from drsvm.annotations import Values
 from drsvm.learn.labels.quality import LabelIssues
 from drsvm.plotting.style import FAINT, GREY, INK, VERMILLION, Display, GivenAxes, Look, quiet
 
@@ -37,7 +38,7 @@ class LabelIssuesDisplay(Display):
     >>> display = LabelIssuesDisplay.from_result(issues)
     """
 
-    def __init__(self, *, label_score, is_label_issue, title: str = ""):
+    def __init__(self, *, label_score: Values, is_label_issue: Values, title: str = ""):
         self.label_score = np.asarray(label_score, dtype=np.float64)
         self.is_label_issue = np.asarray(is_label_issue, dtype=bool)
         self.title = title

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score
 
-from drsvm.annotations import Labels, Matrix
+from drsvm.annotations import Classifier, Labels, Matrix
 from drsvm.clock import TimeLimit
 from drsvm.learn.search.other_radii import fitted_at, radii_to_try
 from drsvm.model.worst_case.linear_model import behind_pipeline, last_step
@@ -70,7 +70,7 @@ class RadiusPathDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator,
+        estimator: Classifier,
         X: Matrix,
         y: Labels,
         *,
@@ -79,9 +79,9 @@ class RadiusPathDisplay:
         radii: Sequence[float] | np.ndarray | None = None,
         n_radii: int = 10,
         metric: Callable[[np.ndarray, np.ndarray], float] = accuracy_score,
-        positive=None,
+        positive: object | None = None,
         ax: style.GivenAxes = None,
-        **options,
+        **options: Any,
     ) -> Self:
         """Fit a classifier again for each radius, threshold included, and plot its weights and scores.
 
@@ -125,7 +125,9 @@ class RadiusPathDisplay:
         return display.plot(ax, **options)
 
     @classmethod
-    def of_fitted(cls, models: Sequence, data: Mapping[str, tuple], metric: Callable, *, positive, **names) -> Self:
+    def of_fitted(
+        cls, models: Sequence, data: Mapping[str, tuple], metric: Callable, *, positive: object, **names: Any
+    ) -> Self:
         """Return classifiers of several radii with their scores on named rows and labels; nothing is drawn yet."""
         classes = models[0].classes_.tolist()
         place = len(classes) - 1 if positive is None else classes.index(positive)

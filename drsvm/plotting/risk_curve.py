@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.annotations import Labels, Matrix, NormName
+from drsvm.annotations import Classifier, Labels, Matrix, NormName, Values
 from drsvm.model.worst_case.kernel_model import kernel_classifier
 from drsvm.model.worst_case.linear_model import behind_pipeline, own_ball
 from drsvm.model.worst_case.worst_risk import attacked_risk, worst_case_risk
@@ -85,20 +85,20 @@ class RiskCurveDisplay(Display):
     @classmethod
     def from_estimators(
         cls,
-        estimators,
+        estimators: Classifier | Sequence[Classifier] | Mapping[str, Classifier],
         X: Matrix,
         y: Labels,
         *,
         radii: Sequence[float] | np.ndarray | None = None,
         flip_cost: float | np.ndarray | None = None,
         norm: NormName | None = None,
-        feature_cost=None,
-        sample_weight=None,
+        feature_cost: Values = None,
+        sample_weight: Values = None,
         loss: str = "hinge",
         limit: str = "average",
-        costs=None,
+        costs: Values = None,
         confidence: float | None = None,
-        positive=None,
+        positive: object | None = None,
         radius: float | None = None,
         ax: GivenAxes = None,
     ) -> "RiskCurveDisplay":

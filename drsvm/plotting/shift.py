@@ -9,7 +9,7 @@ from drsvm.model.new_data.shift import Shift
 from drsvm.model.worst_case.linear_model import index_of
 from drsvm.plotting.style import BLUE, FAINT, GREY, VERMILLION, Display, GivenAxes, quiet
 
-BINS = 50
+BINS = 32
 WIDE = 0.005  # the share of distances on each side that the plot may leave out
 
 

@@ -6,7 +6,7 @@ from itertools import cycle
 
 import numpy as np
 
-from drsvm.annotations import Labels, Matrix, NormName
+from drsvm.annotations import Classifier, Labels, Matrix, NormName, Values
 from drsvm.model.worst_case.adversary import margins_of
 from drsvm.model.worst_case.kernel_model import kernel_classifier
 from drsvm.model.worst_case.linear_model import behind_pipeline
@@ -114,15 +114,15 @@ class WorstCaseDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator,
+        estimator: Classifier,
         X: Matrix,
         y: Labels,
         *,
         radius: float | None = None,
         flip_cost: float | None = None,
         norm: NormName | None = None,
-        sample_weight=None,
-        positive=None,
+        sample_weight: Values = None,
+        positive: object | None = None,
         feature_names: Sequence[str] | None = None,
         max_points: int = 500,
         random_state: int = 0,
@@ -202,14 +202,7 @@ class WorstCaseDisplay(Display):
         name = "label flipped (outline: new label)" if len(looks) > 2 else "label flipped"
         self.ax_.scatter(x, y, s=70, edgecolors=INK, label=name if self.flipped.any() else None, **ring)
         self._draw_moves(looks)
-        if self.normal.ndim == 2:
-            self._draw_boundaries()
-        elif (length := float(self.normal @ self.normal)) > 0.0:
-            along = np.array([-self.normal[1], self.normal[0]])
-            for level, stroke, name in ((0.0, "-", "decision"), (-1.0, "--", "margins"), (1.0, "--", None)):
-                start = self.normal * ((level - self.offset) / length)
-                line: Look = {"xy1": start, "xy2": start + along, "color": INK, "linestyle": stroke}
-                self.ax_.axline(**line, linewidth=1.1, label=name, zorder=1.2)
+        self._draw_boundaries()
         (left, bottom), (right, top) = self._corners()
         self.ax_.set(xlim=(left, right), ylim=(bottom, top))
         if self.equal_aspect:
@@ -246,7 +239,8 @@ class WorstCaseDisplay(Display):
         """Draw where a class begins to lead all others, and where it leads by 1."""
         (left, bottom), (right, top) = self._corners()
         x, y = np.meshgrid(np.linspace(left, right, GRID), np.linspace(bottom, top, GRID))
-        values = self.normal @ np.stack([x.ravel(), y.ravel()]) + np.asarray(self.offset)[:, None]
+        values = self.normal @ np.stack([x.ravel(), y.ravel()]) + np.asarray(self.offset)[..., None]
+        values = values if values.ndim == 2 else np.stack([-values, values]) / 2  # of one decision: a value per class
         leads = [margins_of(values, np.full(GRID**2, code)).reshape(GRID, GRID) for code in range(len(values))]
         for level, stroke, name in ((0.0, "-", "decision"), (1.0, "--", "margins")):
             crossed = [lead for lead in leads if lead.min() < level < lead.max()]

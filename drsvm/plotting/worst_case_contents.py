@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.linalg import LinearOperator, svds
 
 from drsvm.annotations import Matrix
+from drsvm.model.kernel_functions import dense
 from drsvm.model.norms import euclidean
 from drsvm.model.worst_case.adversary import DecisionValues
 from drsvm.model.worst_case.worst_risk import WorstCaseDistribution
 from drsvm.plotting.style import Look, plain, short
 
+MAX_ROWS = 500  # from which principal components are found
 JITTER = 0.35  # vertical spread if there is only one feature
 ARROWS = 40  # maximum number of arrows; all moves have the same length
 NAMED = 10  # maximum number of classes with colours and markers of their own
@@ -145,39 +145,20 @@ def plane_for(X: Matrix, coef: np.ndarray, intercept: float, feature_names: Sequ
 
 
 def _widest_direction(X: Matrix, excluded: list[np.ndarray]) -> np.ndarray:
-    """Return the first principal component of X in the complement of unit vectors; 0 if there is no variance."""
-    n, d = X.shape
-    if min(n, d - len(excluded)) < 2:
-        axes = np.eye(min(d, 3), d)  # one remaining dimension, or too few rows: any axis in the complement
-        for direction in excluded:
-            axes -= np.outer(axes @ direction, direction)
-        longest = max(axes, key=euclidean)
-        return longest / euclidean(longest) if euclidean(longest) > 1e-9 else np.zeros(d)
-    data = X if X.dtype == np.float64 else X.astype(np.float64)
-    mean = np.asarray(data.mean(axis=0)).ravel()
-
-    def complement(v):
-        for direction in excluded:
-            v = v - direction * (direction @ v)
-        return v
-
-    centred = LinearOperator(
-        (n, d),
-        matvec=lambda v: data @ complement(v.ravel()) - mean @ complement(v.ravel()),
-        rmatvec=lambda u: complement(data.T @ u.ravel() - mean * u.sum()),
-        dtype=np.float64,
-    )
-    rng = np.random.default_rng(0)
-    least = 1e-9 * max(1.0, float(sparse.linalg.norm(data) if sparse.issparse(data) else np.linalg.norm(data)))
-    if euclidean(centred.matvec(rng.normal(size=d))) <= least:  # rounding errors at most, of which svds makes an error
-        return np.zeros(d)
-    _, (size,), (direction,) = svds(centred, k=1, v0=rng.normal(size=min(n, d)), tol=1e-3)
-    if size <= least:
-        return np.zeros(d)
-    direction = complement(direction)
-    direction /= euclidean(direction)
+    """Return the first principal component of rows in the complement of unit vectors; 0 if there is no variance."""
+    X = X[np.linspace(0, X.shape[0] - 1, min(X.shape[0], MAX_ROWS), dtype=int)].astype(np.float64)
+    # It is a sum of rows. Their products are few, however many columns there are.
+    products = dense(X @ X.T) - sum(np.outer(X @ direction, X @ direction) for direction in excluded)
+    centred = products - products.mean(axis=0) - products.mean(axis=1, keepdims=True) + products.mean()
+    loads = np.linalg.eigh(centred)[1][:, -1]
+    widest = X.T @ (loads - loads.mean())
+    for direction in excluded:
+        widest = widest - direction * (direction @ widest)
+    size = euclidean(widest)
+    if size <= 1e-7 * max(1.0, np.sqrt(products.trace())):  # rounding errors at most
+        return np.zeros(X.shape[1])
     # The sign of a principal component is arbitrary; fix it so that the plot is reproducible.
-    return direction * np.sign(direction[np.argmax(np.abs(direction))])
+    return widest / size * np.sign(widest[np.argmax(np.abs(widest))])
 
 
 def describe(distribution: WorstCaseDistribution) -> str:

@@ -194,8 +194,8 @@ class Analysis:
         self.population: Figures | None = None
         if self.judged.held_out:
             ball = {**self.adversary, "radius": [0.0, self.radius], "loss": "zero-one", "confidence": CONFIDENCE}
-            calm, attacked = worst_case_risk(self.models[self.name], *self.judged[:2], **ball)
-            self.population = {"confidence": CONFIDENCE, "error": float(calm), "worst_case_error": float(attacked)}
+            calm, attacked = np.ravel(worst_case_risk(self.models[self.name], *self.judged[:2], **ball)).tolist()
+            self.population = {"confidence": CONFIDENCE, "error": calm, "worst_case_error": attacked}
 
         def errors(**ball) -> dict[str, list[float]]:
             ball, judged = {"loss": "zero-one", **ball}, self.judged[:2]

@@ -18,11 +18,12 @@ from sklearn.preprocessing import StandardScaler
 from drsvm.annotations import Labels, Matrix
 from drsvm.datasets.copies import about_copies, copies_of, held_out_rows
 from drsvm.datasets.notes import what_was_clipped
-from drsvm.learn.clipped_scaler import ClippedScaler, clipped_cells, number
+from drsvm.learn.clipped_scaler import ClippedScaler, clipped_cells
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.fitting import one_vs_rest, prices
 from drsvm.learn.kernel.estimator import WassersteinKernelSVC
 from drsvm.learn.search.estimator import WassersteinSVCCV
+from drsvm.messages import number
 from drsvm.model.result import Result
 from drsvm.model.validation import check_rows, check_that_labels_are_given
 from drsvm.model.worst_case.linear_model import behind_pipeline

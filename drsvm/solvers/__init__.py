@@ -6,13 +6,16 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from drsvm.annotations import Values
 from drsvm.clock import TimeLimit
 from drsvm.lazy import lazy_names
 from drsvm.model.centring import Centred
 from drsvm.model.problem import Problem, check_problem
 from drsvm.model.result import Result, Status
 from drsvm.solvers.base import Solver, check_start
-from drsvm.solvers.loop import run
+from drsvm.solvers.loop import Callback, run
 from drsvm.solvers.selection import AUTO_TOL, alternatives, is_auto, make_solver, solver_classes, solver_names
 from drsvm.solvers.transforms.span_of_rows import in_span_of_rows
 
@@ -50,12 +53,12 @@ def solve(
     tol: float | None = None,
     max_iter: int | None = None,
     max_time: float | TimeLimit | None = None,
-    start=None,
-    callback=None,
-    random_state=None,
+    start: Result | tuple[Values, float] | None = None,
+    callback: Callback | None = None,
+    random_state: int | np.random.Generator | None = None,
     n_threads: int | None = None,
     polish: bool = False,
-    **settings,
+    **settings: Any,
 ) -> Result:
     """Solve a problem and prove how good the answer is.
 

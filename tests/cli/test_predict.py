@@ -2,13 +2,17 @@
 
 import csv
 import io
+import re
 
 import numpy as np
 import pandas
 import pytest
 from cli_tables import PETS, letters, rows, write_csv, write_table
 
-from drsvm.persistence import load_model
+from drsvm import explain
+from drsvm.datasets.dataset import Schema
+from drsvm.datasets.preparation import features_of
+from drsvm.persistence import load_metadata, load_model
 
 
 def table_of(out):
@@ -221,3 +225,61 @@ def test_texts_among_dates_are_all_named_at_once(answer_of, error_of, trained_on
     assert remedy[-4:] == ["--missing-values", "soon", "--missing-values", "later"]
     assert answer_of(*remedy[1:])["rows"] == 3
     assert "Try" not in error_of("predict", trained_on_dates, table(*"abcd"))
+
+
+def test_reasons_by_column_add_up_to_the_decision(drsvm_command, answer_of, error_of, tmp_path):
+    X, y = rows(90)
+    town, label = np.array(["Oslo", "Rome", "Bonn"])[np.arange(90) % 3], np.array(["yes", "no"])[y]
+    days = np.datetime64("2023-01-01") + np.arange(90)
+    a = ["" if k % 5 == 0 else round(value, 3) for k, value in enumerate(X[:, 0].tolist())]
+    columns = {"a": a, "town": town, "flag": np.where(X[:, 1] > 0, "yes", "no"), "joined": days}
+    table, model = write_table(tmp_path / "t.csv", {**columns, "churn": label}), tmp_path / "m.drsvm"
+    drsvm_command("fit", table, "--label", "churn", "--kernel", "linear", "--model", model)
+    answer = answer_of("predict", model, table, "--explain", 9)["predictions"]
+    found = explain(load_model(model), pandas.read_csv(table))
+    assert found.features == list(columns) and answer["distance"] == pytest.approx(found.distance.tolist())
+    parts = [re.findall(r"(\w+) (= \S+|is empty) \((\S+)\)", text) for text in answer["reasons"]]
+    base = found.base[0]
+    for row, (reasons, decision) in enumerate(zip(parts, answer["decision"], strict=True)):
+        values = {name: text.removeprefix("= ") for name, text, _ in reasons}
+        assert values["town"] == town[row] and values["joined"] == str(days[row])
+        assert values.get("flag", "no") == columns["flag"][row]
+        assert values["a"] == "is empty" if row % 5 == 0 else float(values["a"]) == pytest.approx(a[row], rel=0.01)
+        sizes = [float(size) for _, _, size in reasons]
+        assert base + sum(sizes) == pytest.approx(decision, abs=0.02)
+        assert [abs(size) for size in sizes] == sorted(map(abs, sizes), reverse=True)
+    read = table_of(drsvm_command("predict", model, table, "--explain", 2, "--sort", "distance")[1])
+    assert (np.diff([float(row["distance"]) for row in read]) >= 0).all()
+    assert {row["reasons"].count("(") for row in read} == {2}
+    _, _, err = drsvm_command("predict", model, table, "--explain", 1)
+    assert "distance: the smallest shift of the prepared columns that turns the prediction" in err
+    assert "reasons: what speaks for yes (+) and against it (-)" in err
+    assert "'--explain'" in error_of("predict", model, table, "--explain", "0")
+    features = features_of(load_model(model)[:-1], Schema(**load_metadata(model)["schema"]))
+    np.testing.assert_array_equal([found.features[k] for k in found._columns.sources], [one.column for one in features])
+    # With the other label as the positive one, reasons turn their signs.
+    drsvm_command("fit", table, "--label", "churn", "--kernel", "linear", "--positive", "no", "--model", model)
+    answer = answer_of("predict", model, table, "--explain", 9)["predictions"]
+    for text, before in zip(answer["reasons"], parts, strict=True):
+        turned = {name: -float(size) for name, _, size in re.findall(r"(\w+) (= \S+|is empty) \((\S+)\)", text)}
+        assert turned == pytest.approx({name: float(size) for name, _, size in before}, abs=1e-3)
+
+
+def test_reasons_of_other_models(drsvm_command, answer_of, svmlight, tmp_path):
+    model = tmp_path / "m.drsvm"
+    drsvm_command("fit", svmlight, "--model", model)
+    reasons = answer_of("predict", model, svmlight, "--explain", 3)["predictions"]["reasons"]
+    assert {name for text in reasons for name in re.findall(r"feature \d+", text)} == {
+        f"feature {k}" for k in (1, 2, 3)
+    }
+    table, _, _ = letters(tmp_path, 90)
+    drsvm_command("fit", table, "--model", model)
+    answer = answer_of("predict", model, table, "--explain", 1)["predictions"]
+    found = zip(answer["prediction"], answer["reasons"], strict=True)
+    assert all(
+        re.fullmatch(r"rather than [abc]: \w+ = \S+ \(\S+\)", text) and text[12] != label for label, text in found
+    )
+    drsvm_command("fit", table, "--kernel", "rbf", "--model", model)
+    _, out, err = drsvm_command("predict", model, table, "--explain", 1)
+    assert "reasons" not in table_of(out)[0] and min(float(row["distance"]) for row in table_of(out)) > 0
+    assert "distance: no shorter shift" in err and "reasons: none, since a classifier with a kernel" in err

@@ -4,13 +4,12 @@ import bz2
 import gzip
 import lzma
 import os
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from file_contents import SPARSE, TABLE, check_error
 
-from drsvm.datasets import files, read
+from drsvm.datasets import read
 
 SUFFIXES = {gzip: "gz", bz2: "bz2", lzma: "xz"}
 
@@ -62,18 +61,6 @@ def test_a_pipe_is_rejected_without_being_opened(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", os.devnull):
         check_error("cannot be read more than once: save it to a file", read, path)
-
-
-def test_damage_found_by_the_zstd_module_of_python(error_for, monkeypatch):
-    class ZstdError(Exception):
-        pass
-
-    def damaged(*_):
-        raise ZstdError("bad frame")
-
-    monkeypatch.setattr(files, "zstd", SimpleNamespace(open=damaged))
-    monkeypatch.setattr(files, "ZSTD_ERRORS", (ZstdError,))
-    assert "is truncated or damaged (bad frame)" in error_for("data.csv.zst", b"\x28\xb5\x2f\xfdrest")
 
 
 def test_a_file_without_read_permission(write, monkeypatch):

@@ -12,7 +12,7 @@ from scipy import sparse
 from drsvm import Problem
 from drsvm.kernels.compiling import kernel
 from drsvm.kernels.geometry import Box, Diamond, Euclidean, point_at
-from drsvm.kernels.triangle import LINES, make_step
+from drsvm.kernels.triangle import LINES, ProximalStep
 from drsvm.model.norms import norm_for
 from drsvm.model.proximal import proximal_step
 from drsvm.solvers.incremental.epochs import Epochs
@@ -169,7 +169,7 @@ def test_slopes_of_the_proximal_step_are_derivatives(kind, line, ball):
 
     t, h = 0.2, 1e-6
     for w, z in SAMPLES:
-        step = make_step.py_func(0.8, 1.5, 1.2, True, 0.3, 0.3, 0.1, 1.0, float(z @ z), 1.0, 1e-15)
+        step = ProximalStep(0.8, 1.5, 1.2, True, 0.3, 0.3, 0.1, 1.0, float(z @ z), 1.0, 1e-15)
         before, point, after = (point_on(step, w, z, place) for place in (t - h, t, t + h))
         assert (after.margin - before.margin) / (2 * h) == pytest.approx(point.margin_slope, rel=1e-6, abs=1e-8)
         if ball < 0:

@@ -12,7 +12,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from drsvm import ClippedScaler, WassersteinSVC, load_model, save_model
-from drsvm.learn.clipped_scaler import clipped_cells, number
+from drsvm.learn.clipped_scaler import clipped_cells
+from drsvm.messages import number
 
 
 @pytest.mark.filterwarnings("ignore:Skipping check")

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from importlib.util import find_spec
 from itertools import chain
 
 import numpy as np
@@ -275,6 +276,10 @@ class Recorder:
         return done == self.stop_after
 
 
+needs_callbacks = pytest.mark.skipif(find_spec("sklearn.callback") is None, reason="scikit-learn 1.9 has callbacks")
+
+
+@needs_callbacks
 def test_callbacks_are_called_at_every_iteration(three_classes):
     recorder = Recorder()
     model = WassersteinSVC().set_callbacks(recorder).fit(*three_classes)
@@ -283,11 +288,13 @@ def test_callbacks_are_called_at_every_iteration(three_classes):
     assert recorder.names[-2:] == ["fit", "teardown"]
 
 
+@needs_callbacks
 def test_a_callback_can_stop_a_fit(two_classes):
     model = WassersteinSVC().set_callbacks(Recorder(stop_after=3)).fit(*two_classes)
     assert model.n_iter_ == 3 and model.gap_ > 1e-8
 
 
+@needs_callbacks
 def test_an_interrupt_stores_the_best_classifier_first(two_classes):
     model = WassersteinSVC().set_callbacks(Recorder(interrupt_after=4))
     with pytest.raises(KeyboardInterrupt):
@@ -295,6 +302,7 @@ def test_an_interrupt_stores_the_best_classifier_first(two_classes):
     assert model.n_iter_ == 4 and model.coef_.any() and model.gap_ < 1.0
 
 
+@needs_callbacks
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_after_an_interrupt_no_further_class_is_solved(three_classes, n_jobs):
     model = WassersteinSVC(n_jobs=n_jobs).set_callbacks(Recorder(interrupt_after=2))

@@ -4,11 +4,18 @@ import hashlib
 import io
 import json
 import zipfile
+from inspect import signature
 
 import numpy as np
+from sklearn.preprocessing import KBinsDiscretizer
 
 from drsvm.persistence.model_files import FORMAT, MAGIC
 from drsvm.persistence.nodes import Writer
+
+# What KBinsDiscretizer is given where its default will change; scikit-learn 1.6 has no such parameter.
+BY_QUANTILES = {"quantile_method": "averaged_inverted_cdf"}
+if "quantile_method" not in signature(KBinsDiscretizer).parameters:
+    BY_QUANTILES = {}
 
 
 def data(n_classes=2, n=90):

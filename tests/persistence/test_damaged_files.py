@@ -10,7 +10,7 @@ import warnings
 
 import numpy as np
 import pytest
-from archives import node, npy, packed, unpacked, with_checksum, zipped
+from archives import BY_QUANTILES, node, npy, packed, unpacked, with_checksum, zipped
 from problems import plain_svc
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -53,7 +53,7 @@ def fitted_models():
     X = rng.normal(size=(30, 5)) + np.column_stack([y == 0, y == 1, y == 2, two == "no", two == "yes"])
     svc = plain_svc(radius=0.1)
     kernel = WassersteinKernelSVC(n_landmarks=6, feature_cost=[1.0, 2.0, 1.0, 0.5, 1.0], calibration="sigmoid")
-    bins = KBinsDiscretizer(3, quantile_method="averaged_inverted_cdf")
+    bins = KBinsDiscretizer(3, **BY_QUANTILES)
     further = make_pipeline(
         ColumnTransformer([("bins", bins, [0, 1])], remainder="passthrough"),
         FeatureUnion([("best", SelectKBest(k=2)), ("root", FunctionTransformer(np.cbrt)), ("main", PCA(2))]),

@@ -125,6 +125,36 @@ def test_a_file_names_no_module_that_defines_a_class(file):
         assert set(re.findall(r'"__module__": "([^"]*)"', schema)) <= homes
 
 
+@pytest.mark.parametrize("parameter", ["radius", "threshold"])
+def test_parameters_that_are_younger_than_a_file_have_their_defaults(file, parameter):
+    model = make_pipeline(MaxAbsScaler(), WassersteinSVC(radius=0.1)).fit(*data())
+    del vars(model[-1])[parameter]
+    save_model(model, file)
+    assert load_model(file)[-1].get_params()[parameter] in ("auto", "accuracy")
+
+
+@pytest.mark.parametrize("version", ["1.5.0", "é" * 200])
+def test_one_warning_names_another_version_of_scikit_learn(file, monkeypatch, version):
+    model = make_pipeline(SimpleImputer(), StandardScaler(), WassersteinSVC(radius=0.1)).fit(*data())
+    monkeypatch.setattr("sklearn.base.__version__", version)
+    save_model(model, file)
+    monkeypatch.undo()
+    with pytest.warns(UserWarning, match=r"model.drsvm: was saved with scikit-learn '[ -~]+', and this is") as caught:
+        loaded = load_model(file)
+    assert len(caught) == 1 and len(str(caught[0].message)) < 400
+    assert (loaded.predict(data()[0]) == model.predict(data()[0])).all()
+    save_model(loaded, file)
+    load_model(file)  # without a warning
+
+
+def test_an_imputer_of_scikit_learn_1_6_is_completed(file):
+    model = make_pipeline(SimpleImputer(), WassersteinSVC(radius=0.1)).fit(*data())
+    vars(model[0]).pop("_fill_dtype", None)  # a name of 1.8
+    save_model(model, file)
+    rows = np.full((1, 3), np.nan)
+    assert load_model(file).predict(rows) == model[-1].predict(model[0].statistics_[None])
+
+
 def test_a_model_outlives_a_move_of_its_class(file, monkeypatch):
     """The class moves between saving and loading, and back."""
     model = WassersteinSVC().fit(X, Y)

@@ -204,14 +204,6 @@ def test_malformed_models_are_rejected_by_name(rejection, attribute, value):
     assert "is rejected: " in message and any(name in message for name in named)
 
 
-@pytest.mark.parametrize("attribute", ["radius", "threshold"])
-def test_a_classifier_without_one_of_its_parameters(rejection, attribute):
-    model = fitted()
-    del vars(model)[attribute]
-    message = rejection(dumped({"model": model, "metadata": {}}))
-    assert f"its WassersteinSVC lacks {attribute}: train the model again" in message
-
-
 @pytest.mark.parametrize("left_out", ["history", "weights", "contribution_bound"])
 def test_a_result_without_one_of_its_parts(rejection, left_out):
     model = fitted()

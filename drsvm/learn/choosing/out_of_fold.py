@@ -225,7 +225,7 @@ def decisions_in_folds(
 def decisions_of_fold(model, table: Table, train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, float]:
     """Fit on the training rows; return the decision values of the test rows, 0 if it is constant, and the seconds."""
     start = time.perf_counter()
-    X_train, weights = _safe_indexing(table.X, train), {}
+    X_train, weights = _some(table.X, train), {}
     if table.weights is not None and isinstance(model, Pipeline):  # which passes them to its last step
         weights = {f"{model.steps[-1][0]}__sample_weight": table.weights[train]}
     elif table.weights is not None:
@@ -234,10 +234,14 @@ def decisions_of_fold(model, table: Table, train: np.ndarray, test: np.ndarray) 
         weights = {"sample_weight": table.weights[train]}
     with quietly():
         model = clone(model).fit(X_train, table.y[train], **weights)
-    decisions = _values(model, _safe_indexing(table.X, test), table.classes)
+    decisions = _values(model, _some(table.X, test), table.classes)
     constant = is_constant(decisions) and is_constant(_values(model, X_train, table.classes))
     # A constant classifier would prefer the larger class everywhere; it has no information about single rows.
     return np.zeros_like(decisions) if constant else decisions, time.perf_counter() - start
+
+
+def _some(X: Matrix, rows: np.ndarray) -> Matrix:
+    return X.take(rows) if hasattr(X, "column_names") else _safe_indexing(X, rows)  # 1.6 does not index Arrow tables
 
 
 @contextmanager

@@ -27,13 +27,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from drsvm.annotations import Values
 from drsvm.clock import TimeLimit
 from drsvm.learn.fitting.gross_errors import ROUNDING
 from drsvm.learn.fitting.problems import MAX_COPIED
 from drsvm.model.kernel_functions import squared_norms
 from drsvm.model.memory_rows import scaled_columns
 from drsvm.model.problem import Problem, check_problem
-from drsvm.model.result import Result, Status
+from drsvm.model.result import Status
 from drsvm.model.row_operations import PullVariances
 from drsvm.progress import part
 from drsvm.solvers import solve
@@ -59,7 +60,7 @@ Options = dict[str, Any]  # a TimeLimit as max_time, and n_threads
 
 
 def auto_radius(
-    problem: Problem, *, counts=None, max_time: float | TimeLimit | None = None, n_threads: int | None = None
+    problem: Problem, *, counts: Values = None, max_time: float | TimeLimit | None = None, n_threads: int | None = None
 ) -> float:
     """Return a radius that matches the size of chance effects in the data.
 
@@ -179,20 +180,16 @@ def _sample(problem: Problem) -> Problem:
     return (problem if problem.n_rows <= 2 * size else problem.drawn_by_class(size)).to_host(MAX_COPIED)
 
 
-def _rough_solution(problem: Problem, limits: Options, start: Solution = None) -> Result | Classifier:
-    """Return a solution, of few rows only the classifier, or the first step towards one if there is no time."""
+def _rough_classifier(problem: Problem, limits: Options) -> Classifier:
+    """Return a rough solution, or the first step towards one if there is no time."""
     if is_small(problem):
-        found = rough_classifiers([problem], [start], tol=ROUGH_TOL, **limits)[0]
+        found = rough_classifiers([problem], [None], tol=ROUGH_TOL, **limits)[0]
         if found is not None:
             return found
-    result = solve(problem, rough_solver(problem), tol=ROUGH_TOL, start=start, **limits)
+    result = solve(problem, rough_solver(problem), tol=ROUGH_TOL, **limits)
     if result.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
-    return result
-
-
-def _classifier(solution: Result | Classifier) -> Classifier:
-    return solution if isinstance(solution, tuple) else (solution.weights, solution.intercept)
+    return result.weights, result.intercept
 
 
 def chance_of_active(
@@ -204,7 +201,7 @@ def chance_of_active(
         return of_all, 1.0, None
     with part(0.0, 0.4):
         pilot_problem = sample.replace(radius=PILOT_SHARE * of_all, l2=0.0)
-        pilot = _classifier(_rough_solution(pilot_problem, limits))
+        pilot = _rough_classifier(pilot_problem, limits)
     with part(0.6, 1.0):
         active = problem.pull_variances(pilot, counts)
     # F is 0 if no row is active, or only one, or equal ones.

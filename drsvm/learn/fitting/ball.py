@@ -8,10 +8,9 @@ from drsvm.clock import TimeLimit
 from drsvm.learn.choosing.evidence import ball_by_evidence
 from drsvm.learn.choosing.radius_rule import Automatic, automatic, automatic_ridge
 from drsvm.learn.fitting.data import FitData
-from drsvm.learn.fitting.one_vs_rest import for_each
 from drsvm.learn.fitting.problems import Ball, BinaryProblems
 from drsvm.model.validation import check_number
-from drsvm.progress import stage
+from drsvm.progress import part, stage
 from drsvm.solvers.base import Solver
 from drsvm.solvers.selection import accepts
 
@@ -63,15 +62,18 @@ def ball_by_rule(
     if given_radius is not None and given_l2 is not None:
         return Ball(given_radius, given_l2, [None] * len(posed.problems))
 
-    def measured(index: int, max_time: TimeLimit) -> Automatic:
-        centred = posed.centred(index)
-        rule = automatic if given_radius is None else automatic_ridge
-        found = rule(centred.problem, counts=counts(index), max_time=max_time)
-        return found._replace(solution=centred.from_centred(found.solution))
-
+    rule = automatic if given_radius is None else automatic_ridge
+    found, n, limit = list[Automatic](), len(posed.problems), pilot_time(time)
     with stage("choosing the radius"):
-        found = for_each(range(len(posed.problems)), measured, pilot_time(time))
-    solutions = [one.solution for one in found] + [None] * (len(posed.problems) - len(found))
+        for index in range(n):  # as many as the time allows, at least one
+            mine = limit.share(n - index)
+            if found and mine.spent:
+                break
+            with part(index / n, (index + 1) / n):
+                centred = posed.centred(index)
+                one = rule(centred.problem, counts=counts(index), max_time=mine)
+                found.append(one._replace(solution=centred.from_centred(one.solution)))
+    solutions = [one.solution for one in found] + [None] * (n - len(found))
     chosen_radius = share * min(one.radius for one in found) if given_radius is None else given_radius
     chosen_l2 = share**2 * float(np.mean([one.ridge for one in found])) if given_l2 is None else given_l2
     if given_l2 is None and not accepts(solver, posed.problems[0].replace(l2=chosen_l2)):

@@ -25,14 +25,6 @@ DATES = Cells(
     "dates", "mM", (date, timedelta), "convert them to numbers first, for instance days since the first one, in a step"
 )
 
-SYMPTOMS = {
-    "could not convert string to float": TEXT,
-    "DateTime64DType": DATES,
-    "TimeDelta64DType": DATES,
-    "float() argument must be a string or a real number": DATES,
-}
-"""Parts of the messages of numpy and scikit-learn, and the cells that cause them."""
-
 
 @contextmanager
 def naming_columns(X: Matrix, place: str = "in front of the classifier"):
@@ -43,10 +35,9 @@ def naming_columns(X: Matrix, place: str = "in front of the classifier"):
         _explain(X, DATES, place)  # numpy would convert a table that has nothing but dates
     try:
         yield
-    except (TypeError, ValueError) as error:
-        for symptom, cells in SYMPTOMS.items():
-            if symptom in str(error):
-                _explain(X, cells, place)
+    except (TypeError, ValueError):
+        _explain(X, TEXT, place)
+        _explain(X, DATES, place)
         raise
 
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -14,6 +14,7 @@ from drsvm.clock import TimeLimit
 from drsvm.learn.choosing.evidence import MAX_ROWS, MIN_ROWS, Judged, rows_to_judge
 from drsvm.learn.choosing.out_of_fold import MANY_ROWS, Unseen, unseen_decisions
 from drsvm.learn.fitting import one_vs_rest, prices
+from drsvm.learn.fitting.outcome import FINISHED, Statuses
 from drsvm.learn.fitting.places import on_engine, remote_backend
 from drsvm.learn.fitting.problems import BinaryProblems, Solved, at_centre
 from drsvm.model.backends import is_remote, to_numpy
@@ -21,6 +22,9 @@ from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.problem import Problem
 from drsvm.model.reducers import Joined
 from drsvm.model.validation import check_entries
+
+if TYPE_CHECKING:
+    from drsvm.learn.fitting.partial_fit import Earlier
 
 ClassWeight = Mapping[Any, float] | str | None
 
@@ -30,6 +34,8 @@ class FitData:
 
     is_remote = False
     share = 1.0  # of the spread of the rows, not due to gross errors
+    earlier: "Earlier | None" = None  # fit, from which the runs start
+    finished: Statuses = FINISHED  # statuses of runs that need no warning
 
     def __init__(self, estimator: BaseEstimator, X, y, sample_weight, class_weight: ClassWeight):
         self.X, self.y = one_vs_rest.checked_rows(estimator, X, y)

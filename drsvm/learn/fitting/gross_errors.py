@@ -1,13 +1,18 @@
 """Gross errors: cells more than FAR deviations away from the others of their column, which can hardly be meant."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy.stats import norm
-from sklearn.base import BaseEstimator
 
 from drsvm.annotations import Matrix
+from drsvm.learn.fitting.prices import feature_costs
 from drsvm.learn.fitting.warning import warn_user
 from drsvm.model.memory_rows import must_stay
 from drsvm.model.validation import check_entries
+
+if TYPE_CHECKING:
+    from drsvm.learn.fitting.prices import Priced
 
 TAIL = 0.1  # the robust deviation comes from the range without this share of the cells at either end: they may be wrong
 NORMAL_RANGE = float(norm.isf(TAIL) - norm.ppf(TAIL))  # that range of a normal distribution, in standard deviations
@@ -52,12 +57,13 @@ def far_columns(X: Matrix, weights=None) -> tuple[np.ndarray, np.ndarray, np.nda
     return places, middles, deviations, float(np.prod(ratios ** (1.0 / max(1, common.sum())))), sizes
 
 
-def warn_of_far_cells(X: Matrix, weights, estimator: BaseEstimator, costs: np.ndarray | None) -> float:
+def warn_of_far_cells(X: Matrix, weights, estimator: "Priced") -> float:
     """Name rows with gross errors, or columns on another scale; return what else is spread (see `far_columns`)."""
     names = getattr(estimator, "feature_names_in_", None)
     places, middles, deviations, share, sizes = far_columns(X, weights)
     if not len(places):
         if len(sizes):  # the columns are here
+            costs = None if estimator.feature_cost is None else feature_costs(estimator)
             sizes = sizes if costs is None else sizes * np.where(np.isinf(costs), 0.0, costs)
             if sizes.max() > 2.0 * FAR * sizes.min():
                 _warn_of_scales(X, sizes, names, type(estimator).__name__)

@@ -1,7 +1,6 @@
 """Reduction to binary problems: one problem for two classes, otherwise one per class, against the rest."""
 
 import math
-from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -11,7 +10,6 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from drsvm.clock import TimeLimit
 from drsvm.learn.fitting.column_errors import naming_columns
 from drsvm.learn.fitting.gross_errors import ROUNDING
 from drsvm.learn.fitting.prices import with_intercept_cost
@@ -20,7 +18,6 @@ from drsvm.model.backends import is_remote, to_numpy
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.problem import Problem
 from drsvm.model.validation import CheckedRows, as_rows, check_that_labels_are_given
-from drsvm.progress import part
 from drsvm.solvers.interior_point.small import is_small
 
 ROWS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}  # such are not copied
@@ -147,18 +144,6 @@ def for_every_class(first: Problem, y, classes, weights) -> list[Problem]:
         return [first]
     labels = positive_labels(classes)
     return [first.relabelled(y == label, side_weights(y, label, classes, weights)) for label in labels]
-
-
-def for_each(problems: Sequence[Any], measure: Callable[..., Any], time: TimeLimit, **extra: Any) -> list[Any]:
-    """Return the results of a measure for problems, or their indices: as many as the time allows, at least one."""
-    found: list[Any] = []
-    for index, problem in enumerate(problems):
-        share = time.share(len(problems) - index)
-        if found and share.spent:
-            break
-        with part(index / len(problems), (index + 1) / len(problems)):
-            found.append(measure(problem, max_time=share, **extra))
-    return found
 
 
 def towards_majority(problems: list[Problem], coefs: np.ndarray, intercepts: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ BALANCED, SEARCH = Parameter("class_weight", "balanced"), Parameter("Wasserstein
 
 
 def report_outcome(
-    solved: Solved, goal: Goal, threshold: float, classes: np.ndarray, verbose: int, finished: Statuses = FINISHED
+    solved: Solved, goal: Goal, threshold: float, classes: np.ndarray, verbose: int, finished: Statuses
 ) -> None:
     """Print what the runs have reached, raise what has ended them, and warn of what they have not reached."""
     results = solved.results

@@ -8,10 +8,9 @@ from scipy import sparse
 
 from drsvm.annotations import Matrix
 from drsvm.clock import TimeLimit
-from drsvm.learn.choosing.radius_rule import automatic
 from drsvm.learn.fitting import one_vs_rest, prices
-from drsvm.learn.fitting.ball import number_or_auto
-from drsvm.learn.fitting.problems import Start, at_centre, centre_of
+from drsvm.learn.fitting.ball import ball_by_rule, number_or_auto
+from drsvm.learn.fitting.problems import BinaryProblems, Start, centre_of
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.norms import norm_for
 from drsvm.model.problem import Problem
@@ -150,10 +149,9 @@ def _ball_of_block(
             "only: start with a block that has rows of other classes too, or use a number."
         )
     one_vs_rest.check_that_every_class_counts(y, present, weights)
-    problems = one_vs_rest.binary_problems(X, y, present, weights, **parameters)
-    problems = [at_centre(problem).problem for problem in problems]
-    found = one_vs_rest.for_each(problems, automatic, TimeLimit.of(model.max_time), counts=counts)
-    return min(one.radius for one in found), float(np.mean([one.ridge for one in found]))
+    posed = BinaryProblems.at_centre(one_vs_rest.binary_problems(X, y, present, weights, **parameters))
+    ball = ball_by_rule(posed, "auto", "auto", "auto", lambda index: counts, TimeLimit.of(model.max_time))
+    return ball.radius, ball.l2
 
 
 def _classifier_of(start: Start, norm) -> tuple[np.ndarray, float, float] | None:

@@ -5,7 +5,7 @@ The automatic price of the intercept is the size of a typical column, so that th
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -13,34 +13,29 @@ from drsvm.annotations import Costs, Vector
 from drsvm.model import validation
 from drsvm.model.problem import Problem
 
+if TYPE_CHECKING:
+    from drsvm import WassersteinKernelSVC, WassersteinSVC, WassersteinSVCCV
 
-class Priced(Protocol):
-    """An estimator with prices of features that has seen X and y."""
-
-    feature_cost: Any
-    n_features_in_: int
-    classes_: np.ndarray
+    Priced: TypeAlias = WassersteinSVC | WassersteinSVCCV | WassersteinKernelSVC  # which has seen X and y
 
 
 def problem_parameters(
-    flip_cost: Costs | Mapping[Any, float],
-    l2: float | str,
-    fit_intercept: bool,
-    intercept_cost: float | str,
-    classes: np.ndarray,
+    estimator: "WassersteinSVC | WassersteinKernelSVC",
     costs_by_class: Callable[[np.ndarray], Vector],
+    flip_cost: Costs | None,
 ) -> dict[str, Any]:
     """Return the parameters that all problems of a fit share, except the radius; an automatic ridge is 0 at first.
 
-    `costs_by_class` returns a cost for every row from one for every class.
+    `costs_by_class` returns a cost for every row from one for every class; `flip_cost` are given ones of the rows.
     """
-    if isinstance(flip_cost, Mapping):
-        flip_cost = costs_by_class(flip_costs_of_classes(flip_cost, classes))
+    costs = estimator.flip_cost if flip_cost is None else flip_cost
+    if isinstance(costs, Mapping):
+        costs = costs_by_class(flip_costs_of_classes(costs, estimator.classes_))
     return {
-        "flip_cost": flip_cost,
-        "l2": 0.0 if isinstance(l2, str) else l2,
-        "fit_intercept": bool(fit_intercept),
-        "intercept_cost": intercept_cost_or_auto(intercept_cost),
+        "flip_cost": costs,
+        "l2": 0.0 if isinstance(estimator.l2, str) else estimator.l2,
+        "fit_intercept": bool(estimator.fit_intercept),
+        "intercept_cost": intercept_cost_or_auto(estimator.intercept_cost),
     }
 
 
@@ -62,7 +57,7 @@ def flip_costs_of_rows(flip_cost: Costs | Mapping[Any, float], y, classes) -> Co
     return flip_costs_of_classes(flip_cost, classes)[np.searchsorted(classes, y)]
 
 
-def feature_prices(estimator: Priced) -> dict[str, Any]:
+def feature_prices(estimator: "Priced") -> dict[str, Any]:
     """Return the prices of the features and the signs as parameters of `Problem`."""
     signs = None if getattr(estimator, "monotonic_cst", None) is None else monotonic_signs(estimator)
     if signs is not None and len(estimator.classes_) > 2:
@@ -73,7 +68,7 @@ def feature_prices(estimator: Priced) -> dict[str, Any]:
     return {"feature_cost": feature_costs(estimator), "monotonic_cst": signs}
 
 
-def feature_costs(estimator: Priced) -> np.ndarray | None:
+def feature_costs(estimator: "Priced") -> np.ndarray | None:
     """Return one price per feature of an estimator that has seen X, or None if all are 1."""
     if estimator.feature_cost is None:
         return None
@@ -81,13 +76,13 @@ def feature_costs(estimator: Priced) -> np.ndarray | None:
     return validation.check_feature_costs(costs, estimator.n_features_in_)
 
 
-def monotonic_signs(estimator: Priced) -> np.ndarray | None:
+def monotonic_signs(estimator: "Priced") -> np.ndarray | None:
     """Return the prescribed signs of the weights of an estimator that has seen X, or None."""
     signs = _by_feature(estimator, "monotonic_cst", otherwise=0)
     return validation.check_monotonic_signs(signs, estimator.n_features_in_)
 
 
-def _by_feature(estimator: Priced, parameter: str, otherwise: float) -> Any:
+def _by_feature(estimator: "Priced", parameter: str, otherwise: float) -> Any:
     names = getattr(estimator, "feature_names_in_", None)
     return validation.in_order_of_features(getattr(estimator, parameter), names, parameter, otherwise)
 

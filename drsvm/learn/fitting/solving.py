@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -60,30 +60,20 @@ class FitTask:
         task.call_on_fit_task_end(estimator=self.estimator)
 
 
-class RunOptions(NamedTuple):
-    """What the runs of a fit have in common."""
-
-    solver: str | Solver
-    tol: float | None
-    max_iter: int | None
-    random_state: int | np.random.Generator | None
-    n_jobs: int | None
-
-
 def solve_problems(
-    posed: BinaryProblems, ball: Ball, starts: Sequence[Start], options: RunOptions, task: FitTask, time: TimeLimit
+    posed: BinaryProblems, ball: Ball, starts: Sequence[Start], solver: str | Solver, task: FitTask, time: TimeLimit
 ) -> Solved:
     """Solve the problems of all classes, some in parallel; Ctrl-C stops all, with their best results so far."""
-    posed, n = posed.with_ball(ball.radius, ball.l2), len(posed.problems)
-    jobs = 1 if n == 1 and options.n_jobs is None else min(effective_n_jobs(options.n_jobs), n)
-    limits = {"tol": options.tol, "max_iter": options.max_iter, "random_state": options.random_state, "polish": True}
+    posed, n, model = posed.with_ball(ball.radius, ball.l2), len(posed.problems), task.estimator
+    jobs = 1 if n == 1 and model.n_jobs is None else min(effective_n_jobs(model.n_jobs), n)
+    limits = {"tol": model.tol, "max_iter": model.max_iter, "random_state": model.random_state, "polish": True}
     limits["n_threads"] = None if n == 1 else 1
 
     def solve_one(index: int) -> Result:
         share = time.share((n - index) / jobs)
         with part(index / n, (index + 1) / n), task.run(index) as report:
             how = {"start": starts[index], "callback": report, "max_time": share}
-            result = solve_centred(posed.centred(index), options.solver, **how, **limits)
+            result = solve_centred(posed.centred(index), solver, **how, **limits)
         if result.status is Status.INTERRUPTED:
             time.stop()
         return result

@@ -2,41 +2,36 @@
 
 import math
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from drsvm.annotations import Matrix, Vector
 from drsvm.clock import TimeLimit
-from drsvm.learn.base import CommonMixin
-from drsvm.learn.choosing.probability import check_calibration
-from drsvm.learn.choosing.threshold import goal_of
+from drsvm.learn.base import FitMixin
 from drsvm.learn.fitting import one_vs_rest, prices
 from drsvm.learn.fitting.data import naming_large_entries
 from drsvm.learn.fitting.gross_errors import warn_of_far_cells
-from drsvm.learn.fitting.outcome import FINISHED, report_outcome, warn_of_large_budgets
+from drsvm.learn.fitting.outcome import FINISHED
 from drsvm.learn.fitting.places import check_remote_features, on_engine
 from drsvm.learn.fitting.problems import Solved
-from drsvm.learn.fitting.solving import FitTask, RunOptions, solve_equalised, solve_problems
+from drsvm.learn.fitting.solving import FitTask, solve_problems
 from drsvm.learn.kernel.problems import ClusterKernelFit, Kernel, KernelFit, posed_with_ball, results_in_span
 from drsvm.model.backends import ForCard, backend_of, engine_of, to_numpy
 from drsvm.model.kernel_functions import KernelFunction
 from drsvm.model.kernel_rows import rows_of_functions
 from drsvm.model.result import Results, Status
 from drsvm.model.worst_case.kernel_model import KernelClassifier
-from drsvm.parallel import single_threaded_blas
-from drsvm.progress import following, lines
 from drsvm.solvers.base import check_count
 from drsvm.solvers.landmarks.solver import Landmarks
 
 
-class WassersteinKernelSVC(CommonMixin, ClassifierMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
     """Nonlinear classifier for data with some wrong labels, with a proof attached.
 
     It solves the problem of `WassersteinSVC` (with norm=2) in the feature space of a kernel. Each iteration works in
@@ -123,131 +118,62 @@ class WassersteinKernelSVC(CommonMixin, ClassifierMixin, BaseEstimator):
     (True, True)
     """
 
-    def __init__(
-        self,
-        kernel: str | Callable[[Any, Any], Any] = "rbf",
-        *,
-        gamma: float | Literal["rule", "scale", "auto"] = "rule",
-        degree: int = 3,
-        coef0: float = 0.0,
-        n_landmarks: int | Literal["auto"] = "auto",
-        landmarks: Any = None,
-        radius: float | Literal["auto"] = "auto",
-        flip_cost: float | Mapping[Any, float] = math.inf,
-        l2: float | Literal["auto"] = "auto",
-        fit_intercept: bool = True,
-        intercept_cost: float | Literal["auto"] = "auto",
-        feature_cost: Any = None,
-        class_weight: Mapping[Any, float] | Literal["auto", "balanced"] | None = "auto",
-        threshold: Literal["accuracy", "balanced_accuracy", "optimum"] | Mapping[Any, float] = "accuracy",
-        cv: Any = None,
-        calibration: Literal["sigmoid"] | None = None,
-        tol: float | None = 1e-4,
-        max_iter: int | None = None,
-        max_time: float | TimeLimit | None = None,
-        random_state: int | np.random.Generator | None = None,
-        verbose: int = 0,
-        n_jobs: int | None = None,
-        engine: Literal["auto", "cpu", "gpu", "dask"] = "auto",
-    ):
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.n_landmarks = n_landmarks
-        self.landmarks = landmarks
-        self.radius = radius
-        self.flip_cost = flip_cost
-        self.l2 = l2
-        self.fit_intercept = fit_intercept
-        self.intercept_cost = intercept_cost
-        self.feature_cost = feature_cost
-        self.class_weight = class_weight
-        self.threshold = threshold
-        self.cv = cv
-        self.calibration = calibration
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.random_state = random_state
-        self.verbose = verbose
-        self.n_jobs = n_jobs
-        self.engine = engine
+    kernel: str | Callable[[Any, Any], Any] = "rbf"
+    _: KW_ONLY
+    gamma: float | Literal["rule", "scale", "auto"] = "rule"
+    degree: int = 3
+    coef0: float = 0.0
+    n_landmarks: int | Literal["auto"] = "auto"
+    landmarks: Any = None
+    radius: float | Literal["auto"] = "auto"
+    flip_cost: float | Mapping[Any, float] = math.inf
+    l2: float | Literal["auto"] = "auto"
+    fit_intercept: bool = True
+    intercept_cost: float | Literal["auto"] = "auto"
+    feature_cost: Any = None
+    class_weight: Mapping[Any, float] | Literal["auto", "balanced"] | None = "auto"
+    threshold: Literal["accuracy", "balanced_accuracy", "optimum"] | Mapping[Any, float] = "accuracy"
+    cv: Any = None
+    calibration: Literal["sigmoid"] | None = None
+    tol: float | None = 1e-4
+    max_iter: int | None = None
+    max_time: float | TimeLimit | None = None
+    random_state: int | np.random.Generator | None = None
+    verbose: int = 0
+    n_jobs: int | None = None
+    engine: Literal["auto", "cpu", "gpu", "dask"] = "auto"
 
-    @with_callbacks
-    def fit(self, X, y, sample_weight=None, flip_cost=None):
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Features; values of the kernel if it is "precomputed".
-        y : array of shape (n_samples,)
-            Labels.
-        sample_weight : array of shape (n_samples,), optional
-            Weights of the samples; a weight of 0 removes the sample.
-        flip_cost : array of shape (n_samples,), optional
-            Cost of flipping the label of each sample, ``inf`` for verified ones. It replaces the parameter `flip_cost`.
-
-        Returns
-        -------
-        self
-            On Ctrl-C, the best classifier so far is stored before KeyboardInterrupt is raised.
-        """
-        time = TimeLimit.of(self.max_time)
-        with following(lines(print), print) if self.verbose else nullcontext(), single_threaded_blas():
-            check_calibration(self.calibration)
-            data = self._data(X, y, sample_weight)
-            goal = goal_of(self.threshold, data.classes, self.fit_intercept)
-            self.classes_, self._flip_cost_by_row = data.classes, flip_cost is not None
-            if self.kernel != "precomputed":
-                warn_of_far_cells(data.X, data.sample_weight, self, prices.feature_costs(self))
-            automatic = isinstance(self.class_weight, str) and self.class_weight == "auto"
-            task = FitTask(self, X, y, may_solve_again=automatic)
-
-            def solve_weighted() -> Solved:
-                """Pose the problems with the present weights of the classes, choose width and ball, and solve."""
-                with naming_large_entries(data):
-                    posed, ball = posed_with_ball(self, data, flip_cost, time)
-                solver = Landmarks(self._max_landmarks()) if posed.problems[0].rows.is_kernel else "auto"
-                options = RunOptions(solver, self.tol, self.max_iter, self.random_state, self.n_jobs)
-                # A rough solution is made of more rows than may be wanted, and would be kept if it is better.
-                starts = ball.solutions if self.n_landmarks == "auto" else [None] * len(posed.problems)
-                return results_in_span(solve_problems(posed, ball, starts, options, task, time))
-
-            solved = solve_weighted()
-            solved = solve_equalised(solved, data, solve_weighted, time) if automatic else solved
-            warn_of_large_budgets(solved.posed.problems, data.classes)
-            self._store(data, solved)
-            self._store_functions(data, solved)
-            self._place(goal, data, solved, time)
-            self.intercept_ = data.like(self.intercept_)
-            task.end()
-            # Given landmarks prove what they can.
-            finished = FINISHED if self.n_landmarks == "auto" else (*FINISHED, Status.STALLED)
-            report_outcome(solved, goal, self.threshold_, data.classes, self.verbose, finished)
-        return self
-
-    # --- the steps that are special about this fit --------------------------------------------------------------------
+    # --- the steps of a fit that are special about this one -----------------------------------------------------------
 
     def _data(self, X, y, sample_weight) -> KernelFit | ClusterKernelFit:
         engine = engine_of(on_engine(X, self.engine))
         if engine == "dask":
-            return ClusterKernelFit(self, X, y, sample_weight)
-        X, y, sample_weight = map(in_memory, (X, y, sample_weight))
-        return KernelFit(self, X, y, sample_weight, on_card=engine == "gpu")
+            data = ClusterKernelFit(self, X, y, sample_weight)
+        else:
+            X, y, sample_weight = map(in_memory, (X, y, sample_weight))
+            data = KernelFit(self, X, y, sample_weight, on_card=engine == "gpu")
+        if self.n_landmarks != "auto":  # they prove what they can
+            data.finished = *FINISHED, Status.STALLED
+        if self.kernel != "precomputed":
+            warn_of_far_cells(data.X, data.sample_weight, self)
+        return data
 
-    def _problem_parameters(self, costs_by_class: Callable[[np.ndarray], Vector], flip_cost) -> dict[str, Any]:
-        costs = self.flip_cost if flip_cost is None else flip_cost
-        of_rows = costs, self.l2, self.fit_intercept, self.intercept_cost, self.classes_, costs_by_class
-        return prices.problem_parameters(*of_rows)
+    def _solved(self, data: KernelFit | ClusterKernelFit, flip_cost, task: FitTask, time: TimeLimit) -> Solved:
+        """Pose the problems with the present weights of the classes, choose width and ball, and solve."""
+        with naming_large_entries(data):
+            posed, ball = posed_with_ball(self, data, flip_cost, time)
+        solver = Landmarks(self._max_landmarks()) if posed.problems[0].rows.is_kernel else "auto"
+        # A rough solution is made of more rows than may be wanted, and would be kept if it is better.
+        starts = ball.solutions if self.n_landmarks == "auto" else [None] * len(posed.problems)
+        return results_in_span(solve_problems(posed, ball, starts, solver, task, time))
 
     def _max_landmarks(self) -> int | None:
         auto = self.n_landmarks == "auto"
         return None if auto else check_count(self.n_landmarks, "n_landmarks", "an integer ≥ 1 or 'auto'")
 
-    def _store_functions(self, data: KernelFit | ClusterKernelFit, solved: Solved) -> None:
+    def _store(self, data: KernelFit | ClusterKernelFit, solved: Solved) -> None:
         """Store the landmarks and their coefficients, and the intercept of functions that are not centred."""
+        super()._store(data, solved)
         problems, weights = solved.posed.problems, solved.weights
         basis = data.basis
         if basis is not None:
@@ -268,7 +194,7 @@ class WassersteinKernelSVC(CommonMixin, ClassifierMixin, BaseEstimator):
 
     # --- decisions ----------------------------------------------------------------------------------------------------
 
-    def decision_function(self, X):
+    def decision_function(self, X: Matrix) -> Vector:
         """Return f(x) + b for every row, of shape (n_samples,) or (n_samples, n_classes)."""
         check_is_fitted(self)
         backend = backend_of(X)
@@ -290,14 +216,6 @@ class WassersteinKernelSVC(CommonMixin, ClassifierMixin, BaseEstimator):
         if self.kernel == "precomputed":
             return partial(_decisions_of_table, self.landmark_indices_, self.dual_coef_, self.intercept_)
         return self._kernel_classifier().decisions
-
-    def predict(self, X):
-        """Return the label of every row, of shape (n_samples,)."""
-        decisions, backend = self.decision_function(X), backend_of(X)
-        if backend is not None:
-            return backend.labels(decisions, self.classes_)
-        chosen = (decisions > 0).astype(int) if decisions.ndim == 1 else decisions.argmax(axis=1)
-        return self.classes_[chosen]
 
     @property
     def coef_(self) -> np.ndarray:

@@ -253,7 +253,7 @@ def some_rows(X, y, weights, most: int = MAX_JUDGED) -> np.ndarray:
 
 
 def _posed_in_feature_space(model: "WassersteinKernelSVC", data: KernelFit, flip_cost, time: TimeLimit) -> Posed:
-    parameters = model._problem_parameters(data.costs_by_class, flip_cost)
+    parameters = prices.problem_parameters(model, data.costs_by_class, flip_cost)
     ball_by = model.radius, model.l2, Landmarks(model._max_landmarks())
     factor, share = _width_and_share(data, parameters, ball_by, time)
     model.gamma_ = data.gamma = factor * data.widest
@@ -317,7 +317,7 @@ def _posed_in_span(
         raise ValueError(
             "X is on a Dask cluster: give the number of rows of which the classifier is made, such as n_landmarks=300."
         )
-    parameters = model._problem_parameters(data.costs_by_class, flip_cost)
+    parameters = prices.problem_parameters(model, data.costs_by_class, flip_cost)
     rows = data.linear_problems(parameters | {"intercept_cost": math.inf})
     few, flip_cost = data.sample(rows, flip_cost, WIDER * size)
     posed, ball = _posed_in_feature_space(model, few, flip_cost, time)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import count
 from operator import methodcaller
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -17,7 +18,7 @@ from sklearn.utils import check_array, column_or_1d, indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
-from drsvm.annotations import Labels, Matrix
+from drsvm.annotations import Labels, Matrix, Values
 from drsvm.clock import Stopwatch
 from drsvm.learn.choosing import out_of_fold
 from drsvm.learn.choosing.out_of_fold import N_FOLDS, Folds, Table, quietly
@@ -40,8 +41,8 @@ def find_label_issues(
     y: Labels,
     *,
     estimator: BaseEstimator | None = None,
-    cv=N_FOLDS,
-    sample_weight=None,
+    cv: Any = N_FOLDS,
+    sample_weight: Values = None,
     standardise: bool = True,
     random_state: int | None = 0,
     n_jobs: int | None = None,

@@ -10,28 +10,29 @@ import numbers
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import KW_ONLY, dataclass
 from itertools import product
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn import config_context
-from sklearn.callback import with_callbacks
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import _check_sample_weight
 
+from drsvm.annotations import Labels, Matrix, Values, Vector
 from drsvm.clock import TimeLimit
 from drsvm.learn.base import RobustClassifier
+from drsvm.learn.callbacks import with_callbacks
 from drsvm.learn.choosing.out_of_fold import N_FOLDS, splits
 from drsvm.learn.choosing.probability import check_calibration
-from drsvm.learn.choosing.radius_rule import automatic
 from drsvm.learn.choosing.threshold import goal_of
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.fitting import one_vs_rest, prices
-from drsvm.learn.fitting.ball import PILOT_PARTS, number_or_auto
+from drsvm.learn.fitting.ball import ball_by_rule, number_or_auto
 from drsvm.learn.fitting.gross_errors import ROUNDING, warn_of_far_cells
-from drsvm.learn.fitting.problems import at_centre
+from drsvm.learn.fitting.problems import BinaryProblems
 from drsvm.learn.fitting.warning import warn_user
 from drsvm.learn.search import cross_validation
 from drsvm.learn.search.cross_validation import Fold, PathScores, Setting, listed, weighs_classes_equally
@@ -41,9 +42,9 @@ from drsvm.parallel import spare_cores
 from drsvm.progress import following, stage, taken_over
 from drsvm.solvers.base import Solver, check_count
 from drsvm.solvers.interior_point.small import are_few
-from drsvm.solvers.transforms.span_of_rows import in_span_of_rows
 
 
+@dataclass(eq=False, repr=False)
 class WassersteinSVCCV(RobustClassifier):
     """`WassersteinSVC` with radius and ridge chosen by cross-validation, and other parameters on request.
 
@@ -127,63 +128,40 @@ class WassersteinSVCCV(RobustClassifier):
     True
     """
 
-    def __init__(
-        self,
-        radii: int | Sequence[float] | np.ndarray | None = cross_validation.N_RADII,
-        *,
-        flip_costs: float | Sequence[float] | np.ndarray = math.inf,
-        norms: Any = 2,
-        l2: Any = ("auto", 0.0),
-        fit_intercept: bool = True,
-        intercept_costs: Any = "auto",
-        feature_cost: Any = None,
-        monotonic_cst: Any = None,
-        class_weight: Mapping[Any, float] | Literal["auto", "balanced"] | None = "auto",
-        threshold: Literal["auto", "accuracy", "balanced_accuracy", "optimum"] | Mapping[Any, float] = "auto",
-        cv: Any = None,
-        calibration: Literal["sigmoid"] | None = None,
-        scoring: str | Callable[..., Any] | None = None,
-        selection: str | Callable[[dict[str, Any]], int] = "auto",
-        refit: bool = True,
-        solver: str | Solver = "auto",
-        tol: float | None = None,
-        max_iter: int | None = None,
-        max_time: float | TimeLimit | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        random_state: int | np.random.Generator | None = None,
-    ):
-        self.radii = radii
-        self.flip_costs = flip_costs
-        self.norms = norms
-        self.l2 = l2
-        self.fit_intercept = fit_intercept
-        self.intercept_costs = intercept_costs
-        self.feature_cost = feature_cost
-        self.monotonic_cst = monotonic_cst
-        self.class_weight = class_weight
-        self.threshold = threshold
-        self.cv = cv
-        self.calibration = calibration
-        self.scoring = scoring
-        self.selection = selection
-        self.refit = refit
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.random_state = random_state
+    radii: int | Sequence[float] | np.ndarray | None = cross_validation.N_RADII
+    _: KW_ONLY
+    flip_costs: float | Sequence[float] | np.ndarray = math.inf
+    norms: Any = 2
+    l2: Any = ("auto", 0.0)
+    fit_intercept: bool = True
+    intercept_costs: Any = "auto"
+    feature_cost: Any = None
+    monotonic_cst: Any = None
+    class_weight: Mapping[Any, float] | Literal["auto", "balanced"] | None = "auto"
+    threshold: Literal["auto", "accuracy", "balanced_accuracy", "optimum"] | Mapping[Any, float] = "auto"
+    cv: Any = None
+    calibration: Literal["sigmoid"] | None = None
+    scoring: str | Callable[..., Any] | None = None
+    selection: str | Callable[[dict[str, Any]], int] = "auto"
+    refit: bool = True
+    solver: str | Solver = "auto"
+    tol: float | None = None
+    max_iter: int | None = None
+    max_time: float | TimeLimit | None = None
+    n_jobs: int | None = None
+    verbose: int = 0
+    random_state: int | np.random.Generator | None = None
 
-    def decision_function(self, X):
+    def decision_function(self, X: Matrix) -> Vector:
         """Return the decision values, of shape (n_samples,) or (n_samples, n_classes)."""
         if hasattr(self, "cv_results_") and not hasattr(self, "intercept_"):
             raise NotFittedError(f"This {type(self).__name__} has parameters but no classifier: fit with refit=True.")
         return super().decision_function(X)
 
     @with_callbacks
-    def fit(self, X, y, sample_weight=None, groups=None, flip_cost=None):
+    def fit(
+        self, X: Matrix, y: Labels, sample_weight: Values = None, groups: Labels = None, flip_cost: Values = None
+    ) -> Self:
         """Choose the parameters by cross-validation and fit the classifier.
 
         Parameters
@@ -219,7 +197,7 @@ class WassersteinSVCCV(RobustClassifier):
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         one_vs_rest.check_that_every_class_counts(y, self.classes_, sample_weight)
         folds = self._folds(X, y, sample_weight, groups)
-        settings = self._settings(X, y, sample_weight, flip_cost, time.share(PILOT_PARTS))
+        settings = self._settings(X, y, sample_weight, flip_cost, time)
         context = self._init_callback_context(max_subtasks=len(folds) * len(settings) + bool(self.refit))
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         try:
@@ -259,26 +237,23 @@ class WassersteinSVCCV(RobustClassifier):
             radii = sorted((check_number(radius, "radii") for radius in listed(radii, "radii")), reverse=True)
         intercept_costs = intercept_costs if self.fit_intercept else [math.inf]
         # `share` is the part of the spread of the rows that is not due to gross errors.
-        settings, share = [], warn_of_far_cells(X, sample_weight, self, prices.feature_costs(self))
+        settings, share = [], warn_of_far_cells(X, sample_weight, self)
         balanced = self.class_weight == "auto" and weighs_classes_equally(self.scoring)
         class_weight = "balanced" if balanced else self.class_weight
         weights = one_vs_rest.weights_of_rows(X, y, self.classes_, class_weight, sample_weight)
         one_vs_rest.check_that_every_class_counts(y, self.classes_, weights)
-        limits = {"counts": sample_weight, "n_threads": 1 if effective_n_jobs(self.n_jobs) > 1 else None}
         for done, norm in enumerate(norms):
             common = {"norm": norm, "fit_intercept": bool(self.fit_intercept)} | prices.feature_prices(self)
             ball = {**common, "l2": 0.0, "flip_cost": math.inf, "intercept_cost": "auto"}
             problems = one_vs_rest.binary_problems(X, y, self.classes_, weights, **ball)
-            problems = [in_span_of_rows(at_centre(problem)).problem for problem in problems]
-            found = one_vs_rest.for_each(problems, automatic, time.share(len(norms) - done), **limits)
-            auto = share * min(one.radius for one in found)
-            auto_ridge = share**2 * float(np.mean([one.ridge for one in found]))
+            posed, limit = BinaryProblems.at_centre(problems, in_span=True), time.share(len(norms) - done)
+            rule = ball_by_rule(posed, "auto", "auto", self.solver, lambda index: sample_weight, limit, share)
             by_rule = isinstance(radii, int)
-            tried = cross_validation.default_radii(problems, radii, auto) if by_rule else np.array(radii)
+            tried = cross_validation.default_radii(problems, radii, rule.radius) if by_rule else np.array(radii)
             for cost, ridge, price in product(flip_costs, ridges, intercept_costs):
                 ball = {**common, "flip_cost": cost, "intercept_cost": price}
-                ball["l2"] = auto_ridge if ridge is None else ridge
-                settings.append(Setting(class_weight, ball, tried, auto, weights))
+                ball["l2"] = rule.l2 if ridge is None else ridge
+                settings.append(Setting(class_weight, ball, tried, rule.radius, weights))
         return settings
 
     def _score_all_paths(self, X, y, sample_weight, folds, settings, scorer, context, time) -> list[list[PathScores]]:

@@ -101,15 +101,17 @@ class Shift:
         if self.moved_fixed is not None:
             lines += [("by columns that cannot shift", f"{self.moved_fixed:.4g}")]
         lines += [("errors before", f"{self.error_before:.2%}"), ("expected now", f"{self.expected_error:.2%}")]
-        lines += [("at most, see below", f"{self.worst_error:.2%}")]
+        bound = f"{self.worst_error:.2%}, see below" if self.worst_error < 1.0 else "no bound: they have moved too far"
+        lines += [("at most", bound)]
         if self.error_now is not None and self.shares_now is not None:
             shares = (f"{name}: {old:.1%} → {self.shares_now[name]:.1%}" for name, old in self.shares_before.items())
             lines += [("errors now", f"{self.error_now:.2%}"), ("classes", ", ".join(shares))]
         if self.relation is not None:
             relation = f"{self.relation:.4g} (by chance up to {self.relation_by_chance:.4g})"
             lines += [("within classes", f"{self.moved_within_classes:.4g}"), ("of that, the relation", relation)]
-        moved = ", ".join(map(str, self.columns[:SHOWN]))
-        return [*lines, ("columns", moved or ("none has moved" if self.before.columns else "are not compared"))]
+        moved = ", ".join([str(each) for each in self.columns if each.distance > each.by_chance][:SHOWN])
+        none = "none has moved by more than chance" if self.before.columns else "are not compared"
+        return [*lines, ("columns", moved or none)]
 
     def remark(self) -> str:
         """Return under which conditions the figures hold."""
@@ -249,5 +251,5 @@ def _with_labels(before: SeenRows, after: SeenRows, pooled: Pooled, confidence: 
     cost = (n_classes + 1) * pooled.order.size
     chance = by_chance(lambda split: np.subtract(*within(split)).max(), pooled.masses(), cost, confidence, random)
     largest = int(np.argmax(own - together))
-    relation = {"relation": float(own[largest] - together[largest]), "relation_by_chance": chance}
+    relation = {"relation": round(max(float(own[largest] - together[largest]), 0.0), 9), "relation_by_chance": chance}
     return figures | {"moved_within_classes": float(own.max()), **relation}

@@ -67,7 +67,8 @@ class ErrorCosts:
     def _on_average(self, radii) -> np.ndarray:
         weights = self.adversary.data.weights
         steps = [np.stack([price, gain, weights]) for price, gain in self._envelopes()]
-        return np.minimum(knapsack(*np.concatenate(steps, axis=1), radii), self.levels[-1])
+        prices, gains, weights = np.concatenate(steps, axis=1)
+        return np.minimum(knapsack(prices, gains, weights, radii), self.levels[-1])
 
     def _envelopes(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the next step of every row on the concave envelope of its options: its price, and what it gains."""

@@ -86,16 +86,18 @@ def kernel_values(model, kernel: KernelClassifier, X: Matrix, y: Labels, sample_
     """Check that a model and data match; compute the values of all classes, or of one of several against the rest."""
     last, X, names = linear_model.last_step(model, X)
     X, ball = check_rows(X), linear_model.own_ball(last)
-    n, d = X.shape
+    d = X.shape[1]
     if d != kernel.landmarks.shape[1]:
         raise ValueError(f"X has {d} features, but the model was fitted with {kernel.landmarks.shape[1]}.")
     if len(kernel.coef) == 1 or positive is not None:
         row = 0 if len(kernel.coef) == 1 else linear_model.index_of(positive, kernel.classes)
-        classes, codes = linear_model.codes_of_two(y, n, kernel.classes, positive)
         kernel = kernel._replace(coef=np.outer(PAIR, kernel.coef[row]), intercept=PAIR * kernel.intercept[row])
+        values = kernel.at(X).T
+        classes, codes = linear_model.codes_of_two(y, values, kernel.classes, positive)
     else:
-        classes, codes = linear_model.codes_of_labels(y, n, kernel.classes, len(kernel.coef))
-    values, weights = kernel.at(X).T, linear_model.row_weights(sample_weight, n)
+        values = kernel.at(X).T
+        classes, codes = linear_model.codes_of_labels(y, values, kernel.classes)
+    weights = linear_model.row_weights(sample_weight, X.shape[0])
     return KernelValues(X, codes, weights, values, kernel.coef, kernel.intercept, classes, ball, names, kernel)
 
 

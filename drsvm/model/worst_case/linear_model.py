@@ -18,6 +18,8 @@ from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.result import Result
 from drsvm.model.worst_case.adversary import PAIR, Ball, DecisionValues
 
+PREDICTED: Any = object()  # in place of labels: those that the model predicts
+
 
 class LinearClassifier(NamedTuple):
     """One linear decision function of a model."""
@@ -61,14 +63,14 @@ def decision_values(model, X: Matrix, y: Labels, sample_weight=None, positive=No
         coef, intercept = _weights_of_classes(linear)
         coef = np.array([validation.check_weight_vector(weights, X.shape[1], "the model's coef") for weights in coef])
         values = np.array([MemoryRows(X).dot(w) + b for w, b in zip(coef, intercept, strict=True)])
-        classes, codes = codes_of_labels(y, X.shape[0], getattr(linear, "classes_", None), len(coef))
+        classes, codes = codes_of_labels(y, values, getattr(linear, "classes_", None))
     else:
         (weights, b, classes, _, ball, names), X = linear_classifier_for(model, X, positive)
         X = validation.check_rows(X)
         weights = validation.check_weight_vector(weights, X.shape[1], "the model's coef")
         coef, intercept = np.outer(PAIR, weights), PAIR * b
         values = np.outer(PAIR, MemoryRows(X).dot(weights) + b)
-        classes, codes = codes_of_two(y, X.shape[0], classes, positive)
+        classes, codes = codes_of_two(y, values, classes, positive)
     weights = row_weights(sample_weight, X.shape[0])
     return DecisionValues(X, codes, weights, values, coef, intercept, classes, ball, names)
 
@@ -222,9 +224,13 @@ def _as_array(coef) -> np.ndarray:
     return coef.toarray() if hasattr(coef, "toarray") else to_numpy(coef)
 
 
-def codes_of_two(y: Labels, n: int, classes: np.ndarray | None, positive) -> tuple[np.ndarray, np.ndarray]:
+def codes_of_two(y: Labels, values: np.ndarray, classes: np.ndarray | None, positive) -> tuple[np.ndarray, np.ndarray]:
     """Return two labels, or False and True for a class against the rest, and the place of each row's among them."""
-    labels, mask = validation.check_label_vector(y, n), np.array([False, True])
+    mask = np.array([False, True])
+    if y is PREDICTED:
+        known = np.array([-1, 1]) if classes is None else np.asarray(classes)
+        return known if len(known) == 2 else mask, values.argmax(axis=0)
+    labels = validation.check_label_vector(y, values.shape[1])
     if classes is not None:
         check_known(labels, classes)
         if len(classes) > 2:
@@ -239,12 +245,15 @@ def codes_of_two(y: Labels, n: int, classes: np.ndarray | None, positive) -> tup
         return np.array([others[0], positive]) if len(others) == 1 else mask, (labels == positive).astype(int)
     if np.isin(labels, [-1, 1]).all():
         return np.array([-1, 1]), (labels == 1).astype(int)
-    two_labels, signs = validation.check_labels(labels, n)
+    two_labels, signs = validation.check_labels(labels, values.shape[1])
     return two_labels, (signs > 0).astype(int)
 
 
-def codes_of_labels(y: Labels, n: int, classes, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+def codes_of_labels(y: Labels, values: np.ndarray, classes) -> tuple[np.ndarray, np.ndarray]:
     """Return the classes in the order of the weights, by default sorted, and the place of each label among them."""
+    n_classes, n = values.shape
+    if y is PREDICTED:
+        return np.arange(n_classes) if classes is None else np.asarray(classes), values.argmax(axis=0)
     labels = validation.check_label_vector(y, n)
     if classes is None:
         classes = validation.distinct_labels(labels)

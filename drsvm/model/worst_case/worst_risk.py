@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from drsvm.annotations import Costs, Labels, Matrix, NormName
+from drsvm.annotations import Classifier, Costs, Labels, Matrix, NormName, Values
 from drsvm.model import validation
 from drsvm.model.backends import is_remote
 from drsvm.model.memory_rows import MemoryRows
@@ -29,22 +29,22 @@ DEFAULT_PRICES = {"flip_cost": math.inf, "norm": 2, "feature_cost": None}
 
 
 def worst_case_risk(
-    model,
+    model: Classifier,
     X: Matrix,
     y: Labels,
     *,
     radius: float | np.typing.ArrayLike | None = None,
     flip_cost: Costs | None = None,
     norm: NormName | None = None,
-    feature_cost=None,
+    feature_cost: Values = None,
     intercept_cost: float = math.inf,
-    sample_weight=None,
+    sample_weight: Values = None,
     loss: str = "hinge",
     limit: str = "average",
-    costs=None,
+    costs: Values = None,
     confidence: float | None = None,
-    positive=None,
-):
+    positive: object | None = None,
+) -> Costs:
     """Return the largest expected loss over all distributions within the ball.
 
     For linear classifiers the value is exact. For classifiers with the kernel "rbf" it is an upper bound, not the exact
@@ -363,16 +363,16 @@ class WorstCaseDistribution:
 
 
 def worst_case_distribution(
-    model,
+    model: Classifier,
     X: Matrix,
     y: Labels,
     *,
     radius: float | None = None,
     flip_cost: Costs | None = None,
     norm: NormName | None = None,
-    feature_cost=None,
-    sample_weight=None,
-    positive=None,
+    feature_cost: Values = None,
+    sample_weight: Values = None,
+    positive: object | None = None,
     slack: float = 1e-3,
 ) -> WorstCaseDistribution:
     """Return a distribution within the ball that attains the worst-case hinge risk.

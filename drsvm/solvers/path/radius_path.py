@@ -1,7 +1,7 @@
 """Solutions along a grid of radii, each warm-started from the previous one."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -94,10 +94,10 @@ def radius_path(
     tol: float | None = None,
     max_iter: int | None = None,
     max_time: float | TimeLimit | None = None,
-    callback=None,
-    random_state=None,
+    callback: Callable[[int, Result], object] | None = None,
+    random_state: int | np.random.Generator | None = None,
     n_threads: int | None = None,
-    **settings,
+    **settings: Any,
 ) -> RadiusPath:
     """Solve a problem for many radii, each warm-started from the previous one.
 

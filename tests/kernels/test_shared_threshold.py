@@ -1,4 +1,4 @@
-"""Epochs for q = 1, with the weights in a queue, against the same steps on plain vectors."""
+"""Epochs for q = 1, with weights that share a threshold, against the same steps on plain vectors."""
 
 import math
 
@@ -168,7 +168,7 @@ LONG = [
 @pytest.mark.thorough
 @pytest.mark.parametrize("setting", LONG, ids=str)
 def test_long_proximal_epoch_does_not_drift(setting):
-    """Weights become zero and nonzero thousands of times, and buckets are rebuilt."""
+    """Weights become zero and nonzero thousands of times, and bands are rebuilt."""
     epoch = sparse_epoch(3000, *setting)
     assert_same_point(epoch, run(proximal_epoch_l1, epoch), steps_one_by_one(epoch), 1e-11)
 
