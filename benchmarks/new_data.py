@@ -166,8 +166,8 @@ def radii_on_tables(options) -> tuple[str, list[str]]:
     found = {name: runs for name, runs in of_tables(trained_with, options).items() if runs}
     intro = (
         "Trained on half of a block with the default radius, or with the median or the largest movement between "
-        "earlier blocks (two or more of them, `radius_from_batches`). Error on the next block; worst-case error on the other "
-        "half of the block itself, at the largest of the earlier movements; movement to the next block, as each "
+        "earlier blocks (two or more of them, `radius_from_batches`). Error on the next block; worst-case error on the "
+        "other half of the block itself, at the largest of the earlier movements; movement to the next block, as each "
         "classifier sees it. Means over blocks and seeds."
     )
     header = ["table", "radius: default", "median", "largest", "error, %: default", "median", "largest"]
