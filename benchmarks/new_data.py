@@ -132,8 +132,8 @@ def errors_on_tables(options) -> tuple[str, list[str]]:
 def _methods_text() -> str:
     return (
         "Distance of the expected error rate from the true one on the next block, in points: mean of its size, and "
-        "its mean with its sign. `expected_error` is that of `measure_shift`. CBPE, the difference of confidences (DoC) "
-        "and average thresholded confidence (ATC) use probabilities that are calibrated on the audited rows."
+        "its mean with its sign. `expected_error` is that of `measure_shift`. CBPE, the difference of confidences "
+        "(DoC) and average thresholded confidence (ATC) use probabilities that are calibrated on the audited rows."
     )
 
 
