@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import drsvm
-from drsvm.cli import audit, compare, export, fit, labels, predict, report
+from drsvm.cli import audit, compare, drift, export, fit, labels, predict, report
 from drsvm.cli.screen import Screen, reported_errors
 from drsvm.progress import following
 
@@ -26,7 +26,8 @@ drsvm fit customers.csv --label churned --model churn.drsvm
 drsvm predict churn.drsvm new_customers.csv --output predictions.csv
 drsvm report customers.csv --label churned --output report.html
 
-Exit codes: 0 done, 1 the tolerance was not reached, 2 bad input, 3 reached for limited weights only, 130 interrupted.
+Exit codes: 0 done, 1 the tolerance was not reached, 2 bad input, 3 reached for limited weights only,
+4 rows have moved (drift --fail-above), 130 interrupted.
 """
 
 VALUES = {"bool": "", "str": "TEXT", "int": "NUMBER", "float": "NUMBER"}  # what help calls them, in place of the types
@@ -105,7 +106,7 @@ def _parameters(entry: inspect.Parameter) -> list[inspect.Parameter]:
     return options
 
 
-for module in (fit, predict, export, audit, labels, compare, report):
+for module in (fit, predict, export, audit, drift, labels, compare, report):
     function = getattr(module, module.__name__.rpartition(".")[2])
     examples = "\b\nExamples:\n" + "\n".join(f"  {line}" for line in module.EXAMPLES.splitlines())
     app.command(help=_flowing(function.__doc__), epilog=examples)(_command(function))

@@ -8,7 +8,7 @@ import numpy as np
 from drsvm.cli.fit_summary import NOISE
 from drsvm.cli.options import Columns
 from drsvm.cli.screen import Payload
-from drsvm.cli.work import unknown_label
+from drsvm.cli.work import rows_of, unknown_label
 from drsvm.datasets import Dataset
 from drsvm.datasets.notes import what_is_new, what_was_clipped
 from drsvm.datasets.preparation import as_in_file, cells_clipped, unseen_levels
@@ -16,6 +16,7 @@ from drsvm.learn.scores import are_noise, predictions, scores
 from drsvm.model.new_data.explanation import explain
 from drsvm.persistence.model_files import SavedModel
 
+FEW, MANY = 30, 2000  # rows from which on it is measured whether they have moved, and at most for that
 DESCENDING = ("decision", "probability")  # sorted from the largest value; also those of single classes
 
 
@@ -47,12 +48,26 @@ class Predictions:
         elif self.labels is not None and (lost := n - len(self.labels)):
             words = "row has no label: it is" if lost == 1 else f"of {n:,} rows have no label: they are"
             yield f"{lost:,} {words} predicted too; scores go without."
+        yield from self._about_movement()
         known = [(one["gap"], one["tol"]) for one in self.certificates]
         if n < 2 or len(known) != (1 if self.decisions.ndim == 1 else self.decisions.shape[1]):
             return
         classes = self.classes[-len(known) :].astype(str)[are_noise(self.decisions, known)]
         if len(classes):
             yield f"{', '.join(classes)} against the rest: {NOISE}." if len(known) > 1 else f"{NOISE}."
+
+    def _about_movement(self) -> Iterator[str]:
+        from drsvm.model.new_data.shift import shift_between
+
+        audit, n = self.saved.audit, self.data.shape[0]
+        if audit is None or n < FEW:
+            return
+        rows = np.random.default_rng(0).permutation(n)[:MANY]
+        new = audit.seen(rows_of(self.data.X, rows))
+        shift = shift_between(audit.rows.some(slice(0, MANY), []), new, 0.95, 0)
+        if shift.more_than_chance:
+            figures = f"by {shift.moved:.2g}, and chance explains {shift.moved_by_chance:.2g}"
+            yield f"the rows have moved since the test of the model ({figures}): see drsvm drift."
 
     def columns(self, probability: bool, n_reasons: int | None = None) -> Columns:
         """Return the number of the row, the columns of the file, and the predictions, under distinct names."""

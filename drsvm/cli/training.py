@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -23,7 +24,7 @@ from drsvm.datasets import Schema
 from drsvm.datasets.arrow_tables import Table
 from drsvm.datasets.preparation import Steps, aligned, features_of
 from drsvm.learn.scores import scores
-from drsvm.persistence.model_files import save_model
+from drsvm.persistence import audits, model_files
 from drsvm.report.verdict import Alternative, moved_columns, worth_trying
 
 # Parameters of which a cross-validation takes several values; prices by class are prices by row there.
@@ -85,6 +86,10 @@ class Fitted(NamedTuple):
         """The column of every feature."""
         first = self.parts.data.schema.index_base
         return self.prepared.columns or [str(first + index) for index in range(self.prepared.X.shape[1])]
+
+    def pipeline(self, classifier: Classifier) -> Pipeline:
+        """Return a classifier behind the preparation."""
+        return Pipeline([*self.prepared.steps, ("classifier", classifier)])
 
     def decisions(self, X: Matrix) -> np.ndarray:
         return np.asarray(self.classifier.decision_function(X))
@@ -219,6 +224,22 @@ def save(trained: Trained, path: Path, payload: Payload) -> None:
         "label": data.schema.label,
         "training": {"file": data.path.name, **{name: payload.get(name) for name in kept}},
     }
-    steps = [*trained.model.prepared.steps, ("classifier", trained.model.classifier)]
-    save_model(Pipeline(steps), path, metadata)
+    model = trained.model.pipeline(trained.model.classifier)
+    model_files.save(model_files.SavedModel(model, metadata, _audit(trained, model)), path)
     payload["model"] = path
+
+
+def _audit(trained: Trained, saved: Pipeline) -> audits.Audit | None:
+    """Return what the classifier that was tested sees of some of its test rows; None without a test."""
+    fitted, model = trained.tested or trained.model, saved
+    parts, schema = fitted.parts, fitted.parts.data.schema
+    if parts.y_test is None:
+        return None
+    if trained.tested is not None:  # it needs no certificate
+        model = fitted.pipeline(copy(fitted.classifier))
+        model[-1].result_ = None
+    rows = np.random.default_rng(0).permutation(len(parts.y_test))[: audits.MOST_ROWS]
+    if parts.ready is not None:  # whose columns were not kept
+        return audits.Audit(model, audits.sample_of(model[-1], fitted.prepared.X_test[rows], parts.y_test[rows], []))
+    names = schema.columns or [str(schema.index_base + place) for place in range(schema.n_features)]
+    return audits.Audit(model, audits.sample_of(model, rows_of(parts.X_test, rows), parts.y_test[rows], names))

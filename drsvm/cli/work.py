@@ -123,6 +123,12 @@ def unknown_label(labels: np.ndarray, classes: np.ndarray) -> str | None:
     return str(unknown[0]) if len(unknown) else None
 
 
+def labels_for(classes: np.ndarray, data: Dataset) -> np.ndarray | None:
+    """Return the labels of a file in the type of the classes; None without labels, or if some are unknown."""
+    is_known = data.y is not None and unknown_label(data.y, classes) is None
+    return data.y.astype(classes.dtype) if data.y is not None and is_known else None
+
+
 def known_labels(data: Dataset, labels: np.ndarray, purpose: str = "testing") -> np.ndarray:
     """Return the labels of a file, all of which must be among those of the training file, in their type."""
     if data.y is None:

@@ -22,6 +22,7 @@ class Chosen(NamedTuple):
     categorical: list[str]
     numeric: list[str]
     verified: str | None
+    by: list[str]  # one or none
     mentioned: list[tuple[str, str]]
     notes: list[str]
     problems: list[Problem]
@@ -41,7 +42,7 @@ def choose_columns(names: list[str], options: ReadOptions) -> Chosen:
         note = "Column {!r} is used as the label ({}); choose another one with {}."
         notes = [Message(note, label, reason, Parameter("label"))]
     of_role = {role: _find_all(names, getattr(options, role), role, problems) for role in ROLES}
-    verified = _find_all(names, (options.verified or "",), "verified", problems)
+    verified, by = (_find_all(names, (getattr(options, role) or "",), role, problems) for role in ("verified", "by"))
     for role, called in (("features", "a feature"), ("drop", "dropped"), ("id", "an id")):
         if label in of_role[role]:
             what = "{!r} is the label column and cannot be {}: remove it from {}."
@@ -51,7 +52,7 @@ def choose_columns(names: list[str], options: ReadOptions) -> Chosen:
         fixes = [Parameter("numeric", "", name) for name in both]
         roles = Parameter("categorical"), Parameter("numeric")
         problems.append(Problem("{!r} cannot be both {} and {}.", both[0], *roles, fixes=fixes))
-    aside = {label, *of_role["drop"], *of_role["id"], *verified}
+    aside = {label, *of_role["drop"], *of_role["id"], *verified, *by}
     features = [name for name in of_role["features"] or names if name not in aside]
     if not features:
         problems.append(Problem(f"no feature columns remain besides the label column {label!r}."))
@@ -62,7 +63,9 @@ def choose_columns(names: list[str], options: ReadOptions) -> Chosen:
             what = "{}: this column is not a feature; omit it."
             problems.append(Problem(what, Parameter(role, name), fixes=[Parameter(role, "", name)]))
     ids, categorical, numeric = (of_role[role] for role in ("id", "categorical", "numeric"))
-    return Chosen(label, features, ids, categorical, numeric, next(iter(verified), None), mentioned, notes, problems)
+    return Chosen(
+        label, features, ids, categorical, numeric, next(iter(verified), None), by, mentioned, notes, problems
+    )
 
 
 def listed(names: list[str], given: tuple[str, ...]) -> list[str]:

@@ -25,6 +25,7 @@ class ReadOptions:
     unlabelled: bool = False  # for a saved model: whether to keep rows without a label
     name_rows: bool = False  # whether to return the ids of a training file, too
     whole: bool = False  # whether to return all columns of a training file as they are, too
+    by: str | None = None  # a column of batches, not a feature: the first of `Dataset.kept`
     verified: str | None = None  # a yes/no column, not a feature: whether the label of the row was verified
     mentioned: tuple[tuple[str, str], ...] = ()  # parameters and columns that must be features: ("increasing", "age")
     delimiter: str | None = None

@@ -56,7 +56,8 @@ def read_table(file: TableFile, options: ReadOptions, notes: Sequence[str] = ())
     leaky = leaky_columns(schema, X, y)
     notes = [*notes, *file.notes, *chosen.notes, *dropped, *similar_labels(labels)]
     notes += [*what_was_done(schema, kinds, X), *about_leaky_columns(leaky)]
-    texts = _written(file, file.names if options.whole else schema.id if options.name_rows else [], kept)
+    listed = file.names if options.whole else schema.id if options.name_rows else []
+    texts = _written(file, [*chosen.by, *listed], kept)
     return Dataset(X, y, schema, notes, path, kept, verified, chosen.mentioned, texts, leaky_columns=leaky)
 
 
@@ -72,8 +73,6 @@ def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = No
         trained = "an svmlight file" if schema.kind == "sparse" else "a table with named columns"
         raise invalid(path, f"is a {kind} file, but the model was trained on {trained}: convert one of them.")
     if file is None:
-        if options.keep:
-            raise invalid(path, Message("{}: an svmlight file has no further columns; omit it.", Parameter("keep")))
         return read_svmlight(path, options, notes, schema)
     label = schema.label if schema.label in file.names else None
     if options.label is not None:
@@ -83,7 +82,8 @@ def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = No
         raise invalid(path, absent)
     ids = [name for name in schema.id if name in file.names]
     wanted = found_or_error(path, file.names, listed(file.names, options.keep), "keep")
-    further = list(dict.fromkeys([*ids, *wanted]))
+    by = found_or_error(path, file.names, [options.by] if options.by else [], "by")
+    further = list(dict.fromkeys([*by, *ids, *wanted]))
     options = replace(options, missing_values=(*schema.missing_values, *options.missing_values))
     table = file.read([*([label] if label else []), *schema.columns], label, options.empty)
     # A dot in numbers with decimal commas separates thousands.
@@ -110,6 +110,8 @@ def _opened(path: Path, options: ReadOptions) -> tuple[TableFile | None, str, li
     """Return a table, or None for an svmlight file, with the format and notes on it."""
     head, kind, notes = head_and_format(files_of(path)[0], options.format)
     if kind == "svmlight":
+        for name in (name for name in ("keep", "by") if getattr(options, name)):
+            raise invalid(path, Message("{}: an svmlight file has no further columns; omit it.", Parameter(name)))
         return None, kind, notes
     try:
         table = ArrowTable(path) if kind == "parquet" else CsvFile(path, head, options.delimiter, options.header)

@@ -146,7 +146,10 @@ def check_loaded(content: object) -> None:
 
     parts = content if isinstance(content, dict) else {}
     require(isinstance(parts.get("metadata"), dict), "it has no metadata.")
-    for last in classifiers(parts.get("model")):
+    audit = parts.get("audit")
+    require(audit is None or (isinstance(audit, dict) and "model" in audit), "its audit is incomplete.")
+    tested = audit and audit["model"]
+    for last in [*classifiers(parts.get("model")), *(classifiers(tested) if tested is not None else ())]:
         require(isinstance(last, our_classes()), f"it does not end in {OURS}.")
         _check_classifier(last, *(("dual_coef_", "landmarks_") if has_kernel(last) else ("coef_", "coef_")))
         results = vars(last).get("result_")  # None after partial_fit
@@ -157,7 +160,8 @@ def check_loaded(content: object) -> None:
                 kind: Any = {float: Real, int: Integral}.get(entry.type, get_origin(entry.type) or entry.type)  # pyright: ignore
                 is_kind = isinstance(getattr(result, entry.name), kind)
                 require(is_kind, f"{entry.name} of the result in it is not of type {kind.__name__}.")
-    threshold_around(parts["model"])  # or an error, if it is not a number
+    for model in filter(None, (parts["model"], tested)):
+        threshold_around(model)  # or an error, if it is not a number
 
 
 def _check_classifier(model: Model, name: str, points: str) -> None:

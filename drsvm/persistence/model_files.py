@@ -1,7 +1,7 @@
 """Model files: written atomically, checked before use, and loaded without running code.
 
     drsvm-model 5 sha256:…      ← one line: the format, and the checksum of everything after it
-    zip archive                 ← {"model": Pipeline or classifier, "metadata": plain values}
+    zip archive                 ← {"model": Pipeline or classifier, "metadata": plain values, "audit": see `audits.py`}
 
 The archive contains objects as plain data (`nodes.py`). Only the types in a list may occur, under their public names
 (`names.py`), and everything else is rejected before any object is built. Before that, archives that would take far more
@@ -19,7 +19,8 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 from drsvm import __version__
 from drsvm.learn.fitting.warning import warn_user
-from drsvm.persistence import checks
+from drsvm.persistence import audits, checks
+from drsvm.persistence.audits import Audit
 from drsvm.persistence.checks import Model, RejectedError, require
 from drsvm.persistence.nodes import SKLEARN, Builder, Writer
 from drsvm.writing import write_files
@@ -43,10 +44,11 @@ class ModelFileError(ValueError):
 
 
 class SavedModel(NamedTuple):
-    """The contents of a model file: the fitted classifier, and metadata with the version that wrote it as ``drsvm``."""
+    """The contents of a model file: the fitted classifier, metadata with the version that wrote it, and the audit."""
 
     model: Model
     metadata: dict[str, Any]
+    audit: Audit | None = None
 
 
 def save_model(model: Model, path: str | Path, metadata: dict[str, Any] | None = None) -> None:
@@ -77,9 +79,16 @@ def save_model(model: Model, path: str | Path, metadata: dict[str, Any] | None =
     >>> load_model("height.drsvm").predict([[0.5], [2.5]]).tolist()
     ['low', 'high']
     """
-    content = {"model": model, "metadata": {**(metadata or {}), "drsvm": __version__}}
+    save(SavedModel(model, metadata or {}), path)
+
+
+def save(saved: SavedModel, path: str | Path) -> None:
+    """Write a file with all that belongs to a model."""
+    content: dict[str, Any] = {"model": saved.model, "metadata": {**saved.metadata, "drsvm": __version__}}
+    if saved.audit is not None:
+        content["audit"] = audits.packed(saved.audit, saved.model)
     try:
-        checks.check_given(model)
+        checks.check_given(saved.model)
         try:
             archive = _written(content, ZIP_DEFLATED)
         except RejectedError:  # compressed, it would unpack to more than is allowed
@@ -160,6 +169,24 @@ def load_metadata(path: str | Path) -> dict[str, Any]:
     return OpenModel(path).load().metadata
 
 
+def load_audit(path: str | Path) -> Audit | None:
+    """Load what ``drsvm fit`` keeps of its test in a model file, with the same checks as `load_model`.
+
+    It has the classifier that was tested as `model`, and ``shift(X, y=None)``, which measures how far new rows have
+    moved since, like `drsvm.measure_shift`. Files without a test have None.
+
+    Examples
+    --------
+    >>> from drsvm import WassersteinSVC, save_model
+    >>> from drsvm.persistence import load_audit
+    >>> model = WassersteinSVC(radius=0.1).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    >>> save_model(model, "height.drsvm")
+    >>> load_audit("height.drsvm") is None
+    True
+    """
+    return OpenModel(path).load().audit
+
+
 class OpenModel:
     """A model file after all checks that need no object to be built: importing its classes takes seconds."""
 
@@ -183,12 +210,13 @@ class OpenModel:
         with self._errors():
             content = builder.build(self.schema)
             checks.check_loaded(content)
+            audit = audits.restored(content.get("audit"), content["model"])
         for version in builder.sklearn_versions - {SKLEARN}:
             warn_user(
                 f"{self.path}: was saved with scikit-learn {version[:20]!a}, and this is {SKLEARN}, whose "
                 "transformers may fail or differ: compare its decisions, then save it again."
             )
-        return SavedModel(content["model"], content["metadata"])
+        return SavedModel(content["model"], content["metadata"], audit)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

@@ -13,7 +13,7 @@ from thorough import LONG
 import drsvm
 from drsvm.kernels.compiling import NOTICE
 
-COMMANDS = ("fit", "predict", "export", "audit", "labels", "compare", "report")
+COMMANDS = ("fit", "predict", "export", "audit", "drift", "labels", "compare", "report")
 
 
 def test_version_and_help(drsvm_command, error_of):

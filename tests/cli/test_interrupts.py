@@ -18,6 +18,7 @@ COMMANDS = {
     "predict": ("predict", "MODEL", "TABLE", "--output", "OUT.csv"),
     "export": ("export", "MODEL", "--onnx", "OUT.onnx"),
     "audit": ("audit", "MODEL", "TABLE", "--csv", "OUT.csv", "--plot", "OUT.svg"),
+    "drift": ("drift", "MODEL", "TABLE", "--csv", "OUT.csv", "--plot", "OUT.svg"),
     "labels": ("labels", "TABLE", "--csv", "OUT.csv"),
     "compare": ("compare", "TABLE", "--solvers", "interior-point", "--plot", "OUT.png"),
     "report": ("report", "TABLE", "--output", "OUT.json"),

@@ -189,6 +189,24 @@ def test_files_changed_at_random_are_rejected_or_harmless(archives, tmp_path, se
     assert 10 <= rejected <= 25
 
 
+@pytest.mark.parametrize("seed", range(unless_long(1, 20)))
+def test_audits_changed_at_random_are_rejected_or_harmless(archives, tmp_path, seed):
+    rng, path, rejected = random.Random(seed), tmp_path / "changed.drsvm", 0
+    for number in range(60):
+        schema = json.loads(archives["table"]["schema.json"])
+        audit = schema["content"]["audit"]
+        model = audit["content"].pop("model")
+        audit = json.loads(with_other_structure(json.dumps(audit).encode(), rng))
+        if isinstance(audit.get("content"), dict):
+            audit["content"]["model"] = model
+        schema["content"]["audit"] = audit
+        path.write_bytes(packed({**archives["table"], "schema.json": json.dumps(schema)}))
+        found, memory, seconds = cost_of(path)
+        rejected += isinstance(found, ModelFileError)
+        assert memory < MEMORY and seconds < SECONDS, (seed, number, memory, seconds)
+    assert 20 <= rejected <= 60
+
+
 # --- files that are larger than they look -------------------------------------------------------------------------
 
 

@@ -20,7 +20,7 @@ from sklearn.random_projection import GaussianRandomProjection
 from sklearn.svm import SVC
 
 from drsvm import WassersteinSVC
-from drsvm.persistence import ModelFileError, checks, load_metadata, load_model, save_model
+from drsvm.persistence import ModelFileError, checks, load_audit, load_metadata, load_model, save_model
 from drsvm.persistence.model_files import FORMAT
 
 BAD_CONTENT = "its content is not that of a drsvm model"
@@ -211,6 +211,40 @@ def test_a_result_without_one_of_its_parts(rejection, left_out):
     assert "result in it is incomplete" in rejection(dumped({"model": model, "metadata": {}}))
     model.result_ = {"status": "NONE"}
     assert "result in it is incomplete" in rejection(dumped({"model": model, "metadata": {}}))
+
+
+CHANGED = {
+    "model": "text",
+    "codes": np.full(30, 2, dtype=np.uint8),
+    "prices": np.full(30, -1.0, dtype=np.float32),
+    "distances": np.full((1, 30), np.nan, dtype=np.float32),
+    "fixed": np.zeros((51, 30), dtype=np.float32),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *CHANGED.items(),
+        *((name, value[..., :29]) for name, value in CHANGED.items() if name != "model"),
+        *((name, np.zeros((1, 30))) for name in ("codes", "prices", "distances", "fixed")),
+        *((name, None) for name in (*CHANGED, "columns") if name != "model"),
+        *(("columns", [column]) for column in (5, "abcd", ["a", 9, None], [1, 9, None, {}], ["a", 0, None, {}])),
+        *(("columns", [["a", 9, [1.0], {}]]), ("columns", [["a", 9, [float("nan")] * 33, {}]])),
+        *(("columns", [["a", 9, None, {"b": "c"}]]), ("columns", [["a", 9, None, {1: 0.5}]])),
+    ],
+    ids=str,
+)
+def test_malformed_audits(rejection, file, name, value):
+    model = fitted()
+    arrays = {"codes": np.zeros(30, dtype=np.uint8), "prices": np.ones(30, dtype=np.float32)}
+    arrays |= {"distances": np.ones((1, 30), dtype=np.float32), "fixed": np.zeros((0, 30), dtype=np.float32)}
+    audit = {"model": None, "columns": [["a", 9, [1.0] * 33, {"(empty)": 0.0}]], **arrays}
+    content = {"model": model, "metadata": {}, "audit": audit}
+    for changed in ({**audit, name: value}, {key: each for key, each in audit.items() if key != name}, [1]):
+        assert rejection(dumped({**content, "audit": changed}))
+    file.write_bytes(dumped(content))
+    assert load_audit(file).shift(data()[0], random_state=0).n_before == 30
 
 
 # --- archives -----------------------------------------------------------------------------------------------------

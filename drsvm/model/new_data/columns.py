@@ -1,6 +1,6 @@
 """How far single columns have moved, each in its own units, from short summaries that a model file can keep."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,9 +36,10 @@ class ColumnShift(NamedTuple):
         return f"{self.name} {self.distance:.3g} (by chance {self.by_chance:.2g})"
 
 
-def summaries(X: Matrix) -> list[Summary]:
-    """Return a summary of every column of a table, an array or a sparse matrix."""
-    return [_summary(str(name), values) for name, values in _columns(X)]
+def summaries(X: Matrix, names: Sequence[str] | None = None) -> list[Summary]:
+    """Return a summary of every column of a table, an array or a sparse matrix, perhaps under other names."""
+    named = zip(names, (values for _, values in _columns(X)), strict=False) if names else _columns(X)
+    return [_summary(str(name), values) for name, values in named]
 
 
 def _columns(X: Any) -> Iterator[tuple[Any, np.ndarray]]:
@@ -57,6 +58,8 @@ def _summary(name: str, values: np.ndarray) -> Summary:
     n = len(values)
     try:
         numbers = values.astype("datetime64[s]") if values.dtype.kind == "M" else values
+        if values.dtype == object and any(isinstance(value, str) for value in values.tolist()):
+            raise TypeError  # codes such as 01 are levels
         numbers = numbers.astype(np.float64)
     except (TypeError, ValueError):
         texts = np.array([EMPTY if value is None or value != value else str(value) for value in values.tolist()])
@@ -79,8 +82,9 @@ def column_shifts(before: list[Summary], after: list[Summary]) -> list[ColumnShi
 def _moves(old: Summary, new: Summary) -> Iterator[ColumnShift]:
     noise = CHANCE * np.sqrt(1.0 / old.n + 1.0 / new.n)
     if old.quantiles is not None and new.quantiles is not None:
-        distance = float(np.abs(old.quantiles - new.quantiles).mean())
-        both = np.sort(np.concatenate([old.quantiles, new.quantiles]))
+        now = new.quantiles[(step := len(new.quantiles) // len(old.quantiles)) // 2 :: step]  # a file may have few
+        distance = float(np.abs(old.quantiles - now).mean())
+        both = np.sort(np.concatenate([old.quantiles, now]))
         share = np.arange(1, len(both)) / len(both)
         deviation = float(old.quantiles.std() or both.std() or 1.0)
         chance = float(noise * (np.sqrt(share * (1.0 - share)) @ np.diff(both)))

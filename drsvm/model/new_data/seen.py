@@ -46,12 +46,17 @@ class SeenRows:
         """The shares of the classes."""
         return np.bincount(self.codes, minlength=len(self.classes)) / len(self.codes)
 
+    def some(self, rows, columns: list[Summary]) -> "SeenRows":
+        """Return some of the rows, with the summaries of their columns."""
+        codes, prices = (None if each is None else each[rows] for each in (self.codes, self.prices))
+        return SeenRows(self.classes, self.distances[:, rows], self.fixed[:, rows], columns, codes, prices)
+
     def by_name(self, figures: np.ndarray) -> dict[Any, float]:
         """Return figures of the classes by their names."""
         return dict(zip(self.classes.tolist(), figures.tolist(), strict=True))
 
 
-def seen_rows(model, X: Matrix, y: Labels | None, given: Ball, classes=None, *, priced: bool = False) -> SeenRows:
+def seen_rows(model, X: Matrix, y: Labels | None, given: Ball, classes=None, *, priced=False, columns=None) -> SeenRows:
     """Return what a classifier sees of rows; without labels, the classes are needed."""
     X = X if hasattr(X, "shape") else np.asarray(X)
     labels = np.resize(classes, X.shape[0]) if y is None else y  # any will do
@@ -64,7 +69,7 @@ def seen_rows(model, X: Matrix, y: Labels | None, given: Ball, classes=None, *, 
         classes=data.classes,
         distances=_signed_distances(adversary).astype(np.float32),
         fixed=_of_fixed_columns(adversary, model, X).astype(np.float32),
-        columns=summaries(X),
+        columns=summaries(X) if columns is None else columns,
         codes=None if y is None else data.codes,
         prices=None if prices is None else prices.astype(np.float32),
     )

@@ -109,8 +109,9 @@ class Shift:
         if self.relation is not None:
             relation = f"{self.relation:.4g} (by chance up to {self.relation_by_chance:.4g})"
             lines += [("within classes", f"{self.moved_within_classes:.4g}"), ("of that, the relation", relation)]
-        moved = [str(each) for each in self.columns if each.distance > each.by_chance]
-        return [*lines, ("columns", ", ".join(moved[:SHOWN]) or "none has moved by more than chance")]
+        moved = ", ".join([str(each) for each in self.columns if each.distance > each.by_chance][:SHOWN])
+        none = "none has moved by more than chance" if self.before.columns else "are not compared"
+        return [*lines, ("columns", moved or none)]
 
     def remark(self) -> str:
         """Return under which conditions the figures hold."""
