@@ -1,8 +1,9 @@
 """What is said about new data, against what happens.
 
 coverage: is the bound for the population above the worst case of simulated populations, and how far? tables: are the
-errors expected on the next block of real tables close to the true ones? batches: how often has a batch from the same
-population moved by more than chance? radius: when does training with a measured radius help?
+errors expected on the next block of real tables close to the true ones? batches and drift: how often has a batch from
+the same population moved by more than chance, by `measure_shift` and by `drsvm drift`? radius: when does training with
+a measured radius help?
 """
 
 import argparse
@@ -12,6 +13,7 @@ import tempfile
 import warnings
 from pathlib import Path
 
+import _drift
 import numpy as np
 from _blocks import METHODS, MOST_ROWS, N_BLOCKS, WITHOUT_ORDER, Pair, pairs_of, tables, trained_with
 from _common import report, seconds, table, use_threads
@@ -37,7 +39,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="smaller populations, fewer samples")
     parser.add_argument("--samples", type=int, default=50, help="of every size, for coverage")
     parser.add_argument("--seeds", type=int, default=5, help="random halves of a block, for tables and radius")
-    parser.add_argument("--draws", type=int, default=500, help="of both samples, for batches")
+    parser.add_argument("--draws", type=int, default=500, help="of samples, for batches and drift")
     parser.add_argument("--tables", type=Path, help="folder with further NAME.csv.xz in time order, label in `label`")
     options = parser.parse_args()
     use_threads(1)
@@ -277,7 +279,29 @@ def _time_of_shift() -> str:
     return f"`measure_shift` of 100,000 × 50 rows, audited and new: {without:.2f} s, with new labels {known:.2f} s."
 
 
+# --- drift --------------------------------------------------------------------------------------------------------
+
+
+def drift_alarms(options) -> tuple[str, list[str]]:
+    fits = (8 if options.quick else options.draws) // len(_drift.BATCHES)
+    runs = [(name, seed) for name in _drift.TABLES for seed in range(fits)]
+    found = np.array(Parallel(n_jobs=options.jobs)(delayed(_drift.false_alarms)(*run) for run in runs))
+    shares = found.reshape(len(_drift.TABLES), fits, -1)
+    header = ["table", *(f"{n:,} rows, %" for n in _drift.BATCHES), "all, %"]
+    lines = [
+        [name, *(f"{100 * share:.1f}" for share in (*each.mean(axis=0), each.mean()))]
+        for name, each in zip((*_drift.TABLES, "both"), (*shares, shares.reshape(-1, shares.shape[-1])), strict=True)
+    ]
+    intro = (
+        f"`drsvm fit` on {_drift.FITTED_ON:,} rows in random order, {fits} times for each table; `drsvm drift` of the "
+        f"model file with batches of other rows. Batches that have moved by more than chance: {found.size} draws, of "
+        "which those of one fit share the rows of its test."
+    )
+    return "False alarms of drsvm drift", [intro, table(header, lines)]
+
+
 PARTS = {"coverage": coverage, "tables": errors_on_tables, "batches": false_alarms, "radius": radii_on_tables}
+PARTS["drift"] = drift_alarms
 
 
 if __name__ == "__main__":
