@@ -33,7 +33,7 @@ BACKING: dict[str, list[tuple[str, str] | tuple[str, str, str]]] = {
         ("0.7; 16 cores of the same machine take 52 times", GPU, "2,000,000 × 1,000 float64"),
         ("standard errors 0.4 to 1.6", STUDY, ACCURACY),
         ("1 of 90 cells", STUDY, BEHIND + " > | WassersteinSVC()"),
-        ("`WassersteinKernelSVC` +2.7 / +2.0 / +1.6 / +2.7 points", STUDY, KERNELS + "WassersteinKernelSVC() |"),
+        ("+2.7 / +2.0 / +1.6 / +2.7 points", STUDY, KERNELS + "WassersteinKernelSVC() |"),
         ("random forest +4.4 / +1.7 / −4.6 / −7.9", STUDY, KERNELS + "RandomForestClassifier() |"),
         ("boosted trees +4.5 / −1.7 / −9.2 / −6.5", STUDY, KERNELS + "HistGradientBoostingClassifier() |"),
         ("standard errors 0.9", STUDY, KERNELS + "WassersteinKernelSVC() |"),
