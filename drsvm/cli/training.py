@@ -83,12 +83,10 @@ class Fitted(NamedTuple):
 
     @property
     def columns(self) -> list[str]:
-        """The column of every feature."""
         first = self.parts.data.schema.index_base
         return self.prepared.columns or [str(first + index) for index in range(self.prepared.X.shape[1])]
 
     def pipeline(self, classifier: Classifier) -> Pipeline:
-        """Return a classifier behind the preparation."""
         return Pipeline([*self.prepared.steps, ("classifier", classifier)])
 
     def decisions(self, X: Matrix) -> np.ndarray:

@@ -21,10 +21,8 @@ class BatchShifts:
 
     Attributes
     ----------
-    names : list
-        The names of the batches that rows have moved to.
-    shifts : list of Shift
-        The movements.
+    names, shifts : list, list of Shift
+        The batches that rows have moved to, and the movements.
 
     Examples
     --------
@@ -108,8 +106,7 @@ def radius_from_batches(
     Returns
     -------
     BatchShifts
-        With the movement to each batch, and `radius`, the largest of them, to audit with, or to train with if the
-        next batch is to be covered.
+        Its `radius` is the largest movement, to audit with, or to train with if the next batch is to be covered.
 
     Examples
     --------

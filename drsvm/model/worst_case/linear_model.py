@@ -21,58 +21,55 @@ from drsvm.model.worst_case.adversary import PAIR, Ball, DecisionValues
 PREDICTED: Any = object()  # in place of labels: those that the model predicts
 
 
-class LinearClassifier(NamedTuple):
-    """One linear decision function of a model."""
+class Functions(NamedTuple):
+    """The decision functions of a model: one for two classes, or for a class against the rest, otherwise one per class.
 
-    coef: np.ndarray
-    intercept: float
+    For a kernel, the weights are those of its landmarks.
+    """
+
+    coef: np.ndarray  # of shape (number of functions, d)
+    intercept: np.ndarray
     classes: np.ndarray | None  # the labels that the model knows
-    mask_label: Any  # the label for positive decision values against all others; None: the larger one of two
     own_ball: Ball
     names: Sequence[str] | None  # of the features
 
 
-def linear_classifier_for(model, X: Matrix, positive=None) -> tuple[LinearClassifier, Matrix]:
-    """Return the decision function of a model, and X as transformed for it; the rows are not looked at."""
+def functions_for(model, X: Matrix, positive=None) -> tuple[Functions, Matrix]:
+    """Return the linear decision functions of a model, and X as transformed for it; the rows are not looked at."""
     linear, X, names = last_step(model, X)
     classes = getattr(linear, "classes_", None)
-    mask_label = positive
-    if classes is None or len(classes) <= 2:
-        coef, intercept = _coef_and_intercept(linear)
-        mask_label = positive if classes is None else None
-    elif positive is None:
-        raise ValueError(
-            f"{type(linear).__name__} separates {len(classes)} classes: choose the one to evaluate against the rest "
-            f"with positive=, for instance positive={classes.tolist()[0]!r}."
-        )
+    is_table = _is_pair(linear) and np.ndim(linear[0]) == 2 and np.shape(linear[0])[0] > 1  # of several classes
+    if positive is None and (is_table if classes is None else len(classes) > 2):
+        coef, intercept = _weights_of_classes(linear)
+    elif classes is None or len(classes) <= 2:
+        coef, intercept = map(np.atleast_1d, _one_row(*_coef_and_intercept(linear)))
     else:
         index = index_of(positive, classes)
-        coef, intercept = (each[index] for each in _weights_of_classes(linear, f"{positive!r} against the rest"))
-    return LinearClassifier(*_one_row(coef, intercept), classes, mask_label, own_ball(linear), names), X
+        coef, intercept = (each[[index]] for each in _weights_of_classes(linear, f"{positive!r} against the rest"))
+    return Functions(np.atleast_2d(coef), intercept, classes, own_ball(linear), names), X
 
 
 def decision_values(model, X: Matrix, y: Labels, sample_weight=None, positive=None) -> DecisionValues:
     """Check that model and data match; compute the values of all classes, or of one of several against the rest."""
-    linear = behind_pipeline(model)[0]
-    several = len(getattr(linear, "classes_", ())) > 2
-    if _is_pair(linear):  # which may have decision values of two classes
-        several = np.ndim(linear[0]) == 2 and len(_as_array(linear[0])) > 1
-    if positive is None and several:
-        _, X, names = last_step(model, X)
-        X, ball = validation.check_rows(X), own_ball(linear)
-        coef, intercept = _weights_of_classes(linear)
-        coef = np.array([validation.check_weight_vector(weights, X.shape[1], "the model's coef") for weights in coef])
-        values = np.array([MemoryRows(X).dot(w) + b for w, b in zip(coef, intercept, strict=True)])
-        classes, codes = codes_of_labels(y, values, getattr(linear, "classes_", None))
-    else:
-        (weights, b, classes, _, ball, names), X = linear_classifier_for(model, X, positive)
-        X = validation.check_rows(X)
-        weights = validation.check_weight_vector(weights, X.shape[1], "the model's coef")
-        coef, intercept = np.outer(PAIR, weights), PAIR * b
-        values = np.outer(PAIR, MemoryRows(X).dot(weights) + b)
+    functions, X = functions_for(model, X, positive)
+    X = validation.check_rows(X)
+    coef = [validation.check_weight_vector(weights, X.shape[1], "the model's coef") for weights in functions.coef]
+    values = np.array([MemoryRows(X).dot(w) + b for w, b in zip(coef, functions.intercept, strict=True)])
+    return compared(functions._replace(coef=np.array(coef)), X, y, values, sample_weight, positive)
+
+
+def compared(
+    functions: Functions, X: Matrix, y: Labels, values: np.ndarray, sample_weight=None, positive=None
+) -> DecisionValues:
+    """Return the decision values of classes from those of functions, of shape (number of functions, n)."""
+    coef, intercept, classes, *of_model = functions
+    if len(coef) == 1:
+        values, coef, intercept = (PAIR[:, None] * each for each in (values, coef, intercept[:, None]))
         classes, codes = codes_of_two(y, values, classes, positive)
+    else:
+        classes, codes = codes_of_labels(y, values, classes)
     weights = row_weights(sample_weight, X.shape[0])
-    return DecisionValues(X, codes, weights, values, coef, intercept, classes, ball, names)
+    return DecisionValues(X, codes, weights, values, coef, np.ravel(intercept), classes, *of_model)
 
 
 def row_weights(sample_weight, n: int) -> np.ndarray:
