@@ -92,6 +92,7 @@ def worst_case_risk(
         With this probability, no distribution within `radius` of the *population* that the rows were drawn from has a
         higher error rate or expected cost than the value, for all radii at once, also those chosen later: if rows were
         drawn independently and the model was not trained on them. Weights must be whole numbers, which count as rows.
+        The hinge loss has no such bound.
     positive : label, optional
         With more than two classes, one of them to evaluate against the rest, by the sign of its own decision value (as
         in one-vs-rest classifiers; for a multinomial LogisticRegression this sign means nothing). By default all are
@@ -279,10 +280,9 @@ class WorstCaseDistribution:
     ----------
     rows, mass : arrays of shape (n_atoms,)
         The row of the data each atom comes from, and its mass; the masses sum to 1.
-    flipped : array of bools
-        Whether the atom's label is flipped.
-    labels : array
-        The atom's label after flips; if one of several classes is evaluated against the rest: whether it is that class.
+    flipped, labels : arrays
+        Whether the atom's label is flipped, and what it is then; for one of several classes against the rest: whether
+        it is that class.
     shift : array
         How far the atom's features are moved.
     direction : array of shape (d,)
@@ -383,10 +383,8 @@ def worst_case_distribution(
 
     Parameters
     ----------
-    model, X, y, sample_weight, positive
-        As in `worst_case_risk`; X must be in memory.
-    radius, flip_cost, norm, feature_cost : optional
-        As in `worst_case_risk`, with the same defaults; one radius.
+    model, X, y, radius, flip_cost, norm, feature_cost, sample_weight, positive
+        As in `worst_case_risk`, with the same defaults; X must be in memory, and there is one radius.
     slack : float
         If no distribution attains the risk (on separable data it is best to move ever less mass ever farther), the
         returned one has an expected loss within `slack` of it, and `attained` is False.
