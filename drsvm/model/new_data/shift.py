@@ -225,7 +225,7 @@ def _with_labels(before: SeenRows, after: SeenRows, pooled: Pooled, confidence: 
     def within(masses: np.ndarray) -> np.ndarray:
         """Return how far classes have moved by themselves, and all rows at equal shares, for every distance."""
         old = masses > 0.0
-        n_old, n_new = (np.maximum(np.bincount(codes[side], minlength=n_classes), 1) for side in (old, ~old))
+        n_old, n_new = (np.maximum(np.bincount(codes[side], minlength=len(shares)), 1) for side in (old, ~old))
         at_equal_shares = np.where(old, (shares / n_old)[codes], -(shares / n_new)[codes])
         parts = [np.where(codes == code, at_equal_shares, 0.0) for code in np.flatnonzero(shares)]
         return np.array([sum(map(pooled.distances, parts)), pooled.distances(at_equal_shares)])
