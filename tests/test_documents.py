@@ -28,7 +28,15 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.rst"))]
 RUN = ("python", "console", "sh", "bash")
-SLOW = ("cluster_and_gpu", "command_line", "labels", "large_data", "tutorial_audit", "tutorial_new_data", "tutorial_table")
+SLOW = (
+    "cluster_and_gpu",
+    "command_line",
+    "labels",
+    "large_data",
+    "tutorial_audit",
+    "tutorial_new_data",
+    "tutorial_table",
+)
 PUBLIC = re.findall(r"^   ([a-z_.]*\w+)$", (DOCS / "api.rst").read_text(), re.MULTILINE)  # in the API reference
 SHOWN = [page for page in PAGES if any(block.language in RUN for block in blocks_of(page))]
 FAST = [page for page in SHOWN if page.stem not in SLOW]

@@ -1,4 +1,4 @@
-"""The picture of README and the index: what an adversary can do, and accuracy over the radius, in the data of the demo."""
+"""What an adversary can do, and accuracy over the radius, in the data of the demo: the picture of the front page."""
 
 import numpy as np
 from matplotlib import pyplot as plt

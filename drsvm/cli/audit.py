@@ -168,16 +168,14 @@ def _risks(models: "dict[str, Pipeline]", X, y, ball: opt.Settings, limit, confi
         errors = {**errors, "costs": costs}
         asked |= {"cost": errors, "population_cost": {**errors, "confidence": confidence}}
     for word, what in asked.items():
+        if "confidence" in what:  # the others may have been trained on these rows
+            columns[word] = worst_case_risk(models["drsvm"], X, y, **ball, **what)
+            continue
         for name, model in models.items():
-            if name != "drsvm" and "confidence" in what:  # others may have been trained on these rows
-                continue
-            sides: dict[str, object] = {"": None}
+            columns[f"{word}_{name}" if len(models) > 1 else word] = worst_case_risk(model, X, y, **ball, **what)
             if len(model.classes_) > 2 and name == "drsvm" and word in BY_CLASS:  # others need not be one-vs-rest
-                sides |= {f"_{label}": label for label in model.classes_.tolist()}
-            for side, positive in sides.items():
-                values = worst_case_risk(model, X, y, **ball, **what, positive=positive)
-                is_one_of_many = (len(models) > 1 and "confidence" not in what) or side
-                columns[f"{word}_{name}{side}" if is_one_of_many else word] = values
+                for label in model.classes_.tolist():
+                    columns[f"{word}_{name}_{label}"] = worst_case_risk(model, X, y, **ball, **what, positive=label)
     return columns
 
 

@@ -64,43 +64,42 @@ def drift(
         raise ValueError(f"--fail-above must be chance or a number, got {fail_above!r}.") from None
     given = {"confidence": confidence, "random_state": seed}
     if file is not None:
-        shifts, about = _since_test(model, file, by, data, screen, **given), [TESTED]
+        found, about = _since_test(model, file, by, data, screen, **given), [TESTED]
     elif by is not None and not (model.is_file() and is_model_file(model)):
-        shifts, about = _from_batch_to_batch(model, by, data, screen, **given), []
+        found, about = _from_batch_to_batch(model, by, data, screen, **given), []
     else:
         raise ValueError(f"{model}: name a model and a file of new rows, or a data file and its batches with --by.")
-    moved = [name for name, shift in shifts.items() if shift.more_than_chance]
-    code = MOVED if fail_above is not None and any(shifts[name].moved > limit for name in moved) else 0
+    moved = [shift.moved for shift in found.shifts if shift.more_than_chance]
+    code = MOVED if fail_above is not None and any(each > limit for each in moved) else 0
     payload: Payload = {"command": "drift", "model": file and model, "file": file or model, "by": by}
     payload |= {"fail_above": fail_above, "exit_code": code}
-    from drsvm.learn.batches import BatchShifts
     from drsvm.plotting import BatchShiftsDisplay, ShiftDisplay
 
     if by is None:
-        [shift] = shifts.values()
+        [shift] = found.shifts
         figures = shift.to_dict()
         columns = {name: [each[name] for each in figures["columns"]] for name in ("name", "distance", "by_chance")}
         payload |= {**figures, **outputs.save(columns, lambda: ShiftDisplay.from_shift(shift).figure_)}
         screen.finish(payload, str(shift), *about)
         return code
-    batches = BatchShifts(list(shifts), list(shifts.values()))
-    table = {by if name == "batch" else name: each for name, each in batches.to_dict().items() if None not in each}
-    payload["batches"] = [{"batch": name, **shift.to_dict()} for name, shift in shifts.items()]
-    payload |= {"radius": batches.radius, "coverage": batches.coverage}
-    payload |= outputs.save(table, lambda: BatchShiftsDisplay.from_shifts(batches).figure_)
+    table = {by if name == "batch" else name: each for name, each in found.to_dict().items() if None not in each}
+    named = zip(found.names, found.shifts, strict=True)
+    payload |= {"batches": [{"batch": name, **shift.to_dict()} for name, shift in named]}
+    payload |= {"radius": found.radius, "coverage": found.coverage}
+    payload |= outputs.save(table, lambda: BatchShiftsDisplay.from_shifts(found).figure_)
     chance = f"by more than chance explains, which alone gives {1.0 - confidence:.0%} of them"
-    about += [
-        f"{len(moved)} of {len(shifts)} batches have moved {chance}; the largest movement is {batches.radius:.4g}."
-    ]
-    screen.finish(payload, table, *about, batches.shifts[0].remark())
+    n = len(found.shifts)
+    about += [f"{len(moved)} of {n} batches have moved {chance}; the largest movement is {found.radius:.4g}."]
+    screen.finish(payload, table, *about, found.shifts[0].remark())
     return code
 
 
 def _since_test(model: Path, file: Path, by: str | None, data: opt.DataOptions, screen: Screen, **given):
-    """Return how a file, or every batch of it, has moved since the test of a model, by name."""
+    """Return how a file, or every batch of it, has moved since the test of a model."""
     import numpy as np
 
     from drsvm.cli import work
+    from drsvm.learn.batches import BatchShifts
     from drsvm.persistence.audits import cells_of
 
     new = [name for name in vars(data).keys() - vars(opt.FileOptions()) if getattr(data, name) != NEW[name]]
@@ -125,16 +124,16 @@ def _since_test(model: Path, file: Path, by: str | None, data: opt.DataOptions, 
             screen.note(f"{lost:,} of {len(y):,} rows have no label: what needs labels goes without them.")
     batches = {file.name: np.arange(len(y))} if by is None else batches_of(dataset, by)
     before = replace(audit.rows, classes=np.array(schema.truth_labels or saved.model.classes_))
-    seen, cells, shifts = audit.seen(dataset.X, y), cells_of(audit.model, dataset.X), {}
+    seen, cells, shifts = audit.seen(dataset.X, y), cells_of(audit.model, dataset.X), []
     days = {name: f"{name} (days)" for name in schema.of_style("date")}
     with screen.whole("comparing") as tell:
-        for name, rows in batches.items():
+        for rows in batches.values():
             after = seen.some(rows, audit.summaries(cells[rows]))
             shift = _shift(before, after, labelled[rows], **given)
             columns = [each._replace(name=days.get(each.name, each.name)) for each in shift.columns]
-            shifts[name] = replace(shift, columns=columns)
+            shifts.append(replace(shift, columns=columns))
             tell(len(shifts) / len(batches))
-    return shifts
+    return BatchShifts(list(batches), shifts)
 
 
 def _shift(before: "SeenRows", after: "SeenRows", labelled: "np.ndarray", **given) -> "Shift":
@@ -150,7 +149,7 @@ def _shift(before: "SeenRows", after: "SeenRows", labelled: "np.ndarray", **give
 
 
 def _from_batch_to_batch(file: Path, by: str, data: opt.DataOptions, screen: Screen, **given):
-    """Return how the batches of a file after the first one have moved from the one before, by name."""
+    """Return how the batches of a file after the first one have moved from the one before."""
     import numpy as np
     from sklearn.pipeline import Pipeline
 
@@ -165,8 +164,7 @@ def _from_batch_to_batch(file: Path, by: str, data: opt.DataOptions, screen: Scr
     names = np.repeat(list(batches), list(map(len, batches.values())))
     model = Pipeline([*further, ("classifier", WassersteinSVC())])
     with screen.progress("comparing"), screen.warnings_as_notes():
-        found = radius_from_batches(model, reader[1].transform(parts.X)[rows], parts.y[rows], names, **given)
-    return dict(zip(found.names, found.shifts, strict=True))
+        return radius_from_batches(model, reader[1].transform(parts.X)[rows], parts.y[rows], names, **given)
 
 
 def batches_of(data: "Dataset", by: str) -> "dict[str, np.ndarray]":

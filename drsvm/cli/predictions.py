@@ -8,7 +8,7 @@ import numpy as np
 from drsvm.cli.fit_summary import NOISE
 from drsvm.cli.options import Columns
 from drsvm.cli.screen import Payload
-from drsvm.cli.work import rows_of, unknown_label
+from drsvm.cli.work import labels_for, rows_of, unknown_label
 from drsvm.datasets import Dataset
 from drsvm.datasets.notes import what_is_new, what_was_clipped
 from drsvm.datasets.preparation import as_in_file, cells_clipped, unseen_levels
@@ -29,11 +29,8 @@ class Predictions:
         self.classes = np.array(truth or known)
         self.certificates = training.get("certificates", ())  # models that other tools have saved have none
         self.decisions = np.asarray(saved.model.decision_function(data.X))  # with more than two classes a column each
-        self.unknown = None if data.y is None else unknown_label(data.y, known)  # a label that the model does not know
-        self.labels: np.ndarray | None = None  # of the rows that have one; None if some are unknown
-        if data.y is not None and self.unknown is None:
-            labels = data.y.astype(known.dtype)
-            self.labels = self.classes[labels.astype(int)] if truth else labels
+        labels = labels_for(known, data)  # of the rows that have one; None if some are unknown
+        self.labels = labels if labels is None or not truth else self.classes[labels.astype(int)]
         # The position of the positive one of two classes, to which decisions and probabilities refer.
         names, positive = [str(label) for label in known.tolist()], str(training.get("positive"))
         self.place = names.index(positive) if positive in names else 1
@@ -43,8 +40,9 @@ class Predictions:
         n = self.data.shape[0]
         yield from what_is_new(unseen_levels(self.saved.model, self.data.schema, self.data.X), n)
         yield from what_was_clipped(cells_clipped(self.saved.model.steps, self.data.schema, self.data.X))
-        if self.unknown is not None:
-            yield f"no scores: the file has the label {self.unknown!r}, which the model was not trained on."
+        if self.data.y is not None and self.labels is None:
+            unknown = unknown_label(self.data.y, self.saved.model.classes_)
+            yield f"no scores: the file has the label {unknown!r}, which the model was not trained on."
         elif self.labels is not None and (lost := n - len(self.labels)):
             words = "row has no label: it is" if lost == 1 else f"of {n:,} rows have no label: they are"
             yield f"{lost:,} {words} predicted too; scores go without."
@@ -92,14 +90,14 @@ class Predictions:
         model, schema = self.saved.model, self.data.schema
         positive = None if self.positive is None else model.classes_[self.place]
         found = explain(model, self.data.X, positive=positive)
-        if not hasattr(model[-1], "coef_"):
-            return {"distance": found.distance}
-        if schema.kind == "sparse":
+        reasons: Columns = {}
+        if hasattr(model[-1], "coef_") and schema.kind == "sparse":
             names = [f"feature {schema.index_base + place}" for place in range(schema.n_features)]
-            return {"distance": found.distance, "reasons": replace(found, features=names).reasons(n_reasons)}
-        columns = schema.columns
-        reasons = found.reasons(n_reasons, lambda place, value: as_in_file(schema, columns[place], value))
-        return {"distance": found.distance, "reasons": reasons}
+            reasons["reasons"] = replace(found, features=names).reasons(n_reasons)
+        elif hasattr(model[-1], "coef_"):
+            columns = schema.columns
+            reasons["reasons"] = found.reasons(n_reasons, lambda j, value: as_in_file(schema, columns[j], value))
+        return {"distance": found.distance, **reasons}
 
     def legend(self, probability: bool, explained: bool) -> list[str]:
         """Return what the columns mean that were asked for."""

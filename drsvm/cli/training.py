@@ -16,7 +16,7 @@ from drsvm import WassersteinSVC, WassersteinSVCCV
 from drsvm.annotations import Matrix
 from drsvm.cli import work
 from drsvm.cli.kernel_choice import choose
-from drsvm.cli.options import KernelChoice, KernelOptions, Settings
+from drsvm.cli.options import KernelChoice, Settings
 from drsvm.cli.screen import Payload, Screen
 from drsvm.cli.work import Parts, Prepared, rows_of
 from drsvm.clock import TimeLimit
@@ -83,12 +83,10 @@ class Fitted(NamedTuple):
 
     @property
     def columns(self) -> list[str]:
-        """The column of every feature."""
         first = self.parts.data.schema.index_base
         return self.prepared.columns or [str(first + index) for index in range(self.prepared.X.shape[1])]
 
     def pipeline(self, classifier: Classifier) -> Pipeline:
-        """Return a classifier behind the preparation."""
         return Pipeline([*self.prepared.steps, ("classifier", classifier)])
 
     def decisions(self, X: Matrix) -> np.ndarray:
@@ -134,18 +132,14 @@ class Task:
     def time(self) -> TimeLimit:
         return TimeLimit.of(self.settings["max_time"])
 
-    def _estimator(self, kernel: KernelOptions) -> Classifier:
-        kind, given = kernel.kind_and_settings(work.with_flip_costs(self.settings, self.whole.y))
-        return kind(**given, calibration="sigmoid")
-
     @cached_property
     def _prepared(self) -> Callable[[Parts], Prepared]:
         return cache(partial(work.prepared, standardise=self.standardise))
 
-    def _fitted(self, estimator: Classifier, parts: Parts, share: int) -> Fitted:
-        """Return a classifier of the training rows; it may take one of `share` parts of the time left."""
+    def _fitted(self, estimator: Classifier, parts: Parts) -> Fitted:
+        """Return a classifier of the training rows; it may take half of the time left."""
         prepared = self._prepared(parts)
-        model = clone(estimator).set_params(**work.feature_prices(parts, prepared), max_time=self.time.share(share))
+        model = clone(estimator).set_params(**work.feature_prices(parts, prepared), max_time=self.time.share(2))
         if isinstance(model, PreparedSearch):
             model.source = parts.X, prepared.steps, parts.data.schema, prepared.names
         prices, rows = self.settings.get("flip_cost"), {}
@@ -155,18 +149,14 @@ class Task:
         model.fit(prepared.X, parts.y, **rows)
         return Fitted(model.set_params(max_time=estimator.max_time), prepared, parts)
 
-    def _of_all_rows(self, estimator: Classifier, share: int) -> Fitted:
-        with self.screen.progress(f"fitting {len(self.whole.y):,} rows"), self.screen.warnings_as_notes():
-            return self._fitted(estimator, self.whole, share)
-
-    def _for_test(self, estimator: Classifier, parts: Parts, share: int) -> Fitted:
+    def _for_test(self, estimator: Classifier, parts: Parts) -> Fitted:
         """Return a classifier that is not saved, without its warnings: those of the saved one are shown."""
         estimator = clone(estimator).set_params(calibration=None)
         if len(parts.y) >= TEST_TOL_ROWS:
             estimator.set_params(tol=max(estimator.tol or 0.0, TEST_TOL))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return self._fitted(estimator, parts, share)
+            return self._fitted(estimator, parts)
 
     def trained(self, kernel: KernelChoice, for_weights: str | None) -> Trained:
         """Train on all rows first, which may take half of the time, then for the test, whose rows choose nothing.
@@ -178,21 +168,23 @@ class Task:
             given = self.settings, rows, self._prepared(rows).X, self.time, self.screen
             choice = choose(kernel, for_weights, *given)
             kernel = replace(kernel, kernel=choice["kernel"])
-        estimator = self._estimator(kernel)
-        model = self._of_all_rows(estimator, 2)
+        kind, given = kernel.kind_and_settings(work.with_flip_costs(self.settings, self.whole.y))
+        estimator = kind(**given, calibration="sigmoid")
+        with self.screen.progress(f"fitting {len(self.whole.y):,} rows"), self.screen.warnings_as_notes():
+            model = self._fitted(estimator, self.whole)
         if self.held is None:
             return Trained(model, None, choice)
         if self.time.over:
             self.screen.note("no test: the time was up after the fit of all rows; allow more with --max-time.")
             return Trained(model, None, choice)
         with self.screen.progress(f"fitting {len(self.held.y):,} rows for the test"):
-            tested = self._for_test(estimator, self.held, 2)
+            tested = self._for_test(estimator, self.held)
             return Trained(model, tested, choice, self._others(estimator, self.held, tested.test_scores()))
 
     def _others(self, estimator: Classifier, parts: Parts, figures: Payload | None) -> dict[Alternative, Fitted]:
         """Return classifiers that find more rows of a class that is missed; none if a setting was given for that."""
         found = [] if figures is None or parts.ready is not None else worth_trying(figures, estimator)
-        return {one: self._for_test(clone(estimator).set_params(**one.settings), parts, 2) for one in found}
+        return {one: self._for_test(clone(estimator).set_params(**one.settings), parts) for one in found}
 
     def searched(self, folds: int) -> Trained:
         """Cross-validate on the rows that are not held out, then train on all rows with what was chosen."""
@@ -202,14 +194,14 @@ class Task:
         given = {SEVERAL.get(name, name): value for name, value in given.items()}
         estimator = PreparedSearch(cv=folds, calibration="sigmoid", **given)
         with self.screen.progress(f"{len(rows.y):,} rows"), self.screen.warnings_as_notes():
-            fitted = self._fitted(estimator, rows, 2)
+            fitted = self._fitted(estimator, rows)
             search = fitted.classifier
             best = fitted._replace(classifier=search.fitted.set_params(max_time=search.max_time))
             n_candidates = len(search.cv_results_["params"])
             figures = {"score": search.best_score_, "candidates": n_candidates, "rows": len(rows.y)}
             if self.held is None:
                 return Trained(best, None, figures)
-            return Trained(self._fitted(clone(best.classifier), self.whole, 2), best, figures)
+            return Trained(self._fitted(clone(best.classifier), self.whole), best, figures)
 
 
 def save(trained: Trained, path: Path, payload: Payload) -> None:

@@ -21,10 +21,8 @@ class BatchShifts:
 
     Attributes
     ----------
-    names : list
-        The names of the batches that rows have moved to.
-    shifts : list of Shift
-        The movements.
+    names, shifts : list, list of Shift
+        The batches that rows have moved to, and the movements.
 
     Examples
     --------
@@ -108,8 +106,7 @@ def radius_from_batches(
     Returns
     -------
     BatchShifts
-        With the movement to each batch, and `radius`, the largest of them, to audit with, or to train with if the
-        next batch is to be covered.
+        Its `radius` is the largest movement, to audit with, or to train with if the next batch is to be covered.
 
     Examples
     --------
@@ -122,13 +119,13 @@ def radius_from_batches(
     >>> print(shifts)
     BatchShifts: 2 movements, the largest ...
     """
-    names, batches = _in_order(batches)
+    batches = np.asarray(batches)
+    names, parts = _in_order(batches)
     if len(batches) != X.shape[0]:
         raise ValueError(f"batches has {len(batches)} entries, but X has {X.shape[0]} rows: give one for every row.")
     if len(names) < 2:
         raise ValueError(f"batches has one batch, {names[0]!r}: movement needs two or more.")
     y, random, shifts = np.asarray(y), check_random_state(random_state), []
-    parts = [np.flatnonzero(batches == code) for code in range(len(names))]
     for name, here, there in zip(names, parts, parts[1:], strict=False):
         least = min(np.sum(y[here] == label) for label in np.unique(y))
         if least < FEW:
@@ -140,10 +137,8 @@ def radius_from_batches(
     return BatchShifts(names[1:], shifts)
 
 
-def _in_order(batches) -> tuple[list[Any], np.ndarray]:
-    """Return the names of batches in their order, and the place of each row's among them."""
-    names, first, codes = np.unique(np.asarray(batches), return_index=True, return_inverse=True)
+def _in_order(batches: np.ndarray) -> tuple[list[Any], list[np.ndarray]]:
+    """Return the names of batches in their order, and the rows of each."""
+    names, first, codes = np.unique(batches, return_index=True, return_inverse=True)
     order = np.arange(len(names)) if names.dtype.kind in "biufM" else np.argsort(first)
-    places = np.empty(len(names), dtype=int)
-    places[order] = np.arange(len(names))
-    return names[order].tolist(), places[codes.ravel()]
+    return names[order].tolist(), [np.flatnonzero(codes.ravel() == code) for code in order]

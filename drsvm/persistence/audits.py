@@ -7,17 +7,15 @@ knows neither of them.
 import json
 import zlib
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from drsvm.annotations import Labels, Matrix
+from drsvm.model.new_data.columns import QUANTILES, Summary, summaries
+from drsvm.model.new_data.seen import SeenRows, seen_rows
+from drsvm.model.new_data.shift import Shift, shift_between
 from drsvm.persistence.checks import Json, Model, classifiers, require
-
-if TYPE_CHECKING:  # at run time, this would import scipy
-    from drsvm.model.new_data.columns import Summary
-    from drsvm.model.new_data.seen import SeenRows
-    from drsvm.model.new_data.shift import Shift
 
 ROW_BYTES, COLUMN_BYTES = 60_000, 30_000  # what rows and columns may take in a file
 MOST_ROWS, MOST_FIXED, MOST_COLUMNS = ROW_BYTES // 12, 50, 1000  # fixed columns: for so many pairs of classes
@@ -28,27 +26,28 @@ class Audit(NamedTuple):
     """A classifier, and what it sees of rows that it was not trained on."""
 
     model: Model
-    rows: "SeenRows"
+    rows: SeenRows
 
-    def shift(self, X: Matrix, y: Labels | None = None, confidence: float = 0.95, random_state=None) -> "Shift":
+    def shift(self, X: Matrix, y: Labels | None = None, confidence: float = 0.95, random_state=None) -> Shift:
         """Return how new rows have moved from those of the test, like `drsvm.measure_shift`."""
-        from drsvm.model.new_data.shift import shift_between
-
         after = replace(self.seen(X, y), columns=self.summaries(cells_of(self.model, X)))
         return shift_between(self.rows, after, confidence, random_state)
 
-    def seen(self, X: Matrix, y: Labels | None = None) -> "SeenRows":
+    def seen(self, X: Matrix, y: Labels | None = None) -> SeenRows:
         """Return what the classifier sees of new rows, without summaries of their columns."""
-        from drsvm.model.new_data.seen import seen_rows
-
         seen = seen_rows(self.model, X, y, {}, self.rows.classes, columns=[])
         return replace(seen, fixed=seen.fixed[: len(self.rows.fixed)])
 
-    def summaries(self, cells: Matrix) -> "list[Summary]":
+    def summaries(self, cells: Matrix) -> list[Summary]:
         """Return summaries of the columns that are known of the test."""
-        from drsvm.model.new_data.columns import summaries
+        return summaries(cells, [each.name for each in self.rows.columns])
 
-        return summaries(cells, [each.name for each in self.rows.columns]) if self.rows.columns else []
+    def packed(self, saved: Model) -> Json:
+        """Return an audit as plain data; its classifier may be the saved one."""
+        arrays = {name: getattr(self.rows, name) for name in ARRAYS}
+        arrays["codes"] = arrays["codes"].astype(np.min_scalar_type(len(self.rows.classes)))
+        columns = list(map(list, self.rows.columns))
+        return {"model": None if self.model is saved else self.model, "columns": columns, **arrays}
 
 
 def cells_of(model: Model, X: Matrix) -> Matrix:
@@ -57,44 +56,23 @@ def cells_of(model: Model, X: Matrix) -> Matrix:
     return reader.transform(X) if reader is not None and hasattr(reader, "styles") else X
 
 
-def sample_of(model: Model, X: Matrix, y: Labels, names: list[str]) -> "SeenRows":
+def sample_of(model: Model, X: Matrix, y: Labels, names: list[str]) -> SeenRows:
     """Return what a classifier sees of rows in random order, as many as a file may have, and of columns with names."""
-    from drsvm.model.new_data.columns import summaries
-    from drsvm.model.new_data.seen import seen_rows
-
-    columns = summaries(cells_of(model, X), names) if 0 < len(names) <= MOST_COLUMNS else []
+    columns = summaries(cells_of(model, X), names if len(names) <= MOST_COLUMNS else [])
     if _size(columns) > COLUMN_BYTES:  # every third quantile, or nothing
-        columns = [
-            each if each.quantiles is None else each._replace(quantiles=each.quantiles[1::3]) for each in columns
-        ]
+        columns = [each._replace(quantiles=each.quantiles and each.quantiles[1::3]) for each in columns]
     rows = seen_rows(model, X, y, {}, priced=True, columns=columns if _size(columns) <= COLUMN_BYTES else [])
     rows = replace(rows, fixed=rows.fixed[:MOST_FIXED])
     n = ROW_BYTES // (4 * (len(rows.distances) + len(rows.fixed) + 2))
     return rows.some(slice(0, n), rows.columns)
 
 
-def _size(columns: "list[Summary]") -> int:
-    return len(zlib.compress(json.dumps(_plain(columns)).encode(), 1))
+def _size(columns: list[Summary]) -> int:
+    return len(zlib.compress(json.dumps(columns).encode(), 1))
 
 
-def _plain(columns: "list[Summary]") -> Json:
-    return [[*each[:2], None if each.quantiles is None else each.quantiles.tolist(), each.shares] for each in columns]
-
-
-def packed(audit: Audit, saved: Model) -> Json:
-    """Return an audit as plain data; its classifier may be the saved one."""
-    arrays = {name: getattr(audit.rows, name) for name in ARRAYS}
-    arrays["codes"] = arrays["codes"].astype(np.min_scalar_type(len(audit.rows.classes)))
-    return {"model": None if audit.model is saved else audit.model, "columns": _plain(audit.rows.columns), **arrays}
-
-
-def restored(parts: Json, saved: Model) -> Audit | None:
-    """Return the audit in a file, if there is one; its classifiers have been checked."""
-    from drsvm.model.new_data.columns import QUANTILES, Summary
-    from drsvm.model.new_data.seen import SeenRows
-
-    if parts is None:
-        return None
+def restored(parts: Json, saved: Model) -> Audit:
+    """Return the audit in a file; its classifiers have been checked."""
     model = saved if parts["model"] is None else parts["model"]
     classes = next(classifiers(model)).classes_
     codes, *rest = (parts[name] for name in ARRAYS)
@@ -107,11 +85,10 @@ def restored(parts: Json, saved: Model) -> Audit | None:
     require(are_numbers and fits and n > 0, "the parts of its audit do not have the same rows.")
     known = (codes < k).all() and (prices >= 0.0).all() and np.isfinite(fixed).all() and not np.isnan(distances).any()
     require(known and len(fixed) <= MOST_FIXED, "its audit has labels or distances that no classifier gives.")
-    columns = []
-    for name, number, quantiles, shares in parts["columns"]:
+    columns = [Summary(*each) for each in parts["columns"]]
+    for name, number, quantiles, shares in columns:
         texts, numbers = [name, *shares], np.array([1.0, number, *(quantiles or ()), *shares.values()])
         fits = number > 0 and (quantiles is None or len(quantiles) in (QUANTILES // 3, QUANTILES))
         fits = fits and all(type(text) is str for text in texts) and numbers.dtype == np.float64
         require(fits and np.isfinite(numbers).all(), "a column of its audit is incomplete.")
-        columns.append(Summary(name, number, quantiles and np.array(quantiles), shares))
     return Audit(model, SeenRows(classes, distances, fixed, columns, codes.astype(int), prices))

@@ -14,16 +14,18 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 from drsvm import __version__
 from drsvm.learn.fitting.warning import warn_user
-from drsvm.persistence import audits, checks
-from drsvm.persistence.audits import Audit
+from drsvm.persistence import checks
 from drsvm.persistence.checks import Model, RejectedError, require
 from drsvm.persistence.nodes import SKLEARN, Builder, Writer
 from drsvm.writing import write_files
+
+if TYPE_CHECKING:  # at run time, this would import scipy
+    from drsvm.persistence.audits import Audit
 
 MAGIC = b"drsvm-model "
 FORMAT = 5  # files of formats 1 to 4 were written before the first release
@@ -48,7 +50,7 @@ class SavedModel(NamedTuple):
 
     model: Model
     metadata: dict[str, Any]
-    audit: Audit | None = None
+    audit: "Audit | None" = None
 
 
 def save_model(model: Model, path: str | Path, metadata: dict[str, Any] | None = None) -> None:
@@ -86,7 +88,7 @@ def save(saved: SavedModel, path: str | Path) -> None:
     """Write a file with all that belongs to a model."""
     content: dict[str, Any] = {"model": saved.model, "metadata": {**saved.metadata, "drsvm": __version__}}
     if saved.audit is not None:
-        content["audit"] = audits.packed(saved.audit, saved.model)
+        content["audit"] = saved.audit.packed(saved.model)
     try:
         checks.check_given(saved.model)
         try:
@@ -147,15 +149,7 @@ def load_model(path: str | Path) -> Model:
 def load_metadata(path: str | Path) -> dict[str, Any]:
     """Load the metadata of a model file, with the same checks as `load_model`.
 
-    Parameters
-    ----------
-    path : str or Path
-        A file that `save_model` has written.
-
-    Returns
-    -------
-    dict
-        The metadata given to `save_model`, and the version that wrote the file under the key ``drsvm``.
+    It is what was given to `save_model`, and the version that wrote the file under the key ``drsvm``.
 
     Examples
     --------
@@ -169,7 +163,7 @@ def load_metadata(path: str | Path) -> dict[str, Any]:
     return OpenModel(path).load().metadata
 
 
-def load_audit(path: str | Path) -> Audit | None:
+def load_audit(path: str | Path) -> "Audit | None":
     """Load what ``drsvm fit`` keeps of its test in a model file, with the same checks as `load_model`.
 
     It has the classifier that was tested as `model`, and ``shift(X, y=None)``, which measures how far new rows have
@@ -210,7 +204,11 @@ class OpenModel:
         with self._errors():
             content = builder.build(self.schema)
             checks.check_loaded(content)
-            audit = audits.restored(content.get("audit"), content["model"])
+            audit = content.get("audit")
+            if audit is not None:
+                from drsvm.persistence.audits import restored
+
+                audit = restored(audit, content["model"])
         for version in builder.sklearn_versions - {SKLEARN}:
             warn_user(
                 f"{self.path}: was saved with scikit-learn {version[:20]!a}, and this is {SKLEARN}, whose "

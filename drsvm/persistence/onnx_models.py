@@ -52,6 +52,7 @@ def to_onnx(model: Model) -> Converted:
         texts = {name for name, style in (reader.styles or {}).items() if style == Style.CATEGORY}
         inputs = [(name, _type_of("String" if name in texts else "Double", None, 1)) for name in reader.columns]
     ours = dict.fromkeys(our_classes(), _classifier)
+    kept = dict.fromkeys(ours, lambda operator: None)  # the types that `_classifier_outputs` has set
     others = {SimpleImputer: _imputer, MissingIndicator: _indicator, OneHotEncoder: _encoder, ClippedScaler: _scaler}
     try:
         graph = skl2onnx.convert_sklearn(
@@ -59,7 +60,7 @@ def to_onnx(model: Model) -> Converted:
             name="drsvm",
             initial_types=[(f"input{place}", kind) for place, (_, kind) in enumerate(inputs)],
             custom_conversion_functions={kind: _converter(add) for kind, add in (ours | others).items()},
-            custom_shape_calculators={**dict.fromkeys(ours, _keep_types), **dict.fromkeys(others, _doubles)},
+            custom_shape_calculators=kept | dict.fromkeys(others, _doubles),
             custom_parsers=dict.fromkeys(our_classes(), _classifier_outputs),
         )
     except (RuntimeError, NotImplementedError) as error:
@@ -106,10 +107,6 @@ def _classifier_outputs(scope: Converted, model: Model, inputs: list[Converted],
     operator.inputs.extend(inputs)
     operator.outputs.extend(scope.declare_local_variable(name, kind) for name, kind in outputs.items())
     return operator.outputs
-
-
-def _keep_types(operator: Converted) -> None:
-    """Keep the types that `_classifier_outputs` has set."""
 
 
 def _doubles(operator: Converted) -> None:

@@ -29,29 +29,22 @@ class RiskCurveDisplay(Display):
     ----------
     radii : array of shape (n_radii,)
         The radii.
-    risks : dict from str to array of shape (n_radii,)
-        The risks, by the name of the classifier.
-    loss : {"hinge", "zero-one"}
-        The loss.
-    limit : {"average", "row"}
-        What the radii limit: the shift of rows on average, or of every row.
+    risks, attacked, bounds : dicts from str to array of shape (n_radii,)
+        By the name of the classifier: the risks, the lower ends of the bands of kernels, and what holds for the
+        population.
+    loss, limit : str
+        The loss, and what the radii limit, as in `drsvm.worst_case_risk`.
     radius : float, optional
         A radius to mark.
-    attacked : dict from str to array of shape (n_radii,), optional
-        The lower ends of the bands, by the names of classifiers with a kernel.
-    bounds : dict from str to array of shape (n_radii,), optional
-        What holds for the population, by the name of the classifier.
     confidence : float, optional
-        The confidence of these bounds.
+        The confidence of the bounds.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes, Figure
         Axes and figure of the plot.
-    lines_ : dict from str to Line2D
-        The curves; of the band of a kernel, the upper one.
-    bands_ : dict from str to PolyCollection
-        The bands.
+    lines_, bands_ : dicts from str to Line2D, and to PolyCollection
+        The curves (of the band of a kernel, the upper one) and the bands.
 
     Examples
     --------
@@ -74,13 +67,6 @@ class RiskCurveDisplay(Display):
     attacked: Mapping[str, Any] = field(default_factory=dict)
     bounds: Mapping[str, Any] = field(default_factory=dict)
     confidence: float | None = None
-
-    def __post_init__(self):
-        self.radii = np.asarray(self.radii)
-        self.risks, self.attacked, self.bounds = (
-            {name: np.asarray(values) for name, values in curves.items()}
-            for curves in (self.risks, self.attacked, self.bounds)
-        )
 
     @classmethod
     def from_estimators(
@@ -116,21 +102,14 @@ class RiskCurveDisplay(Display):
             As in `drsvm.worst_case_risk`, the same for all classifiers: by default those of the training if there is a
             WassersteinSVC or WassersteinSVCCV among them (required if several were trained with different ones),
             otherwise ``inf``, 2 and 1.
-        sample_weight, limit, costs, positive
-            As in `drsvm.worst_case_risk`.
+        sample_weight, loss, limit, costs, positive
+            As in `drsvm.worst_case_risk`. In hinge loss, only classifiers trained for it do well.
         confidence : float, optional
             As in `drsvm.worst_case_risk`: to draw, above each curve, what holds for the population as well.
-        loss : {"hinge", "zero-one"}
-            The error rate compares any classifiers; the hinge loss depends on the scale of the weights, and
-            only classifiers trained for it do well.
         radius : float, optional
             A radius to mark, such as that of the training.
         ax : matplotlib Axes, optional
             Axes to draw on; by default a new figure.
-
-        Returns
-        -------
-        RiskCurveDisplay
         """
         if loss not in _LABELS:
             raise ValueError(f"loss must be 'hinge' or 'zero-one', got loss={loss!r}.")
@@ -181,7 +160,7 @@ class RiskCurveDisplay(Display):
         style.quiet(self.ax_)
         self.ax_.set(xlabel=_SHIFTS[self.limit], ylabel=_LABELS[self.loss])
         # The best curve should fill the axes, even if others rise far above.
-        ends = [float(risks.max()) for risks in (self.bounds or self.risks).values()]
+        ends = [float(np.max(risks)) for risks in (self.bounds or self.risks).values()]
         self.ax_.set_ylim(0.0, 1.05 * min(max(ends), max(3.0 * min(ends), 1e-3)))
         self.ax_.margins(x=0.01)
         style.mark_radius(self.ax_, self.radius)

@@ -1,5 +1,6 @@
 """Movement of rows: signed distances before and now, and the movement to every batch."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,11 @@ from drsvm.model.new_data.shift import Shift
 from drsvm.model.worst_case.linear_model import index_of
 from drsvm.plotting.style import BLUE, FAINT, GREY, VERMILLION, Display, GivenAxes, quiet
 
-BINS = 32
+BINS, TICKS = 32, 12
 WIDE = 0.005  # the share of distances on each side that the plot may leave out
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ShiftDisplay(Display):
     """Signed distances from the boundary, before and now. Create it with `from_shift`.
 
@@ -41,9 +43,10 @@ class ShiftDisplay(Display):
     >>> display = ShiftDisplay.from_shift(shift)
     """
 
-    def __init__(self, *, before, after, label: Any, title: str = ""):
-        self.before, self.after = np.asarray(before), np.asarray(after)
-        self.label, self.title = label, title
+    before: np.ndarray
+    after: np.ndarray
+    label: Any
+    title: str = ""
 
     @classmethod
     def from_shift(cls, shift: Shift, *, label: Any = None, ax: GivenAxes = None) -> "ShiftDisplay":
@@ -57,10 +60,6 @@ class ShiftDisplay(Display):
             The class that positive distances stand for; by default the last one.
         ax : matplotlib Axes, optional
             Axes to draw on; by default a new figure.
-
-        Returns
-        -------
-        ShiftDisplay
         """
         classes = shift.before.classes
         place = len(classes) - 1 if label is None else index_of(label, classes, "label")
@@ -73,10 +72,8 @@ class ShiftDisplay(Display):
         both = both[np.isfinite(both)]
         low, high = np.quantile(both, [WIDE, 1.0 - WIDE]) if len(both) else (-1.0, 1.0)
         edges = np.linspace(min(low, 0.0), max(high, low + 1e-6), BINS + 1)
-        for values, name, look in (
-            (self.before, "before", {"color": FAINT}),
-            (self.after, "now", {"color": VERMILLION, "histtype": "step", "linewidth": 1.8}),
-        ):
+        now = {"color": VERMILLION, "histtype": "step", "linewidth": 1.8}
+        for values, name, look in ((self.before, "before", {"color": FAINT}), (self.after, "now", now)):
             shares = np.full(len(values), 1.0 / max(len(values), 1))
             self.ax_.hist(np.clip(values, *edges[[0, -1]]), edges, weights=shares, label=name, **look)
         quiet(self.ax_)
@@ -86,6 +83,7 @@ class ShiftDisplay(Display):
         self.ax_.legend(frameon=False)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BatchShiftsDisplay(Display):
     """Movement and errors of batches of rows. Create it with `from_shifts`.
 
@@ -108,8 +106,7 @@ class BatchShiftsDisplay(Display):
     >>> display = BatchShiftsDisplay.from_shifts(shifts)
     """
 
-    def __init__(self, *, shifts: BatchShifts):
-        self.shifts = shifts
+    shifts: BatchShifts
 
     @classmethod
     def from_shifts(cls, shifts: BatchShifts, *, ax: GivenAxes = None) -> "BatchShiftsDisplay":
@@ -121,10 +118,6 @@ class BatchShiftsDisplay(Display):
             What `radius_from_batches` has returned.
         ax : matplotlib Axes, optional
             Axes to draw on; by default a new figure.
-
-        Returns
-        -------
-        BatchShiftsDisplay
         """
         return cls(shifts=shifts).plot(ax)
 
@@ -134,14 +127,12 @@ class BatchShiftsDisplay(Display):
         places = np.arange(len(names))
         self.ax_.bar(places, figures["moved"], color=FAINT, label="moved")
         self.ax_.plot(places, figures["moved_by_chance"], color=GREY, linestyle="--", label="by chance")
-        for name, title, look in (
-            ("expected_error", "expected errors", {"color": BLUE, "marker": "o"}),
-            ("error_now", "errors", {"color": VERMILLION, "marker": "s", "linestyle": ":"}),
-        ):
-            if None not in figures[name]:
-                self.ax_.plot(places, figures[name], label=title, **look)
+        self.ax_.plot(places, figures["expected_error"], color=BLUE, marker="o", label="expected errors")
+        if None not in figures["error_now"]:
+            look = {"color": VERMILLION, "marker": "s", "linestyle": ":"}
+            self.ax_.plot(places, figures["error_now"], label="errors", **look)
         quiet(self.ax_)
-        shown = places[:: max(1, len(places) // 12)]
+        shown = places[:: max(1, len(places) // TICKS)]
         self.ax_.set_xticks(shown, [names[place] for place in shown], rotation=30, ha="right")
         self.ax_.set_ylabel("units of shifts; share of errors")
         self.ax_.legend(frameon=False)

@@ -144,6 +144,11 @@ def test_movement(client):
     )
     here = measure_shift(model, X, y, moved, y, feature_cost=[1, 1, 1, np.inf], random_state=0)
     assert there.to_dict() == here.to_dict()
+    several = np.eye(3, D), np.zeros(3)
+    with pytest.raises(ValueError, match="more than two classes need rows in memory"):
+        measure_shift(several, *on_cluster(X, y), *on_cluster(moved, y))
+    with pytest.raises(ValueError, match="separates 3 classes: on rows outside of memory, choose"):
+        worst_case_risk(several, *on_cluster(X, y), radius=0.1)
 
 
 @pytest.mark.thorough

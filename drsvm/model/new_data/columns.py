@@ -20,7 +20,7 @@ class Summary(NamedTuple):
 
     name: str
     n: int
-    quantiles: np.ndarray | None
+    quantiles: list[float] | None
     shares: dict[str, float]
 
 
@@ -38,8 +38,8 @@ class ColumnShift(NamedTuple):
 
 def summaries(X: Matrix, names: Sequence[str] | None = None) -> list[Summary]:
     """Return a summary of every column of a table, an array or a sparse matrix, perhaps under other names."""
-    named = zip(names, (values for _, values in _columns(X)), strict=False) if names else _columns(X)
-    return [_summary(str(name), values) for name, values in named]
+    known = zip(names, (values for _, values in _columns(X)), strict=False) if names is not None else _columns(X)
+    return [_summary(str(name), values) for name, values in known]
 
 
 def _columns(X: Any) -> Iterator[tuple[Any, np.ndarray]]:
@@ -68,7 +68,7 @@ def _summary(name: str, values: np.ndarray) -> Summary:
         return Summary(name, n, None, dict(zip(levels[most].tolist(), (counts[most] / n).tolist(), strict=True)))
     known = numbers[np.isfinite(numbers)]
     places = (np.arange(QUANTILES) + 0.5) / QUANTILES
-    quantiles = np.quantile(known, places, method="inverted_cdf") if len(known) else None
+    quantiles = np.quantile(known, places, method="inverted_cdf").tolist() if len(known) else None
     return Summary(name, n, quantiles, {EMPTY: 1.0 - len(known) / max(n, 1)})
 
 
@@ -82,11 +82,12 @@ def column_shifts(before: list[Summary], after: list[Summary]) -> list[ColumnShi
 def _moves(old: Summary, new: Summary) -> Iterator[ColumnShift]:
     noise = CHANCE * np.sqrt(1.0 / old.n + 1.0 / new.n)
     if old.quantiles is not None and new.quantiles is not None:
-        now = new.quantiles[(step := len(new.quantiles) // len(old.quantiles)) // 2 :: step]  # a file may have few
-        distance = float(np.abs(old.quantiles - now).mean())
-        both = np.sort(np.concatenate([old.quantiles, now]))
+        step = len(new.quantiles) // len(old.quantiles)  # a file may have few
+        were, now = np.array(old.quantiles), np.array(new.quantiles[step // 2 :: step])
+        distance = float(np.abs(were - now).mean())
+        both = np.sort(np.concatenate([were, now]))
         share = np.arange(1, len(both)) / len(both)
-        deviation = float(old.quantiles.std() or both.std() or 1.0)
+        deviation = float(were.std() or both.std() or 1.0)
         chance = float(noise * (np.sqrt(share * (1.0 - share)) @ np.diff(both)))
         yield ColumnShift(old.name, distance, chance, distance / deviation)
     names = sorted(old.shares.keys() | new.shares.keys())

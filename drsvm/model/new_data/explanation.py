@@ -15,7 +15,7 @@ from drsvm.messages import number
 from drsvm.model.kernel_functions import dense
 from drsvm.model.new_data.column_sources import Columns, columns_behind, shown_names
 from drsvm.model.validation import check_weight_vector
-from drsvm.model.worst_case.adversary import DecisionValues, values_at
+from drsvm.model.worst_case.adversary import Adversary, DecisionValues, values_at
 from drsvm.model.worst_case.kernel_model import KernelValues
 from drsvm.model.worst_case.linear_model import PREDICTED, behind_pipeline, index_of
 from drsvm.model.worst_case.worst_risk import adversary_for, ball_of, values_of
@@ -200,7 +200,7 @@ def explain(model, X, *, norm: NormName | None = None, feature_cost=None, centre
     data, classifier = values_of(model, X, PREDICTED, None, positive), behind_pipeline(model)[0]
     given = {"radius": 0.0, "flip_cost": math.inf, "norm": norm, "feature_cost": feature_cost}
     adversary = adversary_for(data, ball_of(model, data, given))
-    other, distance = _nearest(data, adversary.rates)
+    other, distance = _nearest(adversary)
     compared = np.array([data.codes, other])  # two classes for each row
     if len(data.coef) == 2:  # all rows are decided by the same function
         named = positive is not None and len(getattr(classifier, "classes_", data.classes)) == 2
@@ -237,15 +237,13 @@ def explain(model, X, *, norm: NormName | None = None, feature_cost=None, centre
     )
 
 
-def _nearest(data: DecisionValues, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _nearest(adversary: Adversary) -> tuple[np.ndarray, np.ndarray]:
     """Return the class whose boundary is nearest to each row, and how far it is."""
-    rows = np.arange(len(data.codes))
-    with np.errstate(divide="ignore", invalid="ignore"):  # the same weights: no shift changes the lead
-        reach = (values_at(data.values, data.codes) - data.values) / rates[:, data.codes]
-    reach = np.where(reach < FAR, reach, FAR)
-    reach[data.codes, rows] = np.inf
-    other = reach.argmin(axis=0)
-    distance = reach[other, rows]
+    codes, rows = adversary.data.codes, np.arange(len(adversary.data.codes))
+    reaches = np.fmin(adversary.reaches(codes), FAR)
+    reaches[codes, rows] = np.inf
+    other = reaches.argmin(axis=0)
+    distance = reaches[other, rows]
     return other, np.where(distance < FAR, distance, np.inf)
 
 

@@ -16,7 +16,7 @@ from drsvm.annotations import Labels, Matrix
 from drsvm.model.backends import backend_of, is_remote, to_numpy
 from drsvm.model.new_data.columns import Summary, summaries
 from drsvm.model.worst_case import linear_model
-from drsvm.model.worst_case.adversary import PAIR, Adversary, Ball, DecisionValues
+from drsvm.model.worst_case.adversary import Adversary, Ball, DecisionValues
 from drsvm.model.worst_case.worst_risk import adversary_for, ball_of, values_of
 
 
@@ -38,12 +38,10 @@ class SeenRows:
 
     @property
     def errors(self) -> np.ndarray:
-        """Which rows are errors."""
         return self.by_class[self.codes, np.arange(self.distances.shape[1])] <= 0.0
 
     @property
     def shares(self) -> np.ndarray:
-        """The shares of the classes."""
         return np.bincount(self.codes, minlength=len(self.classes)) / len(self.codes)
 
     def some(self, rows, columns: list[Summary]) -> "SeenRows":
@@ -77,15 +75,12 @@ def seen_rows(model, X: Matrix, y: Labels | None, given: Ball, classes=None, *, 
 
 def _remote_values(model, X: Matrix, y: Labels) -> DecisionValues:
     """Return decision values on rows elsewhere, which are fetched: a number per row."""
-    if len(getattr(linear_model.behind_pipeline(model)[0], "classes_", ())) > 2:
+    functions, X = linear_model.functions_for(model, X)
+    if len(functions.coef) > 1:
         raise ValueError("more than two classes need rows in memory: a random sample of some 10,000 of them will do.")
-    one, X = linear_model.linear_classifier_for(model, X)
-    values = _products(X, one.coef[None]).ravel() + one.intercept
-    there = sparse.csr_array((len(values), len(one.coef)))  # whose entries are not needed here
-    classes, codes = linear_model.codes_of_two(np.asarray(to_numpy(y)), len(values), one.classes, None)
-    sides = np.outer(PAIR, values), np.outer(PAIR, one.coef), PAIR * one.intercept
-    weights = linear_model.row_weights(None, len(values))
-    return DecisionValues(there, codes, weights, *sides, classes, one.own_ball, one.names)
+    values = _products(X, functions.coef).T + functions.intercept
+    there = sparse.csr_array((values.shape[1], functions.coef.shape[1]))  # whose entries are not needed here
+    return linear_model.compared(functions, there, np.asarray(to_numpy(y)), values)
 
 
 def _products(X: Matrix, coef: np.ndarray) -> np.ndarray:
@@ -94,13 +89,10 @@ def _products(X: Matrix, coef: np.ndarray) -> np.ndarray:
 
 
 def _signed_distances(adversary: Adversary) -> np.ndarray:
-    values, rates = adversary.data.values, adversary.rates
-    distances = np.full(values.shape, np.inf)
-    for k, j in np.argwhere(~np.eye(len(values), dtype=bool)):
-        lead = values[k] - values[j]
-        with np.errstate(divide="ignore", invalid="ignore"):  # no shift changes a lead with the rate 0
-            np.minimum(distances[k], np.where(lead == 0.0, 0.0, lead / rates[k, j]), out=distances[k])
-    return distances[1:] if len(values) == 2 else distances
+    n_classes, n = adversary.data.values.shape
+    reaches = (adversary.reaches(np.full(n, k)) for k in range(n_classes))
+    distances = np.array([np.where(np.isnan(reach), 0.0, reach).min(axis=0) for reach in reaches])
+    return distances[1:] if n_classes == 2 else distances
 
 
 def _of_fixed_columns(adversary: Adversary, model, X: Matrix) -> np.ndarray:

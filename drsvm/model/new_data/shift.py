@@ -17,7 +17,7 @@ from drsvm.model.worst_case.confidence import band, check_confidence
 SHOWN = 5  # columns that are printed
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Shift:
     """How new rows differ from audited ones; printed with what it does and does not say.
 
@@ -68,12 +68,12 @@ class Shift:
     expected_error: float
     worst_error: float
     columns: list[ColumnShift]
-    error_now: float | None
+    error_now: float | None = None
     shares_before: dict[Any, float]
-    shares_now: dict[Any, float] | None
-    moved_within_classes: float | None
-    relation: float | None
-    relation_by_chance: float | None
+    shares_now: dict[Any, float] | None = None
+    moved_within_classes: float | None = None
+    relation: float | None = None
+    relation_by_chance: float | None = None
     n_before: int
     n_after: int
     confidence: float
@@ -152,21 +152,15 @@ def measure_shift(
     ----------
     model
         As in `drsvm.worst_case_risk`.
-    X, y : array, data frame or sparse matrix, array
-        Audited rows, which the model was not trained on, and their labels. On a Dask cluster or a graphics card, the
-        decision values are fetched, and columns are compared by samples.
-    X_new, y_new : array, data frame or sparse matrix; array, optional
-        New rows, and their labels if these are known.
+    X, y, X_new, y_new : arrays, data frames or sparse matrices, and arrays
+        Audited rows, which the model was not trained on, and new rows; `y_new` may be unknown. On a Dask cluster or a
+        graphics card, the decision values are fetched, and columns are compared by samples.
     norm, feature_cost : optional
         As in `drsvm.worst_case_risk`, with the same defaults.
     confidence : float
         Of `worst_error`, and for what chance explains.
     random_state : int, RandomState instance or None
         Of the random splits for what chance explains.
-
-    Returns
-    -------
-    Shift
 
     Examples
     --------
@@ -180,7 +174,7 @@ def measure_shift(
     >>> shift.more_than_chance, shift.expected_error > shift.error_before
     (True, True)
     """
-    given = {name: value for name, value in (("norm", norm), ("feature_cost", feature_cost)) if value is not None}
+    given = {"norm": norm, "feature_cost": feature_cost}
     check_confidence(confidence)
     before = seen_rows(model, X, y, given, priced=True)
     after = seen_rows(model, X_new, y_new, given, before.classes)
@@ -190,13 +184,15 @@ def measure_shift(
 def shift_between(before: SeenRows, after: SeenRows, confidence: float, random_state) -> Shift:
     """Return how rows differ from audited ones, given what a classifier sees of both."""
     assert before.codes is not None and before.prices is not None
-    pooled, random = Pooled(before.distances, after.distances), np.random.default_rng(_seed(random_state))
+    if hasattr(random_state, "randint"):  # a RandomState: numpy's generators take a seed
+        random_state = random_state.randint(2**31)
+    pooled, random = Pooled(before.distances, after.distances), np.random.default_rng(random_state)
     masses = pooled.masses()
     moved = pooled.distances(masses)
-    n, several = len(before.codes), len(moved) > 1
+    n = len(before.codes)
     chance = by_chance(lambda split: pooled.distances(split).max(), masses, pooled.order.size, confidence, random)
     rows = [before.prices.astype(np.float64), np.ones(n), np.full(n, 1.0 / n)]
-    worst = knapsack(*rows, np.array([moved.sum() if several else moved[0]]))[0] + band(confidence, n)
+    worst = knapsack(*rows, moved.sum(keepdims=True))[0] + band(confidence, n)
     fixed = Pooled(before.fixed, after.fixed)
     return Shift(
         moved=float(moved.max()),
@@ -206,6 +202,7 @@ def shift_between(before: SeenRows, after: SeenRows, confidence: float, random_s
         expected_error=expected_errors(before.by_class, before.codes, after.by_class),
         worst_error=float(min(worst, 1.0)),
         columns=column_shifts(before.columns, after.columns),
+        shares_before=before.by_name(before.shares),
         **_with_labels(before, after, pooled, confidence, random),
         n_before=n,
         n_after=after.distances.shape[1],
@@ -215,25 +212,12 @@ def shift_between(before: SeenRows, after: SeenRows, confidence: float, random_s
     )
 
 
-def _seed(random_state) -> int | None:
-    """Return a seed for numpy's generators, also from a RandomState."""
-    return random_state.randint(2**31) if hasattr(random_state, "randint") else random_state
-
-
 def _with_labels(before: SeenRows, after: SeenRows, pooled: Pooled, confidence: float, random) -> dict[str, Any]:
-    """Return the figures that depend on the labels of the new rows, or None for them."""
-    names, n_classes = before.classes.tolist(), len(before.classes)
-    shares = np.bincount(before.codes, minlength=n_classes) / len(before.codes)
-    figures: dict[str, Any] = dict.fromkeys(("error_now", "shares_now", "moved_within_classes"))
-    figures |= {
-        "relation": None,
-        "relation_by_chance": None,
-        "shares_before": dict(zip(names, shares.tolist(), strict=True)),
-    }
+    """Return the figures that depend on the labels of the new rows, if these are known."""
     if after.codes is None:
-        return figures
-    now = np.bincount(after.codes, minlength=n_classes) / len(after.codes)
-    figures |= {"error_now": float(after.errors.mean()), "shares_now": dict(zip(names, now.tolist(), strict=True))}
+        return {}
+    shares, now = before.shares, after.shares
+    figures = {"error_now": float(after.errors.mean()), "shares_now": before.by_name(now)}
     if (now[shares > 0.0] == 0.0).any():  # a class that is gone has not moved anywhere
         return figures
     codes = np.concatenate([before.codes, after.codes])
@@ -241,14 +225,13 @@ def _with_labels(before: SeenRows, after: SeenRows, pooled: Pooled, confidence: 
     def within(masses: np.ndarray) -> np.ndarray:
         """Return how far classes have moved by themselves, and all rows at equal shares, for every distance."""
         old = masses > 0.0
-        n_old, n_new = (np.maximum(np.bincount(codes[side], minlength=n_classes), 1) for side in (old, ~old))
+        n_old, n_new = (np.maximum(np.bincount(codes[side], minlength=len(shares)), 1) for side in (old, ~old))
         at_equal_shares = np.where(old, (shares / n_old)[codes], -(shares / n_new)[codes])
         parts = [np.where(codes == code, at_equal_shares, 0.0) for code in np.flatnonzero(shares)]
         return np.array([sum(map(pooled.distances, parts)), pooled.distances(at_equal_shares)])
 
     own, together = within(pooled.masses())
-    cost = (n_classes + 1) * pooled.order.size
+    cost = (len(shares) + 1) * pooled.order.size
     chance = by_chance(lambda split: np.subtract(*within(split)).max(), pooled.masses(), cost, confidence, random)
-    largest = int(np.argmax(own - together))
-    relation = {"relation": round(max(float(own[largest] - together[largest]), 0.0), 9), "relation_by_chance": chance}
-    return figures | {"moved_within_classes": float(own.max()), **relation}
+    relation = round(max(float((own - together).max()), 0.0), 9)
+    return {**figures, "moved_within_classes": float(own.max()), "relation": relation, "relation_by_chance": chance}

@@ -133,20 +133,21 @@ class Adversary:
 
     @cached_property
     def _steepest(self) -> list[tuple[int, int]]:
-        """The pairs of classes with the highest rate."""
         steep = np.zeros(self.rates.shape, dtype=bool)
         steep[self._labels] = self.rates[self._labels] >= self.rate * (1.0 - TIE)
         return [(int(j), int(k)) for j, k in np.argwhere(np.tril(steep | steep.T, -1))]
 
+    def reaches(self, codes: np.ndarray) -> np.ndarray:
+        """Return how far rows of the given classes are from the boundary of each class: NaN where no shift matters."""
+        with np.errstate(divide="ignore", invalid="ignore"):  # the same weights: no shift changes the lead
+            reaches = (values_at(self.data.values, codes) - self.data.values) / self.rates[:, codes]
+        reaches[codes, np.arange(len(codes))] = np.inf
+        return reaches
+
     @cached_property
     def distances(self) -> np.ndarray:
         """What it costs to shift each row to the boundary of another class; 0 if it is on the wrong side."""
-        data = self.data
-        own, distances = values_at(data.values, data.codes), np.full(len(data.codes), np.inf)
-        with np.errstate(divide="ignore", invalid="ignore"):  # the same weights: no shift changes the lead
-            for values, rates in zip(data.values, self.rates, strict=True):
-                np.fmin(distances, (own - values) / rates[data.codes], out=distances, where=own != values)
-        return np.where(data.margins > 0, distances, 0.0)
+        return np.where(self.data.margins > 0, self.reaches(self.data.codes).min(axis=0), 0.0)
 
     def hinge_risks(self, radii: np.ndarray) -> np.ndarray:
         """Return the largest expected loss for every radius."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from drsvm.model import validation
 from drsvm.model.risk import knapsack
-from drsvm.model.worst_case.adversary import Adversary
+from drsvm.model.worst_case.adversary import Adversary, values_at
 from drsvm.model.worst_case.confidence import OF_BANDS, PRICE_GRID, band, limits_of_means
 
 
@@ -28,6 +28,19 @@ def check_costs(costs, classes: np.ndarray) -> np.ndarray:
     if not values.any():
         raise ValueError(f"costs={costs!r}: one of the costs must be above 0.")
     return values
+
+
+def envelope(prices: np.ndarray, gains: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield the options of all rows at the corners of the concave envelopes of gains over prices: both (options, n).
+
+    The first ones cost nothing, and a row stays at its last corner.
+    """
+    now, best = None, np.where(prices == 0.0, gains, -np.inf).argmax(axis=0)
+    while now is None or (best != now).any():
+        yield (now := best)
+        dearer, better = (each - values_at(each, now) for each in (prices, gains))
+        rates = np.divide(better, dearer, out=np.zeros(prices.shape), where=(dearer > 0.0) & (better > 0.0))
+        best = np.where(rates.any(axis=0), rates.argmax(axis=0), now)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +61,6 @@ class ErrorCosts:
 
     @cached_property
     def levels(self) -> np.ndarray:
-        """The different costs, from the lowest."""
         return np.unique(self.costs[self.costs > 0.0])
 
     def in_sample(self, radii: np.ndarray, limit: str) -> np.ndarray:
@@ -65,24 +77,12 @@ class ErrorCosts:
         return np.minimum(total, self.levels[-1])
 
     def _on_average(self, radii) -> np.ndarray:
-        weights = self.adversary.data.weights
-        steps = [np.stack([price, gain, weights]) for price, gain in self._envelopes()]
-        prices, gains, weights = np.concatenate(steps, axis=1)
-        return np.minimum(knapsack(prices, gains, weights, radii), self.levels[-1])
-
-    def _envelopes(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the next step of every row on the concave envelope of its options: its price, and what it gains."""
-        costs = self.costs[:, None]
-        paid, gained = np.zeros(self.prices.shape[1]), np.where(self.prices == 0.0, costs, 0.0).max(axis=0)
-        yield paid, gained
-        for _ in self.levels:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                slopes = np.where(costs > gained, (costs - gained) / (self.prices - paid), 0.0)
-            best = slopes.argmax(axis=0), np.arange(len(gained))
-            rises = slopes[best] > 0.0
-            price, gain = np.where(rises, self.prices[best], paid), np.where(rises, self.costs[best[0]], gained)
-            yield price - paid, gain - gained
-            paid, gained = price, gain
+        prices = np.vstack([np.zeros_like(self.prices[:1]), self.prices])  # the first option is none
+        gains = np.broadcast_to(np.append(0.0, self.costs)[:, None], prices.shape)
+        corners = np.array(list(envelope(prices, gains)))
+        steps = (np.diff(np.take_along_axis(each, corners, axis=0), axis=0, prepend=0.0) for each in (prices, gains))
+        weights = np.tile(self.adversary.data.weights, len(corners))
+        return np.minimum(knapsack(*map(np.ravel, steps), weights, radii), self.levels[-1])
 
     def in_population(self, radii: np.ndarray, limit: str, confidence: float, n: int) -> np.ndarray:
         """Return what the largest expected cost is below with this confidence, for all radii at once."""

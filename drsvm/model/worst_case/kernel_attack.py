@@ -14,6 +14,7 @@ import numpy as np
 from drsvm.model.kernel_functions import dense
 from drsvm.model.risk import TIE
 from drsvm.model.worst_case.adversary import Atoms, Attack, margins_of, values_at
+from drsvm.model.worst_case.error_costs import envelope
 from drsvm.model.worst_case.kernel_model import KernelAdversary
 from drsvm.parallel import slices
 
@@ -139,7 +140,6 @@ class KernelAttack(KernelAdversary):
 
     @cached_property
     def moves(self) -> Moves:
-        """All options of the rows that have weight."""
         rows, codes = self._used, self.data.codes[self._used]
         options = [self._options(codes, *self._unflipped, 0.0)]
         costs = self.problem.flip_costs[rows]
@@ -162,21 +162,15 @@ class KernelAttack(KernelAdversary):
 
         Of each change: the row, the option, and total cost and total gain up to and including it.
         """
-        costs, losses, weights = self.moves.costs, self.moves.losses, self.data.weights[self._used]
-        start = now = np.where(costs == 0.0, losses, -np.inf).argmax(axis=1)
-        changes = []
-        while len(changes) == 0 or len(changes[-1][0]) > 0:  # to the next corner of every row's envelope
-            dearer, worse = (each - values_at(each.T, now)[:, None] for each in (costs, losses))
-            pays = (dearer > 0.0) & (worse > 0.0)
-            rates = np.divide(worse, dearer, out=np.zeros_like(costs), where=pays)
-            best = np.where(pays.any(axis=1), rates.argmax(axis=1), now)
-            rows = np.flatnonzero(best != now)
-            changes.append((rows, best[rows], *(each[rows, best[rows]] for each in (rates, dearer, worse))))
-            now = best
-        rows, options, rates, dearer, worse = (np.concatenate(each) for each in zip(*changes, strict=True))
-        order = np.argsort(-rates, kind="stable")
-        spent, gained = (np.cumsum(weights[rows[order]] * each[order]) for each in (dearer, worse))
-        return start, rows[order], options[order], spent, gained
+        costs, losses, weights = self.moves.costs.T, self.moves.losses.T, self.data.weights[self._used]
+        corners = np.array(list(envelope(costs, losses)))
+        changed = np.nonzero(corners[1:] != corners[:-1])
+        paid, gained = (np.take_along_axis(each, corners, axis=0) for each in (costs, losses))
+        dearer, worse = (np.diff(each, axis=0)[changed] for each in (paid, gained))
+        order = np.argsort(-worse / dearer, kind="stable")
+        rows, options = changed[1][order], corners[1:][changed][order]
+        spent, gained = (np.cumsum(weights[rows] * each[order]) for each in (dearer, worse))
+        return corners[0], rows, options, spent, gained
 
     def hinge_risks(self, radii):
         """Return the expected loss that the moves reach for every radius."""

@@ -19,7 +19,7 @@ from drsvm.model.kernel_rows import BLOCK, KernelRows
 from drsvm.model.memory_rows import scaled_columns
 from drsvm.model.validation import check_rows
 from drsvm.model.worst_case import linear_model
-from drsvm.model.worst_case.adversary import PAIR, Adversary, DecisionValues
+from drsvm.model.worst_case.adversary import Adversary, DecisionValues
 from drsvm.parallel import slices
 
 # Prices of the radius for which the hinge loss is bounded, in units of the highest rate at which it can grow.
@@ -38,7 +38,6 @@ class KernelClassifier(NamedTuple):
     scales: np.ndarray | None  # by which features are multiplied before the kernel; None: by 1
 
     def scaled(self, X: Matrix) -> Matrix:
-        """Return rows as the kernel takes them."""
         X = X.astype(np.float64, copy=False)
         return X if self.scales is None else scaled_columns(X, self.scales)
 
@@ -85,20 +84,16 @@ class KernelValues(DecisionValues):
 def kernel_values(model, kernel: KernelClassifier, X: Matrix, y: Labels, sample_weight, positive) -> KernelValues:
     """Check that a model and data match; compute the values of all classes, or of one of several against the rest."""
     last, X, names = linear_model.last_step(model, X)
-    X, ball = check_rows(X), linear_model.own_ball(last)
-    d = X.shape[1]
-    if d != kernel.landmarks.shape[1]:
-        raise ValueError(f"X has {d} features, but the model was fitted with {kernel.landmarks.shape[1]}.")
-    if len(kernel.coef) == 1 or positive is not None:
-        row = 0 if len(kernel.coef) == 1 else linear_model.index_of(positive, kernel.classes)
-        kernel = kernel._replace(coef=np.outer(PAIR, kernel.coef[row]), intercept=PAIR * kernel.intercept[row])
-        values = kernel.at(X).T
-        classes, codes = linear_model.codes_of_two(y, values, kernel.classes, positive)
-    else:
-        values = kernel.at(X).T
-        classes, codes = linear_model.codes_of_labels(y, values, kernel.classes)
-    weights = linear_model.row_weights(sample_weight, X.shape[0])
-    return KernelValues(X, codes, weights, values, kernel.coef, kernel.intercept, classes, ball, names, kernel)
+    X, d = check_rows(X), kernel.landmarks.shape[1]
+    if X.shape[1] != d:
+        raise ValueError(f"X has {X.shape[1]} features, but the model was fitted with {d}.")
+    if len(kernel.coef) > 1 and positive is not None:
+        row = linear_model.index_of(positive, kernel.classes)
+        kernel = kernel._replace(coef=kernel.coef[[row]], intercept=kernel.intercept[[row]])
+    own_ball = linear_model.own_ball(last)
+    functions = linear_model.Functions(kernel.coef, kernel.intercept, kernel.classes, own_ball, names)
+    data = linear_model.compared(functions, X, y, kernel.at(X).T, sample_weight, positive)
+    return KernelValues(**vars(data), kernel=kernel._replace(coef=data.coef, intercept=data.intercept))
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,61 +18,75 @@ from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.result import Result
 from drsvm.model.worst_case.adversary import PAIR, Ball, DecisionValues
 
+OF_PAIRS = ("support_vectors_", "decision_function_shape", "pairwise_indices_")  # signs that pairs of classes vote
 PREDICTED: Any = object()  # in place of labels: those that the model predicts
 
 
-class LinearClassifier(NamedTuple):
-    """One linear decision function of a model."""
+class Functions(NamedTuple):
+    """The decision functions of a model: one for two classes, or for a class against the rest, otherwise one per class.
 
-    coef: np.ndarray
-    intercept: float
+    For a kernel, the weights are those of its landmarks.
+    """
+
+    coef: np.ndarray  # of shape (number of functions, d)
+    intercept: np.ndarray
     classes: np.ndarray | None  # the labels that the model knows
-    mask_label: Any  # the label for positive decision values against all others; None: the larger one of two
     own_ball: Ball
     names: Sequence[str] | None  # of the features
 
 
-def linear_classifier_for(model, X: Matrix, positive=None) -> tuple[LinearClassifier, Matrix]:
-    """Return the decision function of a model, and X as transformed for it; the rows are not looked at."""
+def functions_for(model, X: Matrix, positive=None) -> tuple[Functions, Matrix]:
+    """Return the linear decision functions of a model, and X as transformed for it; the rows are not looked at."""
     linear, X, names = last_step(model, X)
-    classes = getattr(linear, "classes_", None)
-    mask_label = positive
-    if classes is None or len(classes) <= 2:
-        coef, intercept = _coef_and_intercept(linear)
-        mask_label = positive if classes is None else None
-    elif positive is None:
+    name, classes = type(linear).__name__, getattr(linear, "classes_", None)
+    several = classes is not None and len(classes) > 2
+    if several and any(hasattr(linear, sign) for sign in OF_PAIRS):
+        wanted = "each class" if positive is None else f"{positive!r} against the rest"
         raise ValueError(
-            f"{type(linear).__name__} separates {len(classes)} classes: choose the one to evaluate against the rest "
-            f"with positive=, for instance positive={classes.tolist()[0]!r}."
+            f"{name} compares pairs of classes and has no decision function for {wanted}: "
+            "use LinearSVC, or wrap the model in a OneVsRestClassifier."
         )
-    else:
+    coef, intercept = _weights(linear)
+    if several and len(coef) != len(classes):
+        raise ValueError(
+            f"{name} has {len(classes)} classes but coef_ of shape {coef.shape}: without one row per class, no class "
+            "can be evaluated against the rest. Pass (coef, intercept) of one decision function."
+        )
+    if len(intercept) not in (1, len(coef)) or not np.isfinite(intercept).all():
+        each = " per class" if len(coef) > 1 else ""
+        raise ValueError(f"the model's intercept must be one finite number{each}, got {intercept.tolist()}.")
+    intercept = np.broadcast_to(intercept, len(coef))
+    if several and positive is not None:
         index = index_of(positive, classes)
-        coef, intercept = (each[index] for each in _weights_of_classes(linear, f"{positive!r} against the rest"))
-    return LinearClassifier(*_one_row(coef, intercept), classes, mask_label, own_ball(linear), names), X
+        coef, intercept = coef[[index]], intercept[[index]]
+    elif len(coef) > 1 and not several and (classes is not None or positive is not None):
+        raise ValueError(
+            f"model separates {len(coef)} classes: pass one row, (coef[k], intercept[k]), and its label as positive=."
+        )
+    return Functions(coef, intercept, classes, own_ball(linear), names), X
 
 
 def decision_values(model, X: Matrix, y: Labels, sample_weight=None, positive=None) -> DecisionValues:
     """Check that model and data match; compute the values of all classes, or of one of several against the rest."""
-    linear = behind_pipeline(model)[0]
-    several = len(getattr(linear, "classes_", ())) > 2
-    if _is_pair(linear):  # which may have decision values of two classes
-        several = np.ndim(linear[0]) == 2 and len(_as_array(linear[0])) > 1
-    if positive is None and several:
-        _, X, names = last_step(model, X)
-        X, ball = validation.check_rows(X), own_ball(linear)
-        coef, intercept = _weights_of_classes(linear)
-        coef = np.array([validation.check_weight_vector(weights, X.shape[1], "the model's coef") for weights in coef])
-        values = np.array([MemoryRows(X).dot(w) + b for w, b in zip(coef, intercept, strict=True)])
-        classes, codes = codes_of_labels(y, values, getattr(linear, "classes_", None))
-    else:
-        (weights, b, classes, _, ball, names), X = linear_classifier_for(model, X, positive)
-        X = validation.check_rows(X)
-        weights = validation.check_weight_vector(weights, X.shape[1], "the model's coef")
-        coef, intercept = np.outer(PAIR, weights), PAIR * b
-        values = np.outer(PAIR, MemoryRows(X).dot(weights) + b)
+    functions, X = functions_for(model, X, positive)
+    X = validation.check_rows(X)
+    coef = [validation.check_weight_vector(weights, X.shape[1], "the model's coef") for weights in functions.coef]
+    values = np.array([MemoryRows(X).dot(w) + b for w, b in zip(coef, functions.intercept, strict=True)])
+    return compared(functions._replace(coef=np.array(coef)), X, y, values, sample_weight, positive)
+
+
+def compared(
+    functions: Functions, X: Matrix, y: Labels, values: np.ndarray, sample_weight=None, positive=None
+) -> DecisionValues:
+    """Return the decision values of classes from those of functions, of shape (number of functions, n)."""
+    coef, intercept, classes, *of_model = functions
+    if len(coef) == 1:
+        values, coef, intercept = (PAIR[:, None] * each for each in (values, coef, intercept[:, None]))
         classes, codes = codes_of_two(y, values, classes, positive)
+    else:
+        classes, codes = codes_of_labels(y, values, classes)
     weights = row_weights(sample_weight, X.shape[0])
-    return DecisionValues(X, codes, weights, values, coef, intercept, classes, ball, names)
+    return DecisionValues(X, codes, weights, values, coef, np.ravel(intercept), classes, *of_model)
 
 
 def row_weights(sample_weight, n: int) -> np.ndarray:
@@ -163,65 +177,23 @@ def last_step(model, X: Matrix) -> tuple[Any, Matrix, Sequence[str] | None]:
     return last, X, names
 
 
-def _is_pair(model) -> bool:
-    return isinstance(model, tuple | list) and len(model) == 2
-
-
-def _coef_and_intercept(model):
-    if _is_pair(model):
-        return model
-    if isinstance(model, Result):
-        return model.weights, model.intercept
-    if len(getattr(model, "estimators_", ())) == 1 and not hasattr(model, "coef_"):  # OneVsRestClassifier, two classes
-        model = model.estimators_[0]
-    coef = getattr(model, "coef_", None)
+def _weights(model) -> tuple[np.ndarray, np.ndarray]:
+    """Return a row of weights and an intercept for every decision function."""
+    if hasattr(model, "label_binarizer_"):  # OneVsRestClassifier
+        coef, intercept = map(np.concatenate, zip(*map(_weights, model.estimators_), strict=True))
+    elif isinstance(model, tuple | list) and len(model) == 2:
+        coef, intercept = model
+    elif isinstance(model, Result):
+        coef, intercept = model.weights, model.intercept
+    else:
+        coef, intercept = getattr(model, "coef_", None), getattr(model, "intercept_", 0.0)
     if coef is None:
         raise TypeError(
             f"model must be a fitted linear classifier, a Pipeline ending in one, or (coef, intercept): "
             f"{type(model).__name__} has no coef_. It is not fitted, or not linear, and cannot be audited."
         )
-    return coef, getattr(model, "intercept_", 0.0)
-
-
-def _weights_of_classes(model, wanted: str = "each class") -> tuple[np.ndarray, np.ndarray]:
-    """Return the weights and the intercept of every class; with more than two, other models have none per class."""
-    name = type(model).__name__
-    if any(hasattr(model, sign) for sign in ("support_vectors_", "decision_function_shape", "pairwise_indices_")):
-        raise ValueError(
-            f"{name} compares pairs of classes and has no decision function for {wanted}: "
-            "use LinearSVC, or wrap the model in a OneVsRestClassifier."
-        )
-    if hasattr(model, "label_binarizer_"):  # OneVsRestClassifier
-        rows = [_one_row(*_coef_and_intercept(one)) for one in model.estimators_]
-        return np.array([coef for coef, _ in rows]), np.array([intercept for _, intercept in rows])
-    coef, intercept = _coef_and_intercept(model)
-    coef, intercept = _as_array(coef), np.ravel(to_numpy(intercept)).astype(np.float64)
-    n_classes = len(getattr(model, "classes_", coef))
-    if coef.ndim != 2 or len(coef) != n_classes:
-        raise ValueError(
-            f"{name} has {n_classes} classes but coef_ of shape {coef.shape}: without one row per class, no class "
-            "can be evaluated against the rest. Pass (coef, intercept) of one decision function."
-        )
-    if len(intercept) not in (1, len(coef)) or not np.isfinite(intercept).all():
-        raise ValueError(f"the model's intercept must be one finite number per class, got {intercept.tolist()}.")
-    return coef, np.broadcast_to(intercept, len(coef))
-
-
-def _one_row(coef, intercept) -> tuple[np.ndarray, float]:
-    """Return the weights as a vector and the intercept as a number; scikit-learn adds a dimension to both."""
-    coef, intercept = _as_array(coef), np.ravel(to_numpy(intercept))
-    if coef.ndim == 2 and coef.shape[0] != 1:
-        raise ValueError(
-            f"model separates {coef.shape[0]} classes: pass one row, (coef[k], intercept[k]), and its label as "
-            "positive=."
-        )
-    if intercept.size != 1 or not np.isfinite(intercept).all():
-        raise ValueError(f"the model's intercept must be one finite number, got {intercept.tolist()}.")
-    return np.ravel(coef).astype(np.float64), float(intercept[0])
-
-
-def _as_array(coef) -> np.ndarray:
-    return coef.toarray() if hasattr(coef, "toarray") else to_numpy(coef)
+    coef = coef.toarray() if hasattr(coef, "toarray") else to_numpy(coef)
+    return np.atleast_2d(coef).astype(np.float64), np.ravel(to_numpy(intercept)).astype(np.float64)
 
 
 def codes_of_two(y: Labels, values: np.ndarray, classes: np.ndarray | None, positive) -> tuple[np.ndarray, np.ndarray]:

@@ -53,26 +53,24 @@ def worst_case_risk(
     Parameters
     ----------
     model : fitted classifier, Pipeline ending in one, search over one, Result, or (coef, intercept)
-        The classifier to evaluate, from any library: a linear one with `coef_` and `intercept_`, a
-        `WassersteinKernelSVC`, or scikit-learn's SVC or NuSVC with two classes. It may be in a FixedThresholdClassifier
-        or TunedThresholdClassifierCV (a threshold of probabilities: with drsvm or LogisticRegression). In a pipeline, X
-        is transformed by all steps but the last, and shifts are measured after them: after a StandardScaler, `radius`
-        and `norm` are in standard deviations, not in the units of X. With more than two classes the largest decision
-        value must decide, as in most classifiers with a row of `coef_` per class; SVC, which lets pairs of classes
-        vote, is refused. In (coef, intercept) with several rows, these are in the order of the sorted labels of y.
+        From any library: a linear one with `coef_` and `intercept_`, a `WassersteinKernelSVC`, or scikit-learn's SVC or
+        NuSVC with two classes. It may be in a FixedThresholdClassifier or TunedThresholdClassifierCV (a threshold of
+        probabilities: with drsvm or LogisticRegression). In a pipeline, shifts are measured after all steps but the
+        last: after a StandardScaler in standard deviations, not in the units of X. With more than two classes the
+        largest decision value must decide; SVC, which lets pairs of classes vote, is refused. Several rows of (coef,
+        intercept) are in the order of the sorted labels of y.
     X, y : array, data frame or sparse matrix, array
         The sample at the centre of the ball. The rows may be on a Dask cluster or on a graphics card, as those of a
         `drsvm.Problem`; y must then have two labels, or `positive` be given.
     radius : float or array of floats, optional
-        Radius of the ball, or several of them. By default the radius that the model was trained with, if it is a
-        WassersteinSVC or WassersteinSVCCV, possibly inside a pipeline or search; required for any other model. The
-        radius and the flip cost of a WassersteinKernelSVC are prices in its feature space; with the kernel "rbf" they
-        are divided by √(2γ), so that a shift costs its length.
+        Radius of the ball, or several of them. By default that of the training of a WassersteinSVC or WassersteinSVCCV,
+        possibly inside a pipeline or search; required for any other model. The radius and the flip cost of a
+        WassersteinKernelSVC are prices in its feature space; with the kernel "rbf" they are divided by √(2γ), so that a
+        shift costs its length.
     flip_cost, norm, feature_cost : optional
-        As in `drsvm.Problem`; `feature_cost` may be a dict by name, as in `WassersteinSVC`. By default those that the
-        model was trained with, if it is a WassersteinSVC or WassersteinSVCCV, except that flip costs per row or class
-        must be given; for any other model ``inf``, 2 and 1, the defaults of `WassersteinSVC`. To compare models, give
-        all of them the same adversary.
+        As in `drsvm.Problem`; `feature_cost` may be a dict by name, as in `WassersteinSVC`. By default those of the
+        training of a WassersteinSVC or WassersteinSVCCV, except that flip costs per row or class must be given; for any
+        other model ``inf``, 2 and 1. To compare models, give all of them the same adversary.
     intercept_cost : float
         As in `drsvm.Problem`. By default ``inf``, since no shift of the features can move the intercept. With the price
         that a model was trained with, the hinge risk of ``(coef_, certified_intercept_)`` is the objective of the
@@ -91,10 +89,10 @@ def worst_case_risk(
         What it costs to miss a row of each class; the value is then the largest expected cost. A row whose label is
         flipped costs what its new label does. By default 1: the error rate.
     confidence : float, optional
-        For a statement about the population that the rows were drawn from: with this probability, no distribution
-        within `radius` of the *population* has a higher error rate or expected cost than the value, for all radii at
-        once, also those chosen later. This holds for rows that were drawn independently and that the model was not
-        trained on. Weights must be whole numbers, which count as rows. The hinge loss has no such bound.
+        With this probability, no distribution within `radius` of the *population* that the rows were drawn from has a
+        higher error rate or expected cost than the value, for all radii at once, also those chosen later: if rows were
+        drawn independently and the model was not trained on them. Weights must be whole numbers, which count as rows.
+        The hinge loss has no such bound.
     positive : label, optional
         With more than two classes, one of them to evaluate against the rest, by the sign of its own decision value (as
         in one-vs-rest classifiers; for a multinomial LogisticRegression this sign means nothing). By default all are
@@ -180,11 +178,8 @@ class _Wanted(NamedTuple):
     confidence: float | None = None
 
     def check(self) -> None:
-        for name, value, known in (
-            ("loss", self.loss, ("hinge", "zero-one")),
-            ("limit", self.limit, ("average", "row")),
-        ):
-            if value not in known:
+        for name, known in {"loss": ("hinge", "zero-one"), "limit": ("average", "row")}.items():
+            if (value := getattr(self, name)) not in known:
                 raise ValueError(f"{name} must be {known[0]!r} or {known[1]!r}, got {name}={value!r}.")
         given = {"limit='row'": self.limit == "row", "costs": self.costs is not None}
         given[f"confidence={self.confidence}"] = self.confidence is not None
@@ -203,13 +198,13 @@ class _Wanted(NamedTuple):
             return options.in_sample(radii, self.limit)
         return options.in_population(radii, self.limit, self.confidence, n_rows)
 
-    def of_remote_rows(self, problem: Problem, classifier: linear_model.LinearClassifier, radii, n_rows: int):
+    def of_remote_rows(self, problem: Problem, functions: linear_model.Functions, radii, n_rows: int):
         if self.limit == "row" or self.costs is not None:
             name = "costs" if self.limit == "average" else "limit='row'"
             raise ValueError(f"{name} needs rows in memory: a random sample of some 10,000 of them will do.")
-        coef = validation.check_weight_vector(classifier.coef, problem.n_features, "the model's coef")
-        size = problem.norm_of(coef, classifier.intercept)
-        values = problem.rows.worst_case(problem, self.loss, coef, classifier.intercept, size, radii)
+        coef = validation.check_weight_vector(functions.coef[0], problem.n_features, "the model's coef")
+        intercept = float(functions.intercept[0])
+        values = problem.rows.worst_case(problem, self.loss, coef, intercept, problem.norm_of(coef, intercept), radii)
         return values if self.confidence is None else np.minimum(values + band(self.confidence, n_rows), 1.0)
 
 
@@ -217,13 +212,19 @@ def _risk(kind: type[KernelAdversary], model, X, y, sample_weight, positive, wan
     """Return the risk by radius; for a kernel, as this kind of adversary bounds it."""
     wanted.check()
     if is_remote(X) and kind is KernelAdversary:
-        classifier, X = linear_model.linear_classifier_for(model, X, positive)
-        ball = ball_of(model, classifier, given)
-        labels = y if classifier.mask_label is None else y == classifier.mask_label
+        functions, X = linear_model.functions_for(model, X, positive)
+        if len(functions.coef) > 1:
+            raise ValueError(
+                f"the model separates {len(functions.coef)} classes: on rows outside of memory, choose the one to "
+                "evaluate against the rest with positive=, and of (coef, intercept) pass one row."
+            )
+        classes, ball = functions.classes, ball_of(model, functions, given)
+        in_mask = positive is not None and (classes is None or len(classes) > 2)
+        labels = y == positive if in_mask else y
         problem = Problem(X, labels, sample_weight=sample_weight, **{**ball, "radius": 0.0, "fit_intercept": True})
-        if classifier.classes is not None and classifier.mask_label is None:
-            linear_model.check_known(problem.classes, classifier.classes)
-        n_rows, evaluated = problem.n_rows, partial(wanted.of_remote_rows, problem, classifier)
+        if classes is not None and not in_mask:
+            linear_model.check_known(problem.classes, classes)
+        n_rows, evaluated = problem.n_rows, partial(wanted.of_remote_rows, problem, functions)
     else:
         data = values_of(model, X, y, sample_weight, positive)
         ball = ball_of(model, data, given)
@@ -252,7 +253,7 @@ def adversary_for(data: DecisionValues, ball: Ball, kind: type[KernelAdversary] 
     return kind(data, problem) if isinstance(data, KernelValues) else Adversary(data, problem)
 
 
-def ball_of(model, classifier: DecisionValues | linear_model.LinearClassifier, given: Ball) -> Ball:
+def ball_of(model, classifier: DecisionValues | linear_model.Functions, given: Ball) -> Ball:
     """Return the parameters of the ball: those given that are not None, the model's own, or the defaults."""
     ball: Ball = DEFAULT_PRICES | classifier.own_ball
     ball |= {name: value for name, value in given.items() if value is not None}
@@ -279,10 +280,9 @@ class WorstCaseDistribution:
     ----------
     rows, mass : arrays of shape (n_atoms,)
         The row of the data each atom comes from, and its mass; the masses sum to 1.
-    flipped : array of bools
-        Whether the atom's label is flipped.
-    labels : array
-        The atom's label after flips; if one of several classes is evaluated against the rest: whether it is that class.
+    flipped, labels : arrays
+        Whether the atom's label is flipped, and what it is then; for one of several classes against the rest: whether
+        it is that class.
     shift : array
         How far the atom's features are moved.
     direction : array of shape (d,)
@@ -383,17 +383,11 @@ def worst_case_distribution(
 
     Parameters
     ----------
-    model, X, y, sample_weight, positive
-        As in `worst_case_risk`; X must be in memory.
-    radius, flip_cost, norm, feature_cost : optional
-        As in `worst_case_risk`, with the same defaults; one radius.
+    model, X, y, radius, flip_cost, norm, feature_cost, sample_weight, positive
+        As in `worst_case_risk`, with the same defaults; X must be in memory, and there is one radius.
     slack : float
         If no distribution attains the risk (on separable data it is best to move ever less mass ever farther), the
         returned one has an expected loss within `slack` of it, and `attained` is False.
-
-    Returns
-    -------
-    WorstCaseDistribution
 
     Examples
     --------
