@@ -163,8 +163,7 @@ def explain(model, X, *, norm: NormName | None = None, feature_cost=None, centre
     X : array, data frame or sparse matrix
         The rows, in memory.
     norm, feature_cost : optional
-        The norm of the shifts and the prices of the features of the last step, as in `worst_case_risk`: by default
-        those that the model was trained with, otherwise 2 and 1. A feature with price inf does not shift.
+        As in `worst_case_risk`, for the features of the last step. A feature with price inf does not shift.
     centre : array of shape (d,), optional
         The row that contributions are measured from, in the features of the last step. By default 0: the mean of the
         training for standardised features, none of its levels for a text. Means of some rows are
