@@ -41,7 +41,8 @@ class Explanation:
         The decision at the centre. ``contributions.sum(axis=1) + base`` is `decision`.
     distance : array of shape (n,)
         The size of the smallest shift that turns the decision, in the features of the last step: f(x) / ‖w/a‖_q without
-        its sign; inf if none does (w = 0, or only features that cannot shift have a weight). For a kernel, no shorter shift turns it.
+        its sign; inf if none does (w = 0, or only features that cannot shift have a weight). For a kernel, no shorter
+        shift turns it.
     features : list of str
         Names of the columns of `contributions`. For a kernel they are rows of the training.
 
