@@ -20,6 +20,8 @@ UV = $(PIP) uv && UV_HTTP_TIMEOUT=20 $(PY) -m uv pip install -q --python $(PY) $
 INSTALL-newest = ($(UV) $(1)) 2>/dev/null || $(PIP) $(1)
 INSTALL-lowest = $(UV) --resolution lowest-direct $(1)
 LOWEST := .venv-lowest
+# Per cent of the lines that `make coverage` asks for.
+FLOOR := 65
 
 # Python keeps the bytecode of modules, whatever the caller's settings: tests start many processes.
 export PYTHONDONTWRITEBYTECODE :=
@@ -27,7 +29,7 @@ export PYTHONDONTWRITEBYTECODE :=
 BENCHMARKS = $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-lowest lint docs bench paper clean
+.PHONY: help demo test test-long test-lowest coverage lint docs bench paper clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -43,6 +45,10 @@ test-long: $(VENV)/.stamp-kernels ## run the tests with all combinations and man
 
 test-lowest: ## run the tests with the lowest versions allowed, in .venv-lowest
 	@$(MAKE) --no-print-directory test VENV=$(LOWEST) VERSIONS=lowest
+
+coverage: $(VENV)/.stamp-kernels ## run the tests and measure what they reach; compiled kernels are not seen
+	$(PIP) coverage pytest-cov
+	$(PYTEST) --cov=drsvm --cov-fail-under=$(FLOOR) --cov-report=term:skip-covered $(ARGS)
 
 lint: $(VENV)/.stamp-dev ## check style, formatting and types
 	$(PY) -m ruff check
@@ -84,7 +90,7 @@ $(VENV)/.stamp-kernels: $(VENV)/.stamp-test $(wildcard drsvm/kernels/*.py)
 	@$(PY) tests/compile_kernels.py
 	@touch $@
 
-$(VENV)/.stamp-%: pyproject.toml | $(VENV)/.stamp-venv
+$(VENV)/.stamp-%: pyproject.toml drsvm/__init__.py | $(VENV)/.stamp-venv
 	@echo "Installing drsvm[$(or $(EXTRAS-$*),$*)] into $(VENV)"
 	@$(call INSTALL-$(VERSIONS),--editable '.[$(or $(EXTRAS-$*),$*)]')
 	@touch $@

@@ -55,7 +55,7 @@ class Method:
         if self.settings == AUTOMATIC:
             track.epochs.memory(track.problem, point, step)
         elif self.solver == "isg":
-            track.epochs.subgradient(track.problem, point, step, 0.1, self.settings["batch_size"])
+            track.epochs.subgradient(point, step, 0.1, self.settings["batch_size"])
         else:
             track.epochs.proximal(point, step, 0.1)
 

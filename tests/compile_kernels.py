@@ -87,7 +87,7 @@ def compile_epochs(kind, **parameters):
     problem = problem_of(kind, **parameters)
     epochs = Epochs.of(problem, "cyclic", np.random.default_rng(0))
     point, step = epochs.origin(), 0.1 * epochs.natural_step
-    epochs.subgradient(problem, point, step, 1.0, 8)
+    epochs.subgradient(point, step, 1.0, 8)
     epochs.proximal(point, step, 1.0)
     epochs.memory(problem, point, step)
     epochs.batches(point, Batching(8, np.stack([point.hinge, point.flip]), 0.0, 64), step, 1.0)

@@ -5,12 +5,14 @@ import importlib.metadata
 import importlib.util
 import inspect
 import json
+import re
 import subprocess
 import sys
 import typing
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 import drsvm
 from drsvm.model import Certificate
@@ -162,3 +164,11 @@ def test_the_package_is_marked_as_typed_and_has_the_version_that_is_installed():
     except importlib.metadata.PackageNotFoundError:
         pytest.skip("drsvm is not installed")
     assert drsvm.__version__ == installed
+
+
+def test_the_newest_entry_of_the_changelog_is_this_release_or_the_one_before_this_development_version():
+    root = DOCS.parent
+    released = re.search(r"^## \[(.+)\]$", (root / "CHANGELOG.md").read_text(), re.MULTILINE)[1]
+    assert f"\nversion: {released}\n" in (root / "CITATION.cff").read_text()
+    if drsvm.__version__ != released:
+        assert Version(drsvm.__version__).is_devrelease and Version(drsvm.__version__) > Version(released)

@@ -25,6 +25,7 @@ drsvm drift last_year.csv --label churned --by month"""
 MOVED = 4  # the exit code for rows that have moved too far
 MOST_BATCHES = 1000
 OF_LABELS = ("error_now", "shares_now", "moved_within_classes", "relation", "relation_by_chance")
+NEW = vars(opt.DataOptions())  # the defaults of options that describe a new file
 TESTED = "The classifier is the one that was tested; that of the file was trained on the rows of the test, too."
 
 
@@ -101,6 +102,11 @@ def _since_test(model: Path, file: Path, by: str | None, data: opt.DataOptions, 
     from drsvm.learn.batches import BatchShifts
     from drsvm.persistence.audits import cells_of
 
+    new = [name for name in vars(data).keys() - vars(opt.FileOptions()) if getattr(data, name) != NEW[name]]
+    if new:
+        raise ValueError(
+            f"{opt.option_of(new[0])} is for data without a model, which reads rows as in training: omit it."
+        )
     saved, dataset = work.load_for_model(model, file, data, screen, by=by, unlabelled=True)
     audit, schema = saved.audit, dataset.schema
     if audit is None:
@@ -173,8 +179,8 @@ def batches_of(data: "Dataset", by: str) -> "dict[str, np.ndarray]":
         what = f"--by {by}: has {len(names):,} different values in {len(cells):,} rows"
         raise ValueError(f"{what}: choose a column with at most {MOST_BATCHES:,}, such as months.")
     for style, end in ((Style.PLAIN, ""), (Style.ISO_DATE, "-01"), *((style, "") for style in DATE_STYLES)):
-        places = {name: float("inf") if name == EMPTY else parser_of(style)(name + end) for name in names}
-        if None not in places.values():
-            names.sort(key=lambda name: places[name] or 0.0)
+        places = [float("inf") if name == EMPTY else parser_of(style)(name + end) for name in names]
+        if (known := [place for place in places if place is not None]) == places:
+            names = [name for _, name in sorted(zip(known, names, strict=True))]
             break
     return {name: np.flatnonzero(cells == name) for name in names}

@@ -134,8 +134,8 @@ class SharedMatrix(Matrices):
         self.in_group = max(1, n_threads // n_groups)
         self.matrices = np.empty((n_groups, d, d))
         self.row_cuts = np.searchsorted(X.indptr, np.linspace(0, X.nnz, n_groups + 1)).tolist()
-        counts = np.zeros(d, dtype=np.int64)
-        kernel.count_pairs(*self.entries[1:], 0, n, counts)
+        after = np.repeat(X.indptr[1:], np.diff(X.indptr)) - np.arange(X.nnz)  # entries that each is multiplied by
+        counts = np.bincount(X.indices, after, minlength=d)
         n_parts = self.in_group * math.ceil(4 * d * d / (OWN_BYTES * self.in_group))  # of the upper triangle
         inner = np.searchsorted(np.cumsum(counts), np.linspace(0, counts.sum(), n_parts + 1)[1:-1])
         self.parts = list(pairwise([0, *inner.tolist(), d]))

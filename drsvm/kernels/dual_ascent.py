@@ -12,8 +12,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from drsvm.kernels.compiling import FAST, by_type, kernel
-from drsvm.kernels.entries import at
+from drsvm.kernels.compiling import by_type, kernel
 from drsvm.kernels.triangle import between, next_trial
 
 MAX_TRIALS = 30
@@ -120,14 +119,3 @@ def judged(margin, lam, weight, hinge, flip, kappa, flips):
     second = max(min(loss, flipped), min(max(loss, flipped), 0.0))
     firmness = best - second if missing == 0.0 else 0.0
     return missing, firmness, abs(flipped - max(loss, 0.0)) < NEAR
-
-
-@kernel(fastmath=FAST)
-def losses_of_multiples(margins, weights, costs, scales, prices, losses):
-    """Set losses to Σ π max(1 − sm, 1 + sm − κλ, 0) for several (s, λ); κ = inf where a label cannot be flipped."""
-    for k in range(len(scales)):
-        scale, price, loss = scales[k], max(prices[k], 1e-300), 0.0  # inf times a price of 0 must not be NaN
-        for i in range(len(margins)):
-            margin = scale * margins[i]
-            loss += weights[i] * max(1.0 - margin, 1.0 + margin - price * at(costs, i), 0.0)
-        losses[k] = loss

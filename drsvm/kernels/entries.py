@@ -112,32 +112,3 @@ def square_of(v):
     for j in range(v.size):
         total += v[j] * v[j]
     return total
-
-
-@kernel(inner=True, fastmath=FAST)
-def clear_rows(indices, indptr, order, first, last, v):
-    """Set v to 0 where it may differ: in the columns of a range of rows (everywhere if `first` is negative)."""
-    if indptr is None:
-        v[:] = 0.0
-    else:
-        touched = np.uint64(0)
-        for position in range(max(first, 0), last):
-            touched += indptr[order[position] + 1] - indptr[order[position]]
-        if first < 0 or touched > v.size:
-            v[:] = 0.0
-        else:
-            for position in range(first, last):
-                start, end = bounds(indptr, 0, order[position])
-                for k in range(start, end):
-                    v[np.uint64(indices[k])] = 0.0
-
-
-@kernel(fastmath=FAST)
-def row_squares(data, indptr, width, squares):
-    """Write x_i·x_i for every row."""
-    for i in range(squares.size):
-        first, last = bounds(indptr, width, i)
-        total = 0.0
-        for k in range(first, last):
-            total += np.float64(data[k]) ** 2
-        squares[i] = total

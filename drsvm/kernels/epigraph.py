@@ -19,53 +19,31 @@ ONE, TWO, INFINITY = 1, 2, 3  # codes of the norm q: min(q, 3)
 
 @kernel()
 def threshold(sizes, s, r):
-    """Return θ with Σ_j (sizes_j − θ)₊ = s + r θ, for sizes ≥ 0 and Σ sizes > s, in expected linear time.
+    """Return θ ≥ 0 with Σ_j (sizes_j − θ)₊ = s + r θ, for sizes ≥ 0 and Σ sizes > s.
 
-    Pivots are random and split off all values equal to them, so ties cost nothing. The sum over the final active set is
-    recomputed with compensation, in the order of the entries.
+    Newton's method approaches it from the left, and ends when the same entries are above it as before. Their sum is
+    then computed again with compensation.
     """
-    left = sizes.copy()
-    m = left.size
-    total = 0.0
-    count = 0
-    lower = 0.0  # the root lies above it; finally, the entries above it are the active ones
-    state = np.uint64(88172645463325252)
-    for _ in range(sizes.size):  # every pass splits off at least one entry, its pivot
-        if m == 0:
+    theta, before = 0.0, -1
+    for _ in range(sizes.size + 1):  # entries that are once below stay there
+        excess, above = _excess(sizes, theta)
+        if above == before or above + r <= 0.0:
             break
-        state ^= state << np.uint64(13)
-        state ^= state >> np.uint64(7)
-        state ^= state << np.uint64(17)
-        pivot = left[int(state % np.uint64(m))]
-        above_sum = 0.0
-        above = 0
-        equal = 0
-        for k in range(m):
-            if left[k] > pivot:
-                above_sum += left[k]
-                above += 1
-            elif left[k] == pivot:
-                equal += 1
-        if total + above_sum - (count + above) * pivot > s + r * pivot:
-            m = _keep(left, m, pivot, True)  # the root lies above the pivot
-            lower = pivot
-        else:
-            total += above_sum + equal * pivot
-            count += above + equal
-            m = _keep(left, m, pivot, False)
-    active_sum, active = _sum_above(sizes, lower, 0.0)
-    return (active_sum - s) / (active + r) if active + r > 0.0 else lower
+        before = above
+        theta += max(excess - s - r * theta, 0.0) / (above + r)
+    total, above = _sum_above(sizes, theta, 0.0)
+    return (total - s) / (above + r) if above + r > 0.0 else theta
 
 
-@kernel(inner=True)
-def _keep(left, m, pivot, above):
-    """Move the entries above (or below) the pivot to the front, and return their number."""
-    kept = 0
-    for k in range(m):
-        if left[k] > pivot if above else left[k] < pivot:
-            left[kept] = left[k]
-            kept += 1
-    return kept
+@kernel(inner=True, fastmath=FAST)
+def _excess(sizes, theta):
+    """Return Σ (sizes − θ)₊ and the number of positive terms."""
+    total, above = 0.0, 0
+    for k in range(sizes.size):
+        over = sizes[k] - theta
+        total += max(over, 0.0)
+        above += 1 if over > 0.0 else 0
+    return total, above
 
 
 @kernel(inner=True)

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from drsvm.kernels.compiling import FAST, kernel
-from drsvm.kernels.products import add_four_by_four
 
 REGULARISATIONS = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6)  # added to a unit diagonal; the smallest one that works is used
 # Relative increase of the diagonal that refinement does not remove: it keeps rounding noise out of flat directions; if
@@ -70,42 +69,19 @@ def factorise(system):
 
 @kernel(fastmath=FAST, inner=True)
 def _cholesky(factor):
-    """Replace the lower triangle by its factor, four columns at a time; return whether it is positive definite."""
-    n = factor.shape[0]
-    for first in range(0, n, 4):
-        last = min(first + 4, n)
-        for i in range(first, n, 4):
-            after = min(i + 4, n)
-            _subtract_products(factor, i, after, first, last)
-            for row in range(i, after):
-                for k in range(first, min(last, row + 1)):
-                    value = factor[row, k]
-                    for m in range(first, k):
-                        value -= factor[row, m] * factor[k, m]
-                    if k < row:
-                        factor[row, k] = value / factor[k, k]
-                    elif value > 0.0:
-                        factor[row, row] = math.sqrt(value)
-                    else:
-                        return False
+    """Replace the lower triangle by its factor; return whether it is positive definite."""
+    for i in range(factor.shape[0]):
+        for k in range(i + 1):
+            value = factor[i, k]
+            for m in range(k):
+                value -= factor[i, m] * factor[k, m]
+            if k < i:
+                factor[i, k] = value / factor[k, k]
+            elif value > 0.0:
+                factor[i, i] = math.sqrt(value)
+            else:
+                return False
     return True
-
-
-@kernel(fastmath=FAST, inner=True)
-def _subtract_products(factor, i, after, first, last):
-    """Subtract from the entries first … last − 1 of up to four rows their products with those rows, columns before.
-
-    Entries above the diagonal change too, to no effect.
-    """
-    if last - first < 4 or after - i < 4:
-        for row in range(i, after):
-            for k in range(first, last):
-                total = 0.0
-                for m in range(first):
-                    total += factor[row, m] * factor[k, m]
-                factor[row, k] -= total
-        return
-    add_four_by_four(factor, i, factor, first, first, -1.0, factor, i, first)
 
 
 @kernel(fastmath=FAST, inner=True)

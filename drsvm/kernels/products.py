@@ -153,10 +153,10 @@ def _add_dense_gram(rows, h, tile, scaled, out):
 @kernel(fastmath=FAST, inner=True)
 def _add_four_rows(tile, scaled, n, a, out):
     """Add to rows a … a + 3 of the Gram matrix, from column a on; entries below the diagonal change to no effect."""
-    d, first = tile.shape[0], np.int64(0)  # a literal would be compiled by itself
+    d = tile.shape[0]
     whole = a + (d - a) // 4 * 4
     for b in range(a, whole, 4):
-        add_four_by_four(scaled, first, tile, b, n, 1.0, out, a, b)
+        _add_four_by_four(scaled, tile, b, n, out, a)
     for b in range(whole, d):
         p0 = q0 = r0 = s0 = 0.0
         for i in range(n):
@@ -169,32 +169,32 @@ def _add_four_rows(tile, scaled, n, a, out):
 
 
 @kernel(fastmath=FAST, inner=True)
-def add_four_by_four(left, a, right, b, n, sign, out, row, column):
-    """Add ± the products of four rows of two matrices, over their first n columns, to a 4 × 4 block of another.
+def _add_four_by_four(left, right, b, n, out, row):
+    """Add products of four rows of `left` and rows b … b + 3 of `right`, over n columns, to a 4 × 4 block of `out`.
 
     Sixteen sums at a time leave the fewest loads for each product.
     """
     p0 = p1 = p2 = p3 = q0 = q1 = q2 = q3 = 0.0
     r0 = r1 = r2 = r3 = s0 = s1 = s2 = s3 = 0.0
     for i in range(n):
-        x, y, z, u = left[a, i], left[a + 1, i], left[a + 2, i], left[a + 3, i]
+        x, y, z, u = left[0, i], left[1, i], left[2, i], left[3, i]
         e, f, g, h = right[b, i], right[b + 1, i], right[b + 2, i], right[b + 3, i]
         p0, p1, p2, p3 = p0 + x * e, p1 + x * f, p2 + x * g, p3 + x * h
         q0, q1, q2, q3 = q0 + y * e, q1 + y * f, q2 + y * g, q3 + y * h
         r0, r1, r2, r3 = r0 + z * e, r1 + z * f, r2 + z * g, r3 + z * h
         s0, s1, s2, s3 = s0 + u * e, s1 + u * f, s2 + u * g, s3 + u * h
-    _add_four(out, row, column, sign, p0, p1, p2, p3)
-    _add_four(out, row + 1, column, sign, q0, q1, q2, q3)
-    _add_four(out, row + 2, column, sign, r0, r1, r2, r3)
-    _add_four(out, row + 3, column, sign, s0, s1, s2, s3)
+    _add_four(out, row, b, p0, p1, p2, p3)
+    _add_four(out, row + 1, b, q0, q1, q2, q3)
+    _add_four(out, row + 2, b, r0, r1, r2, r3)
+    _add_four(out, row + 3, b, s0, s1, s2, s3)
 
 
 @kernel(fastmath=FAST, inner=True)
-def _add_four(matrix, row, first, sign, a, b, c, d):
-    matrix[row, first] += sign * a
-    matrix[row, first + 1] += sign * b
-    matrix[row, first + 2] += sign * c
-    matrix[row, first + 3] += sign * d
+def _add_four(matrix, row, first, a, b, c, d):
+    matrix[row, first] += a
+    matrix[row, first + 1] += b
+    matrix[row, first + 2] += c
+    matrix[row, first + 3] += d
 
 
 @kernel(fastmath=FAST, inner=True)
@@ -230,28 +230,6 @@ def _add_sparse_gram(data, indices, indptr, first, last, h, tile, scaled, out):
 add_gram = by_storage(_add_dense_gram, _add_sparse_gram)
 
 
-@kernel(fastmath=FAST, inner=True)
-def _add_multiple(factor, row, out):
-    for k in range(out.size):
-        out[k] += factor * row[k]
-
-
-@kernel(fastmath=FAST)
-def image_squares(data, indices, indptr, matrix, image, out):
-    """Write the squared length of (x, 1) M of every sparse row, for a matrix whose entries below the diagonal are 0."""
-    last = matrix.shape[0] - 1
-    for i in range(out.size):
-        for k in range(image.size):
-            image[k] = matrix[last, k]
-        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            j = np.int64(indices[k])
-            _add_multiple(data[k], matrix[j, j:], image[j:])
-        total = 0.0
-        for k in range(image.size):
-            total += image[k] * image[k]
-        out[i] = total
-
-
 @kernel()
 def gram_of_features(data, indices, indptr, h, first, last, begin, after, out):
     """Add Σ h_i x_i x_iᵀ, over rows first … last − 1, to the upper triangle of out in the rows begin … after − 1."""
@@ -260,15 +238,6 @@ def gram_of_features(data, indices, indptr, h, first, last, begin, after, out):
         end = np.uint64(indptr[i + 1])
         low = _position(indices, np.uint64(indptr[i]), end, begin)
         _add_sparse_row(data, indices, low, end, np.uint64(after), h[i], flat, width)
-
-
-@kernel()
-def count_pairs(indices, indptr, first, last, counts):
-    """Add, for every feature, the number of entries that it adds to in a Gram matrix."""
-    for i in range(first, last):
-        end = np.uint64(indptr[i + 1])
-        for a in range(np.uint64(indptr[i]), end):
-            counts[np.uint64(indices[a])] += end - a
 
 
 @kernel(fastmath=FAST)

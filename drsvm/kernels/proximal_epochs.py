@@ -14,17 +14,7 @@ import numpy as np
 
 from drsvm.kernels import bands
 from drsvm.kernels.compiling import FAST, kernel
-from drsvm.kernels.entries import (
-    add_row,
-    at,
-    bounds,
-    clear_rows,
-    clipped_dots,
-    column,
-    dot_and_square,
-    longest_row,
-    square_of,
-)
+from drsvm.kernels.entries import add_row, at, bounds, clipped_dots, column, dot_and_square, longest_row, square_of
 from drsvm.kernels.epigraph import onto_cone
 from drsvm.kernels.geometry import AllWeights, Box, Diamond, Euclidean, threshold
 from drsvm.kernels.triangle import EPS, ProximalStep, multipliers
@@ -97,15 +87,12 @@ def stretched(w, scale, norm_square, first, factor):
 
 
 @kernel(inner=True, fastmath=FAST)
-def settled(w, scale, norm_square, indices, indptr, order, cleared, end):
-    """Return the scale, ‖scale·w‖² and the position in the order of rows since which w has accumulated from 0."""
-    if scale == 0.0:
-        clear_rows(indices, indptr, order, cleared, end, w)
-        scale, norm_square, cleared = 1.0, 0.0, end
-    elif scale < SMALLEST_SCALE:
+def settled(w, scale, norm_square):
+    """Return the scale and ‖scale·w‖²; a scale that is 0 or tiny becomes part of w."""
+    if scale < SMALLEST_SCALE:
         w *= scale
         scale, norm_square = 1.0, square_of(w)
-    return scale, norm_square, cleared
+    return scale, norm_square
 
 
 @kernel(inner=True, fastmath=FAST)
@@ -123,7 +110,7 @@ def proximal_epoch_l2(rows, order, iterate, terms, eta, share):
     w, scalars, hinge, flip = iterate
     radius, free, rho = terms.radius, terms.free, stiffness(eta, terms.l2)
     lam, b = scalars[0], scalars[1]
-    scale, norm_square, cleared = 1.0, square_of(w), -1
+    scale, norm_square = 1.0, square_of(w)
     for position in range(order.size):
         i = order[position]
         sign, length, before = signs[i], eta * importance[i], (hinge[i], flip[i])
@@ -142,9 +129,7 @@ def proximal_epoch_l2(rows, order, iterate, terms, eta, share):
         new_square = norm_square + shift * (2.0 * along + shift * square)
         norm = norm_of(w, scale, new_square, norm_square + shift * shift * square) / rho
         lam, factor = onto_cone(norm, base + length * kappa * sigma2, rho)
-        scale, norm_square, cleared = settled(
-            w, scale * factor / rho, (factor * norm) ** 2, indices, indptr, order, cleared, position + 1
-        )
+        scale, norm_square = settled(w, scale * factor / rho, (factor * norm) ** 2)
         b += shift * sign * free
         note(hinge, flip, i, before, delta, sigma2, share)
     w *= scale

@@ -10,9 +10,9 @@ import numpy as np
 
 from drsvm.kernels import bands
 from drsvm.kernels.compiling import FAST, kernel
-from drsvm.kernels.entries import at, bounds, clipped_dots, column, dot, square_of
+from drsvm.kernels.entries import add_row, at, bounds, clipped_dots, column, dot, square_of
 from drsvm.kernels.epigraph import onto_cone
-from drsvm.kernels.geometry import MAX_STEPS
+from drsvm.kernels.geometry import AllWeights, Box, threshold
 from drsvm.kernels.proximal_epochs import common_threshold, norm_of, note, settled, stiffness, stretched
 
 
@@ -53,13 +53,13 @@ def _gradient_of_batch(rows, batch, w, offset, scale, b, lam, hinge, flip, terms
 
 
 @kernel(fastmath=FAST)
-def subgradient_epoch_l2(rows, order, iterate, terms, eta, share, batch_size, metric):
+def subgradient_epoch_l2(rows, order, iterate, terms, eta, share, batch_size):
     """Take a step on every batch of rows in the given order, q = 2; multipliers are averaged (see `note`)."""
     data, indices, indptr, width, _, _ = rows
     w, scalars, hinge, flip = iterate
     lam, b = scalars[0], scalars[1]
     kept = 1.0 / stiffness(eta, terms.l2)
-    scale, norm_square, cleared = 1.0, square_of(w), -1
+    scale, norm_square = 1.0, square_of(w)
     factors = np.empty(min(batch_size, order.size))
     for start in range(0, order.size, batch_size):
         end = min(start + batch_size, order.size)
@@ -82,61 +82,42 @@ def subgradient_epoch_l2(rows, order, iterate, terms, eta, share, batch_size, me
         norm = norm_of(w, scale, kept * kept * norm_square + scale * scale * square, norm_square)
         b += eta * on_intercept * terms.free
         lam, factor = onto_cone(norm, lam - eta * (terms.radius - on_lam), 1.0)
-        scale, norm_square, cleared = settled(
-            w, scale * factor, (factor * norm) ** 2, indices, indptr, order, cleared, end
-        )
+        scale, norm_square = settled(w, scale * factor, (factor * norm) ** 2)
     w *= scale
     scalars[0], scalars[1] = lam, b
 
 
-@kernel(inner=True, fastmath=FAST)
-def _onto_box(w, metric, s, guess):
-    """Project (w, s) onto the cone in the inverse metric; return λ, by Newton's method as in `geometry.threshold`."""
-    lam, before = max(guess, s, 0.0), -1.0
-    for _ in range(MAX_STEPS):
-        total = clipped = 0.0
-        for j in range(w.size):
-            over = abs(w[j]) - lam
-            total += max(over, 0.0) * metric[1, j]
-            clipped += metric[1, j] if over > 0.0 else 0.0
-        new = max(lam + (s + total - lam) / (1.0 + clipped), 0.0)
-        if new in (lam, before) or (before >= 0.0 and new <= lam):
-            break
-        before, lam = lam, new
-    for j in range(w.size):
-        w[j] = min(max(w[j], -lam), lam)
-    return lam
-
-
 @kernel(fastmath=FAST)
-def subgradient_epoch_linf(rows, order, iterate, terms, eta, share, batch_size, metric):
-    """Do the same for q = ∞; row 0 of the metric scales the steps, and row 1, its inverse, weights the projection."""
+def subgradient_epoch_linf(rows, order, iterate, terms, eta, share, batch_size):
+    """Do the same for q = ∞."""
     data, indices, indptr, width, _, _ = rows
     w, scalars, hinge, flip = iterate
     lam, b = scalars[0], scalars[1]
+    kept = 1.0 / stiffness(eta, terms.l2)
     factors = np.empty(min(batch_size, order.size))
     for start in range(0, order.size, batch_size):
         end = min(start + batch_size, order.size)
         on_intercept, on_lam = _gradient_of_batch(
             rows, order[start:end], w, None, 1.0, b, lam, hinge, flip, terms, share, factors
         )
-        if terms.l2 > 0.0:
+        if kept < 1.0:
             for j in range(terms.ridged):
-                w[j] /= 1.0 + eta * terms.l2 * metric[0, j]
+                w[j] *= kept
         for position in range(start, end):
             factor = eta * factors[position - start]
             if factor != 0.0:
                 first, last = bounds(indptr, width, order[position])
-                for k in range(first, last):
-                    j = column(indices, k, first)
-                    w[j] += factor * metric[0, j] * data[k]
+                add_row(data, indices, first, last, factor, w)
         b += eta * on_intercept * terms.free
-        lam = _onto_box(w, metric, lam - eta * (terms.radius - on_lam), lam)
+        base = lam - eta * (terms.radius - on_lam)
+        lam, _, _, _ = threshold(Box(None, 0, AllWeights(w)), 0.0, 1.0, -base, 1.0, max(lam, base))
+        for j in range(w.size):
+            w[j] = min(max(w[j], -lam), lam)
     scalars[0], scalars[1] = lam, b
 
 
 @kernel()
-def subgradient_epoch_l1(rows, order, iterate, terms, eta, share, batch_size, metric):
+def subgradient_epoch_l1(rows, order, iterate, terms, eta, share, batch_size):
     """Do the same for q = 1."""
     data, indices, indptr, width, _, _ = rows
     w, scalars, hinge, flip = iterate

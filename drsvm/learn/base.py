@@ -20,6 +20,7 @@ from drsvm.learn.callbacks import CallbackSupportMixin, with_callbacks
 from drsvm.learn.choosing.out_of_fold import Unseen
 from drsvm.learn.choosing.probability import check_calibration, decision_at, log_probabilities, probabilities
 from drsvm.learn.choosing.threshold import Goal, choose_threshold, goal_of, sigmoids_of
+from drsvm.learn.fitting.data import RemoteFit
 from drsvm.learn.fitting.one_vs_rest import towards_majority
 from drsvm.learn.fitting.outcome import report_outcome, warn_of_large_budgets
 from drsvm.learn.fitting.solving import FitTask, solve_equalised
@@ -209,7 +210,7 @@ class FitMixin(CommonMixin):
             warn_of_large_budgets(solved.posed.problems, data.classes)
             self._store(data, solved)
             self._place(goal, data, solved, time)
-            if data.is_remote:
+            if isinstance(data, RemoteFit):
                 self.intercept_ = data.like(self.intercept_)
             task.end()
             report_outcome(solved, goal, self.threshold_, data.classes, self.verbose, data.finished)

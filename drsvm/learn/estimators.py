@@ -21,7 +21,7 @@ from drsvm.clock import TimeLimit
 from drsvm.learn.base import FitMixin, RobustClassifier
 from drsvm.learn.fitting import one_vs_rest, prices
 from drsvm.learn.fitting.ball import choose_ball
-from drsvm.learn.fitting.data import FitData, fit_data, naming_large_entries
+from drsvm.learn.fitting.data import FitData, RemoteFit, fit_data, naming_large_entries
 from drsvm.learn.fitting.gross_errors import warn_of_far_cells
 from drsvm.learn.fitting.partial_fit import earlier_fit, feed_block, learns_in_blocks
 from drsvm.learn.fitting.places import check_remote_features
@@ -222,7 +222,7 @@ class WassersteinSVC(FitMixin, RobustClassifier):
 
     def _store(self, data: FitData, solved: Solved) -> None:
         super()._store(data, solved)
-        self.coef_ = data.like(solved.weights) if data.is_remote else solved.weights
+        self.coef_ = data.like(solved.weights) if isinstance(data, RemoteFit) else solved.weights
         self.__dict__.pop("_block_fits", None)  # a later partial_fit starts from this fit
 
     def _problem_parameters(self, costs_by_class: Callable[[np.ndarray], Vector], flip_cost) -> dict[str, Any]:

@@ -127,6 +127,7 @@ def test_files_that_cannot_be_compared(
     assert "there is no column 'used'" in error_of("drift", watching, part(tmp_path, columns, slice(0, 9)))
     assert "there is no column 'mnth' (--by)" in error_of("drift", model, table, "--by", "mnth")
     assert "--fail-above must be chance or a number" in error_of("drift", model, table, "--fail-above", "much")
+    assert "--drop is for data without a model" in error_of("drift", model, table, "--drop", "depth")
     assert "confidence" in error_of("drift", model, table, "--confidence", "2")
     assert "name a model and a file of new rows" in error_of("drift", model, "--by", "kind")
     X, y = rows()

@@ -73,14 +73,13 @@ def test_steps_are_exact_proximal_steps(norm):
 def test_subgradient_steps_are_projected_ones(norm, batch_size, l2):
     problem = well_conditioned_instance(1, 30, 5, norm=norm, l2=l2, fit_intercept=True)
     epochs = epochs_of(problem)
-    epochs._metric = np.ones((2, 5)) if norm == 1 else None  # as in a run: other norms have none
     point = epochs.origin()
     eta = 0.3 * epochs.natural_step
     w, b = 0.1 * np.random.default_rng(2).normal(size=5), 0.01  # no two pieces of a loss are equally large
     lam = 1.1 * problem.norm.value(w)
     point.w[:], point.scalars[:2] = w, (lam, b)
     for _ in range(3):
-        epochs.subgradient(problem, point, eta, 1.0, batch_size)
+        epochs.subgradient(point, eta, 1.0, batch_size)
         for first in range(0, 30, batch_size):
             X, y = problem.X[first : first + batch_size], problem.signs[first : first + batch_size]
             m = y * (X @ w + b)
@@ -135,7 +134,7 @@ def test_wide_sparse_rows_take_the_same_steps_as_narrow_ones(norm):
         epochs = epochs_of(problem)
         point = epochs.origin()
         for _ in range(3):
-            epochs.subgradient(problem, point, 0.1 * epochs.natural_step, 1.0, 8)
+            epochs.subgradient(point, 0.1 * epochs.natural_step, 1.0, 8)
             epochs.proximal(point, 0.1 * epochs.natural_step, 1.0)
             epochs.memory(problem, point, 0.3 * epochs.natural_step)
         ends.append(point)

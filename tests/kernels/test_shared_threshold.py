@@ -88,8 +88,7 @@ def run(kernel, epoch, *batch_size, share=1.0, means=None):
     iterate = Iterate(epoch["w"].copy(), epoch["scalars"].copy(), hinge_mean, flip_mean)
     flips = math.isfinite(kappa)
     terms = Terms(epoch["radius"], kappa if flips else 0.0, flips, epoch["l2"], d, epoch["with_intercept"])
-    metric = (None,) if batch_size else ()
-    kernel(rows, epoch["order"], iterate, terms, epoch["eta"], share, *batch_size, *metric)
+    kernel(rows, epoch["order"], iterate, terms, epoch["eta"], share, *batch_size)
     return iterate.w, *iterate.scalars, hinge_mean, flip_mean
 
 

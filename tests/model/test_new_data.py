@@ -161,6 +161,26 @@ def test_chance_is_exceeded_as_often_as_it_should():
         assert alarms <= 10 + 3 * math.sqrt(200 * 0.05 * 0.95)
 
 
+def test_distances_that_are_equal_up_to_rounding_are_no_more_than_chance():
+    for n in range(3, 40):
+        pooled = Pooled(np.zeros((1, n)), np.eye(1, n))  # wherever the one row that differs is, it moved by 1/n
+        chance = by_chance(
+            lambda split, pooled=pooled: pooled.distances(split)[0],
+            pooled.masses(),
+            10**6,
+            0.9,
+            np.random.default_rng(0),
+        )
+        assert pooled.distances(pooled.masses())[0] <= chance == pytest.approx(1.0 / n)
+
+
+def test_rows_that_are_infinitely_far_away_have_moved_there():
+    before, after = np.array([[-np.inf, -np.inf, 0.0, 1.0]]), np.array([[-np.inf, 0.0, 0.0, 1.0]])
+    for old, new, expected in ((before, before, 0.0), (before, after, np.inf), (before + 1.0, before + 1.0, 0.0)):
+        pooled = Pooled(old, new)
+        assert pooled.distances(pooled.masses())[0] == expected
+
+
 @given(arrays.arrays(np.float64, (8, 2), elements=st.floats(-5, 5, width=32)))
 def test_columns_move_in_their_own_units(X):
     shifts = {each.name: each.distance for each in column_shifts(summaries(X), summaries(np.add(X, [2.0, 0.0])))}

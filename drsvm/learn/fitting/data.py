@@ -32,7 +32,6 @@ ClassWeight = Mapping[Any, float] | str | None
 class FitData:
     """X, y and the weights of the rows, in arrays of numpy or scipy."""
 
-    is_remote = False
     share = 1.0  # of the spread of the rows, not due to gross errors
     earlier: "Earlier | None" = None  # fit, from which the runs start
     finished: Statuses = FINISHED  # statuses of runs that need no warning
@@ -85,10 +84,6 @@ class FitData:
         """Return how many rows each row counts for in the automatic radius of a problem; None: one."""
         return self.sample_weight
 
-    def like(self, values: np.ndarray) -> Matrix:
-        """Return fitted weights as an array of the library that X comes from."""
-        return values
-
     def costs_by_class(self, costs: np.ndarray) -> Vector:
         """Return a cost for every row, from one for every class."""
         return costs[np.searchsorted(self.classes, self.y)]
@@ -101,7 +96,6 @@ class FitData:
 class RemoteFit(FitData):
     """Rows on a cluster or on a graphics card; what has one entry per row stays with them."""
 
-    is_remote = True
     first: Problem | None = None  # of the problems
 
     def __init__(self, estimator: BaseEstimator, X, y, sample_weight, class_weight: ClassWeight):
@@ -125,7 +119,8 @@ class RemoteFit(FitData):
         _check_feature_names(estimator, self.backend.named(self.X), reset=True)
         estimator.n_features_in_ = self.backend.n_features(self.X)
 
-    def like(self, values):
+    def like(self, values: np.ndarray) -> Matrix:
+        """Return fitted weights as an array of the library that X comes from."""
         return self.backend.like(self.X, values)
 
     def unseen(self, solved, cv, time, *, out_of_fold):
@@ -216,6 +211,6 @@ def naming_large_entries(data: FitData) -> Iterator[None]:
     try:
         yield
     except ValueError:
-        if not data.is_remote:
+        if not isinstance(data, RemoteFit):
             check_entries(data.X)
         raise

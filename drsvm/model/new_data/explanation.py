@@ -40,8 +40,9 @@ class Explanation:
     base : array of shape (n,)
         The decision at the centre. ``contributions.sum(axis=1) + base`` is `decision`.
     distance : array of shape (n,)
-        The size of the smallest shift that turns the decision: |f(x)| / ‖w/a‖_q, in the features of the last step; inf
-        if none does (w = 0, or only features that cannot shift have a weight). For a kernel, no shorter shift turns it.
+        The size of the smallest shift that turns the decision, in the features of the last step: f(x) / ‖w/a‖_q without
+        its sign; inf if none does (w = 0, or only features that cannot shift have a weight). For a kernel, no shorter
+        shift turns it.
     features : list of str
         Names of the columns of `contributions`. For a kernel they are rows of the training.
 
@@ -148,7 +149,7 @@ class Explanation:
 def explain(model, X, *, norm: NormName | None = None, feature_cost=None, centre=None, positive=None) -> Explanation:
     """Explain decisions: what each column contributes, and the smallest shift that turns them.
 
-        f(x) = base + Σ_j w_j (x_j − centre_j),      distance |f(x)| / ‖w/a‖_q with the prices a of the features
+        f(x) = base + Σ_j w_j (x_j − centre_j),      distance abs f(x) / ‖w/a‖_q with the prices a of the features
 
     In a pipeline, contributions are by column: those of the features that come from the same column are added up (all
     levels of a text, for instance). This goes back to X, or to the last step that makes features of several columns,

@@ -223,12 +223,11 @@ def _with_labels(before: SeenRows, after: SeenRows, pooled: Pooled, confidence: 
 
     def within(masses: np.ndarray) -> np.ndarray:
         """Return how far classes have moved by themselves, and all rows at equal shares, for every distance."""
-        parts = []
-        for code in np.flatnonzero(shares):
-            part = np.where(codes == code, np.sign(masses), 0.0)
-            old, new = part > 0.0, part < 0.0
-            parts.append(shares[code] * (old / max(old.sum(), 1) - new / max(new.sum(), 1)))
-        return np.array([sum(map(pooled.distances, parts)), pooled.distances(np.sum(parts, axis=0))])
+        old = masses > 0.0
+        n_old, n_new = (np.maximum(np.bincount(codes[side], minlength=len(shares)), 1) for side in (old, ~old))
+        at_equal_shares = np.where(old, (shares / n_old)[codes], -(shares / n_new)[codes])
+        parts = [np.where(codes == code, at_equal_shares, 0.0) for code in np.flatnonzero(shares)]
+        return np.array([sum(map(pooled.distances, parts)), pooled.distances(at_equal_shares)])
 
     own, together = within(pooled.masses())
     cost = (len(shares) + 1) * pooled.order.size

@@ -3,7 +3,10 @@
 A row becomes an error at a price d. With probability 1 − δ, for all t at once, the share of the population with d ≤ t
 is at most that of the sample plus √(ln(1/δ)/2n) (Dvoretzky, Kiefer and Wolfowitz, with Massart's constant). The worst
 case grows by no more than this share, for all radii at once: the worst such population has it at d = 0, taken from the
-largest d. If errors have K different costs, there is a band for the rows of each cost or a higher one.
+largest d. If errors have K different costs, there is a band for the rows of each cost or a higher one. The worst case
+grows by no more than a weighted mean of the shares that the populations exceed these samples by. As its expectation
+under any convex function is at most that of one of them, it exceeds t/√n with a probability of at most e exp(−2t²): use
+(x − t + 1/4t)₊, with x² ≥ t² + 2t (x − t). So δ is divided by K or by e, whichever is smaller.
 
 If labels may be flipped, too, a row has several prices, of several costs, and their joint distribution counts. But the
 worst case is the minimum over λ of λ ρ + E max_k (c_k − λ p_k)₊, the expectation of numbers between 0 and the largest
@@ -18,6 +21,7 @@ from scipy.special import rel_entr
 
 from drsvm.model.backends import to_numpy
 
+OF_BANDS = 0.8  # the part of δ that bands have where both bounds are tried
 PRICE_GRID = 2.0 ** np.arange(-12.0, 12.01, 0.25)  # λ in units of the largest cost, fixed before any row is seen
 HALVINGS = 60
 
@@ -30,8 +34,8 @@ def check_confidence(confidence) -> float:
 
 
 def band(confidence: float, n: float, n_bands: int = 1) -> float:
-    """Return by how much shares of the population exceed those of n rows at most, in each of several families."""
-    return math.sqrt(math.log(n_bands / (1.0 - confidence)) / (2.0 * n))
+    """Return by how much shares of the population exceed those of n rows at most, or their mean in several bands."""
+    return math.sqrt(math.log(min(n_bands, math.e) / (1.0 - confidence)) / (2.0 * n))
 
 
 def rows_drawn(sample_weight, n: int) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 from drsvm.model import validation
 from drsvm.model.risk import knapsack
 from drsvm.model.worst_case.adversary import Adversary, values_at
-from drsvm.model.worst_case.confidence import PRICE_GRID, band, limits_of_means
+from drsvm.model.worst_case.confidence import OF_BANDS, PRICE_GRID, band, limits_of_means
 
 
 def check_costs(costs, classes: np.ndarray) -> np.ndarray:
@@ -91,9 +91,8 @@ class ErrorCosts:
             return self._by_bands(radii, limit, confidence, n)
         if np.isfinite(self.adversary.problem.flip_costs).any():
             return self._by_prices_of_radius(radii, confidence, n)
-        confidence = 0.5 * (1.0 + confidence)  # of each of two bounds
-        bands = self._by_bands(radii, limit, confidence, n)
-        return np.minimum(bands, self._by_prices_of_radius(radii, confidence, n))
+        bands, prices = (1.0 - part * (1.0 - confidence) for part in (OF_BANDS, 1.0 - OF_BANDS))
+        return np.minimum(self._by_bands(radii, limit, bands, n), self._by_prices_of_radius(radii, prices, n))
 
     def _by_bands(self, radii, limit: str, confidence: float, n: int) -> np.ndarray:
         extra = self.levels[-1] * band(confidence, n, len(self.levels))

@@ -13,7 +13,6 @@ define a line below f everywhere.
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +20,7 @@ from scipy import sparse
 from scipy.sparse import linalg as sparse_linalg
 
 from drsvm.kernels import admm as kernel
+from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.problem import Problem
 from drsvm.model.risk import affordable_flips
 from drsvm.model.validation import row_blocks
@@ -32,7 +32,6 @@ from drsvm.solvers.selection import MULTIPLICATION, SPARSE_MULTIPLICATION, store
 FACTORISED_TO = 1000  # number of features up to which updates by factorisation are faster than by gradient steps
 UNBALANCED, LARGEST_CHANGE = 4.0, 30.0  # ratio of the residuals from which ρ changes, and by which factor at most
 FIRST_BALANCE = 10  # iterations before they are compared first; later, this is done at growing intervals
-BLOCK_SECONDS = 0.2  # approximate time for one part of the Gram matrix, for which Ctrl-C may have to wait
 FIRST_AVERAGE = 10  # number of iterations in the first average; each further average is twice as long
 
 
@@ -112,20 +111,10 @@ class Subproblem:
             return SPARSE_MULTIPLICATION * self.stored**2 / n
         return MULTIPLICATION * n * d * d
 
-    def _gram_blocks(self) -> Iterator[slice]:
-        most = max(1, int(self.problem.n_rows * BLOCK_SECONDS / max(self.gram_seconds(), 1e-9)))
-        for block in row_blocks(self.problem.X):
-            for first in range(block.start, block.stop, most):
-                yield slice(first, min(first + most, block.stop))
-
     def gram(self) -> tuple[np.ndarray, float]:
         """Return C = Σ π (x − x̄)(x − x̄)ᵀ, and the size of its rounding errors."""
-        gram = np.zeros((self.problem.n_features,) * 2)
-        for block in self._gram_blocks():
-            rows, roots = self.problem.X[block], np.sqrt(self.problem.sample_weight[block])
-            scaled = sparse.diags_array(roots) @ rows if sparse.issparse(rows) else rows * roots[:, None]
-            product = scaled.T @ scaled
-            gram += product.toarray() if sparse.issparse(product) else product
+        X, weights = self.problem.X, self.problem.sample_weight
+        gram = sum(MemoryRows(X[block]).squares(weights[block]) for block in row_blocks(X))
         noise = 1e-14 * float(np.trace(gram)) or 1.0
         return gram - np.outer(self.mean, self.mean), noise
 

@@ -16,12 +16,12 @@ from typing import NamedTuple
 import numpy as np
 
 from drsvm.annotations import Costs
-from drsvm.kernels.dual_ascent import Flips, Multipliers, losses_of_multiples
+from drsvm.kernels.dual_ascent import Flips, Multipliers
 from drsvm.kernels.dual_ascent_round import RoundTerms
 from drsvm.kernels.dual_ascent_separable import SeparableTerms
 from drsvm.model.problem import Problem
 from drsvm.model.reducers import Sums
-from drsvm.model.risk import affordable_flips
+from drsvm.model.risk import affordable_flips, expected_loss
 from drsvm.solvers.dual_coordinate.ascent import FIRM, epoch_kernel
 from drsvm.solvers.incremental.epochs import Samples
 
@@ -163,6 +163,5 @@ def losses_along(problem: Problem, scales: np.ndarray, classifiers) -> np.ndarra
 
 
 def _losses(margins, weights, costs: Costs, scales: np.ndarray, prices: np.ndarray) -> np.ndarray:
-    losses = np.empty(len(scales))
-    losses_of_multiples(margins, weights, costs, scales, prices, losses)
-    return losses
+    pairs = zip(scales, np.maximum(prices, 1e-300), strict=True)  # inf times a price of 0 must not be NaN
+    return np.array([expected_loss(scale * margins, weights, price, costs) for scale, price in pairs])

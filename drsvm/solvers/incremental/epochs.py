@@ -13,10 +13,9 @@ import numpy as np
 from drsvm.annotations import Matrix
 from drsvm.clock import Stopwatch, TimeLimit
 from drsvm.kernels import memory_epochs, proximal_epochs, subgradient_epochs
-from drsvm.kernels.entries import row_squares
 from drsvm.kernels.memory_epochs import PASSES, Batching
 from drsvm.kernels.proximal_epochs import Iterate, Terms
-from drsvm.model.memory_rows import compiled_rows
+from drsvm.model.memory_rows import MemoryRows, compiled_rows
 from drsvm.model.norms import Norm
 from drsvm.model.problem import Problem
 from drsvm.model.risk import affordable_flips
@@ -63,8 +62,7 @@ class Samples:
         self.n, self.d = X.shape
         self.signs, self.weights = np.array(signs, dtype=np.float64), np.array(weights)
         self.rows = compiled_rows(X, self.signs, self.n * self.weights)
-        self.row_squares = np.empty(self.n)
-        row_squares(self.rows.data, self.rows.indptr, self.d, self.row_squares)
+        self.row_squares = MemoryRows(X).norms(2.0) ** 2
         self.entries_per_row = self.rows.data.size / self.n
         self.mean_square = float(self.weights @ self.row_squares) or 1.0  # weighted, of x_i·x_i; 1 if all rows are 0
 
@@ -90,7 +88,6 @@ class Epochs:
         squares = terms.kappa * np.minimum(terms.kappa, terms.radius)
         square += float(squares if np.ndim(squares) == 0 else np.average(squares, weights=samples.weights))
         self.natural_step = 1.0 / square
-        self._metric: np.ndarray | None = None
 
     @classmethod
     def of(cls, problem: Problem, order: str, rng: np.random.Generator, constant_column=False, time=None) -> "Epochs":
@@ -213,19 +210,10 @@ class Epochs:
         of_intercept = b**2 / self.terms.free if self.terms.free > 0.0 else 0.0
         return float(np.sum((one.w - other.w) ** 2) + lam**2 + of_intercept)
 
-    def subgradient(self, problem: Problem, point: Iterate, step: float, share: float, batch_size: int) -> None:
-        batch_size = min(batch_size, self.samples.n)
-        if self._metric is None and self.norm.q == math.inf:
-            # Step sizes inversely proportional to the mean squares of the features, such that the expected change of a
-            # margin stays the same.
-            squares = problem.column_squares()
-            present = squares > 1e-12 * squares.max(initial=0.0)
-            metric = np.ones(len(squares))
-            if present.any():
-                metric[present] = squares.sum() / present.sum() / squares[present]
-            self._metric = np.stack([metric, 1.0 / metric])
-        arguments = step, share, batch_size, self._metric
-        self._visit(SUBGRADIENT[self.norm.q], self._next_order(), point, *arguments, batch_size=batch_size)
+    def subgradient(self, point: Iterate, step: float, share: float, batch_size: int) -> None:
+        """Take a subgradient step on every batch."""
+        size = min(batch_size, self.samples.n)
+        self._visit(SUBGRADIENT[self.norm.q], self._next_order(), point, step, share, size, batch_size=size)
 
     def memory(self, problem: Problem, point: Iterate, step: float) -> None:
         """Take a step with memory on every row, with the point as centre, and move the point to the result."""

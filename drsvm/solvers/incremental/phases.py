@@ -215,8 +215,7 @@ class Subgradient(Averaging):
         super().__init__(track, FIRST_SUBGRADIENT * math.sqrt(self.batch_size))
 
     def move(self, step: float, share: float) -> None:
-        track = self.track
-        track.epochs.subgradient(track.columns.problem, track.point, step, share, self.batch_size)
+        self.track.epochs.subgradient(self.track.point, step, share, self.batch_size)
 
 
 class Proximal(Averaging):

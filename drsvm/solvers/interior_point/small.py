@@ -17,7 +17,7 @@ from drsvm.kernels import small_run
 from drsvm.kernels.interior_point import BINS
 from drsvm.kernels.newton import SCALE, System
 from drsvm.kernels.passes import Buffers, Share
-from drsvm.kernels.products import TILE, image_squares
+from drsvm.kernels.products import TILE
 from drsvm.kernels.step_rules import MAX_SHORT_STEPS
 from drsvm.model.memory_rows import MemoryRows, unsigned_parts
 from drsvm.model.problem import Problem
@@ -172,19 +172,13 @@ class SmallState(InteriorPointState):
         They are 0 if rounding makes H singular.
         """
         self._run(0, halt=True)
-        share, system, d = self.memory.share, self.memory.workspace.system, self.problem.n_features
-        leverages = np.zeros(self.problem.n_rows)
+        system, d = self.memory.workspace.system, self.problem.n_features
         if self.finished:
-            return leverages
+            return np.zeros(self.problem.n_rows)
         inverse, _ = lapack.dtrtri(system.factor.T)  # of the factor's transpose, in its upper triangle
-        root = np.ascontiguousarray(system.vectors[SCALE][:, None] * np.triu(inverse))[: d + 1]  # root rootᵀ = H⁻¹
-        if not self.problem.fit_intercept:
-            root[d] = 0.0
-        if share.indices is None:
-            images = share.data @ root[:d] + root[d]
-            return np.einsum("ij,ij->i", images, images, out=leverages)
-        image_squares(share.data, share.indices, share.indptr, root, np.empty(len(inverse)), leverages)
-        return leverages
+        root = np.ascontiguousarray(system.vectors[SCALE][:, None] * np.triu(inverse))  # root rootᵀ = H⁻¹
+        images = self.problem.X @ root[:d] + (root[d] if self.problem.fit_intercept else 0.0)
+        return np.einsum("ij,ij->i", images, images)
 
     def _run(self, most: int, halt: bool = False) -> None:
         now = self.point, self.lam, self.mu, self.products, self.short_steps, self.leeway

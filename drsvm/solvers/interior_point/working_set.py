@@ -47,11 +47,6 @@ class Estimate(NamedTuple):
     margin_error: float
     lam_error: float
 
-    @classmethod
-    def with_errors(cls, point, lam: float, margin_error: float, lam_error: float) -> "Estimate":
-        """Return an estimate whose errors are those measured before, with some caution."""
-        return cls(point, lam, max(CAUTION * margin_error, MIN_ERROR), CAUTION * lam_error)
-
 
 class Pieces(NamedTuple):
     """Rows whose piece is uncertain, and the multipliers of the others, with 0 for the former."""
@@ -167,7 +162,7 @@ class WorkingSetState(InteriorPointState):
 
 
 class WorkingSetRun(Relay):
-    """A run on all rows until these are screened, or on a working set from the start; back on all rows if it fails.
+    """A run on all rows until these are screened, then on a working set; back on all rows if that fails.
 
     Screening: near the central path, margins are about linear in μ, so that the last step tells how much they will
     still change until μ = 0.
@@ -226,9 +221,9 @@ class WorkingSetRun(Relay):
         if not LATE * START * MIN_ERROR < state.mu < last.mu:
             return None
         ahead = 2.0 * state.mu / (last.mu - state.mu)  # margins may change with μ twice as fast as measured
-        errors = ahead * self.sample.error(state.point - last.point), ahead * abs(state.lam - last.lam)
-        estimate = Estimate.with_errors(state.point, state.lam, *errors)
-        estimate = estimate._replace(margin_error=max(estimate.margin_error, state.mu / START))
+        margin_error = max(CAUTION * ahead * self.sample.error(state.point - last.point), MIN_ERROR, state.mu / START)
+        lam_error = CAUTION * ahead * abs(state.lam - last.lam)
+        estimate = Estimate(state.point, state.lam, margin_error, lam_error)
         for problem in (self.sample.problem.replace(radius=state.problem.radius), state.problem):
             pieces = pieces_at(problem, estimate)
             if not pieces.useful_for(problem, SCREENED):

@@ -23,7 +23,6 @@ from drsvm.model.result import Result, Status
 from drsvm.solvers.base import Candidate, Limits, Price, Solver, State
 from drsvm.solvers.interior_point.small import MAX_ENTRIES
 from drsvm.solvers.interior_point.solver import InteriorPoint
-from drsvm.solvers.interior_point.working_set import Estimate, Sample, WorkingSetRun, WorkingSetState, pieces_at
 from drsvm.solvers.landmarks.span import WIDER, Span, drawn_rows, rough_span
 from drsvm.solvers.loop import run
 from drsvm.solvers.selection import interior_point_seconds
@@ -36,11 +35,9 @@ LOOSEST, ACCURACY = 1e-4, 0.03  # tolerance in a span: the largest, and as a sha
 SHARE, MIN_SHARE = 0.3, 0.01  # its usual and smallest value towards the end, as shares of the tolerance asked for
 SHARE_OF_MEMORY, COPIES = 0.4, 4  # how much the features in a span may take, and how many copies of them there are
 SOLVING, MORE = 1.5e-9, 1.1  # seconds of a solve per row and squared size, and how much larger the next span should be
-NEXT_CHANGE = 0.3  # expected change of margins and λ in the next span, over the last one; a run notices if it is larger
 QUICK = 1.0  # seconds of the interior point, in which it is preferred for a rough solution
 ROUGH = 200  # landmarks of a rough solution
 NEAR_A_SOLUTION = 80  # least of one close to a known solution; or as many as leave rows few enough for compiled steps
-MAX_OPEN = 0.7  # share of the rows from which a run on all of them costs less
 
 
 @dataclass(frozen=True)
@@ -84,7 +81,6 @@ class LandmarkState(State):
         self.problem, self.settings, self.limits = problem, settings, limits
         self.span, self.gap = Span(problem.rows), 1.0
         self.result: Any = None  # of the last step
-        self.known: Known | None = None
         self.most = int(min(problem.n_rows, SHARE_OF_MEMORY * problem.rows.room() / (8 * COPIES * problem.n_rows)))
         self.reason, self.first, self.reserve, self.offered = "", None, 0.0, Candidate(np.zeros(problem.n_rows))
         first = settings.n_landmarks or (FIRST if problem.n_rows > ALL_AT_ONCE else problem.n_rows)
@@ -104,10 +100,9 @@ class LandmarkState(State):
             self._change_span()
         limits = {"max_time": self.limits.time, "n_threads": self.limits.n_threads}
         problem = self.span.linear(self.problem.replace(radius=self.problem.radius - self.reserve))
-        self.result = run(problem, NearSolution(known=self.known), tol=self.tol, start=self.first, **limits)
+        self.result = run(problem, InteriorPoint(), tol=self.tol, start=self.first, **limits)
         if self.result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
-        self.known = Known.of(problem, self.result, self.known)
         self.step_seconds = np.inf if functions_in_time(self.problem, self.limits.time) < MORE * self.span.size else 0.0
 
     def _change_span(self) -> None:
@@ -163,45 +158,6 @@ class LandmarkState(State):
         if self.offered.hinge_dual is None:
             found["bound_in_span"] = getattr(self.result, "lower_bound", -np.inf)
         return found | ({"limit": self.reason} if self.reason else {})
-
-
-@dataclass(frozen=True, eq=False)
-class Known:
-    """The solution in the last span, and by how much margins and λ differed from those in the span before it."""
-
-    margins: np.ndarray
-    lam: float
-    margin_change: float = np.inf
-    lam_change: float = np.inf
-
-    @classmethod
-    def of(cls, problem: Problem, result: Result, last: "Known | None") -> "Known":
-        margins, lam = problem.margins(result.weights, result.intercept), result.radius_price
-        if last is None:
-            return cls(margins, lam)
-        return cls(margins, lam, float(np.abs(margins - last.margins).max()), abs(lam - last.lam))
-
-
-@dataclass(frozen=True)
-class NearSolution(InteriorPoint):
-    """An interior-point solver that begins as close to the start as the solution is expected to be."""
-
-    known: Known | None = None  # about the start; without it, a run begins like any other
-
-    def start(self, problem: Problem, limits: Limits) -> State:
-        """Begin on the rows whose piece of the loss is open, if these are few; otherwise on all."""
-        known, near = self.known, limits.start
-        pays = problem.rows.selectable and not self.takes_compiled_steps(problem)
-        if known is None or near is None or not pays or not (known.lam > 0.0 and known.margin_change < np.inf):
-            return super().start(problem, limits)
-        point = np.append(near.weights, [near.intercept] * problem.fit_intercept)
-        changes = NEXT_CHANGE * known.margin_change, NEXT_CHANGE * known.lam_change
-        estimate = Estimate.with_errors(point, known.lam, *changes)
-        pieces = pieces_at(problem, estimate)
-        if not pieces.useful_for(problem, MAX_OPEN):
-            return super().start(problem, limits)
-        sample = Sample(problem)
-        return WorkingSetRun(WorkingSetState(problem, self, limits, sample, estimate, pieces), sample)
 
 
 def between_bounds(problem: Problem, result: Result | Candidate) -> tuple[np.ndarray, np.ndarray, int]:

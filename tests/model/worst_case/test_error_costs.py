@@ -170,4 +170,5 @@ def test_what_makes_no_sense_is_refused(asked, message):
 
 
 def test_the_band_is_that_of_massart():
-    assert band(0.95, 1_000) == pytest.approx(math.sqrt(math.log(20.0) / 2_000.0))
+    for n_bands, factor in ((1, 1.0), (2, 2.0), (3, math.e), (9, math.e)):  # a mean needs no more than e
+        assert band(0.95, 1_000, n_bands) == pytest.approx(math.sqrt(math.log(20.0 * factor) / 2_000.0))

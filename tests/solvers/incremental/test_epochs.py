@@ -49,7 +49,7 @@ def epochs_of(problem, time=None, order="cyclic"):
 
 KINDS = {
     "proximal": lambda epochs, problem, point: epochs.proximal(point, 0.1 * epochs.natural_step, 0.5),
-    "subgradient": lambda epochs, problem, point: epochs.subgradient(problem, point, 0.1 * epochs.natural_step, 0.5, 8),
+    "subgradient": lambda epochs, problem, point: epochs.subgradient(point, 0.1 * epochs.natural_step, 0.5, 8),
     "memory": lambda epochs, problem, point: epochs.memory(problem, point, 0.3 * epochs.natural_step),
 }
 for_each_kind = pytest.mark.parametrize("kind", KINDS)
