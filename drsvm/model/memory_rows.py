@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.sparse.linalg import norm as sparse_norm
 
 from drsvm.annotations import Matrix
 from drsvm.kernels import products as kernel
 from drsvm.kernels.entries import Rows as CompiledRows
 from drsvm.model.careful_sums import ULP, careful_transposed_dot
 from drsvm.model.rows import Rows
-from drsvm.model.validation import check_flip_costs, row_blocks, row_norms
+from drsvm.model.validation import check_flip_costs, row_blocks
 from drsvm.parallel import PART, over, over_parts, parts_of, slices, usable_threads
 
 LARGE = 1 << 20  # number of stored entries from which a matrix is processed in parts; a smaller one may be copied
@@ -187,8 +188,11 @@ class MemoryRows(HostRows):
 
     def norms(self, p, factors=None):
         blocks = [self.X] if self.is_small else map(self.X.__getitem__, row_blocks(self.X))
-        blocks = blocks if factors is None else (scaled_columns(block, factors) for block in blocks)
-        return np.concatenate([row_norms(block, p) for block in blocks])
+        norm, norms = sparse_norm if self.is_sparse else np.linalg.norm, []
+        for block in blocks:
+            rows = block if factors is None else scaled_columns(block, factors)
+            norms.append(np.asarray(norm(rows.astype(np.float64, copy=False), ord=p, axis=1)).ravel())
+        return np.concatenate(norms)
 
     def shifted(self, offset):
         """Return x − offset for every row; of sparse rows only stored entries, all others must have offset 0."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.linalg import norm as sparse_norm
 
 from drsvm.annotations import Costs, Labels, Matrix
 from drsvm.parallel import over, slices
@@ -20,12 +19,6 @@ def row_blocks(X: Matrix) -> list[slice]:
     n, d = X.shape
     stored = X.nnz / max(n, 1) if sparse.issparse(X) else d
     return slices(n, max(1, int(BLOCK_BYTES / (8 * max(stored, 1)))))
-
-
-def row_norms(rows: Matrix, order: float) -> np.ndarray:
-    """Return the norms of the rows of a dense or sparse block."""
-    norm = sparse_norm if sparse.issparse(rows) else np.linalg.norm
-    return np.asarray(norm(rows.astype(np.float64, copy=False), ord=order, axis=1)).ravel()
 
 
 def check_number(value, name: str, *, infinite: bool = False) -> float:

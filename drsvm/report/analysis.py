@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin
 from drsvm.learn.importances import importances
 from drsvm.learn.labels.quality import LabelIssues
 from drsvm.learn.scores import are_noise, column_deviations, leads, scores, weights_that_count
-from drsvm.model.validation import row_norms
+from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.worst_case.worst_risk import WorstCaseDistribution, worst_case_risk
 from drsvm.report.inputs import Figures, Material, results_of
 from drsvm.report.verdict import CARRIES, Alternative, important, is_guess, is_negligible, missed_class, moved_columns
@@ -157,7 +157,9 @@ class Analysis:
         """Find the rows that determine the weights, and those whose labels are most likely to be wrong."""
         result, issues, names = self.result, self.label_issues, self.material.row_names
         norm = float(self.material.ball["norm"])
-        sizes = 1.0 if self.material.curved else row_norms(self.material.X, norm)  # in the feature space of rbf, all 1
+        sizes = (
+            1.0 if self.material.curved else MemoryRows(self.material.X).norms(norm)
+        )
         forces = np.abs(result.hinge_dual - result.flip_dual) * sizes
         pulls = forces / (forces.sum() or 1.0)  # shares in Σ ‖(α_i − β_i) x_i‖_p, the forces that determine the weights
         strongest = np.argsort(-pulls, kind="stable")[:PULLS].tolist()
