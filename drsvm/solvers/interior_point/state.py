@@ -32,9 +32,8 @@ FINEST_TOL = 1e-10  # certificates are tried at gaps of this size even if the to
 # A certificate, which usually finds 55 to 90 % of the expected gap, is tried when that is at most this many tolerances;
 # for small problems, where it costs little, when the gap on the central path, of which it finds a quarter or more, is.
 PROMISING, CHEAP = 1.5, 2.0
-RESIDUAL = 1e3  # if the last proof left a gap so many times that on the central path, there is a dual residual
-# With a gap on the central path below DEEP, anything that does not shrink is due to rounding: first the dual residual,
-# which is then removed, and finally, after this many certificates without improvement, the proven gap itself.
+# With a gap on the central path below DEEP, what does not shrink is due to rounding: after this many certificates
+# without improvement, the run ends.
 DEEP, FUTILE_PROOFS = 1e-5, 3
 # If a run ends with a larger gap, more than rounding has gone wrong, and it restarts from another point. Restarts of a
 # small problem cost nothing, so there they follow any gap above the tolerance.
@@ -229,9 +228,7 @@ class InteriorPointState(State):
         return objective - bound
 
     def candidate(self) -> Candidate:
-        residual_counts = self.careful or self.futile_proofs > 0 or RESIDUAL * self.central_gap < self.last_gap < np.inf
-        alpha, beta = self._restored_multipliers() if residual_counts else self._multipliers()
-        return Candidate(*weights_and_intercept(self.problem, self.point), alpha, beta)
+        return Candidate(*weights_and_intercept(self.problem, self.point), *self._multipliers())
 
     def on_certificate(self, gap: float) -> None:
         """Record the proven gap; if it no longer improves, finish or restart from the origin."""
@@ -245,27 +242,6 @@ class InteriorPointState(State):
                 self.careful = few and self.engine.of_rows is not None
                 self.begin(*start)
                 break
-
-    def _restored_multipliers(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the multipliers without the dual residual due to rounding."""
-        try:
-            with np.errstate(all="ignore"):
-                system = self._system(self.samples or self.engine.curvature())
-                # The residuals of the optimality conditions in (w, b) and in λ, computed from scratch.
-                rows, mass, flip_cost = self.sums or self.engine.dual_sums()
-                norm, norm_lam = self.cone.multipliers()
-                residual, d = self.ridge * self.point, self.problem.n_features
-                residual[:d] -= rows[:, 0] - rows[:, 1]
-                residual[d:] -= mass[0] - mass[1]
-                residual += norm
-                radius = self.problem.radius
-                residual_lam = radius - float(flip_cost.sum()) + norm_lam if radius > 0 else 0.0
-                direction, lam = solve_system(system, -residual, -residual_lam)
-                if np.isfinite(direction).all():
-                    return self.engine.restored_multipliers(direction, lam)
-        except BREAKDOWNS:
-            pass
-        return self._multipliers()
 
     def _multipliers(self) -> tuple[np.ndarray, np.ndarray]:
         return self.engine.multipliers()
