@@ -172,10 +172,7 @@ def test_nothing_with_an_entry_per_row_crosses(client, monkeypatch):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("few_features", [0, 128])
-def test_an_iteration_takes_three_rounds(client, few_features, monkeypatch):
-    """Answers are added on a worker, or here if they are small."""
-    monkeypatch.setattr(dask_coordinator, "FEW_FEATURES", few_features)
+def test_an_iteration_takes_three_rounds(client):
     problem, here = both()
     before = problem.rows.coordinator.n_rounds
     result = check(problem, here)

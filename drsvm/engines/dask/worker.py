@@ -12,7 +12,6 @@ from distributed import Worker, get_worker
 
 from drsvm.annotations import Matrix
 from drsvm.engines.sharded.chunks import Chunk, Survey, Units
-from drsvm.engines.sharded.coordinator import total
 from drsvm.engines.sharded.shard import Message, Shard, StateLost, total_reply
 from drsvm.model.reducers import Summable
 from drsvm.model.validation import CheckedRows
@@ -53,19 +52,18 @@ def _checked(number: int, rows_key: str, X: Matrix, columns: tuple) -> Chunk:
 
 
 class Reply(NamedTuple):
-    """The sum of the replies of some shards, or which of them are not here or have lost their state."""
+    """The sum of the replies of some shards."""
 
     value: Summable
-    missing: tuple[int, ...] = ()
-    state_lost: bool = False
+    missing: bool = False  # whether some of them are not here
+    state_lost: bool = False  # whether some of them lack the state that the message builds on
 
 
 def reply(coordinator: str, numbers: list[int], message: Message) -> Reply:
     """Return the sum of the replies of some shards."""
     shards = _shards.get(coordinator, {})
-    missing = tuple(number for number in numbers if number not in shards)
-    if missing:
-        return Reply(None, missing)
+    if not shards.keys() >= set(numbers):
+        return Reply(None, missing=True)
     try:
         return Reply(total_reply((shards[number] for number in numbers), message))
     except StateLost:
@@ -79,15 +77,6 @@ class Mailbox:
         """Return the sum of the replies of some shards, on a thread of the worker's own: actors have only one."""
         worker = get_worker()
         return await worker.loop.run_in_executor(worker.executors["default"], reply, *content)
-
-
-def combine(replies: list[Reply]) -> Reply:
-    """Return the reply of several groups of shards."""
-    missing = tuple(number for reply in replies for number in reply.missing)
-    state_lost = any(reply.state_lost for reply in replies)
-    if missing or state_lost:
-        return Reply(None, missing, state_lost)
-    return Reply(total(reply.value for reply in replies))
 
 
 def block_of(message: Message, coordinator: str, number: int, units: Units, length: int, rows_key: str, X, *columns):

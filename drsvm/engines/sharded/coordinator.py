@@ -46,9 +46,9 @@ class Coordinator(ABC):
             run.known = update.first + len(update.changes)
         return reply
 
-    @abstractmethod
     def round(self, message: Message) -> Summable:
         """Return the sum of all replies; raise StateLost, once all shards exist, if one of them lacks the state."""
+        return self.channel().round(message)
 
     @abstractmethod
     def post(self, message: Message) -> None:
