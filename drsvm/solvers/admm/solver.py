@@ -27,7 +27,6 @@ from drsvm.solvers.transforms.priced_columns import AS_COLUMNS, PricedColumns
 
 GOLDEN = 0.5 * (3.0 - math.sqrt(5.0))  # share of a bracket that a golden section cuts off
 ENOUGH, FINEST = 0.1, 1e-13  # values of f are compared once known to this share of the tolerance, or to rounding
-PRICED_AT = frozenset(10 * 2**k for k in range(30))  # iterations after which the best λ is found, for the cost of one
 
 
 @dataclass(frozen=True)
@@ -162,13 +161,8 @@ class GoldenSection(_AdmmState):
         self.due = False
         trial = self._trial_to_improve()
         self.subproblem.iterate(trial)
-        value = trial.upper
-        if trial.iteration in PRICED_AT:
-            margins = self.subproblem.signs * (self.subproblem.decision + trial.intercept)
-            price = self.problem.radius_price(trial.weights, margins)
-            value = min(value, self.problem.objective_at(trial.weights, margins, price))
-        if value < self.objective:
-            self.best, self.objective = Candidate(trial.weights, trial.intercept), value
+        if trial.upper < self.objective:
+            self.best, self.objective = Candidate(trial.weights, trial.intercept), trial.upper
         if len(self.inside) == 2:  # cut off the end with the larger value of f, once it is known which one that is
             first, second = self.inside
             known = max(first.gap, second.gap) <= max(ENOUGH * self.limits.tol, FINEST)

@@ -183,8 +183,8 @@ class Subproblem:
         )
         if self.problem.fit_intercept:
             trial.intercept = float(balance / trial.rho - self.mean @ trial.weights)
-        self.decision = self.problem.decision_values(trial.weights)
-        samples = self.decision, trial.intercept, self.signs, self.sample_weights
+        decisions = self.problem.decision_values(trial.weights)
+        samples = decisions, trial.intercept, self.signs, self.sample_weights
         terms = self.kappa, self._flip_price(trial.lam), trial.rho, self.relaxation
         sums = kernel.update_samples(*samples, *terms, trial.split, trial.slopes, self.coefficients)
         trial.split_sum, trial.slope_sum = self._sums()
