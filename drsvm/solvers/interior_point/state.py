@@ -18,7 +18,7 @@ from drsvm.model.multipliers import DualSums
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, State, share_of_way
 from drsvm.solvers.interior_point.cones import cone_at
-from drsvm.solvers.interior_point.newton import OrthogonalSystem, newton_system, solve_system
+from drsvm.solvers.interior_point.newton import OrthogonalSystem, newton_system, restored, solve_system
 from drsvm.solvers.interior_point.starts import Start, cold_starts, rows_to_begin_with, start_at, weights_and_intercept
 from drsvm.solvers.selection import ITERATIONS, interior_point_seconds
 
@@ -228,7 +228,8 @@ class InteriorPointState(State):
         return objective - bound
 
     def candidate(self) -> Candidate:
-        return Candidate(*weights_and_intercept(self.problem, self.point), *self._multipliers())
+        alpha, beta = self._restored_multipliers() if self.careful else self._multipliers()
+        return Candidate(*weights_and_intercept(self.problem, self.point), alpha, beta)
 
     def on_certificate(self, gap: float) -> None:
         """Record the proven gap; if it no longer improves, finish or restart from the origin."""
@@ -242,6 +243,27 @@ class InteriorPointState(State):
                 self.careful = few and self.engine.of_rows is not None
                 self.begin(*start)
                 break
+
+    def _restored_multipliers(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the multipliers without the dual residual due to rounding."""
+        try:
+            with np.errstate(all="ignore"):
+                system = self._system(self.samples or self.engine.curvature())
+                # The residuals of the optimality conditions in (w, b) and in λ, computed from scratch.
+                rows, mass, flip_cost = self.sums or self.engine.dual_sums()
+                norm, norm_lam = self.cone.multipliers()
+                residual, d = self.ridge * self.point, self.problem.n_features
+                residual[:d] -= rows[:, 0] - rows[:, 1]
+                residual[d:] -= mass[0] - mass[1]
+                residual += norm
+                radius = self.problem.radius
+                residual_lam = radius - float(flip_cost.sum()) + norm_lam if radius > 0 else 0.0
+                direction, lam = solve_system(system, -residual, -residual_lam)
+                if np.isfinite(direction).all() and (state := self.engine.of_rows) is not None:
+                    return restored(self.problem, state, direction, lam)
+        except BREAKDOWNS:
+            pass
+        return self._multipliers()
 
     def _multipliers(self) -> tuple[np.ndarray, np.ndarray]:
         return self.engine.multipliers()
