@@ -32,8 +32,9 @@ FINEST_TOL = 1e-10  # certificates are tried at gaps of this size even if the to
 # A certificate, which usually finds 55 to 90 % of the expected gap, is tried when that is at most this many tolerances;
 # for small problems, where it costs little, when the gap on the central path, of which it finds a quarter or more, is.
 PROMISING, CHEAP = 1.5, 2.0
-# With a gap on the central path below DEEP, what does not shrink is due to rounding: after this many certificates
-# without improvement, the run ends.
+RESIDUAL = 1e3  # if the last proof left a gap so many times that on the central path, there is a dual residual
+# With a gap on the central path below DEEP, anything that does not shrink is due to rounding: first the dual residual,
+# which is then removed where rows are few, and after this many certificates without improvement, the gap itself.
 DEEP, FUTILE_PROOFS = 1e-5, 3
 # If a run ends with a larger gap, more than rounding has gone wrong, and it restarts from another point. Restarts of a
 # small problem cost nothing, so there they follow any gap above the tolerance.
@@ -228,7 +229,8 @@ class InteriorPointState(State):
         return objective - bound
 
     def candidate(self) -> Candidate:
-        alpha, beta = self._restored_multipliers() if self.careful else self._multipliers()
+        residual_counts = self.careful or self.futile_proofs > 0 or RESIDUAL * self.central_gap < self.last_gap < np.inf
+        alpha, beta = self._restored_multipliers() if self.small and residual_counts else self._multipliers()
         return Candidate(*weights_and_intercept(self.problem, self.point), alpha, beta)
 
     def on_certificate(self, gap: float) -> None:
@@ -259,8 +261,8 @@ class InteriorPointState(State):
                 radius = self.problem.radius
                 residual_lam = radius - float(flip_cost.sum()) + norm_lam if radius > 0 else 0.0
                 direction, lam = solve_system(system, -residual, -residual_lam)
-                if np.isfinite(direction).all() and (state := self.engine.of_rows) is not None:
-                    return restored(self.problem, state, direction, lam)
+                if np.isfinite(direction).all():
+                    return restored(self.problem, self.engine.of_rows, direction, lam)
         except BREAKDOWNS:
             pass
         return self._multipliers()
