@@ -57,7 +57,6 @@ def compile_passes(kind, **parameters):
     engine.longest_steps(still, 0.0, 0.5)
     engine.dual_sums()
     engine.multipliers()
-    engine.restored_multipliers(still, 0.0)
 
 
 def compile_exact_methods():

@@ -279,15 +279,6 @@ class CpuEngine(Engine):
         rows = self._sum_of_totals(2)[:, : self.n_features].T
         return products, DualSums(rows, np.array(sums[:2]), np.array(sums[2:]))
 
-    def restoring_rate(self, direction, lam_change):
-        return max(self._over_rows(passes.restoring_rate, direction, lam_change))
-
-    def restored(self, direction, lam_change, step):
-        alpha, beta = self._room_for_multipliers()
-        out = (lambda _, rows: alpha[rows]), (lambda _, rows: beta[rows])
-        self._over_rows(passes.restored, direction, lam_change, step, *out)
-        return alpha, beta
-
     def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
         alpha, beta = self._room_for_multipliers()
 
@@ -358,9 +349,6 @@ class WorkingSetEngine:
 
     def multipliers(self):
         return self._of_all_rows(self.inner.multipliers())
-
-    def restored_multipliers(self, direction, lam_change):
-        return self._of_all_rows(self.inner.restored_multipliers(direction, lam_change))
 
     def _of_all_rows(self, own):
         hinge, flip = (fixed.copy() for fixed in self.fixed)

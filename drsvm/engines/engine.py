@@ -86,7 +86,7 @@ class Engine(ABC):
     3. `advance` moves along it and returns the equations at the new point, the matrix included. Near the end `arrive`
        takes its place: it returns the sums that tell whether a certificate is worthwhile instead.
 
-    A run begins with `center` and `curvature`. Certificates fetch `multipliers`, or `restored_multipliers`.
+    A run begins with `center` and `curvature`. Certificates fetch `multipliers`.
     """
 
     n_linear: int  # number of unknowns in (w, b)
@@ -144,19 +144,6 @@ class Engine(ABC):
     @abstractmethod
     def arrive(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, DualSums]:
         """Take the given steps as `advance` does; return Σ multiplier · slack and the `dual_sums` there."""
-
-    @abstractmethod
-    def restoring_rate(self, direction: np.ndarray, lam_change: float) -> float:
-        """Return 1 / the longest step that keeps all multipliers positive and preserves all products."""
-
-    @abstractmethod
-    def restored(self, direction: np.ndarray, lam_change: float, step: float) -> tuple[Vector, Vector]:
-        """Return α and β after a step that preserves all products; the state does not change."""
-
-    def restored_multipliers(self, direction: np.ndarray, lam_change: float) -> tuple[Vector, Vector]:
-        """Return α and β after the longest safe step that preserves all products; the state does not change."""
-        rate = self.restoring_rate(direction, lam_change)
-        return self.restored(direction, lam_change, min(1.0, 0.5 / max(rate, 1e-300)))
 
     @abstractmethod
     def dual_sums(self) -> DualSums:

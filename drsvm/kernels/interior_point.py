@@ -257,26 +257,6 @@ def move(tile, step, correction):
 
 
 @kernel(fastmath=FASTEST, inner=True)
-def _restoring(state, i, flip, dm, kdl):
-    """Return relative changes of the slacks, and minus those of the multipliers, that keep the products to first order.
-
-    Every change is a product of small numbers, without cancellation, so a small dual residual can be removed exactly.
-    """
-    i1, i2, i3, d1, d2, _, inverse = _ratios(state, i)
-    ds = -((d1 - d2) * dm + d2 * kdl) * inverse
-    return (ds + dm) * i1, flip * (ds - dm + kdl) * i2, ds * i3
-
-
-@kernel(fastmath=FASTEST, inner=True)
-def restoring_rates(tile, dm, dlam, rates):
-    """Write the largest relative change of each sample into `rates`."""
-    state, _, signs, flips, kappa = tile
-    for i in range(signs.size):
-        r1, r2, r3 = _restoring(state, i, at(flips, i), signs[i] * dm[i], at(kappa, i) * dlam)
-        rates[i] = max(abs(r1), max(abs(r2), abs(r3)))
-
-
-@kernel(fastmath=FASTEST, inner=True)
 def sides(tile, coefficients):
     """Write α and β by the side that an intercept balances; return the sums of both sides, of multipliers and of κβ."""
     state, _, signs, _, kappa = tile
@@ -291,13 +271,3 @@ def sides(tile, coefficients):
         cost_one += 0.0 if positive else cost
         cost_other += cost if positive else 0.0
     return one, other, cost_one, cost_other
-
-
-@kernel(fastmath=FASTEST, inner=True)
-def restored(tile, dm, dlam, step, alpha, beta):
-    """Write α and β after a step along the restoring direction; the state does not change."""
-    state, _, signs, flips, kappa = tile
-    for i in range(signs.size):
-        r1, r2, _ = _restoring(state, i, at(flips, i), signs[i] * dm[i], at(kappa, i) * dlam)
-        alpha[i] = state[0, i] - step * (state[0, i] * r1)
-        beta[i] = state[1, i] - step * (state[1, i] * r2)

@@ -205,31 +205,6 @@ def dual_sums(share, buffers, correction, step, totals):
 
 
 @kernel(**UNCOUNTED)
-def restoring_rate(share, buffers, direction, lam_change):
-    """Return the largest relative change of a slack or multiplier in the restoring direction."""
-    n = share.weights.size
-    largest = 0.0
-    for first in range(0, n, TILE):
-        last = min(first + TILE, n)
-        _changes(share, direction, first, last, buffers.changes)
-        samples.restoring_rates(_of_tile(share, first, last), buffers.changes, lam_change, buffers.rates[0])
-        for i in range(last - first):
-            largest = max(largest, buffers.rates[0, i])
-    return largest
-
-
-@kernel(**UNCOUNTED)
-def restored(share, buffers, direction, lam_change, step, alpha, beta):
-    """Write α and β after a step along the restoring direction; the state does not change."""
-    n = share.weights.size
-    for first in range(0, n, TILE):
-        last = min(first + TILE, n)
-        tile = _of_tile(share, first, last)
-        _changes(share, direction, first, last, buffers.changes)
-        samples.restored(tile, buffers.changes, lam_change, step, alpha[first:last], beta[first:last])
-
-
-@kernel(**UNCOUNTED)
 def multipliers(state, alpha, beta):
     """Write α and β."""
     for i in range(alpha.size):

@@ -108,21 +108,10 @@ def _position(indices, first, last, j):
 
 
 @kernel(fastmath=FAST)
-def add_columns(data, indices, indptr, first, last, c, low, high, out):
-    """Add Σ_i c_i x_i to out in the columns low … high − 1, for the sparse rows first … last − 1.
-
-    Unless these are all columns, the indices of a row must increase.
-    """
-    everything = low == 0 and high == out.size
+def add_rows(data, indices, indptr, first, last, c, out):
+    """Add Σ_i c_i x_i to out for the sparse rows first … last − 1."""
     for i in range(first, last):
-        begin, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
-        if everything:
-            entries.add_row(data, indices, begin, end, c[i], out)
-        else:
-            k = _position(indices, begin, end, low)
-            while k < end and indices[k] < high:
-                out[np.uint64(indices[k])] += c[i] * data[k]
-                k += np.uint64(1)
+        entries.add_row(data, indices, np.uint64(indptr[i]), np.uint64(indptr[i + 1]), c[i], out)
 
 
 @kernel(fastmath=FAST, inner=True)

@@ -3,11 +3,9 @@
 The parts depend on the rows only, and their sums are added in order: the result is the same with any number of threads.
 """
 
-import math
 import mmap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cached_property, reduce
-from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -20,11 +18,10 @@ from drsvm.kernels.entries import Rows as CompiledRows
 from drsvm.model.careful_sums import ULP, careful_transposed_dot
 from drsvm.model.rows import Rows
 from drsvm.model.validation import check_flip_costs, row_blocks
-from drsvm.parallel import PART, over, over_parts, parts_of, slices, usable_threads
+from drsvm.parallel import PART, over, over_parts, parts_of, slices
 
 LARGE = 1 << 20  # number of stored entries from which a matrix is processed in parts; a smaller one may be copied
 PART_ENTRIES = 1 << 18  # number of stored entries in a part of a product with sparse rows
-ENTRIES_OF_SAMPLE = 10_000  # number of entries from which the frequencies of the columns are estimated
 MIN_NOISE = 1e-10  # rounding errors of margins that matter, for a certificate
 
 
@@ -159,22 +156,13 @@ class MemoryRows(HostRows):
         parts, entries = parts_of(self.shape[0]), unsigned_parts(X)
         sums, total = np.zeros((len(parts), self.shape[1])), np.empty(self.shape[1])
 
-        def add(task):  # the rows of a part, in a range of the columns
-            (number, part), (low, high) = task
-            kernel.add_columns(*entries, part.start, part.stop, c, low, high, sums[number])
+        def add(task):
+            number, part = task
+            kernel.add_rows(*entries, part.start, part.stop, c, sums[number])
 
-        over(product(enumerate(parts), self._column_ranges(len(parts))), add)
+        over(enumerate(parts), add)
         over_parts(total, lambda columns: np.add.reduce(sums[:, columns], axis=0, out=total[columns]))
         return total
-
-    def _column_ranges(self, n_parts: int) -> Iterable[tuple[int, int]]:
-        """Return ranges of the columns with about as many entries each, so many that no thread is idle."""
-        n_ranges = math.ceil(usable_threads() / n_parts)
-        if n_ranges < 2 or not self.X.has_sorted_indices:
-            return [(0, self.shape[1])]
-        some = np.sort(self.X.indices[:: max(1, self.stored // ENTRIES_OF_SAMPLE)])
-        inner = some[np.arange(1, n_ranges) * len(some) // n_ranges].tolist()
-        return pairwise([0, *inner, self.shape[1]])
 
     def sum_of_squares(self, c):
         if self.is_sparse:

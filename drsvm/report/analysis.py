@@ -157,9 +157,7 @@ class Analysis:
         """Find the rows that determine the weights, and those whose labels are most likely to be wrong."""
         result, issues, names = self.result, self.label_issues, self.material.row_names
         norm = float(self.material.ball["norm"])
-        sizes = (
-            1.0 if self.material.curved else MemoryRows(self.material.X).norms(norm)
-        )
+        sizes = 1.0 if self.material.curved else MemoryRows(self.material.X).norms(norm)
         forces = np.abs(result.hinge_dual - result.flip_dual) * sizes
         pulls = forces / (forces.sum() or 1.0)  # shares in Σ ‖(α_i − β_i) x_i‖_p, the forces that determine the weights
         strongest = np.argsort(-pulls, kind="stable")[:PULLS].tolist()

@@ -284,22 +284,6 @@ def test_samples_that_cannot_follow_stop_short_on_their_own(engine, problem, tim
     np.testing.assert_allclose(lifts, expected, atol=1e-9 * np.abs(wanted).max())
 
 
-def test_restoring_removes_a_dual_residual_and_keeps_the_state(engine, problem):
-    """It changes no multiplier by more than half."""
-    samples, curvature = Samples(engine, problem), engine.curvature()
-    direction, lam = random_direction(engine)
-    after = np.array(engine.restored_multipliers(1e6 * direction, 1e6 * lam))
-    assert (np.abs(after - samples.multipliers[:2]) <= 0.501 * samples.multipliers[:2]).all()
-    direction, lam = 1e-7 * direction, 1e-7 * lam
-    before = samples.dual_sum(samples.multipliers)
-    alpha, beta = engine.restored_multipliers(direction, lam)
-    np.testing.assert_array_equal(Samples(engine, problem).multipliers, samples.multipliers)
-    sums = samples.dual_sum(np.array([alpha, beta, samples.weights - alpha - beta]))
-    assert_close(sums[0] - before[0], full_matrix(curvature) @ direction + curvature.column * lam, 1e-6)
-    change = curvature.column @ direction + curvature.square * lam
-    assert sums[1] - before[1] == pytest.approx(change, rel=1e-5, abs=1e-13)
-
-
 def test_dual_sums_are_those_of_the_multipliers(engine, problem):
     samples = Samples(engine, problem)
     sums = engine.dual_sums()

@@ -176,7 +176,8 @@ def test_prices_of_rows_and_features(data):
     ball |= {"fit_intercept": True, "intercept_cost": 3.0}
     weights = np.random.default_rng(1).integers(0, 3, size=400)
     here = Problem(*data, sample_weight=weights, flip_cost=costs, **ball)
-    check(sharded_problem(*data, [3, 250], weights, costs, **ball), here)
+    # Where weights cost nothing, a sum that is not quite 0 limits the bound: rows in memory have it cancelled.
+    check(sharded_problem(*data, [3, 250], weights, costs, **ball), here, tol=1e-7)
 
 
 def test_a_wide_chunk_is_no_wide_problem(monkeypatch):

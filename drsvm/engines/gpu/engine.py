@@ -43,7 +43,6 @@ class GpuEngine(Engine):
         self.mass = float(self.weights.sum())
         self.weight = 2.0 * self.mass + float((self.weights * self.flip_arguments[0]).sum())
         self._state = cupy().empty((6, self.n))
-        self._changes: Vector | None = None
         self._mu = 1.0  # mean complementarity product, in units of the weights
         self._corrections: Matrix = None  # with the changes of the margins
         self._step = NO_STEP
@@ -135,18 +134,6 @@ class GpuEngine(Engine):
         self._call("sides", coefficients, partial)
         one, other, *costs = to_numpy(partial.sum(axis=0)).tolist()
         return DualSums(self.rows.weighted_sums(coefficients).T, np.array([one, other]), np.array(costs))
-
-    def restoring_rate(self, direction, lam_change):
-        smallest = self._partial(1)
-        self._changes = self._products(direction)  # `restored` follows, in the same direction
-        self._call("restoring_rate", self._changes, float(lam_change), smallest)
-        return -float(smallest.min())
-
-    def restored(self, direction, lam_change, step):
-        alpha, beta = cupy().empty((2, self.n))
-        self._call("restored", self._changes, float(lam_change), step, alpha, beta)
-        self._changes = None
-        return alpha, beta
 
     def multipliers(self) -> tuple[Vector, Vector]:
         return self._state[0], self._state[1]

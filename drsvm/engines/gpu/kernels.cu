@@ -120,16 +120,6 @@ extern "C" __global__ void sides(SAMPLES, double* coefficients, double* partial)
     write_sums(samples::sides(TILE, samples::Rows{coefficients, n}), partial);
 }
 
-extern "C" __global__ void restoring_rate(SAMPLES, double* dm, double dlam, double* smallest) {
-    double least[1] = {0.0};
-    samples::restoring_rates(TILE, samples::Entries{dm}, dlam, Largest{least});
-    write_smallest<1>(least, smallest);
-}
-
-extern "C" __global__ void restored(SAMPLES, double* dm, double dlam, double length, double* alpha, double* beta) {
-    samples::restored(TILE, samples::Entries{dm}, dlam, length, samples::Entries{alpha}, samples::Entries{beta});
-}
-
 // --- products with the rows ---------------------------------------------------------------------------------------
 
 // out_i = x_i·v + shift for dense rows: one warp per row, sums in double precision.

@@ -278,12 +278,6 @@ class ShardedEngine(Engine):
     def dual_sums(self) -> DualSums:
         return DualSums(*self._query("dual_sums"))
 
-    def restoring_rate(self, direction, lam_change):
-        return self._query("restoring_rate", direction, lam_change)
-
-    def restored(self, direction, lam_change, step) -> tuple[Kept, Kept]:  # pyright: ignore
-        return self.run.keep("keep_restored_multipliers", direction, lam_change, step)
-
     def multipliers(self) -> tuple[Kept, Kept]:  # pyright: ignore
         return self.run.keep("keep_multipliers")
 

@@ -21,7 +21,7 @@ from drsvm.model.memory_rows import MemoryRows, RowView, chosen_columns
 from drsvm.model.multipliers import ArrayMultipliers
 from drsvm.model.norms import Norm
 from drsvm.model.problem import Problem
-from drsvm.model.reducers import Largest, Summable, Sums
+from drsvm.model.reducers import Summable, Sums
 from drsvm.parallel import single_threaded_blas, threads_limited
 
 BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError)  # numerical ones, which are a reply like any other
@@ -172,17 +172,11 @@ class ShardRun:
         if getattr(self.engine, "lost", False):
             self.forgotten.add(slot)
 
-    def keep_restored_multipliers(self, slot: int, direction, lam_change: float, step: float) -> None:
-        self.slots[slot] = self.engine.restored(direction, lam_change, step)
-
     def drop(self, slot: int) -> None:
         del self.slots[slot]
 
     def end(self) -> None:
         self.engine = None
-
-    def restoring_rate(self, direction, lam_change: float) -> Largest:
-        return Largest(self.engine.restoring_rate(direction, lam_change))
 
     def __getattr__(self, name: str) -> Any:
         """Return a method of the engine, whose values can be added."""

@@ -138,6 +138,21 @@ class OrthogonalSystem(Factorised):
         return self.scale * solution
 
 
+def restored(problem: Problem, state, direction, lam: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return α and β after the longest safe step along a direction, which keeps all products to first order.
+
+    Every change is a product of small numbers, without cancellation, so a small dual residual can be removed exactly.
+    """
+    d, (kappa, flips) = problem.n_features, affordable_flips(problem.flip_cost, problem.radius)
+    one, two, three = state[:3] / state[3:]
+    dm, kdl = problem.margins(direction[:d], float(direction[d:].sum())), kappa * lam
+    ds = -((one - two) * dm + two * kdl) / (one + two + three)
+    changes = np.stack((ds + dm, flips * (ds - dm + kdl), ds)) / state[3:]  # relative ones
+    step = min(1.0, 0.5 / max(float(np.abs(changes).max()), 1e-300))
+    alpha, beta = state[:2] - step * (state[:2] * changes[:2])
+    return alpha, beta
+
+
 class WideSystem(MatrixFree):
     """The Woodbury form, for n < d.
 

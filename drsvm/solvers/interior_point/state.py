@@ -18,7 +18,7 @@ from drsvm.model.multipliers import DualSums
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, State, share_of_way
 from drsvm.solvers.interior_point.cones import cone_at
-from drsvm.solvers.interior_point.newton import OrthogonalSystem, newton_system, solve_system
+from drsvm.solvers.interior_point.newton import OrthogonalSystem, newton_system, restored, solve_system
 from drsvm.solvers.interior_point.starts import Start, cold_starts, rows_to_begin_with, start_at, weights_and_intercept
 from drsvm.solvers.selection import ITERATIONS, interior_point_seconds
 
@@ -34,7 +34,7 @@ FINEST_TOL = 1e-10  # certificates are tried at gaps of this size even if the to
 PROMISING, CHEAP = 1.5, 2.0
 RESIDUAL = 1e3  # if the last proof left a gap so many times that on the central path, there is a dual residual
 # With a gap on the central path below DEEP, anything that does not shrink is due to rounding: first the dual residual,
-# which is then removed, and finally, after this many certificates without improvement, the proven gap itself.
+# which is then removed where rows are few, and after this many certificates without improvement, the gap itself.
 DEEP, FUTILE_PROOFS = 1e-5, 3
 # If a run ends with a larger gap, more than rounding has gone wrong, and it restarts from another point. Restarts of a
 # small problem cost nothing, so there they follow any gap above the tolerance.
@@ -230,7 +230,7 @@ class InteriorPointState(State):
 
     def candidate(self) -> Candidate:
         residual_counts = self.careful or self.futile_proofs > 0 or RESIDUAL * self.central_gap < self.last_gap < np.inf
-        alpha, beta = self._restored_multipliers() if residual_counts else self._multipliers()
+        alpha, beta = self._restored_multipliers() if self.small and residual_counts else self._multipliers()
         return Candidate(*weights_and_intercept(self.problem, self.point), alpha, beta)
 
     def on_certificate(self, gap: float) -> None:
@@ -262,7 +262,7 @@ class InteriorPointState(State):
                 residual_lam = radius - float(flip_cost.sum()) + norm_lam if radius > 0 else 0.0
                 direction, lam = solve_system(system, -residual, -residual_lam)
                 if np.isfinite(direction).all():
-                    return self.engine.restored_multipliers(direction, lam)
+                    return restored(self.problem, self.engine.of_rows, direction, lam)
         except BREAKDOWNS:
             pass
         return self._multipliers()

@@ -94,7 +94,7 @@ def test_runs_in_the_memory_of_others_are_the_same(monkeypatch):
         run, alone = run.again(other, limits), SmallState(other, settings, limits)
         assert run.to_the_end() and alone.to_the_end()
         assert np.array_equal(run.classifier[0], alone.classifier[0]) and run.classifier[1] == alone.classifier[1]
-        for found, known in zip(run._restored_multipliers(), alone._restored_multipliers(), strict=True):
+        for found, known in zip(run._multipliers(), alone._multipliers(), strict=True):
             assert np.array_equal(found, known)
 
 
