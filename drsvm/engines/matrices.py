@@ -19,6 +19,7 @@ SMALL = 100_000  # a matrix with at most so many entries, zeros included, counts
 # is not worth the second that it takes to compile.
 FEW_FEATURES, MANY_ROWS = 64, 5000
 OWN_BYTES = 1 << 20  # size of a matrix, or of a part of one, that stays in a core's cache while rows are added to it
+MATRIX_SHARE = 2  # several matrices must together have at most one entry for so many of the rows
 ROWS_AT_A_TIME = 1 << 14  # number of sparse rows that are added to all parts of a matrix before the next ones are read
 BLOCK_BYTES, MIN_ROWS = 1 << 23, 512  # size of the scaled copies of rows that BLAS multiplies, and their least number
 FEATURES_AT_A_TIME = 1024  # number of features that a thread adds to a Gram matrix of rows at a time
@@ -120,34 +121,49 @@ class BlasMatrices(OwnMatrices):
 class SharedMatrix(Matrices):
     """Every thread forms the parts of a matrix that belong to its features, from many sparse rows.
 
-    A part stays in the cache of a core, where a whole matrix would not.
+    A part stays in the cache of a core, where a whole matrix would not. With many threads, groups of them have a matrix
+    and a part of the rows each: otherwise all of them would read all rows.
     """
 
-    def __init__(self, X, n_threads: int, curvatures: np.ndarray):
+    def __init__(self, X, n_threads: int, n_shares: int, curvatures: np.ndarray):
         super().__init__(curvatures)
-        self.entries, self.n_threads = unsigned_parts(X), n_threads
-        self.n_rows, d = X.shape
-        self.matrix = np.empty((d, d))
+        self.entries, self.n_shares = unsigned_parts(X), n_shares
+        n, d = X.shape
+        room = X.nnz // (MATRIX_SHARE * d * d)
+        n_groups = max(1, min(math.isqrt(n_threads), room))
+        self.in_group = max(1, n_threads // n_groups)
+        self.matrices = np.empty((n_groups, d, d))
+        self.row_cuts = np.searchsorted(X.indptr, np.linspace(0, X.nnz, n_groups + 1)).tolist()
         after = np.repeat(X.indptr[1:], np.diff(X.indptr)) - np.arange(X.nnz)  # entries that each is multiplied by
         counts = np.bincount(X.indices, after, minlength=d)
-        n_parts = n_threads * math.ceil(4 * d * d / (OWN_BYTES * n_threads))  # of the upper triangle
+        n_parts = self.in_group * math.ceil(4 * d * d / (OWN_BYTES * self.in_group))  # of the upper triangle
         inner = np.searchsorted(np.cumsum(counts), np.linspace(0, counts.sum(), n_parts + 1)[1:-1])
         self.parts = list(pairwise([0, *inner.tolist(), d]))
-        self.at_a_time = ROWS_AT_A_TIME if n_parts > n_threads else self.n_rows
+        self.at_a_time = ROWS_AT_A_TIME if n_parts > self.in_group else n
 
     def result(self, in_threads):
         def form(k):
-            parts = self.parts[k :: self.n_threads] if k < self.n_threads else []  # there may be more shares
+            group, place = divmod(k, self.in_group)
+            if group >= len(self.matrices):
+                return
+            matrix, parts = self.matrices[group], self.parts[place :: self.in_group]
             for begin, after in parts:
-                self.matrix[begin:after] = 0.0
-            for rows in slices(self.n_rows, self.at_a_time):
+                matrix[begin:after] = 0.0
+            last = self.row_cuts[group + 1]
+            for start in range(self.row_cuts[group], last, self.at_a_time):
+                rows = start, min(start + self.at_a_time, last)
                 for features in parts:
-                    kernel.gram_of_features(
-                        *self.entries, self.curvatures, rows.start, rows.stop, *features, self.matrix
-                    )
+                    kernel.gram_of_features(*self.entries, self.curvatures, *rows, *features, matrix)
+
+        def add(k):
+            features = slice(k, None, self.n_shares)
+            for other in self.matrices[1:]:
+                self.matrices[0, features] += other[features]
 
         in_threads(form)
-        return self.matrix
+        if len(self.matrices) > 1:
+            in_threads(add)
+        return self.matrices[0]
 
 
 def matrices_for(rows: MemoryRows, n_shares: int, n_threads: int, *, wide: bool) -> Matrices:
@@ -160,7 +176,7 @@ def matrices_for(rows: MemoryRows, n_shares: int, n_threads: int, *, wide: bool)
     if wide:
         return Matrices(curvatures)
     if rows.is_sparse:
-        return SharedMatrix(rows.X, n_threads, curvatures)
+        return SharedMatrix(rows.X, n_threads, n_shares, curvatures)
     return BlasMatrices(d, n_shares, curvatures)
 
 

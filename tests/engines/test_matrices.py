@@ -69,10 +69,19 @@ def test_a_matrix_can_be_formed_again():
 def test_threads_share_features_evenly():
     X = sparse.random_array((4000, 900), density=0.02, rng=np.random.default_rng(0), format="csr")
     engine = CpuEngine(Problem(X, np.where(np.arange(4000) % 2, 1, -1)), 1)
-    shared = SharedMatrix(engine.rows.X, 4, np.empty(0))
+    shared = SharedMatrix(engine.rows.X, 4, 4, np.empty(0))
     widths = np.array([after - begin for begin, after in shared.parts])
     assert len(widths) == 4 and widths.min() > 0
     assert widths[0] < widths[-1]  # of a triangle: the rows of the first features are longer
+
+
+def test_groups_of_threads_have_a_matrix_each_if_there_is_room():
+    X = sparse.csr_array(np.random.default_rng(0).normal(size=(900, 20)))
+    many = SharedMatrix(X, 9, 9, np.empty(900))
+    assert len(many.matrices) == 3 and many.in_group == 3
+    assert many.row_cuts == [0, 300, 600, 900]
+    few = SharedMatrix(X[:30], 9, 9, np.empty(30))
+    assert len(few.matrices) == 1 and few.in_group == 9
 
 
 def test_sparse_rows_stay_sparse_unless_they_are_small_or_have_few_zeros(monkeypatch):
