@@ -133,6 +133,7 @@ BACKING: dict[str, list[tuple[str, str] | tuple[str, str, str]]] = {
     ],
     "index.rst": [("take 0.663 s on two cores, to a proven gap of 2.1e-07", "cost.md", "| 1,000,000 |")],
     "install.rst": [
+        ("numpy (2.0), scipy (1.15), numba (0.61) and scikit-learn (1.6)", VERSION),
         ("3.11", VERSION),
         ("CUDA 13", VERSION),
         ("about 8 s", "first_fit.md", "500 × 20, dense; cache empty"),
