@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from drsvm.lazy import lazy_names
 
-__version__ = "1.0.0rc1"
+__version__ = "1.0.0rc2.dev0"
 
 # Type checkers see plain imports and no __getattr__, so that they report misspelt names. At run time the same names
 # come from a table; a test compares the two.
