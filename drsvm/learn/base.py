@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 from sklearn.utils.metaestimators import available_if
 
 from drsvm.annotations import Labels, Matrix, Values, Vector
 from drsvm.clock import TimeLimit
-from drsvm.learn.callbacks import CallbackSupportMixin, with_callbacks
+from drsvm.learn.callbacks import with_callbacks
 from drsvm.learn.choosing.out_of_fold import Unseen
 from drsvm.learn.choosing.probability import check_calibration, decision_at, log_probabilities, probabilities
 from drsvm.learn.choosing.threshold import Goal, choose_threshold, goal_of, sigmoids_of
@@ -30,10 +28,29 @@ from drsvm.model.result import Result, Results
 from drsvm.parallel import single_threaded_blas
 from drsvm.progress import following, lines, stage
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # scikit-learn has no types, and of dataclasses with unknown bases no parameter would be checked
     from drsvm.learn.fitting.data import FitData
     from drsvm.learn.fitting.problems import Solved
     from drsvm.solvers.incremental.block_fit import BlockFit
+
+    class Untyped:  # noqa: D101
+        def __getattr__(self, name: str) -> Any: ...
+        def __setattr__(self, name: str, value: Any) -> None: ...
+
+    class BaseEstimator(Untyped): ...  # noqa: D101
+
+    class ClassifierMixin(Untyped): ...  # noqa: D101
+
+    class LinearClassifierMixin(Untyped): ...  # noqa: D101
+
+    class SparseCoefMixin(Untyped): ...  # noqa: D101
+
+    class CallbackSupportMixin(Untyped): ...  # noqa: D101
+else:
+    from sklearn.base import BaseEstimator, ClassifierMixin  # noqa: F401  # the latter for kernels
+    from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
+
+    from drsvm.learn.callbacks import CallbackSupportMixin
 
 _BUILT = Path(__file__).parent.parent.parent / "docs" / "_build" / "html"  # of a source checkout
 

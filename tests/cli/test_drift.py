@@ -22,7 +22,7 @@ def months(folder, n=600, name="all.csv", moved=0.3):
     used = rng.normal(size=n) - 2.0 * (left == "no") + moved * month
     used, kind = used.astype(object), rng.choice(["01", "02", "10"], n)
     used[::9] = ""
-    days = [str(np.datetime64("2024-01-01") + k // 2) for k in range(n)]
+    days = [str(day) for day in np.datetime64("2024-01-01") + (np.arange(n) // 2).astype("timedelta64[D]")]
     columns = {"month": [f"2024-{m + 1:02d}" for m in month], "used": used, "plan": kind, "joined": days, "left": left}
     return write_table(folder / name, columns), columns
 

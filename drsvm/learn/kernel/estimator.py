@@ -7,12 +7,11 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from drsvm.annotations import Matrix, Vector
 from drsvm.clock import TimeLimit
-from drsvm.learn.base import FitMixin
+from drsvm.learn.base import BaseEstimator, ClassifierMixin, FitMixin
 from drsvm.learn.fitting import one_vs_rest, prices
 from drsvm.learn.fitting.data import naming_large_entries
 from drsvm.learn.fitting.gross_errors import warn_of_far_cells
