@@ -119,7 +119,8 @@ class Shift:
         return f"{what} than the classifier sees: without labels it cannot see rows of two classes change places."
 
     def __repr__(self) -> str:
-        return f"Shift: {self.n_after:,} new rows against {self.n_before:,} audited ones, moved by {self.moved:.4g}"
+        rows = "new row" if self.n_after == 1 else "new rows"
+        return f"Shift: {self.n_after:,} {rows} against {self.n_before:,} audited ones, moved by {self.moved:.4g}"
 
     def __str__(self) -> str:
         lines = self.lines()
