@@ -29,7 +29,7 @@ from drsvm.learn.fitting.ball import ball_by_rule, pilot_time
 from drsvm.learn.fitting.data import FitData, RemoteFit
 from drsvm.learn.fitting.problems import Ball, BinaryProblems, Solved
 from drsvm.model import kernel_functions as functions
-from drsvm.model.backends import ForCard
+from drsvm.model.backends import ForCard, to_numpy
 from drsvm.model.kernel_functions import KernelFunction, squared_norms
 from drsvm.model.kernel_rows import FunctionRows, KernelRows, in_feature_space
 from drsvm.model.memory_rows import MemoryRows, scaled_columns
@@ -282,7 +282,9 @@ def _width_and_share(
     @cache
     def at_width(factor: float) -> tuple[Ball, Callable[[float, float], np.ndarray | None], Judged]:
         posed = BinaryProblems.as_given(data.problems_at_width(factor * data.widest, rows, parameters))
-        judged = Judged.of(posed.problems, posed.problems, counts, float(counts.sum()))
+        kept = posed.problems[0].kept  # the problems have an order of their own
+        counted = counts if kept is None else counts[to_numpy(kept)]
+        judged = Judged.of(posed.problems, posed.problems, counted, float(counts.sum()))
         return ball_by_rule(posed, *ball_by, lambda _: own, pilot), in_folds(judged, pilot), judged
 
     def decisions(candidate: Candidate) -> np.ndarray | None:

@@ -49,6 +49,23 @@ def test_order_and_copies_of_rows_do_not_matter(checkerboard, monkeypatch):
     assert len(repeated.result_.weights) == 120 and len(repeated.result_.hinge_dual) == 240
 
 
+def test_weights_are_those_of_the_judged_rows(monkeypatch):
+    """Whose order is not that of the given rows."""
+    seen = []
+
+    def first(stages, decisions, judged):
+        seen.append(judged)
+        return stages[0][0]
+
+    monkeypatch.setattr(kernel_problems, "best_if_significant", first)
+    rng = np.random.default_rng(0)
+    X, weights = rng.normal(size=(60, 3)), rng.integers(0, 5, 60)
+    WassersteinKernelSVC(class_weight=None).fit(X, X[:, 0] > 0, weights)
+    (judged,) = seen
+    shares = judged.counts / judged.counts.sum()
+    np.testing.assert_allclose(shares, judged.problems[0].sample_weight, rtol=1e-12)
+
+
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_copies_are_joined_if_label_and_flip_cost_agree(container):
     X = np.array([[0.0, 1.0], [2.0, 0.0], [-0.0, 1.0], [0.0, 1.0], [2.0, 0.0], [0.0, 1.0]])
