@@ -205,9 +205,11 @@ class RowOperations:
         return self.rows.drawn_by_class(self, size)
 
     def drawn_rows(self: "Problem", size: int) -> np.ndarray:
-        """Draw rows by their contents."""
-        key = self.rows.content_keys(self) * self.signs
+        """Draw rows by their contents, in the order of these: fewer of them are the same ones, wherever the rows are."""
+        contents = self.rows.content_keys(self)
+        key = contents * self.signs
         key *= 1e6 / (float(np.abs(key).mean()) or 1.0)
         key -= np.floor(key)
         drawn = np.flatnonzero(key <= np.partition(key, size)[size])
+        drawn = drawn[np.argsort(contents[drawn])]
         return drawn[:: max(1, len(drawn) // size)]  # equal rows can make this too many
