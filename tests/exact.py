@@ -128,7 +128,8 @@ def distance(pull, budget, p):
     threshold = budget
     if p == 1:
         sums = [mpmath.fsum(sizes[: k + 1]) for k in range(len(sizes))]
-        threshold = max(max((total - budget) / (k + 1) for k, total in enumerate(sums)), mpf(0))
+        threshold = max([(total - budget) / (k + 1) for k, total in enumerate(sums)], default=mpf(0))
+        threshold = max(threshold, mpf(0))
         return mpmath.fsum(min(size, threshold) ** 2 for size in sizes)
     return mpmath.fsum(max(size - threshold, mpf(0)) ** 2 for size in sizes)
 

@@ -90,7 +90,7 @@ def reaction(task, delay):
             result = found.results[-1] if hasattr(found, "results") else found
             status = getattr(result, "status", Status.OPTIMAL)
             assert not hasattr(result, "status") or 0.0 <= result.lower_bound <= result.objective <= 1.0
-            assert status is not Status.OPTIMAL or getattr(result, "gap", 0.0) <= getattr(result, "tol", 0.0)
+            assert status is not Status.OPTIMAL or getattr(result, "gap", 0.0) <= (getattr(result, "tol", None) or 0.0)
         return str(status)
     except KeyboardInterrupt:
         return "KeyboardInterrupt"

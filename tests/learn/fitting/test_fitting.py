@@ -66,6 +66,7 @@ def beyond_the_limits(X, y, exact, tol, solver):
     return found
 
 
+@pytest.mark.filterwarnings("ignore:Far-off rows")
 @pytest.mark.parametrize("solver", ["interior-point", "dual-coordinate", "auto"])
 @pytest.mark.parametrize("tol", LIMITS)
 def test_decisions_on_random_rows(solver, tol, monkeypatch):
