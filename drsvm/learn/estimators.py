@@ -6,8 +6,7 @@ With more than two classes, each class is trained against the rest, with its own
 `one_vs_rest`).
 """
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
@@ -30,7 +29,6 @@ from drsvm.learn.fitting.solving import FitTask, solve_problems
 from drsvm.model.backends import is_remote
 from drsvm.model.memory_rows import must_stay
 from drsvm.model.norms import norm_for
-from drsvm.solvers.base import Solver
 from drsvm.solvers.selection import is_auto
 
 
@@ -181,26 +179,8 @@ class WassersteinSVC(FitMixin, RobustClassifier):
 
     radius: float | Literal["auto"] = "auto"
     _: KW_ONLY
-    flip_cost: float | Mapping[Any, float] = math.inf
     norm: Any = 2
-    l2: float | Literal["auto"] = "auto"
-    fit_intercept: bool = True
-    intercept_cost: float | Literal["auto"] = "auto"
-    feature_cost: Any = None
-    monotonic_cst: Any = None
-    class_weight: Mapping[Any, float] | Literal["auto", "balanced"] | None = "auto"
-    threshold: Literal["accuracy", "balanced_accuracy", "optimum"] | Mapping[Any, float] = "accuracy"
-    cv: Any = None
-    calibration: Literal["sigmoid"] | None = None
-    solver: str | Solver = "auto"
-    tol: float | None = None
-    max_iter: int | None = None
-    max_time: float | TimeLimit | None = None
     warm_start: bool = False
-    random_state: int | np.random.Generator | None = None
-    verbose: int = 0
-    n_jobs: int | None = None
-    engine: Literal["auto", "cpu", "gpu", "dask"] = "auto"
 
     def _data(self, X, y, sample_weight) -> FitData:
         earlier = earlier_fit(self) if self.warm_start else None

@@ -1,6 +1,5 @@
 """`WassersteinKernelSVC`: the robust classifier in the feature space of a kernel, with a proof of the full problem."""
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
@@ -124,23 +123,7 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
     coef0: float = 0.0
     n_landmarks: int | Literal["auto"] = "auto"
     landmarks: Any = None
-    radius: float | Literal["auto"] = "auto"
-    flip_cost: float | Mapping[Any, float] = math.inf
-    l2: float | Literal["auto"] = "auto"
-    fit_intercept: bool = True
-    intercept_cost: float | Literal["auto"] = "auto"
-    feature_cost: Any = None
-    class_weight: Mapping[Any, float] | Literal["auto", "balanced"] | None = "auto"
-    threshold: Literal["accuracy", "balanced_accuracy", "optimum"] | Mapping[Any, float] = "accuracy"
-    cv: Any = None
-    calibration: Literal["sigmoid"] | None = None
     tol: float | None = 1e-4
-    max_iter: int | None = None
-    max_time: float | TimeLimit | None = None
-    random_state: int | np.random.Generator | None = None
-    verbose: int = 0
-    n_jobs: int | None = None
-    engine: Literal["auto", "cpu", "gpu", "dask"] = "auto"
 
     # --- the steps of a fit that are special about this one -----------------------------------------------------------
 

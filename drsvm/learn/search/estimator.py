@@ -40,7 +40,7 @@ from drsvm.model.norms import norm_for
 from drsvm.model.validation import check_flip_cost, check_flip_costs, check_number
 from drsvm.parallel import spare_cores
 from drsvm.progress import following, stage, taken_over
-from drsvm.solvers.base import Solver, check_count
+from drsvm.solvers.base import check_count
 from drsvm.solvers.interior_point.small import are_few
 
 
@@ -133,24 +133,11 @@ class WassersteinSVCCV(RobustClassifier):
     flip_costs: float | Sequence[float] | np.ndarray = math.inf
     norms: Any = 2
     l2: Any = ("auto", 0.0)
-    fit_intercept: bool = True
     intercept_costs: Any = "auto"
-    feature_cost: Any = None
-    monotonic_cst: Any = None
-    class_weight: Mapping[Any, float] | Literal["auto", "balanced"] | None = "auto"
     threshold: Literal["auto", "accuracy", "balanced_accuracy", "optimum"] | Mapping[Any, float] = "auto"
-    cv: Any = None
-    calibration: Literal["sigmoid"] | None = None
     scoring: str | Callable[..., Any] | None = None
     selection: str | Callable[[dict[str, Any]], int] = "auto"
     refit: bool = True
-    solver: str | Solver = "auto"
-    tol: float | None = None
-    max_iter: int | None = None
-    max_time: float | TimeLimit | None = None
-    n_jobs: int | None = None
-    verbose: int = 0
-    random_state: int | np.random.Generator | None = None
 
     def decision_function(self, X: Matrix) -> Vector:
         """Return the decision values, of shape (n_samples,) or (n_samples, n_classes)."""
