@@ -282,14 +282,11 @@ class WassersteinSVCCV(RobustClassifier):
         radii, same = results["param_radius"], cross_validation.in_setting_of(results, chosen)
         # A chosen candidate that was constant in the folds, too, stays what it is.
         smaller = same & (radii < radii[chosen]) & differ & differ[chosen] & constant
-        for index in np.flatnonzero(smaller).tolist():
+        for index in [*np.flatnonzero(smaller).tolist(), chosen] if smaller.any() else ():  # the last if none helps
             self._store_choice(index)
             constant = self._fit_chosen(*data, time)
             if not constant:
                 break
-        if constant and self.best_index_ != chosen:  # none helps
-            self._store_choice(chosen)
-            self._fit_chosen(*data, time)
         if constant:
             warn_user(
                 "Cross-validation has chosen a constant classifier: no other scores clearly better. More rows or other "
