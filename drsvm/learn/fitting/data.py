@@ -132,19 +132,17 @@ class RemoteFit(FitData):
         return Unseen(np.column_stack(decisions), labels, counts * (len(counts) / counts.sum()))
 
     def judged(self, posed):
-        first = posed.problems[0]
-        if first.n_rows < MIN_ROWS:
+        n_rows = posed.problems[0].n_rows
+        if n_rows < MIN_ROWS:
             return None
         few, labels, counts = self.drawn(posed.problems, MAX_ROWS)
         counts *= len(counts) / counts.sum()
         own, weights = self.classes[labels], counts * self.class_factors[labels]
-        problems = []
-        for label in one_vs_rest.positive_labels(self.classes):
-            shares = np.asarray(one_vs_rest.side_weights(own, label, self.classes, weights))
-            signs = np.where(own == label, 1.0, -1.0)
-            problems.append(first.on_sample(few.rows, signs, shares / shares.sum(), few.flip_cost))
+        signs = np.where(own == one_vs_rest.positive_labels(self.classes)[0], 1.0, -1.0)
+        first = posed.problems[0].on_sample(few.rows, signs, weights / weights.sum(), few.flip_cost)
+        problems = one_vs_rest.for_every_class(first, own, self.classes, weights)
         moved = [at_centre(problem).problem for problem in problems]
-        return Judged.of(problems, moved, counts, first.n_rows)
+        return Judged.of(problems, moved, counts, n_rows)
 
     def drawn(self, problems: list[Problem], size: int) -> tuple[Problem, np.ndarray, np.ndarray]:
         """Return some rows of every class, as those of a problem here, the places of their classes, and their counts.
