@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from scipy import sparse
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from drsvm.annotations import Labels, Matrix, Values, Vector
 from drsvm.clock import TimeLimit
@@ -26,9 +26,11 @@ from drsvm.learn.fitting.partial_fit import earlier_fit, feed_block, learns_in_b
 from drsvm.learn.fitting.places import check_remote_features
 from drsvm.learn.fitting.problems import BinaryProblems, Solved
 from drsvm.learn.fitting.solving import FitTask, solve_problems
-from drsvm.model.backends import is_remote
-from drsvm.model.memory_rows import must_stay
+from drsvm.model.backends import is_remote, to_numpy
+from drsvm.model.kernel_functions import dense
+from drsvm.model.memory_rows import MemoryRows, must_stay
 from drsvm.model.norms import norm_for
+from drsvm.model.validation import as_rows
 from drsvm.solvers.selection import is_auto
 
 
@@ -245,17 +247,18 @@ class WassersteinSVC(FitMixin, RobustClassifier):
 
         The sign is the decision for two classes, otherwise the largest one decides.
         """
-        if is_remote(X):
-            check_is_fitted(self)
-            coef = self.coef_.toarray() if sparse.issparse(self.coef_) else self.coef_  # after `sparsify`
-            one = len(coef) == 1
-            classifier = (coef[0], float(self.intercept_[0])) if one else (coef, self.intercept_)
-            return check_remote_features(self, X).decision_values(X, *classifier)
         is_on_disk = (isinstance(X, np.ndarray) or sparse.issparse(X)) and X.ndim == 2 and must_stay(X)
-        if not (is_on_disk or is_remote(getattr(self, "coef_", None))):
+        if not (is_on_disk or is_remote(X) or is_remote(getattr(self, "coef_", None))):
             return super().decision_function(X)
         check_is_fitted(self)
-        return one_vs_rest.decisions_by_blocks(self, X)
+        coef = dense(self.coef_)  # after `sparsify`
+        if is_remote(X):
+            classifier = (coef[0], float(self.intercept_[0])) if len(coef) == 1 else (coef, self.intercept_)
+            return check_remote_features(self, X).decision_values(X, *classifier)
+        # Block by block: a product with float32 rows would copy them all.
+        rows = MemoryRows(as_rows(validate_data(self, X, reset=False, **one_vs_rest.ROWS)))
+        values = np.column_stack([rows.dot(weights) for weights in to_numpy(coef)]) + to_numpy(self.intercept_)
+        return values.ravel() if len(coef) == 1 else values
 
     def _trained_ball(self) -> dict[str, Any]:
         """Return the parameters of the ball, for `worst_case.linear_model.own_ball`; None: only `fit` knew them."""

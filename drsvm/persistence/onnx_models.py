@@ -166,7 +166,7 @@ def _classifier(graph: Graph) -> None:
     if has_kernel(model):
         points, coef = _kernel_values(graph, points, model), model.dual_coef_
     else:
-        coef = np.asarray(model.coef_.todense() if hasattr(model.coef_, "todense") else model.coef_)
+        coef = dense(model.coef_)
     product = graph.node("MatMul", points, graph.constant(coef.T))
     values = graph.node("Add", product, graph.constant(model.intercept_), into=decision)
     if len(coef) == 1:

@@ -5,7 +5,6 @@ from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
@@ -14,8 +13,7 @@ from drsvm.learn.fitting.column_errors import naming_columns
 from drsvm.learn.fitting.gross_errors import ROUNDING
 from drsvm.learn.fitting.prices import with_intercept_cost
 from drsvm.learn.fitting.problems import NEGLIGIBLE
-from drsvm.model.backends import is_remote, to_numpy
-from drsvm.model.memory_rows import MemoryRows
+from drsvm.model.backends import is_remote
 from drsvm.model.problem import Problem
 from drsvm.model.validation import CheckedRows, as_rows, check_that_labels_are_given
 from drsvm.solvers.interior_point.small import is_small
@@ -44,14 +42,6 @@ def checked_rows(estimator, X, y, *, reset: bool = True) -> tuple[Any, np.ndarra
         check_that_labels_are_given(y)
         raise
     return as_rows(X), y
-
-
-def decisions_by_blocks(estimator, X) -> np.ndarray:
-    """Return decision values, block by block: a product with float32 rows would copy them all."""
-    rows = as_rows(validate_data(estimator, X, reset=False, **ROWS))
-    coef = estimator.coef_.toarray() if sparse.issparse(estimator.coef_) else to_numpy(estimator.coef_)
-    values = np.column_stack([MemoryRows(rows).dot(weights) for weights in coef]) + to_numpy(estimator.intercept_)
-    return values.ravel() if len(coef) == 1 else values
 
 
 def is_constant(decisions: np.ndarray) -> bool:

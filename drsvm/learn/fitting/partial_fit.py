@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from drsvm.annotations import Matrix
 from drsvm.clock import TimeLimit
 from drsvm.learn.fitting import one_vs_rest, prices
 from drsvm.learn.fitting.ball import ball_by_rule, number_or_auto
 from drsvm.learn.fitting.problems import BinaryProblems, Start, centre_of
+from drsvm.model.kernel_functions import dense
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.norms import norm_for
 from drsvm.model.problem import Problem
@@ -41,8 +41,7 @@ def earlier_fit(model: "WassersteinSVC") -> Earlier | None:
         return None
     if model.result_ is not None:
         return Earlier(model.classes_, [model.result_] if isinstance(model.result_, Result) else list(model.result_))
-    coef = model.coef_.toarray() if sparse.issparse(model.coef_) else model.coef_  # after `sparsify`
-    return Earlier(model.classes_, list(zip(coef, model.intercept_, strict=True)))
+    return Earlier(model.classes_, list(zip(dense(model.coef_), model.intercept_, strict=True)))  # after `sparsify`
 
 
 def learns_in_blocks(estimator: "WassersteinSVC") -> bool:
