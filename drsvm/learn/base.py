@@ -185,9 +185,8 @@ class CommonMixin(CallbackSupportMixin):
     def _store_certificate(self, runs: "Sequence[Result | BlockFit]") -> None:
         """Store what is proven: a number for two classes, otherwise an array; NaN where nothing is."""
         for name in ("objective", "lower_bound", "gap", "radius_price"):
-            value = float(getattr(runs[0], name, math.nan))
-            several = None if len(runs) == 1 else np.array([getattr(run, name, math.nan) for run in runs])
-            setattr(self, f"{name}_", value if several is None else several)
+            values = [float(getattr(run, name, math.nan)) for run in runs]
+            setattr(self, f"{name}_", values[0] if len(runs) == 1 else np.array(values))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
