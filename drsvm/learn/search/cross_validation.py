@@ -17,7 +17,7 @@ from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.fitting import one_vs_rest
 from drsvm.learn.fitting.data import FitData
 from drsvm.learn.fitting.gross_errors import ROUNDING
-from drsvm.learn.fitting.problems import at_centre, path_at_centre
+from drsvm.learn.fitting.problems import at_centre
 from drsvm.learn.fitting.warning import warn_user
 from drsvm.messages import Message, Parameter
 from drsvm.model.centring import Centred
@@ -25,6 +25,7 @@ from drsvm.model.problem import Problem
 from drsvm.model.result import Result
 from drsvm.solvers.interior_point.small import is_small
 from drsvm.solvers.many import Rough, rough_path
+from drsvm.solvers.path.radius_path import radius_path
 from drsvm.solvers.transforms.span_of_rows import in_span_of_rows, span_pays
 
 CV_TOL = 1e-4  # gap of the solutions in the folds: a score of 10,000 rows has steps of this size
@@ -128,12 +129,14 @@ def _path(
 ) -> tuple[Sequence[Result | Rough], bool]:
     """Return the solutions of one problem, without a proof for few rows (no score needs it), and whether all exist."""
     proves = limits["solver"] not in ("auto", "interior-point") or limits["max_iter"] is not None
+    centred = at_centre(problem)
     if proves or not (is_small(problem) or span_pays(problem)):
-        path = path_at_centre(problem, radii, max_time=time, **limits)
+        path = radius_path(centred.problem, radii, max_time=time, **limits)
         if path.interrupted:
             raise KeyboardInterrupt
-        return path.results, not any(result.n_iter == 0 and result.gap > result.tol for result in path.results)
-    centred = in_span_of_rows(at_centre(problem))
+        complete = not any(result.n_iter == 0 and result.gap > result.tol for result in path.results)
+        return list(map(centred.from_centred, path.results, path.radii)), complete
+    centred = in_span_of_rows(centred)
     shifted = Centred.of(centred.problem)  # if the intercept has no price
     found = rough_path(shifted.problem, radii, tol=limits["tol"], max_time=time)
     missing = len(radii) - len(found)
