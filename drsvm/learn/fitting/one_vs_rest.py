@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import validate_data
 
 from drsvm.learn.fitting.column_errors import naming_columns
 from drsvm.learn.fitting.gross_errors import ROUNDING
@@ -49,16 +49,6 @@ def is_constant(decisions: np.ndarray) -> bool:
     return float(np.ptp(decisions, axis=0).max()) <= NEGLIGIBLE
 
 
-def check_training_rows(fold: int, labels, classes) -> None:
-    """Raise an error if a class is not among the labels of a fold's training rows."""
-    missing = np.setdiff1d(classes, labels)
-    if len(missing):
-        raise ValueError(
-            f"Fold {fold} has no row of class {missing.tolist()[0]!r} to train on: use fewer folds, a stratified "
-            "splitter, or leave the class out."
-        )
-
-
 def classes_of(labels, estimator) -> np.ndarray:
     """Return the classes, at least two of them."""
     classes = np.unique(labels)
@@ -76,16 +66,6 @@ def positive_labels(classes) -> np.ndarray:
 def name_of(index: int, classes) -> str:
     """Return a name for one of the problems."""
     return "all" if len(classes) == 2 else f"{classes[index]} against the rest"
-
-
-def weights_of_rows(X, y, classes, class_weight, sample_weight) -> np.ndarray | None:
-    """Return sample weights times class weights, or None if there are neither."""
-    if sample_weight is None and class_weight is None:
-        return None
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)  # None: ones
-    if class_weight is None:
-        return weights
-    return weights * factors_of_classes(class_weight, classes, y, weights)[np.searchsorted(classes, y)]
 
 
 def factors_of_classes(class_weight, classes, y, sample_weight) -> np.ndarray:

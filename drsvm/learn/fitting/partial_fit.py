@@ -1,9 +1,10 @@
 """Fits that go on: from an earlier one (`warm_start`), or with rows in blocks, with one `BlockFit` per problem."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from sklearn.utils.validation import _check_sample_weight
 
 from drsvm.annotations import Matrix
 from drsvm.clock import TimeLimit
@@ -61,10 +62,14 @@ def feed_block(model: "WassersteinSVC", X, y, classes, sample_weight, flip_cost)
     unknown = np.setdiff1d(y, model.classes_)
     if len(unknown):
         raise ValueError(f"y contains the label {unknown[0]!r}, which is not among the classes {model.classes_!r}.")
-    factors = None if model.class_weight == "auto" else model.class_weight
-    weights = one_vs_rest.weights_of_rows(X, y, model.classes_, factors, sample_weight)
+    codes, weights = np.searchsorted(model.classes_, y), sample_weight
+    if sample_weight is not None:
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if isinstance(model.class_weight, Mapping):
+        factors = one_vs_rest.factors_of_classes(model.class_weight, model.classes_, y, weights)[codes]
+        weights = factors if weights is None else weights * factors
     check_weights(weights, len(y))
-    parameters = model._problem_parameters(lambda costs: costs[np.searchsorted(model.classes_, y)], flip_cost)
+    parameters = model._problem_parameters(lambda costs: costs[codes], flip_cost)
     if first:
         _start_blocks(model, X, y, weights, sample_weight, parameters, earlier)
     model._flip_cost_by_row = flip_cost is not None or (not first and model._flip_cost_by_row)
