@@ -20,10 +20,10 @@ from drsvm.clock import TimeLimit
 from drsvm.learn.base import FitMixin, RobustClassifier
 from drsvm.learn.fitting import one_vs_rest, prices
 from drsvm.learn.fitting.ball import choose_ball
-from drsvm.learn.fitting.data import FitData, RemoteFit, fit_data, naming_large_entries
+from drsvm.learn.fitting.data import FitData, RemoteFit, naming_large_entries
 from drsvm.learn.fitting.gross_errors import warn_of_far_cells
 from drsvm.learn.fitting.partial_fit import earlier_fit, feed_block, learns_in_blocks
-from drsvm.learn.fitting.places import check_remote_features
+from drsvm.learn.fitting.places import check_remote_features, on_engine
 from drsvm.learn.fitting.problems import BinaryProblems, Solved
 from drsvm.learn.fitting.solving import FitTask, solve_problems
 from drsvm.model.backends import is_remote, to_numpy
@@ -186,7 +186,8 @@ class WassersteinSVC(FitMixin, RobustClassifier):
 
     def _data(self, X, y, sample_weight) -> FitData:
         earlier = earlier_fit(self) if self.warm_start else None
-        data = fit_data(self, X, y, sample_weight, self.class_weight, self.engine)
+        X = on_engine(X, self.engine)
+        data = (RemoteFit if is_remote(X) else FitData)(self, X, y, sample_weight, self.class_weight)
         data.earlier = earlier
         data.share = warn_of_far_cells(data.X, data.sample_weight, self)
         return data

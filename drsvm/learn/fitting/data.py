@@ -15,9 +15,9 @@ from drsvm.learn.choosing.evidence import MAX_ROWS, MIN_ROWS, Judged, rows_to_ju
 from drsvm.learn.choosing.out_of_fold import MANY_ROWS, Unseen, unseen_decisions
 from drsvm.learn.fitting import one_vs_rest, prices
 from drsvm.learn.fitting.outcome import FINISHED, Statuses
-from drsvm.learn.fitting.places import on_engine, remote_backend
+from drsvm.learn.fitting.places import remote_backend
 from drsvm.learn.fitting.problems import BinaryProblems, Solved, at_centre
-from drsvm.model.backends import is_remote, to_numpy
+from drsvm.model.backends import to_numpy
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.problem import Problem
 from drsvm.model.reducers import Joined
@@ -195,12 +195,6 @@ class RemoteFit(FitData):
         if (factors == 1.0).all():
             return self.sample_weight
         return self.backend.by_class(self.y, self.classes, factors, self.sample_weight)
-
-
-def fit_data(estimator: BaseEstimator, X, y, sample_weight, class_weight: ClassWeight, engine: str = "auto") -> FitData:
-    """Return the data of a fit in the memory of an engine."""
-    X = X if engine == "auto" else on_engine(X, engine)
-    return (RemoteFit if is_remote(X) else FitData)(estimator, X, y, sample_weight, class_weight)
 
 
 @contextmanager
