@@ -147,7 +147,7 @@ def flagged(decisions: np.ndarray, given: np.ndarray, weights: np.ndarray) -> np
 
 
 def issues_from(
-    decisions: list[np.ndarray], own: np.ndarray | None, classes, given: np.ndarray, weights, index
+    decisions: list[np.ndarray], own: np.ndarray | None, classes, given: np.ndarray, weights, **source: Any
 ) -> LabelIssues:
     """Return the result for out-of-fold decisions of one classifier or two; `own`: of the first for all rows."""
     predicted, margin, _ = judge(decisions[0], given)
@@ -177,5 +177,5 @@ def issues_from(
         second_label=second_label,
         wrong_labels=number,
         wrong_labels_interval=interval,
-        index=index,
+        **source,
     )
