@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # scikit-learn has no types, and of dataclasses with unknown 
     from drsvm.learn.fitting.problems import Solved
     from drsvm.solvers.incremental.block_fit import BlockFit
 
-    class Untyped:  # noqa: D101
+    class BaseEstimator:  # noqa: D101
         classes_: np.ndarray
         coef_: Matrix
         intercept_: np.ndarray
@@ -47,15 +47,13 @@ if TYPE_CHECKING:  # scikit-learn has no types, and of dataclasses with unknown 
         def __getattr__(self, name: str) -> Any: ...
         def __setattr__(self, name: str, value: Any) -> None: ...
 
-    class BaseEstimator(Untyped): ...  # noqa: D101
+    class ClassifierMixin(BaseEstimator): ...  # noqa: D101
 
-    class ClassifierMixin(Untyped): ...  # noqa: D101
+    class LinearClassifierMixin(BaseEstimator): ...  # noqa: D101
 
-    class LinearClassifierMixin(Untyped): ...  # noqa: D101
+    class SparseCoefMixin(BaseEstimator): ...  # noqa: D101
 
-    class SparseCoefMixin(Untyped): ...  # noqa: D101
-
-    class CallbackSupportMixin(Untyped): ...  # noqa: D101
+    class CallbackSupportMixin(BaseEstimator): ...  # noqa: D101
 else:
     from sklearn.base import BaseEstimator, ClassifierMixin  # noqa: F401  # the latter for kernels
     from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
