@@ -66,8 +66,8 @@ class PreparedSearch(WassersteinSVCCV):
     fitted: WassersteinSVC
     source: tuple[Table, Steps, Schema, list[str] | None]  # of the folds
 
-    def _folds(self, X, y, sample_weight, groups) -> list[Any]:
-        return [PreparedFold(*fold, *self.source) for fold in super()._folds(X, y, sample_weight, groups)]
+    def _folds(self, data, groups) -> list[Any]:
+        return [PreparedFold(*fold, *self.source) for fold in super()._folds(data, groups)]
 
     def _chosen_classifier(self) -> WassersteinSVC:
         self.fitted = super()._chosen_classifier()

@@ -1,8 +1,9 @@
 """What the estimators have in common: scikit-learn's classes, and the link to their documentation."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -27,25 +28,32 @@ from drsvm.model.backends import backend_of
 from drsvm.model.result import Result, Results
 from drsvm.parallel import single_threaded_blas
 from drsvm.progress import following, lines, stage
+from drsvm.solvers.base import Solver
 
 if TYPE_CHECKING:  # scikit-learn has no types, and of dataclasses with unknown bases no parameter would be checked
     from drsvm.learn.fitting.data import FitData
     from drsvm.learn.fitting.problems import Solved
     from drsvm.solvers.incremental.block_fit import BlockFit
 
-    class Untyped:  # noqa: D101
+    class BaseEstimator:  # noqa: D101
+        classes_: np.ndarray
+        coef_: Matrix
+        intercept_: np.ndarray
+        threshold_: float
+        sigmoids_: np.ndarray
+        result_: Result | Results | None
+
+        def decision_function(self, X: Matrix) -> Vector: ...
         def __getattr__(self, name: str) -> Any: ...
         def __setattr__(self, name: str, value: Any) -> None: ...
 
-    class BaseEstimator(Untyped): ...  # noqa: D101
+    class ClassifierMixin(BaseEstimator): ...  # noqa: D101
 
-    class ClassifierMixin(Untyped): ...  # noqa: D101
+    class LinearClassifierMixin(BaseEstimator): ...  # noqa: D101
 
-    class LinearClassifierMixin(Untyped): ...  # noqa: D101
+    class SparseCoefMixin(BaseEstimator): ...  # noqa: D101
 
-    class SparseCoefMixin(Untyped): ...  # noqa: D101
-
-    class CallbackSupportMixin(Untyped): ...  # noqa: D101
+    class CallbackSupportMixin(BaseEstimator): ...  # noqa: D101
 else:
     from sklearn.base import BaseEstimator, ClassifierMixin  # noqa: F401  # the latter for kernels
     from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
@@ -73,23 +81,23 @@ def _is_calibrated(estimator) -> bool:
     return True
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class CommonMixin(CallbackSupportMixin):
-    """Probabilities, dense and sparse data, and an HTML representation that links to the documentation."""
+    """Shared parameters, probabilities, dense and sparse data, and a link to the documentation."""
+
+    fit_intercept: bool = True
+    feature_cost: Any = None
+    class_weight: Mapping[Any, float] | Literal["auto", "balanced"] | None = "auto"
+    cv: Any = None
+    calibration: Literal["sigmoid"] | None = None
+    tol: float | None = None
+    max_iter: int | None = None
+    max_time: float | TimeLimit | None = None
+    random_state: int | np.random.Generator | None = None
+    verbose: int = 0
+    n_jobs: int | None = None
 
     _doc_link_module = "drsvm"
-
-    if TYPE_CHECKING:
-        fit_intercept: bool
-        cv: Any
-        calibration: Literal["sigmoid"] | None
-        classes_: np.ndarray
-        coef_: Matrix
-        intercept_: np.ndarray
-        threshold_: float
-        sigmoids_: np.ndarray
-        result_: Result | Results | None
-
-        def decision_function(self, X: Matrix) -> Vector: ...
 
     @property
     def _doc_link_template(self) -> str:
@@ -175,19 +183,22 @@ class CommonMixin(CallbackSupportMixin):
     def _store_certificate(self, runs: "Sequence[Result | BlockFit]") -> None:
         """Store what is proven: a number for two classes, otherwise an array; NaN where nothing is."""
         for name in ("objective", "lower_bound", "gap", "radius_price"):
-            value = float(getattr(runs[0], name, math.nan))
-            several = None if len(runs) == 1 else np.array([getattr(run, name, math.nan) for run in runs])
-            setattr(self, f"{name}_", value if several is None else several)
+            values = [float(getattr(run, name, math.nan)) for run in runs]
+            setattr(self, f"{name}_", values[0] if len(runs) == 1 else np.array(values))
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class FitMixin(CommonMixin):
     """A fit of one classifier, from the data to the warnings at the end."""
 
+    radius: float | Literal["auto"] = "auto"
+    flip_cost: float | Mapping[Any, float] = math.inf
+    l2: float | Literal["auto"] = "auto"
+    intercept_cost: float | Literal["auto"] = "auto"
+    threshold: Literal["accuracy", "balanced_accuracy", "optimum"] | Mapping[Any, float] = "accuracy"
+    engine: Literal["auto", "cpu", "gpu", "dask"] = "auto"
+
     if TYPE_CHECKING:
-        class_weight: Any
-        threshold: Any
-        verbose: int
-        max_time: float | TimeLimit | None
 
         def _data(self, X, y, sample_weight) -> FitData: ...
         def _solved(self, data: Any, flip_cost, task: FitTask, time: TimeLimit) -> Solved: ...
@@ -234,5 +245,9 @@ class FitMixin(CommonMixin):
         return self
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class RobustClassifier(CommonMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
     """A linear classifier."""
+
+    monotonic_cst: Any = None
+    solver: str | Solver = "auto"

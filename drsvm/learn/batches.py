@@ -69,14 +69,11 @@ class BatchShifts:
     def __str__(self) -> str:
         head = ("batch", "rows", "moved", "by chance", "errors before", "expected", "at most", "errors now")
         numbers = zip(*self.to_dict().values(), strict=True)
-        lines = [(f"{name}", f"{rows:,}", *map(_shown, figures)) for name, rows, *figures in numbers]
+        shown = ((name, rows, ["" if one is None else f"{one:.4f}" for one in ones]) for name, rows, *ones in numbers)
+        lines = [(str(name), f"{rows:,}", *figures) for name, rows, figures in shown]
         widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
         texts = ("  ".join(map(str.rjust, line, widths)) for line in (head, *lines))
         return "\n".join([repr(self), *texts])
-
-
-def _shown(figure: float | None) -> str:
-    return "" if figure is None else f"{figure:.4f}"
 
 
 def radius_from_batches(

@@ -6,31 +6,31 @@ With more than two classes, each class is trained against the rest, with its own
 `one_vs_rest`).
 """
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from drsvm.annotations import Labels, Matrix, Values, Vector
 from drsvm.clock import TimeLimit
 from drsvm.learn.base import FitMixin, RobustClassifier
 from drsvm.learn.fitting import one_vs_rest, prices
 from drsvm.learn.fitting.ball import choose_ball
-from drsvm.learn.fitting.data import FitData, RemoteFit, fit_data, naming_large_entries
+from drsvm.learn.fitting.data import FitData, RemoteFit, naming_large_entries
 from drsvm.learn.fitting.gross_errors import warn_of_far_cells
 from drsvm.learn.fitting.partial_fit import earlier_fit, feed_block, learns_in_blocks
-from drsvm.learn.fitting.places import check_remote_features
+from drsvm.learn.fitting.places import check_remote_features, on_engine
 from drsvm.learn.fitting.problems import BinaryProblems, Solved
 from drsvm.learn.fitting.solving import FitTask, solve_problems
-from drsvm.model.backends import is_remote
-from drsvm.model.memory_rows import must_stay
+from drsvm.model.backends import is_remote, to_numpy
+from drsvm.model.kernel_functions import dense
+from drsvm.model.memory_rows import MemoryRows, must_stay
 from drsvm.model.norms import norm_for
-from drsvm.solvers.base import Solver
+from drsvm.model.validation import as_rows
 from drsvm.solvers.selection import is_auto
 
 
@@ -181,30 +181,13 @@ class WassersteinSVC(FitMixin, RobustClassifier):
 
     radius: float | Literal["auto"] = "auto"
     _: KW_ONLY
-    flip_cost: float | Mapping[Any, float] = math.inf
     norm: Any = 2
-    l2: float | Literal["auto"] = "auto"
-    fit_intercept: bool = True
-    intercept_cost: float | Literal["auto"] = "auto"
-    feature_cost: Any = None
-    monotonic_cst: Any = None
-    class_weight: Mapping[Any, float] | Literal["auto", "balanced"] | None = "auto"
-    threshold: Literal["accuracy", "balanced_accuracy", "optimum"] | Mapping[Any, float] = "accuracy"
-    cv: Any = None
-    calibration: Literal["sigmoid"] | None = None
-    solver: str | Solver = "auto"
-    tol: float | None = None
-    max_iter: int | None = None
-    max_time: float | TimeLimit | None = None
     warm_start: bool = False
-    random_state: int | np.random.Generator | None = None
-    verbose: int = 0
-    n_jobs: int | None = None
-    engine: Literal["auto", "cpu", "gpu", "dask"] = "auto"
 
     def _data(self, X, y, sample_weight) -> FitData:
         earlier = earlier_fit(self) if self.warm_start else None
-        data = fit_data(self, X, y, sample_weight, self.class_weight, self.engine)
+        X = on_engine(X, self.engine)
+        data = (RemoteFit if is_remote(X) else FitData)(self, X, y, sample_weight, self.class_weight)
         data.earlier = earlier
         data.share = warn_of_far_cells(data.X, data.sample_weight, self)
         return data
@@ -265,17 +248,18 @@ class WassersteinSVC(FitMixin, RobustClassifier):
 
         The sign is the decision for two classes, otherwise the largest one decides.
         """
-        if is_remote(X):
-            check_is_fitted(self)
-            coef = self.coef_.toarray() if sparse.issparse(self.coef_) else self.coef_  # after `sparsify`
-            one = len(coef) == 1
-            classifier = (coef[0], float(self.intercept_[0])) if one else (coef, self.intercept_)
-            return check_remote_features(self, X).decision_values(X, *classifier)
         is_on_disk = (isinstance(X, np.ndarray) or sparse.issparse(X)) and X.ndim == 2 and must_stay(X)
-        if not (is_on_disk or is_remote(getattr(self, "coef_", None))):
+        if not (is_on_disk or is_remote(X) or is_remote(getattr(self, "coef_", None))):
             return super().decision_function(X)
         check_is_fitted(self)
-        return one_vs_rest.decisions_by_blocks(self, X)
+        coef = dense(self.coef_)  # after `sparsify`
+        if is_remote(X):
+            classifier = (coef[0], float(self.intercept_[0])) if len(coef) == 1 else (coef, self.intercept_)
+            return check_remote_features(self, X).decision_values(X, *classifier)
+        # Block by block: a product with float32 rows would copy them all.
+        rows = MemoryRows(as_rows(validate_data(self, X, reset=False, **one_vs_rest.ROWS)))
+        values = np.column_stack([rows.dot(weights) for weights in to_numpy(coef)]) + to_numpy(self.intercept_)
+        return values.ravel() if len(coef) == 1 else values
 
     def _trained_ball(self) -> dict[str, Any]:
         """Return the parameters of the ball, for `worst_case.linear_model.own_ball`; None: only `fit` knew them."""

@@ -24,6 +24,7 @@ from drsvm.model.worst_case.linear_model import layers, threshold_around
 from drsvm.persistence.checks import Model, has_kernel, our_classes
 
 Converted: TypeAlias = Any  # what skl2onnx makes and passes to converters: models, scopes, operators, containers
+FLAT = np.array([-1])  # the shape of a vector
 
 
 def to_onnx(model: Model) -> Converted:
@@ -126,16 +127,19 @@ class Graph:
         self.inputs = [each.full_name for each in operator.inputs]
         self.outputs = [each.full_name for each in operator.outputs]
 
-    def node(self, kind: str, *inputs: str, into: str | None = None, domain: str = "", **attributes) -> str:
+    def node(
+        self, kind: str, *inputs: str | np.ndarray, into: str | None = None, domain: str = "", **attributes
+    ) -> str:
+        """Add a node that takes other nodes, by their names, and arrays; return its name."""
         output = into or self.scope.get_unique_variable_name(kind.lower())
         name = self.scope.get_unique_operator_name(kind)
-        self.container.add_node(kind, list(inputs), [output], op_domain=domain, name=name, **attributes)
+        names = [each if isinstance(each, str) else self._constant(each) for each in inputs]
+        self.container.add_node(kind, names, [output], op_domain=domain, name=name, **attributes)
         return output
 
-    def constant(self, values: np.typing.ArrayLike) -> str:
+    def _constant(self, array: np.ndarray) -> str:
         from onnx import helper  # pyright: ignore[reportMissingImports]
 
-        array = np.asarray(values)
         texts = array.dtype.kind in "UO"
         kind = helper.np_dtype_to_tensor_dtype(np.dtype(object if texts else array.dtype))
         content = [str(text).encode() for text in array.ravel()] if texts else array.ravel().tolist()
@@ -166,41 +170,39 @@ def _classifier(graph: Graph) -> None:
     if has_kernel(model):
         points, coef = _kernel_values(graph, points, model), model.dual_coef_
     else:
-        coef = np.asarray(model.coef_.todense() if hasattr(model.coef_, "todense") else model.coef_)
-    product = graph.node("MatMul", points, graph.constant(coef.T))
-    values = graph.node("Add", product, graph.constant(model.intercept_), into=decision)
+        coef = dense(model.coef_)
+    values = graph.node("Add", graph.node("MatMul", points, coef.T), model.intercept_, into=decision)
     if len(coef) == 1:
         threshold = getattr(model, "_threshold_around", 0.0)  # decisions and probabilities stay those of the model
-        positive = graph.node("Greater", values, graph.constant([threshold]))
-        place = graph.node("Reshape", graph.node("Cast", positive, to=7), graph.constant(np.array([-1])))
+        positive = graph.node("Greater", values, np.array([threshold]))
+        place = graph.node("Reshape", graph.node("Cast", positive, to=7), FLAT)
     else:
         place = graph.node("ArgMax", values, axis=1, keepdims=0)
     classes = model.classes_
     classes = classes.astype(np.int64) if classes.dtype.kind in "iub" else classes.astype(str)
-    graph.node("Gather", graph.constant(classes), place, into=label, axis=0)
+    graph.node("Gather", classes, place, into=label, axis=0)
     for output in chances:
         _chances(graph, values, model.sigmoids_, output)
 
 
 def _chances(graph: Graph, decisions: str, sigmoids: np.ndarray, output: str) -> None:
     """Add the sigmoid of two classes, or normalised ones, of which the predicted class has the largest."""
-    slopes, offsets = (graph.constant(column) for column in sigmoids.T)
-    odds = graph.node("Add", graph.node("Mul", decisions, slopes), offsets)
+    odds = graph.node("Add", graph.node("Mul", decisions, sigmoids[:, 0]), sigmoids[:, 1])
     if len(sigmoids) == 1:  # kept to the side of the decision (see `drsvm.learn.choosing.probability`)
-        leaning = graph.node("Mul", decisions, graph.constant(LEANING * sigmoids[:, 0]))
-        ahead = graph.node("Max", odds, graph.node("Add", leaning, graph.constant([DECIDED])))
-        positive = graph.node("Greater", decisions, graph.constant(np.zeros(1)))
+        leaning = graph.node("Mul", decisions, LEANING * sigmoids[:, 0])
+        ahead = graph.node("Max", odds, graph.node("Add", leaning, np.array([DECIDED])))
+        positive = graph.node("Greater", decisions, np.zeros(1))
         odds = graph.node("Where", positive, ahead, graph.node("Min", odds, leaning))
         graph.node("Sigmoid", graph.node("Concat", graph.node("Neg", odds), odds, axis=1), into=output)
         return
     # The logarithm of a sigmoid is min(z, 0) − log(1 + exp(−|z|)); onnxruntime has no Softplus of doubles.
     powers = graph.node("Exp", graph.node("Neg", graph.node("Abs", odds)))
-    rest = graph.node("Log", graph.node("Add", powers, graph.constant(np.ones(1))))
-    logs = graph.node("Sub", graph.node("Min", odds, graph.constant(np.zeros(1))), rest)
+    rest = graph.node("Log", graph.node("Add", powers, np.ones(1)))
+    logs = graph.node("Sub", graph.node("Min", odds, np.zeros(1)), rest)
     predicted = graph.node("ArgMax", decisions, axis=1, keepdims=1)
-    is_predicted = graph.node("Equal", predicted, graph.constant(np.arange(len(sigmoids))))
+    is_predicted = graph.node("Equal", predicted, np.arange(len(sigmoids)))
     largest = graph.node("GatherElements", logs, graph.node("ArgMax", logs, axis=1, keepdims=1), axis=1)
-    ahead = graph.node("Add", largest, graph.constant([DECIDED]))
+    ahead = graph.node("Add", largest, np.array([DECIDED]))
     graph.node("Softmax", graph.node("Where", is_predicted, ahead, logs), axis=1, into=output)
 
 
@@ -208,31 +210,30 @@ def _kernel_values(graph: Graph, points: str, model: Model) -> str:
     """Add the values k(x, z) for all pairs of rows and landmarks, by the formulas of `drsvm.model.kernel_functions`."""
     costs = model._kernel().priced(np.ones((1, model.n_features_in_)))
     if (costs != 1.0).any():
-        points = graph.node("Mul", points, graph.constant(costs))
+        points = graph.node("Mul", points, costs)
     function, landmarks = model._function(), dense(model._kernel().priced(model.landmarks_))
 
     def products(factor: float) -> str:
-        return graph.node("MatMul", points, graph.constant(factor * landmarks.T))
+        return graph.node("MatMul", points, factor * landmarks.T)
 
     match function:
         case Linear():
             return products(1.0)
         case Polynomial():
             # Not a factor of the products: onnxruntime would fuse the nodes, and round the factor to single precision.
-            shifted = graph.node("Add", products(function.gamma), graph.constant([function.coef0]))
-            return graph.node("Pow", shifted, graph.constant([float(function.degree)]))
+            shifted = graph.node("Add", products(function.gamma), np.array([function.coef0]))
+            return graph.node("Pow", shifted, np.array([float(function.degree)]))
         case Rbf():
-            products_of_rows = graph.node("Mul", points, points)
-            squares = graph.node("ReduceSum", products_of_rows, graph.constant(np.array([1])), keepdims=1)
-            both = graph.node("Add", squares, graph.constant(squared_norms(landmarks)))
-            distances = graph.node("Max", graph.node("Sub", both, products(2.0)), graph.constant([0.0]))
+            squares = graph.node("ReduceSum", graph.node("Mul", points, points), np.array([1]), keepdims=1)
+            both = graph.node("Add", squares, squared_norms(landmarks))
+            distances = graph.node("Max", graph.node("Sub", both, products(2.0)), np.zeros(1))
         case Laplacian():
-            columns = graph.node("Unsqueeze", points, graph.constant(np.array([1])))
-            apart = graph.node("Abs", graph.node("Sub", columns, graph.constant(landmarks)))
-            distances = graph.node("ReduceSum", apart, graph.constant(np.array([2])), keepdims=0)
+            columns = graph.node("Unsqueeze", points, np.array([1]))
+            apart = graph.node("Abs", graph.node("Sub", columns, landmarks))
+            distances = graph.node("ReduceSum", apart, np.array([2]), keepdims=0)
         case _:
             raise NotImplementedError(f"kernel={model.kernel!r}: only rbf, laplacian, poly, linear have an ONNX form.")
-    return graph.node("Exp", graph.node("Mul", distances, graph.constant([-function.gamma])))
+    return graph.node("Exp", graph.node("Mul", distances, np.array([-function.gamma])))
 
 
 def _imputer(graph: Graph) -> None:
@@ -240,17 +241,17 @@ def _imputer(graph: Graph) -> None:
     if fill.dtype.kind not in "fiu" or graph.step.add_indicator or not np.isfinite(fill).all():
         raise NotImplementedError("a SimpleImputer of texts, with indicators, or of columns without any value.")
     given = graph.joined()
-    graph.node("Where", graph.node("IsNaN", given), graph.constant(fill[None]), given, into=graph.outputs[0])
+    graph.node("Where", graph.node("IsNaN", given), fill[None], given, into=graph.outputs[0])
 
 
 def _scaler(graph: Graph) -> None:
-    lower, upper, mean, scale = (graph.constant(values) for values in parameters_of(graph.step))
+    lower, upper, mean, scale = parameters_of(graph.step)
     clipped = graph.node("Min", graph.node("Max", graph.joined(), lower), upper)
     graph.node("Div", graph.node("Sub", clipped, mean), scale, into=graph.outputs[0])
 
 
 def _indicator(graph: Graph) -> None:
-    features = graph.constant(np.asarray(graph.step.features_, dtype=np.int64))
+    features = np.asarray(graph.step.features_, dtype=np.int64)
     chosen = graph.node("Gather", graph.node("IsNaN", graph.joined()), features, axis=1)
     graph.double(chosen, into=graph.outputs[0])
 
@@ -260,15 +261,14 @@ def _encoder(graph: Graph) -> None:
     step, columns, count = graph.step, graph.inputs, len(graph.step.categories_)
     if len(columns) != count:  # one input with all columns
         [together] = columns
-        columns = [graph.node("Gather", together, graph.constant(np.array([k])), axis=1) for k in range(count)]
+        columns = [graph.node("Gather", together, np.array([k]), axis=1) for k in range(count)]
     blocks = []
     for place, column in enumerate(columns):
         levels, width, unknown = _levels(step, place)
         attributes = {"keys_strings": list(levels), "values_int64s": list(levels.values()), "default_int64": unknown}
         code = graph.node("LabelEncoder", column, domain="ai.onnx.ml", op_version=2, **attributes)
-        flat = graph.node("Reshape", code, graph.constant(np.array([-1])))
-        depth, values = graph.constant(np.array([width])), graph.constant(np.array([0, 1], dtype=np.float32))
-        blocks.append(graph.double(graph.node("OneHot", flat, depth, values, axis=1)))
+        flat, off_and_on = graph.node("Reshape", code, FLAT), np.array([0, 1], dtype=np.float32)
+        blocks.append(graph.double(graph.node("OneHot", flat, np.array([width]), off_and_on, axis=1)))
     graph.node("Concat", *blocks, axis=1, into=graph.outputs[0])
 
 

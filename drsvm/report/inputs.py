@@ -158,10 +158,8 @@ class Material:
 
     def row_weights(self, label) -> np.ndarray | None:
         """Return the weights that the rows had in the problem of a class."""
-        classes, by_class = self.classifier.classes_, self.setting("class_weight")
-        if hasattr(self.classifier, "class_factors_"):
-            by_class = dict(zip(classes.tolist(), self.classifier.class_factors_.tolist(), strict=True))
-        weights = one_vs_rest.weights_of_rows(self.X, self.y, classes, by_class, None)
+        classes = self.classifier.classes_
+        weights = self.classifier.class_factors_[np.searchsorted(classes, self.y)]
         return one_vs_rest.side_weights(self.y, label, classes, weights)
 
 

@@ -11,7 +11,7 @@ from thorough import unless_long
 from drsvm import ClippedScaler, WassersteinSVC, WassersteinSVCCV, load_model, save_model, worst_case_risk
 from drsvm.learn.choosing.out_of_fold import Unseen
 from drsvm.learn.choosing.probability import fitted_sigmoids
-from drsvm.learn.fitting.data import fit_data
+from drsvm.learn.fitting.data import FitData, RemoteFit
 
 pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
@@ -150,7 +150,7 @@ def places_of_rows(names):
 def test_problems_of_classes_share_their_rows(three_classes, client):
     X, y = three_classes
     rows = da.from_array(X[:, ::-1], chunks=(73, -1)).astype(np.int64)  # must be converted, which is a copy
-    data = fit_data(WassersteinSVC(), rows, da.from_array(y, chunks=73), None)
+    data = RemoteFit(WassersteinSVC(), rows, da.from_array(y, chunks=73), None, None)
     problems = data.problems({"radius": 0.1, "intercept_cost": 1.0, "fit_intercept": True})
     names = [problem.rows.coordinator.name for problem in problems]
     shared = [places for of_worker in client.run(places_of_rows, names).values() for places in of_worker.values()]
@@ -191,7 +191,8 @@ def test_classes_are_equalised_as_far(data):
     here.fit(X, y)
     there.fit(*on_cluster(X, y))
     assert here.coef_.any()
-    assert (here.class_factors_ != fit_data(here, X, y, None).class_factors).all(), "half-way weights are not enough"
+    half_way = FitData(here, X, y, None, "auto").class_factors
+    assert (here.class_factors_ != half_way).all(), "half-way weights are not enough"
     np.testing.assert_allclose(there.class_factors_, here.class_factors_)
     np.testing.assert_allclose(there.coef_, here.coef_, rtol=1e-2, atol=1e-3)
 

@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 from drsvm.annotations import Labels, Matrix
 from drsvm.clock import TimeLimit
 from drsvm.learn.fitting.gross_errors import FEW_ROWS
-from drsvm.learn.fitting.one_vs_rest import check_training_rows, is_constant
+from drsvm.learn.fitting.one_vs_rest import is_constant
 from drsvm.learn.fitting.problems import Solved
 from drsvm.model.backends import to_numpy
 from drsvm.model.problem import Problem
@@ -176,7 +176,12 @@ def splits(splitter, X: Matrix, y: np.ndarray, groups=None, counts=None, first: 
     """Return training and test rows; every class must be in every training set, with rows that count."""
     folds = list(splitter.split(X, y, groups))
     for number, (train, _) in enumerate(folds, start=first):
-        check_training_rows(number, y[train if counts is None else train[counts[train] > 0]], y)
+        missing = np.setdiff1d(y, y[train if counts is None else train[counts[train] > 0]])
+        if len(missing):
+            raise ValueError(
+                f"Fold {number} has no row of class {missing.tolist()[0]!r} to train on: use fewer folds, a stratified "
+                "splitter, or leave the class out."
+            )
     return folds
 
 

@@ -1,24 +1,20 @@
-"""A radius and a ridge from the data alone, without cross-validation.
+"""A radius and a ridge from the data alone, without cross-validation (see `auto_radius`).
 
-The ball should be large enough to cover the chance effects in a sample of n rows. A row with an active hinge
-contributes π_i y_i x_i to the gradient of the loss. If the labels of these rows were random, their contributions would
-not cancel exactly but add up to a vector of typical norm
+A row with an active hinge contributes π_i y_i x_i to the gradient of the loss, and with labels at random
 
-    F = typical ‖ Σ_{i active} π_i σ_i (x_i − x̄) ‖_p,      σ_i = ±1 at random,
+    F = typical ‖ Σ_{i active} π_i σ_i (x_i − x̄) ‖_p,      σ_i = ±1 at random.
 
-which is about (scale of the rows) / √n. A classifier trained with this radius does not respond to such a gradient.
-With uninformative labels, F may exceed the whole gradient: from `radius_max` on, the classifier is constant.
+A classifier trained with this radius does not respond to such a gradient. Chance acts on all directions in which the
+rows vary, and the classifier uses few of them: hence the radius is s·F with s = min(1, 2.5·√(k/n)), where k = (Σ λ)² /
+Σ λ² for the eigenvalues λ of the covariance.
 
-Chance acts on all directions in which the rows vary, and the classifier uses few of them. With k such directions
-(effective ones: k = (Σ λ)² / Σ λ² for the eigenvalues λ of the covariance) and k ≪ n, the radius is smaller than F by
-the factor s = min(1, 2.5·√(k/n)). The ridge keeps a direction where many others are as good, and where the radius would
-lose it: GENERAL_RIDGE · a⁴ · s² times the mean squared distance of the rows from their centre, where a is the share of
-the rows that are active in the pilot solution. With correct labels there are few of them; with wrong ones, nearly all.
-Those with a margin close to 1 count in part. In many directions, such as those of text, it is smaller by the factor
-1 / (1 + (k / MANY_DIRECTIONS)²). The ridge is at least MIN_RIDGE / n times that square, with which a row that no other
-one resembles can reach its margin. Where unseen rows clearly favour a smaller ball, it is used (`evidence`).
-In the feature space of a kernel there are as many directions as rows: s is SHARE_OF_KERNEL there, and the ridge is
-KERNEL_RIDGE · a⁴ / √n.
+The ridge keeps a direction where many others are as good, and where the radius would lose it. It is GENERAL_RIDGE · a⁴
+· s² times the mean squared distance of the rows from their centre, where a is the share of the rows that are active in
+the pilot solution: few with correct labels, nearly all with wrong ones. In many directions, such as those of text, it
+is smaller by the factor 1 / (1 + (k / MANY_DIRECTIONS)²). It is at least MIN_RIDGE / n times that square, with which a
+row that no other one resembles can reach its margin. Where unseen rows clearly favour a smaller ball, it is used
+(`evidence`). In the feature space of a kernel there are as many directions as rows: s is SHARE_OF_KERNEL there, and the
+ridge is KERNEL_RIDGE · a⁴ / √n.
 """
 
 import math

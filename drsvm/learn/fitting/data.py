@@ -15,9 +15,9 @@ from drsvm.learn.choosing.evidence import MAX_ROWS, MIN_ROWS, Judged, rows_to_ju
 from drsvm.learn.choosing.out_of_fold import MANY_ROWS, Unseen, unseen_decisions
 from drsvm.learn.fitting import one_vs_rest, prices
 from drsvm.learn.fitting.outcome import FINISHED, Statuses
-from drsvm.learn.fitting.places import on_engine, remote_backend
+from drsvm.learn.fitting.places import remote_backend
 from drsvm.learn.fitting.problems import BinaryProblems, Solved, at_centre
-from drsvm.model.backends import is_remote, to_numpy
+from drsvm.model.backends import to_numpy
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.problem import Problem
 from drsvm.model.reducers import Joined
@@ -132,19 +132,17 @@ class RemoteFit(FitData):
         return Unseen(np.column_stack(decisions), labels, counts * (len(counts) / counts.sum()))
 
     def judged(self, posed):
-        first = posed.problems[0]
-        if first.n_rows < MIN_ROWS:
+        n_rows = posed.problems[0].n_rows
+        if n_rows < MIN_ROWS:
             return None
         few, labels, counts = self.drawn(posed.problems, MAX_ROWS)
         counts *= len(counts) / counts.sum()
         own, weights = self.classes[labels], counts * self.class_factors[labels]
-        problems = []
-        for label in one_vs_rest.positive_labels(self.classes):
-            shares = np.asarray(one_vs_rest.side_weights(own, label, self.classes, weights))
-            signs = np.where(own == label, 1.0, -1.0)
-            problems.append(first.on_sample(few.rows, signs, shares / shares.sum(), few.flip_cost))
+        signs = np.where(own == one_vs_rest.positive_labels(self.classes)[0], 1.0, -1.0)
+        first = posed.problems[0].on_sample(few.rows, signs, weights / weights.sum(), few.flip_cost)
+        problems = one_vs_rest.for_every_class(first, own, self.classes, weights)
         moved = [at_centre(problem).problem for problem in problems]
-        return Judged.of(problems, moved, counts, first.n_rows)
+        return Judged.of(problems, moved, counts, n_rows)
 
     def drawn(self, problems: list[Problem], size: int) -> tuple[Problem, np.ndarray, np.ndarray]:
         """Return some rows of every class, as those of a problem here, the places of their classes, and their counts.
@@ -197,12 +195,6 @@ class RemoteFit(FitData):
         if (factors == 1.0).all():
             return self.sample_weight
         return self.backend.by_class(self.y, self.classes, factors, self.sample_weight)
-
-
-def fit_data(estimator: BaseEstimator, X, y, sample_weight, class_weight: ClassWeight, engine: str = "auto") -> FitData:
-    """Return the data of a fit in the memory of an engine."""
-    X = X if engine == "auto" else on_engine(X, engine)
-    return (RemoteFit if is_remote(X) else FitData)(estimator, X, y, sample_weight, class_weight)
 
 
 @contextmanager

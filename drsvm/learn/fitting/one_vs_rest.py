@@ -5,17 +5,15 @@ from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import validate_data
 
 from drsvm.learn.fitting.column_errors import naming_columns
 from drsvm.learn.fitting.gross_errors import ROUNDING
 from drsvm.learn.fitting.prices import with_intercept_cost
 from drsvm.learn.fitting.problems import NEGLIGIBLE
-from drsvm.model.backends import is_remote, to_numpy
-from drsvm.model.memory_rows import MemoryRows
+from drsvm.model.backends import is_remote
 from drsvm.model.problem import Problem
 from drsvm.model.validation import CheckedRows, as_rows, check_that_labels_are_given
 from drsvm.solvers.interior_point.small import is_small
@@ -46,27 +44,9 @@ def checked_rows(estimator, X, y, *, reset: bool = True) -> tuple[Any, np.ndarra
     return as_rows(X), y
 
 
-def decisions_by_blocks(estimator, X) -> np.ndarray:
-    """Return decision values, block by block: a product with float32 rows would copy them all."""
-    rows = as_rows(validate_data(estimator, X, reset=False, **ROWS))
-    coef = estimator.coef_.toarray() if sparse.issparse(estimator.coef_) else to_numpy(estimator.coef_)
-    values = np.column_stack([MemoryRows(rows).dot(weights) for weights in coef]) + to_numpy(estimator.intercept_)
-    return values.ravel() if len(coef) == 1 else values
-
-
 def is_constant(decisions: np.ndarray) -> bool:
     """Whether decision values hardly differ between the rows."""
     return float(np.ptp(decisions, axis=0).max()) <= NEGLIGIBLE
-
-
-def check_training_rows(fold: int, labels, classes) -> None:
-    """Raise an error if a class is not among the labels of a fold's training rows."""
-    missing = np.setdiff1d(classes, labels)
-    if len(missing):
-        raise ValueError(
-            f"Fold {fold} has no row of class {missing.tolist()[0]!r} to train on: use fewer folds, a stratified "
-            "splitter, or leave the class out."
-        )
 
 
 def classes_of(labels, estimator) -> np.ndarray:
@@ -86,16 +66,6 @@ def positive_labels(classes) -> np.ndarray:
 def name_of(index: int, classes) -> str:
     """Return a name for one of the problems."""
     return "all" if len(classes) == 2 else f"{classes[index]} against the rest"
-
-
-def weights_of_rows(X, y, classes, class_weight, sample_weight) -> np.ndarray | None:
-    """Return sample weights times class weights, or None if there are neither."""
-    if sample_weight is None and class_weight is None:
-        return None
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)  # None: ones
-    if class_weight is None:
-        return weights
-    return weights * factors_of_classes(class_weight, classes, y, weights)[np.searchsorted(classes, y)]
 
 
 def factors_of_classes(class_weight, classes, y, sample_weight) -> np.ndarray:

@@ -1,16 +1,17 @@
 """Fits that go on: from an earlier one (`warm_start`), or with rows in blocks, with one `BlockFit` per problem."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
+from sklearn.utils.validation import _check_sample_weight
 
 from drsvm.annotations import Matrix
 from drsvm.clock import TimeLimit
 from drsvm.learn.fitting import one_vs_rest, prices
 from drsvm.learn.fitting.ball import ball_by_rule, number_or_auto
 from drsvm.learn.fitting.problems import BinaryProblems, Start, centre_of
+from drsvm.model.kernel_functions import dense
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.norms import norm_for
 from drsvm.model.problem import Problem
@@ -41,8 +42,7 @@ def earlier_fit(model: "WassersteinSVC") -> Earlier | None:
         return None
     if model.result_ is not None:
         return Earlier(model.classes_, [model.result_] if isinstance(model.result_, Result) else list(model.result_))
-    coef = model.coef_.toarray() if sparse.issparse(model.coef_) else model.coef_  # after `sparsify`
-    return Earlier(model.classes_, list(zip(coef, model.intercept_, strict=True)))
+    return Earlier(model.classes_, list(zip(dense(model.coef_), model.intercept_, strict=True)))  # after `sparsify`
 
 
 def learns_in_blocks(estimator: "WassersteinSVC") -> bool:
@@ -62,10 +62,14 @@ def feed_block(model: "WassersteinSVC", X, y, classes, sample_weight, flip_cost)
     unknown = np.setdiff1d(y, model.classes_)
     if len(unknown):
         raise ValueError(f"y contains the label {unknown[0]!r}, which is not among the classes {model.classes_!r}.")
-    factors = None if model.class_weight == "auto" else model.class_weight
-    weights = one_vs_rest.weights_of_rows(X, y, model.classes_, factors, sample_weight)
+    codes, weights = np.searchsorted(model.classes_, y), sample_weight
+    if sample_weight is not None:
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if isinstance(model.class_weight, Mapping):
+        factors = one_vs_rest.factors_of_classes(model.class_weight, model.classes_, y, weights)[codes]
+        weights = factors if weights is None else weights * factors
     check_weights(weights, len(y))
-    parameters = model._problem_parameters(lambda costs: costs[np.searchsorted(model.classes_, y)], flip_cost)
+    parameters = model._problem_parameters(lambda costs: costs[codes], flip_cost)
     if first:
         _start_blocks(model, X, y, weights, sample_weight, parameters, earlier)
     model._flip_cost_by_row = flip_cost is not None or (not first and model._flip_cost_by_row)

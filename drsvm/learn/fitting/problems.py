@@ -6,7 +6,7 @@ several classes, the rows of one class weigh as much as all others, and every cl
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -16,7 +16,6 @@ from drsvm.model.centring import Centred
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
 from drsvm.model.row_operations import Decisions
-from drsvm.solvers.path.radius_path import RadiusPath, radius_path
 from drsvm.solvers.transforms.span_of_rows import in_span_of_rows, span_pays
 
 NEGLIGIBLE = 1e-5  # share of a margin, of a column's deviation or of a row's norm: solutions have no more digits
@@ -40,13 +39,6 @@ def at_centre(problem: Problem) -> Centred:
     """Return the problem with rows relative to the centre: copies, or large rows in a file shifted on the way."""
     centre = centre_of(problem)
     return Centred(problem) if centre is None else Centred(problem.shifted(centre.astype(problem.rows.dtype)), centre)
-
-
-def path_at_centre(problem: Problem, radii, **options) -> RadiusPath:
-    """Return the radius path of a problem whose intercept is priced at the centre of the data."""
-    centred = at_centre(problem)
-    path = radius_path(centred.problem, radii, **options)
-    return replace(path, results=list(map(centred.from_centred, path.results, path.radii)))
 
 
 @dataclass(frozen=True, eq=False)

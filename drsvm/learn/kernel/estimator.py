@@ -1,6 +1,5 @@
 """`WassersteinKernelSVC`: the robust classifier in the feature space of a kernel, with a proof of the full problem."""
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
@@ -57,24 +56,16 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
     landmarks : array of shape (n_landmarks, n_features), optional
         Given rows, such as the centres of clusters, of which the classifier is made. Objective, bound and gap are then
         those of the functions of these rows (see the notes).
-    radius : float or "auto", default="auto"
-        Budget of the adversary: the average shift of a sample in the feature space. "auto" as in `WassersteinSVC`.
-    flip_cost : float or dict, default=inf
-        Cost of flipping a label, in units of a shift in the feature space.
-    l2 : float or "auto", default="auto"
-        Coefficient of a ridge term ``l2 / 2 * ||f||²``. "auto" as in `WassersteinSVC`.
-    fit_intercept : bool, default=True
-        Whether the decision function has an intercept.
+    radius, flip_cost, l2
+        As in `WassersteinSVC`; shifts are those in the feature space, and the ridge term is ``l2 / 2 * ||f||²``.
     intercept_cost : float or "auto", default="auto"
         Price of the intercept at the centre of the data in the feature space. With "auto" it is the root mean square of
         the rows' distances from the centre.
     feature_cost : array of shape (n_features,) or dict, optional
         Cost of a shift of each feature by 1: the columns are multiplied by it before the kernel. It must be finite.
-    class_weight, threshold, cv, calibration
-        As in `WassersteinSVC`.
     tol : float, default=1e-4
         Proven gap between objective and optimum of the full problem at which to stop.
-    max_iter, max_time, random_state, verbose, n_jobs
+    fit_intercept, class_weight, threshold, cv, calibration, max_iter, max_time, random_state, verbose, n_jobs
         As in `WassersteinSVC`.
     engine : {"auto", "cpu", "gpu", "dask"}, default="auto"
         Where a fit is computed. With "gpu", or if X is on a graphics card, the rows are copied there (dense, in double
@@ -87,18 +78,13 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
         The rows of which the classifier is made, and where they are in X; -1 if they were given, or X is on a cluster.
     dual_coef_, intercept_ : arrays of shape (1 or n_classes, n_landmarks), (1 or n_classes,)
         The classifier: ``Σ_j dual_coef_j k(x, landmark_j) + intercept``.
-    certified_intercept_ : array of shape (1 or n_classes,)
-        The intercept of the problem, with which the certificate holds: `intercept_`, unless the threshold moved.
-    classes_ : array
-        The labels.
     gamma_ : float
         The coefficient that was used.
-    objective_, lower_bound_, gap_, radius_price_, radius_, l2_, intercept_cost_, class_factors_
-        As in `WassersteinSVC`.
-    threshold_, n_iter_, result_
-        As in `WassersteinSVC`. The weights of `result_` are coefficients of the rows of positive weight, less copies.
-    n_features_in_, feature_names_in_
-        Number and names of the features.
+    classes_, certified_intercept_, threshold_, radius_, l2_, intercept_cost_, class_factors_, sigmoids_
+        As in `WassersteinSVC`; likewise `n_features_in_` and `feature_names_in_`.
+    objective_, lower_bound_, gap_, radius_price_, n_iter_, result_
+        The certificate, as in `WassersteinSVC`. The weights of `result_` are coefficients of the rows of positive
+        weight, less copies.
 
     Notes
     -----
@@ -124,23 +110,7 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
     coef0: float = 0.0
     n_landmarks: int | Literal["auto"] = "auto"
     landmarks: Any = None
-    radius: float | Literal["auto"] = "auto"
-    flip_cost: float | Mapping[Any, float] = math.inf
-    l2: float | Literal["auto"] = "auto"
-    fit_intercept: bool = True
-    intercept_cost: float | Literal["auto"] = "auto"
-    feature_cost: Any = None
-    class_weight: Mapping[Any, float] | Literal["auto", "balanced"] | None = "auto"
-    threshold: Literal["accuracy", "balanced_accuracy", "optimum"] | Mapping[Any, float] = "accuracy"
-    cv: Any = None
-    calibration: Literal["sigmoid"] | None = None
     tol: float | None = 1e-4
-    max_iter: int | None = None
-    max_time: float | TimeLimit | None = None
-    random_state: int | np.random.Generator | None = None
-    verbose: int = 0
-    n_jobs: int | None = None
-    engine: Literal["auto", "cpu", "gpu", "dask"] = "auto"
 
     # --- the steps of a fit that are special about this one -----------------------------------------------------------
 

@@ -2,7 +2,6 @@
 
 import numbers
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from itertools import count
 from operator import methodcaller
@@ -163,7 +162,7 @@ def find_label_issues(
         text = "The classifier is constant in {} of {} folds and says nothing about their labels: they have the score "
         text += "0.5. Choose a smaller {}, or other features."
         warn_user(Message(text, constant, len(folds), Parameter("radius")))
-    return replace(issues_from(decisions, own, classes, given, sample_weight, index), library=library)
+    return issues_from(decisions, own, classes, given, sample_weight, index=index, library=library)
 
 
 class LabelJudge(WassersteinSVC):

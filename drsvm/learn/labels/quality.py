@@ -8,7 +8,7 @@ ranking only: it has seen the labels, which would make too few of them look wron
 
 from dataclasses import dataclass
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
@@ -130,65 +130,52 @@ class LabelIssues:
         return [tuple(map(str, cells)) for cells in zip(*columns, strict=True)]
 
 
-class Judgement(NamedTuple):
-    """The judgement of every row, in codes of the classes."""
-
-    given: np.ndarray
-    predicted: np.ndarray
-    given_margin: np.ndarray
-    predicted_margin: np.ndarray
-    n_classes: int
-
-
-def judge(decisions: np.ndarray, given: np.ndarray) -> Judgement:
-    """Return labels and margins from decision values of shape (n, n_classes); ties favour the given label."""
+def judge(decisions: np.ndarray, given: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return predicted codes, and the margins of given and predicted ones; ties favour the given label."""
     second, top = np.partition(decisions, -2, axis=1)[:, -2:].T
     own = decisions[np.arange(len(given)), given]
     predicted = np.where(own == top, given, decisions.argmax(axis=1))
-    given_margin = own - np.where(predicted == given, second, top)
-    return Judgement(given, predicted, given_margin, top - second, decisions.shape[1])
+    return predicted, own - np.where(predicted == given, second, top), top - second
 
 
-def flagged(judgement: Judgement, weights: np.ndarray) -> np.ndarray:
+def flagged(decisions: np.ndarray, given: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return a mask of the rows that belong to another class more clearly than its own rows do on average."""
-    given, n_classes = judgement.given, judgement.n_classes
-    totals = np.bincount(given, weights, n_classes)
-    sums = np.bincount(given, weights * judgement.given_margin, n_classes)
+    (predicted, given_margin, predicted_margin), n_classes = judge(decisions, given), decisions.shape[1]
+    totals, sums = (np.bincount(given, values, n_classes) for values in (weights, weights * given_margin))
     typical = np.maximum(np.divide(sums, totals, out=np.zeros(n_classes), where=totals > 0), 0.0)
-    return (judgement.predicted != given) & (judgement.predicted_margin > typical[judgement.predicted])
+    return (predicted != given) & (predicted_margin > typical[predicted])
 
 
 def issues_from(
-    decisions: list[np.ndarray], own: np.ndarray | None, classes, given: np.ndarray, weights, index
+    decisions: list[np.ndarray], own: np.ndarray | None, classes, given: np.ndarray, weights, **source: Any
 ) -> LabelIssues:
     """Return the result for out-of-fold decisions of one classifier or two; `own`: of the first for all rows."""
-    judgement = judge(decisions[0], given)
+    predicted, margin, _ = judge(decisions[0], given)
     weights = np.ones(len(given)) if weights is None else weights
-    margin = judgement.given_margin
     if own is not None:  # the mean of two decisions per row, about the threshold of the default settings
         mean = 0.5 * (decisions[0] + own)
         if mean.shape[1] == 2:
             threshold = choose_threshold(Unseen(np.diff(decisions[0], axis=1), given, weights), "accuracy")
             mean += 0.5 * threshold * np.array([1.0, -1.0])
         # A constant classifier of a fold has no information about its rows.
-        margin = np.where(decisions[0].any(axis=1), judge(mean, given).given_margin, 0.0)
+        margin = np.where(decisions[0].any(axis=1), judge(mean, given)[1], 0.0)
     doubted, later, second_label = np.ones(len(given), dtype=bool), np.zeros(len(given), dtype=bool), None
     number = interval = None
     if len(decisions) > 1 and decisions[1].any():  # a constant second opinion has no information
-        second = judge(decisions[1], given).predicted
+        second = judge(decisions[1], given)[0]
         doubted, second_label = second != given, classes[second]
-        later = ~doubted | (judgement.predicted == given)
+        later = ~doubted | (predicted == given)
         counted = np.flatnonzero(weights)
         number, interval = wrong_labels([values[counted] for values in decisions], given[counted])
     return LabelIssues(
         given_label=classes[given],
-        predicted_label=classes[judgement.predicted],
+        predicted_label=classes[predicted],
         label_score=expit(margin),
         margin=margin,
-        is_label_issue=flagged(judgement, weights) & doubted,
+        is_label_issue=flagged(decisions[0], given, weights) & doubted,
         ranking=np.lexsort([margin, later]),
         second_label=second_label,
         wrong_labels=number,
         wrong_labels_interval=interval,
-        index=index,
+        **source,
     )

@@ -15,8 +15,9 @@ from drsvm.annotations import Matrix
 from drsvm.clock import TimeLimit
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.fitting import one_vs_rest
+from drsvm.learn.fitting.data import FitData
 from drsvm.learn.fitting.gross_errors import ROUNDING
-from drsvm.learn.fitting.problems import at_centre, path_at_centre
+from drsvm.learn.fitting.problems import at_centre
 from drsvm.learn.fitting.warning import warn_user
 from drsvm.messages import Message, Parameter
 from drsvm.model.centring import Centred
@@ -24,6 +25,7 @@ from drsvm.model.problem import Problem
 from drsvm.model.result import Result
 from drsvm.solvers.interior_point.small import is_small
 from drsvm.solvers.many import Rough, rough_path
+from drsvm.solvers.path.radius_path import radius_path
 from drsvm.solvers.transforms.span_of_rows import in_span_of_rows, span_pays
 
 CV_TOL = 1e-4  # gap of the solutions in the folds: a score of 10,000 rows has steps of this size
@@ -34,13 +36,12 @@ Columns = dict[str, Any]  # those of `cv_results_`: arrays and, as params, a lis
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """All parameters but the radius, the radii in decreasing order, and the weights of the rows."""
+    """All parameters but the radius, and the radii in decreasing order."""
 
     class_weight: Any
     ball: dict[str, Any]
     radii: np.ndarray
     auto_radius: float
-    weights: np.ndarray | None
 
     def params(self, radius) -> dict[str, Any]:
         """Return the parameters of `WassersteinSVC` for one of the radii; flip costs by row are not among them."""
@@ -99,15 +100,16 @@ def listed(values, name: str) -> list:
 # --- one path in one fold -----------------------------------------------------------------------------------------
 
 
-def score_path(X, y, classes, sample_weight, setting: Setting, fold: Fold, scorer, limits, time) -> PathScores:
+def score_path(data: FitData, setting: Setting, fold: Fold, scorer, limits, time) -> PathScores:
     """Fit classifiers for all radii on the training rows and score them on the test rows, within the time limit."""
     time = time.share(1)
     if time.spent:
         unknown = np.full(len(setting.radii), np.nan)
         return PathScores(unknown, np.zeros(len(unknown)), unknown, np.nan, complete=False)
-    rows, test_rows = fold.rows(X)
-    weights = None if setting.weights is None else setting.weights[fold.train]
-    problems = one_vs_rest.binary_problems(rows, y[fold.train], classes, weights, **setting.ball_of(fold.train))
+    rows, test_rows = fold.rows(data.X)
+    weights = None if data.weights is None else data.weights[fold.train]
+    ball = setting.ball_of(fold.train)
+    problems = one_vs_rest.binary_problems(rows, data.y[fold.train], data.classes, weights, **ball)
     paths = [_path(each, setting.radii, time.share(len(problems) - k), limits) for k, each in enumerate(problems)]
     names = ("weights", "intercept", "time", "gap")
     coefs, intercepts, times, gaps = (
@@ -116,8 +118,8 @@ def score_path(X, y, classes, sample_weight, setting: Setting, fold: Fold, score
     # The last classifier has no weights and predicts the majority.
     coefs, intercepts = (np.concatenate([each, np.zeros_like(each[:1])]) for each in (coefs, intercepts))
     intercepts = one_vs_rest.towards_majority(problems, coefs, intercepts)
-    weights = None if sample_weight is None else sample_weight[fold.test]
-    scores = _scores(scorer, classes, coefs, intercepts, test_rows, y[fold.test], weights)
+    weights = None if data.sample_weight is None else data.sample_weight[fold.test]
+    scores = _scores(scorer, data.classes, coefs, intercepts, test_rows, data.y[fold.test], weights)
     complete = all(complete for _, complete in paths)
     return PathScores(scores[:-1], times.sum(axis=1), gaps.max(axis=1), scores[-1], complete)
 
@@ -127,12 +129,14 @@ def _path(
 ) -> tuple[Sequence[Result | Rough], bool]:
     """Return the solutions of one problem, without a proof for few rows (no score needs it), and whether all exist."""
     proves = limits["solver"] not in ("auto", "interior-point") or limits["max_iter"] is not None
+    centred = at_centre(problem)
     if proves or not (is_small(problem) or span_pays(problem)):
-        path = path_at_centre(problem, radii, max_time=time, **limits)
+        path = radius_path(centred.problem, radii, max_time=time, **limits)
         if path.interrupted:
             raise KeyboardInterrupt
-        return path.results, not any(result.n_iter == 0 and result.gap > result.tol for result in path.results)
-    centred = in_span_of_rows(at_centre(problem))
+        complete = not any(result.n_iter == 0 and result.gap > result.tol for result in path.results)
+        return list(map(centred.from_centred, path.results, path.radii)), complete
+    centred = in_span_of_rows(centred)
     shifted = Centred.of(centred.problem)  # if the intercept has no price
     found = rough_path(shifted.problem, radii, tol=limits["tol"], max_time=time)
     missing = len(radii) - len(found)

@@ -19,7 +19,6 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn import config_context
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import check_cv
-from sklearn.utils.validation import _check_sample_weight
 
 from drsvm.annotations import Labels, Matrix, Values, Vector
 from drsvm.clock import TimeLimit
@@ -31,6 +30,7 @@ from drsvm.learn.choosing.threshold import goal_of
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.fitting import one_vs_rest, prices
 from drsvm.learn.fitting.ball import ball_by_rule, number_or_auto
+from drsvm.learn.fitting.data import FitData
 from drsvm.learn.fitting.gross_errors import ROUNDING, warn_of_far_cells
 from drsvm.learn.fitting.problems import BinaryProblems
 from drsvm.learn.fitting.warning import warn_user
@@ -40,7 +40,7 @@ from drsvm.model.norms import norm_for
 from drsvm.model.validation import check_flip_cost, check_flip_costs, check_number
 from drsvm.parallel import spare_cores
 from drsvm.progress import following, stage, taken_over
-from drsvm.solvers.base import Solver, check_count
+from drsvm.solvers.base import check_count
 from drsvm.solvers.interior_point.small import are_few
 
 
@@ -133,24 +133,11 @@ class WassersteinSVCCV(RobustClassifier):
     flip_costs: float | Sequence[float] | np.ndarray = math.inf
     norms: Any = 2
     l2: Any = ("auto", 0.0)
-    fit_intercept: bool = True
     intercept_costs: Any = "auto"
-    feature_cost: Any = None
-    monotonic_cst: Any = None
-    class_weight: Mapping[Any, float] | Literal["auto", "balanced"] | None = "auto"
     threshold: Literal["auto", "accuracy", "balanced_accuracy", "optimum"] | Mapping[Any, float] = "auto"
-    cv: Any = None
-    calibration: Literal["sigmoid"] | None = None
     scoring: str | Callable[..., Any] | None = None
     selection: str | Callable[[dict[str, Any]], int] = "auto"
     refit: bool = True
-    solver: str | Solver = "auto"
-    tol: float | None = None
-    max_iter: int | None = None
-    max_time: float | TimeLimit | None = None
-    n_jobs: int | None = None
-    verbose: int = 0
-    random_state: int | np.random.Generator | None = None
 
     def decision_function(self, X: Matrix) -> Vector:
         """Return the decision values, of shape (n_samples,) or (n_samples, n_classes)."""
@@ -189,20 +176,17 @@ class WassersteinSVCCV(RobustClassifier):
         scorer = cross_validation.checked_scorer(self.scoring)
         for name in [name for name in vars(self) if name.endswith("_")]:  # of an earlier fit
             delattr(self, name)
-        X, y = one_vs_rest.checked_rows(self, X, y)
-        self.classes_ = one_vs_rest.classes_of(y, self)
+        balanced = self.class_weight == "auto" and weighs_classes_equally(self.scoring)
+        data = FitData(self, X, y, sample_weight, "balanced" if balanced else self.class_weight)
+        self.classes_ = data.classes
         if self.threshold != "auto":
             goal_of(self.threshold, self.classes_, self.fit_intercept)  # an error should not wait for the folds
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        one_vs_rest.check_that_every_class_counts(y, self.classes_, sample_weight)
-        folds = self._folds(X, y, sample_weight, groups)
-        settings = self._settings(X, y, sample_weight, flip_cost, time)
+        folds, settings = self._folds(data, groups), self._settings(data, flip_cost, time)
         context = self._init_callback_context(max_subtasks=len(folds) * len(settings) + bool(self.refit))
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         try:
-            paths = X, y, sample_weight, folds, settings
-            outcomes = self._score_all_paths(*paths, scorer, context, time.share(1.0 + 1.0 / len(folds)))
+            limit = time.share(1.0 + 1.0 / len(folds))
+            outcomes = self._score_all_paths(data, folds, settings, scorer, context, limit)
         except BaseException:  # such as Ctrl-C: also stop the paths in other threads
             time.stop()
             raise
@@ -210,24 +194,25 @@ class WassersteinSVCCV(RobustClassifier):
         scored = not np.isnan(self.cv_results_["mean_test_score"]).all()
         self._store_choice(int((choose if scored else cross_validation.automatic)(self.cv_results_)))
         if self.refit:
-            self._refit(X, y, sample_weight, flip_cost, context, TimeLimit(time.left()))
+            self._refit((data.X, data.y, data.sample_weight, flip_cost), context, TimeLimit(time.left()))
         context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
         return self
 
-    def _folds(self, X, y, sample_weight, groups) -> list[Fold]:
-        n_folds = min(N_FOLDS, max(2, np.unique(y, return_counts=True)[1].max()))
-        splitter = check_cv(n_folds if self.cv is None else self.cv, y, classifier=True)
-        folds = [Fold(number, *fold) for number, fold in enumerate(splits(splitter, X, y, groups, sample_weight))]
+    def _folds(self, data: FitData, groups) -> list[Fold]:
+        n_folds = min(N_FOLDS, max(2, np.unique(data.y, return_counts=True)[1].max()))
+        splitter = check_cv(n_folds if self.cv is None else self.cv, data.y, classifier=True)
+        parts = splits(splitter, data.X, data.y, groups, data.sample_weight)
+        folds = [Fold(number, *part) for number, part in enumerate(parts)]
         self.n_splits_ = len(folds)
         return folds
 
-    def _settings(self, X, y, sample_weight, flip_cost, time: TimeLimit) -> list[Setting]:
+    def _settings(self, data: FitData, flip_cost, time: TimeLimit) -> list[Setting]:
         """Return the grid of settings, each with its radii; the first one is what the selection starts from."""
         norms = [norm_for(norm).p for norm in listed(self.norms, "norms")]
         norms = [norm if np.isinf(norm) else int(norm) for norm in norms]
         flip_costs = [check_flip_cost(cost) for cost in listed(self.flip_costs, "flip_costs")]
         if flip_cost is not None:
-            flip_costs = [check_flip_costs(flip_cost, len(y))]
+            flip_costs = [check_flip_costs(flip_cost, len(data.y))]
         ridges = [number_or_auto(ridge, "l2") for ridge in listed(self.l2, "l2")]
         intercept_costs = list(map(prices.intercept_cost_or_auto, listed(self.intercept_costs, "intercept_costs")))
         radii = cross_validation.N_RADII if self.radii is None else self.radii
@@ -237,26 +222,22 @@ class WassersteinSVCCV(RobustClassifier):
             radii = sorted((check_number(radius, "radii") for radius in listed(radii, "radii")), reverse=True)
         intercept_costs = intercept_costs if self.fit_intercept else [math.inf]
         # `share` is the part of the spread of the rows that is not due to gross errors.
-        settings, share = [], warn_of_far_cells(X, sample_weight, self)
-        balanced = self.class_weight == "auto" and weighs_classes_equally(self.scoring)
-        class_weight = "balanced" if balanced else self.class_weight
-        weights = one_vs_rest.weights_of_rows(X, y, self.classes_, class_weight, sample_weight)
-        one_vs_rest.check_that_every_class_counts(y, self.classes_, weights)
+        settings, share = [], warn_of_far_cells(data.X, data.sample_weight, self)
         for done, norm in enumerate(norms):
             common = {"norm": norm, "fit_intercept": bool(self.fit_intercept)} | prices.feature_prices(self)
             ball = {**common, "l2": 0.0, "flip_cost": math.inf, "intercept_cost": "auto"}
-            problems = one_vs_rest.binary_problems(X, y, self.classes_, weights, **ball)
+            problems = data.problems(ball)
             posed, limit = BinaryProblems.at_centre(problems, in_span=True), time.share(len(norms) - done)
-            rule = ball_by_rule(posed, "auto", "auto", self.solver, lambda index: sample_weight, limit, share)
+            rule = ball_by_rule(posed, "auto", "auto", self.solver, data.counts, limit, share)
             by_rule = isinstance(radii, int)
             tried = cross_validation.default_radii(problems, radii, rule.radius) if by_rule else np.array(radii)
             for cost, ridge, price in product(flip_costs, ridges, intercept_costs):
                 ball = {**common, "flip_cost": cost, "intercept_cost": price}
                 ball["l2"] = rule.l2 if ridge is None else ridge
-                settings.append(Setting(class_weight, ball, tried, rule.radius, weights))
+                settings.append(Setting(data.class_weight, ball, tried, rule.radius))
         return settings
 
-    def _score_all_paths(self, X, y, sample_weight, folds, settings, scorer, context, time) -> list[list[PathScores]]:
+    def _score_all_paths(self, data: FitData, folds, settings, scorer, context, time) -> list[list[PathScores]]:
         """Return the scores by setting and fold. Folds are completed one by one, in case the time runs out."""
         tol = cross_validation.CV_TOL if self.tol is None else max(self.tol, cross_validation.CV_TOL)
         limits = {"solver": self.solver, "tol": tol, "max_iter": self.max_iter}
@@ -264,10 +245,10 @@ class WassersteinSVCCV(RobustClassifier):
         pairs = [(setting, fold) for fold in folds for setting in settings]
         # New processes may take longer to start than the time allows, and have their own clocks. On few rows nearly all
         # is compiled code, which threads do at the same time.
-        n_jobs = spare_cores() if self.n_jobs is None and are_few(X) else self.n_jobs
+        n_jobs = spare_cores() if self.n_jobs is None and are_few(data.X) else self.n_jobs
         prefer = "threads" if time.limited or n_jobs != self.n_jobs else None
-        score, data = delayed(cross_validation.score_path), (X, y, self.classes_, sample_weight)
-        tasks = (score(*data, *pair, scorer, limits, time) for pair in pairs)
+        score = delayed(cross_validation.score_path)
+        tasks = (score(data, *pair, scorer, limits, time) for pair in pairs)
         outcomes = Parallel(n_jobs=n_jobs, prefer=prefer, return_as="generator")(tasks)
         done = []
         with stage("cross-validating"), taken_over() as tell:
@@ -291,25 +272,21 @@ class WassersteinSVCCV(RobustClassifier):
         if self.verbose:
             print(f"chosen: {self.best_params_}, mean score {self.best_score_:.4f}", flush=True)
 
-    def _refit(self, X, y, sample_weight, flip_cost, context, time: TimeLimit) -> None:
+    def _refit(self, data, context, time: TimeLimit) -> None:
         """Fit on all rows; if the classifier is constant where those of the folds were not, with a smaller radius."""
         task = context.subcontext(task_name="refit")
         task.call_on_fit_task_begin(estimator=self)
-        data, chosen = (X, y, sample_weight, flip_cost), self.best_index_
-        constant = self._fit_chosen(*data, time)
+        constant, chosen = self._fit_chosen(*data, time), self.best_index_
         results = self.cv_results_
         differ = ~np.isclose(results["mean_test_score"], results["constant_score"], rtol=0.0, atol=ROUNDING)
         radii, same = results["param_radius"], cross_validation.in_setting_of(results, chosen)
         # A chosen candidate that was constant in the folds, too, stays what it is.
         smaller = same & (radii < radii[chosen]) & differ & differ[chosen] & constant
-        for index in np.flatnonzero(smaller).tolist():
+        for index in [*np.flatnonzero(smaller).tolist(), chosen] if smaller.any() else ():  # the last if none helps
             self._store_choice(index)
             constant = self._fit_chosen(*data, time)
             if not constant:
                 break
-        if constant and self.best_index_ != chosen:  # none helps
-            self._store_choice(chosen)
-            self._fit_chosen(*data, time)
         if constant:
             warn_user(
                 "Cross-validation has chosen a constant classifier: no other scores clearly better. More rows or other "

@@ -244,8 +244,8 @@ def test_classes_with_fewer_rows_than_folds(wines):
 
 
 def flagged_rows(values, given):
-    judgement = judge(np.column_stack([np.negative(values), values]) / 2, np.array(given))
-    return np.flatnonzero(flagged(judgement, np.ones(len(given)))).tolist()
+    decisions = np.column_stack([np.negative(values), values]) / 2
+    return np.flatnonzero(flagged(decisions, np.array(given), np.ones(len(given)))).tolist()
 
 
 def test_a_row_is_flagged_beyond_the_mean_margin_of_the_predicted_class():
@@ -262,13 +262,13 @@ def test_a_doubled_weight_is_a_doubled_row():
     rng = np.random.default_rng(0)
     decisions, given = rng.normal(size=(60, 3)), rng.integers(3, size=60)
     counts = rng.integers(1, 4, size=60)
-    once, repeated = judge(decisions, given), judge(np.repeat(decisions, counts, axis=0), np.repeat(given, counts))
-    one, other = flagged(once, counts.astype(float)), flagged(repeated, np.ones(counts.sum()))
+    repeated = np.repeat(decisions, counts, axis=0), np.repeat(given, counts)
+    one, other = flagged(decisions, given, counts.astype(float)), flagged(*repeated, np.ones(counts.sum()))
     assert one.any() and np.array_equal(np.repeat(one, counts), other)
 
 
 def test_ties_favour_the_given_label():
-    assert judge(np.zeros((3, 2)), np.array([0, 1, 1])).predicted.tolist() == [0, 1, 1]
+    assert judge(np.zeros((3, 2)), np.array([0, 1, 1]))[0].tolist() == [0, 1, 1]
 
 
 # --- second opinion -----------------------------------------------------------------------------------------------

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.metrics import get_scorer
 
-from drsvm import Problem
+from drsvm import Problem, WassersteinSVC
 from drsvm.clock import TimeLimit
+from drsvm.learn.fitting.data import FitData
 from drsvm.learn.search import cross_validation
 from drsvm.learn.search.cross_validation import Fold, PathScores, Setting, automatic, default_radii, results_table
 
@@ -17,8 +18,8 @@ BALL = {"flip_cost": 5.0, "norm": 2, "l2": 0.0, "fit_intercept": True, "feature_
 LIMITS = {"solver": "auto", "tol": 1e-4, "max_iter": None}
 
 
-def setting(radii=(0.2, 0.1), class_weight=None, auto_radius=0.1, weights=None, **ball):
-    return Setting(class_weight, {**BALL, "intercept_cost": "auto", **ball}, np.array(radii), auto_radius, weights)
+def setting(radii=(0.2, 0.1), class_weight=None, auto_radius=0.1, **ball):
+    return Setting(class_weight, {**BALL, "intercept_cost": "auto", **ball}, np.array(radii), auto_radius)
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def test_accuracies_are_those_of_the_scorer(rows, n_classes, weighted, container
     weights = np.linspace(1.0, 3.0, len(y)) if weighted else None
     order = np.random.default_rng(2).permutation(len(y))
     fold = Fold(0, order[: len(y) // 2], order[len(y) // 2 :])
-    arguments = X, y, np.unique(y), weights, setting((50.0, 0.3, 0.03), weights=weights), fold
+    arguments = FitData(WassersteinSVC(), X, y, weights, None), setting((50.0, 0.3, 0.03)), fold
     scorers, score_path = (None, get_scorer("accuracy")), cross_validation.score_path
     fast, slow = (score_path(*arguments, scorer, LIMITS, TimeLimit()) for scorer in scorers)
     np.testing.assert_allclose(fast.scores, slow.scores, rtol=1e-12)
@@ -78,10 +79,9 @@ def test_accuracies_are_those_of_the_scorer(rows, n_classes, weighted, container
 
 
 def test_without_time_there_are_no_scores(rows):
-    X, y = rows
-    fold = Fold(0, np.arange(45), np.arange(45, 90))
+    data, fold = FitData(WassersteinSVC(), *rows, None, None), Fold(0, np.arange(45), np.arange(45, 90))
     spent = TimeLimit(1e-9, spent=True)
-    outcome = cross_validation.score_path(X, y, np.unique(y), None, setting(), fold, None, {}, spent)
+    outcome = cross_validation.score_path(data, setting(), fold, None, {}, spent)
     assert not outcome.complete and np.isnan(outcome.scores).all() and np.isnan(outcome.constant)
 
 

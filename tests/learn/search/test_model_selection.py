@@ -359,7 +359,7 @@ def test_an_interrupt_ends_the_search_also_at_the_last_radius(two_classes, monke
         path.results[-1] = replace(path.results[-1], status=Status.INTERRUPTED)
         return path
 
-    monkeypatch.setattr("drsvm.learn.fitting.problems.radius_path", interrupted)
+    monkeypatch.setattr("drsvm.learn.search.cross_validation.radius_path", interrupted)
     for parameters in ({"scoring": interrupt}, {"max_iter": 100}):  # with a limit, every solution is proven
         with pytest.raises(KeyboardInterrupt):
             WassersteinSVCCV(**SMALL, **parameters).fit(*two_classes)
