@@ -29,7 +29,7 @@ from drsvm.messages import Message, Parameter
 from drsvm.model.kernel_functions import dense
 from drsvm.model.result import Status
 from drsvm.model.validation import check_weights
-from drsvm.model.worst_case.worst_risk import worst_case_distribution
+from drsvm.model.worst_case.distribution import worst_case_distribution
 from drsvm.progress import Tell, following, stage, taken_over
 from drsvm.report.analysis import Analysis
 from drsvm.report.inputs import Figures, Given, Material, prepare, results_of
