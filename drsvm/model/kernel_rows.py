@@ -193,9 +193,6 @@ class FunctionRows(Rows):
 
     def coordinates(self, w):
         """Return the norm of a function, as the only entry; rounding errors make it no smaller."""
-        known = self._known_norm(w)
-        if known is not None:
-            return np.array([known])
         c = self.vector(w)
         square, size = float(c @ self.product(w)), float(np.abs(c) @ np.sqrt(self.squares)) ** 2
         error = self._rounding * size
@@ -210,10 +207,6 @@ class FunctionRows(Rows):
     def weights_of(self, coordinates, along):
         norm = float(self.coordinates(along)[0])
         return along * (float(coordinates[0]) / norm) if norm > 0.0 else along
-
-    def _known_norm(self, w) -> float | None:
-        """Return the norm of a function where that needs no values of the kernel."""
-        return None
 
     @cached_property
     def means(self) -> Vector:
@@ -319,9 +312,6 @@ class KernelRows(FunctionRows, HostRows):
     def _stored_products(self, columns):
         products = _added(self.shape[0], np.column_stack(columns), lambda part: self.values[part])
         return list(np.ascontiguousarray(products.T))
-
-    def _known_norm(self, w):
-        return self.function.norm_of_sum(self.points, w)
 
     def with_features(self, X):
         return MemoryRows(X if sparse.issparse(X) else np.ascontiguousarray(X))
