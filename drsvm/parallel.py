@@ -132,12 +132,7 @@ def over_parts(like: int | np.ndarray, work: Callable[[slice], R]) -> list[R]:
 
 def total(like: int | np.ndarray, work: Callable[[slice], float | np.ndarray]) -> float:
     """Return the sum of work(part) over the parts of vectors like an array, without further rounding errors."""
-    n = like if isinstance(like, int) else len(like)
-    if 0 < n <= PART:
-        return float(work(slice(0, n)))
-    values = [float(value) for value in over(parts_of(like), work)]
-    if len(values) == 1:
-        return values[0]
+    values = [float(value) for value in over_parts(like, work)]
     return math.fsum(values) if all(map(math.isfinite, values)) else sum(values)
 
 

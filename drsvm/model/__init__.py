@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from drsvm.model.result import Progress as Progress
     from drsvm.model.result import Result as Result
     from drsvm.model.result import Status as Status
-    from drsvm.model.worst_case.worst_risk import WorstCaseDistribution as WorstCaseDistribution
+    from drsvm.model.worst_case.distribution import WorstCaseDistribution as WorstCaseDistribution
+    from drsvm.model.worst_case.distribution import worst_case_distribution as worst_case_distribution
     from drsvm.model.worst_case.worst_risk import attacked_risk as attacked_risk
-    from drsvm.model.worst_case.worst_risk import worst_case_distribution as worst_case_distribution
     from drsvm.model.worst_case.worst_risk import worst_case_risk as worst_case_risk
 else:
     _NAMES = {
@@ -40,6 +40,7 @@ else:
         ".problem": "Problem",
         ".proximal": "ProximalBatchStep ProximalStep proximal_batch_step proximal_step",
         ".result": "History Progress Result Status",
-        ".worst_case.worst_risk": "WorstCaseDistribution attacked_risk worst_case_distribution worst_case_risk",
+        ".worst_case.distribution": "WorstCaseDistribution worst_case_distribution",
+        ".worst_case.worst_risk": "attacked_risk worst_case_risk",
     }
     __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

@@ -86,7 +86,7 @@ class Certificate:
 def certify(
     problem: Problem, weights: Values, intercept: float = 0.0, hinge_dual: Values = None, flip_dual: Values = None
 ) -> Certificate:
-    """Certify a classifier with multipliers from any source.
+    """Return the `Certificate` of a classifier, with multipliers from any source.
 
     Parameters
     ----------
@@ -96,10 +96,6 @@ def certify(
         The classifier.
     hinge_dual, flip_dual : arrays of shape (n,), optional
         Multipliers α and β, one per row of positive weight; they need not be feasible. None means 0.
-
-    Returns
-    -------
-    Certificate
 
     Examples
     --------

@@ -33,7 +33,7 @@ BLOCK = 256  # rows of a block of values, and terms that are added one by one
 VALUES_OF_A_BLOCK = 1 << 16  # a block has more rows if it has fewer values than this
 # Least number of rows whose mean is the centre, if values are not kept, and about how many values this takes.
 FEWEST_FOR_CENTRE, PAIRS_FOR_CENTRE = 20, 5_000_000
-REMEMBERED = 6  # number of products that are kept: certificates need the same ones as the solver
+REMEMBERED = 12  # number of products that are kept: certificates need the same ones as the solver
 NOTICEABLE, NOT_ROUNDING = 2e-8, 1e-9  # errors of squared norms from which sums are careful; more than an error
 SAME = 1e-13  # A squared distance from the centre below this share of the squared norm is a rounding error
 MAX_CHECKED = 2000  # number of rows on which a kernel that may be any function is checked
@@ -58,7 +58,7 @@ class FunctionRows(Rows):
         n = points.shape[0]
         self.shape, self.stored = (n, n), n * n
         self._values, self.keeps = values, keeps and n <= MAX_STORED
-        self._products, self._known_sides = deque(maxlen=REMEMBERED), deque(maxlen=REMEMBERED)
+        self._products = deque(maxlen=REMEMBERED)
         self.squares = function.squares(points)
         if not (np.isfinite(self.squares).all() and (self.squares >= 0.0).all()):
             row = int(np.argmin(np.where(np.isfinite(self.squares), self.squares, -math.inf)))
@@ -114,16 +114,22 @@ class FunctionRows(Rows):
 
     def product(self, c: Vector) -> Vector:
         """Return Kc: the values of f = Σ c_j φ(x_j) at the rows."""
-        known = self._known_product(c)
-        if known is not None:
-            return known
         own = self.vector(c)
-        return self.remember(c, self._by_sides(own) if self.values is None else self._products_of([own])[0])
+        known = self._known_product(own)
+        if known is None:
+            known = self.remember(own, self._by_sides(own) if self.values is None else self._products_of([own])[0])
+        return known
 
     def _known_product(self, c: Vector) -> Vector | None:
+        """Return the product of a multiple of coefficients whose product is known, or None."""
+        largest = int(np.abs(c).argmax())
+        if float(c[largest]) == 0.0:
+            return np.zeros_like(c)
         for known, product in list(self._products):  # classes that share the rows add to it in other threads
-            if known is c or np.array_equal(known, c):
-                return product
+            size = float(known[largest])
+            factor = float(c[largest]) / size if abs(size) > 1e-300 else 0.0
+            if bool((np.abs(c - factor * known) <= 4 * ULP * np.abs(c)).all()):
+                return factor * product
         return None
 
     def _products_of(self, columns: list[Vector]) -> list[Vector]:
@@ -135,23 +141,11 @@ class FunctionRows(Rows):
         Values that are kept are read once for both.
         """
         sides = _sides(c)
-        products: list[Matrix] = [self._known_side(side) for side in sides]
+        products: list[Matrix] = [self._known_product(side) for side in sides]
         unknown = [k for k in (0, 1) if products[k] is None]
         for k, product in zip(unknown, self._products_of([sides[k] for k in unknown]) if unknown else (), strict=True):
-            products[k] = product
-            self._known_sides.append((sides[k], product))
+            products[k] = self.remember(sides[k], product)
         return products[0] - products[1]
-
-    def _known_side(self, c: Vector) -> Vector | None:
-        """Return the product of a multiple of coefficients whose product is known, or None."""
-        largest = int(c.argmax())
-        if float(c[largest]) == 0.0:
-            return np.zeros_like(c)
-        for known, product in list(self._known_sides):
-            factor = float(c[largest]) / max(float(known[largest]), 1e-300)
-            if bool((np.abs(c - factor * known) <= 4 * ULP * c).all()):
-                return factor * product
-        return None
 
     def prepare(self, c: Vector, signed: Vector, time: TimeLimit) -> bool:
         """Compute Kc, and the products for multipliers with these signs; return False if there is no time for that."""
@@ -166,7 +160,8 @@ class FunctionRows(Rows):
         else:
             product, *others = self._stored_products([self.vector(c), *sides])
             self.remember(c, product)
-        self._known_sides.extend(zip(sides, others, strict=True))
+        for side, product in zip(sides, others, strict=True):
+            self.remember(side, product)
         return True
 
     @cached_property
@@ -180,7 +175,7 @@ class FunctionRows(Rows):
 
     def remember(self, c: Vector, product: Vector) -> Vector:
         """Keep a product that is known, and return it."""
-        self._products.append((c, product))
+        self._products.append((self.vector(c), product))
         return product
 
     def check_positive(self) -> None:
@@ -198,9 +193,6 @@ class FunctionRows(Rows):
 
     def coordinates(self, w):
         """Return the norm of a function, as the only entry; rounding errors make it no smaller."""
-        known = self._known_norm(w)
-        if known is not None:
-            return np.array([known])
         c = self.vector(w)
         square, size = float(c @ self.product(w)), float(np.abs(c) @ np.sqrt(self.squares)) ** 2
         error = self._rounding * size
@@ -215,10 +207,6 @@ class FunctionRows(Rows):
     def weights_of(self, coordinates, along):
         norm = float(self.coordinates(along)[0])
         return along * (float(coordinates[0]) / norm) if norm > 0.0 else along
-
-    def _known_norm(self, w) -> float | None:
-        """Return the norm of a function where that needs no values of the kernel."""
-        return None
 
     @cached_property
     def means(self) -> Vector:
@@ -237,7 +225,9 @@ class FunctionRows(Rows):
             return to_numpy(c)
         total = float(c.sum())
         centred = to_numpy(c - total * self.centre)
-        if self._known_product(centred) is None:  # sides of c may be known, and where not, most of its entries are 0
+        if (
+            self._known_product(self.vector(centred)) is None
+        ):  # sides of c may be known, and where not, most of its entries are 0
             self.remember(centred, self._by_sides(c) - total * self.means)
         return centred
 
@@ -322,9 +312,6 @@ class KernelRows(FunctionRows, HostRows):
     def _stored_products(self, columns):
         products = _added(self.shape[0], np.column_stack(columns), lambda part: self.values[part])
         return list(np.ascontiguousarray(products.T))
-
-    def _known_norm(self, w):
-        return self.function.norm_of_sum(self.points, w)
 
     def with_features(self, X):
         return MemoryRows(X if sparse.issparse(X) else np.ascontiguousarray(X))

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from scipy.linalg.blas import dnrm2
 from scipy.special import ndtri
 
 from drsvm.kernels import cones, epigraph, geometry
@@ -197,7 +198,6 @@ class LInf(Norm):
         return math.sqrt(2.0 / math.pi) * float(deviations.sum())
 
 
-FEW = 100  # number of entries up to which a plain loop is faster than operations on arrays
 TINY = 1e-200  # what is smaller counts as 0 where it would be divided by
 
 
@@ -230,12 +230,7 @@ def largest(v) -> float:
 
 def euclidean(v) -> float:
     """Return the Euclidean norm, safe from overflow and underflow."""
-    if len(v) <= FEW:
-        return math.hypot(*v.tolist())
-    scale = largest(v)
-    if scale == 0.0:
-        return 0.0
-    return scale * math.sqrt(float(elementwise(len(v), lambda part: np.square(v[part] / scale)).sum()))
+    return float(dnrm2(v)) if len(v) else 0.0
 
 
 _BY_P: dict[float, Norm] = {norm.p: norm for norm in (L1(), L2(), LInf())}

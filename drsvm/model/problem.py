@@ -157,10 +157,8 @@ class Problem(RowOperations):
     def _set_parameters(self, **parameters) -> None:
         """Check and set parameters other than the flip costs, which belong to the rows."""
         for name, value in parameters.items():
-            if name in _FEATURE_CHECKS:
-                parameters[name] = None if value is None else _FEATURE_CHECKS[name](value, self.n_features)
-            else:
-                parameters[name] = _CHECKS[name](value)
+            sizes = (self.n_features,) if name in ("feature_cost", "monotonic_cst") else ()
+            parameters[name] = _CHECKS[name](value, *sizes)
         self._set(**parameters)
 
     def _with(self, **attributes) -> "Problem":
@@ -370,12 +368,13 @@ def check_problem(problem: Any, caller: str) -> None:
 PARAMETERS = ("radius", "flip_cost", "norm", "l2", "fit_intercept", "intercept_cost", "feature_cost", "monotonic_cst")
 _DEFAULTS = {"radius": 0.1, "flip_cost": 1.0, "norm": norm_for(2), "l2": 0.0, "fit_intercept": False}
 _DEFAULTS |= {"intercept_cost": math.inf, "feature_cost": None, "monotonic_cst": None}
-_CHECKS: dict[str, Callable[[Any], Any]] = {
+_CHECKS: dict[str, Callable[..., Any]] = {
     "radius": partial(validation.check_number, name="radius"),
     "norm": norm_for,
     "l2": partial(validation.check_number, name="l2"),
     "fit_intercept": bool,
     "intercept_cost": validation.check_intercept_cost,
+    "feature_cost": validation.check_feature_costs,
+    "monotonic_cst": validation.check_monotonic_signs,
 }
-_FEATURE_CHECKS = {"feature_cost": validation.check_feature_costs, "monotonic_cst": validation.check_monotonic_signs}
 MAX_ORDERED = 10_000_000  # entries of rows that may be copied for the sake of their order

@@ -88,7 +88,7 @@ def proximal_step(
     l2: float = 0.0,
     intercept: float | None = None,
 ) -> ProximalStep:
-    """Take one exact proximal step.
+    """Take one exact proximal step, and return a `ProximalStep`.
 
     Parameters
     ----------
@@ -104,10 +104,6 @@ def proximal_step(
         Parameters of the problem, as in `drsvm.Problem`.
     intercept : float, optional
         The centre b̄; None for no intercept.
-
-    Returns
-    -------
-    ProximalStep
 
     Examples
     --------
@@ -152,10 +148,8 @@ class ProximalBatchStep:
 
     Attributes
     ----------
-    weights, intercept, radius_price : array, float, float
-        The minimiser (w, b, λ).
-    hinge_dual, flip_dual : arrays of shape (n,)
-        Multipliers σ₁ and σ₂ of the pieces 1 − m and 1 + m − κλ of every sample; σ₁, σ₂ ≥ 0 and σ₁ + σ₂ ≤ 1.
+    weights, intercept, radius_price, hinge_dual, flip_dual
+        As in `ProximalStep`, with multipliers in arrays of shape (n,).
     gap : float
         Duality gap of the step; the point is within √(2η·gap) of the exact one.
     n_passes : int
@@ -193,7 +187,9 @@ def proximal_batch_step(
     intercept: float | None = None,
     sample_weight=None,
 ) -> ProximalBatchStep:
-    """Take one proximal step on the mean of several samples, by passes over them until rounding errors prevail.
+    """Take one proximal step on the mean of several samples, and return a `ProximalBatchStep`.
+
+    It takes passes over the samples until rounding errors prevail.
 
     Parameters
     ----------
@@ -205,10 +201,6 @@ def proximal_batch_step(
         As in `drsvm.model.proximal_step`; the flip cost may be one per sample.
     sample_weight : array of shape (n,), optional
         Factors g of the losses; 1 by default.
-
-    Returns
-    -------
-    ProximalBatchStep
 
     Examples
     --------

@@ -16,13 +16,9 @@ class Status(Enum):
 
     Examples
     --------
-    >>> from drsvm import Problem, solve
-    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, fit_intercept=True)
-    >>> result = solve(problem)
-    >>> result.status
-    <Status.OPTIMAL: 'the proven gap is at most the tolerance'>
-    >>> print(result.status)
-    optimal
+    >>> from drsvm import Status
+    >>> str(Status.OPTIMAL), Status.OPTIMAL.message, Status.OPTIMAL.reached
+    ('optimal', 'the proven gap is at most the tolerance', True)
     """
 
     OPTIMAL = "the proven gap is at most the tolerance"

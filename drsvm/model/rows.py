@@ -76,8 +76,7 @@ class Rows(ABC):
 
     def checked_weights(self, sample_weight, n: int) -> Vector:
         """Return weights of n given rows that sum to 1; by default they are equal."""
-        weights = check_weights(sample_weight, n)
-        return self.vector(np.full(n, 1.0 / n) if weights is None else weights)
+        return self.vector(check_weights(sample_weight, n))
 
     def coordinates(self, w: np.ndarray) -> np.ndarray:
         """Return the coordinates of weights, or of a sum of rows, in an orthonormal basis."""

@@ -289,10 +289,10 @@ def check_signed_rows(X: Matrix, signs, sample_weight=None) -> tuple[Matrix, np.
     return X, signs, weights
 
 
-def check_weights(sample_weight, n: int) -> np.ndarray | None:
-    """Return the weights, scaled to sum to 1, or None if none are given."""
+def check_weights(sample_weight, n: int) -> np.ndarray:
+    """Return the weights, scaled to sum to 1; by default they are equal."""
     if sample_weight is None:
-        return None
+        return np.full(n, 1.0 / n)
     weights = check_unscaled_weights(sample_weight, n)
     check_total(weights.max())
     weights /= weights.max()  # before the sum, so that huge weights cannot overflow and tiny ones cannot vanish

@@ -30,8 +30,6 @@ class ConvergenceDisplay:
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib Axes, Figure
-        Axes and figure of the plot.
     lines_ : dict from str to list of Line2D
         The lines of each run.
 
@@ -64,10 +62,6 @@ class ConvergenceDisplay:
             The runs; names are taken from the dict, otherwise from the solvers.
         ax, x, y
             As in `plot`.
-
-        Returns
-        -------
-        ConvergenceDisplay
         """
         results = [results] if isinstance(results, Result) else results
         if not isinstance(results, Mapping):
@@ -102,10 +96,6 @@ class ConvergenceDisplay:
             As in `plot`.
         **limits
             Passed to `drsvm.solve`: tol, max_iter, max_time, random_state, n_threads.
-
-        Returns
-        -------
-        ConvergenceDisplay
         """
         from drsvm.solvers import solve
 
@@ -116,7 +106,7 @@ class ConvergenceDisplay:
         return cls.from_results(results, ax=ax, x=x, y=y)
 
     def plot(self, ax: GivenAxes = None, *, x: str = "time", y: str = "gap") -> "ConvergenceDisplay":
-        """Draw the plot.
+        """Draw the plot, and return the display: its axes are then in `ax_`, its figure in `figure_`.
 
         Parameters
         ----------
@@ -127,10 +117,6 @@ class ConvergenceDisplay:
         y : {"gap", "bounds"}
             The proven gap on a logarithmic axis; or objective (solid lines) and lower bound (dotted), which close in on
             the optimum.
-
-        Returns
-        -------
-        self
         """
         if x not in _TIMES:
             raise ValueError(f"x must be 'time' or 'iteration', got x={x!r}.")

@@ -25,8 +25,6 @@ class LabelIssuesDisplay(Display):
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib Axes, Figure
-        Axes and figure of the plot.
     counts_ : array of shape (2, 40)
         Numbers of labels per bar: not flagged, and flagged.
 
@@ -45,19 +43,7 @@ class LabelIssuesDisplay(Display):
 
     @classmethod
     def from_result(cls, result: LabelIssues, *, ax: GivenAxes = None) -> "LabelIssuesDisplay":
-        """Plot the result of `find_label_issues`.
-
-        Parameters
-        ----------
-        result : LabelIssues
-            The result.
-        ax : matplotlib Axes, optional
-            Axes to draw on; by default a new figure.
-
-        Returns
-        -------
-        LabelIssuesDisplay
-        """
+        """Plot the result of `find_label_issues`; `ax` is as in `plot`."""
         title = f"{result.n_contradicted:,} of {len(result.ranking):,} labels contradicted"
         return cls(label_score=result.label_score, is_label_issue=result.is_label_issue, title=title).plot(ax)
 

@@ -40,11 +40,6 @@ class RadiusPathDisplay:
     score_name : str
         Name of the score.
 
-    Attributes
-    ----------
-    ax_, figure_ : array of matplotlib Axes (a single Axes for one panel), Figure
-        Axes and figure of the plot.
-
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
@@ -101,10 +96,6 @@ class RadiusPathDisplay:
             The class that positive weights speak for, with several classes against the rest; by default the last.
         ax, **options
             As in `plot`.
-
-        Returns
-        -------
-        RadiusPathDisplay
         """
         if (X_test is None) != (y_test is None):
             raise ValueError("X_test and y_test must be given together: give both, or neither.")
@@ -147,7 +138,7 @@ class RadiusPathDisplay:
         return None if scores is None else float(self.radii[scores == np.nanmax(scores)].max())
 
     def plot(self, ax: style.GivenAxes = None, *, kind: str | None = None, n_named: int = 5) -> Self:
-        """Draw the plot.
+        """Draw the plot, and return the display: `ax_` has its axes (an array for both panels), `figure_` its figure.
 
         Parameters
         ----------
@@ -157,10 +148,6 @@ class RadiusPathDisplay:
             Which panels to draw; by default both if there are scores.
         n_named : int
             The number of features, by largest weights, that are coloured and named; the others are grey.
-
-        Returns
-        -------
-        self
         """
         kind = kind or ("both" if self.scores else "weights")
         panels = {"weights": [self._draw_weights], "scores": [self._draw_scores]}

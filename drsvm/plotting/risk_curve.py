@@ -41,8 +41,6 @@ class RiskCurveDisplay(Display):
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib Axes, Figure
-        Axes and figure of the plot.
     lines_, bands_ : dicts from str to Line2D, and to PolyCollection
         The curves (of the band of a kernel, the upper one) and the bands.
 
@@ -108,8 +106,8 @@ class RiskCurveDisplay(Display):
             As in `drsvm.worst_case_risk`: to draw, above each curve, what holds for the population as well.
         radius : float, optional
             A radius to mark, such as that of the training.
-        ax : matplotlib Axes, optional
-            Axes to draw on; by default a new figure.
+        ax
+            As in `plot`.
         """
         if loss not in _LABELS:
             raise ValueError(f"loss must be 'hinge' or 'zero-one', got loss={loss!r}.")

@@ -27,11 +27,6 @@ class ShiftDisplay(Display):
     title : str
         Title of the plot.
 
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes, Figure
-        Axes and figure of the plot.
-
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
@@ -50,16 +45,9 @@ class ShiftDisplay(Display):
 
     @classmethod
     def from_shift(cls, shift: Shift, *, label: Any = None, ax: GivenAxes = None) -> "ShiftDisplay":
-        """Plot what `measure_shift` has returned.
+        """Plot what `measure_shift` has returned, with positive distances for the class `label`, by default the last.
 
-        Parameters
-        ----------
-        shift : Shift
-            The movement.
-        label : label, optional
-            The class that positive distances stand for; by default the last one.
-        ax : matplotlib Axes, optional
-            Axes to draw on; by default a new figure.
+        `ax` is as in `plot`.
         """
         classes = shift.before.classes
         place = len(classes) - 1 if label is None else index_of(label, classes, "label")
@@ -90,12 +78,7 @@ class BatchShiftsDisplay(Display):
     Parameters
     ----------
     shifts : BatchShifts
-        The movements.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes, Figure
-        Axes and figure of the plot.
+        What `radius_from_batches` has returned.
 
     Examples
     --------
@@ -110,15 +93,7 @@ class BatchShiftsDisplay(Display):
 
     @classmethod
     def from_shifts(cls, shifts: BatchShifts, *, ax: GivenAxes = None) -> "BatchShiftsDisplay":
-        """Plot the movement to every batch.
-
-        Parameters
-        ----------
-        shifts : BatchShifts
-            What `radius_from_batches` has returned.
-        ax : matplotlib Axes, optional
-            Axes to draw on; by default a new figure.
-        """
+        """Plot the movement to every batch, given what `radius_from_batches` returns; `ax` is as in `plot`."""
         return cls(shifts=shifts).plot(ax)
 
     def _draw(self) -> None:

@@ -44,19 +44,15 @@ def axes_for(
 
 
 class Display:
-    """A plot on one pair of axes."""
+    """A plot on one pair of axes; a subclass draws on `ax_`."""
 
     def plot(self, ax: GivenAxes = None) -> Self:
-        """Draw the plot.
+        """Draw the plot, and return the display: its axes are then in `ax_`, its figure in `figure_`.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
             Axes to draw on; by default a new figure.
-
-        Returns
-        -------
-        self
         """
         self.figure_, (self.ax_,) = axes_for(type(self).__name__, ax)
         self._draw()

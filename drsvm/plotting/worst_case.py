@@ -8,9 +8,9 @@ import numpy as np
 
 from drsvm.annotations import Classifier, Labels, Matrix, NormName, Values
 from drsvm.model.worst_case.adversary import margins_of
+from drsvm.model.worst_case.distribution import WorstCaseDistribution, worst_case_distribution
 from drsvm.model.worst_case.kernel_model import kernel_classifier
 from drsvm.model.worst_case.linear_model import behind_pipeline
-from drsvm.model.worst_case.worst_risk import WorstCaseDistribution, worst_case_distribution
 from drsvm.plotting import style
 from drsvm.plotting.style import FAINT, GREY, INK, Display, GivenAxes, Look, Panel, plain
 from drsvm.plotting.worst_case_contents import NAMED, contents
@@ -62,8 +62,6 @@ class WorstCaseDisplay(Display):
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib Axes, Figure
-        Axes and figure of the plot.
     flips_ax_ : matplotlib Axes or None
         Axes of the flips from class to class.
     distribution_ : WorstCaseDistribution
@@ -143,10 +141,6 @@ class WorstCaseDisplay(Display):
             Seed of the random choice.
         ax : matplotlib Axes, or two of them, optional
             As in `plot`.
-
-        Returns
-        -------
-        WorstCaseDisplay
         """
         if max_points < 1:
             raise ValueError(f"max_points must be at least 1, got max_points={max_points!r}.")
@@ -165,17 +159,13 @@ class WorstCaseDisplay(Display):
         return display.plot(ax)
 
     def plot(self, ax: GivenAxes = None) -> "WorstCaseDisplay":
-        """Draw the plot.
+        """Draw the plot, and return the display: its axes are then in `ax_` and `flips_ax_`, its figure in `figure_`.
 
         Parameters
         ----------
         ax : matplotlib Axes, or two of them, optional
             Axes to draw on: for the samples, and for the flips from class to class. By default a new figure, with
             flips if there are several classes and some labels are flipped.
-
-        Returns
-        -------
-        self
         """
         flips = self.flips
         n_given = np.asarray(ax, dtype=object).size

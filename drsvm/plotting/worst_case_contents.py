@@ -9,7 +9,7 @@ from drsvm.annotations import Matrix
 from drsvm.model.kernel_functions import dense
 from drsvm.model.norms import euclidean
 from drsvm.model.worst_case.adversary import DecisionValues
-from drsvm.model.worst_case.worst_risk import WorstCaseDistribution
+from drsvm.model.worst_case.distribution import WorstCaseDistribution
 from drsvm.plotting.style import Look, plain, short
 
 MAX_ROWS = 500  # from which principal components are found

@@ -12,7 +12,8 @@ from drsvm.learn.importances import importances
 from drsvm.learn.labels.quality import LabelIssues
 from drsvm.learn.scores import are_noise, column_deviations, leads, scores, weights_that_count
 from drsvm.model.memory_rows import MemoryRows
-from drsvm.model.worst_case.worst_risk import WorstCaseDistribution, worst_case_risk
+from drsvm.model.worst_case.distribution import WorstCaseDistribution
+from drsvm.model.worst_case.worst_risk import worst_case_risk
 from drsvm.report.inputs import Figures, Material, results_of
 from drsvm.report.verdict import CARRIES, Alternative, important, is_guess, is_negligible, missed_class, moved_columns
 from drsvm.solvers.path.radius_path import RadiusPath

@@ -28,8 +28,8 @@ from drsvm.learn.search.other_radii import fitted_at, radii_to_try
 from drsvm.messages import Message, Parameter
 from drsvm.model.kernel_functions import dense
 from drsvm.model.result import Status
-from drsvm.model.worst_case.linear_model import row_weights
-from drsvm.model.worst_case.worst_risk import worst_case_distribution
+from drsvm.model.validation import check_weights
+from drsvm.model.worst_case.distribution import worst_case_distribution
 from drsvm.progress import Tell, following, stage, taken_over
 from drsvm.report.analysis import Analysis
 from drsvm.report.inputs import Figures, Given, Material, prepare, results_of
@@ -106,7 +106,7 @@ def analyse(model, given: Given, *, positive) -> Analysis:
             positive=positive,
             models=models,
             path=path,
-            weights=row_weights(material.row_weights(trained), len(material.y)),
+            weights=check_weights(material.row_weights(trained), len(material.y)),
             distribution=None if material.curved else worst_case_distribution(material.classifier, X, y, **attack),
             label_issues=issues,
             provenance=provenance(material),

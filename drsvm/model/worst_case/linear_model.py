@@ -87,14 +87,8 @@ def compared(
         classes, codes = codes_of_two(y, values, classes, positive)
     else:
         classes, codes = codes_of_labels(y, values, classes)
-    weights = row_weights(sample_weight, X.shape[0])
+    weights = validation.check_weights(sample_weight, X.shape[0])
     return DecisionValues(X, codes, weights, values, coef, np.ravel(intercept), classes, own_ball, names)
-
-
-def row_weights(sample_weight, n: int) -> np.ndarray:
-    """Return the checked weights, by default equal ones."""
-    weights = validation.check_weights(sample_weight, n)
-    return np.full(n, 1.0 / n) if weights is None else weights
 
 
 def own_ball(model) -> Ball:
