@@ -1,6 +1,5 @@
 """The decorator that compiles kernels; compilation pauses the clock (see `drsvm.clock`)."""
 
-import gc
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -95,27 +94,15 @@ def _use_cache(compiled: Any, function: Callable) -> None:
 
 
 class _Compilations(event.Listener):
-    """Pauses the clock and shows the notice; numba sends no events for code that it loads from a cache.
-
-    The garbage collector pauses too: it would take a tenth of the time, and find hardly anything.
-    """
-
-    depth, collects = 0, True
+    """Pauses the clock and shows the notice; numba sends no events for code that it loads from a cache."""
 
     def on_start(self, event):
         pauses.begin()
-        if self.depth == 0:
-            self.collects = gc.isenabled()
-            gc.disable()
-        self.depth += 1
         if event.data["dispatcher"].py_func.__module__.startswith("drsvm."):
             message_once(NOTICE)
 
     def on_end(self, event):
         pauses.end()
-        self.depth -= 1
-        if self.depth == 0 and self.collects:
-            gc.enable()
 
 
 event.register("numba:compile", _Compilations())
