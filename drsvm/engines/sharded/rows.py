@@ -59,7 +59,7 @@ class ShardedRows(Rows):
         elif costs[0] == costs[-1]:
             costs = float(costs[0])
         vectors = {"signs": None, "sample_weight": None, "kept": None, "flip_cost": costs}
-        return {"rows": self, **vectors, "classes": survey.classes, "n_given": survey.n_given}
+        return {"rows": self, **vectors, "classes": survey.classes, "n_given": sum(survey.lengths.values())}
 
     # --- queries ----------------------------------------------------------------------------------------------------
 
