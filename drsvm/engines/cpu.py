@@ -31,9 +31,6 @@ MAX_FREE = 300  # with more weights without norm and ridge than this, the d-size
 VIEW_BYTES = 1 << 21  # approximate size of the blocks of rows that a view computes: they stay in the cache for a pass
 Value = TypeVar("Value")
 
-# An argument of a kernel that depends on the number of the share and on the rows of it.
-OfRows = Callable[[int, slice], np.ndarray]
-
 
 def is_wide(problem: Problem) -> bool:
     """Return whether to solve the system of the rows instead of that of the features.
@@ -55,6 +52,7 @@ def free_features(problem: Problem) -> np.ndarray:
 class _Thread:
     """The rows of one thread, its buffers, and the sums that it returns."""
 
+    number: int
     first: int
     last: int
     share: Share
@@ -141,7 +139,7 @@ class CpuEngine(Engine):
         self._state = room_for((math.ceil(n / TILE), 6, TILE), state_folder) if state is None else state
         self._corrections, self._step = _NO_CORRECTION, NO_STEP  # the corrected direction
         vectors["state"] = self._state
-        self._threads = [self._thread(vectors, slice(*ends)) for ends in pairwise(self._cut(stored))]
+        self._threads = [self._thread(k, vectors, slice(*ends)) for k, ends in enumerate(pairwise(self._cut(stored)))]
         self.n_threads = min(self.n_threads, len(self._threads))
         self.wide = WideRows(self.rows.X, self.n_threads) if wide else None
         self._matrices = matrices_for(self.rows, len(self._threads), self.n_threads, wide=wide)
@@ -162,7 +160,7 @@ class CpuEngine(Engine):
         inner = np.round(np.asarray(begins) / TILE).astype(int) * TILE
         return sorted({0, *inner.tolist(), n})
 
-    def _thread(self, vectors: dict[str, np.ndarray], rows: slice) -> _Thread:
+    def _thread(self, number: int, vectors: dict[str, np.ndarray], rows: slice) -> _Thread:
         X, n_transposed = self.rows.X, 0
         if self.rows.is_sparse:
             data, indices, indptr = unsigned_parts(X)
@@ -172,7 +170,7 @@ class CpuEngine(Engine):
             n_transposed = self.n_features if self.n_features <= FEW_FEATURES else 0
         share = Share(*entries, self.n_features, **_of_slice(vectors, rows))
         buffers = buffers_for(self.n_linear, n_transposed, sparse=self.rows.is_sparse)
-        return _Thread(rows.start, rows.stop, share, buffers, np.zeros((4, self.n_linear)), Rates())
+        return _Thread(number, rows.start, rows.stop, share, buffers, np.zeros((4, self.n_linear)), Rates())
 
     def _in_threads(self, work: Callable[[int], Value]) -> list[Value]:
         """Return work(k) for every share k, in the order of the rows.
@@ -184,45 +182,30 @@ class CpuEngine(Engine):
         with np.errstate(all="ignore"):
             return over(range(len(self._threads)), work)
 
-    def _over_rows(self, kernel: Callable[..., Value], *arguments) -> list[Value]:
-        """Return kernel(share, buffers, ...) of every thread, or of every block of its rows if they are a view.
+    def _over_rows(self, call: Callable[[_Thread, slice, Share], Value]) -> list[Value]:
+        """Return call(thread, rows, share) for the rows of every thread, or for every block of them if they are a view.
 
-        An argument that is a function is called with k and the rows.
+        Totals and rates of all threads begin anew.
         """
 
         def work(k):
-            thread, results = self._threads[k], []
-            for rows, share in thread.blocks():
-                values = [argument(k, rows) if callable(argument) else argument for argument in arguments]
-                results.append(kernel(share, thread.buffers, *values))
-            return results
+            thread = self._threads[k]
+            thread.totals[:], thread.rates = 0.0, Rates()
+            return [call(thread, *block) for block in thread.blocks()]
 
         return list(chain.from_iterable(self._in_threads(work)))
-
-    def _of_rows(self, tiles: np.ndarray) -> OfRows:
-        """Return a function that selects the tiles of some rows."""
-        return lambda _, rows: tiles[_tiles(rows)]
-
-    def _totals(self, n_sums: int) -> OfRows:
-        """Set the totals of all threads to 0, and return a function that selects those of a thread."""
-        for thread in self._threads:
-            thread.totals[:n_sums] = 0.0
-        return lambda k, _: self._threads[k].totals[:n_sums]
-
-    def _rates(self) -> tuple[OfRows, OfRows]:
-        """Begin new rates for all threads, and return functions that select those of a thread."""
-        for thread in self._threads:
-            thread.rates = Rates()
-        return lambda k, _: self._threads[k].rates.smallest_change, lambda k, _: self._threads[k].rates.bins
 
     def _sum_of_totals(self, n_sums: int) -> np.ndarray:
         return np.sum([thread.totals[:n_sums] for thread in self._threads], axis=0)
 
+    def _sum_of_rates(self) -> Rates:
+        return sum((thread.rates for thread in self._threads), Rates())
+
     def center(self, point, lam, mu) -> None:
-        self._over_rows(passes.center, point, lam, mu)
+        self._over_rows(lambda thread, _, share: passes.center(share, thread.buffers, point, lam, mu))
 
     def total_slack(self) -> float:
-        def slack(share, _):
+        def slack(_, rows, share):
             return float(share.weights @ share.state[:, 5].reshape(-1)[: share.weights.size])
 
         return sum(self._over_rows(slack))
@@ -235,18 +218,16 @@ class CpuEngine(Engine):
 
     def _curvature(self, corrections, step: Step) -> tuple[float, Curvature]:
         n_sums = 3 if self.n_linear > self.n_features else 2
-        correction, totals = self._of_rows(corrections), self._totals(n_sums)
 
-        def work(k):
-            thread, results = self._threads[k], []
-            self._matrices.begin(k)
-            for rows, share in thread.blocks():
-                known = correction(k, rows), step, totals(k, rows), *self._matrices.filled(k, rows)
-                results.append(passes.curvature(share, thread.buffers, *known))
-                self._matrices.add(k, rows, share)
-            return results
+        def form(thread, rows, share):
+            if rows.start == thread.first:
+                self._matrices.begin(thread.number)
+            filled = thread.totals[:n_sums], *self._matrices.filled(thread.number, rows)
+            sums = passes.curvature(share, thread.buffers, corrections[_tiles(rows)], step, *filled)
+            self._matrices.add(thread.number, rows, share)
+            return sums
 
-        square, linear, products = _sums(list(chain.from_iterable(self._in_threads(work))))
+        square, linear, products = _sums(self._over_rows(form))
         added = self._sum_of_totals(n_sums)
         formed = self._matrices.result(self._in_threads)
         gram, of_rows = (formed, None) if self.wide is None else (None, formed)
@@ -256,17 +237,25 @@ class CpuEngine(Engine):
     def prediction(self, direction, lam_change):
         if len(self._corrections) == 0:
             self._corrections = room_for((len(self._state), 4, TILE), self._state_folder)
-        correction = self._of_rows(self._corrections)
-        sums = self._over_rows(passes.predict, correction, direction, lam_change, self._totals(2), *self._rates())
-        slack, multiplier, both, corrected, targeted = _sums(sums)
+
+        def predict(thread, rows, share):
+            written = thread.totals[:2], thread.rates.smallest_change, thread.rates.bins
+            correction = self._corrections[_tiles(rows)]
+            return passes.predict(share, thread.buffers, correction, direction, lam_change, *written)
+
+        slack, multiplier, both, corrected, targeted = _sums(self._over_rows(predict))
         correcting, target = self._sum_of_totals(2)
-        rates = sum((thread.rates for thread in self._threads), Rates())
-        return rates, (slack, multiplier, both, correcting, corrected, target, targeted)
+        return self._sum_of_rates(), (slack, multiplier, both, correcting, corrected, target, targeted)
 
     def rates(self, direction, lam_change, target):
         self._step = Step(direction, lam_change, target)
-        self._over_rows(passes.longest_steps, self._of_rows(self._corrections), self._step, *self._rates())
-        return sum((thread.rates for thread in self._threads), Rates())
+
+        def measure(thread, rows, share):
+            rates = thread.rates.smallest_change, thread.rates.bins
+            passes.longest_steps(share, thread.buffers, self._corrections[_tiles(rows)], self._step, *rates)
+
+        self._over_rows(measure)
+        return self._sum_of_rates()
 
     def arrive(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, DualSums]:
         return self._dual_sums(self._corrections, self._step._replace(primal=primal, dual=dual, left=left))
@@ -275,29 +264,21 @@ class CpuEngine(Engine):
         return self._dual_sums(_NO_CORRECTION, NO_STEP)[1]
 
     def _dual_sums(self, corrections, step: Step) -> tuple[float, DualSums]:
-        *sums, products = _sums(self._over_rows(passes.dual_sums, self._of_rows(corrections), step, self._totals(2)))
+        def add(thread, rows, share):
+            return passes.dual_sums(share, thread.buffers, corrections[_tiles(rows)], step, thread.totals[:2])
+
+        *sums, products = _sums(self._over_rows(add))
         rows = self._sum_of_totals(2)[:, : self.n_features].T
         return products, DualSums(rows, np.array(sums[:2]), np.array(sums[2:]))
 
     def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
-        alpha, beta = self._room_for_multipliers()
-
-        def work(k):
-            thread = self._threads[k]
-            rows = slice(thread.first, thread.last)
-            passes.multipliers(thread.share.state, alpha[rows], beta[rows])
-
-        self._in_threads(work)
+        self._corrections = _NO_CORRECTION  # they are not needed between two iterations: this makes room
+        alpha, beta = self._state[:, :2].transpose(1, 0, 2).copy().reshape(2, -1)[:, : self.rows.X.shape[0]]
         return alpha, beta
 
     @property
     def of_rows(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self._state.transpose(1, 0, 2).reshape(6, -1)[:, : self.rows.X.shape[0]]
-
-    def _room_for_multipliers(self) -> np.ndarray:
-        """Return arrays for α and β, in place of the corrections: between two iterations these are not needed."""
-        self._corrections = _NO_CORRECTION
-        return np.empty((2, self.rows.X.shape[0]))
 
 
 def engine_for(problem: Problem, n_threads: int | None = None, state_folder: str | None = None) -> Engine:
@@ -348,9 +329,6 @@ class WorkingSetEngine:
         return DualSums(*(own + fixed for own, fixed in zip(sums, self.fixed_sums, strict=True)))
 
     def multipliers(self):
-        return self._of_all_rows(self.inner.multipliers())
-
-    def _of_all_rows(self, own):
         hinge, flip = (fixed.copy() for fixed in self.fixed)
-        hinge[self.working], flip[self.working] = own
+        hinge[self.working], flip[self.working] = self.inner.multipliers()
         return hinge, flip

@@ -6,6 +6,7 @@ several machines, implements them.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -49,21 +50,18 @@ class Prediction(NamedTuple):
     targeted_lam: float
 
 
+@dataclass(eq=False)
 class Rates:
     """How soon samples reach their boundaries: the largest rates, and the weight of samples by longest step.
 
     A rate is 1 / the longest step; row 0 is for the slacks, row 1 for the multipliers.
     """
 
-    def __init__(self):
-        self.smallest_change = np.zeros(2)
-        self.bins = np.zeros((2, BINS + 1))
+    smallest_change: np.ndarray = field(default_factory=lambda: np.zeros(2))
+    bins: np.ndarray = field(default_factory=lambda: np.zeros((2, BINS + 1)))
 
     def __add__(self, other: "Rates") -> "Rates":
-        both = Rates()
-        both.smallest_change = np.minimum(self.smallest_change, other.smallest_change)
-        both.bins = self.bins + other.bins
-        return both
+        return Rates(np.minimum(self.smallest_change, other.smallest_change), self.bins + other.bins)
 
     def tolerating(self, share: float) -> tuple[float, float]:
         """Return the primal and dual rates that only samples with the given share of the weight exceed."""

@@ -82,17 +82,15 @@ class OwnMatrices(Matrices):
         return self.parts[k], None
 
     def result(self, in_threads):
-        n_shares, d, _ = self.parts.shape
-        if n_shares == 1:
-            return self.parts[0]
-        total = np.empty((d, d))
-        cuts = np.linspace(0, d, n_shares + 1).astype(int)
+        first, n_shares = self.parts[0], len(self.parts)
+        if n_shares == 1 or first.nbytes < OWN_BYTES:
+            return first if n_shares == 1 else np.sum(self.parts, axis=0)
+        total = np.empty_like(first)
 
         def add(k):
-            mine = slice(cuts[k], cuts[k + 1])
-            np.sum(self.parts[:, mine], axis=0, out=total[mine])
+            np.sum(self.parts[:, k::n_shares], axis=0, out=total[k::n_shares])
 
-        _ = [add(k) for k in range(n_shares)] if total.nbytes < OWN_BYTES else in_threads(add)
+        in_threads(add)
         return total
 
 

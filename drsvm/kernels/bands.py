@@ -40,16 +40,11 @@ class Shrunk(NamedTuple):
     band: Band
 
 
-@kernel(inner=True, allocates=True)
-def of(w, width):
-    """Return the band for given weights and an initial half width; it is built when first needed."""
-    weights = np.zeros(NUMBERS + w.size)
-    for j in range(w.size):  # numba takes seconds to compile an assignment to a slice
-        weights[NUMBERS + j] = w[j]
+def of(w: np.ndarray, width: float) -> Band:
+    """Return the band for given weights and an initial half width; kernels `renew` it, and build it when needed."""
+    weights = np.concatenate((np.zeros(NUMBERS), w))
     weights[WIDTH], weights[SCALE] = width, 1.0
-    band = Band(weights, np.empty((3, NUMBERS + w.size), np.uint32))
-    renew(band)
-    return band
+    return Band(weights, np.empty((3, weights.size), np.uint32))
 
 
 @kernel(inner=True)

@@ -1,12 +1,11 @@
 """The decorator that compiles kernels; compilation pauses the clock (see `drsvm.clock`)."""
 
-import gc
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from numba import njit
-from numba.core import cpu, event
+from numba.core import event
 from numba.extending import overload
 
 from drsvm.clock import pauses
@@ -23,15 +22,10 @@ NOTICE = "Compiling drsvm's kernels, once per installation and kind of data: thi
 FAST, SCALAR = {"reassoc", "contract", "nsz"}, {"contract", "nsz"}
 
 
-def _counting(references: bool) -> dict[str, bool]:
-    """Return the option that says whether references are counted, if numba has it."""
-    return {"_nrt": references} if hasattr(getattr(cpu, "CPUTargetOptions", None), "_nrt") else {}
-
-
 # Options for code that allocates nothing. numba counts references to every array that is passed to a function or taken
 # from a tuple, which costs more than the arithmetic of a short function. The caller owns the arrays, so the count need
 # not change.
-UNCOUNTED: Any = {"nogil": True, "error_model": "numpy"} | _counting(False)
+UNCOUNTED: Any = {"nogil": True, "error_model": "numpy", "_nrt": False}
 _WITHOUT_WRAPPERS = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True}  # for callers in C and in Python
 # Options for code that is part of kernels, also in `numba.extending.overload`
 INNER: Any = UNCOUNTED | _WITHOUT_WRAPPERS | {"pipeline_class": inner_compiler}
@@ -47,7 +41,7 @@ def kernel(*, inner: bool = False, allocates: bool = False, **options) -> Callab
 
     def decorate(function: Callable) -> Any:
         own = INNER if inner else UNCOUNTED | {"pipeline_class": kernel_compiler, "no_cfunc_wrapper": True}
-        compiled = njit(**own | _counting(allocates or not inner) | options)(function)
+        compiled = njit(**own | {"_nrt": allocates or not inner} | options)(function)
         if compiled is not function and not inner:  # NUMBA_DISABLE_JIT returns it unchanged
             _use_cache(compiled, function)
         return compiled
@@ -95,27 +89,15 @@ def _use_cache(compiled: Any, function: Callable) -> None:
 
 
 class _Compilations(event.Listener):
-    """Pauses the clock and shows the notice; numba sends no events for code that it loads from a cache.
-
-    The garbage collector pauses too: it would take a tenth of the time, and find hardly anything.
-    """
-
-    depth, collects = 0, True
+    """Pauses the clock and shows the notice; numba sends no events for code that it loads from a cache."""
 
     def on_start(self, event):
         pauses.begin()
-        if self.depth == 0:
-            self.collects = gc.isenabled()
-            gc.disable()
-        self.depth += 1
         if event.data["dispatcher"].py_func.__module__.startswith("drsvm."):
             message_once(NOTICE)
 
     def on_end(self, event):
         pauses.end()
-        self.depth -= 1
-        if self.depth == 0 and self.collects:
-            gc.enable()
 
 
 event.register("numba:compile", _Compilations())

@@ -16,12 +16,11 @@ The constraints of the norms are
 Products of slack and multiplier of linear constraints are aimed at equal shares of the target. Constraints of the norm
 come first, then those of the signs. A point that rounding errors have moved out of the second-order cone gives NaN.
 
-What differs between norms is in `PARTS`, chosen by the type of the constraints, so that only the functions of one norm
-are compiled; compiling takes time in proportion to the operations in the source.
+What differs between norms is chosen by the type of the constraints, so that only the functions of one norm are
+compiled; compiling takes time in proportion to the operations in the source.
 """
 
 import math
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -122,11 +121,6 @@ def _gather_pairs(cone, values, out):
     for j in range(0 if m == 2 * k else 2 * k, m):
         lam -= values[j]
     return lam
-
-
-@kernel(inner=True)
-def _push_box(cone, target, out):
-    return gather(cone, cone.values[PUSH], out)
 
 
 @kernel(inner=True)
@@ -256,36 +250,18 @@ def _ball_rates(cone):
 # --- all norms ------------------------------------------------------------------------------------------------------
 
 
-@kernel(inner=True)
-def _nothing(cone):
-    pass
-
-
-@kernel(inner=True)
-def _no_limit(cone):
-    return 0.0, 0.0
-
-
-class NormPart(NamedTuple):
-    """What differs between norms: functions for compiled code."""
-
-    scale: Callable  # adds the norm's part to the matrix: see `scaling`
-    gather: Callable  # adds z of given multipliers to a vector in (w, b), and returns its entry for λ
-    push: Callable  # does so for the multipliers after the step, except for their part in the changes
-    follow: Callable  # computes the changes of the slacks and, if they are not linear, of the multipliers
-    correct: Callable = _nothing  # these are for constraints that are not linear
-    rates: Callable = _no_limit
-
-
-PARTS: dict[type[Constraints], NormPart] = {
-    Box: NormPart(_scale_box, _gather_pairs, _push_box, _follow_box),
-    Cross: NormPart(_scale_cross, _gather_pairs, _push_cross, _follow_cross),
-    Ball: NormPart(_scale_ball, _gather_ball, _push_ball, _follow_ball, _correct_ball, _ball_rates),
-}
-
-_scale_norm, gather, _push_norm, _follow_norm, _correct_norm, _norm_rates = (
-    by_type(dict(zip(PARTS, functions, strict=True))) for functions in zip(*PARTS.values(), strict=True)
+# Add the norm's part to the matrix: see `scaling`
+_scale_norm = by_type({Box: _scale_box, Cross: _scale_cross, Ball: _scale_ball})
+# Add z of given multipliers to a vector in (w, b), and return its entry for λ; then the same for the multipliers after
+# the step, except for their part in the changes
+gather = by_type({Box: _gather_pairs, Cross: _gather_pairs, Ball: _gather_ball})
+_push_norm = by_type(
+    {Box: lambda cone, target, out: gather(cone, cone.values[PUSH], out), Cross: _push_cross, Ball: _push_ball}
 )
+# Compute the changes of the slacks and, if they are not linear, of the multipliers
+_follow_norm = by_type({Box: _follow_box, Cross: _follow_cross, Ball: _follow_ball})
+_correct_norm = by_type({Box: lambda cone: None, Cross: lambda cone: None, Ball: _correct_ball})
+_norm_rates = by_type({Box: lambda cone: (0.0, 0.0), Cross: lambda cone: (0.0, 0.0), Ball: _ball_rates})
 
 
 @kernel(inner=True)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from drsvm.kernels.compiling import SCALAR, kernel
 from drsvm.kernels.dual_ascent import MOVES, SLOPES, Intercept, ascend, judged
-from drsvm.kernels.entries import add_row, at, bounds, dot, square_of
+from drsvm.kernels.entries import add_row, at, bounds, dot, product
 
 MAX_STEPS, ENOUGH = 20, 1e-5  # of Newton, and the relative step that is the last: its square is the error it leaves
 
@@ -99,31 +99,21 @@ def _answer_inside(square, cost, u0, terms, lam):
     return Answer(lam * one, lam, True, unit * lam * two * u0, unit * lam * two * unit)
 
 
-@kernel(inner=True, forceinline=True)
-def _shifted(place, edge, t, terms):
-    """Return the place after a move, still with the old answer."""
+@kernel(inner=True)
+def _moved(place, edge, t, terms):
     sign, along, row_square, square, cost, u0, kappa, answer = place
     change = t * (edge.hinge - edge.flip)
     square = max(square + change * (2.0 * along + change * row_square), 0.0)
     u0 += terms.intercept.unit * sign * change
     cost += kappa * edge.flip * t
+    answer = _answer(terms.intercept.priced, square, cost, u0, terms, answer.lam)
     return RoundPlace(sign, along + change * row_square, row_square, square, cost, u0, kappa, answer)
 
 
 @kernel(inner=True)
-def _moved(start, edge, t, terms):
-    sign, along, row_square, square, cost, u0, kappa, before = _shifted(start, edge, t, terms)
-    answer = _answer(terms.intercept.priced, square, cost, u0, terms, before.lam)
-    return RoundPlace(sign, along, row_square, square, cost, u0, kappa, answer)
-
-
-@kernel(inner=True)
 def _slope(start, edge, t, terms):
-    place = _shifted(start, edge, t, terms)
-    answer = start.answer
-    if t != 0.0:
-        answer = _answer(terms.intercept.priced, place.square, place.cost, place.u0, terms, answer.lam)
-    scale, lam, touching, bias, freedom = answer
+    place = start if t == 0.0 else _moved(start, edge, t, terms)
+    scale, lam, touching, bias, freedom = place.answer
     margin = scale * place.along + place.sign * bias
     slope = edge.hinge * (1.0 - margin) + edge.flip * (1.0 + margin - place.kappa * lam)
     net, cost = edge.hinge - edge.flip, place.kappa * edge.flip
@@ -174,7 +164,7 @@ def round_epoch(squares, rows, order, active, firm, multipliers, flips, terms):
     """
     data, indices, indptr, width, _, weights = rows
     u, sums = multipliers.u, multipliers.sums
-    square, cost, u0 = square_of(u), sums[0], sums[1]
+    square, cost, u0 = product(u, u), sums[0], sums[1]
     answer = _answer(terms.intercept.priced, square, cost, u0, terms, terms.centre)
     gap = near = violation = 0.0
     position = 0

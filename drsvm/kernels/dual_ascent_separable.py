@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.kernels.compiling import FAST, kernel
+from drsvm.kernels.compiling import FAST, UNCOUNTED, kernel
 from drsvm.kernels.dual_ascent import MOVES, SLOPES, Intercept, ascend, judged
-from drsvm.kernels.entries import at, bounds, clipped_dots, column, longest_row
+from drsvm.kernels.entries import at, bounds, clipped_dots, column
 
 NO_OFFSET = np.uint64(0)
 
@@ -113,8 +113,9 @@ def _visit(i, rows, firm, multipliers, flips, terms, lam, u0, b, row):
     return change, kappa, kappa * (flip[i] - old_flip), missing, firmness, is_near
 
 
-@kernel(inner=True)
-def _epoch(rows, order, active, firm, multipliers, flips, terms, row):
+@kernel(**UNCOUNTED)
+def separable_epoch(row, rows, order, active, firm, multipliers, flips, terms):
+    """Do the same as `round_epoch`, with memory for a row and sums = [λ, u₀]; there is no answer to return."""
     _, indices, indptr, width, signs, weights = rows
     u, sums = multipliers.u, multipliers.sums
     lam, u0 = sums[0], sums[1]
@@ -142,10 +143,3 @@ def _epoch(rows, order, active, firm, multipliers, flips, terms, row):
         position += 1
     sums[0], sums[1] = lam, u0
     return active, gap, near, violation, None
-
-
-@kernel()
-def separable_epoch(rows, order, active, firm, multipliers, flips, terms):
-    """Do the same as `round_epoch`, with sums = [λ, u₀]; there is no answer to return."""
-    row = np.empty((2, longest_row(rows.indptr, rows.width)))
-    return _epoch(rows, order, active, firm, multipliers, flips, terms, row)

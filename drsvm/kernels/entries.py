@@ -53,15 +53,9 @@ def column(indices, k, first):
     return np.uint64(indices[k])
 
 
-@kernel(inner=True)
-def longest_row(indptr, width):
-    """Return the largest number of entries in a row."""
-    if indptr is None:
-        return np.int64(width)
-    longest = np.uint64(0)
-    for i in range(indptr.size - 1):
-        longest = max(longest, np.uint64(indptr[i + 1]) - np.uint64(indptr[i]))
-    return np.int64(longest)
+def room_for_row(rows: Rows) -> np.ndarray:
+    """Return memory for two numbers for each entry of a row."""
+    return np.empty((2, rows.width if rows.indptr is None else int(np.diff(rows.indptr).max(initial=0))))
 
 
 @kernel(inner=True, fastmath=FAST)
@@ -106,9 +100,9 @@ def add_row(data, indices, first, last, factor, v):
 
 
 @kernel(inner=True, fastmath=FAST)
-def square_of(v):
-    """Return v·v."""
+def product(a, b):
+    """Return a·b."""
     total = 0.0
-    for j in range(v.size):
-        total += v[j] * v[j]
+    for j in range(a.size):
+        total += a[j] * b[j]
     return total

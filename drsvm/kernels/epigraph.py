@@ -12,7 +12,9 @@ import math
 
 import numpy as np
 
+from drsvm.kernels import geometry
 from drsvm.kernels.compiling import FAST, kernel
+from drsvm.kernels.geometry import AllWeights, Diamond
 
 ONE, TWO, INFINITY = 1, 2, 3  # codes of the norm q: min(q, 3)
 
@@ -21,37 +23,17 @@ ONE, TWO, INFINITY = 1, 2, 3  # codes of the norm q: min(q, 3)
 def threshold(sizes, s, r):
     """Return θ ≥ 0 with Σ_j (sizes_j − θ)₊ = s + r θ, for sizes ≥ 0 and Σ sizes > s.
 
-    Newton's method approaches it from the left, and ends when the same entries are above it as before. Their sum is
-    then computed again with compensation.
+    The sum over the entries above it is computed again with compensation.
     """
-    theta, before = 0.0, -1
-    for _ in range(sizes.size + 1):  # entries that are once below stay there
-        excess, above = _excess(sizes, theta)
-        if above == before or above + r <= 0.0:
-            break
-        before = above
-        theta += max(excess - s - r * theta, 0.0) / (above + r)
+    theta, _, _, _ = geometry.threshold(Diamond(None, 0, AllWeights(sizes)), 0.0, 1.0, s, r, 0.0)
     total, above = _sum_above(sizes, theta, 0.0)
     return (total - s) / (above + r) if above + r > 0.0 else theta
-
-
-@kernel(inner=True, fastmath=FAST)
-def _excess(sizes, theta):
-    """Return Σ (sizes − θ)₊ and the number of positive terms."""
-    total, above = 0.0, 0
-    for k in range(sizes.size):
-        over = sizes[k] - theta
-        total += max(over, 0.0)
-        above += 1 if over > 0.0 else 0
-    return total, above
 
 
 @kernel(inner=True)
 def _sum_above(sizes, lower, offset):
     """Return the compensated sum of sizes − offset over the entries above `lower`, and their number."""
-    count = 0
-    total = 0.0
-    lost = 0.0
+    count, total, lost = 0, 0.0, 0.0
     for k in range(sizes.size):
         if sizes[k] > lower:
             item = (sizes[k] - offset) - lost

@@ -38,12 +38,8 @@ class Box(NamedTuple):
     rest: Any  # provides the sums over all other entries; None if there are none
 
 
-class Diamond(NamedTuple):
-    """q = 1."""
-
-    row: np.ndarray | None
-    entries: int | np.integer
-    rest: Any
+class Diamond(Box):
+    """q = 1: the same data."""
 
 
 class AllWeights(NamedTuple):
@@ -63,11 +59,6 @@ class Point(NamedTuple):
     rest: float  # q = 1: Σ |w_j| outside the row
 
 
-@kernel(inner=True, forceinline=True)
-def _no_excess(rest, limit):
-    return 0.0, 0.0
-
-
 @kernel(inner=True, forceinline=True, fastmath=FAST)
 def _weights_excess(rest, limit):
     weights = rest.weights
@@ -81,7 +72,12 @@ def _weights_excess(rest, limit):
 
 # Return Σ (|w̄_j| − limit)₊ and the number of positive terms over the entries outside the row
 rest_excess = by_type(
-    {None: _no_excess, AllWeights: _weights_excess, bands.Band: bands.excess, bands.Shrunk: bands.shrunk_excess}
+    {
+        None: lambda rest, limit: (0.0, 0.0),
+        AllWeights: _weights_excess,
+        bands.Band: bands.excess,
+        bands.Shrunk: bands.shrunk_excess,
+    }
 )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from numba import njit
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler, Flags
+from numba.core.compiler import Compiler
 
 
 class LinkedCode(JITCodeLibrary):
@@ -59,76 +59,38 @@ class KernelCode(JITCodeLibrary):
         manager.run(self._final_module, builder)
 
 
-class _SharedFlags(Flags):
-    """Options of a function: numba looks them up tens of thousands of times, and compares them value by value."""
-
-    __slots__ = ("_hash",)
-
-    def copy(self):
-        """Return itself: no option changes while a kernel is compiled."""
-        return self
-
-    def __hash__(self):
-        if not hasattr(self, "_hash"):
-            self._hash = super().__hash__()
-        return self._hash
-
-    def __eq__(self, other):
-        return self is other or super().__eq__(other)
+def _inner_compiler(typing, target, library, *others) -> Compiler:
+    return Compiler(typing, target, library or LinkedCode(target.codegen(), "inner"), *others)
 
 
-_shared: dict[Any, _SharedFlags] = {}
-
-
-class InnerCompiler(Compiler):
-    """Compiles a function for other compiled functions."""
-
-    skipped = ("inline_closure_likes", "nopython_rewrites")  # for nested functions and array expressions: none here
-
-    def __init__(self, typingctx, targetctx, library, args, return_type, flags, locals):
-        library = library or LinkedCode(targetctx.codegen(), "inner")
-        flags = _shared.setdefault(flags, _SharedFlags(flags))
-        super().__init__(typingctx, targetctx, library, args, return_type, flags, locals)
-
-    def define_pipelines(self):
-        """Return numba's passes without those that find nothing to do."""
-        pipelines = super().define_pipelines()
-        for pipeline in pipelines:
-            pipeline.passes[:] = [step for step in pipeline.passes if step[0].name() not in self.skipped]
-        return pipelines
-
-
-class KernelCompiler(Compiler):
-    """Compiles a function that calls such functions."""
-
-    def __init__(self, typingctx, targetctx, library, *others):
-        if library is None:
-            library = KernelCode(targetctx.codegen(), "kernel")
-            library.enable_object_caching()
-        super().__init__(typingctx, targetctx, library, *others)
+def _kernel_compiler(typing, target, library, *others) -> Compiler:
+    if library is None:
+        library = KernelCode(target.codegen(), "kernel")
+        library.enable_object_caching()
+    return Compiler(typing, target, library, *others)
 
 
 @cache
 def _works() -> bool:
-    """Return whether a small kernel that calls such functions can be compiled and run."""
+    """Return whether a small kernel that calls inner functions can be compiled and run."""
 
-    def compiled(function: Any, compiler: type[Compiler]) -> Any:
-        options: Any = {"pipeline_class": compiler, "no_cpython_wrapper": compiler is InnerCompiler}
+    def compiled(function: Any, compiler: Any) -> Any:
+        options: Any = {"pipeline_class": compiler, "no_cpython_wrapper": compiler is _inner_compiler}
         return njit(**options)(function)
 
-    innermost = compiled(lambda x: x + 1, InnerCompiler)
-    inner = compiled(lambda x: innermost(x), InnerCompiler)
+    innermost = compiled(lambda x: x + 1, _inner_compiler)
+    inner = compiled(lambda x: innermost(x), _inner_compiler)
     try:
-        return compiled(lambda x: inner(x), KernelCompiler)(1) == 2
+        return compiled(lambda x: inner(x), _kernel_compiler)(1) == 2
     except Exception:  # whatever numba raises where its internals differ
         return False
 
 
 def inner_compiler(*arguments) -> Compiler:
-    """Return a compiler for inner functions, or numba's own where its code does not work."""
-    return (InnerCompiler if _works() else Compiler)(*arguments)
+    """Return a compiler for functions that only compiled ones call, or numba's own where its code does not work."""
+    return (_inner_compiler if _works() else Compiler)(*arguments)
 
 
 def kernel_compiler(*arguments) -> Compiler:
-    """Return a compiler for kernels, or numba's own where its code does not work."""
-    return (KernelCompiler if _works() else Compiler)(*arguments)
+    """Return a compiler for kernels, which call such functions, or numba's own where its code does not work."""
+    return (_kernel_compiler if _works() else Compiler)(*arguments)

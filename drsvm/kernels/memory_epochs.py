@@ -26,8 +26,8 @@ import numpy as np
 
 from drsvm.kernels import bands
 from drsvm.kernels.compiling import FAST, by_type, kernel
-from drsvm.kernels.entries import add_row, at, bounds, clipped_dots, column, dot_and_square, longest_row, square_of
-from drsvm.kernels.epigraph import INFINITY, ONE, TWO, nearest, shrink
+from drsvm.kernels.entries import add_row, at, bounds, clipped_dots, column, dot_and_square, product, room_for_row
+from drsvm.kernels.epigraph import INFINITY, nearest, shrink
 from drsvm.kernels.geometry import AllWeights, Box, Diamond, Euclidean, point_at
 from drsvm.kernels.proximal_epochs import Iterate, note, stiffness
 from drsvm.kernels.triangle import ProximalStep, duality_gap, multipliers, noise
@@ -42,7 +42,7 @@ def _plain_pass(store, rows, order, state, terms, step_size, rho, tolerance):
     _, scalars, hinge, flip = state
     a, free = store.weights, terms.free
     s, b = scalars[0], scalars[1]
-    norm_square, lacking = square_of(a), 0.0
+    norm_square, lacking = product(a, a), 0.0
     for position in range(order.size):
         i = order[position]
         sign, length = signs[i], step_size * importance[i]
@@ -125,42 +125,32 @@ def _box_pass(store, rows, order, state, terms, step_size, rho, tolerance):
 
 # Visit rows once in the given order; return Σ g_i times the duality gap of each row before its visit
 visit_rows = by_type({AllWeights: _plain_pass, Diamond: _diamond_pass, Box: _box_pass})
+_BANDED = {1: Diamond, math.inf: Box}
 
 
-@kernel(inner=True, allocates=True)
-def _banded_store(make_geometry, rows, w, step_size):
-    return make_geometry(np.empty((2, longest_row(rows.indptr, rows.width))), np.int64(0), bands.of(w, step_size))
+_renew = by_type(
+    {AllWeights: lambda store: None} | dict.fromkeys((Diamond, Box), lambda store: bands.renew(store.rest))
+)
 
 
-@kernel(inner=True, allocates=True)
-def _banded_epoch(make_geometry, rows, order, state, terms, step_size, total_step, tolerance):
-    w = state.w
-    store = _banded_store(make_geometry, rows, w, step_size)
-    gap = visit_rows(store, rows, order, state, terms, step_size, stiffness(total_step, terms.l2), tolerance)
-    bands.read_back(store.rest, w)
+def _store(q, rows, w, width) -> AllWeights | Box | Diamond:
+    """Return the weights of a state as passes take them, in a band with an initial half width for q = 1 and ∞."""
+    return AllWeights(w) if q == 2 else _BANDED[q](room_for_row(rows), 0, bands.of(w, width))
+
+
+@kernel()
+def _memory_epoch(store, rows, order, state, terms, step_size, total_step, tolerance):
+    _renew(store)
+    return visit_rows(store, rows, order, state, terms, step_size, stiffness(total_step, terms.l2), tolerance)
+
+
+def memory_epoch(q, rows, order, state, terms, step_size, total_step, tolerance) -> float:
+    """Visit rows once in the given order; return Σ g_i times the duality gap of each row before its visit."""
+    store = _store(q, rows, state.w, step_size)
+    gap = _memory_epoch(store, rows, order, state, terms, step_size, total_step, tolerance)
+    if not isinstance(store, AllWeights):
+        state.w[:] = store.rest.weights[bands.NUMBERS :]
     return gap
-
-
-@kernel()
-def memory_epoch_l2(rows, order, state, terms, step_size, total_step, tolerance):
-    """Visit rows once in the given order for q = 2; return Σ g_i times the duality gap of each row before its visit."""
-    rho = stiffness(total_step, terms.l2)
-    return visit_rows(AllWeights(state.w), rows, order, state, terms, step_size, rho, tolerance)
-
-
-@kernel()
-def memory_epoch_l1(rows, order, state, terms, step_size, total_step, tolerance):
-    """Do the same for q = 1."""
-    return _banded_epoch(Diamond, rows, order, state, terms, step_size, total_step, tolerance)
-
-
-@kernel()
-def memory_epoch_linf(rows, order, state, terms, step_size, total_step, tolerance):
-    """Do the same for q = ∞."""
-    return _banded_epoch(Box, rows, order, state, terms, step_size, total_step, tolerance)
-
-
-PASSES = {1: memory_epoch_l1, 2: memory_epoch_l2, math.inf: memory_epoch_linf}  # by the norm q
 
 
 class Batching(NamedTuple):
@@ -170,19 +160,6 @@ class Batching(NamedTuple):
     latest: np.ndarray  # the last multipliers σ₁ and σ₂ of every row in two rows
     limit: float  # a gap that ends the passes over a batch
     most_passes: int
-
-
-@kernel(inner=True, forceinline=True)
-def _renew_nothing(store):
-    pass
-
-
-@kernel(inner=True, forceinline=True)
-def _renew_band(store):
-    bands.renew(store.rest)
-
-
-_renew = by_type({AllWeights: _renew_nothing, Diamond: _renew_band, Box: _renew_band})
 
 
 @kernel(fastmath=FAST)
@@ -202,25 +179,17 @@ def contribute(rows, batch, state, terms, length):
 
 
 @kernel(inner=True, allocates=True)
-def _nearest_point(q, a, s, rho, out):
+def _nearest_point(code, a, s, rho, out):
     """Write the weights of a state's point into `out` and return λ."""
     for j in range(a.size):
         out[j] = a[j] / rho
-    theta, lam = nearest(q, out, s, rho)
-    shrink(q, out, theta, lam, out)
+    theta, lam = nearest(code, out, s, rho)
+    shrink(code, out, theta, lam, out)
     return lam
 
 
-@kernel(inner=True, fastmath=FAST)
-def _distance_square(one, other):
-    total = 0.0
-    for j in range(one.size):
-        total += (one[j] - other[j]) ** 2
-    return total
-
-
-@kernel(inner=True, allocates=True)
-def _batch_step(q, store, state, trial, rows, batch, iterate, terms, length, batching):
+@kernel(inner=True, allocates=True, fastmath=FAST)
+def _batch_step(code, store, state, trial, rows, batch, iterate, terms, length, batching):
     """Move the iterate by one step, as accurately as asked."""
     w, scalars, a, sums = iterate.w, iterate.scalars, state.w, state.scalars
     total = length * batch.size
@@ -235,43 +204,32 @@ def _batch_step(q, store, state, trial, rows, batch, iterate, terms, length, bat
         passes += 1
         if passes == due:  # looking at all weights after every pass would cost more than short passes
             due *= 2
-            lam = _nearest_point(q, a, sums[0], rho, trial)
-            moved = _distance_square(trial, w) + (lam - scalars[0]) ** 2
+            lam = _nearest_point(code, a, sums[0], rho, trial)
+            moved = (lam - scalars[0]) ** 2
+            for j in range(w.size):
+                moved += (trial[j] - w[j]) ** 2
             if terms.free > 0.0:
                 moved += (sums[1] - scalars[1]) ** 2 / terms.free
             if gap / batch.size <= max(ENOUGH * moved / total, batching.limit):
                 break
-    scalars[0], scalars[1] = _nearest_point(q, a, sums[0], rho, w), sums[1]
+    scalars[0], scalars[1] = _nearest_point(code, a, sums[0], rho, w), sums[1]
 
 
-@kernel(inner=True, allocates=True)
-def _take_batches(q, store, a, rows, order, iterate, terms, eta, share, batching):
+@kernel()
+def _take_batches(code, store, state, trial, rows, order, iterate, terms, eta, share, batching):
     latest, hinge, flip = batching.latest, iterate.hinge, iterate.flip
-    state, trial = Iterate(a, np.zeros(3), latest[0], latest[1]), np.empty(a.size)
     for start in range(0, order.size, batching.size):
         batch = order[start : min(start + batching.size, order.size)]
-        _batch_step(q, store, state, trial, rows, batch, iterate, terms, eta / batching.size, batching)
+        _batch_step(code, store, state, trial, rows, batch, iterate, terms, eta / batching.size, batching)
         for position in range(batch.size):
             i = batch[position]
             note(hinge, flip, i, (hinge[i], flip[i]), latest[0, i] - latest[1, i], latest[1, i], share)
 
 
-@kernel()
-def batch_epoch_l2(rows, order, iterate, terms, eta, share, batching):
-    """Take a step on every batch of rows in the given order, q = 2; multipliers are averaged (see `note`)."""
-    a = np.empty(iterate.w.size)
-    _take_batches(TWO, AllWeights(a), a, rows, order, iterate, terms, eta, share, batching)
-
-
-@kernel()
-def batch_epoch_l1(rows, order, iterate, terms, eta, share, batching):
-    """Do the same for q = 1."""
-    store = _banded_store(Diamond, rows, iterate.w, eta / batching.size)
-    _take_batches(ONE, store, store.rest.weights[bands.BASE :], rows, order, iterate, terms, eta, share, batching)
-
-
-@kernel()
-def batch_epoch_linf(rows, order, iterate, terms, eta, share, batching):
-    """Do the same for q = ∞."""
-    store = _banded_store(Box, rows, iterate.w, eta / batching.size)
-    _take_batches(INFINITY, store, store.rest.weights[bands.BASE :], rows, order, iterate, terms, eta, share, batching)
+def batch_epoch(q, rows, order, iterate, terms, eta, share, batching) -> None:
+    """Take a step on every batch of rows in the given order; multipliers are averaged (see `note`)."""
+    trial = np.empty_like(iterate.w)
+    store = _store(q, rows, np.empty_like(trial), eta / batching.size)
+    a = store.weights if isinstance(store, AllWeights) else store.rest.weights[bands.NUMBERS :]
+    state = Iterate(a, np.zeros(3), *batching.latest)
+    _take_batches(int(min(q, INFINITY)), store, state, trial, rows, order, iterate, terms, eta, share, batching)

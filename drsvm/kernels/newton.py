@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from drsvm.kernels.compiling import FAST, kernel
+from drsvm.kernels.entries import product
 
 REGULARISATIONS = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6)  # added to a unit diagonal; the smallest one that works is used
 # Relative increase of the diagonal that refinement does not remove: it keeps rounding noise out of flat directions; if
@@ -113,14 +114,6 @@ def _multiply(matrix, x, out):
         out[i] += total
 
 
-@kernel(fastmath=FAST, inner=True)
-def _dot(a, b):
-    total = 0.0
-    for i in range(a.size):
-        total += a[i] * b[i]
-    return total
-
-
 @kernel(inner=True)
 def _size(v):
     largest = 0.0
@@ -141,10 +134,10 @@ def solve(system):
     solution[:] = 0.0
     best[:] = 0.0
     _apply_inverse(system.factor, scale, residual, step)
-    energy = _dot(residual, step)
+    energy = product(residual, step)
     for _ in range(MAX_REFINEMENTS):
         _multiply(system.matrix, step, image)
-        curvature = _dot(step, image)
+        curvature = product(step, image)
         if not curvature > 0.0:
             return
         length = energy / curvature
@@ -159,7 +152,7 @@ def solve(system):
         if error <= wanted:
             return
         _apply_inverse(system.factor, scale, residual, correction)
-        new_energy = _dot(residual, correction)
+        new_energy = product(residual, correction)
         for i in range(step.size):
             step[i] = correction[i] + (new_energy / energy) * step[i]
         energy = new_energy

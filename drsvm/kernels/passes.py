@@ -202,10 +202,3 @@ def dual_sums(share, buffers, correction, step, totals):
         add_sums(share.data, share.indices, share.indptr, first, last, buffers.coefficients, buffers.block)
         _close_block(buffers.block, last, n, totals)
     return one, other, cost_one, cost_other, moved
-
-
-@kernel(**UNCOUNTED)
-def multipliers(state, alpha, beta):
-    """Write α and β."""
-    for i in range(alpha.size):
-        alpha[i], beta[i] = state[i // TILE, 0, i % TILE], state[i // TILE, 1, i % TILE]

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from drsvm.kernels import bands
-from drsvm.kernels.compiling import FAST, kernel
-from drsvm.kernels.entries import add_row, at, bounds, clipped_dots, column, dot_and_square, longest_row, square_of
+from drsvm.kernels.compiling import FAST, UNCOUNTED, kernel
+from drsvm.kernels.entries import add_row, at, bounds, clipped_dots, column, dot_and_square, product, room_for_row
 from drsvm.kernels.epigraph import onto_cone
 from drsvm.kernels.geometry import AllWeights, Box, Diamond, Euclidean, threshold
 from drsvm.kernels.triangle import EPS, ProximalStep, multipliers
@@ -50,10 +50,6 @@ class Iterate(NamedTuple):
         """Return a copy that shares no memory with this one."""
         return Iterate(*(part.copy() for part in self))
 
-    def separate(self) -> "Iterate":
-        """Return a copy that shares the multipliers."""
-        return Iterate(self.w.copy(), self.scalars.copy(), self.hinge, self.flip)
-
 
 @kernel(inner=True, forceinline=True)
 def stiffness(step_size, l2):
@@ -73,7 +69,7 @@ def note(hinge, flip, i, before, delta, sigma2, share):
 def norm_of(w, scale, norm_square, terms_square):
     """Return the norm of scale·w from its square, a sum whose terms may have cancelled."""
     if norm_square < CANCELLED * terms_square:
-        norm_square = scale * scale * square_of(w)
+        norm_square = scale * scale * product(w, w)
     return math.sqrt(norm_square)
 
 
@@ -91,7 +87,7 @@ def settled(w, scale, norm_square):
     """Return the scale and ‖scale·w‖²; a scale that is 0 or tiny becomes part of w."""
     if scale < SMALLEST_SCALE:
         w *= scale
-        scale, norm_square = 1.0, square_of(w)
+        scale, norm_square = 1.0, product(w, w)
     return scale, norm_square
 
 
@@ -110,7 +106,7 @@ def proximal_epoch_l2(rows, order, iterate, terms, eta, share):
     w, scalars, hinge, flip = iterate
     radius, free, rho = terms.radius, terms.free, stiffness(eta, terms.l2)
     lam, b = scalars[0], scalars[1]
-    scale, norm_square = 1.0, square_of(w)
+    scale, norm_square = 1.0, product(w, w)
     for position in range(order.size):
         i = order[position]
         sign, length, before = signs[i], eta * importance[i], (hinge[i], flip[i])
@@ -150,7 +146,7 @@ def _draw_row(data, indices, first, last, sign, w, row):
     return along, square
 
 
-@kernel(inner=True, fastmath=FAST)
+@kernel(**UNCOUNTED, fastmath=FAST)
 def _box_epoch(rows, order, iterate, terms, eta, share, row):
     data, indices, indptr, width, signs, importance = rows
     w, scalars, hinge, flip = iterate
@@ -183,11 +179,9 @@ def _box_epoch(rows, order, iterate, terms, eta, share, row):
     scalars[0], scalars[1] = lam, b
 
 
-@kernel()
 def proximal_epoch_linf(rows, order, iterate, terms, eta, share):
     """Do the same for q = ∞."""
-    row = np.empty((2, longest_row(rows.indptr, rows.width)))
-    _box_epoch(rows, order, iterate, terms, eta, share, row)
+    _box_epoch(rows, order, iterate, terms, eta, share, room_for_row(rows))
 
 
 @kernel(inner=True)
@@ -222,12 +216,13 @@ def _put_row_back(indices, first, last, shift, tau, rho, band, row):
     return total
 
 
-@kernel(inner=True)
+@kernel(**UNCOUNTED)
 def _shrunk_epoch(rows, order, iterate, terms, eta, share, band, row):
     data, indices, indptr, width, signs, importance = rows
-    _, scalars, hinge, flip = iterate
+    w, scalars, hinge, flip = iterate
     radius, free, rho, numbers = terms.radius, terms.free, stiffness(eta, terms.l2), band.weights
     lam, b = scalars[0], scalars[1]
+    bands.renew(band)
     for position in range(order.size):
         i = order[position]
         sign, length, before = signs[i], eta * importance[i], (hinge[i], flip[i])
@@ -254,13 +249,10 @@ def _shrunk_epoch(rows, order, iterate, terms, eta, share, band, row):
             own = _put_row_back(indices, first, last, length * delta, tau, rho, band, row)
         bands.fold_if_due(band, left + own)
         note(hinge, flip, i, before, delta, sigma2, share)
+    bands.read_back(band, w)
     scalars[0], scalars[1] = lam, b
 
 
-@kernel()
 def proximal_epoch_l1(rows, order, iterate, terms, eta, share):
     """Do the same for q = 1."""
-    band = bands.of(iterate.w, eta)
-    row = np.empty((2, longest_row(rows.indptr, rows.width)))
-    _shrunk_epoch(rows, order, iterate, terms, eta, share, band, row)
-    bands.read_back(band, iterate.w)
+    _shrunk_epoch(rows, order, iterate, terms, eta, share, bands.of(iterate.w, eta), room_for_row(rows))

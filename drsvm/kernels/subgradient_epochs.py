@@ -2,15 +2,15 @@
 
 A step follows the negative mean subgradient of the batch (the ridge term is implicit: w/(1 + ηc)) and then projects
 onto ‖w‖_q ≤ λ. For q = 2 the weights are stored as scale × vector with a tracked norm, for q = 1 in a band
-(`bands.py`): the cost of a step is nearly proportional to the nonzeros of its rows. For q = ∞ it also makes a few
-passes over all weights.
+(`bands.py`): the cost of a step is nearly proportional to the nonzeros of its rows. For q = ∞, where they are scale ×
+vector as well, it also makes a few passes over all weights.
 """
 
 import numpy as np
 
 from drsvm.kernels import bands
 from drsvm.kernels.compiling import FAST, kernel
-from drsvm.kernels.entries import add_row, at, bounds, clipped_dots, column, dot, square_of
+from drsvm.kernels.entries import at, bounds, clipped_dots, column, dot, product
 from drsvm.kernels.epigraph import onto_cone
 from drsvm.kernels.geometry import AllWeights, Box, threshold
 from drsvm.kernels.proximal_epochs import common_threshold, norm_of, note, settled, stiffness, stretched
@@ -53,13 +53,16 @@ def _gradient_of_batch(rows, batch, w, offset, scale, b, lam, hinge, flip, terms
 
 
 @kernel(fastmath=FAST)
-def subgradient_epoch_l2(rows, order, iterate, terms, eta, share, batch_size):
-    """Take a step on every batch of rows in the given order, q = 2; multipliers are averaged (see `note`)."""
+def scaled_epoch(boxed, rows, order, iterate, terms, eta, share, batch_size):
+    """Take a step on every batch of rows in the given order; multipliers are averaged (see `note`).
+
+    That is for q = 2 if `boxed` is None, otherwise for q = ∞.
+    """
     data, indices, indptr, width, _, _ = rows
     w, scalars, hinge, flip = iterate
     lam, b = scalars[0], scalars[1]
     kept = 1.0 / stiffness(eta, terms.l2)
-    scale, norm_square = 1.0, square_of(w)
+    scale, norm_square = 1.0, product(w, w)
     factors = np.empty(min(batch_size, order.size))
     for start in range(0, order.size, batch_size):
         end = min(start + batch_size, order.size)
@@ -79,51 +82,35 @@ def subgradient_epoch_l2(rows, order, iterate, terms, eta, share, batch_size):
                     change = factor * data[k]
                     square += change * (change + 2.0 * w[j])
                     w[j] += change
-        norm = norm_of(w, scale, kept * kept * norm_square + scale * scale * square, norm_square)
         b += eta * on_intercept * terms.free
-        lam, factor = onto_cone(norm, lam - eta * (terms.radius - on_lam), 1.0)
-        scale, norm_square = settled(w, scale * factor, (factor * norm) ** 2)
+        base = lam - eta * (terms.radius - on_lam)
+        if boxed is None:
+            norm = norm_of(w, scale, kept * kept * norm_square + scale * scale * square, norm_square)
+            lam, factor = onto_cone(norm, base, 1.0)
+            scale, norm_square = settled(w, scale * factor, (factor * norm) ** 2)
+        else:
+            guess = max(lam, base) / scale
+            limit, _, _, _ = threshold(Box(None, 0, AllWeights(w)), 0.0, 1.0, -base / scale, 1.0, guess)
+            for j in range(w.size):
+                w[j] = min(max(w[j], -limit), limit)
+            lam = scale * limit
+            scale, norm_square = settled(w, scale, 0.0)
     w *= scale
     scalars[0], scalars[1] = lam, b
 
 
-@kernel(fastmath=FAST)
-def subgradient_epoch_linf(rows, order, iterate, terms, eta, share, batch_size):
-    """Do the same for q = ∞."""
-    data, indices, indptr, width, _, _ = rows
-    w, scalars, hinge, flip = iterate
-    lam, b = scalars[0], scalars[1]
-    kept = 1.0 / stiffness(eta, terms.l2)
-    factors = np.empty(min(batch_size, order.size))
-    for start in range(0, order.size, batch_size):
-        end = min(start + batch_size, order.size)
-        on_intercept, on_lam = _gradient_of_batch(
-            rows, order[start:end], w, None, 1.0, b, lam, hinge, flip, terms, share, factors
-        )
-        if kept < 1.0:
-            for j in range(terms.ridged):
-                w[j] *= kept
-        for position in range(start, end):
-            factor = eta * factors[position - start]
-            if factor != 0.0:
-                first, last = bounds(indptr, width, order[position])
-                add_row(data, indices, first, last, factor, w)
-        b += eta * on_intercept * terms.free
-        base = lam - eta * (terms.radius - on_lam)
-        lam, _, _, _ = threshold(Box(None, 0, AllWeights(w)), 0.0, 1.0, -base, 1.0, max(lam, base))
-        for j in range(w.size):
-            w[j] = min(max(w[j], -lam), lam)
-    scalars[0], scalars[1] = lam, b
+def subgradient_epoch_l1(rows, order, iterate, terms, eta, share, batch_size):
+    """Take the same steps for q = 1."""
+    _shrunk_epoch(bands.of(iterate.w, eta), rows, order, iterate, terms, eta, share, batch_size)
 
 
 @kernel()
-def subgradient_epoch_l1(rows, order, iterate, terms, eta, share, batch_size):
-    """Do the same for q = 1."""
+def _shrunk_epoch(band, rows, order, iterate, terms, eta, share, batch_size):
     data, indices, indptr, width, _, _ = rows
     w, scalars, hinge, flip = iterate
     lam, b = scalars[0], scalars[1]
     rho = stiffness(eta, terms.l2)
-    band = bands.of(w, eta)
+    bands.renew(band)
     numbers, factors = band.weights, np.empty(min(batch_size, order.size))
     for start in range(0, order.size, batch_size):
         end = min(start + batch_size, order.size)

@@ -130,17 +130,12 @@ def duality_gap(step, margin, lam, delta, sigma2):
 
 
 @kernel(inner=True, fastmath=SCALAR)
-def steepest(step, line):
-    """Return a bound on the curvature of the dual function along a line."""
-    turned = step.length * line.delta_slope**2 * (step.square / step.rho + step.free)
-    return turned + step.length * (step.kappa * line.sigma2_slope) ** 2
-
-
-@kernel(inner=True, fastmath=SCALAR)
 def _maximise(step, geometry, line, t, ball):
     """Return δ, σ₂ and the point that maximise the dual function on a line, from a guess of t."""
     bracket = between(line.low, line.high)
-    curved = steepest(step, line)
+    # A bound on the curvature of the dual function along the line
+    curved = line.delta_slope**2 * (step.square / step.rho + step.free) + (step.kappa * line.sigma2_slope) ** 2
+    curved *= step.length
     towards = line.delta_slope, line.sigma2_slope
     delta, sigma2, point = 0.0, 0.0, NOWHERE
     for _ in range(MAX_TRIALS):

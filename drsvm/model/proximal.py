@@ -11,7 +11,7 @@ from enum import Flag
 import numpy as np
 
 from drsvm.annotations import Costs, Matrix, NormName
-from drsvm.kernels.memory_epochs import PASSES, contribute
+from drsvm.kernels.memory_epochs import contribute, memory_epoch
 from drsvm.kernels.proximal_epochs import Iterate, Terms
 from drsvm.kernels.triangle import EPS, proximal
 from drsvm.model.memory_rows import compiled_rows
@@ -229,7 +229,7 @@ def proximal_batch_step(
     state = state_with(np.ones(n), np.zeros(n))
     gap, scale, n_passes = np.inf, float(np.sum(importance)), 0
     while n_passes < MAX_PASSES and gap > CLOSED * scale:
-        gap = PASSES[ball.q](rows, everything, state, terms, eta / n, eta, 2.0 * EPS)
+        gap = memory_epoch(ball.q, rows, everything, state, terms, eta / n, eta, 2.0 * EPS)
         n_passes, scale = n_passes + 1, max(scale, gap)
     state = state_with(state.hinge, state.flip)  # without the rounding errors of all passes
     rho = 1.0 + eta * l2

@@ -198,13 +198,11 @@ def test_kernels_that_python_calls_return_numbers(function, argument):
         kernel()(function)(argument)
 
 
-# A kernel with an inner function, for a numba that expects of code what ours lacks, and always counts references
+# A kernel with an inner function, for a numba that expects of code what ours lacks
 WITHOUT_PRIVATE_PARTS = """
-import numba.core.cpu
 from drsvm.kernels import linked_code
 
-options = next(base for base in numba.core.cpu.CPUTargetOptions.__mro__ if "_nrt" in vars(base))
-del options._nrt, linked_code.LinkedCode.set_env
+del linked_code.LinkedCode.set_env
 from drsvm.kernels.compiling import kernel
 
 @kernel(inner=True)

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import NORMS, for_each_norm, norm_of, numbers, powers_of_ten, vector_pairs, vectors
 
-from drsvm.kernels import epigraph
+from drsvm.kernels import epigraph, geometry
 from drsvm.model.norms import Norm, euclidean, norm_for
 
 BOTH_SIGNS_AND_ZERO = np.array([3.0, -4.0, 0.0])
@@ -340,9 +340,10 @@ def test_equal_entries_stay_equal(norm):
 def test_threshold_takes_few_passes(kind, d, monkeypatch):
     """Count the passes: few for any d, also with ties, presorted entries and entries of very different sizes."""
     passes = []
-    excess = epigraph._excess.py_func
-    monkeypatch.setattr(epigraph, "_excess", lambda sizes, theta: passes.append(theta) or excess(sizes, theta))
-    monkeypatch.setattr(epigraph, "_sum_above", epigraph._sum_above.py_func)
+    excess = geometry._weights_excess.py_func
+    monkeypatch.setattr(geometry, "rest_excess", lambda rest, limit: passes.append(limit) or excess(rest, limit))
+    for module, name in ((geometry, "_row_excess"), (geometry, "threshold"), (epigraph, "_sum_above")):
+        monkeypatch.setattr(module, name, getattr(module, name).py_func)
     sizes = np.abs(long_vector(kind, d, np.random.default_rng(1)))
     for share in (0.01, 0.5):
         passes.clear()

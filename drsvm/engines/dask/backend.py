@@ -6,7 +6,10 @@ Functions for blocks are closures, so that Dask does not cut small arrays, such 
 import math
 from collections.abc import Callable
 
+import dask.array as da
 import numpy as np
+from dask.base import compute
+from dask.delayed import delayed
 from scipy import sparse
 
 from drsvm.annotations import Matrix
@@ -48,8 +51,6 @@ class DaskBackend(Backend):
         return X._meta if hasattr(X, "columns") else X
 
     def sample(self, X, size):
-        from dask.base import compute
-
         blocks = delayed_blocks(X, "X")
         lengths = lengths_of(X) or compute(*mapped_blocks(lambda rows: rows.shape[0], blocks))
         step = max(1, sum(lengths) // size)
@@ -60,8 +61,6 @@ class DaskBackend(Backend):
         return self.by_block(X, lambda rows: function(rows, *parameters), (len(parameters[0]),))
 
     def classes_of(self, y):
-        from dask.base import compute
-
         classes = compute(*mapped_blocks(np.unique, delayed_blocks(y, "y")))
         return np.unique(np.concatenate(classes))
 
@@ -73,14 +72,9 @@ class DaskBackend(Backend):
         values, columns = np.asarray(values), _with_weights(y, weights)
         if not isinstance(y, list | tuple):
             return y.map_blocks(of_block, *columns[1:], dtype=values.dtype)
-        from dask.delayed import delayed
-
         return [delayed(of_block)(*blocks) for blocks in zip(*columns, strict=True)]
 
     def masses_of_classes(self, y, classes, weights=None):
-        from dask.base import compute
-        from dask.delayed import delayed
-
         def of_block(labels, weights=None):
             return np.bincount(np.searchsorted(classes, np.asarray(labels)), weights, minlength=len(classes))
 
@@ -105,8 +99,6 @@ class DaskBackend(Backend):
 
     def by_block(self, X: Matrix, function: Callable[[Matrix], np.ndarray], shape: tuple[int, ...]) -> Matrix:
         """Return a Dask array of what a function returns for every block of rows, of this shape for each of them."""
-        import dask.array as da
-
         blocks = mapped_blocks(function, delayed_blocks(X, "X"))
         lengths = lengths_of(X) or [math.nan] * len(blocks)
         arrays = [
@@ -129,8 +121,6 @@ class DaskBackend(Backend):
 
 def _with_weights(y: Matrix, weights: Matrix | None) -> list[Matrix]:
     """Return labels, and weights that are cut like them if there are any."""
-    import dask.array as da
-
     if weights is None:
         return [y]
     weights = weights.to_dask_array() if hasattr(weights, "to_dask_array") else weights

@@ -4,7 +4,9 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+import dask.array as da
 import numpy as np
+from dask.delayed import delayed
 
 from drsvm.annotations import Labels, Matrix
 from drsvm.parallel import single_threaded_blas, threads_limited
@@ -32,18 +34,13 @@ def columns_of(
     client: "Client", X: Matrix, y: Labels, weights=None, costs=None, lengths: list[int] | None = None
 ) -> Columns:
     """Return futures of the blocks, all cut like X; what is not computed yet is computed, and stays on the workers."""
-    from distributed import Future
-
     rows = delayed_blocks(X, "X")
     lengths = lengths or lengths_of(X)
     more = {"y": y, "sample_weight": weights, "flip_cost": costs}
     blocks = [None if values is None else _aligned(values, name, lengths, len(rows)) for name, values in more.items()]
     together = [rows, *(some for some in blocks if some is not None)]
-    given = [block for some in together for block in some]
-    delayed = [block for block in given if not isinstance(block, Future)]
-    computed: Any = client.compute(delayed) if delayed else []
-    waiting = iter(computed)
-    futures = iter([block if isinstance(block, Future) else next(waiting) for block in given])
+    computed: Any = client.compute([block for some in together for block in some])  # futures stay as they are
+    futures = iter(computed)
     return Columns(*(None if some is None else [next(futures) for _ in some] for some in [rows, *blocks]))  # pyright: ignore
 
 
@@ -71,8 +68,6 @@ def delayed_blocks(values: Matrix, name: str) -> list[Block]:
 
 def mapped_blocks(function: Callable[[Matrix], Matrix], blocks: list[Block]) -> list[Block]:
     """Return what a function, which is sent to each worker once, returns for every block, wherever the block is."""
-    from dask.delayed import delayed
-
     sent = delayed(function, traverse=False, pure=True)  # the same blocks have the same values: computed once
     return [delayed(_value, pure=True)(sent, block) for block in blocks]
 
@@ -84,8 +79,6 @@ def _value(function: Callable[[Matrix], Matrix], block) -> Matrix:
 
 def _aligned(values: Matrix, name: str, lengths: list[int] | None, n_chunks: int) -> list[Block]:
     """Return the blocks of values, cut like the rows."""
-    import dask.array as da
-
     if not _is_on_cluster(values):
         if lengths is None:
             raise TypeError(

@@ -2,7 +2,9 @@
 
 from typing import Any
 
+import dask.array as da
 import numpy as np
+from dask.delayed import delayed
 from distributed import Client
 
 from drsvm.annotations import Labels, Matrix
@@ -62,9 +64,6 @@ class DaskRows(ShardedRows):
 
     def to_given_rows(self, problem, values: RemoteVector) -> Any:
         """Return a Dask array whose blocks are fetched from the workers when it is computed."""
-        import dask.array as da
-        from dask.delayed import delayed
-
         coordinator = self.coordinator
         logs = tuple(run.changes_since(run.base) for run in coordinator.runs_of([values]))
         message = delayed(Message(logs, self.ball(problem), values_of, (values,)), traverse=False)

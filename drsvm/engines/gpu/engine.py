@@ -66,9 +66,7 @@ class GpuEngine(Engine):
         return np.concatenate([sums, to_numpy(coefficients.sum(axis=1))[:, None]], axis=1)
 
     def _rates(self, smallest: np.ndarray, bins: np.ndarray) -> Rates:
-        rates = Rates()
-        rates.smallest_change, rates.bins = np.minimum(to_numpy(smallest.min(axis=0)), 0.0), to_numpy(bins)
-        return rates
+        return Rates(np.minimum(to_numpy(smallest.min(axis=0)), 0.0), to_numpy(bins))
 
     def center(self, point, lam: float, mu: float) -> None:
         self._mu = mu

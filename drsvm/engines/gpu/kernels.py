@@ -21,13 +21,10 @@ THREADS = 256  # threads of a block
 MAX_BLOCKS = 2048  # A pass over more rows has blocks that take several times as many
 _TYPES = {"float64": "double", "float32": "float"}
 _TEMPLATES = [
-    *(f"dense_dot<{t}>" for t in _TYPES.values()),
-    *(f"dense_sums<{t}, {k}>" for t, k in product(_TYPES.values(), (1, 2, 3))),
+    *(f"{name}<{t}>" for name, t in product(("dense_dot", "sparse_gram", "row_norms"), _TYPES.values())),
+    *(f"{name}<{t}, {k}>" for name, t, k in product(("dense_sums", "sparse_sums"), _TYPES.values(), (1, 2, 3))),
     *(f"scale_rows<{t}, {u}>" for t, u in product(_TYPES.values(), _TYPES.values())),
     *(f"sparse_dot<{t}, {lanes}>" for t, lanes in product(_TYPES.values(), (8, 32))),
-    *(f"sparse_sums<{t}, {k}>" for t, k in product(_TYPES.values(), (1, 2, 3))),
-    *(f"sparse_gram<{t}>" for t in _TYPES.values()),
-    *(f"row_norms<{t}>" for t in _TYPES.values()),
 ]
 
 # The functions to translate, each after those that it calls.

@@ -106,10 +106,6 @@ class Survey:
         )
 
     @property
-    def n_given(self) -> int:
-        return sum(self.lengths.values())
-
-    @property
     def n_rows(self) -> int:
         """Number of rows that have a weight."""
         return sum(self.used.values())

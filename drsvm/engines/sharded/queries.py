@@ -49,20 +49,9 @@ def costs_of_errors(_, problem: Problem, w, b: float, size: float, path: Path, b
     return Sums((Histogram.of(costs[priced], weights[priced], path, bins), float(weights @ (costs == 0))))
 
 
-def size_of_keys(_, problem: Problem, direction) -> Sums:
-    """Return Σ |x·direction|."""
-    return Sums((float(np.abs(problem.margins(direction)).sum()),))
-
-
-def rows_with_small_keys(_, problem: Problem, direction, scale: float, largest: float) -> Joined:
-    """Return the rows whose key, a number from 0 to 1 computed from their contents, is small."""
-    keys = problem.margins(direction) * scale
-    return _sample(problem, np.flatnonzero(keys - np.floor(keys) <= largest))
-
-
 def rows_at_a_stride(_, problem: Problem, stride: int) -> Joined:
-    """Return some of the rows."""
-    return _sample(problem, np.arange(0, problem.n_rows, stride))
+    """Return some of the rows, without their labels."""
+    return Joined((problem.X[np.arange(0, problem.n_rows, stride)],))
 
 
 def sizes_of_classes(shard: Shard, problem: Problem) -> Joined:
@@ -78,10 +67,7 @@ def rows_at_places(shard: Shard, problem: Problem, before, places) -> Joined:
         members = np.flatnonzero(problem.signs == sign)
         own = wanted - first[shard.number]
         chosen.append(members[own[(own >= 0) & (own < len(members))]])
-    return _sample(problem, np.concatenate(chosen))
-
-
-def _sample(problem: Problem, rows: np.ndarray) -> Joined:
+    rows = np.concatenate(chosen)
     costs = problem.flip_cost[rows] if np.ndim(problem.flip_cost) else None
     return Joined((problem.X[rows], problem.signs[rows], problem.sample_weight[rows], costs))
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.annotations import Costs, Matrix
+from drsvm.annotations import Costs
 from drsvm.engines.engine import Curvature, Engine
 from drsvm.engines.sharded import queries
 from drsvm.engines.sharded.chunks import Survey
@@ -59,7 +59,7 @@ class ShardedRows(Rows):
         elif costs[0] == costs[-1]:
             costs = float(costs[0])
         vectors = {"signs": None, "sample_weight": None, "kept": None, "flip_cost": costs}
-        return {"rows": self, **vectors, "classes": survey.classes, "n_given": survey.n_given}
+        return {"rows": self, **vectors, "classes": survey.classes, "n_given": sum(survey.lengths.values())}
 
     # --- queries ----------------------------------------------------------------------------------------------------
 
@@ -179,13 +179,7 @@ class ShardedRows(Rows):
         return self.coordinator.ask(ball, queries.rows_at_a_stride, max(1, self.survey.n_rows // size))[0]
 
     def drawn(self, problem, size):
-        direction, _ = problem.gradient_of_classes()
-        [keys] = self._ask_once(problem, queries.size_of_keys, direction)
-        scale = 1e6 / (keys / problem.n_rows or 1.0)
-        drawn = self._ask_once(problem, queries.rows_with_small_keys, direction, scale, size / problem.n_rows)
-        if not size / 2 < len(drawn[1]) < 2 * size:  # with many equal rows the keys are not uniform
-            drawn = self._ask_once(problem, queries.rows_at_a_stride, max(1, problem.n_rows // size))
-        return _in_memory(problem, *drawn)
+        return self.drawn_by_class(problem, size // 2)
 
     def drawn_by_class(self, problem, size):
         numbers, *counts = self._ask_once(problem, queries.sizes_of_classes)
@@ -197,17 +191,14 @@ class ShardedRows(Rows):
         masses = (self.survey.masses / self.survey.masses.sum()).tolist()
         for sign, mass in zip((-1.0, 1.0), masses, strict=True):
             weights[signs == sign] *= mass / weights[signs == sign].sum()
-        return _in_memory(problem, X, signs, weights, costs)
+        parameters = {name: getattr(problem, name) for name in PARAMETERS}
+        if costs is not None:
+            parameters["flip_cost"] = costs
+        data = {"rows": MemoryRows(X), "signs": signs, "sample_weight": weights / weights.sum()}
+        return Problem.of_checked(**data, classes=problem.classes, **parameters)
 
     def to_host(self, problem):
         return self.drawn_by_class(problem, problem.n_rows)
-
-
-def _in_memory(problem: Problem, X: Matrix, signs: np.ndarray, weights: np.ndarray, costs) -> Problem:
-    """Return the problem on rows that have been fetched."""
-    parameters = {name: getattr(problem, name) for name in PARAMETERS} | ({} if costs is None else {"flip_cost": costs})
-    data = {"rows": MemoryRows(X), "signs": signs, "sample_weight": weights / weights.sum()}
-    return Problem.of_checked(**data, classes=problem.classes, **parameters)
 
 
 class ShardedMultipliers(Multipliers):

@@ -23,6 +23,7 @@ import numpy as np
 from drsvm.kernels.dual_ascent import NEAR, Flips, Intercept, Multipliers
 from drsvm.kernels.dual_ascent_round import RoundTerms, round_epoch
 from drsvm.kernels.dual_ascent_separable import SeparableTerms, separable_epoch
+from drsvm.kernels.entries import room_for_row
 from drsvm.model.norms import euclidean
 from drsvm.model.problem import Problem
 from drsvm.model.risk import affordable_flips
@@ -51,7 +52,9 @@ class Place(NamedTuple):
 
 def epoch_kernel(terms: RoundTerms | SeparableTerms, samples: Samples) -> Callable:
     """Return the epoch for the terms of a norm."""
-    return partial(round_epoch, samples.row_squares) if isinstance(terms, RoundTerms) else separable_epoch
+    if isinstance(terms, RoundTerms):
+        return partial(round_epoch, samples.row_squares)
+    return partial(separable_epoch, room_for_row(samples.rows))
 
 
 class Ascent(ABC):

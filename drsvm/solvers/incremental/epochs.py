@@ -6,6 +6,7 @@ between. The point is valid after every slice; rows that were not visited keep t
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from drsvm.annotations import Matrix
 from drsvm.clock import Stopwatch, TimeLimit
 from drsvm.kernels import memory_epochs, proximal_epochs, subgradient_epochs
-from drsvm.kernels.memory_epochs import PASSES, Batching
+from drsvm.kernels.memory_epochs import Batching
 from drsvm.kernels.proximal_epochs import Iterate, Terms
 from drsvm.model.memory_rows import MemoryRows, compiled_rows
 from drsvm.model.norms import Norm
@@ -43,14 +44,16 @@ PROXIMAL = {
 }
 SUBGRADIENT = {
     1: Kind(subgradient_epochs.subgradient_epoch_l1, 25.0),
-    2: Kind(subgradient_epochs.subgradient_epoch_l2, 7.0),
-    math.inf: Kind(subgradient_epochs.subgradient_epoch_linf, 10.0, 3.0),
+    2: Kind(partial(subgradient_epochs.scaled_epoch, None), 7.0),
+    math.inf: Kind(partial(subgradient_epochs.scaled_epoch, True), 10.0, 3.0),
 }
-MEMORY = {1: Kind(PASSES[1], 30.0, 1.5), 2: Kind(PASSES[2], 20.0), math.inf: Kind(PASSES[math.inf], 30.0, 1.5)}
+MEMORY = {
+    q: Kind(partial(memory_epochs.memory_epoch, q), *costs)
+    for q, costs in {1: (30.0, 1.5), 2: (20.0,), math.inf: (30.0, 1.5)}.items()
+}
 BATCHES = {
-    1: Kind(memory_epochs.batch_epoch_l1, 100.0, 20.0),
-    2: Kind(memory_epochs.batch_epoch_l2, 60.0, 10.0),
-    math.inf: Kind(memory_epochs.batch_epoch_linf, 100.0, 20.0),
+    q: Kind(partial(memory_epochs.batch_epoch, q), *costs)
+    for q, costs in {1: (100.0, 20.0), 2: (60.0, 10.0), math.inf: (100.0, 20.0)}.items()
 }
 WORTH_A_THREAD = 2e6  # nanoseconds of a pass over a batch from which another thread pays off
 
@@ -180,7 +183,9 @@ class Epochs:
             return kind.kernel(self.samples.rows, part, own, *rest)
 
         for rows in self._slices(batch, n_threads * self._slice_length(kind, 1)):
-            copies = [state] if n_threads == 1 else [state.separate() for _ in range(n_threads)]
+            copies = [state]
+            if n_threads > 1:
+                copies = [state._replace(w=state.w.copy(), scalars=state.scalars.copy()) for _ in range(n_threads)]
             gap += sum(over(zip(np.array_split(rows, n_threads), copies, strict=True), visit))
             if n_threads > 1:
                 state.w[:] = np.mean([own.w for own in copies], axis=0)
