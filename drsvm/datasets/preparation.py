@@ -204,9 +204,4 @@ def aligned(X: Matrix, given: list[str], wanted: list[str]) -> Matrix:
     places = {name: place for place, name in enumerate(given)}
     pairs = [(place, number) for number, name in enumerate(wanted) if (place := places.get(name)) is not None]
     sources, targets = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
-    if sparse.issparse(X):
-        entries = np.ones(len(pairs)), (sources, targets)
-        return X @ sparse.csr_array(entries, shape=(len(given), len(wanted)))
-    result = np.zeros((X.shape[0], len(wanted)))
-    result[:, targets] = X[:, sources]
-    return result
+    return X @ sparse.csr_array((np.ones(len(pairs)), (sources, targets)), shape=(len(given), len(wanted)))
