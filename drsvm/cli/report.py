@@ -85,10 +85,9 @@ def report(
     options = data.reading()
     wanted = options.read_options(mentioned=prices.mentioned(), name_rows=True)
     whole = work.load_parts(file, wanted, screen, split.test)
-    screen.note(*work.about_threshold(threshold, whole.y))
     several = len(set(whole.y.tolist())) > 2  # one of them is shown against the rest
     whole = whole if several else work.with_positive(whole, positive)
-    settings, parts = work.with_costs(settings, whole.y), work.held_out(whole, split, screen) or whole
+    settings, parts = work.by_label(settings, whole.y, screen), work.held_out(whole, split, screen) or whole
     shown = work.label_called(parts.y, positive) if several and positive else parts.positive
     named = {"radius": radius, "class_weight": class_weight, "threshold": threshold, "costs": costs}
     named |= {"positive": None if several else positive}
@@ -134,7 +133,7 @@ def _made(
         choice = choose(*kernels, settings, parts, prepared.X, time, screen)
         kernel = replace(kernel, kernel=choice["kernel"])
     limit = {"max_time": max(time.left(), 1e-3) if time.limited else None}  # the trial is part of the time
-    kind, settings = kernel.kind_and_settings({**work.with_flip_costs(settings, parts.y), **limit})
+    kind, settings = kernel.kind_and_settings({**settings, **limit})
     first = parts.data.schema.index_base
     numbered = [f"feature {k}" for k in range(first, first + prepared.X.shape[1])]  # as in the svmlight file
     names = [str(row + 1) for row in parts.rows.tolist()]

@@ -23,6 +23,7 @@ from drsvm.clock import TimeLimit
 from drsvm.datasets import Schema
 from drsvm.datasets.arrow_tables import Table
 from drsvm.datasets.preparation import Steps, aligned, features_of
+from drsvm.learn.fitting.prices import flip_costs_of_rows
 from drsvm.learn.scores import scores
 from drsvm.persistence import audits, model_files
 from drsvm.report.verdict import Alternative, moved_columns, worth_trying
@@ -142,10 +143,11 @@ class Task:
         model = clone(estimator).set_params(**work.feature_prices(parts, prepared), max_time=self.time.share(2))
         if isinstance(model, PreparedSearch):
             model.source = parts.X, prepared.steps, parts.data.schema, prepared.names
-        prices, rows = self.settings.get("flip_cost"), {}
-        by_row = isinstance(prices, dict) and not isinstance(getattr(estimator, "flip_cost", None), dict)
-        if by_row or parts.verified is not None:
-            rows["flip_cost"] = work.flip_cost_by_row(prices, parts.y, parts.verified)
+        costs, rows = self.settings.get("flip_cost", np.inf), {}
+        by_class = isinstance(costs, dict) and not isinstance(getattr(estimator, "flip_cost", None), dict)
+        if by_class or parts.verified is not None:
+            costs = flip_costs_of_rows(costs, parts.y, np.unique(parts.y))
+            rows["flip_cost"] = costs if parts.verified is None else np.where(parts.verified, np.inf, costs)
         model.fit(prepared.X, parts.y, **rows)
         return Fitted(model.set_params(max_time=estimator.max_time), prepared, parts)
 
@@ -168,7 +170,7 @@ class Task:
             given = self.settings, rows, self._prepared(rows).X, self.time, self.screen
             choice = choose(kernel, for_weights, *given)
             kernel = replace(kernel, kernel=choice["kernel"])
-        kind, given = kernel.kind_and_settings(work.with_flip_costs(self.settings, self.whole.y))
+        kind, given = kernel.kind_and_settings(self.settings)
         estimator = kind(**given, calibration="sigmoid")
         with self.screen.progress(f"fitting {len(self.whole.y):,} rows"), self.screen.warnings_as_notes():
             model = self._fitted(estimator, self.whole)

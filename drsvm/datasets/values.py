@@ -220,11 +220,9 @@ def too_large(name: str, values: np.ndarray, place: Callable[[int], str]) -> tup
 def typed(column: Column) -> np.ndarray | None:
     """Return a column of numbers, truth values, dates or durations (in days) as floats; None for text and mixtures."""
     kind = str(getattr(column, "type", "")) if hasattr(column, "dictionary_encode") else ""
-    if kind.startswith("date"):
-        column = column.cast("timestamp[ms]")
-    elif kind.startswith(_NUMBERS):
+    if kind.startswith(_NUMBERS):
         return np.asarray(column.cast("float64", safe=False))
-    elif kind.startswith("dictionary") or (kind and is_text(column)):
+    if kind.startswith("dictionary") or (kind and is_text(column)):
         return None
     array = np.asarray(column)
     if array.dtype.kind in "Mm":

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -22,14 +22,13 @@ from drsvm.learn.clipped_scaler import ClippedScaler, clipped_cells
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.fitting import one_vs_rest, prices
 from drsvm.learn.kernel.estimator import WassersteinKernelSVC
+from drsvm.learn.scores import Figures
 from drsvm.learn.search.estimator import WassersteinSVCCV
 from drsvm.messages import number
 from drsvm.model.result import Result
 from drsvm.model.validation import check_rows, check_that_labels_are_given
 from drsvm.model.worst_case.linear_model import behind_pipeline
 from drsvm.report.verdict import Alternative
-
-Figures: TypeAlias = dict[str, Any]  # numbers, strings, lists and dicts of them, by name
 
 
 class Rows(NamedTuple):
