@@ -51,8 +51,8 @@ def choose(
     if drawn is None:
         return chosen("linear", "a class has too few different rows for a comparison with a kernel")
     given = {**settings, "threshold": "optimum", "max_time": limit}
-    with screen.whole("trying a kernel") as tell, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # those of the classifier that is taken follow
+    # Warnings of the classifier that is taken follow.
+    with screen.whole("trying a kernel") as tell, warnings.catch_warnings(action="ignore"):
         linear = _ranked(replace(kernel, kernel="linear"), given, drawn, lambda share: tell(0.1 * share))
         if linear.sum() >= PERFECT:
             return chosen("linear", f"its ROC AUC on unseen rows is {linear.sum():.4f}; there is nothing to gain")

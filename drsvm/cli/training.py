@@ -152,8 +152,7 @@ class Task:
         estimator = clone(estimator).set_params(calibration=None)
         if len(parts.y) >= TEST_TOL_ROWS:
             estimator.set_params(tol=max(estimator.tol or 0.0, TEST_TOL))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             return self._fitted(estimator, parts)
 
     def trained(self, kernel: KernelChoice, for_weights: str | None) -> Trained:
