@@ -121,12 +121,14 @@ def _rivals(saved, dataset, y, train: Path | None, options: opt.FileOptions, scr
     from sklearn.svm import LinearSVC
 
     from drsvm.cli import work
+    from drsvm.cli.files import read_from
+    from drsvm.datasets import read_like
 
     X = dataset.X
     if train is None:
         screen.note("LinearSVC and LogisticRegression are trained on the audited file; use --train for another one.")
     else:
-        training = work.read_for_model(saved.metadata["schema"], train, options.read_options())
+        training = read_from(train, lambda path: read_like(path, dataset.schema, options.read_options()))
         X, y = training.X, work.known_labels(training, saved.model.classes_, "an audit")
     steps = [step for _, step in saved.model.steps[:-1]]
     with screen.progress("training the other classifiers"), screen.warnings_as_notes():

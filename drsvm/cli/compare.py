@@ -54,7 +54,7 @@ def compare(
     from drsvm.plotting import ConvergenceDisplay
 
     prepared = work.prepared(parts, standardise=ball.standardise)
-    problem = at_centre(_problem(parts, prepared, parts.y.astype(str) == chosen, radius, ball, prices)).problem
+    problem = at_centre(_problem(parts, prepared, parts.y.astype(str) == chosen, radius, ball, prices, screen)).problem
     seconds = 60.0 if ball.max_time is None else ball.max_time / len(names)
     results = _run(problem, names, {**ball.run(), "max_time": seconds, "random_state": seed}, screen)
     if not results:
@@ -72,17 +72,19 @@ def compare(
     return exit_code(columns["status"], choose=min)
 
 
-def _problem(parts, prepared, y, radius: float, ball: opt.BallOptions, prices: opt.PriceOptions) -> "Problem":
+def _problem(parts, prepared, y, radius, ball: opt.BallOptions, prices: opt.PriceOptions, screen) -> "Problem":
     """Return the problem of two classes that a `WassersteinSVC` with the given options would solve, without weights."""
+    import numpy as np
+
     from drsvm import Problem, WassersteinSVC
     from drsvm.cli import work
-    from drsvm.learn.fitting.prices import with_intercept_cost
+    from drsvm.learn.fitting.prices import flip_costs_of_rows, with_intercept_cost
 
     names = ("flip_cost", "norm", "l2", "fit_intercept", "intercept_cost", "feature_cost", "monotonic_cst")
     settings: opt.Settings = {name: getattr(WassersteinSVC(), name) for name in names}
-    settings |= ball.ball() | prices.intercept() | work.feature_prices(parts, prepared)
+    settings |= work.by_label(ball.ball(), parts.y, screen) | prices.intercept() | work.feature_prices(parts, prepared)
     settings["l2"] = 0.0 if settings["l2"] == "auto" else settings["l2"]  # the ball alone
-    settings["flip_cost"] = work.flip_cost_by_row(settings["flip_cost"], parts.y, None)
+    settings["flip_cost"] = flip_costs_of_rows(settings["flip_cost"], parts.y, np.unique(parts.y))
     cost = settings.pop("intercept_cost")
     return with_intercept_cost(Problem(prepared.X, y, radius=radius, **settings), cost)
 

@@ -1,6 +1,5 @@
 """``drsvm fit``: train a classifier from a file, with a proof, and save it."""
 
-from contextlib import contextmanager
 from pathlib import Path
 
 from drsvm.cli import options as opt
@@ -64,14 +63,14 @@ def fit(
     for_weights = kernel.check(ball, {"--cv": cv, **prices.of_columns()}, radius)
     in_memory = "--cv" if cv else "--kernel rbf" if kernel.kernel == "rbf" else None
     options = data.read_options(verified=verified, mentioned=prices.mentioned())
-    with _rows(file, options, split, spool, ball.standardise, in_memory, screen) as rows:
+    with work.rows_and_some_held_out(file, options, split, spool, ball.standardise, in_memory, screen) as rows:
         whole, held = work.with_positive(rows[0], positive), rows[1] and work.with_positive(rows[1], positive)
-        screen.note(*work.about_threshold(threshold, whole.y))
+        settings = work.by_label(settings, whole.y, screen)
         # Not before: this imports all solvers, and an error in the file should come quickly.
         from drsvm.cli import training
         from drsvm.cli.fit_summary import fit_payload, summary_lines
 
-        task = training.Task(work.with_costs(settings, whole.y), ball.standardise, whole, held, screen)
+        task = training.Task(settings, ball.standardise, whole, held, screen)
         trained = task.searched(folds) if cv else task.trained(kernel, for_weights)
         screen.note(*work.about_clipped(trained.model.prepared, whole), *trained.about_moved())
         with screen.progress("testing"):
@@ -82,18 +81,3 @@ def fit(
             training.save(trained, model, payload)
     screen.finish(payload, *summary_lines(payload))
     return exit_code(certificate["status"] for certificate in payload["certificates"])
-
-
-@contextmanager
-def _rows(file: Path, options, split: opt.SplitOptions, spool: Path | None, standardise: bool, in_memory, screen):
-    """Yield all rows, and the same with some held out, or None; on disk if they do not fit and no option forbids it."""
-    from drsvm.cli import work
-
-    if not work.is_to_stream(file, spool):
-        whole = work.load_parts(file, options, screen, split.test)
-        yield whole, work.held_out(whole, split, screen)
-        return
-    if in_memory is not None:
-        raise ValueError(f"{file}: {in_memory} needs all rows in memory: omit it, or use it on a sample of the rows.")
-    with work.streamed(file, options, split, spool, standardise, screen) as rows:
-        yield rows

@@ -12,6 +12,8 @@ from drsvm.cli.training import Fitted, Trained
 from drsvm.learn import scores as figures
 from drsvm.learn.importances import importances
 from drsvm.model.result import Result
+from drsvm.model.worst_case.linear_model import own_ball
+from drsvm.report.inputs import results_of
 from drsvm.report.verdict import finds, important, is_guess, is_negligible, missed_class
 
 NOISE = "decision values differ by less than the accuracy of the solution; ranks, ROC AUC and probabilities are noise"
@@ -22,7 +24,7 @@ def fit_payload(trained: Trained, file: Path, standardise: bool) -> Payload:
     """Return the summary as plain values."""
     model, tested = trained.model, trained.tested
     classifier, prepared, parts = model
-    results = classifier.result_ if isinstance(classifier.result_, list) else [classifier.result_]
+    results = results_of(classifier)
     classes, counts = np.unique(parts.y, return_counts=True)
     decisions = model.decisions(prepared.X)
     constant = figures.are_noise(decisions, [(result.gap, result.tol) for result in results])
@@ -53,15 +55,11 @@ def fit_payload(trained: Trained, file: Path, standardise: bool) -> Payload:
         "held_out": tested and {"rows": tested.prepared.X_test.shape[0], "trained_on": len(tested.parts.y)},
         "alternatives": {one.typed: own.test_scores() for one, own in trained.others.items()},
     }
-    radius = payload["parameters"]["radius"] / (1.0 if is_linear else classifier._function().lipschitz)
+    radius = own_ball(classifier)["radius"]  # as a shift of the features
     payload["negligible"] = parts.ready is None and is_negligible(radius, prepared.X)
     if is_linear:
         return {**payload, "weights": _weights(model, results, constant)}
-    kernel = {
-        "gamma": classifier.gamma_,
-        "landmarks": len(classifier.landmark_indices_),
-        "radius_in_features": radius,
-    }
+    kernel = {"gamma": classifier.gamma_, "landmarks": len(classifier.landmark_indices_), "radius_in_features": radius}
     judged = tested or model
     X, y, falls = judged.prepared.X_test, judged.parts.y_test, None
     if y is not None:

@@ -8,7 +8,6 @@ and is trained quickly on any number of rows.
 import warnings
 from dataclasses import replace
 from itertools import compress
-from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from drsvm import Problem
 from drsvm.annotations import Matrix
 from drsvm.cli.options import KernelChoice, Settings
 from drsvm.cli.screen import Payload, Screen
-from drsvm.cli.work import Parts, with_flip_costs
+from drsvm.cli.work import Parts
 from drsvm.clock import TimeLimit
 from drsvm.learn.choosing.out_of_fold import Folds, Table, decisions_of_fold, folds_by_content
 from drsvm.learn.scores import auc_parts, lead_in_auc
@@ -25,14 +24,6 @@ from drsvm.progress import Tell
 MAX_ROWS = 20_000  # for which a kernel is tried: training it takes long from there on
 JUDGED_ROWS, MAX_FOLDS = 2000, 5  # so many rows are enough to tell; fewer of them are judged in more than two folds
 PERFECT = 0.999  # a ROC AUC that leaves nothing to gain
-
-
-class Drawn(NamedTuple):
-    """Rows to judge, the places of their classes, and folds with all classes on both sides."""
-
-    table: Table
-    codes: np.ndarray
-    folds: Folds
 
 
 def choose(
@@ -59,22 +50,23 @@ def choose(
     drawn, limit = _drawn_in_folds(X, parts.y), time.share(3)
     if drawn is None:
         return chosen("linear", "a class has too few different rows for a comparison with a kernel")
-    given = {**with_flip_costs(settings, parts.y), "threshold": "optimum", "max_time": limit}
-    with screen.whole("trying a kernel") as tell, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # those of the classifier that is taken follow
+    given = {**settings, "threshold": "optimum", "max_time": limit}
+    # Warnings of the classifier that is taken follow.
+    with screen.whole("trying a kernel") as tell, warnings.catch_warnings(action="ignore"):
         linear = _ranked(replace(kernel, kernel="linear"), given, drawn, lambda share: tell(0.1 * share))
         if linear.sum() >= PERFECT:
             return chosen("linear", f"its ROC AUC on unseen rows is {linear.sum():.4f}; there is nothing to gain")
         rbf = _ranked(replace(kernel, kernel="rbf"), given, drawn, lambda share: tell(0.1 + 0.9 * share))
         if not limit.over:
-            return _judged(linear, rbf, drawn.codes)
+            return _judged(linear, rbf, drawn[1])
     return chosen("linear", "there is no time to try a kernel; allow more with --max-time")
 
 
-def _ranked(kernel: KernelChoice, settings: Settings, drawn: Drawn, tell: Tell) -> np.ndarray:
+def _ranked(kernel: KernelChoice, settings: Settings, drawn: tuple[Table, np.ndarray, Folds], tell: Tell) -> np.ndarray:
     """Return what each row adds to the mean ROC AUC of the folds."""
     kind, given = kernel.kind_and_settings(settings)
-    (table, codes, folds), found = drawn, np.zeros(len(drawn.codes))
+    table, codes, folds = drawn
+    found = np.zeros(len(codes))
     for number, (train, test) in enumerate(folds, start=1):
         decisions, _ = decisions_of_fold(kind(**given), table, train, test)
         found[test] = auc_parts(decisions if decisions.shape[1] > 2 else decisions[:, 1], codes[test])
@@ -103,15 +95,15 @@ def chosen(kernel: str, reason: str, **figures: object) -> Payload:
     return {"kernel": kernel, "words": f"{name}: {reason}", "roc_auc": None, **figures}
 
 
-def _drawn_in_folds(X: Matrix, y: np.ndarray) -> Drawn | None:
-    """Return rows drawn by their contents, not by their places; equal ones share a fold. None if a class is rare."""
+def _drawn_in_folds(X: Matrix, y: np.ndarray) -> tuple[Table, np.ndarray, Folds] | None:
+    """Return rows, drawn by their contents, with the places of their classes, and folds; None if a class is rare."""
     classes, codes = np.unique(y, return_inverse=True)
     problem = Problem(X, codes == 0)
     if len(y) > JUDGED_ROWS:
         rows = problem.drawn_rows(JUDGED_ROWS)
         X, y, codes, problem = X[rows], y[rows], codes[rows], problem.subset(rows)
     n_folds = min(max(JUDGED_ROWS // len(y) + 1, 2), MAX_FOLDS)
-    fold = folds_by_content(problem, codes, np.ones(len(y)), n_folds)
+    fold = folds_by_content(problem, codes, np.ones(len(y)), n_folds)  # equal rows share one
     folds = [(np.flatnonzero(fold != number), np.flatnonzero(fold == number)) for number in range(n_folds)]
     complete = all(len(np.unique(codes[side])) == len(classes) for sides in folds for side in sides)
-    return Drawn(Table(X, y, None, classes), codes, folds) if complete else None
+    return (Table(X, y, None, classes), codes, folds) if complete else None

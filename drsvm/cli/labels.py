@@ -1,7 +1,6 @@
 """``drsvm labels``: which labels of a file to check first."""
 
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 
 from drsvm.cli import options as opt
 from drsvm.cli.screen import Screen
@@ -17,19 +16,12 @@ CAVEAT = (
 )
 
 
-@dataclass(frozen=True)
-class LabelTable(opt.TableOptions):
-    """The table with all rows, and the plot."""
-
-    csv: Path | None = opt.output("Save all rows as CSV: the columns of the file, and scores.", metavar="OUT")
-
-
 def labels(
     file: opt.DataFile,
     data: opt.DataOptions,
     ball: opt.BallOptions,
     kernel: opt.KernelOptions,
-    outputs: LabelTable,
+    outputs: opt.TableOptions,
     screen: Screen,
     radius: float | None = opt.classifier("Radius of the ball. Default: automatic."),
     class_weight: str | None = opt.CLASS_WEIGHT,
@@ -42,7 +34,7 @@ def labels(
 
     Every row is judged by a robust classifier, linear unless --kernel says otherwise, and by boosted trees that were
     trained without it. The ranking shows which labels to check first; it proves nothing about a single label. Rows are
-    counted from 1, not counting the header, as in predict.
+    counted from 1, not counting the header, as in predict; --csv has the columns of the file, too.
     """
     from drsvm.cli import work
 
@@ -60,7 +52,7 @@ def labels(
     prepared = work.prepared(parts, standardise=ball.standardise)
     X = prepared.X
     screen.note(*work.about_clipped(prepared, parts))
-    judges = _judges(parts, X, ball, kernel, {"radius": radius, **work.with_flip_costs(settings, parts.y)}, folds)
+    judges = _judges(parts, X, ball, kernel, {"radius": radius, **work.by_label(settings, parts.y, screen)}, folds)
     given = {"cv": folds, "random_state": seed, "n_jobs": jobs, **judges}
     with screen.whole("judging the labels") as tell, screen.warnings_as_notes():
         issues = find_label_issues(parts.X, parts.y, callback=lambda done, total: tell(done / total), **given)

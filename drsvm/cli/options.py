@@ -24,8 +24,7 @@ FOR_WEIGHTS = {  # options that do not go with a kernel, and why
     "--solver": "there is one solver for kernels",
     "--cv": "it chooses between linear classifiers",
     "--trust-column": "it takes the weight of a column out of the norm",
-    "--increasing": "it fixes the sign of a weight",
-    "--decreasing": "it fixes the sign of a weight",
+    **dict.fromkeys(("--increasing", "--decreasing"), "it fixes the sign of a weight"),
 }
 
 Texts: TypeAlias = list[str] | None
@@ -314,7 +313,7 @@ class PlotOptions:
 class TableOptions(PlotOptions):
     """The table and the plot of a command."""
 
-    csv: Path | None = output("Save the table as CSV.", metavar="OUT")
+    csv: Path | None = output("Save all rows of the table as CSV.", metavar="OUT")
 
 
 def option_of(parameter: str) -> str:

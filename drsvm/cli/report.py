@@ -74,7 +74,7 @@ def report(
     tolerance was not reached, 3 if it was for limited weights only.
     """
     from drsvm.cli import work
-    from drsvm.cli.files import check_outputs
+    from drsvm.cli.files import check_outputs, name_of
 
     format, output = data.written(output)
     check_outputs([output], [file, split.test])
@@ -85,16 +85,16 @@ def report(
     options = data.reading()
     wanted = options.read_options(mentioned=prices.mentioned(), name_rows=True)
     whole = work.load_parts(file, wanted, screen, split.test)
-    screen.note(*work.about_threshold(threshold, whole.y))
     several = len(set(whole.y.tolist())) > 2  # one of them is shown against the rest
     whole = whole if several else work.with_positive(whole, positive)
-    settings, parts = work.with_costs(settings, whole.y), work.held_out(whole, split, screen) or whole
+    settings, parts = work.by_label(settings, whole.y, screen), work.held_out(whole, split, screen) or whole
     shown = work.label_called(parts.y, positive) if several and positive else parts.positive
     named = {"radius": radius, "class_weight": class_weight, "threshold": threshold, "costs": costs}
     named |= {"positive": None if several else positive}
     typed = [*_typed(named), *(word for group in (ball, prices, kernel) for word in _typed(_changed(group)))]
     source = _source(file, [str(file), *_typed(_changed(options))], typed, parts.data)
-    made = _made(parts, settings, ball.standardise, (kernel, for_weights), source, title, shown, screen)
+    title = title or name_of(parts.data.path)
+    made = _made(parts, settings, ball.standardise, kernel, for_weights, source, title, shown, screen)
     made.save(output, format)
     code = exit_code(certificate["status"] for certificate in made.summary["certificates"])
     payload = {"command": "report", "file": file, "output": output, "proven": code == 0, "summary": made.summary}
@@ -107,21 +107,13 @@ def report(
 
 
 def _made(
-    parts,
-    settings,
-    standardise: bool,
-    kernels: tuple[opt.KernelChoice, str | None],
-    source,
-    title: str | None,
-    positive,
-    screen,
+    parts, settings, standardise: bool, kernel: opt.KernelChoice, for_weights, source, title: str, positive, screen
 ) -> "Report":
     """Return the report; input errors come before these imports, which take long.
 
-    `kernels` are the options of the kernel, and an option that asks for a linear classifier, if one was given.
+    `for_weights` is an option that asks for a linear classifier, if one was given.
     """
     from drsvm.cli import work
-    from drsvm.cli.files import name_of
     from drsvm.cli.kernel_choice import choose
     from drsvm.clock import TimeLimit
     from drsvm.report import report_on
@@ -129,12 +121,12 @@ def _made(
 
     prepared = work.prepared(parts, standardise=standardise)
     screen.note(*work.about_clipped(prepared, parts))
-    kernel, choice, time = kernels[0], None, TimeLimit.of(settings["max_time"])
+    choice, time = None, TimeLimit.of(settings["max_time"])
     if kernel.kernel == "auto":
-        choice = choose(*kernels, settings, parts, prepared.X, time, screen)
+        choice = choose(kernel, for_weights, settings, parts, prepared.X, time, screen)
         kernel = replace(kernel, kernel=choice["kernel"])
     limit = {"max_time": max(time.left(), 1e-3) if time.limited else None}  # the trial is part of the time
-    kind, settings = kernel.kind_and_settings({**work.with_flip_costs(settings, parts.y), **limit})
+    kind, settings = kernel.kind_and_settings({**settings, **limit})
     first = parts.data.schema.index_base
     numbered = [f"feature {k}" for k in range(first, first + prepared.X.shape[1])]  # as in the svmlight file
     names = [str(row + 1) for row in parts.rows.tolist()]
@@ -159,7 +151,7 @@ def _made(
     )
     model = kind(**settings, **work.feature_prices(parts, prepared))
     with screen.progress("report"), screen.warnings_as_notes():
-        return report_on(model, given, title=title or name_of(parts.data.path), positive=positive, progress=None)
+        return report_on(model, given, title=title, positive=positive, progress=None)
 
 
 def _source(file: Path, reading: list[str], settings: list[str], data: "Dataset") -> "Source":

@@ -90,8 +90,7 @@ class Screen:
 
     @contextmanager
     def warnings_as_notes(self) -> Iterator[None]:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as caught:
             try:
                 yield
             finally:

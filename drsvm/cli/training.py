@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from drsvm import WassersteinSVC, WassersteinSVCCV
@@ -20,9 +21,9 @@ from drsvm.cli.options import KernelChoice, Settings
 from drsvm.cli.screen import Payload, Screen
 from drsvm.cli.work import Parts, Prepared, rows_of
 from drsvm.clock import TimeLimit
-from drsvm.datasets import Schema
 from drsvm.datasets.arrow_tables import Table
-from drsvm.datasets.preparation import Steps, aligned, features_of
+from drsvm.datasets.preparation import Steps
+from drsvm.learn.fitting.prices import flip_costs_of_rows
 from drsvm.learn.scores import scores
 from drsvm.persistence import audits, model_files
 from drsvm.report.verdict import Alternative, moved_columns, worth_trying
@@ -37,34 +38,30 @@ Classifier: TypeAlias = Any  # of drsvm, of any kind; their common class does no
 
 
 class PreparedFold(NamedTuple):
-    """Training rows and test rows of a table, with the preparation to fit to the former."""
+    """Training rows and test rows of a table, with a fitted preparation whose numbers are fitted to the former anew."""
 
     number: int
     train: np.ndarray
     test: np.ndarray
     table: Table
     steps: Steps
-    schema: Schema
-    names: list[str] | None
 
     def rows(self, X: Matrix) -> tuple[Matrix, Matrix]:
-        """Return the features of training and test rows; a level that is rare in the fold only has a column of 0."""
+        """Return the features of training and test rows; levels have the columns that they have among all rows."""
         if not self.steps:
             return X[self.train], X[self.test]
-        pipeline = clone(Pipeline(self.steps))
+        pipeline, fitted = clone(Pipeline(self.steps)), self.steps[-1][1]
+        if "categories" in getattr(fitted, "named_transformers_", ()):
+            pipeline[-1].set_params(categories=FrozenEstimator(fitted.named_transformers_["categories"]))
         train = pipeline.fit_transform(rows_of(self.table, self.train))
-        test = pipeline.transform(rows_of(self.table, self.test))
-        given = [feature.name for feature in features_of(pipeline, self.schema) or ()]
-        if self.names is None or given == self.names:
-            return train, test
-        return aligned(train, given, self.names), aligned(test, given, self.names)
+        return train, pipeline.transform(rows_of(self.table, self.test))
 
 
 class PreparedSearch(WassersteinSVCCV):
     """A cross-validation whose folds are prepared separately; `fitted` is the classifier of the refit."""
 
     fitted: WassersteinSVC
-    source: tuple[Table, Steps, Schema, list[str] | None]  # of the folds
+    source: tuple[Table, Steps]  # of the folds
 
     def _folds(self, data, groups) -> list[Any]:
         return [PreparedFold(*fold, *self.source) for fold in super()._folds(data, groups)]
@@ -141,11 +138,12 @@ class Task:
         prepared = self._prepared(parts)
         model = clone(estimator).set_params(**work.feature_prices(parts, prepared), max_time=self.time.share(2))
         if isinstance(model, PreparedSearch):
-            model.source = parts.X, prepared.steps, parts.data.schema, prepared.names
-        prices, rows = self.settings.get("flip_cost"), {}
-        by_row = isinstance(prices, dict) and not isinstance(getattr(estimator, "flip_cost", None), dict)
-        if by_row or parts.verified is not None:
-            rows["flip_cost"] = work.flip_cost_by_row(prices, parts.y, parts.verified)
+            model.source = parts.X, prepared.steps
+        costs, rows = self.settings.get("flip_cost", np.inf), {}
+        by_class = isinstance(costs, dict) and not isinstance(getattr(estimator, "flip_cost", None), dict)
+        if by_class or parts.verified is not None:
+            costs = flip_costs_of_rows(costs, parts.y, np.unique(parts.y))
+            rows["flip_cost"] = costs if parts.verified is None else np.where(parts.verified, np.inf, costs)
         model.fit(prepared.X, parts.y, **rows)
         return Fitted(model.set_params(max_time=estimator.max_time), prepared, parts)
 
@@ -154,8 +152,7 @@ class Task:
         estimator = clone(estimator).set_params(calibration=None)
         if len(parts.y) >= TEST_TOL_ROWS:
             estimator.set_params(tol=max(estimator.tol or 0.0, TEST_TOL))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             return self._fitted(estimator, parts)
 
     def trained(self, kernel: KernelChoice, for_weights: str | None) -> Trained:
@@ -168,7 +165,7 @@ class Task:
             given = self.settings, rows, self._prepared(rows).X, self.time, self.screen
             choice = choose(kernel, for_weights, *given)
             kernel = replace(kernel, kernel=choice["kernel"])
-        kind, given = kernel.kind_and_settings(work.with_flip_costs(self.settings, self.whole.y))
+        kind, given = kernel.kind_and_settings(self.settings)
         estimator = kind(**given, calibration="sigmoid")
         with self.screen.progress(f"fitting {len(self.whole.y):,} rows"), self.screen.warnings_as_notes():
             model = self._fitted(estimator, self.whole)

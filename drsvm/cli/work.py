@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shutil import rmtree
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from drsvm.annotations import Costs, Matrix
+from drsvm.annotations import Matrix
 from drsvm.cli.files import STANDARD, check_inputs, name_of, read_from
 from drsvm.cli.options import FileOptions, Settings, SplitOptions
 from drsvm.cli.screen import Screen
@@ -24,7 +24,6 @@ if TYPE_CHECKING:  # at run time, this would import scikit-learn
     from drsvm.datasets.preparation import Feature, Steps
     from drsvm.datasets.streamed_tables import StreamedTable
 
-FlipCost: TypeAlias = Costs | dict[str, float] | None  # a price, or prices by row or by the text of a label
 TEST_SHARE = 0.25  # the share of the rows that ``fit`` holds out for a test by default
 MIN_CLASS_ROWS = 8  # with fewer rows of a class than this, nothing is held out by default: a quarter of them is too few
 BYTES_OF_CELL = 60  # memory that a cell takes while a table is read, prepared and used for training twice
@@ -154,15 +153,11 @@ def load_for_model(model: Path, file: Path, options: FileOptions, screen, **furt
         schema = opened.metadata().get("schema")
         if not isinstance(schema, dict):
             raise ValueError(f"{model}: does not describe its data files; use a model saved by drsvm fit.")
-        dataset = read_for_model(schema, file, options.read_options(**further))
+        wanted = options.read_options(**further)
+        dataset = read_from(file, lambda path: read_like(path, Schema(**schema), wanted))
         saved = opened.load()
     screen.note(*dataset.notes)
     return saved, dataset
-
-
-def read_for_model(schema: Settings, file: Path, options: ReadOptions) -> Dataset:
-    """Read a file the way the training file of a model was read, which its metadata describe."""
-    return read_from(file, lambda path: read_like(path, Schema(**schema), options))
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,40 +261,20 @@ def feature_prices(parts: Parts, prepared: Prepared) -> Settings:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def with_flip_costs(settings: Settings, labels: np.ndarray) -> Settings:
-    """Return settings with prices by label in place of prices by the text of a label; a number stays as it is."""
-    cost = settings.get("flip_cost")
-    if not isinstance(cost, dict):
-        return settings
-    return {**settings, "flip_cost": {label_called(labels, name, "--flip-cost"): cost[name] for name in cost}}
+def by_label(settings: Settings, labels: np.ndarray, screen: Screen) -> Settings:
+    """Return settings with flip costs and costs of missing a class by their labels, in place of the texts of these."""
+    settings, classes = dict(settings), np.unique(labels)
+    for name, option in (("flip_cost", "--flip-cost"), ("threshold", "--costs")):
+        if isinstance(costs := settings.get(name), dict):
+            settings[name] = {label_called(labels, text, option): cost for text, cost in costs.items()}
+    if isinstance(settings.get("threshold"), dict):
+        from drsvm.learn.choosing.threshold import goal_of
 
-
-def about_threshold(threshold: str | None, labels: np.ndarray) -> list[str]:
-    """Return a note if a threshold was given where there is none to place."""
-    n = len(np.unique(labels))
-    what = f"--threshold is for two classes, and there are {n}: it changes nothing. See --class-weight."
-    return [what] if threshold is not None and n > 2 else []
-
-
-def with_costs(settings: Settings, labels: np.ndarray) -> Settings:
-    """Return settings with costs of missing a class by its label in place of its text; other thresholds stay."""
-    costs = settings.get("threshold")
-    if not isinstance(costs, dict):
-        return settings
-    from drsvm.learn.choosing.threshold import goal_of
-
-    by_label = {label_called(labels, name, "--costs"): costs[name] for name in costs}
-    goal_of(by_label, np.unique(labels), settings["fit_intercept"])  # an error should not wait for a fit
-    return {**settings, "threshold": by_label}
-
-
-def flip_cost_by_row(flip_cost: FlipCost, labels: np.ndarray, verified: np.ndarray | None) -> Costs:
-    """Return one price per row where rows differ: by their label, or because it was verified."""
-    from drsvm.learn.fitting.prices import flip_costs_of_rows
-
-    by_label = with_flip_costs({"flip_cost": flip_cost}, labels)["flip_cost"]
-    costs = flip_costs_of_rows(by_label, labels, np.unique(labels))
-    return costs if verified is None else np.where(verified, np.inf, costs)
+        goal_of(settings["threshold"], classes, settings["fit_intercept"])  # an error should not wait for a fit
+    elif "threshold" in settings and len(classes) > 2:
+        what = f"--threshold is for two classes, and there are {len(classes)}: it changes nothing."
+        screen.note(f"{what} See --class-weight.")
+    return settings
 
 
 # --- tables that do not fit into memory: their features are written to disk and read from there ---
@@ -334,10 +309,19 @@ def is_to_stream(file: Path, spool: Path | None) -> bool:
 
 
 @contextmanager
-def streamed(
-    file: Path, options: ReadOptions, split: SplitOptions, spool: Path | None, standardise: bool, screen: Screen
+def rows_and_some_held_out(
+    file: Path, options: ReadOptions, split: SplitOptions, spool: Path | None, standardise: bool, in_memory, screen
 ) -> Iterator[tuple[Parts, Parts | None]]:
-    """Write the features of a table to disk; yield all rows, and the same with some held out, or None."""
+    """Yield all rows, and the same with some held out, or None; prepared and on disk if they do not fit into memory.
+
+    `in_memory` is an option that forbids that, if one was given.
+    """
+    if not is_to_stream(file, spool):
+        whole = load_parts(file, options, screen, split.test)
+        yield whole, held_out(whole, split, screen)
+        return
+    if in_memory is not None:
+        raise ValueError(f"{file}: {in_memory} needs all rows in memory: omit it, or use it on a sample of the rows.")
     from drsvm.datasets.preparation import features_of
     from drsvm.datasets.streamed_tables import stream_table
 
@@ -349,14 +333,13 @@ def streamed(
         table = stream_table(file, options, standardise=standardise, test_share=share, seed=split.seed, folder=spool)
     screen.note(*table.data.notes)
     try:
-        check_labels(replace(table.data, y=table.y))
-        features = features_of(table.steps, table.data.schema)
-        ready = Prepared(table.rows.X, None, table.steps.steps, features)
-        whole = Parts(table.rows.X, table.y, table.data.rows, table.data, verified=table.verified, ready=ready)
+        data, y = table.data, check_labels(table.data)
+        ready = Prepared(table.rows.X, None, table.steps.steps, features_of(table.steps, data.schema))
+        whole = Parts(table.rows.X, y, data.rows, data, verified=data.verified, ready=ready)
         if split.test is not None:
-            test = read_from(split.test, lambda path: read_like(path, table.data.schema, options))
-            y_test, ready = known_labels(test, table.y), replace(ready, X_test=table.steps.transform(test.X))
-            whole = replace(whole, X_test=ready.X_test, y_test=y_test, ready=ready)
+            test = read_from(split.test, lambda path: read_like(path, data.schema, options))
+            ready = replace(ready, X_test=table.steps.transform(test.X))
+            whole = replace(whole, X_test=ready.X_test, y_test=known_labels(test, y), ready=ready)
         yield whole, _last_held_out(table, whole, screen)
     except KeyboardInterrupt:  # nothing remains of an interrupted command
         rmtree(table.rows.folder, ignore_errors=True)
@@ -369,14 +352,13 @@ def _last_held_out(table: "StreamedTable", whole: Parts, screen: Screen) -> Part
     """Return the rows with the last ones as a test, if there are any; their preparation is that of all rows."""
     if table.n_test == 0:
         return None
-    n = len(table.y)
+    n, y = len(whole.y), whole.y
     first = n - table.n_test
-    counts = np.unique(table.y[first:], return_counts=True)[1]
-    if len(counts) < len(np.unique(table.y)) or counts.min() < 2:
+    counts = np.unique(y[first:], return_counts=True)[1]
+    if len(counts) < len(np.unique(y)) or counts.min() < 2:
         screen.note("no rows are held out for a test, because too few rows of a class were drawn: see --test-size.")
         return None
     train, test = table.part(0, first), table.part(first, n)
-    verified = None if table.verified is None else table.verified[:first]
+    verified = None if whole.verified is None else whole.verified[:first]
     ready = whole.ready and replace(whole.ready, X=train, X_test=test)
-    whole = replace(whole, X=train, y=table.y[:first], X_test=test, y_test=table.y[first:])
-    return replace(whole, verified=verified, ready=ready)
+    return replace(whole, X=train, y=y[:first], X_test=test, y_test=y[first:], verified=verified, ready=ready)

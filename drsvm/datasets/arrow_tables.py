@@ -1,11 +1,9 @@
-"""Tables of pyarrow: Parquet and Arrow files, or folders of them, and arrays from columns and back.
+"""Tables of pyarrow: Parquet and Arrow files, or folders of them.
 
-Arrays go through buffers: pyarrow's own conversions import pandas wherever it is installed, which takes longer than
-reading most tables. Files are read with one thread: with several, a process that ends soon afterwards may crash.
+Files are read with one thread: with several, a process that ends soon afterwards may crash.
 """
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -35,42 +33,6 @@ def pyarrow_or_error() -> ModuleType:
     return optional("pyarrow", "reading tables needs")
 
 
-def in_one_piece(column: Column) -> Column:
-    """Return a column without chunks."""
-    return column.combine_chunks() if hasattr(column, "combine_chunks") else column
-
-
-def array_of(column: Column, kind: str, otherwise: float = 0) -> np.ndarray:
-    """Return a column as an array, perhaps read-only, with the given value for empty cells."""
-    whole = in_one_piece(column).cast("uint8" if kind == "bool" else kind, safe=False)
-    values = np.frombuffer(whole.buffers()[1] if len(whole) else b"", dtype=kind)
-    values = values[whole.offset : whole.offset + len(whole)]
-    return np.where(is_null(whole), otherwise, values) if whole.null_count else values
-
-
-def is_null(column: Column) -> np.ndarray:
-    """Return a mask of the empty cells of a column."""
-    return array_of(column.is_null(), "bool")
-
-
-def column_of(values: np.ndarray, valid: np.ndarray) -> Column:
-    """Return an array of float64 or int64 as a column in which the cells that are not valid are empty."""
-    pyarrow = pyarrow_or_error()
-    kind = pyarrow.float64() if values.dtype == np.float64 else pyarrow.int64()
-    bits = None if valid.all() else pyarrow.py_buffer(np.packbits(valid, bitorder="little"))
-    data = pyarrow.py_buffer(np.ascontiguousarray(values))
-    return pyarrow.Array.from_buffers(kind, len(values), [bits, data])
-
-
-def texts(values: Sequence[str]) -> Column:
-    """Return a column of texts."""
-    pyarrow = pyarrow_or_error()
-    encoded = [value.encode() for value in values]
-    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
-    buffers = [None, pyarrow.py_buffer(ends), pyarrow.py_buffer(b"".join(encoded))]
-    return pyarrow.Array.from_buffers(pyarrow.large_string(), len(encoded), buffers).cast(pyarrow.string())
-
-
 def is_text(column: Column) -> bool:
     """Return True for a column of texts."""
     return str(column.type) in ("string", "large_string")
@@ -81,35 +43,29 @@ def columns_of(table: Table) -> dict[str, Column]:
     return dict(zip(table.column_names, table.columns, strict=True))
 
 
-def with_columns(table: Table, others: Table) -> Table:
-    """Return a table in which those columns of another table replace its own that have the same names."""
-    return pyarrow_or_error().table(columns_of(table) | columns_of(others))
-
-
 def taken(table: Table, rows: np.ndarray) -> Table:
     """Return rows of a table or column; without a copy if they are all of them, in order."""
     if len(rows) == len(table) and (np.diff(rows) == 1).all():
         return table
-    return table.take(column_of(np.asarray(rows, dtype=np.int64), np.ones(len(rows), dtype=bool)))
+    return table.take(rows)
 
 
 def cleaned(table: Table, empty: frozenset[str]) -> Table:
     """Return a table whose texts have no blanks around them, with nulls for texts that count as empty."""
     if not empty:
         return table
-    from pyarrow import compute, nulls, string, types  # pyright: ignore[reportMissingImports]
+    import pyarrow  # pyright: ignore[reportMissingImports]
+    from pyarrow import compute  # pyright: ignore[reportMissingImports]
 
-    # A pattern, not an array of words, and nulls, not a scalar: pyarrow would import pandas to build them.
-    pattern = f"^({'|'.join(re.escape(text) for text in sorted(empty))})$"
     columns = columns_of(table)
     for name, column in columns.items():
-        if types.is_dictionary(column.type) or types.is_null(column.type):
-            column = column.cast(string())
-        if types.is_string(column.type) or types.is_large_string(column.type):
+        if str(column.type).startswith(("dictionary", "null")):
+            column = column.cast("string")
+        if is_text(column):
             column = compute.utf8_trim_whitespace(column)
-            known = compute.match_substring_regex(column, pattern)
-            columns[name] = compute.if_else(known, nulls(len(column), column.type), column)
-    return pyarrow_or_error().table(columns)
+            is_empty = compute.is_in(column, pyarrow.array(sorted(empty), column.type))
+            columns[name] = compute.if_else(is_empty, pyarrow.scalar(None, column.type), column)
+    return pyarrow.table(columns)
 
 
 class RowRange(NamedTuple):
@@ -129,8 +85,6 @@ class ArrowTable:
     """
 
     def __init__(self, path: Path, sample_rows: int | None = None):
-        if not path.exists():
-            raise invalid(path, "no such file.")
         self.path, self.sample_rows, self.files = path, sample_rows, files_of(path)
         self._stamps = [(file.stat().st_size, file.stat().st_mtime_ns) for file in self.files]
         schemas, n_rows, _ = zip(*map(_opened, self.files), strict=True)
@@ -214,7 +168,7 @@ def with_text(table: Table, name: str | None, empty: frozenset[str]) -> Table:
         pyarrow, place = pyarrow_or_error(), table.column_names.index(name)
         encoded = table.column(place).combine_chunks().dictionary_encode()  # each label is converted once
         words = [None if value is None else _text(value) for value in encoded.dictionary.to_pylist()]
-        table = table.set_column(place, name, pyarrow.array(words, pyarrow.string()).take(encoded.indices))
+        table = table.set_column(place, name, pyarrow.array(words, "string").take(encoded.indices))
     return cleaned(table, empty)
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from drsvm.datasets.arrow_tables import Table, cleaned, pyarrow_or_error, texts, with_columns
+from drsvm.datasets.arrow_tables import Table, cleaned, columns_of, pyarrow_or_error
 from drsvm.datasets.files import LONGEST_LINE, OTHER_COLUMNS, DataFileError, files_of, head_and_format, invalid, opened
 from drsvm.datasets.values import MISSING, as_number, shown
 from drsvm.messages import Message, Parameter
@@ -105,8 +105,9 @@ class CsvFile:
             return table
         rows = [cells for _, cells in self._records()]  # which locates errors; all columns are texts
         places = {name: place for place, name in enumerate(self.names)}
-        columns = {name: texts([row[places[name]] for row in rows]) for name in wanted}
-        return cleaned(pyarrow_or_error().table(columns), empty)
+        pyarrow = pyarrow_or_error()
+        columns = {name: pyarrow.array([row[places[name]] for row in rows], "string") for name in wanted}
+        return cleaned(pyarrow.table(columns), empty)
 
     def _fast_table(self, wanted: list[str], as_text: list[str], empty: frozenset[str]) -> Table | None:
         """Return columns read by pyarrow, those in `as_text` as text; None if it cannot parse the file."""
@@ -133,7 +134,7 @@ class CsvFile:
             read = table(wanted, as_text)
             # Dates and times stay text, since Python reads them from data frames as such, too.
             temporal = [field.name for field in read.schema if pyarrow.types.is_temporal(field.type)]
-            read = with_columns(read, table(temporal, temporal)) if temporal else read
+            read = pyarrow.table(columns_of(read) | columns_of(table(temporal, temporal))) if temporal else read
         except pyarrow.ArrowInvalid:
             return None
         if b'"' in content:
@@ -164,7 +165,8 @@ class CsvFile:
     def as_written(self, table: Table, names: list[str], empty: frozenset[str]) -> Table:
         """Return a table of this file in which columns of numbers are texts."""
         numbers = [name for name in names if str(table.schema.field(name).type) == "double"]
-        return with_columns(table, self._table(numbers, numbers, empty)) if numbers else table
+        texts = columns_of(self._table(numbers, numbers, empty)) if numbers else {}
+        return pyarrow_or_error().table(columns_of(table) | texts)
 
     def swallowed(self, name: str, cell: str) -> bool:
         """Return True for a cell of several lines that seems to contain other rows, for want of a closing quote."""

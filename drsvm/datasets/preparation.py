@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import MissingIndicator, SimpleImputer
@@ -197,16 +196,3 @@ def as_in_file(schema: Schema, column: str, value: float) -> str:
     if schema.style(column).startswith("date"):
         return str(np.datetime64(round(value), "D"))
     return ("no", "yes")[round(value)] if schema.style(column) == Style.TRUTH else number(value)
-
-
-def aligned(X: Matrix, given: list[str], wanted: list[str]) -> Matrix:
-    """Return columns in another order, by their names; columns that are not there are 0."""
-    places = {name: place for place, name in enumerate(given)}
-    pairs = [(place, number) for number, name in enumerate(wanted) if (place := places.get(name)) is not None]
-    sources, targets = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
-    if sparse.issparse(X):
-        entries = np.ones(len(pairs)), (sources, targets)
-        return X @ sparse.csr_array(entries, shape=(len(given), len(wanted)))
-    result = np.zeros((X.shape[0], len(wanted)))
-    result[:, targets] = X[:, sources]
-    return result

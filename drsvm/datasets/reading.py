@@ -168,13 +168,13 @@ def _schema(chosen: Chosen, kinds: dict[str, Kind], options: ReadOptions, n_rows
 
 def converted(file: Located, table: Table, schema: Schema, empty: frozenset[str]) -> Table:
     """Return the columns of a schema: numbers as floats, categories as text, with nulls for empty cells."""
-    given = arrow.columns_of(table)
-    columns = {}
+    pyarrow, given, columns = arrow.pyarrow_or_error(), arrow.columns_of(table), {}
     for name in schema.columns:
         column, style = given[name], schema.style(name)
         if style == Style.CATEGORY:
             levels = levels_of(column, empty)
-            columns[name] = arrow.texts(levels.values).take(arrow.column_of(levels.codes, levels.codes >= 0))
+            places = pyarrow.array(levels.codes, mask=levels.codes < 0)
+            columns[name] = pyarrow.array(levels.values, "string").take(places)
             continue
         try:
             numbers = numbers_of(column, style, empty)
@@ -189,8 +189,8 @@ def converted(file: Located, table: Table, schema: Schema, empty: frozenset[str]
         large = too_large(name, numbers, file.place)
         if large is not None:
             raise invalid(file.path, f"{large[0]}: correct it, or empty the cell.")
-        columns[name] = arrow.column_of(numbers, ~np.isnan(numbers))
-    return arrow.pyarrow_or_error().table(columns)
+        columns[name] = pyarrow.array(numbers, from_pandas=True)  # NaN becomes null
+    return pyarrow.table(columns)
 
 
 def truth_of(file: Located, table: Table, name: str, options: ReadOptions) -> np.ndarray:
@@ -228,8 +228,8 @@ def kept_rows(
 def empty_rows(file: Located, table: Table, label: str | None, schema: Schema, options: ReadOptions) -> np.ndarray:
     """Return a mask of the rows that are not used: those without a label or, if so wanted, with any empty cell."""
     given = arrow.columns_of(table)
-    empty = {name: arrow.is_null(given[name]) for name in schema.columns if given[name].null_count}
-    unlabelled = np.zeros(len(table), dtype=bool) if label is None else arrow.is_null(given[label])
+    empty = {name: np.asarray(given[name].is_null()) for name in schema.columns if given[name].null_count}
+    unlabelled = np.zeros(len(table), dtype=bool) if label is None else np.asarray(given[label].is_null())
     problems = []
     for name, mask in ({label: unlabelled} | empty if options.missing == "error" else {}).items():
         if mask.any():

@@ -302,7 +302,8 @@ class RowWriter:
         self._arrays: dict[str, GrowingArray] = {}
         self._first: dict[str, int | None] = {}
         self._vectors: dict[str, list[np.ndarray]] = {}
-        self._n_blocks = self.n_rows = self._n_entries = 0
+        self._counts: list[np.ndarray] = []  # entries of each row
+        self._n_blocks = self.n_rows = 0
 
     def __enter__(self) -> "RowWriter":
         return self
@@ -338,9 +339,7 @@ class RowWriter:
             rows.sum_duplicates()
             self._array("data", dtype).append(rows.data)
             self._array("indices", np.int32).append(rows.indices)
-            starts = self._array("indptr", np.int64)
-            starts.append(rows.indptr[min(starts.length, 1) :].astype(np.int64) + self._n_entries)
-            self._n_entries += rows.nnz
+            self._counts.append(np.diff(rows.indptr))
         else:
             self._array("X", dtype, X.shape[1]).append(X)
         n = X.shape[0]
@@ -359,16 +358,16 @@ class RowWriter:
 
     def _complete(self) -> None:
         if self._first["sparse"]:
-            # scipy takes one type for both, and so does the solver: 32 bits wherever possible.
-            kind = np.int64 if max(self._n_entries, self.n_rows) > LARGEST_INT32 else np.int32
-            for path in (self.folder / "indices.npy", self.folder / "indptr.npy"):
-                given = np.load(path, mmap_mode="r")
-                if given.dtype != kind:  # rewritten block by block
-                    copy = GrowingArray(path.with_suffix(".new"), kind)
-                    for first in range(0, len(given), RESERVE // 64):
-                        copy.append(given[first : first + RESERVE // 64])
-                    copy.complete()
-                    copy.path.replace(path)
+            starts, path = np.concatenate([[0], *self._counts]).cumsum(), self.folder / "indices.npy"
+            if max(starts[-1], self.n_rows) <= LARGEST_INT32:
+                starts = starts.astype(np.int32)
+            else:  # scipy takes one type for both, and so does the solver: indices are rewritten block by block
+                given, wide = np.load(path, mmap_mode="r"), GrowingArray(path.with_suffix(".new"), np.int64)
+                for first in range(0, len(given), RESERVE // 64):
+                    wide.append(given[first : first + RESERVE // 64])
+                wide.complete()
+                wide.path.replace(path)
+            np.save(self.folder / "indptr.npy", starts)
         for name, parts in self._vectors.items():
             np.save(self.folder / f"{name}.npy", np.concatenate(parts))
         description = {"n_features": self._first["columns"], "names": self.names}

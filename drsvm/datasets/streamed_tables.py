@@ -33,13 +33,11 @@ SAMPLED, MEASURED = 0.15, 0.5  # shares of the preparation done when the sample,
 
 @dataclass(frozen=True, eq=False)
 class StreamedTable:
-    """A table described by `data`, without rows: its features are on disk, the last `n_test` rows are for a test."""
+    """A table whose `data` have labels, but no cells: features are on disk. The last `n_test` rows are for a test."""
 
     data: Dataset
     steps: "Pipeline"
     rows: RowsOnDisk
-    y: np.ndarray
-    verified: np.ndarray | None
     n_test: int
 
     def part(self, first: int, last: int) -> Matrix:
@@ -81,8 +79,8 @@ def stream_table(
             verified = np.load(where / "verified.npy") if stream.verified else None
             rows = opened_folder(where, remove=folder is None)
     # The sample is no longer needed.
-    described = replace(data, X=data.X.schema.empty_table(), y=None, rows=data.rows[:0].copy())
-    return StreamedTable(described, steps, rows, y, verified, n_test)
+    data = replace(data, X=data.X.schema.empty_table(), y=y, rows=data.rows[:0].copy(), verified=verified)
+    return StreamedTable(data, steps, rows, n_test)
 
 
 class _Stream:

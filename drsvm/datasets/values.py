@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from drsvm.datasets.arrow_tables import Column, array_of, in_one_piece, is_text
+from drsvm.datasets.arrow_tables import Column, is_text
 
 Value = TypeVar("Value")
 
@@ -177,9 +177,9 @@ class Coded(NamedTuple):
 def coded(column: Column) -> Coded:
     """Return the distinct values of a column: of pyarrow, or anything that numpy can read."""
     if hasattr(column, "dictionary_encode"):
-        encoded = in_one_piece(column)
-        encoded = encoded if hasattr(encoded, "dictionary") else encoded.dictionary_encode()
-        return Coded(encoded.dictionary.to_pylist(), array_of(encoded.indices, "int64", otherwise=-1))
+        whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+        encoded = whole if hasattr(whole, "dictionary") else whole.dictionary_encode()
+        return Coded(encoded.dictionary.to_pylist(), np.asarray(encoded.indices.cast("int64").fill_null(-1)))
     places: dict[object, int] = {}
     cells = np.asarray(column, dtype=object)
     known = [-1 if is_empty(cell) else places.setdefault(cell, len(places)) for cell in cells]
@@ -220,11 +220,9 @@ def too_large(name: str, values: np.ndarray, place: Callable[[int], str]) -> tup
 def typed(column: Column) -> np.ndarray | None:
     """Return a column of numbers, truth values, dates or durations (in days) as floats; None for text and mixtures."""
     kind = str(getattr(column, "type", "")) if hasattr(column, "dictionary_encode") else ""
-    if kind.startswith("date"):
-        column = column.cast("timestamp[ms]")
-    elif kind.startswith(_NUMBERS):
-        return array_of(column.cast("uint8") if kind == "bool" else column, "float64", otherwise=np.nan)
-    elif kind.startswith("dictionary") or (kind and is_text(column)):
+    if kind.startswith(_NUMBERS):
+        return np.asarray(column.cast("float64", safe=False))
+    if kind.startswith("dictionary") or (kind and is_text(column)):
         return None
     array = np.asarray(column)
     if array.dtype.kind in "Mm":

@@ -37,8 +37,7 @@ def draw_all(analysis: Analysis) -> dict[str, str]:
     if analysis.path:
         data = {"training data": (material.X, material.y)} | ({HELD_OUT: rows[:2]} if rows.held_out else {})
         models, shown = list(analysis.path.values()), {**names, "positive": analysis.positive, "radius": radius}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of classes without held-out rows
+        with warnings.catch_warnings(action="ignore"):  # of classes without held-out rows
             path = RadiusPathDisplay.of_fitted(models, data, balanced_accuracy_score, **shown)
         for kind in ("weights", "scores") if analysis.informative else ("scores",):
             plots[f"path-{kind}"] = svg(f"path-{kind}", path.plot, kind=kind)
@@ -61,8 +60,8 @@ def svg(name: str, draw: Callable, *arguments, size: tuple[float, float] = SIZE,
     import matplotlib
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context({**STYLE, "svg.hashsalt": name}), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # missing glyphs; the browser has them
+    # Warnings are about missing glyphs; the browser has them.
+    with matplotlib.rc_context({**STYLE, "svg.hashsalt": name}), warnings.catch_warnings(action="ignore"):
         figure = Figure(figsize=size, layout="constrained")
         draw(*arguments, ax=figure.subplots(), **options)
         buffer = io.StringIO()

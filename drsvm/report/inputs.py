@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -22,14 +22,13 @@ from drsvm.learn.clipped_scaler import ClippedScaler, clipped_cells
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.fitting import one_vs_rest, prices
 from drsvm.learn.kernel.estimator import WassersteinKernelSVC
+from drsvm.learn.scores import Figures
 from drsvm.learn.search.estimator import WassersteinSVCCV
 from drsvm.messages import number
 from drsvm.model.result import Result
 from drsvm.model.validation import check_rows, check_that_labels_are_given
-from drsvm.model.worst_case.linear_model import behind_pipeline
+from drsvm.model.worst_case.linear_model import behind_pipeline, own_ball
 from drsvm.report.verdict import Alternative
-
-Figures: TypeAlias = dict[str, Any]  # numbers, strings, lists and dicts of them, by name
 
 
 class Rows(NamedTuple):
@@ -130,20 +129,12 @@ class Material:
     def setting(self, name: str) -> Any:
         """Return the value of a parameter that was used: the one chosen by the fit, if any."""
         chosen = f"{name}_"
-        if name == "norm" and self.curved:
-            return 2.0
         return getattr(self.classifier, chosen if hasattr(self.classifier, chosen) else name)
 
     @property
     def ball(self) -> Figures:
         """The ball that the model was trained for, in units of the features; flip costs may be one per class."""
-        cost, steepness = self.setting("flip_cost"), self.steepness
-        if isinstance(cost, Mapping):
-            cost = {label: price / steepness for label, price in cost.items()}
-        else:
-            cost = cost / steepness
-        ball = {"radius": self.setting("radius") / steepness, "flip_cost": cost}
-        return {**ball, "norm": self.setting("norm"), "feature_cost": prices.feature_costs(self.classifier)}
+        return own_ball(self.classifier)
 
     @property
     def flip_cost(self) -> float:
@@ -180,8 +171,7 @@ def prepare(model, given: Given) -> Material:
     estimator = _estimator(model, given.standardise)
     train, test, notes = _parts(X, y, given)
     X_train, y_train = _take(X, train), y[train]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         estimator.fit(X_train, y_train)
     estimator = _without_search(estimator)
     classifier, rows = behind_pipeline(estimator, X_train)

@@ -21,7 +21,7 @@ from drsvm.report.inputs import Figures, NextStep
 from drsvm.report.verdict import aims_at_accuracy, finds
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import Template
 
 SHIFT_SIZES = {1: "the sum of its changes", 2: "its Euclidean length", math.inf: "its largest change in one feature"}
 FIGURES = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "roc_auc": "ROC AUC"}
@@ -34,31 +34,27 @@ def document(analysis: Analysis, title: str, template: str, drawn: dict[str, str
     areas = [figures["roc_auc"] for figures in analysis.comparison.values()]
     shown = ["–" if area is None else f"{area:.3f}" for area in areas]
     shown[0] += " (noise)" if analysis.noise and areas[0] is not None else ""
-    text = (
-        _environment(template)
-        .get_template(template)
-        .render(
-            _phrases(analysis),
-            areas=shown,
-            colours=("--blue", "--vermillion", "--green", "--purple"),  # of the classifiers, as in the plots
-            # Enough digits to distinguish objective and bound.
-            digits=min(max(4, 1 - math.floor(math.log10(max(analysis.result.gap, 1e-12)))), 12),
-            drawn=drawn,
-            max_points=POINTS,
-            robust=analysis.name,
-            settings=" ".join(repr(analysis.material.model).split()),
-            shift_size=SHIFT_SIZES[float(analysis.material.ball["norm"])],
-            step=next_step(analysis),
-            title=title,
-            version=drsvm.__version__,
-        )
+    text = _template(template).render(
+        _phrases(analysis),
+        areas=shown,
+        colours=("--blue", "--vermillion", "--green", "--purple"),  # of the classifiers, as in the plots
+        # Enough digits to distinguish objective and bound.
+        digits=min(max(4, 1 - math.floor(math.log10(max(analysis.result.gap, 1e-12)))), 12),
+        drawn=drawn,
+        max_points=POINTS,
+        robust=analysis.name,
+        settings=" ".join(repr(analysis.material.model).split()),
+        shift_size=SHIFT_SIZES[float(analysis.material.ball["norm"])],
+        step=next_step(analysis),
+        title=title,
+        version=drsvm.__version__,
     )
     return re.sub(r"\n\s*\n", "\n\n", text).strip() + "\n"
 
 
 def plain_words(analysis: Analysis) -> Figures:
     """Return the sentences of the opening without markup."""
-    sentences = vars(_environment("words.jinja").get_template("words.jinja").make_module(_phrases(analysis)))
+    sentences = vars(_template("words.jinja").make_module(_phrases(analysis)))
     names = {"warning": "constant_warning", "tell_tale": "tell_tale_warning", "noise": "noise_warning"}
     names |= {"guess": "guess_warning", "moved": "moved_warning"}
     warnings = {key: sentences[name] or None for key, name in names.items()}
@@ -72,15 +68,15 @@ def _phrases(analysis: Analysis) -> Figures:
 
 
 @cache  # templates are compiled once
-def _environment(template: str) -> "Environment":
+def _template(file: str) -> "Template":
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
-    is_html = template == "page.html"
+    is_html = file == "page.html"
     environment = Environment(loader=PackageLoader("drsvm.report"), autoescape=is_html, undefined=StrictUndefined)
     safe = Markup if is_html else str  # what is not escaped again
     marks: Mapping[str, Callable[..., str]] = {
-        **MARKS[template],
+        **MARKS[file],
         "listed": listed,
         "unwrapped": lambda text: re.sub(r"\s*\n\s*", " ", text.strip()),
         "without_blank_lines": lambda text: re.sub(r"\n\s*\n", "\n", text.strip()),
@@ -89,7 +85,7 @@ def _environment(template: str) -> "Environment":
     environment.filters |= {"number": number, "percent": percent, "short": short, "thousands": "{:,}".format}
     environment.globals |= {"compared": compared, "finds": finds, "intervals": intervals, "inf": math.inf}
     environment.globals |= {"percent": percent, "three_digits": "{:.3f}".format}
-    return environment
+    return environment.get_template(file)
 
 
 def _markdown_text(words: object) -> str:

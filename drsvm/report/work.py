@@ -123,8 +123,7 @@ def _label_issues(material: Material, tell: Tell, time: TimeLimit) -> LabelIssue
     if material.curved:
         settings |= {"kind": WassersteinKernelSVC, "gamma": material.classifier.gamma_}
     model = robust_classifier(material.X, standardise=False, **settings)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         judges = {"estimator": model, "second_opinion": "auto", "cv": FOLDS}
         issues = find_label_issues(material.X, material.y, callback=lambda done, total: tell(done / total), **judges)
     material.warn([warning.message for warning in caught], "Labels worth checking: ")
@@ -139,8 +138,7 @@ def _rivals(material: Material) -> dict[str, ClassifierMixin]:
         "LinearSVC": LinearSVC(class_weight=weights, random_state=0),
         "LogisticRegression": logistic if len(material.classifier.classes_) == 2 else OneVsRestClassifier(logistic),
     }
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they keep their default iterations, even if they do not converge
+    with warnings.catch_warnings(action="ignore"):  # they keep their default iterations, even if they do not converge
         return {name: rival.fit(material.X, material.y) for name, rival in rivals.items()}
 
 
@@ -158,8 +156,7 @@ def _others(material: Material) -> dict[Alternative, ClassifierMixin]:
     if not held_out:
         return {}
     found = worth_trying(scores(np.asarray(model.decision_function(X)), y, model.classes_, new_rows=True), model)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they are only offered
+    with warnings.catch_warnings(action="ignore"):  # they are only offered
         return {one: clone(model).set_params(**one.settings).fit(material.X, material.y) for one in found}
 
 

@@ -39,22 +39,22 @@ def parts_of(tmp_path, lines, header="a,town,label"):
 
 
 def test_a_fold_knows_only_its_training_rows(tmp_path):
-    """The last ten rows have other numbers, and a level that the training rows lack."""
+    """The last ten rows have other numbers, and a level that the training rows lack: it has a column of zeros there."""
     lines = [f"{k % 7},{'Rome' if k % 3 else 'Oslo'},{k % 2}" for k in range(40)]
     lines += [f"{1000 + k},Bonn,{k % 2}" for k in range(10)]
     parts = parts_of(tmp_path, lines)
     prepared = work.prepared(parts, standardise=True)
     assert prepared.names == ["a", "town=Bonn", "town=Oslo", "town=Rome"]
-    fold = PreparedFold(0, np.arange(40), np.arange(40, 50), parts.X, prepared.steps, parts.data.schema, prepared.names)
+    fold = PreparedFold(0, np.arange(40), np.arange(40, 50), parts.X, prepared.steps)
     train, test = fold.rows(prepared.X)
     assert train.shape == (40, 4) and test.shape == (10, 4)
     np.testing.assert_allclose([train[:, 0].mean(), train[:, 0].std()], [0, 1], atol=1e-12)
-    assert test[:, 0].min() > 4 and not train[:, 1].any() and not test[:, 1:].any()
+    assert test[:, 0].min() > 4 and not train[:, 1].any() and (test[:, 1:] == [1, 0, 0]).all()
 
 
 def search_of(parts, prepared, **options):
     search = PreparedSearch(radii=[0.1, 0.01], cv=3, l2=0.0, class_weight=None, **options)
-    search.source = parts.X, prepared.steps, parts.data.schema, prepared.names
+    search.source = parts.X, prepared.steps
     return search
 
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from drsvm.datasets import ReadOptions, TableReader, read
-from drsvm.datasets.preparation import aligned, cells_clipped, features_of, preparation, unseen_levels
+from drsvm.datasets.preparation import cells_clipped, features_of, preparation, unseen_levels
 
 
 @pytest.fixture
@@ -80,14 +80,6 @@ def test_many_levels_are_sparse(write):
     data = read(write("data.csv", "town,a,label\n" + lines), ReadOptions(label="label"))
     _, X, names = fitted(data)
     assert sparse.issparse(X) and X.shape == (3000, 251) and names[:2] == ["a", "town=t0"]
-
-
-def test_columns_are_aligned_by_name():
-    X = np.arange(6.0).reshape(2, 3)
-    expected = [[2, 0, 0], [5, 0, 3]]
-    for rows in (X, sparse.csr_array(X)):
-        found = aligned(rows, ["a", "b", "c"], ["c", "new", "a"])
-        assert (found.toarray() if sparse.issparse(found) else found).tolist() == expected
 
 
 STYLES = {"price": "decimal comma", "joined": "date", "member": "true or false", "town": "category"}

@@ -218,10 +218,12 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
         steepness, costs = self._function().lipschitz, prices.feature_costs(self)
         if steepness is None:
             return {}
-        flip_cost = None  # several of them: `worst_case_risk` requires them
-        if not (self._flip_cost_by_row or isinstance(self.flip_cost, Mapping)):
-            flip_cost = self.flip_cost / steepness
-        return {"radius": self.radius_ / steepness, "flip_cost": flip_cost, "norm": 2, "feature_cost": costs}
+        cost = None if self._flip_cost_by_row else self.flip_cost  # None: only `fit` knew them
+        if isinstance(cost, Mapping):
+            cost = {label: price / steepness for label, price in cost.items()}
+        elif cost is not None:
+            cost = cost / steepness
+        return {"radius": self.radius_ / steepness, "flip_cost": cost, "norm": 2, "feature_cost": costs}
 
 
 def in_memory(values) -> Matrix:

@@ -39,8 +39,7 @@ def fitted_at(classifier, X: Matrix, y: np.ndarray, radii: Sequence[float], time
         elif limit and limit["max_time"].spent:
             yield None
         else:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # large radii give constant classifiers
+            with warnings.catch_warnings(action="ignore"):  # large radii give constant classifiers
                 yield _with_radius(classifier, radius).set_params(**limit).fit(X, y)
 
 
