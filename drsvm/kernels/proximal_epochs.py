@@ -50,10 +50,6 @@ class Iterate(NamedTuple):
         """Return a copy that shares no memory with this one."""
         return Iterate(*(part.copy() for part in self))
 
-    def separate(self) -> "Iterate":
-        """Return a copy that shares the multipliers."""
-        return Iterate(self.w.copy(), self.scalars.copy(), self.hinge, self.flip)
-
 
 @kernel(inner=True, forceinline=True)
 def stiffness(step_size, l2):

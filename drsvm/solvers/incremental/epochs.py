@@ -5,7 +5,7 @@ between. The point is valid after every slice; rows that were not visited keep t
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +19,6 @@ from drsvm.model.memory_rows import MemoryRows, compiled_rows
 from drsvm.model.norms import Norm
 from drsvm.model.problem import Problem
 from drsvm.model.risk import affordable_flips
-from drsvm.parallel import over, usable_threads
 
 ORDERS = ("shuffled", "cyclic", "with-replacement")
 UNLIMITED = 1e200  # value of λ if neither the radius nor flips limit it: larger than any norm of the weights
@@ -52,7 +51,7 @@ BATCHES = {
     2: Kind(memory_epochs.batch_epoch_l2, 60.0, 10.0),
     math.inf: Kind(memory_epochs.batch_epoch_linf, 100.0, 20.0),
 }
-WORTH_A_THREAD = 2e6  # nanoseconds of a pass over a batch from which another thread pays off
+LONG_PASS = 4e6  # nanoseconds of a pass over a batch from which the clock is checked between its passes
 
 
 class Samples:
@@ -116,19 +115,16 @@ class Epochs:
         sizes = [min(distinct, n - first) for first in range(0, n, distinct)]
         return np.concatenate([self.rng.choice(n, size, replace=False) for size in sizes])
 
-    def _visit(self, kind: Kind, order: np.ndarray, point: Iterate, *arguments, batch_size: int = 1) -> None:
-        """Call a kernel on one slice of the rows after another, until the time is up."""
-        for rows in self._slices(order, self._slice_length(kind, batch_size)):
-            kind.kernel(self.samples.rows, rows, point, self.terms, *arguments)
-
-    def _slices(self, order: np.ndarray, length: int) -> Iterator[np.ndarray]:
-        took = 0.0
+    def _visit(self, kind: Kind, order: np.ndarray, point: Iterate, *arguments, batch_size: int = 1) -> float:
+        """Call a kernel on one slice of the rows after another, until the time is up; add what it returns."""
+        length, took, total = self._slice_length(kind, batch_size), 0.0, 0.0
         for first in range(0, order.size, length):
             if self.started and self.time.left() <= took:  # it would end too late
-                return
+                break
             watch, self.started = Stopwatch(), True
-            yield order[first : first + length]
+            total += kind.kernel(self.samples.rows, order[first : first + length], point, self.terms, *arguments) or 0.0
             took = watch.elapsed()
+        return total
 
     def _slice_length(self, kind: Kind, batch_size: int) -> int:
         """Return the number of rows in a slice, a multiple of the batch size."""
@@ -144,8 +140,8 @@ class Epochs:
     def batches(self, point: Iterate, batching: Batching, step: float, share: float) -> None:
         """Take a proximal step on every batch, by passes until its objective is exact to the limit, at least."""
         q, size, latest = self.norm.q, batching.size, batching.latest
-        order = self._next_order(distinct=size)
-        if self._work(MEMORY[q], size) < 2 * WORTH_A_THREAD:  # otherwise, with several threads (see `memory_epochs.py`)
+        order, kind = self._next_order(distinct=size), MEMORY[q]
+        if (kind.per_entry * self.samples.entries_per_row + 100.0) * size < LONG_PASS:
             self._visit(BATCHES[q], order, point, step, share, batching, batch_size=size)
             return
         for first in range(0, order.size, size):
@@ -157,7 +153,7 @@ class Epochs:
             memory_epochs.contribute(self.samples.rows, batch, state, self.terms, length)
             new = point
             for _ in range(batching.most_passes):
-                gap = self._pass(state, batch, length, total)
+                gap = self._visit(kind, batch, state, length, total, memory_epochs.TOLERANCE)
                 new = self._nearest(state, total)
                 enough = max(memory_epochs.ENOUGH * self._distance_square(new, point) / total, batching.limit)
                 if gap / batch.size <= enough or self.time.left() <= 0.0:
@@ -165,30 +161,6 @@ class Epochs:
             point.w[:], point.scalars[:] = new.w, new.scalars
         point.hinge[:] += share * (latest[0] - point.hinge)
         point.flip[:] += share * (latest[1] - point.flip)
-
-    def _pass(self, state: Iterate, batch: np.ndarray, length: float, total: float) -> float:
-        """Visit the rows of a batch once; return the sum of their gaps."""
-        # Of k threads, each visits a part of the rows, on a copy of the state, as if every row were there k times. The
-        # mean of the copies is the state of all new multipliers. The dual function is concave: no pass lowers it.
-        kind = MEMORY[self.norm.q]
-        n_threads = max(1, min(usable_threads(), int(self._work(kind, batch.size) / WORTH_A_THREAD)))
-        gap = 0.0
-
-        def visit(task) -> float:
-            part, own = task
-            rest = self.terms, n_threads * length, total, memory_epochs.TOLERANCE
-            return kind.kernel(self.samples.rows, part, own, *rest)
-
-        for rows in self._slices(batch, n_threads * self._slice_length(kind, 1)):
-            copies = [state] if n_threads == 1 else [state.separate() for _ in range(n_threads)]
-            gap += sum(over(zip(np.array_split(rows, n_threads), copies, strict=True), visit))
-            if n_threads > 1:
-                state.w[:] = np.mean([own.w for own in copies], axis=0)
-                state.scalars[:] = np.mean([own.scalars for own in copies], axis=0)
-        return gap
-
-    def _work(self, kind: Kind, n_rows: int) -> float:
-        return (kind.per_entry * self.samples.entries_per_row + 100.0) * n_rows
 
     def _centred(self, point: Iterate, total: float, hinge: np.ndarray, flip: np.ndarray) -> Iterate:
         """Return the state for a step with the point as centre, before the contributions of the rows."""

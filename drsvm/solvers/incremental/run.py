@@ -151,7 +151,7 @@ class Ippa(Incremental):
     batch_size : int, optional
         Rows per batch, on whose mean each step is taken; 1: single rows. Larger batches have no memory; with
         steps="auto" they follow a few epochs on single rows. None, or more than there are rows: all rows, the proximal
-        point method. Passes over large batches use several threads.
+        point method.
 
     Examples
     --------
