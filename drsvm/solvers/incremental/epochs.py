@@ -140,35 +140,39 @@ class Epochs:
     def batches(self, point: Iterate, batching: Batching, step: float, share: float) -> None:
         """Take a proximal step on every batch, by passes until its objective is exact to the limit, at least."""
         q, size, latest = self.norm.q, batching.size, batching.latest
-        order, kind = self._next_order(distinct=size), MEMORY[q]
-        if (kind.per_entry * self.samples.entries_per_row + 100.0) * size < LONG_PASS:
+        order = self._next_order(distinct=size)
+        if (MEMORY[q].per_entry * self.samples.entries_per_row + 100.0) * size < LONG_PASS:
             self._visit(BATCHES[q], order, point, step, share, batching, batch_size=size)
             return
         for first in range(0, order.size, size):
             if self.started and self.time.left() <= 0.0:
                 break
             batch = order[first : first + size]
-            length, total = step / size, step / size * batch.size
-            state = self._centred(point, total, *latest)
-            memory_epochs.contribute(self.samples.rows, batch, state, self.terms, length)
-            new = point
-            for _ in range(batching.most_passes):
-                gap = self._visit(kind, batch, state, length, total, memory_epochs.TOLERANCE)
-                new = self._nearest(state, total)
-                enough = max(memory_epochs.ENOUGH * self._distance_square(new, point) / total, batching.limit)
-                if gap / batch.size <= enough or self.time.left() <= 0.0:
-                    break
-            point.w[:], point.scalars[:] = new.w, new.scalars
+            self._step_on(batch, batch, point, latest[0], latest[1], step / size, batching.most_passes, batching.limit)
         point.hinge[:] += share * (latest[0] - point.hinge)
         point.flip[:] += share * (latest[1] - point.flip)
 
-    def _centred(self, point: Iterate, total: float, hinge: np.ndarray, flip: np.ndarray) -> Iterate:
-        """Return the state for a step with the point as centre, before the contributions of the rows."""
-        lam, b = point.scalars[0], point.scalars[1]
-        scalars = np.array([lam - total * self.terms.radius, b, lam])
-        state = Iterate(point.w.copy(), scalars, hinge, flip)
-        state.w[self.terms.ridged :] *= 1.0 + total * self.terms.l2
-        return state
+    def memory(self, point: Iterate, step: float) -> None:
+        """Take a step with memory on every row, with the point as centre, and move the point to the result."""
+        all_rows, order = np.arange(self.samples.n), self._next_order()
+        self._step_on(all_rows, order, point, point.hinge, point.flip, step, most_passes=1)
+
+    def _step_on(self, rows, order, point: Iterate, hinge, flip, length: float, most_passes: int, limit=0.0) -> None:
+        """Take a step on some rows at once, by passes in an order, which improve the multipliers of these rows."""
+        # The state is the centre plus the contributions of the rows (see `memory_epochs.py`), before the projection.
+        terms, total, (lam, b, _) = self.terms, length * rows.size, point.scalars
+        state = Iterate(point.w.copy(), np.array([lam - total * terms.radius, b, lam]), hinge, flip)
+        state.w[terms.ridged :] *= 1.0 + total * terms.l2
+        memory_epochs.contribute(self.samples.rows, rows, state, terms, length)
+        new = point
+        for _ in range(most_passes):
+            gap = self._visit(MEMORY[self.norm.q], order, state, length, total, memory_epochs.TOLERANCE)
+            new = self._nearest(state, total)
+            lam, b, _ = new.scalars - point.scalars
+            moved = float(np.sum((new.w - point.w) ** 2) + lam**2 + (b**2 / terms.free if terms.free > 0.0 else 0.0))
+            if gap / rows.size <= max(memory_epochs.ENOUGH * moved / total, limit) or self.time.left() <= 0.0:
+                break
+        point.w[:], point.scalars[:] = new.w, new.scalars
 
     def _nearest(self, state: Iterate, total: float) -> Iterate:
         stiffness = 1.0 + total * self.terms.l2
@@ -176,25 +180,7 @@ class Epochs:
         b = state.scalars[1] if self.terms.free > 0.0 else 0.0
         return Iterate(w, np.array([lam, b, lam]), state.hinge, state.flip)
 
-    def _distance_square(self, one: Iterate, other: Iterate) -> float:
-        """Return the squared distance of two points in the units of the steps."""
-        lam, b, _ = one.scalars - other.scalars
-        of_intercept = b**2 / self.terms.free if self.terms.free > 0.0 else 0.0
-        return float(np.sum((one.w - other.w) ** 2) + lam**2 + of_intercept)
-
     def subgradient(self, point: Iterate, step: float, share: float, batch_size: int) -> None:
         """Take a subgradient step on every batch."""
         size = min(batch_size, self.samples.n)
         self._visit(SUBGRADIENT[self.norm.q], self._next_order(), point, step, share, size, batch_size=size)
-
-    def memory(self, problem: Problem, point: Iterate, step: float) -> None:
-        """Take a step with memory on every row, with the point as centre, and move the point to the result."""
-        total, weights = step * self.samples.n, self.samples.weights
-        v, v0 = problem.weighted_sum(weights * (point.hinge - point.flip))
-        flipped_cost = float(np.sum(self.terms.kappa * (weights * point.flip)))
-        state = self._centred(point, total, point.hinge, point.flip)
-        state.w[:] += total * v
-        state.scalars[:2] += total * flipped_cost, total * self.terms.free * v0
-        self._visit(MEMORY[self.norm.q], self._next_order(), state, step, total, memory_epochs.TOLERANCE)
-        new = self._nearest(state, total)
-        point.w[:], point.scalars[:] = new.w, new.scalars

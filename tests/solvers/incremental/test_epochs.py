@@ -49,7 +49,7 @@ def epochs_of(problem, time=None, order="cyclic"):
 KINDS = {
     "proximal": lambda epochs, problem, point: epochs.proximal(point, 0.1 * epochs.natural_step, 0.5),
     "subgradient": lambda epochs, problem, point: epochs.subgradient(point, 0.1 * epochs.natural_step, 0.5, 8),
-    "memory": lambda epochs, problem, point: epochs.memory(problem, point, 0.3 * epochs.natural_step),
+    "memory": lambda epochs, problem, point: epochs.memory(point, 0.3 * epochs.natural_step),
 }
 for_each_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -100,7 +100,7 @@ def test_a_memory_epoch_cut_short_ends_at_the_point_of_its_multipliers(short_sli
     problem = well_conditioned_instance(2, 100, 6, norm=norm, l2=0.1, fit_intercept=True)
     epochs = epochs_of(problem, Looks(2))
     point, step = epochs.origin(), 0.3 * epochs.natural_step
-    epochs.memory(problem, point, step)
+    epochs.memory(point, step)
     total, pi = 100 * step, problem.sample_weight
     gradient, turn = problem.weighted_sum(pi * (point.hinge - point.flip))
     lam = total * (problem.flip_cost * float(pi @ point.flip) - problem.radius)
