@@ -29,7 +29,6 @@ from drsvm.model.risk import affordable_flips
 from drsvm.parallel import elementwise
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.incremental.epochs import UNLIMITED, Samples
-from drsvm.solvers.transforms.constant import answer_to_free_flips
 from drsvm.solvers.transforms.priced_columns import PricedColumns
 
 MIN_PROXIMITY = 0.01  # θ is at least this share of the ridge,
@@ -202,6 +201,4 @@ class Ascent(ABC):
         return self.problem.norm_of(self.w, self.b) if self.lam >= UNLIMITED else self.lam
 
     def candidate(self) -> Candidate:
-        if np.all(self.problem.flip_cost == 0):
-            return self.columns.from_columns(answer_to_free_flips(self.problem))
         return self.columns.from_columns(Candidate(self.w, self.b, self.hinge, self.flip))

@@ -167,7 +167,7 @@ class BoxAscent(SeparableAscent):
 
     def candidate(self) -> Candidate:
         self.offer_average = not self.offer_average
-        if self.average is None or self.offer_average or np.all(self.problem.flip_cost == 0):
+        if self.average is None or self.offer_average:
             return super().candidate()
         w, b, hinge, flip = self.average
         return self.columns.from_columns(Candidate(w, float(b[0]), hinge, flip))
