@@ -205,16 +205,12 @@ class DualCoordinate(Solver):
     name = "dual-coordinate"
     default_tol = 1e-6
     default_max_iter = 2000
+    norms = ASCENTS
     prices = AS_COLUMNS
     polishes_quickly = True
 
     shrinking: bool = True
     hand_over: bool = True
-
-    def unsupported_reason(self, problem: Problem) -> str | None:
-        if type(problem.norm) in ASCENTS:
-            return super().unsupported_reason(problem)
-        return f"solver 'dual-coordinate' does not support norm={problem.norm}: use solver='interior-point'."
 
     def start(self, problem: Problem, limits: Limits) -> State:
         run = constant_optimum(problem) or DualCoordinateState(problem, limits, self.shrinking)

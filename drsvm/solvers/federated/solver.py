@@ -48,6 +48,7 @@ class Federated(Solver):
     name = "federated"
     default_tol = 1e-4
     default_max_iter = 1000
+    norms = SHARED
     prices = Price.FLIPS | Price.INTERCEPT
     uses_sums_only = True
 
@@ -56,8 +57,6 @@ class Federated(Solver):
     def unsupported_reason(self, problem: Problem) -> str | None:
         if not problem.rows.is_sharded:
             return f"solver 'federated' is for rows on a cluster, these are {problem.rows.place}: use solver='auto'."
-        if type(problem.norm) not in SHARED:
-            return f"solver 'federated' does not support norm={problem.norm}: use solver='interior-point'."
         return super().unsupported_reason(problem)
 
     def start(self, problem: Problem, limits: Limits) -> State:
