@@ -22,10 +22,10 @@ from _cluster_simulator import SimulatedCluster
 
 from drsvm.engines.sharded import queries
 from drsvm.engines.sharded.coordinator import total
-from drsvm.solvers.federated.block import SCALES, Proposal
+from drsvm.solvers.federated.block import Proposal
 from drsvm.solvers.federated.solver import Federated, Rounds
 
-N_CHANGES, N_SEEN = 3, 2 + len(SCALES)
+N_CHANGES, N_SEEN = 3, 2
 """Numbers of sums that change with the multipliers, beside v, and of those that are what was seen last."""
 
 
@@ -173,6 +173,5 @@ def _flat(proposal: Proposal) -> np.ndarray:
 
 
 def _unflat(values: np.ndarray) -> Proposal:
-    d = len(values) - len(SCALES) - 5
-    cost, imbalance, mass, gap, near = map(float, values[d : d + 5])
-    return Proposal(values[:d], cost, imbalance, mass, gap, max(near, 0.0), values[d + 5 :])
+    cost, imbalance, mass, gap, near = map(float, values[-N_CHANGES - N_SEEN :])
+    return Proposal(values[: -N_CHANGES - N_SEEN], cost, imbalance, mass, gap, max(near, 0.0))

@@ -1,4 +1,4 @@
-"""Batches of the proximal method: epochs and seconds to a proven gap, by batch size and number of threads.
+"""Batches of the proximal method: epochs and seconds to a proven gap, by batch size.
 
 The same problems for all: radius 0.1 (for the text-like data, a tenth of the largest one), flip cost 1, no intercept.
 The columns of spambase are scaled to mean square 1.
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from _common import NORM_OF_Q, data_file, load, report, seconds, short, table, usable_cores
+from _common import NORM_OF_Q, data_file, load, report, seconds, short, table
 from _text import text_like
 
 from drsvm import Problem, radius_max, solve
@@ -32,22 +32,17 @@ DATA_SETS = ("a9a", "ijcnn1", "spambase", TEXT)
 
 @dataclass(frozen=True)
 class Method:
-    """A method, its settings and its number of threads."""
+    """A method and its settings."""
 
     name: str
     solver: str
     settings: dict[str, Any]
-    n_threads: int = 1
 
 
-def methods(threads: list[int]) -> list[Method]:
-    """Return all methods; only large batches use several threads."""
+def methods() -> list[Method]:
+    """Return all methods."""
     pure = {"hand_over": False}
-    batches = [
-        Method(f"b = {size or 'n'}{f', {k} threads' * (k > 1)}", "ippa", pure | {"batch_size": size}, k)
-        for size in BATCH_SIZES
-        for k in (threads if size is None else [1])
-    ]
+    batches = [Method(f"b = {size or 'n'}", "ippa", pure | {"batch_size": size}) for size in BATCH_SIZES]
     rivals = [Method("interior point", "interior-point", {}), Method("dual coordinate", "dual-coordinate", pure)]
     single = Method("b = 1", "ippa", pure | {"memory": False})
     return [single, *batches, Method("b = 1 with memory", "ippa", pure), *rivals]
@@ -66,7 +61,7 @@ def problem_of(data: str, q: float, c: float) -> Problem:
 
 def outcome(problem: Problem, method: Method) -> list[tuple[int, float] | None] | None:
     """Return the iterations and seconds to each gap, or None for a method that cannot solve the problem."""
-    limits = {"random_state": 0, "n_threads": method.n_threads}
+    limits = {"random_state": 0, "n_threads": 1}
     if method.solver == "ippa":
         limits |= {"max_iter": EPOCHS}
     found: list[tuple[int, float] | None] = []
@@ -101,20 +96,18 @@ def cell(found: tuple[int, float] | None) -> str:
     return "–" if found is None else f"{found[0]} / {short(found[1])}"
 
 
-def summary(outcomes: dict[tuple, dict[str, Any]], threads: list[int]) -> str:
+def summary(outcomes: dict[tuple, dict[str, Any]]) -> str:
     """Return how the batch of all rows compares with single rows at a gap of 1e-4, on a9a and ijcnn1."""
     rows: list[list[object]] = []
-    threaded = [f"b = n{f', {k} threads' * (k > 1)}" for k in threads]
     for key, found in outcomes.items():
         if key[0] in ("a9a", "ijcnn1"):
             single = found["b = 1"][1]
             epochs, time = (None, LONGER) if single is None else single
-            ratios = [share(found["b = n"][1], 0, epochs), *(share(found[name][1], 1, time) for name in threaded)]
+            ratios = [share(found["b = n"][1], which, whole) for which, whole in enumerate((epochs, time))]
             rows.append(
                 [label(*key), *(f"< {ratio}" if single is None and ratio != "–" else ratio for ratio in ratios)]
             )
-    seconds_of = [f"seconds with {k} threads" if k > 1 else "its seconds" for k in threads]
-    return table(["to 1e-4, relative to b = 1", "epochs of b = n", *seconds_of], rows)
+    return table(["to 1e-4, relative to b = 1", "epochs of b = n", "its seconds"], rows)
 
 
 def share(found: tuple[int, float] | None, which: int, whole: float | None) -> str:
@@ -129,13 +122,11 @@ def label(data: str, q: float, c: float) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--data", nargs="+", choices=DATA_SETS, default=list(DATA_SETS))
-    parser.add_argument("--threads", type=int, nargs="+", help="numbers of threads (default: 1, 2, 4, 16 if available)")
     parser.add_argument("--quick", action="store_true", help="spambase only")
     options = parser.parse_args()
-    threads = options.threads or [k for k in (1, 2, 4, 16) if k <= usable_cores()]
     chosen = ["spambase"] if options.quick else options.data
     chosen = [name for name in chosen if name == TEXT or data_file(name) is not None]
-    runs, outcomes, sections = methods(threads), {}, []
+    runs, outcomes, sections = methods(), {}, []
     for data in chosen:
         rows = []
         for q in (1, 2, math.inf):
@@ -158,7 +149,7 @@ def main() -> None:
     report(
         "batches" if whole else "batches-quick",
         "Batches",
-        [str(__doc__).split("\n\n", 1)[1].strip(), text, summary(outcomes, threads), *sections],
+        [str(__doc__).split("\n\n", 1)[1].strip(), text, summary(outcomes), *sections],
     )
 
 

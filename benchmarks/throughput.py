@@ -53,7 +53,7 @@ class Method:
         track = run.track
         point, step = track.point.copy(), 0.1 * track.epochs.natural_step
         if self.settings == AUTOMATIC:
-            track.epochs.memory(track.problem, point, step)
+            track.epochs.memory(point, step)
         elif self.solver == "isg":
             track.epochs.subgradient(point, step, 0.1, self.settings["batch_size"])
         else:

@@ -88,7 +88,7 @@ def compile_epochs(kind, **parameters):
     point, step = epochs.origin(), 0.1 * epochs.natural_step
     epochs.subgradient(point, step, 1.0, 8)
     epochs.proximal(point, step, 1.0)
-    epochs.memory(problem, point, step)
+    epochs.memory(point, step)
     epochs.batches(point, Batching(8, np.stack([point.hinge, point.flip]), 0.0, 64), step, 1.0)
     contribute(epochs.samples.rows, np.arange(problem.n_rows), point, epochs.terms, step)
 

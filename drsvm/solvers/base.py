@@ -7,6 +7,7 @@ A solver is a frozen dataclass of settings. Its `start` creates a State; the loo
 import math
 import numbers
 from abc import ABC, abstractmethod
+from collections.abc import Container
 from dataclasses import dataclass
 from enum import Flag, auto
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from drsvm.clock import TimeLimit
+from drsvm.model.norms import Norm
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result
 from drsvm.model.risk import by_row
@@ -188,6 +190,9 @@ class Solver(ABC):
     default_tol: float
     default_max_iter: int
 
+    norms: Container[type[Norm]] | None = None
+    """The norms that the method knows, if not all."""
+
     prices: Price = Price(0)
     """The prices that the method takes."""
 
@@ -205,6 +210,8 @@ class Solver(ABC):
 
         It is called before anything starts, so it checks parameters only.
         """
+        if self.norms is not None and type(problem.norm) not in self.norms:
+            return f"solver {self.name!r} does not support norm={problem.norm}: use solver='interior-point'."
         if self.prices == EVERY_PRICE or not problem.has_prices:
             return None
         refused = ", ".join(words for price, words in prices_of(problem).items() if price not in self.prices)

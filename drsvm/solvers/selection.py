@@ -5,7 +5,6 @@ over the rows are cheap, but their number is unpredictable: if they may be faste
 interior-point solver takes over as soon as they turn out not to be (`fallback.py`).
 """
 
-from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -58,7 +57,10 @@ def preferences(problem: Problem) -> list[str]:
     solver is left if the matrix is too large for memory.
     """
     if not problem.rows.readable:
-        return [problem.rows.own_solver] if problem.rows.own_solver else _preferences_elsewhere(problem)
+        if problem.rows.own_solver:
+            return [problem.rows.own_solver]
+        many_features = problem.rows.is_sharded and not interior_point_pays(problem)
+        return ["federated", "interior-point"] if many_features else ["interior-point"]
     rival, wide = RIVALS.get(type(problem.norm)), problem.n_rows < problem.n_features
     if rival is None:
         return ["interior-point"]
@@ -73,12 +75,6 @@ def preferences(problem: Problem) -> list[str]:
         return ["interior-point", *rival.solvers]
     conic = ["conic"] if problem.has_prices and not interior_point_fits(problem) else []
     return [*rival.solvers, *conic, "interior-point"]
-
-
-def _preferences_elsewhere(problem: Problem) -> list[str]:
-    """Return the names of the solvers for rows that are not in this process's memory."""
-    many_features = problem.rows.is_sharded and not interior_point_pays(problem)
-    return ["federated", "interior-point"] if many_features else ["interior-point"]
 
 
 def interior_point_fits(problem: Problem) -> bool:
@@ -172,18 +168,13 @@ def make_solver(solver: str | Solver, problem: Problem, **settings) -> Solver:
 def _make(name: str, settings: dict[str, Any]) -> Solver:
     if not isinstance(name, str) or name not in _REGISTRY:
         raise ValueError(f"solver must be one of {', '.join(solver_names())}, got solver={name!r}.")
-    chosen = _class_of(name)
+    module, class_name = _REGISTRY[name]
+    chosen = getattr(import_module(module), class_name)
     unknown = set(settings) - set(chosen.__dataclass_fields__)
     if unknown:
         known = ", ".join(chosen.__dataclass_fields__) or "none"
         raise TypeError(f"solver {name!r} has no setting {', '.join(sorted(unknown))}; its settings: {known}.")
     return chosen(**settings)
-
-
-@cache
-def _class_of(name: str) -> Any:
-    module, class_name = _REGISTRY[name]
-    return getattr(import_module(module), class_name)
 
 
 def is_auto(solver: str | Solver) -> bool:

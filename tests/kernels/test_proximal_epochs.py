@@ -108,7 +108,7 @@ def test_memory_with_a_fixed_centre_is_a_proximal_step_on_the_whole(norm, kind, 
     total, pi = 60 * step, problem.sample_weight
     for _ in range(300):
         point.w[:], point.scalars[:] = 0.0, 0.0  # back to the centre
-        epochs.memory(problem, point, step)
+        epochs.memory(point, step)
     gradient, turn = problem.weighted_sum(pi * (point.hinge - point.flip))
     lam = total * (problem.flip_cost * float(pi @ point.flip) - problem.radius)
     stiffness = 1 + total * l2
@@ -136,7 +136,7 @@ def test_wide_sparse_rows_take_the_same_steps_as_narrow_ones(norm):
         for _ in range(3):
             epochs.subgradient(point, 0.1 * epochs.natural_step, 1.0, 8)
             epochs.proximal(point, 0.1 * epochs.natural_step, 1.0)
-            epochs.memory(problem, point, 0.3 * epochs.natural_step)
+            epochs.memory(point, 0.3 * epochs.natural_step)
         ends.append(point)
     np.testing.assert_allclose(ends[1].w[columns], ends[0].w, rtol=1e-6, atol=1e-9)
     assert np.count_nonzero(np.delete(ends[1].w, columns)) == 0

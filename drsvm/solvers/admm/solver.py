@@ -21,7 +21,7 @@ from drsvm.model.problem import Problem
 from drsvm.solvers.admm.ball_qp import EXACT
 from drsvm.solvers.admm.subproblem import Subproblem, Trial
 from drsvm.solvers.base import Candidate, Limits, Solver, State
-from drsvm.solvers.transforms.constant import ConstantState, answer_to_free_flips
+from drsvm.solvers.transforms.constant import optimum_of_free_flips
 from drsvm.solvers.transforms.fallback import Patience, WithFallback, can_take_over
 from drsvm.solvers.transforms.priced_columns import AS_COLUMNS, PricedColumns
 
@@ -91,8 +91,9 @@ class Admm(Solver):
         return super().unsupported_reason(problem)
 
     def start(self, problem: Problem, limits: Limits) -> State:
-        if np.all(problem.flip_cost == 0):
-            return ConstantState(answer_to_free_flips(problem))
+        free_flips = optimum_of_free_flips(problem)
+        if free_flips is not None:
+            return free_flips
         if problem.radius == 0:
             run = FreePrice(problem, self, limits)
             has_fallback = problem.l2 == 0 and limits.tol > 0.0 and can_take_over(problem)

@@ -54,6 +54,7 @@ class Conic(Solver):
     name = "conic"
     default_tol = 1e-7
     default_max_iter = 1
+    norms = L1, L2, LInf
     prices = EVERY_PRICE
 
     backend: str = "clarabel"
@@ -64,11 +65,9 @@ class Conic(Solver):
             raise ValueError(f"backend must be 'clarabel' or 'highs', got backend={self.backend!r}.")
 
     def unsupported_reason(self, problem: Problem) -> str | None:
-        if type(problem.norm) not in (L1, L2, LInf):
-            return f"solver 'conic' has no model for norm={problem.norm}: use solver='interior-point'."
         is_round = isinstance(problem.norm, L2) and (problem.radius > 0 or problem.flips_possible)
         if self.backend != "highs" or not (problem.l2 > 0 or is_round):
-            return None
+            return super().unsupported_reason(problem)
         return (
             f"backend='highs' needs norm=1 or norm=inf with l2=0, got norm={problem.norm} and l2={problem.l2:g}: "
             "use backend='clarabel'."

@@ -26,11 +26,10 @@ from drsvm.kernels.dual_ascent_separable import SeparableTerms, separable_epoch
 from drsvm.kernels.entries import room_for_row
 from drsvm.model.norms import euclidean
 from drsvm.model.problem import Problem
-from drsvm.model.risk import affordable_flips
+from drsvm.model.risk import affordable_flips, expected_loss
 from drsvm.parallel import elementwise
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.incremental.epochs import UNLIMITED, Samples
-from drsvm.solvers.transforms.constant import answer_to_free_flips
 from drsvm.solvers.transforms.priced_columns import PricedColumns
 
 MIN_PROXIMITY = 0.01  # θ is at least this share of the ridge,
@@ -38,6 +37,7 @@ TYPICAL_CHANGE = 3.0  # and the sum of both at least this many times the change 
 FLIP_STIFFNESS, MIN_STIFFNESS = 0.3, 0.5  # shares of the curvature estimates that enter 1/τ
 FREEDOM, MIN_FREEDOM = 0.1, 1.0  # f in units of what a row's own features contribute to its margin, and its minimum
 FIRM = 1.0  # rows farther from a kink, in units of the largest violation of the previous epoch, are skipped
+SOME_ROWS, FIRST_PRICES = 1000, np.geomspace(1e-3, 1e6, 40)  # first guesses of λ, in units of typical rows
 WHOLE = 4  # until the next epoch over all rows, which is every fourth one
 
 
@@ -55,6 +55,33 @@ def epoch_kernel(terms: RoundTerms | SeparableTerms, samples: Samples) -> Callab
     if isinstance(terms, RoundTerms):
         return partial(round_epoch, samples.row_squares)
     return partial(separable_epoch, room_for_row(samples.rows))
+
+
+def first_price(problem: Problem, sample: Problem) -> float:
+    """Return the best λ for weights in the direction of a first proximal step, with the losses of a sample of rows."""
+    if problem.radius == 0.0:
+        return UNLIMITED
+    mean, _ = problem.gradient_of_classes(1.0, 1.0)
+    direction = mean - problem.norm.dual.project_ball(mean, problem.radius)
+    size = problem.norm.value(direction)
+    if size == 0.0:
+        return 1.0
+    direction, lams = direction / size, FIRST_PRICES / max(problem.typical_row_norm(), 1e-300)
+    [losses] = sample.rows.query(sample, losses_along, lams, [(direction, 0.0, 1.0)])
+    ridges = 0.5 * problem.l2 * (euclidean(direction) * lams) ** 2
+    return float(lams[np.argmin(problem.radius * lams + losses + ridges)])
+
+
+def losses_along(problem: Problem, scales: np.ndarray, classifiers) -> np.ndarray:
+    """Return the expected losses of multiples of classifiers (w, b, λ): a line for each of them."""
+    weights, costs = problem.sample_weight, problem.flip_cost
+
+    def losses(w, b, lam) -> list[float]:
+        margins, prices = problem.margins(w, b), np.maximum(lam * scales, 1e-300)  # inf times 0 must not be NaN
+        pairs = zip(scales, prices, strict=True)
+        return [expected_loss(scale * margins, weights, price, costs) for scale, price in pairs]
+
+    return np.array([losses(*classifier) for classifier in classifiers])
 
 
 class Ascent(ABC):
@@ -77,7 +104,8 @@ class Ascent(ABC):
         self.v, self.imbalance = np.zeros(problem.n_features), 0.0
         self.w, self.b = np.zeros(problem.n_features), 0.0
         if start is None or not start.weights.any():  # w = 0 tells nothing about the final length of the weights
-            self.lam = self._first_lam()
+            some = problem.subset(np.sort(self.rng.permutation(problem.n_rows)[:SOME_ROWS]))
+            self.lam = first_price(problem, some)
             return
         self.w, self.b = np.array(start.weights), start.intercept
         if start.hinge_dual is not None and start.flip_dual is not None:
@@ -89,27 +117,6 @@ class Ascent(ABC):
         self.lam = UNLIMITED
         if problem.radius > 0.0:
             self.lam = problem.radius_price(self.w, problem.margins(self.w, self.b), self.b)
-
-    def _first_lam(self) -> float:
-        """Return the best λ for weights in the direction of a first proximal step, estimated from some of the rows."""
-        problem = self.problem
-        if problem.radius == 0.0:
-            return UNLIMITED
-        mean, _ = problem.weighted_sum(problem.sample_weight)
-        direction = mean - problem.norm.dual.project_ball(mean, problem.radius)
-        size = problem.norm.value(direction)
-        if size == 0.0:
-            return 1.0
-        rows = self.rng.permutation(problem.n_rows)[:1000]
-        margins = problem.signs[rows] * (problem.X[rows] @ (direction / size))
-        weights, costs = problem.sample_weight[rows] / problem.sample_weight[rows].sum(), problem.flip_costs[rows]
-        ridge = 0.5 * problem.l2 * (euclidean(direction) / size) ** 2
-
-        def value(lam):
-            losses = np.maximum(np.maximum(1.0 - lam * margins, 1.0 + lam * (margins - costs)), 0.0)
-            return problem.radius * lam + float(weights @ losses) + ridge * lam**2
-
-        return min(np.geomspace(1e-3, 1e6, 40) / math.sqrt(self.square), key=value)
 
     def epoch(self, whole: bool = False) -> None:
         """Improve the multipliers of all active rows, and move the centre to the new point."""
@@ -205,6 +212,4 @@ class Ascent(ABC):
         return self.problem.norm_of(self.w, self.b) if self.lam >= UNLIMITED else self.lam
 
     def candidate(self) -> Candidate:
-        if np.all(self.problem.flip_cost == 0):
-            return self.columns.from_columns(answer_to_free_flips(self.problem))
         return self.columns.from_columns(Candidate(self.w, self.b, self.hinge, self.flip))

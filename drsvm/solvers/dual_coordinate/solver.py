@@ -8,7 +8,7 @@ epoch, and is computed when an estimate predicts that it will succeed.
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -73,8 +73,8 @@ class SeparableAscent(Ascent):
     def _arrive(self, place: Place, answer) -> None:
         u, u0, terms, intercept = place.u, float(place.sums[1]), place.terms, place.terms.intercept
         self.v = self._plus_centre(u, -place.proximity)
-        sizes = Sizes(np.abs(u), terms.ridge, abs(u0) if intercept.priced else 0.0, intercept.damping)
-        limit = self._new_limit(sizes, terms.stiffness)
+        size = abs(u0) if intercept.priced else 0.0
+        limit = self._new_limit(np.abs(u), terms.ridge, size, intercept.damping, terms.stiffness)
         self.w = elementwise(len(u), lambda part: self._weights(u[part], terms.ridge, limit))
         weight = self._weights(u0, intercept.damping, limit) if intercept.priced else u0 * intercept.inverse
         self._settle_intercept(intercept, u0, self.unit * float(weight))
@@ -92,23 +92,20 @@ class SeparableAscent(Ascent):
         return (u - np.clip(u, -limit, limit)) / ridge
 
     @abstractmethod
-    def _new_limit(self, sizes: "Sizes", stiffness: float) -> float:
-        """Return the best limit of the weights after an epoch."""
+    def _new_limit(self, sizes: np.ndarray, ridge: float, size: float, damping: float, stiffness: float) -> float:
+        """Return the best limit of the weights after an epoch; `size` is |u₀| of an intercept inside the norm."""
 
 
-class Sizes(NamedTuple):
-    """Sizes of u inside the norm, and what divides them to give the weights."""
-
-    of_features: np.ndarray  # |u_j|
-    ridge: float  # r
-    of_intercept: float  # |u₀|, 0 if it is free
-    damping: float  # θ₀
-
-    def beyond(self, limit: float, limit_of_intercept: float) -> tuple[float, int, float, bool]:
-        """Return Σ (|u_j| − limit)₊ and the number of its terms, and the same for the intercept."""
-        above = self.of_features[self.of_features > limit]
-        rest = max(self.of_intercept - limit_of_intercept, 0.0)
-        return float(above.sum()) - len(above) * limit, len(above), rest, rest > 0.0
+def crossing(sizes, rate: float, own: tuple[float, float], line: tuple[float, float], x: float) -> float:
+    """Solve Σ (size_j − rate x)₊ + (s − r x)₊ = slope x + offset for x ≥ 0, with own = s, r; Newton's method from x."""
+    (size, own_rate), (slope, offset) = own, line
+    for _ in range(MAX_NEWTON_STEPS):
+        above, rest = sizes[sizes > rate * x], max(size - own_rate * x, 0.0)
+        value = float(above.sum()) - rate * x * len(above) + rest - slope * x - offset
+        last, x = x, max(x + value / (rate * len(above) + own_rate * (rest > 0.0) + slope), 0.0)
+        if abs(x - last) <= 1e-12 * x:
+            break
+    return x
 
 
 class SparseAscent(SeparableAscent):
@@ -116,20 +113,13 @@ class SparseAscent(SeparableAscent):
 
     inside = False
 
-    def _new_limit(self, sizes: Sizes, stiffness: float) -> float:
+    def _new_limit(self, sizes, ridge, size, damping, stiffness):
         """Solve Σ (|u_j| − h)₊ / r + (|u₀| − h)₊ / θ₀ = λ₀ + (h − (ε − Σκβ)) / stiffness for h ≥ 0, from the left."""
         left = self.problem.radius - self.flipped_cost
         if not (self.near > 0.0 or self.any_flips):
             return max(left, 0.0)
-        price = 0.0
-        for _ in range(MAX_NEWTON_STEPS):
-            total, number, rest, more = sizes.beyond(price, price)
-            value = total / sizes.ridge + rest / sizes.damping - self.lam - (price - left) / stiffness
-            step = value / (number / sizes.ridge + more / sizes.damping + 1.0 / stiffness)
-            price = max(price + step, 0.0)
-            if step <= 1e-12 * (abs(left) + price):
-                break
-        return price
+        share, slope = ridge / damping, ridge / stiffness
+        return crossing(sizes, 1.0, (share * size, share), (slope, ridge * self.lam - slope * left), 0.0)
 
 
 class BoxAscent(SeparableAscent):
@@ -149,25 +139,18 @@ class BoxAscent(SeparableAscent):
             mean += share * (part - mean)
         return gap_and_violation
 
-    def _new_limit(self, sizes: Sizes, stiffness: float) -> float:
+    def _new_limit(self, sizes, ridge, size, damping, stiffness):
         """Solve Σ (|u_j| − rλ)₊ + (|u₀| − θ₀λ)₊ − (ε − Σκβ) = k (λ − λ₀) for λ ≥ 0; k is the slope of both at λ₀."""
-        if self.lam >= UNLIMITED:
-            return self.lam
-        left, centre, lam = self.problem.radius - self.flipped_cost, self.lam, self.lam
-        _, number, _, more = sizes.beyond(sizes.ridge * centre, sizes.damping * centre)
-        k = sizes.ridge * number + sizes.damping * more + stiffness
-        for _ in range(MAX_NEWTON_STEPS):
-            total, number, rest, more = sizes.beyond(sizes.ridge * lam, sizes.damping * lam)
-            value = total + rest - left - k * (lam - centre)
-            step = value / (sizes.ridge * number + sizes.damping * more + k)
-            lam = max(lam + step, 0.0)
-            if abs(step) <= 1e-12 * (1.0 + lam):
-                break
-        return lam
+        lam = self.lam
+        if lam >= UNLIMITED:
+            return lam
+        k = ridge * np.count_nonzero(sizes > ridge * lam) + damping * (size > damping * lam) + stiffness
+        line = k, self.problem.radius - self.flipped_cost - k * lam
+        return crossing(sizes, ridge, (size, damping), line, lam)
 
     def candidate(self) -> Candidate:
         self.offer_average = not self.offer_average
-        if self.average is None or self.offer_average or np.all(self.problem.flip_cost == 0):
+        if self.average is None or self.offer_average:
             return super().candidate()
         w, b, hinge, flip = self.average
         return self.columns.from_columns(Candidate(w, float(b[0]), hinge, flip))
@@ -205,16 +188,12 @@ class DualCoordinate(Solver):
     name = "dual-coordinate"
     default_tol = 1e-6
     default_max_iter = 2000
+    norms = ASCENTS
     prices = AS_COLUMNS
     polishes_quickly = True
 
     shrinking: bool = True
     hand_over: bool = True
-
-    def unsupported_reason(self, problem: Problem) -> str | None:
-        if type(problem.norm) in ASCENTS:
-            return super().unsupported_reason(problem)
-        return f"solver 'dual-coordinate' does not support norm={problem.norm}: use solver='interior-point'."
 
     def start(self, problem: Problem, limits: Limits) -> State:
         run = constant_optimum(problem) or DualCoordinateState(problem, limits, self.shrinking)

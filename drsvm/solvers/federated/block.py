@@ -15,22 +15,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.annotations import Costs
 from drsvm.kernels.dual_ascent import Flips, Multipliers
 from drsvm.kernels.dual_ascent_round import RoundTerms
 from drsvm.kernels.dual_ascent_separable import SeparableTerms
 from drsvm.model.problem import Problem
 from drsvm.model.reducers import Sums
-from drsvm.model.risk import affordable_flips, expected_loss
+from drsvm.model.risk import affordable_flips
 from drsvm.solvers.dual_coordinate.ascent import FIRM, epoch_kernel
 from drsvm.solvers.incremental.epochs import Samples
 
-# Multiples of the classifier, around 1, of which the best is offered: early in a run, all margins may be slightly too
-# small. Near the optimum, many margins are 1, and the best multiple is 1. The first ones are looked at in every round.
-SCALES, MANY_SCALES = (
-    np.concatenate([1.0 - steps, [1.0], 1.0 + steps[::-1]])
-    for steps in (0.2 * 0.4 ** np.arange(5), 0.25 * 0.7 ** np.arange(17))
-)
 SENT = np.float32  # vectors travel in single precision: errors get smaller with changes; certificates are in double
 WHOLE = 8  # rows that are firmly at a bound are visited in every WHOLE-th pass only
 MIN_NEWS = 0.05  # averages over the last rounds have at least this share of the latest one
@@ -43,7 +36,6 @@ class Work(NamedTuple):
     sums: np.ndarray
     terms: RoundTerms | SeparableTerms
     factor: float
-    prices: np.ndarray  # λ of the multiples SCALES of the classifier
     number: int  # of this work; no other has the same
     accepted: dict[int, float]  # shares of earlier proposals that were accepted, by number
     anew: bool  # begin with multipliers 0
@@ -65,7 +57,6 @@ class Proposal(NamedTuple):
     mass: float  # Σ (α + β)
     gap: float  # between losses and multipliers, each row at its visit
     near: float  # Σ πκ² of the rows near the flipping kink
-    losses: np.ndarray  # expected losses of the multiples SCALES of the classifier
     lost: int = 0  # number of blocks whose multipliers were lost
 
     def __add__(self, other: "Proposal") -> "Proposal":  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -127,7 +118,6 @@ class Block:
             mass=float(change[0].sum() + change[1].sum()),
             gap=gap / times,
             near=near / times,
-            losses=_losses(self.margins, self.samples.weights, self.problem.flip_cost, SCALES, work.prices),
             lost=int(self.lost),
         )
 
@@ -154,14 +144,3 @@ def go_on(arguments: tuple, reply: Sums) -> tuple:
     """Return the arguments of the query for the next block on the same machine."""
     *others, work = arguments
     return *others, work.after(Proposal(*reply))
-
-
-def losses_along(problem: Problem, scales: np.ndarray, classifiers) -> np.ndarray:
-    """Return the expected losses of multiples of classifiers (w, b, λ): a line for each of them."""
-    weights, costs = problem.sample_weight, problem.flip_cost
-    return np.array([_losses(problem.margins(w, b), weights, costs, scales, lam * scales) for w, b, lam in classifiers])
-
-
-def _losses(margins, weights, costs: Costs, scales: np.ndarray, prices: np.ndarray) -> np.ndarray:
-    pairs = zip(scales, np.maximum(prices, 1e-300), strict=True)  # inf times a price of 0 must not be NaN
-    return np.array([expected_loss(scale * margins, weights, price, costs) for scale, price in pairs])

@@ -20,9 +20,9 @@ from drsvm.model.norms import L1, L2, LInf, Norm, euclidean
 from drsvm.model.problem import Problem
 from drsvm.model.reducers import Sums
 from drsvm.solvers.base import Candidate
-from drsvm.solvers.dual_coordinate.ascent import Ascent, Place
+from drsvm.solvers.dual_coordinate.ascent import Ascent, Place, first_price, losses_along
 from drsvm.solvers.dual_coordinate.solver import BoxAscent, RoundAscent, SeparableAscent, SparseAscent
-from drsvm.solvers.federated.block import MANY_SCALES, MIN_NEWS, SCALES, SENT, Proposal, Work, losses_along
+from drsvm.solvers.federated.block import MIN_NEWS, SENT, Proposal, Work
 from drsvm.solvers.incremental.epochs import UNLIMITED, Samples
 
 TRIALS = 12  # number of bisections of a step; most steps are whole
@@ -30,11 +30,11 @@ TRIALS = 12  # number of bisections of a step; most steps are whole
 BOLDER, MORE_CAREFUL = 0.95, 1.5
 # Arguments of an epoch that visits no rows.
 ANY_ROW, NO_FLIPS = Samples(np.zeros((1, 1)), np.ones(1), np.ones(1)), Flips(0.0, False)
-SAME = len(SCALES) // 2  # where SCALES is 1
-# The best multiple never reduces an estimate below this share: margins seen in a round are not quite of one classifier.
-MIN_SHARE = 0.02
+# Multiples of the classifier, around 1, of which the best is offered: early in a run, all margins may be slightly too
+# small. Near the optimum, many margins are 1, and the best multiple is 1.
+STEPS = 0.25 * 0.7 ** np.arange(17)
+SCALES = np.concatenate([1.0 - STEPS, [1.0], 1.0 + STEPS[::-1]])
 NEARER = 1.0 / 3.0  # share of the usual θ that is best for q = ∞: its rounds are many and short
-FIRST_PRICES = np.geomspace(1e-3, 1e6, 40)  # first guesses of λ, in units of typical rows
 
 
 class Shared(Ascent):
@@ -52,25 +52,14 @@ class Shared(Ascent):
         d = problem.n_features
         self.v, self.cost, self.imbalance, self.all_mass = np.zeros(d), 0.0, 0.0, 0.0
         self.w, self.b, self.estimate = np.zeros(d), 0.0, math.inf
-        # The best λ for weights in the direction of a first proximal step.
-        mean, _ = problem.gradient_of_classes(1.0, 1.0)
-        direction = mean - problem.norm.dual.project_ball(mean, problem.radius)
-        size = problem.norm.value(direction)
-        lams, offers = FIRST_PRICES / max(problem.typical_row_norm(), 1e-300), [(direction / (size or 1.0), 0.0, 1.0)]
-        [values] = self._values(lams, offers, problem.rows.query(problem, losses_along, lams, offers))
-        self.lam = UNLIMITED if problem.radius == 0.0 else float(lams[np.argmin(values)]) if size > 0.0 else 1.0
         self.square = float(problem.column_squares().sum()) or 1.0  # the mean of x·x
-        if start is not None and start.weights.any():
+        if start is None or not start.weights.any():
+            self.lam = first_price(problem, problem)
+        else:
             self.w, self.b = np.array(start.weights), start.intercept
             self.lam = UNLIMITED if problem.radius == 0.0 else problem.price_and_objective(self.w, self.b)[0]
         self.means = self.w, self.b, 0.0
         self.place: Place = self._place()
-
-    def _values(self, scales, classifiers, losses) -> np.ndarray:
-        """Return the objectives of multiples of classifiers (w, b, λ): a line for each of them."""
-        radius, l2 = self.problem.radius, self.problem.l2
-        own = [radius * lam * scales + 0.5 * l2 * euclidean(w) ** 2 * scales**2 for w, _, lam in classifiers]
-        return np.array(own) + losses
 
     @property
     def flipped_cost(self) -> float:
@@ -85,8 +74,8 @@ class Shared(Ascent):
         return self.cost > 0.0
 
     def work(self, number: int, accepted: dict[int, float], anew: bool, share: float = 1.0) -> Work:
-        place, prices = self.place, self._own_lam * SCALES
-        return Work(place.u.astype(SENT), place.sums, place.terms, self.factor, prices, number, accepted, anew, share)
+        place = self.place
+        return Work(place.u.astype(SENT), place.sums, place.terms, self.factor, number, accepted, anew, share)
 
     def absorb(self, proposal: Proposal, share: float = 1.0) -> float:
         """Change the sums along a proposal of a share of the blocks, and return how far, from 0 to 1."""
@@ -115,7 +104,7 @@ class Shared(Ascent):
         return proposal.mass - float(w @ proposal.v) - lam * proposal.cost - b * proposal.imbalance
 
     def _along(self, place: Place, proposal: Proposal, step: float) -> Place:
-        work = Work(place.u, place.sums, place.terms, step, SCALES, 0, {}, False, 1.0).after(proposal)
+        work = Work(place.u, place.sums, place.terms, step, 0, {}, False, 1.0).after(proposal)
         return place._replace(u=work.u, sums=work.sums)
 
     def move(self, seen: Proposal) -> None:
@@ -126,9 +115,7 @@ class Shared(Ascent):
         self.place = self._place()
         news = max(self.news, 1.0 / self.count)
         self.means = tuple(mean + news * (now - mean) for mean, now in zip(self.means, self._now, strict=True))
-        unscaled = self._estimated_gap(seen.gap)
-        [values] = self._values(SCALES, [self._now], seen.losses)  # the estimate is for the best multiple
-        self.estimate = max(unscaled - float(values[SAME] - values.min()), MIN_SHARE * unscaled)
+        self.estimate = self._estimated_gap(seen.gap)
 
     @property
     def _now(self) -> tuple[np.ndarray, float, float]:
@@ -153,12 +140,12 @@ class Shared(Ascent):
     def classifier(self) -> tuple[np.ndarray, float]:
         """Return the best multiple of the current classifier, or of the average over the last rounds."""
         # Blocks see the margins of their rows while they improve them, and are too optimistic: one more round.
-        offers = [self._now, self.means]
-        losses = self.problem.rows.query(self.problem, losses_along, MANY_SCALES, offers)
-        values = self._values(MANY_SCALES, offers, losses)
+        radius, l2, offers = self.problem.radius, self.problem.l2, [self._now, self.means]
+        values = self.problem.rows.query(self.problem, losses_along, SCALES, offers)
+        values += [radius * lam * SCALES + 0.5 * l2 * (euclidean(w) * SCALES) ** 2 for w, _, lam in offers]
         best, multiple = np.unravel_index(np.argmin(values), values.shape)
         w, b, _ = offers[best]
-        return MANY_SCALES[multiple] * w, float(MANY_SCALES[multiple] * b)
+        return SCALES[multiple] * w, float(SCALES[multiple] * b)
 
 
 class SharedRound(Shared, RoundAscent):

@@ -17,7 +17,7 @@ from drsvm.solvers.base import Candidate, Limits, Price, Solver, State
 from drsvm.solvers.dual_coordinate.solver import StateWithEstimates
 from drsvm.solvers.federated.block import Block, Proposal, go_on
 from drsvm.solvers.federated.shared import SHARED, shared_for
-from drsvm.solvers.transforms.constant import answer_to_free_flips, constant_optimum
+from drsvm.solvers.transforms.constant import constant_optimum
 
 FIRST_PROOF = 32  # maximum number of rounds before the first certificate, regardless of the estimate
 # Groups that take longer than SLOW times the typical time visit fewer rows, so that they take about HASTE times as long
@@ -48,6 +48,7 @@ class Federated(Solver):
     name = "federated"
     default_tol = 1e-4
     default_max_iter = 1000
+    norms = SHARED
     prices = Price.FLIPS | Price.INTERCEPT
     uses_sums_only = True
 
@@ -56,8 +57,6 @@ class Federated(Solver):
     def unsupported_reason(self, problem: Problem) -> str | None:
         if not problem.rows.is_sharded:
             return f"solver 'federated' is for rows on a cluster, these are {problem.rows.place}: use solver='auto'."
-        if type(problem.norm) not in SHARED:
-            return f"solver 'federated' does not support norm={problem.norm}: use solver='interior-point'."
         return super().unsupported_reason(problem)
 
     def start(self, problem: Problem, limits: Limits) -> State:
@@ -163,8 +162,6 @@ class Rounds(StateWithEstimates):
         self.shares[group] = {self.asked[group]: share}
 
     def candidate(self) -> Candidate:
-        if np.all(self.problem.flip_cost == 0):
-            return answer_to_free_flips(self.problem)
         self.run.tell("accept", {number: share for shares in self.shares.values() for number, share in shares.items()})
         classifier = self.ascent.classifier()
         return Candidate(*classifier, *self.run.keep("keep_multipliers", self.ascent.averaged))  # pyright: ignore

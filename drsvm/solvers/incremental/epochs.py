@@ -5,7 +5,7 @@ between. The point is valid after every slice; rows that were not visited keep t
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -20,7 +20,6 @@ from drsvm.model.memory_rows import MemoryRows, compiled_rows
 from drsvm.model.norms import Norm
 from drsvm.model.problem import Problem
 from drsvm.model.risk import affordable_flips
-from drsvm.parallel import over, usable_threads
 
 ORDERS = ("shuffled", "cyclic", "with-replacement")
 UNLIMITED = 1e200  # value of λ if neither the radius nor flips limit it: larger than any norm of the weights
@@ -55,7 +54,7 @@ BATCHES = {
     q: Kind(partial(memory_epochs.batch_epoch, q), *costs)
     for q, costs in {1: (100.0, 20.0), 2: (60.0, 10.0), math.inf: (100.0, 20.0)}.items()
 }
-WORTH_A_THREAD = 2e6  # nanoseconds of a pass over a batch from which another thread pays off
+LONG_PASS = 4e6  # nanoseconds of a pass over a batch from which the clock is checked between its passes
 
 
 class Samples:
@@ -119,19 +118,16 @@ class Epochs:
         sizes = [min(distinct, n - first) for first in range(0, n, distinct)]
         return np.concatenate([self.rng.choice(n, size, replace=False) for size in sizes])
 
-    def _visit(self, kind: Kind, order: np.ndarray, point: Iterate, *arguments, batch_size: int = 1) -> None:
-        """Call a kernel on one slice of the rows after another, until the time is up."""
-        for rows in self._slices(order, self._slice_length(kind, batch_size)):
-            kind.kernel(self.samples.rows, rows, point, self.terms, *arguments)
-
-    def _slices(self, order: np.ndarray, length: int) -> Iterator[np.ndarray]:
-        took = 0.0
+    def _visit(self, kind: Kind, order: np.ndarray, point: Iterate, *arguments, batch_size: int = 1) -> float:
+        """Call a kernel on one slice of the rows after another, until the time is up; add what it returns."""
+        length, took, total = self._slice_length(kind, batch_size), 0.0, 0.0
         for first in range(0, order.size, length):
             if self.started and self.time.left() <= took:  # it would end too late
-                return
+                break
             watch, self.started = Stopwatch(), True
-            yield order[first : first + length]
+            total += kind.kernel(self.samples.rows, order[first : first + length], point, self.terms, *arguments) or 0.0
             took = watch.elapsed()
+        return total
 
     def _slice_length(self, kind: Kind, batch_size: int) -> int:
         """Return the number of rows in a slice, a multiple of the batch size."""
@@ -148,60 +144,38 @@ class Epochs:
         """Take a proximal step on every batch, by passes until its objective is exact to the limit, at least."""
         q, size, latest = self.norm.q, batching.size, batching.latest
         order = self._next_order(distinct=size)
-        if self._work(MEMORY[q], size) < 2 * WORTH_A_THREAD:  # otherwise, with several threads (see `memory_epochs.py`)
+        if (MEMORY[q].per_entry * self.samples.entries_per_row + 100.0) * size < LONG_PASS:
             self._visit(BATCHES[q], order, point, step, share, batching, batch_size=size)
             return
         for first in range(0, order.size, size):
             if self.started and self.time.left() <= 0.0:
                 break
             batch = order[first : first + size]
-            length, total = step / size, step / size * batch.size
-            state = self._centred(point, total, *latest)
-            memory_epochs.contribute(self.samples.rows, batch, state, self.terms, length)
-            new = point
-            for _ in range(batching.most_passes):
-                gap = self._pass(state, batch, length, total)
-                new = self._nearest(state, total)
-                enough = max(memory_epochs.ENOUGH * self._distance_square(new, point) / total, batching.limit)
-                if gap / batch.size <= enough or self.time.left() <= 0.0:
-                    break
-            point.w[:], point.scalars[:] = new.w, new.scalars
+            self._step_on(batch, batch, point, latest[0], latest[1], step / size, batching.most_passes, batching.limit)
         point.hinge[:] += share * (latest[0] - point.hinge)
         point.flip[:] += share * (latest[1] - point.flip)
 
-    def _pass(self, state: Iterate, batch: np.ndarray, length: float, total: float) -> float:
-        """Visit the rows of a batch once; return the sum of their gaps."""
-        # Of k threads, each visits a part of the rows, on a copy of the state, as if every row were there k times. The
-        # mean of the copies is the state of all new multipliers. The dual function is concave: no pass lowers it.
-        kind = MEMORY[self.norm.q]
-        n_threads = max(1, min(usable_threads(), int(self._work(kind, batch.size) / WORTH_A_THREAD)))
-        gap = 0.0
+    def memory(self, point: Iterate, step: float) -> None:
+        """Take a step with memory on every row, with the point as centre, and move the point to the result."""
+        all_rows, order = np.arange(self.samples.n), self._next_order()
+        self._step_on(all_rows, order, point, point.hinge, point.flip, step, most_passes=1)
 
-        def visit(task) -> float:
-            part, own = task
-            rest = self.terms, n_threads * length, total, memory_epochs.TOLERANCE
-            return kind.kernel(self.samples.rows, part, own, *rest)
-
-        for rows in self._slices(batch, n_threads * self._slice_length(kind, 1)):
-            copies = [state]
-            if n_threads > 1:
-                copies = [state._replace(w=state.w.copy(), scalars=state.scalars.copy()) for _ in range(n_threads)]
-            gap += sum(over(zip(np.array_split(rows, n_threads), copies, strict=True), visit))
-            if n_threads > 1:
-                state.w[:] = np.mean([own.w for own in copies], axis=0)
-                state.scalars[:] = np.mean([own.scalars for own in copies], axis=0)
-        return gap
-
-    def _work(self, kind: Kind, n_rows: int) -> float:
-        return (kind.per_entry * self.samples.entries_per_row + 100.0) * n_rows
-
-    def _centred(self, point: Iterate, total: float, hinge: np.ndarray, flip: np.ndarray) -> Iterate:
-        """Return the state for a step with the point as centre, before the contributions of the rows."""
-        lam, b = point.scalars[0], point.scalars[1]
-        scalars = np.array([lam - total * self.terms.radius, b, lam])
-        state = Iterate(point.w.copy(), scalars, hinge, flip)
-        state.w[self.terms.ridged :] *= 1.0 + total * self.terms.l2
-        return state
+    def _step_on(self, rows, order, point: Iterate, hinge, flip, length: float, most_passes: int, limit=0.0) -> None:
+        """Take a step on some rows at once, by passes in an order, which improve the multipliers of these rows."""
+        # The state is the centre plus the contributions of the rows (see `memory_epochs.py`), before the projection.
+        terms, total, (lam, b, _) = self.terms, length * rows.size, point.scalars
+        state = Iterate(point.w.copy(), np.array([lam - total * terms.radius, b, lam]), hinge, flip)
+        state.w[terms.ridged :] *= 1.0 + total * terms.l2
+        memory_epochs.contribute(self.samples.rows, rows, state, terms, length)
+        new = point
+        for _ in range(most_passes):
+            gap = self._visit(MEMORY[self.norm.q], order, state, length, total, memory_epochs.TOLERANCE)
+            new = self._nearest(state, total)
+            lam, b, _ = new.scalars - point.scalars
+            moved = float(np.sum((new.w - point.w) ** 2) + lam**2 + (b**2 / terms.free if terms.free > 0.0 else 0.0))
+            if gap / rows.size <= max(memory_epochs.ENOUGH * moved / total, limit) or self.time.left() <= 0.0:
+                break
+        point.w[:], point.scalars[:] = new.w, new.scalars
 
     def _nearest(self, state: Iterate, total: float) -> Iterate:
         stiffness = 1.0 + total * self.terms.l2
@@ -209,25 +183,7 @@ class Epochs:
         b = state.scalars[1] if self.terms.free > 0.0 else 0.0
         return Iterate(w, np.array([lam, b, lam]), state.hinge, state.flip)
 
-    def _distance_square(self, one: Iterate, other: Iterate) -> float:
-        """Return the squared distance of two points in the units of the steps."""
-        lam, b, _ = one.scalars - other.scalars
-        of_intercept = b**2 / self.terms.free if self.terms.free > 0.0 else 0.0
-        return float(np.sum((one.w - other.w) ** 2) + lam**2 + of_intercept)
-
     def subgradient(self, point: Iterate, step: float, share: float, batch_size: int) -> None:
         """Take a subgradient step on every batch."""
         size = min(batch_size, self.samples.n)
         self._visit(SUBGRADIENT[self.norm.q], self._next_order(), point, step, share, size, batch_size=size)
-
-    def memory(self, problem: Problem, point: Iterate, step: float) -> None:
-        """Take a step with memory on every row, with the point as centre, and move the point to the result."""
-        total, weights = step * self.samples.n, self.samples.weights
-        v, v0 = problem.weighted_sum(weights * (point.hinge - point.flip))
-        flipped_cost = float(np.sum(self.terms.kappa * (weights * point.flip)))
-        state = self._centred(point, total, point.hinge, point.flip)
-        state.w[:] += total * v
-        state.scalars[:2] += total * flipped_cost, total * self.terms.free * v0
-        self._visit(MEMORY[self.norm.q], self._next_order(), state, step, total, memory_epochs.TOLERANCE)
-        new = self._nearest(state, total)
-        point.w[:], point.scalars[:] = new.w, new.scalars

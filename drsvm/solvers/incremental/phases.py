@@ -128,7 +128,7 @@ class Memory(Phase):
 
     def epoch(self) -> None:
         point = self.own
-        self.track.epochs.memory(self.track.columns.problem, point, self.step)
+        self.track.epochs.memory(point, self.step)
         self.count += 1
         share = max(SHARE_OF_MULTIPLIERS, 1.0 / self.count)
         self.hinge += share * (point.hinge - self.hinge)

@@ -14,14 +14,12 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State, check_count
 from drsvm.solvers.incremental.epochs import ORDERS, Epochs
 from drsvm.solvers.incremental.phases import Batches, Memory, Opening, Phase, Proximal, Subgradient, Track
 from drsvm.solvers.incremental.step_sizes import SCHEMES
-from drsvm.solvers.transforms.constant import answer_to_free_flips
+from drsvm.solvers.transforms.constant import optimum_of_free_flips
 from drsvm.solvers.transforms.fallback import Patience, WithFallback, can_take_over
 from drsvm.solvers.transforms.priced_columns import AS_COLUMNS, PricedColumns
 
@@ -92,7 +90,7 @@ class Incremental(Solver):
         return super().unsupported_reason(problem)
 
     def start(self, problem: Problem, limits: Limits) -> State:
-        run = IncrementalState(problem, self, limits)
+        run = optimum_of_free_flips(problem) or IncrementalState(problem, self, limits)
         has_fallback = limits.tol > 0.0 and not self.is_pure and can_take_over(problem)
         return WithFallback(run, problem, limits) if has_fallback else run
 
@@ -151,7 +149,7 @@ class Ippa(Incremental):
     batch_size : int, optional
         Rows per batch, on whose mean each step is taken; 1: single rows. Larger batches have no memory; with
         steps="auto" they follow a few epochs on single rows. None, or more than there are rows: all rows, the proximal
-        point method. Passes over large batches use several threads.
+        point method.
 
     Examples
     --------
@@ -241,8 +239,6 @@ class IncrementalState(State):
 
     def candidate(self) -> Candidate:
         self.next_certificate = self.epoch + max(1, self.epoch // 10)  # after every epoch at first, then less often
-        if np.all(self.problem.flip_cost == 0):
-            return answer_to_free_flips(self.problem)
         point = self.phase.point()
         hinge, flip = (self.problem.sample_weight * shares for shares in self.phase.multipliers())
         return self.columns.from_columns(Candidate(point.w, float(point.scalars[1]), hinge, flip))

@@ -15,7 +15,7 @@ from drsvm.model.problem import Problem
 from drsvm.solvers.base import EVERY_PRICE, Limits, Solver, State
 from drsvm.solvers.interior_point.small import SmallState, is_small
 from drsvm.solvers.interior_point.state import InteriorPointState
-from drsvm.solvers.interior_point.working_set import Sample, WorkingSetRun, screening_pays
+from drsvm.solvers.interior_point.working_set import WorkingSetRun, screening_pays
 from drsvm.solvers.selection import interior_point_fits
 from drsvm.solvers.transforms.constant import constant_optimum
 
@@ -87,4 +87,4 @@ class InteriorPoint(Solver):
         state = InteriorPointState(problem, self, limits)
         if state.engine.small or not (self.screening and screening_pays(problem)):
             return state
-        return WorkingSetRun(state, Sample(problem, state.drawn))
+        return WorkingSetRun(state)

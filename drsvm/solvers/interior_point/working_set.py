@@ -94,17 +94,6 @@ def pieces_at(problem: Problem, estimate: Estimate) -> Pieces:
     return Pieces(np.concatenate(over_parts(margins, split)), alpha, beta)
 
 
-class Sample:
-    """Some of the rows, to measure errors on."""
-
-    def __init__(self, problem: Problem, drawn: Problem | None = None):
-        self.problem = drawn or (problem if problem.n_rows <= SAMPLE else problem.drawn(SAMPLE))
-
-    def error(self, change) -> float:
-        """Return the largest change of a margin."""
-        return float(np.abs(self.problem.decision_values(*weights_and_intercept(self.problem, change))).max())
-
-
 class WorkingSetState(InteriorPointState):
     """An interior-point run on a working set, from an estimate of the solution."""
 
@@ -115,12 +104,12 @@ class WorkingSetState(InteriorPointState):
         problem: Problem,
         settings: "InteriorPoint",
         limits: Limits,
-        sample: Sample,
+        sample: Problem,
         estimate: Estimate,
         pieces: Pieces,
     ):
         self.estimate, self.pieces, self.share = estimate, pieces, pieces.share
-        self.sample, self.sample_pieces = sample, pieces_at(sample.problem, estimate)
+        self.sample, self.sample_pieces = sample, pieces_at(sample, estimate)
         engine: Any = WorkingSetEngine(problem, *pieces, limits.n_threads)
         # The start is about as far inside the cone as the central path: λ − ‖w‖ ≈ μ / (ε − Σκβ).
         mu, point = START * estimate.margin_error, with_room_for_signs(problem, estimate.point, estimate.lam)
@@ -140,7 +129,7 @@ class WorkingSetState(InteriorPointState):
         self.finished |= not self.lam <= self.most_lam
         if self.mu <= self.next_check and not self.near_the_end and not self.finished:
             self.next_check = POLISHED * self.mu
-            now = pieces_at(self.sample.problem, Estimate(self.point, self.lam, 0.0, 0.0))
+            now = pieces_at(self.sample, Estimate(self.point, self.lam, 0.0, 0.0))
             self.doubtful = len(self.sample_pieces.left(now)) > 0
 
     def on_certificate(self, gap: float) -> None:
@@ -170,9 +159,10 @@ class WorkingSetRun(Relay):
 
     current: InteriorPointState
 
-    def __init__(self, first: InteriorPointState, sample: Sample):
+    def __init__(self, first: InteriorPointState):
         super().__init__(first)
-        self.sample = sample
+        problem = first.problem  # errors of margins are measured on a sample of its rows
+        self.sample = first.drawn or (problem if problem.n_rows <= SAMPLE else problem.drawn(SAMPLE))
         self.screened_at: Start | None = None
         self.last: Start | None = None
         self.screens, self.widenings, self.row_iterations = first.problem.radius > 0, 0, 0.0
@@ -221,10 +211,11 @@ class WorkingSetRun(Relay):
         if not LATE * START * MIN_ERROR < state.mu < last.mu:
             return None
         ahead = 2.0 * state.mu / (last.mu - state.mu)  # margins may change with μ twice as fast as measured
-        margin_error = max(CAUTION * ahead * self.sample.error(state.point - last.point), MIN_ERROR, state.mu / START)
+        change = self.sample.decision_values(*weights_and_intercept(state.problem, state.point - last.point))
+        margin_error = max(CAUTION * ahead * float(np.abs(change).max()), MIN_ERROR, state.mu / START)
         lam_error = CAUTION * ahead * abs(state.lam - last.lam)
         estimate = Estimate(state.point, state.lam, margin_error, lam_error)
-        for problem in (self.sample.problem.replace(radius=state.problem.radius), state.problem):
+        for problem in (self.sample.replace(radius=state.problem.radius), state.problem):
             pieces = pieces_at(problem, estimate)
             if not pieces.useful_for(problem, SCREENED):
                 return None

@@ -26,8 +26,8 @@ class Span:
         self.features = rows.vector(np.zeros((n, 0)))
         self.landmarks = np.zeros(0, dtype=int)
         self.sums = np.zeros((n, 0))  # coefficients of functions that are sums of rows
-        self._of_landmarks = np.zeros((0, 0))  # the basis in terms of the landmarks
-        self._of_sums = np.zeros((0, 0))  # and of the sums
+        # The basis in terms of landmarks and sums in the order in which they were added, and which of them are sums
+        self._basis, self._is_sum = np.zeros((0, 0)), np.zeros(0, dtype=bool)
 
     @property
     def size(self) -> int:
@@ -46,9 +46,7 @@ class Span:
             return 0
         lower *= scale[kept][:, None]
         inside, chosen = inside[:, kept], candidates[kept]
-        new = self._extend(inside, self.rows.columns(chosen), lower)
-        self._of_landmarks = _corner(self._of_landmarks, -self._of_landmarks @ self._mixed, new)
-        self._of_sums = np.hstack([self._of_sums, -self._of_sums @ self._mixed])
+        self._extend(inside, self.rows.columns(chosen), lower, is_sum=False)
         self.landmarks = np.concatenate([self.landmarks, chosen])
         return len(kept)
 
@@ -60,20 +58,17 @@ class Span:
         size = float(np.abs(c) @ np.sqrt(self.rows.squares))
         if not rest > ROUNDING * size**2:
             return 0
-        new = self._extend(inside[:, None], values[:, None], np.array([[np.sqrt(rest)]]))
-        self._of_sums = _corner(self._of_sums, -self._of_sums @ self._mixed, new)
-        self._of_landmarks = np.hstack([self._of_landmarks, -self._of_landmarks @ self._mixed])
+        self._extend(inside[:, None], values[:, None], np.array([[np.sqrt(rest)]]), is_sum=True)
         self.sums = np.hstack([self.sums, coefficients[:, None]])
         return 1
 
-    def _extend(self, inside, values, lower) -> np.ndarray:
+    def _extend(self, inside, values, lower, is_sum: bool) -> None:
         """Add functions with these products with the basis, values, and Gram matrix lower·lowerᵀ outside the span."""
-        basis = solve_triangular(lower, np.eye(len(lower)), lower=True).T
-        self._mixed = inside @ basis
+        new, old = solve_triangular(lower, np.eye(len(lower)), lower=True).T, self._basis
         outside = values - self.features @ self.rows.vector(inside) if self.size else values
-        new = outside @ self.rows.vector(basis)
-        self.features = np.concatenate([self.features, new], axis=1)
-        return basis
+        self.features = np.concatenate([self.features, outside @ self.rows.vector(new)], axis=1)
+        self._basis = np.block([[old, -old @ (inside @ new)], [np.zeros((len(new), len(old))), new]])
+        self._is_sum = np.append(self._is_sum, [is_sum] * len(new))
 
     def products(self, coefficients) -> np.ndarray:
         """Return the products of Σ c_i φ(x_i) with the basis."""
@@ -85,8 +80,9 @@ class Span:
         return problem.with_rows(self.rows.with_features(features if centre is None else features - centre @ features))
 
     def coefficients(self, weights) -> np.ndarray:
-        found = self.sums @ (self._of_sums @ weights)
-        found[self.landmarks] += self._of_landmarks @ weights
+        of_functions = self._basis @ weights
+        found = self.sums @ of_functions[self._is_sum]
+        found[self.landmarks] += of_functions[~self._is_sum]
         return found
 
 
@@ -125,7 +121,3 @@ def _drawn_span(problem: Problem, size: int) -> Span:
 def drawn_rows(problem: Problem, size: int) -> np.ndarray:
     """Return at most about so many rows, drawn by their contents."""
     return np.arange(problem.n_rows) if size >= problem.n_rows else np.sort(to_numpy(problem.drawn_rows(size)))
-
-
-def _corner(old: np.ndarray, side: np.ndarray, new: np.ndarray) -> np.ndarray:
-    return np.block([[old, side], [np.zeros((new.shape[0], old.shape[1])), new]])

@@ -33,11 +33,22 @@ class ConstantState(State):
         return self.answer
 
 
+def optimum_of_free_flips(problem: Problem) -> ConstantState | None:
+    """Return a run for κ = 0, else None: half of every sample is flipped, so w = 0 has the least objective, 1."""
+    if not np.all(problem.flip_cost == 0):
+        return None
+    half = problem.multiples_of_weights(0.5, 0.5)
+    return ConstantState(Candidate(np.zeros(problem.n_features), 0.0, half, half))
+
+
 def constant_optimum(problem: Problem) -> ConstantState | None:
     """Return a run whose answer is a constant classifier if that is optimal, else None."""
+    free_flips = optimum_of_free_flips(problem)
+    if free_flips is not None:
+        return free_flips
     is_free = problem.fit_intercept and not problem.prices_intercept
     has_prices = problem.feature_cost is not None or problem.monotonic_cst is not None
-    if problem.radius == 0.0 or has_prices or (is_free if by_row(problem.flip_cost) else problem.flip_cost == 0.0):
+    if problem.radius == 0.0 or has_prices or (is_free and by_row(problem.flip_cost)):
         return None
     positive, negative = problem.masses_of_classes() if is_free else (0.5, 0.5)
     heavier, ratio = max(positive, negative), min(positive, negative) / max(positive, negative)
@@ -56,9 +67,3 @@ def constant_optimum(problem: Problem) -> ConstantState | None:
         return None
     multipliers = problem.multiples_of_weights(*hinge), problem.multiples_of_weights(*flip)
     return ConstantState(Candidate(np.zeros(problem.n_features), intercept, *multipliers))
-
-
-def answer_to_free_flips(problem: Problem) -> Candidate:
-    """κ = 0: half of every sample is flipped, so no classifier does better than w = 0; the optimum is 1."""
-    half = problem.multiples_of_weights(0.5, 0.5)
-    return Candidate(np.zeros(problem.n_features), 0.0, half, half)

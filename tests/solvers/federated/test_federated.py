@@ -13,7 +13,8 @@ from sharded_here import ChannelHere, ShardsHere, sharded
 from thorough import examples, for_each
 
 from drsvm import Problem, certify, solve
-from drsvm.solvers.federated.block import Block, Work, losses_along
+from drsvm.solvers.dual_coordinate.ascent import losses_along
+from drsvm.solvers.federated.block import Block, Work
 from drsvm.solvers.federated.shared import shared_for
 from drsvm.solvers.selection import choose
 

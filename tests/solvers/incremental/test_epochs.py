@@ -1,6 +1,6 @@
 """Epochs in slices: the same steps as in one call, and a valid point whenever time runs out.
 
-And steps on batches: runs with every batch size, what a step guarantees, and passes with several threads.
+And steps on batches: runs with every batch size, and what a step guarantees.
 """
 
 import math
@@ -14,7 +14,6 @@ from thorough import for_each
 from drsvm import Problem, Status, solve
 from drsvm.clock import TimeLimit
 from drsvm.kernels.memory_epochs import Batching
-from drsvm.parallel import threads_limited
 from drsvm.solvers.incremental import epochs as module
 from drsvm.solvers.incremental.epochs import MEMORY, Epochs
 from drsvm.solvers.incremental.step_sizes import SPAN, Descent
@@ -50,7 +49,7 @@ def epochs_of(problem, time=None, order="cyclic"):
 KINDS = {
     "proximal": lambda epochs, problem, point: epochs.proximal(point, 0.1 * epochs.natural_step, 0.5),
     "subgradient": lambda epochs, problem, point: epochs.subgradient(point, 0.1 * epochs.natural_step, 0.5, 8),
-    "memory": lambda epochs, problem, point: epochs.memory(problem, point, 0.3 * epochs.natural_step),
+    "memory": lambda epochs, problem, point: epochs.memory(point, 0.3 * epochs.natural_step),
 }
 for_each_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -101,7 +100,7 @@ def test_a_memory_epoch_cut_short_ends_at_the_point_of_its_multipliers(short_sli
     problem = well_conditioned_instance(2, 100, 6, norm=norm, l2=0.1, fit_intercept=True)
     epochs = epochs_of(problem, Looks(2))
     point, step = epochs.origin(), 0.3 * epochs.natural_step
-    epochs.memory(problem, point, step)
+    epochs.memory(point, step)
     total, pi = 100 * step, problem.sample_weight
     gradient, turn = problem.weighted_sum(pi * (point.hinge - point.flip))
     lam = total * (problem.flip_cost * float(pi @ point.flip) - problem.radius)
@@ -137,12 +136,6 @@ def test_whenever_time_runs_out_the_result_is_proven(short_slices, method, norm,
 def test_a_trial_is_kept_if_there_is_no_time_for_another(short_slices):
     problem = well_conditioned_instance(3, 300, 8)
     assert solve(problem, "isg", tol=0.0, max_time=Looks(9)).objective < 0.99
-
-
-@pytest.fixture
-def always_threads(monkeypatch):
-    """Let the smallest batch be large enough for several threads."""
-    monkeypatch.setattr(module, "WORTH_A_THREAD", 1.0)
 
 
 def flat(point, epochs):
@@ -185,61 +178,29 @@ def test_the_second_phase_of_hybrid_takes_batches():
     assert result.gap <= 1e-3
 
 
-@for_each(path=["small", "large", "three threads"], norm=NORMS)
-def test_no_step_on_all_rows_leads_away_from_the_optimum(request, norm, path):
-    """Whether a kernel or several threads take it, and although it is not exact."""
-    if path != "small":
-        request.getfixturevalue("always_threads")
+@for_each(long_pass=[0.0, math.inf], norm=NORMS)
+def test_no_step_on_all_rows_leads_away_from_the_optimum(monkeypatch, norm, long_pass):
+    """Whether one call of a kernel takes it or several, and although it is not exact."""
+    monkeypatch.setattr(module, "LONG_PASS", long_pass)
     problem = well_conditioned_instance(4, N, 6, norm=norm, l2=0.3, fit_intercept=True)
     best, epochs = solve(problem, tol=1e-10), epochs_of(problem, order="shuffled")
     target = epochs.origin()
     target.w[:], target.scalars[:] = best.weights, (best.radius_price, best.intercept, best.radius_price)
     point, latest = epochs.origin(), np.stack([np.ones(N), np.zeros(N)])
     distance = math.inf
-    with threads_limited(3 if path == "three threads" else 1):
-        for _ in range(8):
-            epochs.batches(point, Batching(N, latest, 0.0, 64), 3.0 * epochs.natural_step, 1.0)
-            before, distance = distance, float(np.linalg.norm(flat(point, epochs) - flat(target, epochs)))
-            assert distance <= before + 1e-9
+    for _ in range(8):
+        epochs.batches(point, Batching(N, latest, 0.0, 64), 3.0 * epochs.natural_step, 1.0)
+        before, distance = distance, float(np.linalg.norm(flat(point, epochs) - flat(target, epochs)))
+        assert distance <= before + 1e-9
     np.testing.assert_array_equal(point.hinge, latest[0])
 
 
-@for_each_norm
-def test_no_pass_of_several_threads_lowers_the_dual_value(always_threads, norm):
-    problem = well_conditioned_instance(5, N, 6, norm=norm, l2=0.5, fit_intercept=True)
-    epochs = epochs_of(problem, order="shuffled")
-    total, centre, weights = 20.0 * epochs.natural_step, epochs.origin(), problem.sample_weight
-    centre.scalars[0] = 1.0
-    state = epochs._centred(centre, total, np.ones(N), np.zeros(N))
-    module.memory_epochs.contribute(epochs.samples.rows, np.arange(N), state, epochs.terms, total / N)
-
-    def dual_value():
-        """Return the value of the Lagrangian at the point of the multipliers."""
-        point = epochs._nearest(state, total)
-        m, lam = problem.margins(point.w, point.scalars[1]), point.scalars[0]
-        pieces = float(weights @ (state.hinge * (1 - m) + state.flip * (1 + m - problem.flip_cost * lam)))
-        moved = epochs._distance_square(point, centre) / (2 * total)
-        return pieces + problem.radius * lam + problem.l2 / 2 * point.w @ point.w + moved
-
-    values = [dual_value()]
-    with threads_limited(3):
-        for _ in range(30):
-            epochs._pass(state, np.random.default_rng(len(values)).permutation(N), total / N, total)
-            values.append(dual_value())
-    assert np.diff(values).min() >= -1e-12
-    assert values[-1] > values[0]
-    assert values[-1] - values[-2] <= 1e-3 * (values[1] - values[0])
-
-
-def test_runs_are_the_same_for_a_seed_and_a_number_of_threads(always_threads):
+def test_long_batches_are_proven_like_short_ones(monkeypatch):
     X, y = sparse_rows(0, n=400, d=100)
     problem = Problem(X, y, norm=2, fit_intercept=True)
-    runs = [
-        solve(problem, "ippa", batch_size=150, hand_over=False, tol=1e-3, random_state=1, n_threads=n_threads)
-        for n_threads in (2, 2, 1)
-    ]
-    np.testing.assert_array_equal(runs[0].weights, runs[1].weights)
-    assert max(runs[0].gap, runs[2].gap) <= 1e-3
+    for long_pass in (0.0, math.inf):
+        monkeypatch.setattr(module, "LONG_PASS", long_pass)
+        assert solve(problem, "ippa", batch_size=150, hand_over=False, tol=1e-3, random_state=1).gap <= 1e-3
 
 
 def test_drawn_batches_contain_no_row_twice():

@@ -18,7 +18,7 @@ from drsvm.solvers.base import EVERY_PRICE, Solver
 from drsvm.solvers.interior_point import working_set
 from drsvm.solvers.interior_point.solver import InteriorPoint
 from drsvm.solvers.interior_point.state import InteriorPointState
-from drsvm.solvers.interior_point.working_set import Estimate, Sample, WorkingSetRun, WorkingSetState, pieces_at
+from drsvm.solvers.interior_point.working_set import Estimate, WorkingSetRun, WorkingSetState, pieces_at
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
 
@@ -65,10 +65,11 @@ class FromEstimate(Solver):
         self.estimate = estimate
 
     def start(self, problem, limits):
-        pieces, sample = pieces_at(problem, self.estimate), Sample(problem)
+        pieces, n_sample = pieces_at(problem, self.estimate), min(working_set.SAMPLE, problem.n_rows)
+        sample = problem if n_sample == problem.n_rows else problem.drawn(n_sample)
         first = WorkingSetState(problem, InteriorPoint(), limits, sample, self.estimate, pieces)
         self.first_set = set(pieces.uncertain.tolist())
-        self.run = WorkingSetRun(first, sample)
+        self.run = WorkingSetRun(first)
         return self.run
 
 
