@@ -205,7 +205,7 @@ class RowOperations:
         return self.rows.drawn_by_class(self, size)
 
     def drawn_rows(self: "Problem", size: int) -> np.ndarray:
-        """Draw rows by their contents, in the order of these: fewer of them are the same ones, wherever the rows are."""
+        """Draw rows by their contents, in the order of these, which is the same wherever the rows are."""
         contents = self.rows.content_keys(self)
         key = contents * self.signs
         key *= 1e6 / (float(np.abs(key).mean()) or 1.0)
