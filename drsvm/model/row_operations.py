@@ -211,5 +211,5 @@ class RowOperations:
         key *= 1e6 / (float(np.abs(key).mean()) or 1.0)
         key -= np.floor(key)
         drawn = np.flatnonzero(key <= np.partition(key, size)[size])
-        drawn = drawn[np.argsort(contents[drawn])]
+        drawn = drawn[np.argsort(contents[drawn], kind="stable")]
         return drawn[:: max(1, len(drawn) // size)]  # equal rows can make this too many
