@@ -46,14 +46,10 @@ SUBGRADIENT = {
     2: Kind(partial(subgradient_epochs.scaled_epoch, None), 7.0),
     math.inf: Kind(partial(subgradient_epochs.scaled_epoch, True), 10.0, 3.0),
 }
-MEMORY = {
-    q: Kind(partial(memory_epochs.memory_epoch, q), *costs)
-    for q, costs in {1: (30.0, 1.5), 2: (20.0,), math.inf: (30.0, 1.5)}.items()
-}
-BATCHES = {
-    q: Kind(partial(memory_epochs.batch_epoch, q), *costs)
-    for q, costs in {1: (100.0, 20.0), 2: (60.0, 10.0), math.inf: (100.0, 20.0)}.items()
-}
+MEMORY = {q: Kind(partial(memory_epochs.memory_epoch, q), 30.0, 1.5) for q in (1, math.inf)}
+MEMORY[2] = Kind(partial(memory_epochs.memory_epoch, 2), 20.0)
+BATCHES = {q: Kind(partial(memory_epochs.batch_epoch, q), 100.0, 20.0) for q in (1, math.inf)}
+BATCHES[2] = Kind(partial(memory_epochs.batch_epoch, 2), 60.0, 10.0)
 LONG_PASS = 4e6  # nanoseconds of a pass over a batch from which the clock is checked between its passes
 
 
