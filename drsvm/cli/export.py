@@ -27,9 +27,8 @@ def export(
     check_inputs(model, [])
     check_outputs([onnx], [model])
     opened = OpenModel(model)
-    from drsvm.persistence.onnx_models import skl2onnx_or_error, to_onnx
+    from drsvm.persistence.onnx_models import to_onnx  # after the checks of the file: its imports take a while
 
-    skl2onnx_or_error()
     with screen.progress(f"exporting {model.name}"):
         graph = to_onnx(opened.load().model)
         write_files({onnx: graph.SerializeToString()})

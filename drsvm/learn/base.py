@@ -6,7 +6,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -60,20 +59,6 @@ else:
 
     from drsvm.learn.callbacks import CallbackSupportMixin
 
-_BUILT = Path(__file__).parent.parent.parent / "docs" / "_build" / "html"  # of a source checkout
-
-
-def address() -> str:
-    """Return where the documentation is: built beside the code, or as published with the package; "" if nowhere."""
-    if (_BUILT / "index.html").is_file():
-        return _BUILT.as_uri()
-    try:
-        urls = metadata.metadata("drsvm").get_all("Project-URL") or []
-    except metadata.PackageNotFoundError:
-        return ""
-    named = dict(url.split(", ", 1) for url in urls)
-    return named.get("Documentation", "").rstrip("/")
-
 
 def _is_calibrated(estimator) -> bool:
     if estimator.calibration is None:
@@ -101,7 +86,12 @@ class CommonMixin(CallbackSupportMixin):
 
     @property
     def _doc_link_template(self) -> str:
-        pages = address()
+        """The page of the estimator in the published documentation; "" if the package does not say where that is."""
+        try:
+            urls = metadata.metadata("drsvm").get_all("Project-URL") or []
+        except metadata.PackageNotFoundError:
+            return ""
+        pages = dict(url.split(", ", 1) for url in urls).get("Documentation", "").rstrip("/")
         return pages and f"{pages}/generated/drsvm.{type(self).__name__}.html"
 
     def predict(self, X: Matrix) -> Labels:

@@ -41,7 +41,7 @@ def to_onnx(model: Model) -> Converted:
     -------
     onnx.ModelProto
     """
-    skl2onnx = skl2onnx_or_error()
+    skl2onnx = optional("skl2onnx", "exporting to ONNX needs")
     *outer, last = layers(model)
     classifier = copy(last)
     classifier._threshold_around = threshold_around(model)
@@ -68,11 +68,6 @@ def to_onnx(model: Model) -> Converted:
         raise ValueError(f"the model cannot be exported to ONNX: {error}") from None
     _rename_inputs(graph, [name for name, _ in inputs])
     return graph
-
-
-def skl2onnx_or_error():
-    """Return skl2onnx; if it is missing, the error names the package to install."""
-    return optional("skl2onnx", "exporting to ONNX needs")
 
 
 def _type_of(kind: str, *shape: int | None):

@@ -1,6 +1,6 @@
 """Fits that go on: from an earlier one (`warm_start`), or with rows in blocks, with one `BlockFit` per problem."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -65,7 +65,7 @@ def feed_block(model: "WassersteinSVC", X, y, classes, sample_weight, flip_cost)
     codes, weights = np.searchsorted(model.classes_, y), sample_weight
     if sample_weight is not None:
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    if isinstance(model.class_weight, Mapping):
+    if model.class_weight is not None and model.class_weight != "auto":
         factors = one_vs_rest.factors_of_classes(model.class_weight, model.classes_, y, weights)[codes]
         weights = factors if weights is None else weights * factors
     check_weights(weights, len(y))

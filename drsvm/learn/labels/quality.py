@@ -108,9 +108,8 @@ class LabelIssues:
 
     def __str__(self) -> str:
         lines = [_HEAD, *self._lines()]
-        widths = [max(len(line[place]) for line in lines) for place in range(len(_HEAD))]
-        cells = ("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
-        return "\n".join([repr(self), *cells])
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        return "\n".join([repr(self), *("  ".join(map(str.rjust, line, widths)) for line in lines)])
 
     def _repr_html_(self) -> str:
         def row(tag: str, cells) -> str:

@@ -272,7 +272,7 @@ class WassersteinSVCCV(RobustClassifier):
         if self.verbose:
             print(f"chosen: {self.best_params_}, mean score {self.best_score_:.4f}", flush=True)
 
-    def _refit(self, data, context, time: TimeLimit) -> None:
+    def _refit(self, data: tuple[Any, Any, Any, Any], context, time: TimeLimit) -> None:
         """Fit on all rows; if the classifier is constant where those of the folds were not, with a smaller radius."""
         task = context.subcontext(task_name="refit")
         task.call_on_fit_task_begin(estimator=self)
