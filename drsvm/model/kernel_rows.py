@@ -100,17 +100,11 @@ class FunctionRows(Rows):
             self._values[every, every] = self.squares
         return self._values
 
-    def columns(self, chosen) -> Matrix:
-        """Return k(x_i, x_j) for every row i and the chosen rows j."""
+    def columns(self, chosen, rows=slice(None)) -> Matrix:
+        """Return k(x_i, x_j) for every row i, or for some rows, and the chosen rows j."""
         if self.values is not None:
-            return self.values[chosen].T  # they are symmetric, and rows are read much faster
-        return self.between(self.points, self.points[chosen])
-
-    def between_rows(self, some, others) -> Matrix:
-        """Return k(x_i, x_j) for all pairs of some rows and others."""
-        if self.values is not None:
-            return self.values[some[:, None], others]
-        return self.between(self.points[some], self.points[others])
+            return self.values[chosen][:, rows].T  # they are symmetric, and rows are read much faster
+        return self.between(self.points[rows], self.points[chosen])
 
     def product(self, c: Vector) -> Vector:
         """Return Kc: the values of f = Σ c_j φ(x_j) at the rows."""

@@ -18,7 +18,6 @@ from scipy.linalg.blas import dnrm2
 from scipy.special import ndtri
 
 from drsvm.kernels import cones, epigraph, geometry
-from drsvm.parallel import elementwise
 
 
 @dataclass(frozen=True)
@@ -225,7 +224,7 @@ def _ellipsoid_multiplier(squares, curvature, share: float) -> float:
 
 def largest(v) -> float:
     """Return the largest absolute value."""
-    return float(elementwise(len(v), lambda part: np.abs(v[part])).max(initial=0.0))
+    return float(np.abs(v).max(initial=0.0))
 
 
 def euclidean(v) -> float:

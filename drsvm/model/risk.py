@@ -65,16 +65,17 @@ def flip_gains(margins) -> np.ndarray:
 def smallest_best_price(margins, weights, norm_of_weights: float, radius, flip_cost) -> np.ndarray:
     """Return the smallest minimiser λ ≥ ‖w‖_q, for one radius or an array of radii."""
     breakpoints, weights, unit = flips_with_price(margins, weights, flip_cost)
-    if len(breakpoints) == 0:
-        return np.full(np.shape(radius), float(norm_of_weights))
-    affordable = np.asarray(radius, dtype=np.float64) / unit * (1.0 + TIE)
+    affordable = np.ravel(radius) / (unit or 1.0) * (1.0 + TIE)
     low = max(norm_of_weights, _below_quantile(breakpoints, weights, float(affordable.max())))
     above = np.flatnonzero(breakpoints > low)
+    if len(above) == 0:
+        return np.full(np.shape(radius), float(norm_of_weights))
     # Go down from the largest breakpoint until the mass above exceeds what the budget can flip.
     order = above[np.argsort(breakpoints[above])[::-1]]
     mass = np.cumsum(weights[order])
     places = np.searchsorted(mass, np.asarray(affordable, like=mass), side="right")
-    return to_numpy(np.append(breakpoints[order], norm_of_weights)[places])
+    prices = np.concatenate([breakpoints[order], np.zeros(1, like=mass) + norm_of_weights])
+    return to_numpy(prices[places]).reshape(np.shape(radius))
 
 
 def flips_with_price(margins, weights, flip_cost):

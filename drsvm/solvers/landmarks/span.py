@@ -40,7 +40,7 @@ class Span:
             return 0
         scale = np.sqrt(np.maximum(to_numpy(self.rows.squares[candidates]), 1e-300))
         inside = to_numpy(self.features[candidates]).T
-        products = to_numpy(self.rows.between_rows(candidates, candidates))
+        products = to_numpy(self.rows.columns(candidates, candidates))
         kept, lower = _farthest(products / scale / scale[:, None], inside / scale, most)
         if len(kept) == 0:
             return 0
