@@ -4,7 +4,6 @@
 share; `screen` (`terminal`, `fit_summary`) is what the user sees.
 """
 
-import gc
 import sys
 
 from drsvm.lazy import missing
@@ -13,8 +12,6 @@ from drsvm.writing import ends_soon
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 tolerance not reached, 2 bad input, 130 interrupted."""
-    usual = gc.get_threshold()
-    gc.set_threshold(100_000, 20, 20)  # imports create many long-lived objects; scanning them takes 0.2 s
     try:
         from drsvm.cli.app import app
         from drsvm.cli.screen import ARGUMENTS
@@ -29,5 +26,3 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(2)
     except KeyboardInterrupt:  # before a command has started
         sys.exit(130)
-    finally:
-        gc.set_threshold(*usual)

@@ -104,9 +104,8 @@ def _since_test(model: Path, file: Path, by: str | None, data: opt.DataOptions, 
 
     new = [name for name in vars(data).keys() - vars(opt.FileOptions()) if getattr(data, name) != NEW[name]]
     if new:
-        raise ValueError(
-            f"{opt.option_of(new[0])} is for data without a model, which reads rows as in training: omit it."
-        )
+        what = "is for data without a model, which reads rows as in training: omit it."
+        raise ValueError(f"{opt.option_of(new[0])} {what}")
     saved, dataset = work.load_for_model(model, file, data, screen, by=by, unlabelled=True)
     audit, schema = saved.audit, dataset.schema
     if audit is None:

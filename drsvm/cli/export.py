@@ -7,8 +7,6 @@ from drsvm.cli.screen import Screen
 
 EXAMPLES = """drsvm export churn.drsvm --onnx churn.onnx"""
 
-MAX_NAMES = 8
-
 
 def export(
     model: ModelFile,
@@ -22,6 +20,7 @@ def export(
     and probabilities. A model of an svmlight file has one input X.
     """
     from drsvm.cli.files import check_inputs, check_outputs
+    from drsvm.datasets.notes import line_about
     from drsvm.persistence.model_files import OpenModel, write_files
 
     check_inputs(model, [])
@@ -39,8 +38,5 @@ def export(
     payload = {"command": "export", "model": model, "onnx": onnx, "inputs": inputs}
     lines = [f"exported to {onnx}; outputs: {', '.join(entry.name for entry in graph.graph.output)}"]
     for kind, empty in (("number", "doubles, NaN where empty"), ("text", 'texts, "(empty)" where empty')):
-        names = [name for name, given in inputs.items() if given == kind]
-        more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
-        if names:
-            lines.append(f"inputs ({empty}): {', '.join(names[:MAX_NAMES])}{more}")
+        lines += line_about(f"inputs ({empty})", [name for name, given in inputs.items() if given == kind])
     screen.finish(payload, "\n".join(lines))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -68,16 +68,6 @@ def cleaned(table: Table, empty: frozenset[str]) -> Table:
     return pyarrow.table(columns)
 
 
-class RowRange(NamedTuple):
-    """Where consecutive rows of a table are."""
-
-    path: Path
-    first: int
-
-    def place(self, row: int) -> str:
-        return f"row {self.first + row + 1}"
-
-
 class ArrowTable:
     """A table in one file, or in all the files of a folder, which have the same columns; perhaps a sample of it.
 
@@ -95,6 +85,7 @@ class ArrowTable:
                 raise invalid(path, f"{count} columns are called {name!r}: rename them, or leave out all but one.")
         self.notes: list[str] = []
         self.renamed: dict[str, str] = {}
+        self.first = 0  # the row where the current block begins
         for file, schema in zip(self.files, schemas, strict=True):
             if sorted(schema.names) != sorted(self.names):
                 raise invalid(file, OTHER_COLUMNS.format(self.files[0].name))
@@ -102,8 +93,8 @@ class ArrowTable:
             raise invalid(path, "no rows found.")
 
     def blocks(self, columns: list[str]) -> Iterator[Table]:
-        """Yield tables of consecutive rows, and report the progress."""
-        pyarrow, done = pyarrow_or_error(), 0
+        """Yield tables of consecutive rows, and report the progress; `place` counts from the current one."""
+        pyarrow = pyarrow_or_error()
         for file, stamp in zip(self.files, self._stamps, strict=True):
             try:
                 for batch in _opened(file)[2](columns):
@@ -112,12 +103,13 @@ class ArrowTable:
                         block = table.slice(first, BLOCK_ROWS)
                         yield block
                         pyarrow.default_memory_pool().release_unused()  # pyarrow would keep more and more of it
-                        done += len(block)
-                        tell(done / self.n_rows)
+                        self.first += len(block)
+                        tell(self.first / self.n_rows)
             except (pyarrow.ArrowException, OSError) as error:
                 raise invalid(file, DAMAGED.format(error)) from None
             if not file.exists() or (file.stat().st_size, file.stat().st_mtime_ns) != stamp:
                 raise invalid(file, "changed while it was read: wait until it is complete, and try again.")
+        self.first = 0
 
     def _sample(self, columns: list[str]) -> Table:
         """Return a table of about `sample_rows` rows, from all of its blocks, or of all rows."""
@@ -159,7 +151,7 @@ class ArrowTable:
         return dict(zip(wanted, lists, strict=True))
 
     def place(self, row: int) -> str:
-        return f"row {row + 1}" if self.sample_rows is None else f"row {row + 1} of a sample"
+        return f"row {self.first + row + 1}{'' if self.sample_rows is None else ' of a sample'}"
 
 
 def with_text(table: Table, name: str | None, empty: frozenset[str]) -> Table:

@@ -135,10 +135,7 @@ def kinds_of(table: Table, chosen: Chosen, options: ReadOptions, file: TableFile
     texts = {name: coded(column) for name, column in columns.items() if is_text(column)}
     points = any(str(column.type) == "double" for column in columns.values())
     styles = styles_of({name: cells.values for name, cells in texts.items()}, points, options.decimal)
-    try:
-        copies = copies_among([texts.get(name, column) for name, column in columns.items()])
-    except NotImplementedError:  # pyarrow cannot compare the cells of some types; these are refused later
-        copies = None
+    copies = copies_among([texts.get(name, column) for name, column in columns.items()])
     # One of all rows that are copies of each other: in a table of copies, an id repeats, too.
     rows = slice(None) if copies is None else first_of_each(copies)
     kinds = {}

@@ -34,14 +34,14 @@ def what_was_done(schema: Schema, kinds: dict[str, Kind], X: Table) -> list[str]
         if len(levels) >= MANY_NUMBERS and len(units) == 1 and units != {""}:
             with_units[name] = levels[0]
     return [
-        *_line("left out", schema.left_out, KEEP_ANYWAY),
-        *_line("categories", encoded, "one 0/1 column for each level that is not rare"),
-        *_line("dates as days", schema.of_style(Style.ISO_DATE)),
-        *_line("times as hours", schema.of_style(Style.TIME)),
-        *_line("decimal commas", schema.of_style(Style.DECIMAL_COMMA)),
-        *_line("thousands separators", schema.of_style(Style.THOUSANDS)),
-        *_line("numbers with a unit", with_units, "they count as text, unless the unit is removed"),
-        *_line("all different", different, DROP_IDS),
+        *line_about("left out", schema.left_out, KEEP_ANYWAY),
+        *line_about("categories", encoded, "one 0/1 column for each level that is not rare"),
+        *line_about("dates as days", schema.of_style(Style.ISO_DATE)),
+        *line_about("times as hours", schema.of_style(Style.TIME)),
+        *line_about("decimal commas", schema.of_style(Style.DECIMAL_COMMA)),
+        *line_about("thousands separators", schema.of_style(Style.THOUSANDS)),
+        *line_about("numbers with a unit", with_units, "they count as text, unless the unit is removed"),
+        *line_about("all different", different, DROP_IDS),
         *what_was_filled(schema, X),
     ]
 
@@ -66,21 +66,21 @@ def what_was_filled(schema: Schema, X: Table) -> list[str]:
     numbers = [name for name in filled if schema.style(name) != Style.CATEGORY]
     by_median = ["numbers by their median"] if numbers else []
     as_level = ["text as a level"] if len(numbers) < len(filled) else []
-    return _line("filled", filled, " and ".join(by_median + as_level))
+    return line_about("filled", filled, " and ".join(by_median + as_level))
 
 
 def what_is_new(unseen: dict[str, int], n_rows: int) -> list[str]:
     """Return a note on cells with levels that a model has not seen in training."""
     counts = {name: f"{count:,} of {n_rows:,}" for name, count in unseen.items()}
     remark = "they count as rare, or as no level at all where none was rare"
-    return _line("levels not seen in training", counts, remark)
+    return line_about("levels not seen in training", counts, remark)
 
 
 def what_was_clipped(cells: "ClippedCells") -> list[str]:
     """Return notes on cells that count as the limit that they exceed: far from all others, and in the tails."""
     n, columns = cells.in_tails
     tails = f"clipped: {n:,} cell{'s' if n > 1 else ''} in the tails of {columns} column{'s' if columns > 1 else ''}."
-    return [*_line("clipped", cells.far, "they count as these limits, and may be errors"), *([tails] if n else [])]
+    return [*line_about("clipped", cells.far, "they count as these limits, and may be errors"), *([tails] if n else [])]
 
 
 def leaky_columns(schema: Schema, X: Table, y: np.ndarray) -> list[str]:
@@ -116,7 +116,7 @@ def about_leaky_columns(names: list[str]) -> list[str]:
     return [Message(what, which, *drops)]
 
 
-def _line(what: str, columns: Iterable[str], remark: str = "") -> list[str]:
+def line_about(what: str, columns: Iterable[str], remark: str = "") -> list[str]:
     """Return a note on columns, with details if they are a dict, or none if there are no columns."""
     listed = [f"{name} ({columns[name]})" for name in columns] if isinstance(columns, dict) else list(columns)
     if not listed:

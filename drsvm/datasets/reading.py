@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from drsvm.datasets import arrow_tables as arrow
-from drsvm.datasets.arrow_tables import ArrowTable, RowRange, Table
+from drsvm.datasets.arrow_tables import ArrowTable, Table
 from drsvm.datasets.columns import Chosen, absent_columns, choose_columns, found_or_error, listed
 from drsvm.datasets.csv_files import CsvFile
 from drsvm.datasets.dataset import Dataset, ReadOptions, Schema
@@ -17,8 +17,6 @@ from drsvm.datasets.notes import about_leaky_columns, leaky_columns, similar_lab
 from drsvm.datasets.svmlight import read_svmlight
 from drsvm.datasets.values import Coded, NotANumber, Style, coded, labels_of, levels_of, numbers_of, shown, too_large
 from drsvm.messages import Message, Parameter
-
-Located = TableFile | RowRange  # what messages about cells need: a file, and places in it
 
 MANY_LEVELS = 200  # with more categories than this, the features are stored sparsely
 
@@ -166,7 +164,7 @@ def _schema(chosen: Chosen, kinds: dict[str, Kind], options: ReadOptions, n_rows
     )
 
 
-def converted(file: Located, table: Table, schema: Schema, empty: frozenset[str]) -> Table:
+def converted(file: TableFile, table: Table, schema: Schema, empty: frozenset[str]) -> Table:
     """Return the columns of a schema: numbers as floats, categories as text, with nulls for empty cells."""
     pyarrow, given, columns = arrow.pyarrow_or_error(), arrow.columns_of(table), {}
     for name in schema.columns:
@@ -193,7 +191,7 @@ def converted(file: Located, table: Table, schema: Schema, empty: frozenset[str]
     return pyarrow.table(columns)
 
 
-def truth_of(file: Located, table: Table, name: str, options: ReadOptions) -> np.ndarray:
+def truth_of(file: TableFile, table: Table, name: str, options: ReadOptions) -> np.ndarray:
     """Return a yes/no column as booleans; an empty cell is a no."""
     try:
         values = numbers_of(table.column(name), Style.TRUTH, options.empty)
@@ -207,7 +205,7 @@ def truth_of(file: Located, table: Table, name: str, options: ReadOptions) -> np
 
 
 def kept_rows(
-    file: Located, table: Table, label: str | None, schema: Schema, options: ReadOptions
+    file: TableFile, table: Table, label: str | None, schema: Schema, options: ReadOptions
 ) -> tuple[np.ndarray, list[str]]:
     """Return the rows to keep, and notes on the others: rows without a label, or with any empty cell, as wanted."""
     n = len(table)
@@ -225,7 +223,7 @@ def kept_rows(
     return kept, [f"{lost:,} of {n:,} rows {has} {what}."]
 
 
-def empty_rows(file: Located, table: Table, label: str | None, schema: Schema, options: ReadOptions) -> np.ndarray:
+def empty_rows(file: TableFile, table: Table, label: str | None, schema: Schema, options: ReadOptions) -> np.ndarray:
     """Return a mask of the rows that are not used: those without a label or, if so wanted, with any empty cell."""
     given = arrow.columns_of(table)
     empty = {name: np.asarray(given[name].is_null()) for name in schema.columns if given[name].null_count}

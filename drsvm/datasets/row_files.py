@@ -245,18 +245,15 @@ def _blocks_of(source: Any) -> Iterator[Block]:
 
 def _numbers(table: ArrowTable, label: str | None, features: list[str], dtype: np.dtype) -> Iterator[Block]:
     wanted = [*features, *([label] if label else [])]
-    done = 0
     for block in table.blocks(wanted):
         X = np.empty((len(block), len(features)), dtype=dtype)
         for place, name in enumerate(wanted):
             column = block.column(place)
             if column.null_count:
-                row = done + int(np.argmax(column.is_null().to_numpy()))
-                what = f"column {name!r} is empty in row {row + 1}"
+                what = f"column {name!r} is empty in {table.place(int(np.argmax(column.is_null())))}"
                 raise invalid(table.path, f"{what}: use drsvm fit, which fills empty cells, {OR_PREPARED}")
             if name != label:
                 X[:, place] = column.to_numpy()
-        done += len(block)
         yield X, block.column(len(features)).to_numpy() if label else None, None
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from drsvm.annotations import Matrix
-from drsvm.datasets.arrow_tables import BLOCK_ROWS, ArrowTable, RowRange, Table, taken, with_text
+from drsvm.datasets.arrow_tables import BLOCK_ROWS, ArrowTable, Table, taken, with_text
 from drsvm.datasets.columns import choose_columns
 from drsvm.datasets.dataset import Dataset, ReadOptions
 from drsvm.datasets.files import invalid
@@ -51,13 +51,7 @@ class StreamedTable:
 
 
 def stream_table(
-    path: Path,
-    options: ReadOptions,
-    *,
-    standardise: bool = True,
-    test_share: float = 0.0,
-    seed: int = 0,
-    folder: Path | None = None,
+    path: Path, options: ReadOptions, *, standardise: bool, test_share: float, seed: int, folder: Path | None
 ) -> StreamedTable:
     """Read, prepare and write a table of any size."""
     table = ArrowTable(path)
@@ -138,12 +132,9 @@ class _Stream:
     def _blocks(self) -> Iterator[tuple[Table, dict[str, np.ndarray]]]:
         """Yield the cells of the rows that are used, with the codes of their labels (y), and which were verified."""
         wanted = [self.label, *self.data.schema.columns, *([self.verified] if self.verified else [])]
-        first = 0
         for table in self.table.blocks(wanted):
-            file = RowRange(self.table.path, first)
             cells = with_text(table, self.label, self.options.empty)
-            kept = np.flatnonzero(~empty_rows(file, cells, self.label, self.data.schema, self.options))
-            first += len(table)
+            kept = np.flatnonzero(~empty_rows(self.table, cells, self.label, self.data.schema, self.options))
             if not len(kept):
                 continue
             cells = taken(cells, kept)
@@ -151,5 +142,5 @@ class _Stream:
             known = [self.codes.setdefault(str(text), len(self.codes)) for text in texts.values]
             vectors = {"y": np.array(known, dtype=np.int32)[texts.codes]}
             if self.verified:
-                vectors["verified"] = truth_of(file, cells, self.verified, self.options)
-            yield converted(file, cells, self.data.schema, self.options.empty), vectors
+                vectors["verified"] = truth_of(self.table, cells, self.verified, self.options)
+            yield converted(self.table, cells, self.data.schema, self.options.empty), vectors

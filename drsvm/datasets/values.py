@@ -16,12 +16,9 @@ from drsvm.datasets.arrow_tables import Column, is_text
 
 Value = TypeVar("Value")
 
-MISSING = frozenset(  # texts that denote a missing value
-    [
-        *("", "?", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "NAN", "-nan", "-NaN"),
-        *("NULL", "null", "Null", "None", "none", "<NA>", "NaT"),
-    ]
-)
+# Texts that denote a missing value.
+_NOTHING = ("", "?", "NULL", "null", "Null", "None", "none", "NA", "N/A", "n/a", "na", "#N/A", "<NA>")
+MISSING = frozenset((*_NOTHING, "NaN", "nan", "NAN", "-nan", "-NaN", "NaT"))
 EMPTY = "(empty)"  # the category of empty cells
 NEEDLESS = 3  # up to this many different texts among numbers are suggested as missing values
 

@@ -267,7 +267,7 @@ def test_someone_at_a_terminal_sees_how_far_the_work_is(drsvm_command, table, tm
 
 
 def test_every_row_is_told_of(table, told):
-    streamed_tables.stream_table(table, ReadOptions(label="y"), test_share=0.25)
+    streamed_tables.stream_table(table, ReadOptions(label="y"), standardise=True, test_share=0.25, seed=0, folder=None)
     shares = [share for stage, share in told if stage == "preparing"]
     assert shares == sorted(shares) and shares[-1] == 1.0
     assert len(shares) >= 3 * N / arrow_tables.BLOCK_ROWS, "a sample, means and deviations, and the features"
