@@ -52,7 +52,6 @@ BACKING: dict[str, list[tuple[str, str] | tuple[str, str, str]]] = {
         ("2020", PAPER),
     ],
     "beyond_the_paper.rst": [
-        ("17 others", "the sums of drsvm/solvers/federated"),
         ("A worker that is 10 times slower", "many_machines.md", "one 10 times slower"),
         (
             "of 16 is 10 times slower, not waiting for it takes 27.2 s",

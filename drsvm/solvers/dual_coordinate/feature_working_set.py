@@ -3,8 +3,7 @@
     1. Epochs of dual coordinate ascent on all features (`ascent.py`) identify the relevant ones: those with a nonzero
        weight, and those whose price |v_j| is close to e = ε − κΣβ, its limit for every feature with a nonzero weight.
     2. The interior-point solver solves the problem restricted to them. Its multipliers price all others: features that
-       are too cheap (|v_j| > e) are added and features that are far too expensive are removed, until the certificate
-       covers the whole problem.
+       are too cheap (|v_j| > e) are added, until the certificate covers the whole problem.
 
 If too many features have nonzero weights, as with a very small radius, the epochs continue instead, or the
 interior-point solver takes over on all features.
@@ -28,8 +27,7 @@ from drsvm.solvers.transforms.priced_columns import AS_COLUMNS
 FEW = 100  # with at most this many features, the first working set contains all of them
 EXPLORED, MAX_EPOCHS = 3e-3, 60  # the first stage ends when the estimated gap is this small, or after so many epochs,
 WITHIN_REACH = 10.0  # but not within this multiple of the tolerance, which epochs then reach sooner than rounds
-HOT, COLD = 0.9, 0.7  # prices as fractions of e: hotter features form the first set, colder ones are removed
-FREE_ROUNDS = 3  # after so many rounds sets only grow, so that the rounds terminate
+HOT = 0.9  # features whose price is at least this fraction of e form the first set
 
 
 @dataclass(frozen=True)
@@ -149,22 +147,19 @@ class Rounds(State):
         return run(problem, InteriorPoint(), tol=0.5 * limits.tol, start=start, **shared)
 
     def _choose_features(self, features, hinge, flip) -> None:
-        """Add features that are too cheap, and remove those that are far too expensive."""
+        """Add features that are too cheap."""
         problem = self.problem
         price = np.abs(problem.weighted_sum(hinge - flip)[0])
         if problem.feature_cost is not None:
             price *= problem.feature_cost
-        known = np.zeros(problem.n_features, dtype=bool)
-        known[features] = True
-        left = max(problem.radius - problem.cost_of_flips(flip), 0.0)
-        wanted = known & ((price >= COLD * left) | (self.count >= FREE_ROUNDS))
-        new = np.flatnonzero(~known & (price > left))
+        price[features] = 0.0
+        new = np.flatnonzero(price > max(problem.radius - problem.cost_of_flips(flip), 0.0))
         most = max(FEW, len(features))
         if len(new) > most:
             new = new[np.argpartition(-price[new], most)[:most]]
-        self.working = np.union1d(np.flatnonzero(wanted), new)
+        self.working = np.union1d(features, new)
         self.too_many = len(self.working) > self.most_features
-        self.finished = not self.too_many and len(new) == 0 and bool((wanted == known).all())
+        self.finished = not self.too_many and len(new) == 0
 
     def candidate(self) -> Candidate:
         return self.best
