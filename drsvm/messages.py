@@ -1,6 +1,6 @@
 """Messages that name parameters, for which every interface has its own spelling."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 
@@ -16,14 +16,18 @@ class Parameter(NamedTuple):
 
 
 class Message(str):
-    """A text with parameters: ``Message("Allow more with {}.", Parameter("max_time"))``; without values, any text."""
+    """A text with parameters: ``Message("Allow more with {}.", Parameter("max_time"))``; without values, any text.
+
+    `fixes` are parameters to add, replace or remove, which solve the problem that it names.
+    """
 
     _template: str
     _values: tuple[Any, ...]
+    fixes: Sequence[Parameter]
 
-    def __new__(cls, template: str, *values: object):
+    def __new__(cls, template: str, *values: object, fixes: Sequence[Parameter] = ()):
         message = super().__new__(cls, template.format(*values) if values else template)
-        message._template, message._values = template, values
+        message._template, message._values, message.fixes = template, values, fixes
         return message
 
     def __getnewargs__(self):

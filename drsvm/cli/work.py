@@ -124,8 +124,7 @@ def unknown_label(labels: np.ndarray, classes: np.ndarray) -> str | None:
 
 def labels_for(classes: np.ndarray, data: Dataset) -> np.ndarray | None:
     """Return the labels of a file in the type of the classes; None without labels, or if some are unknown."""
-    is_known = data.y is not None and unknown_label(data.y, classes) is None
-    return data.y.astype(classes.dtype) if data.y is not None and is_known else None
+    return None if data.y is None or unknown_label(data.y, classes) else data.y.astype(classes.dtype)
 
 
 def known_labels(data: Dataset, labels: np.ndarray, purpose: str = "testing") -> np.ndarray:

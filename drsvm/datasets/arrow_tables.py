@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from drsvm.datasets.files import ARROW, OTHER_COLUMNS, Problem, compression_of, files_of, invalid
+from drsvm.datasets.files import ARROW, OTHER_COLUMNS, compression_of, files_of, invalid
 from drsvm.lazy import optional
-from drsvm.messages import Parameter
+from drsvm.messages import Message, Parameter
 from drsvm.progress import tell
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class ArrowTable:
             listed = " and ".join(f"column {name!r} has type {kind}" for name, kind in odd.items())
             drops = [Parameter("drop", name) for name in odd]
             what = "{}: drop it with" + " {}" * len(drops) + "."
-            raise invalid(self.path, Problem(what, listed, *drops, fixes=drops))
+            raise invalid(self.path, Message(what, listed, *drops, fixes=drops))
         return with_text(self._sample(wanted), as_text, empty)
 
     def as_written(self, table: Table, names: list[str], empty: frozenset[str]) -> Table:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from drsvm.datasets.dataset import ReadOptions
-from drsvm.datasets.files import Problem, invalid
+from drsvm.datasets.files import invalid
 from drsvm.messages import Message, Parameter
 
 LABEL_NAMES = ("label", "target", "y", "class")
@@ -25,12 +25,12 @@ class Chosen(NamedTuple):
     by: list[str]  # one or none
     mentioned: list[tuple[str, str]]
     notes: list[str]
-    problems: list[Problem]
+    problems: list[Message]
 
 
 def choose_columns(names: list[str], options: ReadOptions) -> Chosen:
     """Return the columns that the options name; names that do not exist are problems, with a suggestion."""
-    problems: list[Problem] = []
+    problems: list[Message] = []
     notes: list[str] = []
     label = names[-1]
     if options.label is not None:
@@ -46,22 +46,22 @@ def choose_columns(names: list[str], options: ReadOptions) -> Chosen:
     for role, called in (("features", "a feature"), ("drop", "dropped"), ("id", "an id")):
         if label in of_role[role]:
             what = "{!r} is the label column and cannot be {}: remove it from {}."
-            problems.append(Problem(what, label, called, Parameter(role), fixes=[Parameter(role, "", label)]))
+            problems.append(Message(what, label, called, Parameter(role), fixes=[Parameter(role, "", label)]))
     both = [name for name in of_role["categorical"] if name in of_role["numeric"]]
     if both:
         fixes = [Parameter("numeric", "", name) for name in both]
         roles = Parameter("categorical"), Parameter("numeric")
-        problems.append(Problem("{!r} cannot be both {} and {}.", both[0], *roles, fixes=fixes))
+        problems.append(Message("{!r} cannot be both {} and {}.", both[0], *roles, fixes=fixes))
     aside = {label, *of_role["drop"], *of_role["id"], *verified, *by}
     features = [name for name in of_role["features"] or names if name not in aside]
     if not features:
-        problems.append(Problem(f"no feature columns remain besides the label column {label!r}."))
+        problems.append(Message(f"no feature columns remain besides the label column {label!r}."))
     pairs = [(role, _find_all(names, (given,), role, problems)) for role, given in options.mentioned]
     mentioned = [(role, name) for role, columns in pairs for name in columns]
     for role, name in mentioned:
         if name not in features:
             what = "{}: this column is not a feature; omit it."
-            problems.append(Problem(what, Parameter(role, name), fixes=[Parameter(role, "", name)]))
+            problems.append(Message(what, Parameter(role, name), fixes=[Parameter(role, "", name)]))
     ids, categorical, numeric = (of_role[role] for role in ("id", "categorical", "numeric"))
     return Chosen(
         label, features, ids, categorical, numeric, next(iter(verified), None), by, mentioned, notes, problems
@@ -74,21 +74,21 @@ def listed(names: list[str], given: tuple[str, ...]) -> list[str]:
     return list(dict.fromkeys(part.strip() for texts in parts for part in texts if part.strip()))
 
 
-def _find_all(names: list[str], given: tuple[str, ...], role: str, problems: list[Problem]) -> list[str]:
+def _find_all(names: list[str], given: tuple[str, ...], role: str, problems: list[Message]) -> list[str]:
     wanted = listed(names, given)
     return [column for name in wanted if (column := _find(names, name, role, problems)) is not None]
 
 
 def found_or_error(path: Path, names: list[str], wanted: list[str], role: str) -> list[str]:
     """Return columns given by name or index, all of which must exist."""
-    problems: list[Problem] = []
+    problems: list[Message] = []
     columns = [_find(names, name, role, problems) for name in wanted]
     if problems:
         raise invalid(path, *problems)
     return [column for column in columns if column is not None]
 
 
-def _find(names: list[str], wanted: str, role: str, problems: list[Problem]) -> str | None:
+def _find(names: list[str], wanted: str, role: str, problems: list[Message]) -> str | None:
     """Return the column given by name or index; otherwise note the problem, and return the nearest name or None."""
     if wanted in names:
         return wanted
@@ -97,12 +97,12 @@ def _find(names: list[str], wanted: str, role: str, problems: list[Problem]) -> 
         if -len(names) <= index < len(names):
             return names[index]
         what = "{}: there are {} columns, 0 to {} (-1: the last)."
-        problems.append(Problem(what, Parameter(role, wanted), len(names), len(names) - 1))
+        problems.append(Message(what, Parameter(role, wanted), len(names), len(names) - 1))
         return None
     near = close_names(names, wanted)
     hint = f"did you mean {' or '.join(repr(name) for name in near)}?" if near else _all_of(names)
     fixes = [Parameter(role, near[0], wanted)] if near else []
-    problems.append(Problem("there is no column {!r} ({}): {}", wanted, Parameter(role), hint, fixes=fixes))
+    problems.append(Message("there is no column {!r} ({}): {}", wanted, Parameter(role), hint, fixes=fixes))
     return near[0] if near else None
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from drsvm.lazy import missing
 from drsvm.messages import Message, Parameter
@@ -38,21 +38,10 @@ UNSUPPORTED = {
 }
 
 
-class Problem(Message):
-    """What is wrong with a file, and the parameters of `ReadOptions` that avoid it: to add, replace or remove."""
-
-    fixes: Sequence[Parameter]
-
-    def __new__(cls, template: str, *values: Any, fixes: Sequence[Parameter] = ()):
-        problem = super().__new__(cls, template, *values)
-        problem.fixes = fixes
-        return problem
-
-
 class DataFileError(ValueError):
     """A data file cannot be used; the message names the file, the position and the remedy.
 
-    `what` is the message without the file; `fixes` are the parameters with which the file can be used.
+    `what` is the message without the file; `fixes` are parameters of `ReadOptions` with which the file can be used.
     """
 
     def __init__(self, what: str, path: Path | None = None, fixes: Sequence[Parameter] = ()):

@@ -15,7 +15,6 @@ from drsvm.datasets.columns import Chosen
 from drsvm.datasets.copies import copies_among, first_of_each
 from drsvm.datasets.csv_files import CsvFile
 from drsvm.datasets.dataset import ReadOptions
-from drsvm.datasets.files import Problem
 from drsvm.datasets.values import (
     DATE_STYLES,
     NEEDLESS,
@@ -31,7 +30,7 @@ from drsvm.datasets.values import (
     shown,
     too_large,
 )
-from drsvm.messages import Parameter
+from drsvm.messages import Message, Parameter
 
 TableFile = CsvFile | ArrowTable
 
@@ -126,7 +125,7 @@ class Kind:
     left_out: str | None = None  # why the column is not used
     is_id: bool = False  # whether it identifies the rows
     all_different: bool = False  # whether it has integers that are all different, and may identify the rows
-    problem: Problem | None = None  # why it cannot be used
+    problem: Message | None = None  # why it cannot be used
 
 
 def kinds_of(table: Table, chosen: Chosen, options: ReadOptions, file: TableFile) -> dict[str, Kind]:
@@ -191,11 +190,11 @@ def _checked_numbers(column: _Column, kind: Kind) -> Kind:
     except NotANumber as wrong:  # a type of Parquet that is neither a number nor a date
         where = f"{place(wrong.row)} contains {shown(wrong.text)}"
         text = f"column {name!r} has type {column.values.type} ({where}): drop it."
-        return replace(kind, problem=Problem(text, fixes=[Parameter("drop", name)]))
+        return replace(kind, problem=Message(text, fixes=[Parameter("drop", name)]))
     large = too_large(name, values, place)
     if large is not None:
         fixes = [Parameter("missing_values", str(column.values[row].as_py())) for row in large[1][:NEEDLESS]]
-        return replace(kind, problem=Problem(f"{large[0]}: correct it, or let it count as empty.", fixes=fixes))
+        return replace(kind, problem=Message(f"{large[0]}: correct it, or let it count as empty.", fixes=fixes))
     given = values[~np.isnan(values)]
     missing = len(values) - len(given)
     if len(given) == 0:
@@ -225,7 +224,7 @@ def _text_kind(column: _Column, cells: Coded, style: str | None) -> Kind:
         thousands, decimals = Parameter("decimal", other), Parameter("decimal", sign)
         cause = "the {} may separate thousands or decimals; {} if thousands, {} if decimals."
         given = *cell, word, thousands, decimals
-        return Kind(problem=Problem("column {!r} contains {} ({}): " + cause, *given, fixes=[thousands]))
+        return Kind(problem=Message("column {!r} contains {} ({}): " + cause, *given, fixes=[thousands]))
     if style == AMBIGUOUS_DATE:
         return Kind(left_out="dates, as day/month or as month/day")
     if style == Style.PLAIN and column.numbers_the_rows(numbers_of(column.values, Style.PLAIN, column.options.empty)):
@@ -251,7 +250,7 @@ def _free_text(column: _Column, cells: Coded) -> Kind:
         fixes = [Parameter("missing_values", cells.values[code]) for code in odd]
         fixes = [Parameter("numeric", column.name)] if len(odd) > NEEDLESS else fixes
         given = column.name, text, share, some, Parameter("categorical", column.name)
-        return Kind(problem=Problem(what, *given, fixes=fixes))
+        return Kind(problem=Message(what, *given, fixes=fixes))
     if n >= FEW_ROWS and levels > NEARLY_ALL * int((cells.codes[column.rows] >= 0).sum()):
         is_short = max(map(len, cells.values)) <= 40
         return Kind(
@@ -268,11 +267,11 @@ def rare_below(n_rows: int) -> int:
     return int(np.clip(n_rows // SMALL_PARTS, 1, RARE))
 
 
-def line_break(cells: Coded, name: str, file: TableFile) -> Problem | None:
+def line_break(cells: Coded, name: str, file: TableFile) -> Message | None:
     """Return the problem that a cell contains other rows because a closing quote is missing, if there is one."""
     broken = [code for code, value in enumerate(cells.values) if file.swallowed(name, str(value))]
     if not broken:
         return None
     row = int(np.argmax(np.isin(cells.codes, broken)))
     what = f"the cell of column {name!r} that starts in {file.place(row)} spans several lines"
-    return Problem(f"{what}: add the missing closing quote, or remove the line break.")
+    return Message(f"{what}: add the missing closing quote, or remove the line break.")

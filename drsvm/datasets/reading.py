@@ -11,7 +11,7 @@ from drsvm.datasets.arrow_tables import ArrowTable, Table
 from drsvm.datasets.columns import Chosen, absent_columns, choose_columns, found_or_error, listed
 from drsvm.datasets.csv_files import CsvFile
 from drsvm.datasets.dataset import Dataset, ReadOptions, Schema
-from drsvm.datasets.files import Problem, files_of, head_and_format, invalid
+from drsvm.datasets.files import files_of, head_and_format, invalid
 from drsvm.datasets.kinds import FREQUENT_GAPS, Kind, TableFile, dots_as_written, kinds_of, line_break, rare_below
 from drsvm.datasets.notes import about_leaky_columns, leaky_columns, similar_labels, what_was_done, what_was_filled
 from drsvm.datasets.svmlight import read_svmlight
@@ -124,7 +124,7 @@ def _check(file: TableFile, chosen: Chosen, labels: Coded, kinds: dict[str, Kind
     copies = [feature for feature in chosen.features if file.renamed.get(feature, feature) == called]
     if copies:  # they would betray the label
         what = f"{len(copies) + 1} columns are called {called!r}, like the label: drop the others."
-        problems.append(Problem(what, fixes=[Parameter("drop", copy) for copy in copies]))
+        problems.append(Message(what, fixes=[Parameter("drop", copy) for copy in copies]))
     found = [line_break(labels, chosen.label, file), *(kind.problem for kind in kinds.values())]
     problems += [problem for problem in found if problem]
     for role, name in chosen.mentioned:
@@ -133,14 +133,14 @@ def _check(file: TableFile, chosen: Chosen, labels: Coded, kinds: dict[str, Kind
             continue
         if kind.left_out:  # it has no weight
             what, fixes = "{}: the column is left out ({}); keep it with {}.", [Parameter("numeric", name)]
-            problems.append(Problem(what, given, kind.left_out, Parameter("numeric"), fixes=fixes))
+            problems.append(Message(what, given, kind.left_out, Parameter("numeric"), fixes=fixes))
         elif kind.style == Style.CATEGORY and role in ("increasing", "decreasing"):
             what = "{}: the column has categories, which have no order."
-            problems.append(Problem(what, given, fixes=[Parameter(role, "", name)]))
+            problems.append(Message(what, given, fixes=[Parameter(role, "", name)]))
     if not problems and all(kind.left_out for kind in kinds.values()):
         reasons = ", ".join(f"{name} ({kind.left_out})" for name, kind in list(kinds.items())[:6])
         what = "no column is left to learn from; left out: {}. Keep some with {} or {}."
-        problems.append(Problem(what, reasons, Parameter("numeric"), Parameter("categorical")))
+        problems.append(Message(what, reasons, Parameter("numeric"), Parameter("categorical")))
     if problems:
         raise invalid(file.path, *problems)
 
@@ -183,7 +183,7 @@ def converted(file: TableFile, table: Table, schema: Schema, empty: frozenset[st
                 fixes = [Parameter("missing_values", text) for text in wrong.texts]
             cell = name, shown(wrong.text), file.place(wrong.row), wrong.needed
             what = "column {!r} contains the text {} ({}), but the model needs {}: {}"
-            raise invalid(file.path, Problem(what, *cell, remedy, fixes=fixes)) from None
+            raise invalid(file.path, Message(what, *cell, remedy, fixes=fixes)) from None
         large = too_large(name, numbers, file.place)
         if large is not None:
             raise invalid(file.path, f"{large[0]}: correct it, or empty the cell.")
@@ -235,7 +235,7 @@ def empty_rows(file: TableFile, table: Table, label: str | None, schema: Schema,
             what = "has no label" if name == label else "has an empty cell"
             ways = Parameter("missing", "fill", "error"), Parameter("missing", "drop")
             text, place = "column {!r} {} at {} ({}): use {}, or {}.", file.place(int(np.argmax(mask)))
-            problems.append(Problem(text, name, what, place, share, *ways, fixes=ways[:1]))
+            problems.append(Message(text, name, what, place, share, *ways, fixes=ways[:1]))
     if problems:
         raise invalid(file.path, *problems)
     return np.any([*empty.values(), unlabelled], axis=0) if options.missing == "drop" else unlabelled

@@ -56,17 +56,6 @@ class Alternative:
         return f"--{self.option.replace('_', '-')} {self.value}"
 
 
-def alternatives(label: object, others: Sequence[object]) -> list[Alternative]:
-    """Return what else finds rows of a class; thresholds and costs are for two classes."""
-    balanced = Alternative("class_weight", "balanced", {"class_weight": "balanced"})
-    if len(others) > 1:
-        return [balanced]
-    costs = {others[0]: 1, label: DEARER}
-    typed = ",".join(f"{name}={cost}" for name, cost in costs.items())
-    at_balance = Alternative("threshold", "balanced-accuracy", {"threshold": "balanced_accuracy"})
-    return [at_balance, balanced, Alternative("costs", typed, {"threshold": costs})]
-
-
 def important(falls: Mapping[str, float]) -> list[tuple[str, float]]:
     """Return the columns whose shuffling costs more than noise does, with the fall of the ROC AUC, largest first."""
     largest = max(falls.values(), default=0.0)
@@ -78,7 +67,13 @@ def worth_trying(figures: Figures, model: BaseEstimator) -> list[Alternative]:
     label = missed_class(figures)
     if label is None or is_guess(figures) or not aims_at_accuracy(model):
         return []
-    return alternatives(label, [other for other in figures["confusion"] if other != label])
+    balanced = Alternative("class_weight", "balanced", {"class_weight": "balanced"})
+    other, *more = (name for name in figures["confusion"] if name != label)
+    if more:  # thresholds and costs are for two classes
+        return [balanced]
+    at_balance = Alternative("threshold", "balanced-accuracy", {"threshold": "balanced_accuracy"})
+    by_cost = Alternative("costs", f"{other}=1,{label}={DEARER}", {"threshold": {other: 1, label: DEARER}})
+    return [at_balance, balanced, by_cost]
 
 
 def aims_at_accuracy(model: BaseEstimator) -> bool:
