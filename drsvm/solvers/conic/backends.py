@@ -29,6 +29,8 @@ from drsvm.lazy import optional
 if TYPE_CHECKING:
     from drsvm.clock import TimeLimit
 
+NEEDED_BY = "solver 'conic' needs"  # packages of the extra
+
 
 class Model(NamedTuple):
     """minimise ½ xᵀPx + costᵀx subject to Ax ≤ bound; the last `n_cone` rows lie in a second-order cone instead."""
@@ -53,7 +55,7 @@ class Answer(NamedTuple):
 
 
 def _clarabel(model: Model, should_stop: Callable[[], bool]) -> Answer:
-    clarabel = import_extra("clarabel")
+    clarabel = optional("clarabel", NEEDED_BY)
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = model.accuracy
@@ -72,7 +74,7 @@ def _clarabel(model: Model, should_stop: Callable[[], bool]) -> Answer:
 
 
 def _highs(model: Model, should_stop: Callable[[], bool]) -> Answer:
-    highspy = import_extra("highspy")
+    highspy = optional("highspy", NEEDED_BY)
     highs = highspy.Highs()
     highs.setOptionValue("output_flag", False)
     highs.setOptionValue("time_limit", float(min(model.seconds, 1e30)))
@@ -100,11 +102,6 @@ def _highs(model: Model, should_stop: Callable[[], bool]) -> Answer:
 BACKENDS: dict[str, Callable[[Model, Callable[[], bool]], Answer]] = {"clarabel": _clarabel, "highs": _highs}
 
 
-def import_extra(name: str):
-    """Import a module of the extra `conic`."""
-    return optional(name, "solver 'conic' needs")
-
-
 @contextmanager
 def postponed_interrupt():
     """Postpone Ctrl-C while code runs that no exception may propagate through; yield an event that Ctrl-C sets."""
@@ -123,7 +120,7 @@ def postponed_interrupt():
 
 def answer_of_process(backend: str, model: Model, limit: "TimeLimit") -> Answer | None:
     """Return the answer of a separate process, or None if it was terminated at the time limit."""
-    import_extra("highspy" if backend == "highs" else backend)  # report a missing extra here
+    optional("highspy" if backend == "highs" else backend, NEEDED_BY)  # report a missing extra here
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
     # -P: nothing is imported from the folder of this file. A new session: Ctrl-C does not reach the child.
     program = [sys.executable, "-P", __file__]

@@ -48,16 +48,16 @@ Pair = tuple[np.ndarray, np.ndarray]  # multipliers of the hinges and of the fli
 class Track:
     """The point that the phases move in turn, the epochs that move it, and the common settings."""
 
-    def __init__(
-        self, problem: Problem, columns: PricedColumns, epochs: Epochs, limits: Limits, settings: "Incremental"
-    ):
-        self.problem, self.columns, self.epochs, self.limits, self.settings = problem, columns, epochs, limits, settings
+    def __init__(self, problem: Problem, limits: Limits, settings: "Incremental"):
+        self.problem, self.limits, self.settings = problem, limits, settings
+        self.columns = PricedColumns.of(problem)
+        order, has_constant = settings.order, self.columns.intercept_cost is not None
+        self.epochs = Epochs.of(self.columns.problem, order, limits.generator(), has_constant, limits.time)
         self.few_rows_factor = max(1.0, math.sqrt(MANY_ROWS / problem.n_rows))  # by which steps are longer than usual
-        point, start = epochs.origin(), limits.start
-        self.point = point
+        self.point, start = self.epochs.origin(), limits.start
         if start is None:
             return
-        inner = columns.to_columns(start)
+        point, inner = self.point, self.columns.to_columns(start)
         margins = problem.margins(start.weights, start.intercept)
         price = problem.radius_price(start.weights, margins, start.intercept)
         lam = price if problem.radius > 0.0 else UNLIMITED
@@ -67,8 +67,8 @@ class Track:
             point.hinge[:] = np.clip(start.hinge_dual / problem.sample_weight, 0.0, 1.0)
             point.flip[:] = np.clip(start.flip_dual / problem.sample_weight, 0.0, 1.0 - point.hinge) * problem.can_flip
 
-    def classifier(self, point: Iterate) -> Candidate:
-        return self.columns.from_columns(Candidate(point.w, float(point.scalars[1])))
+    def classifier(self, point: Iterate, *multipliers: np.ndarray) -> Candidate:
+        return self.columns.from_columns(Candidate(point.w, float(point.scalars[1]), *multipliers))
 
     def value(self, point: Iterate) -> float:
         """Return the objective of a point with its own λ."""

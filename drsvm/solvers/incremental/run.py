@@ -16,12 +16,12 @@ from dataclasses import dataclass
 
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State, check_count
-from drsvm.solvers.incremental.epochs import ORDERS, Epochs
+from drsvm.solvers.incremental.epochs import ORDERS
 from drsvm.solvers.incremental.phases import Batches, Memory, Opening, Phase, Proximal, Subgradient, Track
 from drsvm.solvers.incremental.step_sizes import SCHEMES
 from drsvm.solvers.transforms.constant import optimum_of_free_flips
 from drsvm.solvers.transforms.fallback import Patience, WithFallback, can_take_over
-from drsvm.solvers.transforms.priced_columns import AS_COLUMNS, PricedColumns
+from drsvm.solvers.transforms.priced_columns import AS_COLUMNS
 
 ADVICE = "epochs hardly reduce the gap: scale the features to similar ranges, or use solver='auto'"
 
@@ -219,11 +219,7 @@ class IncrementalState(State):
     """One run: the phases in turn, and whether they still pay off."""
 
     def __init__(self, problem: Problem, settings: Incremental, limits: Limits):
-        self.problem, self.limits, self.columns = problem, limits, PricedColumns.of(problem)
-        has_constant = self.columns.intercept_cost is not None
-        rng = limits.generator()
-        epochs = Epochs.of(self.columns.problem, settings.order, rng, has_constant, time=limits.time)
-        self.track = Track(problem, self.columns, epochs, limits, settings)
+        self.problem, self.limits, self.track = problem, limits, Track(problem, limits, settings)
         self.epoch, self.next_certificate = 0, 1
         self.seen = Counter[str]()
         self.patience = Patience(first_look=64, limits=limits)
@@ -239,9 +235,8 @@ class IncrementalState(State):
 
     def candidate(self) -> Candidate:
         self.next_certificate = self.epoch + max(1, self.epoch // 10)  # after every epoch at first, then less often
-        point = self.phase.point()
-        hinge, flip = (self.problem.sample_weight * shares for shares in self.phase.multipliers())
-        return self.columns.from_columns(Candidate(point.w, float(point.scalars[1]), hinge, flip))
+        point, multipliers = self.phase.point(), self.phase.multipliers()
+        return self.track.classifier(point, *(self.problem.sample_weight * shares for shares in multipliers))
 
     def certificate_due(self) -> bool:
         return self.limits.watched or self.epoch >= self.next_certificate
