@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import eigvalsh
 
-from drsvm.annotations import Labels, Matrix, Vector
+from drsvm.annotations import Labels, Matrix, Values, Vector
 from drsvm.clock import Stopwatch, TimeLimit
 from drsvm.model.backends import backend_of, to_numpy
 from drsvm.model.careful_sums import ULP, careful_transposed_dot
@@ -100,7 +100,7 @@ class FunctionRows(Rows):
             self._values[every, every] = self.squares
         return self._values
 
-    def columns(self, chosen, rows=slice(None)) -> Matrix:
+    def columns(self, chosen: Values, rows: Values = slice(None)) -> Matrix:
         """Return k(x_i, x_j) for every row i, or for some rows, and the chosen rows j."""
         if self.values is not None:
             return self.values[chosen][:, rows].T  # they are symmetric, and rows are read much faster
