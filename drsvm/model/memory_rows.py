@@ -126,8 +126,7 @@ class MemoryRows(HostRows):
         else:
             values = np.empty(self.shape[0])
             over(row_blocks(X), lambda part: np.dot(X[part].astype(np.float64, copy=False), v, out=values[part]))
-        if shift != 0.0:
-            over_parts(values, lambda part: np.add(values[part], shift, out=values[part]))
+        values += shift
         return values
 
     def careful_margins(self, problem, w, b):
@@ -167,6 +166,8 @@ class MemoryRows(HostRows):
             entries = self.X.data.astype(np.float64) ** 2 * np.repeat(c, np.diff(self.X.indptr))
             sums = np.bincount(self.X.indices, entries, minlength=self.shape[1])
             return sums.astype(np.float64, copy=False)  # without any entries, numpy counts in integers
+        if self.is_small:
+            return np.dot(c, np.square(self.X))
         squares = over(row_blocks(self.X), lambda part: np.dot(c[part], np.square(self.X[part], dtype=np.float64)))
         return reduce(np.add, squares)
 
