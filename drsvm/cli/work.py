@@ -72,16 +72,15 @@ def held_out(whole: Parts, split: SplitOptions, screen: Screen) -> Parts | None:
     if whole.y_test is not None or split.test_size == 0:
         return None
     classes, counts = np.unique(whole.y, return_counts=True)
-    if split.test_size is None and counts.min() < MIN_CLASS_ROWS:
-        rare, n = classes.tolist()[int(counts.argmin())], int(counts.min())
+    rare, n = classes.tolist()[int(counts.argmin())], int(counts.min())
+    if split.test_size is None and n < MIN_CLASS_ROWS:
         screen.note(
             f"no rows are held out for a test, because only {n} {'row has' if n == 1 else 'rows have'} the label "
             f"{rare!r}: the accuracy is that on the training rows, which is optimistic. Test with --test FILE, or "
             f"correct or remove {'the row if its label is a mistake' if n == 1 else 'the rows if they are mistakes'}."
         )
         return None
-    if counts.min() < 2:
-        rare = classes.tolist()[int(counts.argmin())]
+    if n < 2:
         raise DataFileError(f"only one row has the label {rare!r}; --test-size needs two of each.", whole.data.path)
     size, copies = split.test_size or TEST_SHARE, copies_of(whole.X)
     try:
