@@ -132,7 +132,7 @@ def over_parts(like: int | np.ndarray, work: Callable[[slice], R]) -> list[R]:
 
 def total(like: int | np.ndarray, work: Callable[[slice], float | np.ndarray]) -> float:
     """Return the sum of work(part) over the parts of vectors like an array, without further rounding errors."""
-    values = [float(value) for value in over_parts(like, work)]
+    values = list(map(float, over_parts(like, work)))
     return math.fsum(values) if all(map(math.isfinite, values)) else sum(values)
 
 
