@@ -132,7 +132,10 @@ def over_parts(like: int | np.ndarray, work: Callable[[slice], R]) -> list[R]:
 
 def total(like: int | np.ndarray, work: Callable[[slice], float | np.ndarray]) -> float:
     """Return the sum of work(part) over the parts of vectors like an array, without further rounding errors."""
-    values = list(map(float, over_parts(like, work)))
+    n = like if isinstance(like, int) else len(like)
+    if 0 < n <= PART:
+        return float(work(slice(0, n)))
+    values = [float(value) for value in over(parts_of(like), work)]
     return math.fsum(values) if all(map(math.isfinite, values)) else sum(values)
 
 

@@ -31,7 +31,7 @@ def calls_of(fit):
 
 @pytest.mark.parametrize(
     ("parameters", "most", "deepest"),
-    [({"radius": 0.1, "l2": 0.01}, 470, 16), ({}, 1150, 21)],
+    [({"radius": 0.1, "l2": 0.01}, 460, 16), ({}, 1150, 21)],
     ids=["given", "default"],
 )
 def test_a_small_fit_takes_few_calls(parameters, most, deepest):
