@@ -5,10 +5,10 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from drsvm.annotations import Costs, Vector
 from drsvm.model.careful_sums import ULP, careful_transposed_dot
-from drsvm.model.kernel_functions import dense
 from drsvm.model.risk import by_row
 from drsvm.parallel import elementwise, over_parts, total
 
@@ -159,7 +159,7 @@ class ArrayMultipliers(Multipliers):
         return self.alpha, self.beta
 
     def cancel_sums(self, free: np.ndarray) -> None:
-        """Change α so that v_j at the free features, and v_0 if it must be, are 0 up to rounding.
+        """Change the multipliers so that v_j at the free features, and v_0 if it must be, are 0 up to rounding.
 
         Where weights cost nothing, any v_j other than 0 makes a bound worse, however small (`dual_scale`). With the
         multipliers of most methods it is small. The smallest change that makes it 0, measured in units of what every
@@ -168,20 +168,38 @@ class ArrayMultipliers(Multipliers):
         """
         problem, balanced = self.problem, must_balance(self.problem)
         columns = np.flatnonzero(free & (problem.column_sizes > 0))
-        width, scale = len(columns) + balanced, problem.column_sizes[columns]
+        width = len(columns) + balanced
         if not (problem.rows.readable and 0 < len(columns) <= MAX_FEATURES):
             return
-        room = np.minimum(self.alpha, problem.sample_weight - self.alpha - self.beta)
-        most = np.argsort(-room, kind="stable")[: int(max(4 * width, MAX_WORK / width**2))]
-        rows = np.sort(most[room[most] > 0])
-        if not len(rows):
+        # α alone, or part of β in exchange for as much of α.
+        rooms = (
+            np.minimum(self.alpha, problem.sample_weight - self.alpha - self.beta),
+            np.minimum(self.alpha, self.beta),
+        )
+        size, chosen = int(max(4 * width, MAX_WORK / width**2)), []
+        for room in rooms:  # those with the most room, of those that have any
+            rows = np.flatnonzero(room > 0)
+            chosen.append(rows if len(rows) <= size else np.sort(rows[np.argpartition(-room[rows], size)[:size]]))
+        alone, exchanged = chosen
+        units = np.concatenate([rooms[0][alone], rooms[1][exchanged]])
+        if not len(units):
             return
-        entries = dense(problem.X[rows][:, columns]) / scale
+        scale, rows = problem.column_sizes[columns], np.concatenate([alone, exchanged])
+        effects = units * np.where(np.arange(len(rows)) < len(alone), 1.0, 2.0)
+        entries = problem.X[rows][:, columns]
+        entries = (entries.toarray() if sparse.issparse(entries) else entries).astype(np.float64)
         entries = np.hstack([entries, np.ones((len(rows), int(balanced)))])
-        effects = (entries * (problem.signs * room)[rows, None]).T
+        matrix = problem.signs[rows][:, None] * entries * effects[:, None]
+        matrix[:, : len(columns)] /= scale
+        left, values, right = np.linalg.svd(matrix, full_matrices=False)
+        kept = values > MIN_SINGULAR * values[0]
         for _ in range(ROUNDS):
             signed = (self.alpha - self.beta) * problem.signs
             v = careful_transposed_dot(problem.X, signed)[0][columns] / scale
-            pull = np.append(v, signed.sum()) if balanced else v
-            self.alpha[rows] -= room[rows] * np.linalg.lstsq(effects, pull, rcond=MIN_SINGULAR)[0]
+            target = np.append(v, signed.sum()) if balanced else v
+            changes = units * (-left[:, kept] @ ((right[kept] @ target) / values[kept]))
+            self.alpha[alone] += changes[: len(alone)]
+            self.alpha[exchanged] += changes[len(alone) :]
+            self.beta[exchanged] -= changes[len(alone) :]
+            np.clip(self.beta, 0.0, problem.sample_weight, out=self.beta)
             np.clip(self.alpha, 0.0, problem.sample_weight - self.beta, out=self.alpha)
