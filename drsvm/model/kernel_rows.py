@@ -100,7 +100,7 @@ class FunctionRows(Rows):
             self._values[every, every] = self.squares
         return self._values
 
-    def columns(self, chosen, rows=slice(None)) -> Matrix:
+    def columns(self, chosen, rows: slice | np.ndarray = slice(None)) -> Matrix:
         """Return k(x_i, x_j) for every row i, or for some rows, and the chosen rows j."""
         if self.values is not None:
             return self.values[chosen][:, rows].T  # they are symmetric, and rows are read much faster

@@ -30,7 +30,6 @@ SAMPLE = 4000  # number of rows on which errors of margins are measured
 # A run on all rows turns to a working set once this is no larger a share of the rows, unless μ has fallen below LATE
 # times the smallest one that a working set starts from: the few iterations that are left cost less.
 SCREENED, LATE = 0.4, 0.01
-POLISHED = 0.1  # rows of the sample are checked when μ has fallen to this share of its first value, and of that again
 MAX_WIDENINGS = 2  # after this many, a working set is given up
 
 
@@ -104,12 +103,10 @@ class WorkingSetState(InteriorPointState):
         problem: Problem,
         settings: "InteriorPoint",
         limits: Limits,
-        sample: Problem,
         estimate: Estimate,
         pieces: Pieces,
     ):
         self.estimate, self.pieces, self.share = estimate, pieces, pieces.share
-        self.sample, self.sample_pieces = sample, pieces_at(sample, estimate)
         engine: Any = WorkingSetEngine(problem, *pieces, limits.n_threads)
         # The start is about as far inside the cone as the central path: λ − ‖w‖ ≈ μ / (ε − Σκβ).
         mu, point = START * estimate.margin_error, with_room_for_signs(problem, estimate.point, estimate.lam)
@@ -118,19 +115,13 @@ class WorkingSetState(InteriorPointState):
         start = Start(point, max(estimate.lam, norm + min(mu / budget, 0.1 * norm)), mu)
         super().__init__(problem, settings, limits, engine, start)
         self.step_seconds *= self.share
-        # If λ grows by this factor, the rows of the working set do not bound the problem.
-        self.most_lam, self.next_check = 3.0 * start.lam, POLISHED * start.mu
-        self.doubtful = False  # some rows have left their pieces, or may have
+        self.most_lam = 3.0 * start.lam  # if λ grows beyond, the rows of the working set do not bound the problem
+        self.doubtful = False  # some rows may have left their pieces
         self.cold_starts = iter(())  # a run that breaks down is not worth another start
 
     def step(self) -> None:
-        """Do one step, and check the sample: rows that have left their pieces are best noticed before the end."""
         super().step()
         self.finished |= not self.lam <= self.most_lam
-        if self.mu <= self.next_check and not self.near_the_end and not self.finished:
-            self.next_check = POLISHED * self.mu
-            now = pieces_at(self.sample, Estimate(self.point, self.lam, 0.0, 0.0))
-            self.doubtful = len(self.sample_pieces.left(now)) > 0
 
     def on_certificate(self, gap: float) -> None:
         """Record whether the working set is solved to the tolerance, but the problem is not."""
@@ -184,7 +175,7 @@ class WorkingSetRun(Relay):
                 self.screens = False
                 self.current = InteriorPointState(problem, settings, limits, start=self.screened_at)
             else:
-                self.current = WorkingSetState(problem, settings, limits, self.sample, estimate, pieces)
+                self.current = WorkingSetState(problem, settings, limits, estimate, pieces)
             self.current.first_gap = first_gap
         self.last = Start(self.current.point, self.current.lam, self.current.mu)
         self.current.step()

@@ -65,9 +65,8 @@ class FromEstimate(Solver):
         self.estimate = estimate
 
     def start(self, problem, limits):
-        pieces, n_sample = pieces_at(problem, self.estimate), min(working_set.SAMPLE, problem.n_rows)
-        sample = problem if n_sample == problem.n_rows else problem.drawn(n_sample)
-        first = WorkingSetState(problem, InteriorPoint(), limits, sample, self.estimate, pieces)
+        pieces = pieces_at(problem, self.estimate)
+        first = WorkingSetState(problem, InteriorPoint(), limits, self.estimate, pieces)
         self.first_set = set(pieces.uncertain.tolist())
         self.run = WorkingSetRun(first)
         return self.run
@@ -87,9 +86,8 @@ def test_a_good_estimate_needs_no_other_rows(norm, radius):
 
 
 @for_each_norm
-@pytest.mark.parametrize(("sample", "widenings"), [(4000, 2), (20, 2), (4000, 0)])
-def test_rows_that_leave_their_pieces_are_found(monkeypatch, norm, sample, widenings):
-    monkeypatch.setattr(working_set, "SAMPLE", sample)
+@pytest.mark.parametrize("widenings", [2, 0])
+def test_rows_that_leave_their_pieces_are_found(monkeypatch, norm, widenings):
     monkeypatch.setattr(working_set, "MAX_WIDENINGS", widenings)
     problem = well_conditioned_instance(2, 2000, 5, norm=norm, radius=0.01, flip_cost=math.inf)
     solver = FromEstimate(with_expected_error(problem, 0.008, 0.02))
