@@ -65,7 +65,8 @@ class FeatureWorkingSet(Solver):
         )
 
     def start(self, problem: Problem, limits: Limits) -> State:
-        return optimum_of_free_flips(problem) or WithFallback(FeatureWorkingSetState(problem, self, limits), problem, limits)
+        run = optimum_of_free_flips(problem) or FeatureWorkingSetState(problem, self, limits)
+        return WithFallback(run, problem, limits)
 
 
 class FeatureWorkingSetState(Relay):
