@@ -29,8 +29,7 @@ _TEMPLATES = [
 
 # The functions to translate, each after those that it calls.
 KERNELS = """
-    _ratios _direction center curvature _moderate _right_hand_side predict _corrected longest_steps _share_kept
-    move sides
+    _ratios _direction center curvature _moderate _right_hand_side predict _corrected longest_steps _share_kept move
 """
 OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.USub: "-"}
 OPERATORS |= {ast.And: "&&", ast.Or: "||", ast.Not: "!", ast.Gt: ">", ast.GtE: ">=", ast.Lt: "<", ast.LtE: "<="}

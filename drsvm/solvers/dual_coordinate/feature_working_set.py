@@ -20,7 +20,7 @@ from drsvm.solvers.base import Candidate, Limits, Relay, Solver, State
 from drsvm.solvers.dual_coordinate.solver import DualCoordinateState
 from drsvm.solvers.interior_point.solver import InteriorPoint
 from drsvm.solvers.loop import run
-from drsvm.solvers.transforms.constant import constant_optimum
+from drsvm.solvers.transforms.constant import optimum_of_free_flips
 from drsvm.solvers.transforms.fallback import WithFallback
 from drsvm.solvers.transforms.priced_columns import AS_COLUMNS
 
@@ -65,7 +65,8 @@ class FeatureWorkingSet(Solver):
         )
 
     def start(self, problem: Problem, limits: Limits) -> State:
-        return constant_optimum(problem) or WithFallback(FeatureWorkingSetState(problem, self, limits), problem, limits)
+        run = optimum_of_free_flips(problem) or FeatureWorkingSetState(problem, self, limits)
+        return WithFallback(run, problem, limits)
 
 
 class FeatureWorkingSetState(Relay):

@@ -20,7 +20,7 @@ from drsvm.parallel import elementwise
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.dual_coordinate.ascent import Ascent, Place
 from drsvm.solvers.incremental.epochs import UNLIMITED
-from drsvm.solvers.transforms.constant import constant_optimum
+from drsvm.solvers.transforms.constant import optimum_of_free_flips
 from drsvm.solvers.transforms.fallback import Patience, Trend, WithFallback
 from drsvm.solvers.transforms.priced_columns import AS_COLUMNS
 
@@ -196,7 +196,7 @@ class DualCoordinate(Solver):
     hand_over: bool = True
 
     def start(self, problem: Problem, limits: Limits) -> State:
-        run = constant_optimum(problem) or DualCoordinateState(problem, limits, self.shrinking)
+        run = optimum_of_free_flips(problem) or DualCoordinateState(problem, limits, self.shrinking)
         return WithFallback(run, problem, limits) if self.hand_over else run
 
 

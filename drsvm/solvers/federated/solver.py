@@ -17,7 +17,7 @@ from drsvm.solvers.base import Candidate, Limits, Price, Solver, State
 from drsvm.solvers.dual_coordinate.solver import StateWithEstimates
 from drsvm.solvers.federated.block import Block, Proposal, go_on
 from drsvm.solvers.federated.shared import SHARED, shared_for
-from drsvm.solvers.transforms.constant import constant_optimum
+from drsvm.solvers.transforms.constant import optimum_of_free_flips
 
 FIRST_PROOF = 32  # maximum number of rounds before the first certificate, regardless of the estimate
 # Groups that take longer than SLOW times the typical time visit fewer rows, so that they take about HASTE times as long
@@ -60,7 +60,7 @@ class Federated(Solver):
         return super().unsupported_reason(problem)
 
     def start(self, problem: Problem, limits: Limits) -> State:
-        return constant_optimum(problem) or Rounds(problem, limits, self.patience)
+        return optimum_of_free_flips(problem) or Rounds(problem, limits, self.patience)
 
 
 class Rounds(StateWithEstimates):

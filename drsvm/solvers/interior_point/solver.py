@@ -17,7 +17,7 @@ from drsvm.solvers.interior_point.small import SmallState, is_small
 from drsvm.solvers.interior_point.state import InteriorPointState
 from drsvm.solvers.interior_point.working_set import WorkingSetRun, screening_pays
 from drsvm.solvers.selection import interior_point_fits
-from drsvm.solvers.transforms.constant import constant_optimum
+from drsvm.solvers.transforms.constant import optimum_of_free_flips
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class InteriorPoint(Solver):
         return self.compiled_steps and self.state_folder is None and is_small(problem)
 
     def start(self, problem: Problem, limits: Limits) -> State:
-        constant = constant_optimum(problem)
+        constant = optimum_of_free_flips(problem)
         if constant is not None:
             return constant
         if self.takes_compiled_steps(problem):

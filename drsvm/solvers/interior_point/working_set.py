@@ -96,7 +96,7 @@ def pieces_at(problem: Problem, estimate: Estimate) -> Pieces:
 class WorkingSetState(InteriorPointState):
     """An interior-point run on a working set, from an estimate of the solution."""
 
-    promising = 1.0  # the expected gap costs little here and a certificate, on all rows, a lot
+    promising = 0.5  # a step costs little here and a certificate, on all rows, a lot
 
     def __init__(
         self,
@@ -115,9 +115,8 @@ class WorkingSetState(InteriorPointState):
         start = Start(point, max(estimate.lam, norm + min(mu / budget, 0.1 * norm)), mu)
         super().__init__(problem, settings, limits, engine, start)
         self.step_seconds *= self.share
-        # If λ grows by this factor, the rows of the working set do not bound the problem.
-        self.most_lam = 3.0 * start.lam
-        self.doubtful = False  # some rows have left their pieces, or may have
+        self.most_lam = 3.0 * start.lam  # if λ grows beyond, the rows of the working set do not bound the problem
+        self.doubtful = False  # some rows may have left their pieces
         self.cold_starts = iter(())  # a run that breaks down is not worth another start
 
     def step(self) -> None:
