@@ -1,8 +1,8 @@
 """Prices of labels, features and the intercept as options."""
 
 import numpy as np
-import pandas as pd
 import pandas
+import pandas as pd
 import pytest
 from cli_tables import write_table
 
