@@ -55,6 +55,7 @@ def compile_passes(kind, **parameters):
     still = np.zeros(engine.n_linear)
     engine.predict(still, 0.0)
     engine.longest_steps(still, 0.0, 0.5)
+    engine.dual_sums()
     engine.multipliers()
 
 

@@ -17,7 +17,7 @@ from drsvm.kernels import passes
 from drsvm.kernels.passes import BLOCK, Buffers, Share, Step
 from drsvm.kernels.products import TILE
 from drsvm.model.memory_rows import RowView, in_memory, unsigned_parts
-from drsvm.model.multipliers import dual_sums
+from drsvm.model.multipliers import DualSums, dual_sums
 from drsvm.model.problem import Problem
 from drsvm.model.risk import affordable_flips
 from drsvm.parallel import available_cores, over, slices
@@ -257,6 +257,20 @@ class CpuEngine(Engine):
         self._over_rows(measure)
         return self._sum_of_rates()
 
+    def arrive(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, DualSums]:
+        return self._dual_sums(self._corrections, self._step._replace(primal=primal, dual=dual, left=left))
+
+    def dual_sums(self) -> DualSums:
+        return self._dual_sums(_NO_CORRECTION, NO_STEP)[1]
+
+    def _dual_sums(self, corrections, step: Step) -> tuple[float, DualSums]:
+        def add(thread, rows, share):
+            return passes.dual_sums(share, thread.buffers, corrections[_tiles(rows)], step, thread.totals[:2])
+
+        *sums, products = _sums(self._over_rows(add))
+        rows = self._sum_of_totals(2)[:, : self.n_features].T
+        return products, DualSums(rows, np.array(sums[:2]), np.array(sums[2:]))
+
     def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
         self._corrections = _NO_CORRECTION  # they are not needed between two iterations: this makes room
         alpha, beta = self._state[:, :2].transpose(1, 0, 2).copy().reshape(2, -1)[:, : self.rows.X.shape[0]]
@@ -303,6 +317,16 @@ class WorkingSetEngine:
     def _with_fixed(self, samples: Curvature) -> Curvature:
         lam = samples.predictor_lam - float(self.fixed_sums.flip_cost.sum())
         return samples._replace(predictor=samples.predictor - self.pull, predictor_lam=lam)
+
+    def dual_sums(self) -> DualSums:
+        return self._plus_fixed(self.inner.dual_sums())
+
+    def arrive(self, *steps) -> tuple[float, DualSums]:
+        moved, sums = self.inner.arrive(*steps)
+        return moved, self._plus_fixed(sums)
+
+    def _plus_fixed(self, sums: DualSums) -> DualSums:
+        return DualSums(*(own + fixed for own, fixed in zip(sums, self.fixed_sums, strict=True)))
 
     def multipliers(self):
         hinge, flip = (fixed.copy() for fixed in self.fixed)

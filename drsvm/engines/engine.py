@@ -14,6 +14,7 @@ import numpy as np
 from drsvm.annotations import Matrix, Vector
 from drsvm.kernels.interior_point import BINS
 from drsvm.kernels.step_rules import tolerating
+from drsvm.model.multipliers import DualSums
 
 if TYPE_CHECKING:
     from drsvm.engines.matrices import WideRows
@@ -80,7 +81,8 @@ class Engine(ABC):
 
     1. `predict` evaluates the predictor's direction: longest steps, and sums for the corrector's right-hand side;
     2. `longest_steps` does the same for the corrected direction, which the engine keeps;
-    3. `advance` moves along it and returns the equations at the new point, the matrix included.
+    3. `advance` moves along it and returns the equations at the new point, the matrix included. Near the end `arrive`
+       takes its place: it returns the sums that tell whether a certificate is worthwhile instead.
 
     A run begins with `center` and `curvature`. Certificates fetch `multipliers`.
     """
@@ -136,6 +138,14 @@ class Engine(ABC):
 
         Samples that cannot follow keep the share `left` of the slack or multiplier that limits them.
         """
+
+    @abstractmethod
+    def arrive(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, DualSums]:
+        """Take the given steps as `advance` does; return Σ multiplier · slack and the `dual_sums` there."""
+
+    @abstractmethod
+    def dual_sums(self) -> DualSums:
+        """Return the sums of the multipliers on each of the two sides that an intercept balances."""
 
     @abstractmethod
     def multipliers(self) -> tuple[Vector, Vector]:

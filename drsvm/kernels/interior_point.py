@@ -254,3 +254,20 @@ def move(tile, step, correction):
         state[3, i], state[4, i], state[5, i] = g1, g2, g3
         products += alpha * g1 + beta * g2 + gamma * g3
     return products
+
+
+@kernel(fastmath=FASTEST, inner=True)
+def sides(tile, coefficients):
+    """Write α and β by the side that an intercept balances; return the sums of both sides, of multipliers and of κβ."""
+    state, _, signs, _, kappa = tile
+    one = other = cost_one = cost_other = 0.0
+    for i in range(signs.size):
+        positive, alpha, beta = signs[i] > 0.0, state[0, i], state[1, i]
+        first, second = alpha if positive else beta, beta if positive else alpha
+        coefficients[0, i], coefficients[1, i] = first, second
+        one += first
+        other += second
+        cost = at(kappa, i) * beta
+        cost_one += 0.0 if positive else cost
+        cost_other += cost if positive else 0.0
+    return one, other, cost_one, cost_other

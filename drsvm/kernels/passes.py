@@ -183,3 +183,22 @@ def longest_steps(share, buffers, correction, step, smallest, bins):
         _changes(share, step.direction, first, last, correction[first // TILE, 3])
         samples.longest_steps(tile, step, correction[first // TILE], buffers.rates)
         samples.record_rates(buffers.rates, tile.weights, smallest, bins)
+
+
+@kernel(**UNCOUNTED)
+def dual_sums(share, buffers, correction, step, totals):
+    """Take a step, if there is a correction for it, and add the sums of the multipliers to the rows of `totals`.
+
+    Returns Σ multiplier of the two sides, Σ κβ of the two sides, and Σ multiplier · slack (0 without a step).
+    """
+    n = share.weights.size
+    one = other = cost_one = cost_other = moved = 0.0
+    for first in range(0, n, TILE):
+        last = min(first + TILE, n)
+        tile = _of_tile(share, first, last)
+        moved += _move_tile(tile, correction, step, first)
+        t0, t1, t2, t3 = samples.sides(tile, buffers.coefficients)
+        one, other, cost_one, cost_other = one + t0, other + t1, cost_one + t2, cost_other + t3
+        add_sums(share.data, share.indices, share.indptr, first, last, buffers.coefficients, buffers.block)
+        _close_block(buffers.block, last, n, totals)
+    return one, other, cost_one, cost_other, moved

@@ -232,11 +232,19 @@ def test_a_move_goes_the_given_steps_of_which_the_longest_stay_inside(engine, pr
     assert_no_flips_where_impossible(after)
 
 
-def test_a_round_that_moves_first_returns_what_is_there_then(engine, problem):
+def test_rounds_that_move_first_return_what_is_there_then(engine, problem):
     _, direction, _, _ = corrected_direction(engine, problem)
     engine.longest_steps(*direction, TARGET)
-    _, curvature = engine.advance(0.2, 0.1, 0.02)
+    before, steps = engine._state.copy(), (0.2, 0.1, 0.02)
+    products, sums = engine.arrive(*steps)
+    arrived = engine.of_rows.copy()
+    engine._state[:] = before
+    others, curvature = engine.advance(*steps)
     matrix = full_matrix(curvature)
+    assert others == pytest.approx(products, rel=1e-14)
+    assert_close(arrived, engine.of_rows, 1e-14)
+    for one, two in zip(sums, engine.dual_sums(), strict=True):
+        assert_close(one, two, 1e-12)
     for one, two in zip(curvature[1:-1], engine.curvature()[1:-1], strict=True):
         assert_close(one, two, 1e-12)
     assert_close(matrix, full_matrix(engine.curvature()), 1e-12)
@@ -276,9 +284,17 @@ def test_samples_that_cannot_follow_stop_short_on_their_own(engine, problem, tim
     np.testing.assert_allclose(lifts, expected, atol=1e-9 * np.abs(wanted).max())
 
 
-def test_multipliers_are_those_of_the_samples(engine, problem):
+def test_dual_sums_are_those_of_the_multipliers(engine, problem):
     samples = Samples(engine, problem)
-    np.testing.assert_array_equal(np.array(engine.multipliers()), samples.multipliers[:2])
+    sums = engine.dual_sums()
+    alpha, beta = engine.multipliers()
+    positive = problem.signs > 0
+    sides = np.where(positive, alpha, beta), np.where(positive, beta, alpha)
+    assert_close(sums.rows, np.stack([problem.X.T @ side for side in sides], axis=1), 1e-12)
+    assert_close(sums.mass, np.array([side.sum() for side in sides]), 1e-12)
+    costs = samples.kappa * beta
+    assert_close(sums.flip_cost, np.array([costs[~positive].sum(), costs[positive].sum()]), 1e-12)
+    np.testing.assert_array_equal(np.array([alpha, beta]), samples.multipliers[:2])
 
 
 @pytest.mark.parametrize(
@@ -302,7 +318,7 @@ def test_methods_return_only_small_arrays_of_numbers(engine):
     """An engine on another machine would have to send everything that its methods return."""
     curvature = engine.curvature()
     direction = random_direction(engine)
-    returned = [curvature, engine.predict(*direction), engine.longest_steps(*direction, TARGET)]
+    returned = [curvature, engine.predict(*direction), engine.longest_steps(*direction, TARGET), engine.dual_sums()]
     for value in itertools.chain(*returned):
         assert value is None or np.asarray(value).dtype.kind == "f"
         assert np.size(value) <= engine.n_linear**2

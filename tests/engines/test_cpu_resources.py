@@ -86,12 +86,12 @@ def test_fixed_rows_enter_the_sums(problem, multipliers):
     fixed = np.setdiff1d(np.arange(300), working)
     np.testing.assert_array_equal(all_alpha[fixed], alpha[fixed])
     np.testing.assert_array_equal(all_beta[fixed], beta[fixed])
-    sums = engine.fixed_sums
-    v, balance = problem.weighted_sum(alpha - beta)
+    sums = engine.dual_sums()
+    v, balance = problem.weighted_sum(all_alpha - all_beta)
     np.testing.assert_allclose(sums.rows @ (1.0, -1.0), v)
     assert sums.mass @ (1.0, -1.0) == pytest.approx(balance)
-    assert sums.mass.sum() == pytest.approx(alpha.sum() + beta.sum())
-    assert sums.flip_cost.sum() == pytest.approx(problem.cost_of_flips(beta))
+    assert sums.mass.sum() == pytest.approx(all_alpha.sum() + all_beta.sum())
+    assert sums.flip_cost.sum() == pytest.approx(problem.cost_of_flips(all_beta))
 
 
 def test_the_working_rows_are_those_of_an_engine_of_all_rows(problem, multipliers):

@@ -129,7 +129,8 @@ def steps(engine):
         yield engine.advance(0.05, 0.05, 0.01)
         yield engine.predict(direction, 0.1)
         yield engine.longest_steps(direction, 0.1, 0.2)
-        yield engine.advance(0.05, 0.05, 0.01)
+        yield engine.arrive(0.05, 0.05, 0.01)
+        yield engine.dual_sums()
 
 
 @examples(10, 1000)

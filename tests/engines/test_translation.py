@@ -38,6 +38,8 @@ void predict(Call c, double** a, double* x, double* out) {
 void longest_steps(Call c, double** a, double* x, double* out) {
     samples::longest_steps(TILE, c.along, ROWS(0), ROWS(1)); }
 void move(Call c, double** a, double* x, double* out) { out[0] = samples::move(TILE, c.along, ROWS(0)); }
+void sides(Call c, double** a, double* x, double* out) {
+    auto sums = samples::sides(TILE, ROWS(0)); for (int k = 0; k < 4; k++) out[k] = sums.at[k]; }
 }
 """
 POINTER = ctypes.POINTER(ctypes.c_double)
@@ -114,6 +116,7 @@ def test_the_same_numbers_as_in_python(compiled, plain, flips, extreme):
         found += [
             run("longest_steps", tile, step, [correction, rates], [], 0),
             run("move", tile, step, [correction], [], 1),
+            run("sides", tile, step, [coefficients], [], 4),
         ]
         outcomes.append([*found, state, correction, coefficients, rates, h])
     for in_cpp, in_python in zip(*outcomes, strict=True):

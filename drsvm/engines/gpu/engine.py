@@ -14,6 +14,7 @@ from drsvm.engines.newton import Factorised, newton_matrix
 from drsvm.kernels.newton import DAMPING
 from drsvm.kernels.passes import Step
 from drsvm.model.backends import to_numpy
+from drsvm.model.multipliers import DualSums
 from drsvm.model.problem import Problem
 from drsvm.model.risk import affordable_flips
 
@@ -114,11 +115,23 @@ class GpuEngine(Engine):
         return self._step.target, self._step.lam_change, float(primal), float(dual), float(left)
 
     def advance(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, Curvature]:
+        return self._move(primal, dual, left), self.curvature()
+
+    def arrive(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, DualSums]:
+        return self._move(primal, dual, left), self.dual_sums()
+
+    def _move(self, primal: float, dual: float, left: float) -> float:
         partial = self._partial(1)
         self._call("move", *self._along(primal, dual, left), self._corrections, partial)
         products = float(partial.sum())
         self._mu = products / self.weight
-        return products, self.curvature()
+        return products
+
+    def dual_sums(self) -> DualSums:
+        coefficients, partial = cupy().empty((2, self.n)), self._partial(4)
+        self._call("sides", coefficients, partial)
+        one, other, *costs = to_numpy(partial.sum(axis=0)).tolist()
+        return DualSums(self.rows.weighted_sums(coefficients).T, np.array([one, other]), np.array(costs))
 
     def multipliers(self) -> tuple[Vector, Vector]:
         return self._state[0], self._state[1]

@@ -116,6 +116,10 @@ extern "C" __global__ void move(SAMPLES, STEP, double* correction, double* parti
     write_sums(samples::Values<1>{{samples::move(TILE, ALONG, samples::Rows{correction, n})}}, partial);
 }
 
+extern "C" __global__ void sides(SAMPLES, double* coefficients, double* partial) {
+    write_sums(samples::sides(TILE, samples::Rows{coefficients, n}), partial);
+}
+
 // --- products with the rows ---------------------------------------------------------------------------------------
 
 // out_i = x_i·v + shift for dense rows: one warp per row, sums in double precision.

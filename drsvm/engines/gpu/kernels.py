@@ -29,7 +29,8 @@ _TEMPLATES = [
 
 # The functions to translate, each after those that it calls.
 KERNELS = """
-    _ratios _direction center curvature _moderate _right_hand_side predict _corrected longest_steps _share_kept move
+    _ratios _direction center curvature _moderate _right_hand_side predict _corrected longest_steps _share_kept
+    move sides
 """
 OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.USub: "-"}
 OPERATORS |= {ast.And: "&&", ast.Or: "||", ast.Not: "!", ast.Gt: ">", ast.GtE: ">=", ast.Lt: "<", ast.LtE: "<="}

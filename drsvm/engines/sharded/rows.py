@@ -262,6 +262,13 @@ class ShardedEngine(Engine):
         products, *samples = self.run.ask("advance", primal, dual, left)
         return products, Curvature(*samples)
 
+    def arrive(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, DualSums]:
+        products, *sums = self.run.ask("arrive", primal, dual, left)
+        return products, DualSums(*sums)
+
+    def dual_sums(self) -> DualSums:
+        return DualSums(*self._query("dual_sums"))
+
     def multipliers(self) -> tuple[Kept, Kept]:  # pyright: ignore
         return self.run.keep("keep_multipliers")
 

@@ -96,7 +96,7 @@ def pieces_at(problem: Problem, estimate: Estimate) -> Pieces:
 class WorkingSetState(InteriorPointState):
     """An interior-point run on a working set, from an estimate of the solution."""
 
-    promising = 0.5  # a step costs little here and a certificate, on all rows, a lot
+    promising = 1.0  # the expected gap costs little here and a certificate, on all rows, a lot
 
     def __init__(
         self,
