@@ -6,7 +6,7 @@ import numpy as np
 
 from drsvm.annotations import Matrix, Vector
 from drsvm.engines.cpu import NO_STEP
-from drsvm.engines.engine import Curvature, Engine, Rates
+from drsvm.engines.engine import Curvature, Engine, Prediction, Rates
 from drsvm.engines.gpu.device import cupy, on_device
 from drsvm.engines.gpu.kernels import THREADS, blocks_for, kernel
 from drsvm.engines.gpu.newton import GpuFactorised, GpuMatrixFree
@@ -75,7 +75,8 @@ class GpuEngine(Engine):
     def total_slack(self) -> float:
         return float(self.weights @ self._state[5])
 
-    def curvature(self) -> Curvature:
+    def curvature(self, *steps: float) -> tuple[float, Curvature]:
+        products = self._move(steps)
         coefficients, partial = cupy().empty((3, self.n)), self._partial(2)
         h = coefficients[2]
         self._call("curvature", h, coefficients, partial)
@@ -84,14 +85,14 @@ class GpuEngine(Engine):
         added = self._collect(coefficients if with_border else coefficients[:2])
         border = added[2] if with_border else np.zeros(self.n_linear)
         gram = None if self.n_features > MAX_FEATURES else self.rows.gram(h, rough=self._step.target > ROUGH)
-        return Curvature(gram, added[0], square, added[1], linear, border, of_rows=h)
+        return products, Curvature(gram, added[0], square, added[1], linear, border, of_rows=h)
 
     def factorised(self, samples, cone, ridge) -> Factorised:
         if self.n_features > MAX_FEATURES:
             return GpuMatrixFree(samples, cone, ridge, self.rows, self._mu)
         return GpuFactorised(newton_matrix(samples, cone, ridge, DAMPING))
 
-    def prediction(self, direction, lam_change):
+    def predict(self, direction, lam_change) -> tuple[Rates, Prediction]:
         xp = cupy()
         if self._corrections is None:
             self._corrections = xp.empty((4, self.n))
@@ -101,9 +102,10 @@ class GpuEngine(Engine):
         self._call("predict", self._products(direction), float(lam_change), *written)
         slack, multiplier, both, corrected, targeted = to_numpy(partial.sum(axis=0)).tolist()
         correcting, target = self._collect(coefficients)
-        return self._rates(smallest, bins), (slack, multiplier, both, correcting, corrected, target, targeted)
+        sums = slack, multiplier, both, correcting, corrected, target, targeted
+        return self._rates(smallest, bins), Prediction(*sums)
 
-    def rates(self, direction, lam_change, target):
+    def longest_steps(self, direction, lam_change, target) -> Rates:
         self._step = Step(direction, float(lam_change), float(target))
         self._corrections[3] = self._products(direction)
         smallest, bins = self._partial(2), cupy().zeros_like(cupy().asarray(Rates().bins))
@@ -114,24 +116,21 @@ class GpuEngine(Engine):
         """Return the arguments of kernels that follow the corrected direction."""
         return self._step.target, self._step.lam_change, float(primal), float(dual), float(left)
 
-    def advance(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, Curvature]:
-        return self._move(primal, dual, left), self.curvature()
-
-    def arrive(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, DualSums]:
-        return self._move(primal, dual, left), self.dual_sums()
-
-    def _move(self, primal: float, dual: float, left: float) -> float:
+    def _move(self, steps: tuple[float, ...]) -> float:
+        if not steps:
+            return 0.0
         partial = self._partial(1)
-        self._call("move", *self._along(primal, dual, left), self._corrections, partial)
+        self._call("move", *self._along(*steps), self._corrections, partial)
         products = float(partial.sum())
         self._mu = products / self.weight
         return products
 
-    def dual_sums(self) -> DualSums:
+    def dual_sums(self, *steps: float) -> tuple[float, DualSums]:
+        products = self._move(steps)
         coefficients, partial = cupy().empty((2, self.n)), self._partial(4)
         self._call("sides", coefficients, partial)
         one, other, *costs = to_numpy(partial.sum(axis=0)).tolist()
-        return DualSums(self.rows.weighted_sums(coefficients).T, np.array([one, other]), np.array(costs))
+        return products, DualSums(self.rows.weighted_sums(coefficients).T, np.array([one, other]), np.array(costs))
 
     def multipliers(self) -> tuple[Vector, Vector]:
         return self._state[0], self._state[1]
