@@ -8,7 +8,7 @@ from drsvm.annotations import Matrix, Vector
 from drsvm.engines.cpu import NO_STEP
 from drsvm.engines.engine import Curvature, Engine, Prediction, Rates
 from drsvm.engines.gpu.device import cupy, on_device
-from drsvm.engines.gpu.kernels import THREADS, blocks_for, kernel
+from drsvm.engines.gpu.kernels import blocks_for, kernel, launch
 from drsvm.engines.gpu.newton import GpuFactorised, GpuMatrixFree
 from drsvm.engines.newton import Factorised, newton_matrix
 from drsvm.kernels.newton import DAMPING
@@ -49,7 +49,7 @@ class GpuEngine(Engine):
 
     def _call(self, name: str, *arguments) -> None:
         samples = self._state, self.n, self.weights, self.signs, *self.flip_arguments
-        kernel(name)((blocks_for(self.n),), (THREADS,), (*samples, *arguments))
+        launch(kernel(name), self.n, *samples, *arguments)
 
     def _partial(self, n_sums: int) -> np.ndarray:
         return cupy().empty((blocks_for(self.n), n_sums))

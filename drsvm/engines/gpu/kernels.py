@@ -72,6 +72,11 @@ def blocks_for(n_threads: int) -> int:
     return max(1, min(-(-n_threads // THREADS), MAX_BLOCKS))
 
 
+def launch(called, n_threads: int, *arguments) -> None:
+    """Call a kernel in blocks for so many threads."""
+    called((blocks_for(n_threads),), (THREADS,), arguments)
+
+
 class _Function:
     def __init__(self, node: ast.FunctionDef):
         names = [argument.arg for argument in node.args.args]

@@ -7,7 +7,7 @@ import numpy as np
 
 from drsvm.annotations import Matrix
 from drsvm.engines.gpu.device import cupy, on_device
-from drsvm.engines.gpu.rows import DenseGpuRows
+from drsvm.engines.gpu.rows import GRAM_BYTES, DenseGpuRows
 from drsvm.model.backends import to_numpy
 from drsvm.parallel import slices
 
@@ -26,9 +26,10 @@ class StreamedGpuRows(DenseGpuRows):
         super().__init__(X)
         self.block_bytes, self.offset = block_bytes, offset
 
-    def blocks(self, row_bytes: int, most_bytes: int) -> Iterator[tuple[slice, Matrix]]:
+    def blocks(self, row_bytes: int = 0) -> Iterator[tuple[slice, Matrix]]:
         n, d = self.shape
-        size = max(1, min(n, most_bytes // row_bytes, self.block_bytes // (d * self.dtype.itemsize)))
+        most = GRAM_BYTES // row_bytes if row_bytes else n
+        size = max(1, min(n, most, self.block_bytes // (d * self.dtype.itemsize)))
         parts, crossing = slices(n, size), _Crossing((size, d), self.dtype)
         ready = [crossing.send(k, self.X[part]) for k, part in enumerate(parts[:BUFFERS])]
         for k, part in enumerate(parts):
@@ -38,9 +39,6 @@ class StreamedGpuRows(DenseGpuRows):
             crossing.free[k % BUFFERS] = crossing.work.record()  # all work on the block has been given to the card
             if k + BUFFERS < len(parts):
                 ready.append(crossing.send(k + BUFFERS, self.X[parts[k + BUFFERS]]))
-
-    def whole(self) -> Iterator[tuple[slice, Matrix]]:
-        return self.blocks(1, self.X.nbytes)
 
     def taken(self, rows) -> DenseGpuRows:
         rows = rows if isinstance(rows, slice) else to_numpy(rows)
