@@ -64,11 +64,6 @@ class DaskCoordinator(Coordinator):
         self.places: dict[int, str] = {}
         self._build([number for number, used in self.survey.used.items() if used > 0])
 
-    def post(self, message: Message) -> None:
-        channel = self.channel()
-        for group in channel.groups:
-            channel.send(group, message)
-
     def forget(self, run: str) -> None:
         _tell_workers(self.client, dask_worker.forget_runs, self.name, run)
 
@@ -82,15 +77,6 @@ class DaskCoordinator(Coordinator):
             for address, numbers in by_worker.items()
             for first in range(min(self._threads.get(address, 1), len(numbers)))
         ]
-
-    def _task(self, name: str, function: Callable, *arguments) -> Future:
-        key = f"drsvm-{name}-{uuid.uuid4().hex}"
-        try:
-            return self.client.submit(function, *arguments, key=key, pure=False)
-        except Exception as error:
-            if self.client.status == "running":
-                raise
-            raise RowsLost(_gone(error)) from error
 
     def channel(self) -> "DaskChannel":
         return DaskChannel(self)
@@ -110,9 +96,15 @@ class DaskCoordinator(Coordinator):
     def _of_chunks(self, name: str, function: Callable, numbers: Iterable[int], *arguments) -> list[Any]:
         """Return the values of a function for chunks, on the workers that have them."""
         futures = []
-        for number in numbers:
-            chunk = self.columns.chunk(number)
-            futures.append(self._task(name, function, self.name, number, *arguments, chunk[0].key, *chunk))
+        try:
+            for number in numbers:
+                chunk, key = self.columns.chunk(number), f"drsvm-{name}-{uuid.uuid4().hex}"
+                given = self.name, number, *arguments, chunk[0].key, *chunk
+                futures.append(self.client.submit(function, *given, key=key, pure=False))
+        except Exception as error:
+            if self.client.status == "running":
+                raise
+            raise RowsLost(_gone(error)) from error
         return self._results(futures)
 
     def _check_versions(self) -> None:

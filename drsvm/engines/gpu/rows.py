@@ -10,6 +10,7 @@ import numpy as np
 
 from drsvm.annotations import Costs, Matrix, Vector
 from drsvm.engines.gpu.device import GpuError, add_square, cupy, free_memory, on_device, on_host
+from drsvm.engines.gpu.engine import GpuEngine
 from drsvm.engines.gpu.kernels import THREADS, kernel, launch
 from drsvm.model.backends import to_numpy
 from drsvm.model.careful_sums import ULP
@@ -104,8 +105,6 @@ class GpuRows(CardRows):
         return MemoryRows(self.host_array())
 
     def engine(self, problem, n_threads):
-        from drsvm.engines.gpu.engine import GpuEngine
-
         return GpuEngine(problem)
 
 
