@@ -62,11 +62,8 @@ class Rates:
 
     def tolerating(self, share: float) -> tuple[float, float]:
         """Return the primal and dual rates that only samples with the given share of the weight exceed."""
-        primal, dual = (
-            tolerating(smallest, bins, share)
-            for smallest, bins in zip(self.smallest_change.tolist(), self.bins.tolist(), strict=True)
-        )
-        return primal, dual
+        (primal, dual), (primal_bins, dual_bins) = self.smallest_change.tolist(), self.bins.tolist()
+        return tolerating(primal, primal_bins, share), tolerating(dual, dual_bins, share)
 
 
 class Engine(ABC):

@@ -63,7 +63,7 @@ class GpuEngine(Engine):
 
     def _collect(self, coefficients) -> np.ndarray:
         """Return Σ c_i (x_i, 1) for every row of coefficients."""
-        sums = self.rows.weighted_sums(coefficients)
+        sums = to_numpy(self.rows.device_sums(coefficients))
         if self.n_linear == self.n_features:
             return sums
         return np.concatenate([sums, to_numpy(coefficients.sum(axis=1))[:, None]], axis=1)
@@ -133,7 +133,8 @@ class GpuEngine(Engine):
         coefficients, partial = cupy().empty((2, self.n)), self._partial(4)
         self._call("sides", coefficients, partial)
         one, other, *costs = to_numpy(partial.sum(axis=0)).tolist()
-        return products, DualSums(self.rows.weighted_sums(coefficients).T, np.array([one, other]), np.array(costs))
+        rows = to_numpy(self.rows.device_sums(coefficients)).T
+        return products, DualSums(rows, np.array([one, other]), np.array(costs))
 
     def multipliers(self) -> tuple[Vector, Vector]:
         return self._state[0], self._state[1]

@@ -79,19 +79,16 @@ class GpuRows(CardRows):
     def device_sums(self, c: Matrix) -> Matrix:
         """Return Σ_i c_i x_i for one, two or three rows of coefficients, on the card."""
 
-    def weighted_sums(self, c: Matrix) -> np.ndarray:
-        return to_numpy(self.device_sums(c))
-
     def weighted_sum(self, c):
-        return self.weighted_sums(c[None])[0]
+        return to_numpy(self.device_sums(c[None])[0])
 
     @abstractmethod
     def gram(self, h: Vector, *, rough: bool = False) -> Matrix:
         """Return Σ_i h_i x_i x_iᵀ, on the card, in the upper triangle; a rough one is correct to about three digits."""
 
-    @abstractmethod
     def host_array(self) -> Matrix:
         """Return the rows as an array of numpy or scipy."""
+        return to_numpy(self.X)
 
     @property
     def rounding(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -172,9 +169,6 @@ class DenseGpuRows(GpuRows):
 
     def shifted(self, offset):
         return DenseGpuRows(self.X - on_device(offset, self.dtype))
-
-    def host_array(self):
-        return to_numpy(self.X)
 
 
 def _row_norms(data, indices, indptr, shape, dtype, p: float, factors, out) -> None:
@@ -289,9 +283,6 @@ class SparseGpuRows(GpuRows):
 
     def shifted(self, offset):
         raise TypeError("Sparse rows on a graphics card are not shifted.")
-
-    def host_array(self):
-        return self.X.get()
 
 
 class GpuKernelRows(FunctionRows, CardRows):

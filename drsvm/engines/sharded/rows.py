@@ -103,12 +103,7 @@ class ShardedRows(Rows):
         return other
 
     def with_flip_costs(self, problem, flip_cost):
-        if np.ndim(flip_cost):
-            raise TypeError(f"The flip costs of rows that are {self.place} cannot be changed.")
         return {"flip_cost": check_flip_cost(flip_cost)}
-
-    def relabelled(self, problem, positive, sample_weight) -> Attributes:
-        raise TypeError(f"The labels of rows that are {self.place} cannot be changed.")
 
     def counted(self, problem, counts):
         if not isinstance(counts, RemoteCounts):
