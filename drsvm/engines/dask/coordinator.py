@@ -13,6 +13,7 @@ import queue
 import time
 import uuid
 import weakref
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import product
@@ -67,16 +68,15 @@ class DaskCoordinator(Coordinator):
     def forget(self, run: str) -> None:
         _tell_workers(self.client, dask_worker.forget_runs, self.name, run)
 
-    def groups(self) -> list[tuple[str, list[int]]]:
+    def groups(self, shards: Iterable[int]) -> list[Group]:
         """Return groups of shards on the same worker, one for each of its threads."""
-        by_worker: dict[str, list[int]] = {}
-        for number, address in sorted(self.places.items()):
-            by_worker.setdefault(address, []).append(number)
-        return [
-            (address, numbers[first :: self._threads.get(address, 1)])
-            for address, numbers in by_worker.items()
-            for first in range(min(self._threads.get(address, 1), len(numbers)))
-        ]
+        groups, by_worker = [], defaultdict(list)
+        for number in sorted(shards):
+            by_worker[self.places[number]].append(number)
+        for address, numbers in by_worker.items():
+            n_threads = min(self._threads.get(address, 1), len(numbers))
+            groups += [tuple(numbers[first::n_threads]) for first in range(n_threads)]
+        return groups
 
     def channel(self) -> "DaskChannel":
         return DaskChannel(self)
@@ -184,7 +184,7 @@ class DaskChannel(WorkerChannel):
         self.replies: queue.SimpleQueue[tuple[Group, concurrent.futures.Future]] = queue.SimpleQueue()
         self.waiting: dict[Group, Message] = {}
         self.sent: dict[Group, tuple[str, concurrent.futures.Future]] = {}  # where to, and the reply
-        self.groups = [tuple(numbers) for _, numbers in coordinator.groups()]
+        self.groups = coordinator.groups(coordinator.places)
         self.next_look = time.monotonic() + GLANCE
 
     def send(self, group: Group, message: Message) -> None:
@@ -258,10 +258,7 @@ class DaskChannel(WorkerChannel):
         """Build the shards of a group again, and send them its message; they may now be on several workers."""
         message = self.waiting.pop(group)
         self.coordinator.restore(group)
-        by_place: dict[str, list[int]] = {}
-        for number in group:
-            by_place.setdefault(self.coordinator.places[number], []).append(number)
-        new_groups = [tuple(numbers) for numbers in by_place.values()]
+        new_groups = self.coordinator.groups(group)
         self.groups = [other for other in self.groups if other != group] + new_groups
         for new in new_groups:
             self.send(new, message)

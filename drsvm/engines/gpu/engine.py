@@ -54,8 +54,21 @@ class GpuEngine(Engine):
         samples = self._state, self.n, self.weights, self.signs, *self.flip_arguments
         launch(kernel(name), self.n, *samples, *arguments)
 
-    def _partial(self, n_sums: int) -> np.ndarray:
-        return cupy().empty((blocks_for(self.n), n_sums))
+    def _by_block(self, n_values: int) -> np.ndarray:
+        """Return room for values of each block of threads."""
+        return cupy().empty((blocks_for(self.n), n_values))
+
+    def _sums(self, n_sums: int, name: str, *arguments) -> list[float]:
+        """Call a kernel that writes sums in the end."""
+        sums = self._by_block(n_sums)
+        self._call(name, *arguments, sums)
+        return sums.sum(axis=0).tolist()
+
+    def _rates(self, name: str, *arguments) -> Rates:
+        """Call a kernel that writes the smallest changes, and the bins, in the end."""
+        smallest, bins = self._by_block(2), on_device(Rates().bins)
+        self._call(name, *arguments, smallest, bins)
+        return Rates(np.minimum(to_numpy(smallest.min(axis=0)), 0.0), to_numpy(bins))
 
     def _products(self, direction: np.ndarray) -> Vector:
         shift = float(direction[self.n_features :].sum())
@@ -68,9 +81,6 @@ class GpuEngine(Engine):
             return sums
         return np.concatenate([sums, to_numpy(coefficients.sum(axis=1))[:, None]], axis=1)
 
-    def _rates(self, smallest: np.ndarray, bins: np.ndarray) -> Rates:
-        return Rates(np.minimum(to_numpy(smallest.min(axis=0)), 0.0), to_numpy(bins))
-
     def center(self, point, lam: float, mu: float) -> None:
         self._mu = mu
         self._call("center", self._products(point) * self.signs, float(lam), float(mu))
@@ -80,10 +90,9 @@ class GpuEngine(Engine):
 
     def curvature(self, *steps: float) -> tuple[float, Curvature]:
         products = self._move(steps)
-        coefficients, partial = cupy().empty((3, self.n)), self._partial(2)
+        coefficients = cupy().empty((3, self.n))
         h = coefficients[2]
-        self._call("curvature", h, coefficients, partial)
-        square, linear = to_numpy(partial.sum(axis=0)).tolist()
+        square, linear = self._sums(2, "curvature", h, coefficients)
         with_border = self.n_linear > self.n_features
         added = self._collect(coefficients if with_border else coefficients[:2])
         border = added[2] if with_border else np.zeros(self.n_linear)
@@ -99,21 +108,17 @@ class GpuEngine(Engine):
         xp = cupy()
         if self._corrections is None:
             self._corrections = xp.empty((4, self.n))
-        coefficients, partial, smallest = xp.empty((2, self.n)), self._partial(5), self._partial(2)
-        bins = xp.zeros_like(xp.asarray(Rates().bins))
-        written = self._corrections, coefficients, partial, smallest, bins
-        self._call("predict", self._products(direction), float(lam_change), *written)
-        slack, multiplier, both, corrected, targeted = to_numpy(partial.sum(axis=0)).tolist()
+        coefficients, sums = xp.empty((2, self.n)), self._by_block(5)
+        written = self._corrections, coefficients, sums
+        rates = self._rates("predict", self._products(direction), float(lam_change), *written)
+        slack, multiplier, both, corrected, targeted = sums.sum(axis=0).tolist()
         correcting, target = self._collect(coefficients)
-        sums = slack, multiplier, both, correcting, corrected, target, targeted
-        return self._rates(smallest, bins), Prediction(*sums)
+        return rates, Prediction(slack, multiplier, both, correcting, corrected, target, targeted)
 
     def longest_steps(self, direction, lam_change, target) -> Rates:
         self._step = Step(direction, float(lam_change), float(target))
         self._corrections[3] = self._products(direction)
-        smallest, bins = self._partial(2), cupy().zeros_like(cupy().asarray(Rates().bins))
-        self._call("longest_steps", *self._along(), self._corrections, smallest, bins)
-        return self._rates(smallest, bins)
+        return self._rates("longest_steps", *self._along(), self._corrections)
 
     def _along(self, primal: float = 0.0, dual: float = 0.0, left: float = 0.0) -> tuple[float, ...]:
         """Return the arguments of kernels that follow the corrected direction."""
@@ -122,17 +127,14 @@ class GpuEngine(Engine):
     def _move(self, steps: tuple[float, ...]) -> float:
         if not steps:
             return 0.0
-        partial = self._partial(1)
-        self._call("move", *self._along(*steps), self._corrections, partial)
-        products = float(partial.sum())
+        [products] = self._sums(1, "move", *self._along(*steps), self._corrections)
         self._mu = products / self.weight
         return products
 
     def dual_sums(self, *steps: float) -> tuple[float, DualSums]:
         products = self._move(steps)
-        coefficients, partial = cupy().empty((2, self.n)), self._partial(4)
-        self._call("sides", coefficients, partial)
-        one, other, *costs = to_numpy(partial.sum(axis=0)).tolist()
+        coefficients = cupy().empty((2, self.n))
+        one, other, *costs = self._sums(4, "sides", coefficients)
         rows = to_numpy(self.rows.device_sums(coefficients)).T
         return products, DualSums(rows, np.array([one, other]), np.array(costs))
 
@@ -149,7 +151,7 @@ class GpuFactorised(Factorised):
         from cupyx import errstate
 
         xp = cupy()
-        self.matrix = xp.triu(matrix) + xp.triu(matrix, 1).T
+        self.matrix = self.like = xp.triu(matrix) + xp.triu(matrix, 1).T
         diagonal = self.matrix.diagonal()
         self.scale = 1.0 / xp.sqrt(xp.where(diagonal > 0, diagonal, 1.0))
         scaled = self.matrix * self.scale * self.scale[:, None]
@@ -162,9 +164,6 @@ class GpuFactorised(Factorised):
             except np.linalg.LinAlgError:
                 continue
         raise np.linalg.LinAlgError("the Newton matrix is numerically singular")
-
-    def vector(self, values):
-        return on_device(values)
 
     def multiply(self, x):
         return self.matrix @ x
@@ -185,21 +184,14 @@ class GpuMatrixFree(MatrixFree):
     def __init__(self, samples: Curvature, cone: Scaling, ridge: np.ndarray, rows: Any, mu: float):
         super().__init__(samples, cone, ridge, rows)
         self.accurate = min(1e-4, 0.1 * mu)
-        self.inverse = 1.0 / cupy().maximum(self._whole_diagonal(), 1e-300)
-
-    def _whole_diagonal(self):
         diagonal = cupy().empty(self.n + 1)
         diagonal[: self.d] = on_device(self.rows.sum_of_squares(self.h))
         diagonal[self.d : self.n] = self.h.sum()
         diagonal[: self.n] += self.diagonal
         diagonal[self.n] = self.square
-        return diagonal if self.rank_one is None else diagonal + self.coefficient * self.rank_one**2
-
-    def vector(self, values):
-        return on_device(values)
-
-    def _weighted_sum(self, c):
-        return self.rows.device_sums(c[None])[0]
+        if self.rank_one is not None:
+            diagonal += self.coefficient * self.rank_one**2
+        self.inverse = 1.0 / cupy().maximum(diagonal, 1e-300)
 
     def apply_inverse(self, right):
         return self.inverse * right

@@ -219,11 +219,6 @@ class SparseGpuRows(GpuRows):
         return _entries(self.X.tocsc())
 
     @cached_property
-    def squared_columns(self) -> tuple[Vector, Vector, Vector]:
-        data, rows, starts = self.columns
-        return data.astype(np.float64) ** 2, rows, starts
-
-    @cached_property
     def places(self) -> Vector:
         """For every entry by columns, its place among those of its row, which are sorted."""
         _, rows, _ = self.columns
@@ -249,13 +244,14 @@ class SparseGpuRows(GpuRows):
         return out
 
     def device_sums(self, c):
-        return self._sums_of_columns(self.columns, c)
+        return self._sums_of(self.columns[0], c)
 
-    def _sums_of_columns(self, columns: tuple[Vector, Vector, Vector], c: Matrix) -> Matrix:
+    def _sums_of(self, entries: Vector, c: Matrix) -> Matrix:
+        """Return the sums of rows with other entries, which are given by columns."""
         d, k = self.shape[1], len(c)
         out, parts = cupy().zeros((k, d)), self.parts_of_sums
-        arguments = *columns[:2], parts.first, parts.begin, parts.end, d, c, c.strides[0] // 8, out
-        kernel("sparse_sums", columns[0].dtype, k)((len(parts.first),), (128,), arguments)
+        arguments = entries, self.columns[1], parts.first, parts.begin, parts.end, d, c, c.strides[0] // 8, out
+        kernel("sparse_sums", entries.dtype, k)((len(parts.first),), (128,), arguments)
         return out
 
     def gram(self, h, *, rough=False):
@@ -276,7 +272,7 @@ class SparseGpuRows(GpuRows):
         return out
 
     def sum_of_squares(self, c):
-        return to_numpy(self._sums_of_columns(self.squared_columns, c[None])[0])
+        return to_numpy(self._sums_of(self.columns[0].astype(np.float64) ** 2, c[None])[0])
 
     def on_features(self, features):
         return SparseGpuRows(self.X[:, on_device(features, np.int64)].tocsr())
