@@ -6,7 +6,7 @@ several machines, implements them.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,10 +17,7 @@ from drsvm.model.multipliers import DualSums
 
 if TYPE_CHECKING:
     from drsvm.engines.matrices import WideRows
-    from drsvm.engines.newton import Factorised
-
-# A cone of `solvers/interior_point/cones.py`, above the engines: it adds its part to the Newton matrix.
-Cone: TypeAlias = Any
+    from drsvm.engines.newton import Factorised, Scaling
 
 
 class Curvature(NamedTuple):
@@ -107,7 +104,7 @@ class Engine(ABC):
     def curvature(self, *steps: float) -> tuple[float, Curvature]:
         """Take steps, if any, and return the samples' part of the Newton equations."""
 
-    def factorised(self, samples: Curvature, cone: Cone, ridge: np.ndarray) -> "Factorised | None":
+    def factorised(self, samples: Curvature, cone: "Scaling", ridge: np.ndarray) -> "Factorised | None":
         """Return the factorised Newton matrix if that is done where the engine is, else None."""
         return None
 

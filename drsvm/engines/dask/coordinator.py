@@ -28,7 +28,7 @@ from drsvm.engines.dask import worker as dask_worker
 from drsvm.engines.dask.blocks import Columns
 from drsvm.engines.sharded.chunks import Survey
 from drsvm.engines.sharded.coordinator import Coordinator, Group, WorkerChannel, total
-from drsvm.engines.sharded.shard import Message, StateLost
+from drsvm.engines.sharded.shard import Message
 from drsvm.model.reducers import Summable
 from drsvm.model.rows import RowsLost
 
@@ -194,8 +194,8 @@ class DaskChannel(WorkerChannel):
         self.waiting[group], self.sent[group] = message, (address, future)
         future.add_done_callback(lambda done: self.replies.put((group, done)))
 
-    async def _reply(self, address: str, numbers: list[int], message: Message) -> dask_worker.Reply:
-        """Return the reply of some shards; their errors are raised."""
+    async def _reply(self, address: str, numbers: list[int], message: Message) -> Summable:
+        """Return the sum of the replies of some shards; their errors are raised."""
         connections = self.coordinator.connections
         if address not in connections:
             connections[address] = asyncio.ensure_future(self._connect(address))
@@ -203,9 +203,9 @@ class DaskChannel(WorkerChannel):
             worker, mailbox = await connections[address]
             arguments = [to_serialize(argument) for argument in (self.coordinator.name, numbers, message)]
             reply = await worker.actor_execute(function="reply", actor=mailbox.key, args=arguments, kwargs={})
-        except CLOSED:
+        except CLOSED as error:
             connections.pop(address, None)
-            return dask_worker.Reply(None, missing=True)
+            raise dask_worker.ShardsLost from error
         if reply["status"] == "OK":
             return reply["result"]
         raise reply["exception"]
@@ -235,13 +235,13 @@ class DaskChannel(WorkerChannel):
                 continue
             if group not in self.waiting or done is not self.sent[group][1]:  # of a worker that was thought to be lost
                 continue
-            reply = done.result()
-            if reply.state_lost:
-                raise StateLost
-            if not reply.missing:
-                del self.waiting[group]
-                return group, reply.value
-            self._build_again(group)
+            try:
+                value = done.result()
+            except dask_worker.ShardsLost:
+                self._build_again(group)
+                continue
+            del self.waiting[group]
+            return group, value
 
     def _look_after_workers(self) -> None:
         """Build the shards of workers that are gone again: it may take long until a connection notices that."""
