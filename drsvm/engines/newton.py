@@ -25,14 +25,9 @@ class Scaling(NamedTuple):
 class Factorised(ABC):
     """The Newton matrix and a factorisation, or some other approximation, of it, where the engine is."""
 
-    most_refinements: int
-    """Maximum number of steps of conjugate gradients, which the approximation preconditions."""
-
-    accurate: float = 1e-13
-    """Relative accuracy of the solution."""
-
-    like: Any = np.empty(0)
-    """An array of the library whose vectors the methods take and return."""
+    most_refinements: int  # maximum number of steps of conjugate gradients, which the approximation preconditions
+    accurate: float = 1e-13  # relative accuracy of the solution
+    like: Any = np.empty(0)  # an array of the library whose vectors the methods take and return
 
     @abstractmethod
     def multiply(self, x) -> Any:

@@ -4,6 +4,7 @@
 The Newton matrix is formed and factorised there too or, with many features, only multiplied by.
 """
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -157,12 +158,9 @@ class GpuFactorised(Factorised):
         scaled = self.matrix * self.scale * self.scale[:, None]
         for added in REGULARISATIONS:
             xp.fill_diagonal(scaled, 1.0 + added)
-            try:
-                with errstate(linalg="raise"):
-                    self.factor = xp.linalg.cholesky(scaled)
+            with suppress(np.linalg.LinAlgError), errstate(linalg="raise"):
+                self.factor = xp.linalg.cholesky(scaled)
                 return
-            except np.linalg.LinAlgError:
-                continue
         raise np.linalg.LinAlgError("the Newton matrix is numerically singular")
 
     def multiply(self, x):

@@ -93,7 +93,7 @@ class WorkerChannel(ABC):
 
 
 def total(replies: Iterable[Summable]) -> Summable:
-    """Return the sum of the replies; None if there are none."""
+    """Return the sum of replies, which may all be None."""
     return reduce(lambda one, two: None if one is None else one + two, replies)
 
 
