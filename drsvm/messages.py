@@ -1,5 +1,6 @@
-"""Messages that name parameters, for which every interface has its own spelling."""
+"""Messages that name parameters, for which every interface has its own spelling; values as text and for JSON."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -47,3 +48,16 @@ class Message(str):
 def number(value: float) -> str:
     """Return a number of a column as text."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def plain(value: Any) -> Any:
+    """Return a JSON-compatible value: arrays as lists, infinite numbers as text, NaN as null."""
+    if isinstance(value, dict):
+        return {str(name): plain(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value if isinstance(value, str | int | float | bool | None) else str(value)

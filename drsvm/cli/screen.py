@@ -5,7 +5,6 @@ Messages name options in place of parameters, and errors end in the command that
 
 import errno
 import json
-import math
 import os
 import shlex
 import sys
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import typer
 
 from drsvm.cli.options import Columns, option_of, output
-from drsvm.messages import Message, Parameter
+from drsvm.messages import Message, Parameter, plain
 from drsvm.progress import following, stage, taken_over
 from drsvm.writing import FULL
 
@@ -57,7 +56,7 @@ class Screen:
     def finish(self, payload: Payload, *shown: "RenderableType | Columns", stderr: bool = False) -> None:
         """Print the results: as JSON, or what is to be shown: texts, columns of a table, or anything of rich's."""
         if self.as_json:
-            print(json.dumps(_plain({**payload, "notes": self.notes}), indent=2, allow_nan=False))
+            print(json.dumps(plain({**payload, "notes": self.notes}), indent=2, allow_nan=False))
             return
         from drsvm.cli.terminal import table_of
 
@@ -133,19 +132,6 @@ def _fail(screen: Screen, message: str, code: int, fixes: Sequence[Parameter] = 
         print(json.dumps({"error": message, "exit_code": code, **({"try": remedy} if remedy else {})}))
     typer.echo(f"error: {message}" + (f"\nTry:\n  {remedy}" if remedy else ""), err=True)
     return typer.Exit(code)
-
-
-def _plain(value: Any) -> Any:
-    """Return a JSON-compatible value: arrays as lists, infinite numbers as text, NaN as null."""
-    if isinstance(value, dict):
-        return {str(name): _plain(entry) for name, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
-    if hasattr(value, "tolist"):
-        return _plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else str(value)
-    return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
 def in_options(message: str | BaseException) -> str:

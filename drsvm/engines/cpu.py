@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from drsvm.annotations import Vector
-from drsvm.engines.engine import Curvature, Engine, Rates
+from drsvm.engines.engine import Curvature, Engine, Prediction, Rates
 from drsvm.engines.matrices import FEW_FEATURES, WideRows, in_fastest_form, matrices_for
 from drsvm.kernels import passes
 from drsvm.kernels.passes import BLOCK, Buffers, Share, Step
@@ -210,13 +210,12 @@ class CpuEngine(Engine):
 
         return sum(self._over_rows(slack))
 
-    def curvature(self) -> Curvature:
-        return self._curvature(_NO_CORRECTION, NO_STEP)[1]
+    def _along(self, steps: tuple[float, ...]) -> tuple[np.ndarray, Step]:
+        """Return the corrections and the direction that a pass follows by some steps: none without steps."""
+        return (self._corrections, Step(*self._step[:3], *steps)) if steps else (_NO_CORRECTION, NO_STEP)
 
-    def advance(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, Curvature]:
-        return self._curvature(self._corrections, self._step._replace(primal=primal, dual=dual, left=left))
-
-    def _curvature(self, corrections, step: Step) -> tuple[float, Curvature]:
+    def curvature(self, *steps: float) -> tuple[float, Curvature]:
+        corrections, step = self._along(steps)
         n_sums = 3 if self.n_linear > self.n_features else 2
 
         def form(thread, rows, share):
@@ -234,20 +233,21 @@ class CpuEngine(Engine):
         border = added[2] if n_sums == 3 else np.zeros(self.n_linear)
         return products, Curvature(gram, added[0], square, added[1], linear, border, of_rows)
 
-    def prediction(self, direction, lam_change):
+    def predict(self, direction, lam_change) -> tuple[Rates, Prediction]:
         if len(self._corrections) == 0:
             self._corrections = room_for((len(self._state), 4, TILE), self._state_folder)
 
-        def predict(thread, rows, share):
+        def evaluate(thread, rows, share):
             written = thread.totals[:2], thread.rates.smallest_change, thread.rates.bins
             correction = self._corrections[_tiles(rows)]
             return passes.predict(share, thread.buffers, correction, direction, lam_change, *written)
 
-        slack, multiplier, both, corrected, targeted = _sums(self._over_rows(predict))
+        slack, multiplier, both, corrected, targeted = _sums(self._over_rows(evaluate))
         correcting, target = self._sum_of_totals(2)
-        return self._sum_of_rates(), (slack, multiplier, both, correcting, corrected, target, targeted)
+        sums = slack, multiplier, both, correcting, corrected, target, targeted
+        return self._sum_of_rates(), Prediction(*sums)
 
-    def rates(self, direction, lam_change, target):
+    def longest_steps(self, direction, lam_change, target) -> Rates:
         self._step = Step(direction, lam_change, target)
 
         def measure(thread, rows, share):
@@ -257,13 +257,9 @@ class CpuEngine(Engine):
         self._over_rows(measure)
         return self._sum_of_rates()
 
-    def arrive(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, DualSums]:
-        return self._dual_sums(self._corrections, self._step._replace(primal=primal, dual=dual, left=left))
+    def dual_sums(self, *steps: float) -> tuple[float, DualSums]:
+        corrections, step = self._along(steps)
 
-    def dual_sums(self) -> DualSums:
-        return self._dual_sums(_NO_CORRECTION, NO_STEP)[1]
-
-    def _dual_sums(self, corrections, step: Step) -> tuple[float, DualSums]:
         def add(thread, rows, share):
             return passes.dual_sums(share, thread.buffers, corrections[_tiles(rows)], step, thread.totals[:2])
 
@@ -307,26 +303,14 @@ class WorkingSetEngine:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
 
-    def curvature(self) -> Curvature:
-        return self._with_fixed(self.inner.curvature())
-
-    def advance(self, *steps) -> tuple[float, Curvature]:
-        moved, samples = self.inner.advance(*steps)
-        return moved, self._with_fixed(samples)
-
-    def _with_fixed(self, samples: Curvature) -> Curvature:
+    def curvature(self, *steps: float) -> tuple[float, Curvature]:
+        products, samples = self.inner.curvature(*steps)
         lam = samples.predictor_lam - float(self.fixed_sums.flip_cost.sum())
-        return samples._replace(predictor=samples.predictor - self.pull, predictor_lam=lam)
+        return products, samples._replace(predictor=samples.predictor - self.pull, predictor_lam=lam)
 
-    def dual_sums(self) -> DualSums:
-        return self._plus_fixed(self.inner.dual_sums())
-
-    def arrive(self, *steps) -> tuple[float, DualSums]:
-        moved, sums = self.inner.arrive(*steps)
-        return moved, self._plus_fixed(sums)
-
-    def _plus_fixed(self, sums: DualSums) -> DualSums:
-        return DualSums(*(own + fixed for own, fixed in zip(sums, self.fixed_sums, strict=True)))
+    def dual_sums(self, *steps: float) -> tuple[float, DualSums]:
+        products, sums = self.inner.dual_sums(*steps)
+        return products, DualSums(*(own + fixed for own, fixed in zip(sums, self.fixed_sums, strict=True)))
 
     def multipliers(self):
         hinge, flip = (fixed.copy() for fixed in self.fixed)

@@ -5,9 +5,8 @@ several machines, implements them.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,10 +17,7 @@ from drsvm.model.multipliers import DualSums
 
 if TYPE_CHECKING:
     from drsvm.engines.matrices import WideRows
-    from drsvm.engines.newton import Factorised
-
-# A cone of `solvers/interior_point/cones.py`, above the engines: it adds its part to the Newton matrix.
-Cone: TypeAlias = Any
+    from drsvm.engines.newton import Factorised, Scaling
 
 
 class Curvature(NamedTuple):
@@ -39,8 +35,6 @@ class Curvature(NamedTuple):
 class Prediction(NamedTuple):
     """Effect of the predictor's direction on the samples, and their part of the corrector's right-hand side."""
 
-    primal_rate: float  # 1 / longest primal step
-    dual_rate: float
     slack_change: float  # Σ multiplier · dslack
     multiplier_change: float  # Σ slack · dmultiplier
     both_change: float  # Σ dmultiplier · dslack
@@ -65,11 +59,8 @@ class Rates:
 
     def tolerating(self, share: float) -> tuple[float, float]:
         """Return the primal and dual rates that only samples with the given share of the weight exceed."""
-        primal, dual = (
-            tolerating(smallest, bins, share)
-            for smallest, bins in zip(self.smallest_change.tolist(), self.bins.tolist(), strict=True)
-        )
-        return primal, dual
+        (primal, dual), (primal_bins, dual_bins) = self.smallest_change.tolist(), self.bins.tolist()
+        return tolerating(primal, primal_bins, share), tolerating(dual, dual_bins, share)
 
 
 class Engine(ABC):
@@ -77,14 +68,18 @@ class Engine(ABC):
 
     Every sample has multipliers α, β, γ and slacks, which never leave the engine. Every method below is one round: it
     sends d-sized vectors and scalars to wherever the rows are, makes one pass over them, and returns d-sized sums (once
-    per iteration a d × d matrix). An iteration takes three rounds:
+    per iteration a d × d matrix), which can be added to those of other rows. An iteration takes three rounds:
 
     1. `predict` evaluates the predictor's direction: longest steps, and sums for the corrector's right-hand side;
     2. `longest_steps` does the same for the corrected direction, which the engine keeps;
-    3. `advance` moves along it and returns the equations at the new point, the matrix included. Near the end `arrive`
-       takes its place: it returns the sums that tell whether a certificate is worthwhile instead.
+    3. `curvature` moves along it and returns the equations at the new point, the matrix included. Near the end
+       `dual_sums` takes its place: it returns the sums that tell whether a certificate is worthwhile instead.
 
     A run begins with `center` and `curvature`. Certificates fetch `multipliers`.
+
+    `curvature` and `dual_sums` may be given steps: how far to go along the corrected direction before, for slacks and
+    for multipliers, and the share that samples that cannot follow keep of the slack or multiplier that limits them.
+    They return Σ multiplier · slack there, 0 if no steps are given, and what they are for.
     """
 
     n_linear: int  # number of unknowns in (w, b)
@@ -106,46 +101,24 @@ class Engine(ABC):
         """Return Σ π_i s_i; after centring, it is the expected loss at λ plus μ to 3μ."""
 
     @abstractmethod
-    def curvature(self) -> Curvature:
-        """Return the samples' part of the Newton equations at the current state."""
+    def curvature(self, *steps: float) -> tuple[float, Curvature]:
+        """Take steps, if any, and return the samples' part of the Newton equations."""
 
-    def factorised(self, samples: Curvature, cone: Cone, ridge: np.ndarray) -> "Factorised | None":
+    def factorised(self, samples: Curvature, cone: "Scaling", ridge: np.ndarray) -> "Factorised | None":
         """Return the factorised Newton matrix if that is done where the engine is, else None."""
         return None
 
     @abstractmethod
-    def prediction(self, direction: np.ndarray, lam_change: float) -> tuple[Rates, Sequence]:
-        """Do `predict`, and return what can be added to the values of other rows: rates and sums."""
-
-    def predict(self, direction: np.ndarray, lam_change: float, left_behind: float = 0.0) -> Prediction:
-        """Evaluate the predictor's direction (dw, db) and dλ; steps may leave a share of the weight behind."""
-        rates, sums = self.prediction(direction, lam_change)
-        return Prediction(*rates.tolerating(left_behind), *sums)
+    def predict(self, direction: np.ndarray, lam_change: float) -> tuple[Rates, Prediction]:
+        """Evaluate the predictor's direction (dw, db) and dλ."""
 
     @abstractmethod
-    def rates(self, direction: np.ndarray, lam_change: float, target: float) -> Rates:
-        """Do `longest_steps`, and return what can be added to the values of other rows."""
-
-    def longest_steps(
-        self, direction: np.ndarray, lam_change: float, target: float, left_behind: float = 0.0
-    ) -> tuple[float, float]:
-        """Set the corrected direction and return 1 / the longest primal and dual steps along it."""
-        return self.rates(direction, lam_change, target).tolerating(left_behind)
+    def longest_steps(self, direction: np.ndarray, lam_change: float, target: float) -> Rates:
+        """Set the corrected direction."""
 
     @abstractmethod
-    def advance(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, Curvature]:
-        """Take the given steps along the corrected direction; return Σ multiplier · slack and the `curvature` there.
-
-        Samples that cannot follow keep the share `left` of the slack or multiplier that limits them.
-        """
-
-    @abstractmethod
-    def arrive(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, DualSums]:
-        """Take the given steps as `advance` does; return Σ multiplier · slack and the `dual_sums` there."""
-
-    @abstractmethod
-    def dual_sums(self) -> DualSums:
-        """Return the sums of the multipliers on each of the two sides that an intercept balances."""
+    def dual_sums(self, *steps: float) -> tuple[float, DualSums]:
+        """Take steps, if any, and return the sums of the multipliers on the two sides that an intercept balances."""
 
     @abstractmethod
     def multipliers(self) -> tuple[Vector, Vector]:

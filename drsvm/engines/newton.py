@@ -25,15 +25,9 @@ class Scaling(NamedTuple):
 class Factorised(ABC):
     """The Newton matrix and a factorisation, or some other approximation, of it, where the engine is."""
 
-    most_refinements: int
-    """Maximum number of steps of conjugate gradients, which the approximation preconditions."""
-
-    accurate: float = 1e-13
-    """Relative accuracy of the solution."""
-
-    def vector(self, values) -> Any:
-        """Return an array as one of the library that the other methods take and return."""
-        return values
+    most_refinements: int  # maximum number of steps of conjugate gradients, which the approximation preconditions
+    accurate: float = 1e-13  # relative accuracy of the solution
+    like: Any = np.empty(0)  # an array of the library whose vectors the methods take and return
 
     @abstractmethod
     def multiply(self, x) -> Any:
@@ -71,22 +65,19 @@ class MatrixFree(Factorised):
     """The same matrix, which is never formed: it is multiplied by passes over the rows."""
 
     def __init__(self, samples: Curvature, cone: Scaling, ridge: np.ndarray, rows: Any):
-        like = samples.of_rows
-        self.rows, self.h, self.d, self.n = rows, samples.of_rows, rows.shape[1], len(ridge)
+        like = self.like = self.h = samples.of_rows
+        self.rows, self.d, self.n = rows, rows.shape[1], len(ridge)
         self.diagonal = np.asarray(ridge + cone.diagonal, like=like)
         self.column, self.square = np.asarray(samples.column + cone.column, like=like), samples.square + cone.square
         self.coefficient, self.rank_one = cone.coefficient, None
         if cone.vector is not None:
             self.rank_one = np.asarray(np.append(cone.vector, cone.vector_lam), like=like)
 
-    def _weighted_sum(self, c) -> Any:
-        return self.rows.weighted_sum(c)
-
     def multiply(self, x):
         d, n = self.d, self.n
         curved = self.h * self.rows.dot(x[:d], float(x[d]) if n > d else 0.0)
         product = np.empty_like(x)
-        product[:d] = self._weighted_sum(curved)
+        product[:d] = np.asarray(self.rows.weighted_sum(curved), like=curved)
         product[d:n] = curved.sum()
         product[:n] += self.diagonal * x[:n] + self.column * x[n]
         product[n] = self.column @ x[:n] + self.square * x[n]

@@ -11,6 +11,7 @@ from sklearn.base import ClassifierMixin
 from drsvm.learn.importances import importances
 from drsvm.learn.labels.quality import LabelIssues
 from drsvm.learn.scores import are_noise, column_deviations, leads, scores, weights_that_count
+from drsvm.messages import plain
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.worst_case.distribution import WorstCaseDistribution
 from drsvm.model.worst_case.worst_risk import worst_case_risk
@@ -229,8 +230,8 @@ class Analysis:
             "classes": self.classes,
             "positive": self.positive,
             "radius": self.radius,
-            "flip_cost": _plain(material.ball["flip_cost"]),
-            "norm": _plain(material.ball["norm"]),
+            "flip_cost": plain(material.ball["flip_cost"]),
+            "norm": plain(float(material.ball["norm"])),
             "l2": float(material.setting("l2")),
             **certificates[self.index],
             "certificates": certificates,
@@ -246,14 +247,14 @@ class Analysis:
             "population": self.population,
             "provenance": self.provenance,
             **{name: (self.worst_case or {}).get(name) for name in ("flipped_share", "moved_share", "largest_shift")},
-            "contradicted_labels": None if issues is None else issues.n_contradicted,
-            "flagged_labels": None if issues is None else int(issues.is_label_issue.sum()),
+            "contradicted_labels": issues and issues.n_contradicted,
+            "flagged_labels": issues and int(issues.is_label_issue.sum()),
             "wrong_labels": issues and issues.wrong_labels,
             "wrong_labels_interval": issues and issues.wrong_labels_interval,
             "labels_to_check": [material.row_names[row] for row in self.contradicted(20)],
             "weights": None if material.curved else dict(self.features[:20]),
             "importances": self.importances,
-            "radius_path": {name: column.tolist() for name, column in self.radius_path.items()} or None,
+            "radius_path": plain(self.radius_path) or None,
             "warnings": material.notes,
             "reading": list(material.source.notes),
         }
@@ -272,11 +273,3 @@ def constant_label(figures: Figures) -> tuple[object, float] | None:
 def useful_accuracy(n_classes: int) -> float:
     """Return the balanced accuracy above which a classifier knows something: a quarter of the way from chance to 1."""
     return (3.0 / n_classes + 1.0) / 4.0
-
-
-def _plain(value):
-    """Return a JSON-compatible number, or one per class; JSON has no infinity."""
-    if isinstance(value, Mapping):
-        return {str(label): _plain(price) for label, price in value.items()}
-    number = float(value)
-    return "inf" if math.isinf(number) else number

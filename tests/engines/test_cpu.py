@@ -62,8 +62,8 @@ def leave_the_path(engine, seed=3):
     for _ in range(3):
         direction = rng.normal(size=engine.n_linear), float(rng.normal())
         engine.predict(*direction)
-        primal, dual = engine.longest_steps(*direction, 0.1)
-        engine.advance(0.5 / max(primal, 1.0), 0.4 / max(dual, 1.0))
+        primal, dual = engine.longest_steps(*direction, 0.1).tolerating(0.0)
+        engine.curvature(0.5 / max(primal, 1.0), 0.4 / max(dual, 1.0))
 
 
 class Samples:
@@ -154,7 +154,7 @@ def test_samples_are_put_on_the_central_path(problem, mu, lam):
 def test_curvature_is_the_derivative_of_the_dual_sums(engine, problem):
     """Predictor: the sums after a full step are the matrix times the direction, plus a constant."""
     samples = Samples(engine, problem)
-    curvature = engine.curvature()
+    _, curvature = engine.curvature()
     direction, lam = random_direction(engine)
     d_multipliers, _ = samples.direction(direction, lam)
     sums, sums_lam = samples.dual_sum(samples.multipliers + d_multipliers)
@@ -173,7 +173,7 @@ def test_the_wide_form_has_the_same_curvature(problem, monkeypatch):
     wide.wide = WideRows(wide.rows.X)
     wide._matrices = matrices_for(wide.rows, 1, 1, wide=True)
     wide._state[:] = tall._state
-    expected, curvature = tall.curvature(), wide.curvature()
+    (_, expected), (_, curvature) = tall.curvature(), wide.curvature()
     X, h = wide.rows.X, curvature.of_rows
     assert curvature.gram is None and expected.of_rows is None
     assert_close(np.triu(X.T @ (h[:, None] * X)), np.triu(expected.gram))
@@ -184,10 +184,10 @@ def test_the_wide_form_has_the_same_curvature(problem, monkeypatch):
 def test_a_prediction_describes_the_predictor_step(engine, problem):
     samples = Samples(engine, problem)
     direction, lam = random_direction(engine)
-    ahead = engine.predict(direction, lam)
+    rates, ahead = engine.predict(direction, lam)
     d_multipliers, d_slacks = samples.direction(direction, lam)
     primal, dual = samples.rates(d_multipliers, d_slacks)
-    assert (ahead.primal_rate, ahead.dual_rate) == pytest.approx((primal, dual), rel=1e-8)
+    assert rates.tolerating(0.0) == pytest.approx((primal, dual), rel=1e-8)
     used = samples.used
     assert ahead.slack_change == pytest.approx((samples.multipliers * d_slacks)[used].sum(), rel=1e-8)
     assert ahead.multiplier_change == pytest.approx((samples.slacks * d_multipliers)[used].sum(), rel=1e-8)
@@ -207,8 +207,8 @@ def corrected_direction(engine, problem, target=TARGET):
 
 
 def test_correction_and_target_change_the_dual_sums_as_predicted(engine, problem):
-    curvature = engine.curvature()
-    ahead = engine.predict(*random_direction(engine, 5))
+    _, curvature = engine.curvature()
+    _, ahead = engine.predict(*random_direction(engine, 5))
     samples, (direction, lam), _, (d_multipliers, _) = corrected_direction(engine, problem)
     sums, sums_lam = samples.dual_sum(samples.multipliers + d_multipliers)
     constant = curvature.predictor + ahead.correction + TARGET * ahead.targeted
@@ -220,10 +220,10 @@ def test_correction_and_target_change_the_dual_sums_as_predicted(engine, problem
 
 def test_a_move_goes_the_given_steps_of_which_the_longest_stay_inside(engine, problem):
     samples, direction, _, (d_multipliers, d_slacks) = corrected_direction(engine, problem)
-    primal, dual = engine.longest_steps(*direction, TARGET)
+    primal, dual = engine.longest_steps(*direction, TARGET).tolerating(0.0)
     assert (primal, dual) == pytest.approx(samples.rates(d_multipliers, d_slacks), rel=1e-8)
     primal, dual = 0.9 / max(primal, 0.9), 0.7 / max(dual, 0.7)
-    products, _ = engine.advance(primal, dual)
+    products, _ = engine.curvature(primal, dual)
     after = Samples(engine, problem)
     assert_close(after.slacks, samples.slacks + primal * d_slacks)
     assert_close(after.multipliers, samples.multipliers + dual * d_multipliers)
@@ -236,18 +236,18 @@ def test_rounds_that_move_first_return_what_is_there_then(engine, problem):
     _, direction, _, _ = corrected_direction(engine, problem)
     engine.longest_steps(*direction, TARGET)
     before, steps = engine._state.copy(), (0.2, 0.1, 0.02)
-    products, sums = engine.arrive(*steps)
+    products, sums = engine.dual_sums(*steps)
     arrived = engine.of_rows.copy()
     engine._state[:] = before
-    others, curvature = engine.advance(*steps)
+    others, curvature = engine.curvature(*steps)
     matrix = full_matrix(curvature)
     assert others == pytest.approx(products, rel=1e-14)
     assert_close(arrived, engine.of_rows, 1e-14)
-    for one, two in zip(sums, engine.dual_sums(), strict=True):
+    for one, two in zip(sums, engine.dual_sums()[1], strict=True):
         assert_close(one, two, 1e-12)
-    for one, two in zip(curvature[1:-1], engine.curvature()[1:-1], strict=True):
+    for one, two in zip(curvature[1:-1], engine.curvature()[1][1:-1], strict=True):
         assert_close(one, two, 1e-12)
-    assert_close(matrix, full_matrix(engine.curvature()), 1e-12)
+    assert_close(matrix, full_matrix(engine.curvature()[1]), 1e-12)
 
 
 @pytest.mark.parametrize("share", [0.004, 0.11, 0.61])
@@ -255,7 +255,7 @@ def test_longer_steps_leave_no_more_than_a_share_of_the_weight_behind(engine, pr
     samples, direction, _, changes = corrected_direction(engine, problem)
     exact = samples.rates(*changes)
     relative = changes[1] / samples.slacks, changes[0] / np.where(samples.multipliers > 0, samples.multipliers, 1.0)
-    for k, rate in enumerate(engine.longest_steps(*direction, TARGET, share)):
+    for k, rate in enumerate(engine.longest_steps(*direction, TARGET).tolerating(share)):
         worst = -np.where(samples.used, relative[k], 0.0).min(axis=0)
         assert samples.weights[worst > rate * (1 + 1e-9)].sum() <= share * TIE
         assert rate <= exact[k] * (1 + 1e-8)
@@ -266,8 +266,8 @@ def test_longer_steps_leave_no_more_than_a_share_of_the_weight_behind(engine, pr
 @pytest.mark.parametrize("times", [2.0, 5.0, 40.0])
 def test_samples_that_cannot_follow_stop_short_on_their_own(engine, problem, times):
     samples, direction, _, (_, d_slacks) = corrected_direction(engine, problem)
-    primal, dual = (times / rate for rate in engine.longest_steps(*direction, TARGET))
-    engine.advance(primal, dual, left=0.02)
+    primal, dual = (times / rate for rate in engine.longest_steps(*direction, TARGET).tolerating(0.0))
+    engine.curvature(primal, dual, 0.02)
     after = Samples(engine, problem)
     assert (after.multipliers[samples.used] > 0).all() and (after.slacks[samples.used] > 0).all()
     np.testing.assert_allclose(after.multipliers.sum(axis=0), samples.weights, rtol=1e-14)
@@ -286,7 +286,7 @@ def test_samples_that_cannot_follow_stop_short_on_their_own(engine, problem, tim
 
 def test_dual_sums_are_those_of_the_multipliers(engine, problem):
     samples = Samples(engine, problem)
-    sums = engine.dual_sums()
+    _, sums = engine.dual_sums()
     alpha, beta = engine.multipliers()
     positive = problem.signs > 0
     sides = np.where(positive, alpha, beta), np.where(positive, beta, alpha)
@@ -310,15 +310,16 @@ def test_containers_and_threads_make_no_difference(container, n_threads, monkeyp
     other = make_engine(Problem(container(X), y, fit_intercept=True), n_threads, monkeypatch)
     leave_the_path(other)
     assert_close(other.of_rows, reference.of_rows, 1e-10)
-    for one, two in zip(other.curvature()[:-1], reference.curvature()[:-1], strict=True):
+    for one, two in zip(other.curvature()[1][:-1], reference.curvature()[1][:-1], strict=True):
         assert_close(one, two, 1e-10)
 
 
 def test_methods_return_only_small_arrays_of_numbers(engine):
     """An engine on another machine would have to send everything that its methods return."""
-    curvature = engine.curvature()
+    _, curvature = engine.curvature()
     direction = random_direction(engine)
-    returned = [curvature, engine.predict(*direction), engine.longest_steps(*direction, TARGET), engine.dual_sums()]
+    _, ahead = engine.predict(*direction)
+    returned = [curvature, ahead, engine.longest_steps(*direction, TARGET).smallest_change, engine.dual_sums()[1]]
     for value in itertools.chain(*returned):
         assert value is None or np.asarray(value).dtype.kind == "f"
         assert np.size(value) <= engine.n_linear**2

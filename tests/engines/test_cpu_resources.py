@@ -54,7 +54,7 @@ def test_tiny_multipliers_do_not_stop_a_step():
     engine.center(np.full(4, 0.1), 2.0, 1e-12)
     assert 0 < np.min(engine.multipliers()[1][problem.flip_cost < math.inf]) < 1e-16
     engine.predict(*direction)
-    assert np.isfinite(engine.longest_steps(*direction, 1e-13)).all()
+    assert np.isfinite(engine.longest_steps(*direction, 1e-13).tolerating(0.0)).all()
 
 
 FLIP_COSTS = {"one flip cost": 0.7, "flip costs": np.linspace(0.2, 2.0, 300)}
@@ -86,7 +86,7 @@ def test_fixed_rows_enter_the_sums(problem, multipliers):
     fixed = np.setdiff1d(np.arange(300), working)
     np.testing.assert_array_equal(all_alpha[fixed], alpha[fixed])
     np.testing.assert_array_equal(all_beta[fixed], beta[fixed])
-    sums = engine.dual_sums()
+    _, sums = engine.dual_sums()
     v, balance = problem.weighted_sum(all_alpha - all_beta)
     np.testing.assert_allclose(sums.rows @ (1.0, -1.0), v)
     assert sums.mass @ (1.0, -1.0) == pytest.approx(balance)
@@ -105,7 +105,7 @@ def test_the_working_rows_are_those_of_an_engine_of_all_rows(problem, multiplier
         np.testing.assert_allclose(own[working], of_all[working], rtol=1e-12)
     rest = WorkingSetEngine(problem, np.setdiff1d(np.arange(300), working), np.zeros(300), np.zeros(300))
     rest.center(POINT, LEVEL, MU)
-    parts, total = (reduced.curvature(), rest.curvature()), whole.curvature()
+    parts, total = (reduced.curvature()[1], rest.curvature()[1]), whole.curvature()[1]
     np.testing.assert_allclose(np.triu(parts[0].gram + parts[1].gram), np.triu(total.gram))
     v, balance = problem.weighted_sum(alpha - beta)
     predictor = parts[0].predictor + parts[1].predictor + np.append(v, balance)

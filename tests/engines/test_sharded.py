@@ -116,6 +116,10 @@ def test_an_extreme_classifier_has_an_infinite_objective_at_best(data):
         assert not problem.price_and_objective(np.full(5, 1e300))[1] < math.inf
 
 
+def followed(rates, *sums):
+    return rates.tolerating(0.0), rates.tolerating(0.01), *sums
+
+
 def steps(engine):
     """Yield the answers of an engine in a few iterations, with directions that depend on the point only."""
     rng = np.random.default_rng(1)
@@ -123,13 +127,13 @@ def steps(engine):
     engine.center(point, 2.0, 0.5)
     for _ in range(2):
         yield engine.curvature()
-        yield engine.predict(0.1 * rng.normal(size=engine.n_linear), 0.1, 0.01)
+        yield followed(*engine.predict(0.1 * rng.normal(size=engine.n_linear), 0.1))
         direction = 0.1 * rng.normal(size=engine.n_linear)
-        yield engine.longest_steps(direction, 0.1, 0.2, 0.01)
-        yield engine.advance(0.05, 0.05, 0.01)
-        yield engine.predict(direction, 0.1)
-        yield engine.longest_steps(direction, 0.1, 0.2)
-        yield engine.arrive(0.05, 0.05, 0.01)
+        yield followed(engine.longest_steps(direction, 0.1, 0.2))
+        yield engine.curvature(0.05, 0.05, 0.01)
+        yield followed(*engine.predict(direction, 0.1))
+        yield followed(engine.longest_steps(direction, 0.1, 0.2))
+        yield engine.dual_sums(0.05, 0.05, 0.01)
         yield engine.dual_sums()
 
 

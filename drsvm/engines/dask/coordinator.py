@@ -13,6 +13,7 @@ import queue
 import time
 import uuid
 import weakref
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import product
@@ -27,7 +28,7 @@ from drsvm.engines.dask import worker as dask_worker
 from drsvm.engines.dask.blocks import Columns
 from drsvm.engines.sharded.chunks import Survey
 from drsvm.engines.sharded.coordinator import Coordinator, Group, WorkerChannel, total
-from drsvm.engines.sharded.shard import Message, StateLost
+from drsvm.engines.sharded.shard import Message
 from drsvm.model.reducers import Summable
 from drsvm.model.rows import RowsLost
 
@@ -64,33 +65,18 @@ class DaskCoordinator(Coordinator):
         self.places: dict[int, str] = {}
         self._build([number for number, used in self.survey.used.items() if used > 0])
 
-    def post(self, message: Message) -> None:
-        channel = self.channel()
-        for group in channel.groups:
-            channel.send(group, message)
-
     def forget(self, run: str) -> None:
         _tell_workers(self.client, dask_worker.forget_runs, self.name, run)
 
-    def groups(self) -> list[tuple[str, list[int]]]:
+    def groups(self, shards: Iterable[int]) -> list[Group]:
         """Return groups of shards on the same worker, one for each of its threads."""
-        by_worker: dict[str, list[int]] = {}
-        for number, address in sorted(self.places.items()):
-            by_worker.setdefault(address, []).append(number)
-        return [
-            (address, numbers[first :: self._threads.get(address, 1)])
-            for address, numbers in by_worker.items()
-            for first in range(min(self._threads.get(address, 1), len(numbers)))
-        ]
-
-    def _task(self, name: str, function: Callable, *arguments) -> Future:
-        key = f"drsvm-{name}-{uuid.uuid4().hex}"
-        try:
-            return self.client.submit(function, *arguments, key=key, pure=False)
-        except Exception as error:
-            if self.client.status == "running":
-                raise
-            raise RowsLost(_gone(error)) from error
+        groups, by_worker = [], defaultdict(list)
+        for number in sorted(shards):
+            by_worker[self.places[number]].append(number)
+        for address, numbers in by_worker.items():
+            n_threads = min(self._threads.get(address, 1), len(numbers))
+            groups += [tuple(numbers[first::n_threads]) for first in range(n_threads)]
+        return groups
 
     def channel(self) -> "DaskChannel":
         return DaskChannel(self)
@@ -110,9 +96,15 @@ class DaskCoordinator(Coordinator):
     def _of_chunks(self, name: str, function: Callable, numbers: Iterable[int], *arguments) -> list[Any]:
         """Return the values of a function for chunks, on the workers that have them."""
         futures = []
-        for number in numbers:
-            chunk = self.columns.chunk(number)
-            futures.append(self._task(name, function, self.name, number, *arguments, chunk[0].key, *chunk))
+        try:
+            for number in numbers:
+                chunk, key = self.columns.chunk(number), f"drsvm-{name}-{uuid.uuid4().hex}"
+                given = self.name, number, *arguments, chunk[0].key, *chunk
+                futures.append(self.client.submit(function, *given, key=key, pure=False))
+        except Exception as error:
+            if self.client.status == "running":
+                raise
+            raise RowsLost(_gone(error)) from error
         return self._results(futures)
 
     def _check_versions(self) -> None:
@@ -192,7 +184,7 @@ class DaskChannel(WorkerChannel):
         self.replies: queue.SimpleQueue[tuple[Group, concurrent.futures.Future]] = queue.SimpleQueue()
         self.waiting: dict[Group, Message] = {}
         self.sent: dict[Group, tuple[str, concurrent.futures.Future]] = {}  # where to, and the reply
-        self.groups = [tuple(numbers) for _, numbers in coordinator.groups()]
+        self.groups = coordinator.groups(coordinator.places)
         self.next_look = time.monotonic() + GLANCE
 
     def send(self, group: Group, message: Message) -> None:
@@ -202,8 +194,8 @@ class DaskChannel(WorkerChannel):
         self.waiting[group], self.sent[group] = message, (address, future)
         future.add_done_callback(lambda done: self.replies.put((group, done)))
 
-    async def _reply(self, address: str, numbers: list[int], message: Message) -> dask_worker.Reply:
-        """Return the reply of some shards; their errors are raised."""
+    async def _reply(self, address: str, numbers: list[int], message: Message) -> Summable:
+        """Return the sum of the replies of some shards; their errors are raised."""
         connections = self.coordinator.connections
         if address not in connections:
             connections[address] = asyncio.ensure_future(self._connect(address))
@@ -211,9 +203,9 @@ class DaskChannel(WorkerChannel):
             worker, mailbox = await connections[address]
             arguments = [to_serialize(argument) for argument in (self.coordinator.name, numbers, message)]
             reply = await worker.actor_execute(function="reply", actor=mailbox.key, args=arguments, kwargs={})
-        except CLOSED:
+        except CLOSED as error:
             connections.pop(address, None)
-            return dask_worker.Reply(None, missing=True)
+            raise dask_worker.ShardsLost from error
         if reply["status"] == "OK":
             return reply["result"]
         raise reply["exception"]
@@ -243,13 +235,13 @@ class DaskChannel(WorkerChannel):
                 continue
             if group not in self.waiting or done is not self.sent[group][1]:  # of a worker that was thought to be lost
                 continue
-            reply = done.result()
-            if reply.state_lost:
-                raise StateLost
-            if not reply.missing:
-                del self.waiting[group]
-                return group, reply.value
-            self._build_again(group)
+            try:
+                value = done.result()
+            except dask_worker.ShardsLost:
+                self._build_again(group)
+                continue
+            del self.waiting[group]
+            return group, value
 
     def _look_after_workers(self) -> None:
         """Build the shards of workers that are gone again: it may take long until a connection notices that."""
@@ -266,10 +258,7 @@ class DaskChannel(WorkerChannel):
         """Build the shards of a group again, and send them its message; they may now be on several workers."""
         message = self.waiting.pop(group)
         self.coordinator.restore(group)
-        by_place: dict[str, list[int]] = {}
-        for number in group:
-            by_place.setdefault(self.coordinator.places[number], []).append(number)
-        new_groups = [tuple(numbers) for numbers in by_place.values()]
+        new_groups = self.coordinator.groups(group)
         self.groups = [other for other in self.groups if other != group] + new_groups
         for new in new_groups:
             self.send(new, message)

@@ -4,7 +4,6 @@ Everything here is called on a worker. Shards live outside of Dask's own store, 
 it, and are found by the name of their coordinator and the number of their chunk.
 """
 
-from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -12,7 +11,7 @@ from distributed import Worker, get_worker
 
 from drsvm.annotations import Matrix
 from drsvm.engines.sharded.chunks import Chunk, Survey, Units
-from drsvm.engines.sharded.shard import Message, Shard, StateLost, total_reply
+from drsvm.engines.sharded.shard import Message, Shard, total_reply
 from drsvm.model.reducers import Summable
 from drsvm.model.validation import CheckedRows
 
@@ -51,29 +50,22 @@ def _checked(number: int, rows_key: str, X: Matrix, columns: tuple) -> Chunk:
     return chunk
 
 
-class Reply(NamedTuple):
-    """The sum of the replies of some shards."""
-
-    value: Summable
-    missing: bool = False  # whether some of them are not here
-    state_lost: bool = False  # whether some of them lack the state that the message builds on
+class ShardsLost(Exception):
+    """Some of the shards that a message is for are not here."""
 
 
-def reply(coordinator: str, numbers: list[int], message: Message) -> Reply:
+def reply(coordinator: str, numbers: list[int], message: Message) -> Summable:
     """Return the sum of the replies of some shards."""
     shards = _shards.get(coordinator, {})
     if not shards.keys() >= set(numbers):
-        return Reply(None, missing=True)
-    try:
-        return Reply(total_reply((shards[number] for number in numbers), message))
-    except StateLost:
-        return Reply(None, state_lost=True)
+        raise ShardsLost
+    return total_reply((shards[number] for number in numbers), message)
 
 
 class Mailbox:
     """Receives messages to the shards of a worker: a Dask actor."""
 
-    async def reply(self, *content) -> Reply:
+    async def reply(self, *content) -> Summable:
         """Return the sum of the replies of some shards, on a thread of the worker's own: actors have only one."""
         worker = get_worker()
         return await worker.loop.run_in_executor(worker.executors["default"], reply, *content)

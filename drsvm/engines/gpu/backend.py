@@ -34,11 +34,8 @@ class GpuBackend(Backend):
         return GpuKernelRows(on_device(dense(points.X if isinstance(points, ForCard) else points)), function)
 
     def with_labels(self, X, y):
-        if not hasattr(y, "__dlpack__") or isinstance(y, np.ndarray):
-            y = np.asarray(y)
-            y = on_device(y, y.dtype) if y.dtype.kind in "biuf" else y
-        elif not isinstance(y, cupy().ndarray):
-            y = cupy().from_dlpack(y)
+        y = y if hasattr(y, "__dlpack__") else np.asarray(y)
+        y = y if isinstance(y, np.ndarray) and y.dtype.kind not in "biuf" else on_device(y, None)
         y = y.ravel() if y.ndim == 2 and 1 in y.shape else y
         if y.shape != (X.shape[0],):
             raise ValueError(f"y must have one label per row of X: X has {X.shape[0]} rows, y has shape {y.shape}.")
@@ -67,7 +64,7 @@ class GpuBackend(Backend):
         return to_numpy(cupy().unique(y))
 
     def by_class(self, y, classes, values, weights=None):
-        by_row = on_device(values, values.dtype)[_positions(y, classes)]
+        by_row = on_device(values, None)[_positions(y, classes)]
         return by_row if weights is None else by_row * on_device(weights)
 
     def masses_of_classes(self, y, classes, weights=None):
@@ -83,19 +80,19 @@ class GpuBackend(Backend):
         return self.like(X, values[0] if len(values) == 1 else cupy().stack(values, axis=1))
 
     def labels(self, values, classes):
-        scores = cupy().from_dlpack(values)
+        scores = on_device(values, None)
         chosen = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
         if classes.dtype.kind not in "biuf":
             return classes[to_numpy(chosen)]
-        return self.like(values, on_device(classes, classes.dtype)[chosen])
+        return self.like(values, on_device(classes, None)[chosen])
 
     def by_row(self, function, values, parameters, n_columns):
-        return self.like(values, function(to_numpy(cupy().from_dlpack(values)), parameters))
+        return self.like(values, function(to_numpy(on_device(values, None)), parameters))
 
     def like(self, X, values):
         if isinstance(X, ForCard):
             return to_numpy(values)
-        values = on_device(values, values.dtype)
+        values = on_device(values, None)
         if isinstance(X, cupy().ndarray) or not hasattr(X, "__dlpack__"):
             return values
         library = import_module(type(X).__module__.partition(".")[0])
@@ -105,7 +102,7 @@ class GpuBackend(Backend):
 def _positions(y, classes):
     if isinstance(y, np.ndarray):
         return on_device(np.searchsorted(classes, y), np.int64)
-    return cupy().searchsorted(on_device(classes, classes.dtype), y)
+    return cupy().searchsorted(on_device(classes, None), y)
 
 
 def gpu_rows(X: Matrix) -> GpuRows:
@@ -114,8 +111,7 @@ def gpu_rows(X: Matrix) -> GpuRows:
     X = X.X if isinstance(X, ForCard) else X
     if hasattr(X, "tocsr"):
         return _sparse_rows(X)
-    if hasattr(X, "__dlpack__") and not isinstance(X, np.ndarray | xp.ndarray):
-        X = xp.from_dlpack(X)
+    X = X if isinstance(X, np.ndarray) else on_device(X, None)
     if X.ndim != 2 or 0 in X.shape:
         raise ValueError(f"X must have rows and columns, got an array of shape {X.shape}.")
     dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)

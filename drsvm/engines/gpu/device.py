@@ -43,8 +43,11 @@ def free_memory() -> int:
     return int(SHARE_OF_MEMORY * (free + kept))
 
 
-def on_device(values, dtype: DTypeLike = np.float64) -> Matrix:
-    """Return values as an array of CuPy: what is on the card already is not copied, unless it has another type."""
+def on_device(values, dtype: DTypeLike | None = np.float64) -> Matrix:
+    """Return values as an array of CuPy; None stands for their own type.
+
+    What is on the card already is not copied, unless it has another type.
+    """
     xp = cupy()
     if hasattr(values, "__dlpack__") and not isinstance(values, np.ndarray | xp.ndarray):
         values = xp.from_dlpack(values)
@@ -53,9 +56,8 @@ def on_device(values, dtype: DTypeLike = np.float64) -> Matrix:
 
 def on_host(values: Matrix) -> Matrix:
     """Return values that may be on the card as an array of numpy; None stays None."""
-    if hasattr(values, "__dlpack__") and not isinstance(values, np.ndarray | cupy().ndarray):
-        values = cupy().from_dlpack(values)
-    return to_numpy(values) if isinstance(values, cupy().ndarray) else values
+    here = isinstance(values, np.ndarray) or not hasattr(values, "__dlpack__")
+    return values if here else to_numpy(on_device(values, None))
 
 
 def add_square(scaled: Matrix, matrix: Matrix) -> None:

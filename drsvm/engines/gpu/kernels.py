@@ -72,6 +72,11 @@ def blocks_for(n_threads: int) -> int:
     return max(1, min(-(-n_threads // THREADS), MAX_BLOCKS))
 
 
+def launch(called, n_threads: int, *arguments) -> None:
+    """Call a kernel in blocks for so many threads."""
+    called((blocks_for(n_threads),), (THREADS,), arguments)
+
+
 class _Function:
     def __init__(self, node: ast.FunctionDef):
         names = [argument.arg for argument in node.args.args]
@@ -105,21 +110,19 @@ class _Function:
         return f"{node.target.id} {OPERATORS[type(node.op)]}= {self._value(node.value)};"
 
     def _assign(self, node) -> str:
-        [target, *others] = node.targets
-        if others:  # a = b = 0.0
-            return "\n".join(self._set(one, self._value(node.value)) for one in node.targets)
-        if not isinstance(target, ast.Tuple):
-            return self._set(target, self._value(node.value))
-        if isinstance(node.value, ast.Tuple):  # all values come first
-            fresh = [f"t{next(self.numbers)}" for _ in target.elts]
-            values = [f"auto {name} = {self._value(one)};" for name, one in zip(fresh, node.value.elts, strict=True)]
-            return "\n".join([*values, *(self._set(*pair) for pair in zip(target.elts, fresh, strict=True))])
-        if isinstance(node.value, ast.Name):  # the fields of a tile
-            fields = [f"{node.value.id}.{name}" for name in interior_point.Tile._fields]
-            return "\n".join(self._set(*pair) for pair in zip(target.elts, fields, strict=True))
-        name = f"t{next(self.numbers)}"
-        parts = [self._set(one, f"{name}.at[{k}]") for k, one in enumerate(target.elts)]
-        return "\n".join([f"auto {name} = {self._value(node.value)};", *parts])
+        target, value = node.targets[0], node.value
+        if not isinstance(target, ast.Tuple):  # there are several targets in a = b = 0.0
+            return "\n".join(self._set(one, self._value(value)) for one in node.targets)
+        if isinstance(value, ast.Name):  # the fields of a tile
+            fresh, parts = [], [f"{value.id}.{name}" for name in interior_point.Tile._fields]
+        elif isinstance(value, ast.Tuple):  # all values come first
+            fresh = parts = [f"t{next(self.numbers)}" for _ in value.elts]
+        else:
+            fresh = [f"t{next(self.numbers)}"]
+            parts = [f"{fresh[0]}.at[{k}]" for k in range(len(target.elts))]
+        values = value.elts if isinstance(value, ast.Tuple) else [value]
+        lines = [f"auto {name} = {self._value(one)};" for name, one in zip(fresh, values, strict=False)]
+        return "\n".join([*lines, *map(self._set, target.elts, parts)])
 
     def _set(self, target: Any, value: str) -> str:
         """Return an assignment, which declares a name that is new."""

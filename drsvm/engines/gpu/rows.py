@@ -3,14 +3,15 @@
 from abc import abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
-from itertools import pairwise, product
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 
 from drsvm.annotations import Costs, Matrix, Vector
 from drsvm.engines.gpu.device import GpuError, add_square, cupy, free_memory, on_device, on_host
-from drsvm.engines.gpu.kernels import THREADS, blocks_for, kernel
+from drsvm.engines.gpu.engine import GpuEngine
+from drsvm.engines.gpu.kernels import THREADS, kernel, launch
 from drsvm.model.backends import to_numpy
 from drsvm.model.careful_sums import ULP
 from drsvm.model.kernel_functions import dense
@@ -78,19 +79,16 @@ class GpuRows(CardRows):
     def device_sums(self, c: Matrix) -> Matrix:
         """Return Σ_i c_i x_i for one, two or three rows of coefficients, on the card."""
 
-    def weighted_sums(self, c: Matrix) -> np.ndarray:
-        return to_numpy(self.device_sums(c))
-
     def weighted_sum(self, c):
-        return self.weighted_sums(c[None])[0]
+        return to_numpy(self.device_sums(c[None])[0])
 
     @abstractmethod
     def gram(self, h: Vector, *, rough: bool = False) -> Matrix:
         """Return Σ_i h_i x_i x_iᵀ, on the card, in the upper triangle; a rough one is correct to about three digits."""
 
-    @abstractmethod
     def host_array(self) -> Matrix:
         """Return the rows as an array of numpy or scipy."""
+        return to_numpy(self.X)
 
     @property
     def rounding(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -104,8 +102,6 @@ class GpuRows(CardRows):
         return MemoryRows(self.host_array())
 
     def engine(self, problem, n_threads):
-        from drsvm.engines.gpu.engine import GpuEngine
-
         return GpuEngine(problem)
 
 
@@ -114,28 +110,25 @@ class DenseGpuRows(GpuRows):
 
     is_sparse = False
 
-    def blocks(self, row_bytes: int, most_bytes: int) -> Iterator[tuple[slice, Matrix]]:
-        """Yield parts of the rows, so that `row_bytes` for each of them are at most `most_bytes`."""
-        for part in slices(self.shape[0], max(1, most_bytes // row_bytes)):
+    def blocks(self, row_bytes: int = 0) -> Iterator[tuple[slice, Matrix]]:
+        """Yield parts of the rows, as large as possible; those that a copy is made of, with so many bytes per row."""
+        n = self.shape[0]
+        for part in slices(n, max(1, GRAM_BYTES // row_bytes) if row_bytes else n):
             yield part, self.X[part]
-
-    def whole(self) -> Iterator[tuple[slice, Matrix]]:
-        """Yield the rows in parts that are as large as possible."""
-        yield slice(0, self.shape[0]), self.X
 
     def dot(self, v, shift=0.0):
         n, d = self.shape
         out, v = cupy().empty(n), on_device(v)
-        for part, rows in self.whole():
+        for part, rows in self.blocks():
             arguments = rows, len(rows), np.int32(d), v, float(shift), out[part]
-            kernel("dense_dot", self.dtype)((blocks_for(32 * len(rows)),), (THREADS,), arguments)
+            launch(kernel("dense_dot", self.dtype), 32 * len(rows), *arguments)
         return out
 
     def device_sums(self, c):
         (_, d), k = self.shape, len(c)
         total = cupy().zeros((k, d))
         columns = min(d, THREADS)
-        for part, rows in self.whole():
+        for part, rows in self.blocks():
             n = len(rows)
             per_block = max(64, -(-n // SUM_BLOCKS))
             n_blocks = -(-n // per_block)
@@ -151,23 +144,22 @@ class DenseGpuRows(GpuRows):
     def gram(self, h, *, rough=False):
         d = self.shape[1]
         matrix = cupy().zeros((d, d))
-        kind = np.float32 if rough else np.float64
-        for part, rows in self.blocks(np.dtype(kind).itemsize * d, GRAM_BYTES):
+        kind = np.dtype(np.float32 if rough else np.float64)
+        for part, rows in self.blocks(kind.itemsize * d):
             scaled = cupy().empty(rows.shape, dtype=kind)
-            arguments = rows, len(rows), np.int32(d), h[part], scaled
-            kernel("scale_rows", self.dtype, scaled.dtype)((blocks_for(rows.size),), (THREADS,), arguments)
+            launch(kernel("scale_rows", self.dtype, kind), rows.size, rows, len(rows), np.int32(d), h[part], scaled)
             add_square(scaled, matrix)
         return matrix
 
     def norms(self, p, factors=None):
         out = cupy().empty(self.shape[0])
-        for part, rows in self.whole():
-            _row_norms(rows, None, None, rows.shape, self.dtype, p, factors, out[part])
+        for part, rows in self.blocks():
+            _row_norms(rows, 0, 0, rows.shape, self.dtype, p, factors, out[part])
         return out
 
     def sum_of_squares(self, c):
         total = np.zeros(self.shape[1])
-        for part, rows in self.blocks(8 * self.shape[1], GRAM_BYTES):
+        for part, rows in self.blocks(8 * self.shape[1]):
             wide = rows.astype(np.float64)
             total += to_numpy(c[part] @ (wide * wide))
         return total
@@ -178,17 +170,12 @@ class DenseGpuRows(GpuRows):
     def shifted(self, offset):
         return DenseGpuRows(self.X - on_device(offset, self.dtype))
 
-    def host_array(self):
-        return to_numpy(self.X)
-
 
 def _row_norms(data, indices, indptr, shape, dtype, p: float, factors, out) -> None:
     n, d = shape
     code = 0 if p == np.inf else int(p)
     factors = 0 if factors is None else on_device(factors)
-    pointers = 0 if indices is None else indices, 0 if indptr is None else indptr
-    arguments = data, *pointers, n, np.int32(d), factors, np.int32(code), out
-    kernel("row_norms", dtype)((blocks_for(32 * n),), (THREADS,), arguments)
+    launch(kernel("row_norms", dtype), 32 * n, data, indices, indptr, n, np.int32(d), factors, np.int32(code), out)
 
 
 def _entries(X: Matrix) -> tuple[Vector, Vector, Vector]:
@@ -206,23 +193,14 @@ class ColumnParts(NamedTuple):
 
     @classmethod
     def of(cls, starts: np.ndarray, most_entries: int, most_columns: int) -> "ColumnParts":
-        """Cut columns with many entries, and join up to so many of those with few."""
-        if most_columns == 1:
-            pieces = -(-np.diff(starts) // most_entries)
-            column = np.repeat(np.arange(len(pieces)), pieces)
-            number = np.arange(len(column)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-            begin = starts[column] + most_entries * number
-            ends = [column, column + 1, begin, np.minimum(begin + most_entries, starts[column + 1])]
-        else:
-            parts, first = [], 0
-            while first < len(starts) - 1:
-                last = int(np.searchsorted(starts, starts[first] + most_entries, side="right")) - 1
-                last = min(max(last, first + 1), first + most_columns, len(starts) - 1)
-                begin, end = int(starts[first]), int(starts[last])
-                cuts = [*range(begin, end, most_entries), end] if last == first + 1 else [begin, end]
-                parts += [(first, last, low, high) for low, high in pairwise(cuts)]
-                first = last
-            ends = np.array(parts, dtype=np.int64).reshape(-1, 4).T
+        """Cut the entries of every column, or of so many columns together, into parts."""
+        columns = np.append(np.arange(0, len(starts) - 1, most_columns), len(starts) - 1)
+        starts = starts[columns]
+        pieces = -(-np.diff(starts) // most_entries)
+        group = np.repeat(np.arange(len(pieces)), pieces)
+        number = np.arange(len(group)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+        begin = starts[group] + most_entries * number
+        ends = columns[group], columns[group + 1], begin, np.minimum(begin + most_entries, starts[group + 1])
         kinds = np.int32, np.int32, np.int64, np.int64
         return cls(*(on_device(values, kind) for values, kind in zip(ends, kinds, strict=True)))
 
@@ -241,11 +219,6 @@ class SparseGpuRows(GpuRows):
         return _entries(self.X.tocsc())
 
     @cached_property
-    def squared_columns(self) -> tuple[Vector, Vector, Vector]:
-        data, rows, starts = self.columns
-        return data.astype(np.float64) ** 2, rows, starts
-
-    @cached_property
     def places(self) -> Vector:
         """For every entry by columns, its place among those of its row, which are sorted."""
         _, rows, _ = self.columns
@@ -260,25 +233,25 @@ class SparseGpuRows(GpuRows):
     def parts_of_gram(self) -> ColumnParts:
         """Parts whose rows of a Gram matrix fit into shared memory, several for each multiprocessor."""
         at_once = GRAM_PARTS * cupy().cuda.Device().attributes["MultiProcessorCount"]
-        columns = max(1, TILE_BYTES // (8 * self.shape[1]))
-        return ColumnParts.of(to_numpy(self.columns[2]), max(ENTRIES_OF_SUM, self.stored // at_once), columns)
+        d, most = self.shape[1], max(ENTRIES_OF_SUM, self.stored // at_once)
+        columns = max(1, min(TILE_BYTES // (8 * d), most * d // self.stored))
+        return ColumnParts.of(to_numpy(self.columns[2]), most, columns)
 
     def dot(self, v, shift=0.0):
         n = self.shape[0]
-        lanes = 8 if self.stored <= 64 * n else 32
-        out = cupy().empty(n)
-        arguments = *self.entries, n, on_device(v), float(shift), out
-        kernel("sparse_dot", self.dtype, lanes)((blocks_for(lanes * n),), (THREADS,), arguments)
+        lanes, out = 8 if self.stored <= 64 * n else 32, cupy().empty(n)
+        launch(kernel("sparse_dot", self.dtype, lanes), lanes * n, *self.entries, n, on_device(v), float(shift), out)
         return out
 
     def device_sums(self, c):
-        return self._sums_of_columns(self.columns, c)
+        return self._sums_of(self.columns[0], c)
 
-    def _sums_of_columns(self, columns: tuple[Vector, Vector, Vector], c: Matrix) -> Matrix:
+    def _sums_of(self, entries: Vector, c: Matrix) -> Matrix:
+        """Return the sums of rows with other entries, which are given by columns."""
         d, k = self.shape[1], len(c)
         out, parts = cupy().zeros((k, d)), self.parts_of_sums
-        arguments = *columns[:2], parts.first, parts.begin, parts.end, d, c, c.strides[0] // 8, out
-        kernel("sparse_sums", columns[0].dtype, k)((len(parts.first),), (128,), arguments)
+        arguments = entries, self.columns[1], parts.first, parts.begin, parts.end, d, c, c.strides[0] // 8, out
+        kernel("sparse_sums", entries.dtype, k)((len(parts.first),), (128,), arguments)
         return out
 
     def gram(self, h, *, rough=False):
@@ -299,16 +272,13 @@ class SparseGpuRows(GpuRows):
         return out
 
     def sum_of_squares(self, c):
-        return to_numpy(self._sums_of_columns(self.squared_columns, c[None])[0])
+        return to_numpy(self._sums_of(self.columns[0].astype(np.float64) ** 2, c[None])[0])
 
     def on_features(self, features):
         return SparseGpuRows(self.X[:, on_device(features, np.int64)].tocsr())
 
     def shifted(self, offset):
         raise TypeError("Sparse rows on a graphics card are not shifted.")
-
-    def host_array(self):
-        return self.X.get()
 
 
 class GpuKernelRows(FunctionRows, CardRows):
@@ -331,7 +301,7 @@ class GpuKernelRows(FunctionRows, CardRows):
             else:
                 exponents, some = left[rows] @ right[columns].T, c[columns]
                 arguments = exponents, len(exponents), np.int32(len(some)), some, out[rows]
-                kernel("exponential_dot")((blocks_for(32 * len(exponents)),), (THREADS,), arguments)
+                launch(kernel("exponential_dot"), 32 * len(exponents), *arguments)
         return out
 
     def _stored_products(self, columns):

@@ -7,7 +7,7 @@ import numpy as np
 
 from drsvm.annotations import Matrix
 from drsvm.engines.gpu.device import cupy, on_device
-from drsvm.engines.gpu.rows import DenseGpuRows
+from drsvm.engines.gpu.rows import GRAM_BYTES, DenseGpuRows
 from drsvm.model.backends import to_numpy
 from drsvm.parallel import slices
 
@@ -26,21 +26,38 @@ class StreamedGpuRows(DenseGpuRows):
         super().__init__(X)
         self.block_bytes, self.offset = block_bytes, offset
 
-    def blocks(self, row_bytes: int, most_bytes: int) -> Iterator[tuple[slice, Matrix]]:
-        n, d = self.shape
-        size = max(1, min(n, most_bytes // row_bytes, self.block_bytes // (d * self.dtype.itemsize)))
-        parts, crossing = slices(n, size), _Crossing((size, d), self.dtype)
-        ready = [crossing.send(k, self.X[part]) for k, part in enumerate(parts[:BUFFERS])]
-        for k, part in enumerate(parts):
-            block, there = ready[k]
-            crossing.work.wait_event(there)  # what follows on the card waits until the block is there
-            yield part, block if self.offset is None else block - self.offset
-            crossing.free[k % BUFFERS] = crossing.work.record()  # all work on the block has been given to the card
-            if k + BUFFERS < len(parts):
-                ready.append(crossing.send(k + BUFFERS, self.X[parts[k + BUFFERS]]))
+    def blocks(self, row_bytes: int = 0) -> Iterator[tuple[slice, Matrix]]:
+        xp, (n, d), dtype = cupy(), self.shape, self.dtype
+        most = GRAM_BYTES // row_bytes if row_bytes else n
+        size = max(1, min(n, most, self.block_bytes // (d * dtype.itemsize)))
+        parts, places = slices(n, size), range(BUFFERS)
+        pinned = [
+            np.frombuffer(xp.cuda.alloc_pinned_memory(size * d * dtype.itemsize), dtype, size * d) for _ in places
+        ]
+        there = [xp.empty((size, d), dtype=dtype) for _ in places]
+        free: list[Event] = [None for _ in places]  # when the card has finished with a block
+        copies, work = xp.cuda.Stream(non_blocking=True), xp.cuda.get_current_stream()
+        work.synchronize()  # the new arrays may be memory that the card is still using
 
-    def whole(self) -> Iterator[tuple[slice, Matrix]]:
-        return self.blocks(1, self.X.nbytes)
+        def send(k: int) -> tuple[Matrix, Event]:
+            """Begin to copy a block; return where it goes, and an event after which it is there."""
+            rows, place = self.X[parts[k]], k % BUFFERS
+            if free[place] is not None:
+                free[place].synchronize()
+            source = pinned[place][: rows.size].reshape(rows.shape)
+            np.copyto(source, rows)
+            target = there[place][: len(rows)]
+            target.set(source, stream=copies)
+            return target, copies.record()
+
+        sent = [send(k) for k in range(min(BUFFERS, len(parts)))]
+        for k, part in enumerate(parts):
+            block, arrived = sent[k]
+            work.wait_event(arrived)  # what follows on the card waits until the block is there
+            yield part, block if self.offset is None else block - self.offset
+            free[k % BUFFERS] = work.record()  # all work on the block has been given to the card
+            if k + BUFFERS < len(parts):
+                sent.append(send(k + BUFFERS))
 
     def taken(self, rows) -> DenseGpuRows:
         rows = rows if isinstance(rows, slice) else to_numpy(rows)
@@ -57,28 +74,3 @@ class StreamedGpuRows(DenseGpuRows):
 
     def host_array(self) -> np.ndarray:
         return self.X if self.offset is None else self.X - to_numpy(self.offset)
-
-
-class _Crossing:
-    """Blocks on their way to the card: memory for each on both sides, and a stream for the copies."""
-
-    def __init__(self, shape: tuple[int, int], dtype):
-        xp = cupy()
-        self.shape, self.dtype = shape, dtype
-        size, allocate = int(np.prod(shape)), xp.cuda.alloc_pinned_memory
-        self.pinned = [np.frombuffer(allocate(size * dtype.itemsize), dtype, size) for _ in range(BUFFERS)]
-        self.device = [xp.empty(shape, dtype=dtype) for _ in range(BUFFERS)]
-        self.free: list[Event] = [None] * BUFFERS  # when the card has finished with a block
-        self.copies, self.work = xp.cuda.Stream(non_blocking=True), xp.cuda.get_current_stream()
-        self.work.synchronize()  # the new arrays may be memory that the card is still using
-
-    def send(self, k: int, rows: np.ndarray) -> tuple[Matrix, Event]:
-        """Begin to copy a block; return where it goes, and an event after which it is there."""
-        place = k % BUFFERS
-        if self.free[place] is not None:
-            self.free[place].synchronize()
-        source = self.pinned[place][: rows.size].reshape(rows.shape)
-        np.copyto(source, rows)
-        target = self.device[place][: len(rows)]
-        target.set(source, stream=self.copies)
-        return target, self.copies.record()

@@ -50,9 +50,11 @@ class Coordinator(ABC):
         """Return the sum of all replies; raise StateLost, once all shards exist, if one of them lacks the state."""
         return self.channel().round(message)
 
-    @abstractmethod
     def post(self, message: Message) -> None:
         """Send a message without waiting for a reply, or for a cluster that is gone."""
+        channel = self.channel()
+        for group in channel.groups:
+            channel.send(group, message)
 
     @abstractmethod
     def channel(self) -> "WorkerChannel":
@@ -91,7 +93,7 @@ class WorkerChannel(ABC):
 
 
 def total(replies: Iterable[Summable]) -> Summable:
-    """Return the sum of the replies; None if there are none."""
+    """Return the sum of replies, which may all be None."""
     return reduce(lambda one, two: None if one is None else one + two, replies)
 
 

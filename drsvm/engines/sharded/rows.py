@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from drsvm.annotations import Costs
-from drsvm.engines.engine import Curvature, Engine
+from drsvm.engines.engine import Curvature, Engine, Prediction, Rates
 from drsvm.engines.sharded import queries
 from drsvm.engines.sharded.chunks import Survey
 from drsvm.engines.sharded.coordinator import Coordinator, Run
@@ -103,12 +103,7 @@ class ShardedRows(Rows):
         return other
 
     def with_flip_costs(self, problem, flip_cost):
-        if np.ndim(flip_cost):
-            raise TypeError(f"The flip costs of rows that are {self.place} cannot be changed.")
         return {"flip_cost": check_flip_cost(flip_cost)}
-
-    def relabelled(self, problem, positive, sample_weight) -> Attributes:
-        raise TypeError(f"The labels of rows that are {self.place} cannot be changed.")
 
     def counted(self, problem, counts):
         if not isinstance(counts, RemoteCounts):
@@ -246,31 +241,26 @@ class ShardedEngine(Engine):
         self.run.tell("center", point, lam, mu)
 
     def total_slack(self) -> float:
-        return self._query("total_slack")[0]
+        return self.run.query(queries.of_engine, "total_slack")[0]
 
-    def curvature(self) -> Curvature:
-        return Curvature(*self._query("curvature"))
-
-    def prediction(self, direction, lam_change):
-        rates, *sums = self.run.ask("prediction", direction, lam_change)
-        return rates, sums
-
-    def rates(self, direction, lam_change, target):
-        return self.run.ask("rates", direction, lam_change, target)[0]
-
-    def advance(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, Curvature]:
-        products, *samples = self.run.ask("advance", primal, dual, left)
+    def curvature(self, *steps: float) -> tuple[float, Curvature]:
+        products, *samples = self._after("curvature", steps)
         return products, Curvature(*samples)
 
-    def arrive(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, DualSums]:
-        products, *sums = self.run.ask("arrive", primal, dual, left)
-        return products, DualSums(*sums)
+    def predict(self, direction, lam_change) -> tuple[Rates, Prediction]:
+        rates, *sums = self.run.ask("predict", direction, lam_change)
+        return rates, Prediction(*sums)
 
-    def dual_sums(self) -> DualSums:
-        return DualSums(*self._query("dual_sums"))
+    def longest_steps(self, direction, lam_change, target) -> Rates:
+        return self.run.ask("longest_steps", direction, lam_change, target)[0]
+
+    def dual_sums(self, *steps: float) -> tuple[float, DualSums]:
+        products, *sums = self._after("dual_sums", steps)
+        return products, DualSums(*sums)
 
     def multipliers(self) -> tuple[Kept, Kept]:  # pyright: ignore
         return self.run.keep("keep_multipliers")
 
-    def _query(self, name: str, *arguments):
-        return self.run.query(queries.of_engine, name, *arguments)
+    def _after(self, name: str, steps: tuple[float, ...]):
+        """Return values of all shards after some steps: without any, their state does not change."""
+        return self.run.ask(name, *steps) if steps else self.run.query(queries.of_engine, name)

@@ -23,7 +23,7 @@ def solve_system(system: Factorised, right, right_lam: float) -> tuple[np.ndarra
 
     Conjugate gradients, preconditioned with the factorisation, remove the errors of regularisation and rounding.
     """
-    residual = system.vector(np.append(right, right_lam))
+    residual = np.asarray(np.append(right, right_lam), like=system.like)
     wanted = system.accurate * _size(residual)
     solution = np.zeros_like(residual)
     step = system.apply_inverse(residual)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from drsvm.engines.cpu import engine_for
-from drsvm.engines.engine import Curvature, Engine
+from drsvm.engines.engine import Curvature, Engine, Rates
 from drsvm.engines.newton import Factorised
 from drsvm.kernels import step_rules
 from drsvm.model.dual_scale import best_multiple
@@ -115,12 +115,12 @@ class InteriorPointState(State):
             self.finished = True
 
     def _step(self) -> None:
-        samples = self.samples or self.engine.curvature()
+        samples = self.samples or self.engine.curvature()[1]
         system = self._system(samples)
 
         predictor = self._solve(system, samples.predictor, samples.predictor_lam, 0.0)
-        ahead = self.engine.predict(*predictor, self._left_behind)
-        primal, dual = self._clip_steps((ahead.primal_rate, ahead.dual_rate), 1.0)
+        rates, ahead = self.engine.predict(*predictor)
+        primal, dual = self._clip_steps(rates, 1.0)
         after = self.products + primal * ahead.slack_change + dual * ahead.multiplier_change
         after += primal * dual * ahead.both_change + self.cone.products_after(primal, dual)
         target = step_rules.aim(after, self.mu, self.total_weight)
@@ -129,7 +129,7 @@ class InteriorPointState(State):
         right = samples.predictor + target * ahead.targeted + ahead.correction
         right_lam = samples.predictor_lam + target * ahead.targeted_lam + ahead.correction_lam
         direction = self._solve(system, right, right_lam, target)
-        rates = self.engine.longest_steps(*direction, target, self._left_behind)
+        rates = self.engine.longest_steps(*direction, target)
         steps = self._clip_steps(rates, self.settings.step_fraction)
 
         self._move(direction, steps, target)
@@ -159,9 +159,10 @@ class InteriorPointState(State):
         self.cone.set_direction(direction, lam)
         return direction, lam
 
-    def _clip_steps(self, rates: tuple[float, float], fraction: float) -> tuple[float, float]:
-        """Return step lengths that keep samples and cone in the interior."""
-        steps = step_rules.longest_steps(rates, self.cone.rates(), fraction, self.problem.l2 > 0)
+    def _clip_steps(self, rates: Rates, fraction: float) -> tuple[float, float]:
+        """Return step lengths that keep the cone in the interior, and all samples that are not left behind."""
+        followed = rates.tolerating(self._left_behind)
+        steps = step_rules.longest_steps(followed, self.cone.rates(), fraction, self.problem.l2 > 0)
         if not steps[0] > 0.0:
             raise FloatingPointError("no step is possible")
         return steps
@@ -173,9 +174,9 @@ class InteriorPointState(State):
         expected = (1.0 - step) * self.mu + step * target
         end_is_near = expected * self.total_weight <= PROMISING * max(self.limits.tol, FINEST_TOL)
         if end_is_near and not self.small:  # multipliers are more likely to be wanted than another matrix
-            self.products, self.sums = self.engine.arrive(*steps, left)
+            self.products, self.sums = self.engine.dual_sums(*steps, left)
         else:
-            self.products, self.samples = self.engine.advance(*steps, left)
+            self.products, self.samples = self.engine.curvature(*steps, left)
         self.cone.move(primal, dual)
         self.point = self.point + primal * direction[0]
         self.lam += primal * direction[1]
@@ -209,7 +210,7 @@ class InteriorPointState(State):
     def _expected_gap(self) -> float:
         """Return the gap a certificate would find for the current λ and slacks, up to rounding, at half the cost."""
         problem = self.problem
-        rows, mass, flip_cost = self.sums or self.engine.dual_sums()
+        rows, mass, flip_cost = self.sums or self.engine.dual_sums()[1]
         w, b = weights_and_intercept(problem, self.point)
         v = rows[:, 0] - rows[:, 1]
         margins = float(v @ w) + float(mass[0] - mass[1]) * b
@@ -250,9 +251,9 @@ class InteriorPointState(State):
         """Return the multipliers without the dual residual due to rounding."""
         try:
             with np.errstate(all="ignore"):
-                system = self._system(self.samples or self.engine.curvature())
+                system = self._system(self.samples or self.engine.curvature()[1])
                 # The residuals of the optimality conditions in (w, b) and in λ, computed from scratch.
-                rows, mass, flip_cost = self.sums or self.engine.dual_sums()
+                rows, mass, flip_cost = self.sums or self.engine.dual_sums()[1]
                 norm, norm_lam = self.cone.multipliers()
                 residual, d = self.ridge * self.point, self.problem.n_features
                 residual[:d] -= rows[:, 0] - rows[:, 1]

@@ -54,7 +54,7 @@ def test_limits_leave_a_certificate(norm, l2, status):
     assert n_iter < 3 or (result.objective < 1 and result.lower_bound > 0)
 
 
-@pytest.mark.parametrize("method", ["predict", "longest_steps", "advance"])
+@pytest.mark.parametrize("method", ["predict", "longest_steps", "curvature"])
 @pytest.mark.parametrize("with_start", [False, True])
 def test_an_interrupt_leaves_the_best_point_so_far(monkeypatch, method, with_start):
     problem = well_conditioned_instance(10, 200, 8, fit_intercept=True)
