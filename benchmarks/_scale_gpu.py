@@ -19,10 +19,14 @@ TEXT_ROWS, TEXT_FEATURES, TEXT_DRAWS, TEXT_RADIUS, TEXT_TOL = 847_000, 359_000, 
 def gpu_part(options) -> None:
     """Measure the cases one by one; the report is written after each, so that none is lost."""
     wanted = {"dense": dense_section, "sparse": sparse_section, "text": text_section}
-    sections = []
+    sections, packages = [], ["cupy-cuda13x"]
     for case in options.cases or list(wanted):
-        sections += wanted[case](options)
-        report("scale-gpu", f"Rows on a graphics card: {card()}", sections, ["cupy-cuda13x"])
+        found = wanted[case](options)
+        if case == "text":
+            report("scale-gpu-text", f"Text-like rows on a graphics card: {card()}", found, packages)
+        else:
+            sections += found
+            report("scale-gpu", f"Rows on a graphics card: {card()}", sections, packages)
 
 
 def card() -> str:

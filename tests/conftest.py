@@ -8,6 +8,7 @@ import csv
 import functools
 import lzma
 import os
+import signal
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -18,6 +19,10 @@ from thorough import LONG, covering
 
 import drsvm.clock
 from drsvm.progress import following
+
+# A shell lets commands in the background ignore Ctrl-C, and tests of interrupts inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("dev", max_examples=50, deadline=None)
 slow = [HealthCheck.too_slow, HealthCheck.data_too_large]

@@ -73,11 +73,14 @@ class MatrixFree(Factorised):
         if cone.vector is not None:
             self.rank_one = np.asarray(np.append(cone.vector, cone.vector_lam), like=like)
 
+    def _weighted_sum(self, c) -> Any:
+        return self.rows.weighted_sum(c)
+
     def multiply(self, x):
         d, n = self.d, self.n
         curved = self.h * self.rows.dot(x[:d], float(x[d]) if n > d else 0.0)
         product = np.empty_like(x)
-        product[:d] = np.asarray(self.rows.weighted_sum(curved), like=curved)
+        product[:d] = self._weighted_sum(curved)
         product[d:n] = curved.sum()
         product[:n] += self.diagonal * x[:n] + self.column * x[n]
         product[n] = self.column @ x[:n] + self.square * x[n]
