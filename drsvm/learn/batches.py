@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing, check_random_state
 
-from drsvm.annotations import Labels, Matrix
+from drsvm.annotations import Classifier, Labels, Matrix, Values
 from drsvm.lazy import optional
 from drsvm.model.new_data.shift import Shift, measure_shift
 
@@ -77,10 +77,10 @@ class BatchShifts:
 
 
 def radius_from_batches(
-    estimator,
+    estimator: Classifier,
     X: Matrix,
     y: Labels,
-    batches,
+    batches: Values,
     *,
     confidence: float = 0.95,
     random_state: int | np.random.RandomState | None = None,

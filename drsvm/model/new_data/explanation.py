@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from drsvm.annotations import Matrix, NormName
+from drsvm.annotations import Classifier, Matrix, NormName, Values
 from drsvm.lazy import optional
 from drsvm.messages import number
 from drsvm.model.kernel_functions import dense
@@ -146,7 +146,15 @@ class Explanation:
         )
 
 
-def explain(model, X, *, norm: NormName | None = None, feature_cost=None, centre=None, positive=None) -> Explanation:
+def explain(
+    model: Classifier,
+    X: Matrix,
+    *,
+    norm: NormName | None = None,
+    feature_cost: Values = None,
+    centre: Values = None,
+    positive: object | None = None,
+) -> Explanation:
     """Explain decisions: what each column contributes, and the smallest shift that turns them.
 
         f(x) = base + Σ_j w_j (x_j − centre_j),      distance abs f(x) / ‖w/a‖_q with the prices a of the features

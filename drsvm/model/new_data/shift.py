@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.annotations import Labels, Matrix, NormName
+from drsvm.annotations import Classifier, Labels, Matrix, NormName, Values
 from drsvm.lazy import optional
 from drsvm.model.new_data.columns import ColumnShift, column_shifts
 from drsvm.model.new_data.movement import Pooled, by_chance, expected_errors
@@ -133,14 +133,14 @@ class Shift:
 
 
 def measure_shift(
-    model,
+    model: Classifier,
     X: Matrix,
     y: Labels,
     X_new: Matrix,
     y_new: Labels | None = None,
     *,
     norm: NormName | None = None,
-    feature_cost=None,
+    feature_cost: Values = None,
     confidence: float = 0.95,
     random_state: int | np.random.RandomState | None = None,
 ) -> Shift:
