@@ -1,12 +1,14 @@
 """What the estimators have in common: scikit-learn's classes, and the link to their documentation."""
 
+import inspect
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -28,6 +30,8 @@ from drsvm.model.result import Result, Results
 from drsvm.parallel import single_threaded_blas
 from drsvm.progress import following, lines, stage
 from drsvm.solvers.base import Solver
+
+Estimator = TypeVar("Estimator")
 
 if TYPE_CHECKING:  # scikit-learn has no types, and of dataclasses with unknown bases no parameter would be checked
     from drsvm.learn.fitting.data import FitData
@@ -58,6 +62,16 @@ else:
     from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 
     from drsvm.learn.callbacks import CallbackSupportMixin
+
+
+def shown_as_documented(estimator: type[Estimator]) -> type[Estimator]:
+    """Let the signature have the order of the docstring; without this, inherited parameters come first."""
+    section = (estimator.__doc__ or "").partition("Parameters\n")[2].partition("Attributes\n")[0]
+    order = re.findall(r"\w+", " ".join(re.findall(r"^    (\w[\w, ]*)(?= :|$)", section, re.MULTILINE)))
+    parameters = inspect.signature(estimator).parameters
+    shown = [parameters[name] for name in order if name in parameters]
+    estimator.__signature__ = inspect.Signature(shown or list(parameters.values()))  # pyright: ignore
+    return estimator
 
 
 def _is_calibrated(estimator) -> bool:

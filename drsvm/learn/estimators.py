@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from drsvm.annotations import Labels, Matrix, Values, Vector
 from drsvm.clock import TimeLimit
-from drsvm.learn.base import FitMixin, RobustClassifier
+from drsvm.learn.base import FitMixin, RobustClassifier, shown_as_documented
 from drsvm.learn.fitting import one_vs_rest, prices
 from drsvm.learn.fitting.ball import choose_ball
 from drsvm.learn.fitting.data import FitData, RemoteFit, naming_large_entries
@@ -34,6 +34,7 @@ from drsvm.model.validation import as_rows
 from drsvm.solvers.selection import is_auto
 
 
+@shown_as_documented
 @dataclass(eq=False, repr=False)
 class WassersteinSVC(FitMixin, RobustClassifier):
     """Linear classifier for data with some wrong labels and shifting features, with a proof attached.

@@ -17,7 +17,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from drsvm.annotations import Matrix, Vector
-from drsvm.model.careful_sums import ULP
+from drsvm.model.careful_sums import ULP, careful_transposed_dot
 
 GROWTHS = 60  # steps of the search for the shift that turns a row: each bound is valid, the last one the best
 
@@ -61,6 +61,10 @@ class KernelFunction(ABC):
         """Return matrices A, B with k(x, z) = exp(min(ABᵀ, 0)) for points in arrays; None if there are none."""
         return None
 
+    def norm_of_sum(self, X: Matrix, c: Vector) -> float | None:
+        """Return ‖Σ c_i φ(x_i)‖ where φ is known, rounded up; None: from values of the kernel."""
+        return None
+
 
 @dataclass(frozen=True)
 class Linear(KernelFunction):
@@ -73,6 +77,10 @@ class Linear(KernelFunction):
 
     def squares(self, X):
         return squared_norms(X)
+
+    def norm_of_sum(self, X, c):
+        sums, errors = careful_transposed_dot(X, c)
+        return float(np.linalg.norm(np.abs(sums) + errors))
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,8 @@ class FunctionRows(Rows):
     def columns(self, chosen: Values, rows: Values = slice(None)) -> Matrix:
         """Return k(x_i, x_j) for every row i, or for some rows, and the chosen rows j."""
         if self.values is not None:
-            return self.values[chosen][:, rows].T  # they are symmetric, and rows are read much faster
+            # They are symmetric, and rows are read much faster.
+            return (self.values[chosen] if isinstance(rows, slice) else self.values[chosen[:, None], rows]).T
         return self.between(self.points[rows], self.points[chosen])
 
     def product(self, c: Vector) -> Vector:
@@ -116,9 +117,9 @@ class FunctionRows(Rows):
 
     def _known_product(self, c: Vector) -> Vector | None:
         """Return the product of a multiple of coefficients whose product is known, or None."""
-        largest = int(np.abs(c).argmax())
-        if float(c[largest]) == 0.0:
+        if not bool(c.any()):
             return np.zeros_like(c)
+        largest = int(np.abs(c).argmax())
         for known, product in list(self._products):  # classes that share the rows add to it in other threads
             size = float(known[largest])
             factor = float(c[largest]) / size if abs(size) > 1e-300 else 0.0
@@ -187,6 +188,9 @@ class FunctionRows(Rows):
 
     def coordinates(self, w):
         """Return the norm of a function, as the only entry; rounding errors make it no smaller."""
+        known = self._known_norm(w)
+        if known is not None:
+            return np.array([known])
         c = self.vector(w)
         square, size = float(c @ self.product(w)), float(np.abs(c) @ np.sqrt(self.squares)) ** 2
         error = self._rounding * size
@@ -201,6 +205,10 @@ class FunctionRows(Rows):
     def weights_of(self, coordinates, along):
         norm = float(self.coordinates(along)[0])
         return along * (float(coordinates[0]) / norm) if norm > 0.0 else along
+
+    def _known_norm(self, w) -> float | None:
+        """Return the norm of a function where that needs no values of the kernel."""
+        return None
 
     @cached_property
     def means(self) -> Vector:
@@ -219,9 +227,7 @@ class FunctionRows(Rows):
             return to_numpy(c)
         total = float(c.sum())
         centred = to_numpy(c - total * self.centre)
-        if (
-            self._known_product(self.vector(centred)) is None
-        ):  # sides of c may be known, and where not, most of its entries are 0
+        if self._known_product(self.vector(centred)) is None:  # sides may be known, or have few entries other than 0
             self.remember(centred, self._by_sides(c) - total * self.means)
         return centred
 
@@ -306,6 +312,9 @@ class KernelRows(FunctionRows, HostRows):
     def _stored_products(self, columns):
         products = _added(self.shape[0], np.column_stack(columns), lambda part: self.values[part])
         return list(np.ascontiguousarray(products.T))
+
+    def _known_norm(self, w):
+        return self.function.norm_of_sum(self.points, w)
 
     def with_features(self, X):
         return MemoryRows(X if sparse.issparse(X) else np.ascontiguousarray(X))

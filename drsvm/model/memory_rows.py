@@ -126,7 +126,10 @@ class MemoryRows(HostRows):
         else:
             values = np.empty(self.shape[0])
             over(row_blocks(X), lambda part: np.dot(X[part].astype(np.float64, copy=False), v, out=values[part]))
-        values += shift
+        if shift != 0.0 and not self.is_small:
+            over_parts(values, lambda part: np.add(values[part], shift, out=values[part]))
+        elif shift != 0.0:
+            values += shift
         return values
 
     def careful_margins(self, problem, w, b):

@@ -15,7 +15,7 @@ import numpy as np
 
 from drsvm.annotations import Costs
 from drsvm.model.backends import to_numpy
-from drsvm.parallel import elementwise, total
+from drsvm.parallel import elementwise, over_parts, total
 
 TIE = 1e-13  # relative slack in comparing a sum of weights with the budget ε/κ: rounding shall not shift a quantile
 SAMPLE = 1000  # least number of breakpoints from which the position of a quantile is estimated
@@ -64,18 +64,28 @@ def flip_gains(margins) -> np.ndarray:
 
 def smallest_best_price(margins, weights, norm_of_weights: float, radius, flip_cost) -> np.ndarray:
     """Return the smallest minimiser λ ≥ ‖w‖_q, for one radius or an array of radii."""
+    radius = np.asarray(radius, dtype=np.float64)
+    prices = np.full(radius.shape, float(norm_of_weights))
     breakpoints, weights, unit = flips_with_price(margins, weights, flip_cost)
-    affordable = np.ravel(radius) / (unit or 1.0) * (1.0 + TIE)
-    low = max(norm_of_weights, _below_quantile(breakpoints, weights, float(affordable.max())))
-    above = np.flatnonzero(breakpoints > low)
-    if len(above) == 0:
-        return np.full(np.shape(radius), float(norm_of_weights))
-    # Go down from the largest breakpoint until the mass above exceeds what the budget can flip.
-    order = above[np.argsort(breakpoints[above])[::-1]]
-    mass = np.cumsum(weights[order])
-    places = np.searchsorted(mass, np.asarray(affordable, like=mass), side="right")
-    prices = np.concatenate([breakpoints[order], np.zeros(1, like=mass) + norm_of_weights])
-    return to_numpy(prices[places]).reshape(np.shape(radius))
+    if len(breakpoints) == 0:
+        return prices
+    affordable = radius / unit * (1.0 + TIE)
+    scarce = affordable < _mass_above(breakpoints, weights, norm_of_weights)
+    if scarce.any():
+        low, high = _bracket(breakpoints, weights, affordable[scarce])
+        low = max(low, norm_of_weights)
+
+        def positions_between(part):
+            values = breakpoints[part]
+            return part.start + np.flatnonzero((values > low) & (values <= high))
+
+        inside = np.concatenate(over_parts(breakpoints, positions_between))
+        # Go down from the largest breakpoint until the mass above exceeds what the budget can flip.
+        order = inside[np.argsort(breakpoints[inside])[::-1]]
+        mass = np.cumsum(weights[order]) + _mass_above(breakpoints, weights, high)
+        first_too_many = np.searchsorted(mass, np.asarray(affordable[scarce], like=mass), side="right")
+        prices[scarce] = to_numpy(breakpoints[order[np.minimum(first_too_many, len(order) - 1)]])
+    return prices
 
 
 def flips_with_price(margins, weights, flip_cost):
@@ -90,19 +100,23 @@ def flips_with_price(margins, weights, flip_cost):
     return elementwise(margins, lambda part: flip_gains(margins[part]) / flip_cost), weights, flip_cost
 
 
-def _below_quantile(breakpoints, weights, mass: float) -> float:
-    """Return a number with more than the given mass above it, from a sample; −inf if in doubt.
+def _bracket(breakpoints, weights, masses) -> tuple[float, float]:
+    """Return bounds on the upper quantiles of the given masses, from a sample; ±inf if in doubt.
 
-    With many breakpoints, often only a part of them then needs to be sorted.
+    With many breakpoints, only a few per cent of them then need to be sorted.
     """
     stride = len(breakpoints) // max(SAMPLE, int((3 * len(breakpoints)) ** (2 / 3)))  # then little is sorted in all
     if stride < 10 or not isinstance(breakpoints, np.ndarray):  # a card sorts all of them as quickly
-        return -np.inf
+        return -np.inf, np.inf
     order = np.argsort(breakpoints[::stride])[::-1]
-    sample, masses = breakpoints[::stride][order], np.cumsum(weights[::stride][order])
-    place = np.searchsorted(masses, (mass + 3.0 / np.sqrt(len(sample))) * masses[-1])
-    low = float(sample[min(place, len(sample) - 1)])
-    return low if _mass_above(breakpoints, weights, low) > mass else -np.inf
+    sample, mass = breakpoints[::stride][order], np.cumsum(weights[::stride][order])
+    mass /= mass[-1]
+    margin = 3.0 / np.sqrt(len(sample))
+    high = sample[np.searchsorted(mass, max(masses.min() - margin, 0.0))]
+    low = sample[min(np.searchsorted(mass, masses.max() + margin), len(sample) - 1)]
+    high = high if _mass_above(breakpoints, weights, high) <= masses.min() else np.inf
+    low = low if _mass_above(breakpoints, weights, low) > masses.max() else -np.inf
+    return low, high
 
 
 def worst_case_hinge(margins, weights, norm_of_weights: float, radii, flip_cost, flip_margins=None) -> np.ndarray:

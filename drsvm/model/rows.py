@@ -232,14 +232,14 @@ class Rows(ABC):
         """Return roughly `size` evenly spaced rows, as a matrix of numpy or scipy."""
 
     def drawn(self, problem: "Problem", size: int) -> "Problem":
-        """Return the problem on about `size` rows, drawn by their contents, with weights that sum to 1."""
+        """Return the problem on about `size` rows with weights that sum to 1; in memory they are drawn by contents."""
         return problem.subset(problem.drawn_rows(size))
 
     def drawn_by_class(self, problem: "Problem", size: int) -> "Problem":
         """Return the problem on a random sample: `size` rows of a larger class, and the same weight of each class."""
         members = [np.flatnonzero(problem.signs == sign) for sign in (-1.0, 1.0)]
         drawn, weights = [], []
-        for places, all_of_class in zip(drawn_members([len(rows) for rows in members], size), members, strict=True):
+        for places, all_of_class in zip(drawn_members(list(map(len, members)), [size, size]), members, strict=True):
             few = all_of_class[np.asarray(places, like=all_of_class)]
             share = problem.sample_weight[few]
             drawn.append(few)
@@ -251,9 +251,10 @@ class Rows(ABC):
         """Return the problem with all rows in this process's memory."""
 
 
-def drawn_members(counts: list[int], size: int) -> list[np.ndarray]:
-    """Return the places of `size` random members of each class, or of all if it has fewer."""
+def drawn_members(counts: list[int], sizes: list[int]) -> list[np.ndarray]:
+    """Return the places of so many random members of each class, or of all if it has fewer."""
     random = np.random.default_rng(0)
     return [
-        np.arange(count) if count <= size else np.sort(random.choice(count, size, replace=False)) for count in counts
+        np.arange(count) if count <= size else np.sort(random.choice(count, size, replace=False))
+        for count, size in zip(counts, sizes, strict=True)
     ]

@@ -219,6 +219,9 @@ def test_samples_by_class():
     X, y = samples(3000)
     y[:40] = 1
     y[40:] = -1
+    few = sharded_problem(X, y, [30, 1000]).drawn(600)  # each class has its share: rules count rows of equal weight
+    assert (few.signs > 0).sum() == 8 and (few.signs < 0).sum() == 592
+    assert pytest.approx(1.0 / np.square(few.sample_weight).sum(), rel=0.01) == 600.0
     drawn = sharded_problem(X, y, [30, 1000]).drawn_by_class(100)
     assert (drawn.signs > 0).sum() == 40 and (drawn.signs < 0).sum() == 100
     assert drawn.masses_of_classes() == pytest.approx((40 / 3000, 2960 / 3000))

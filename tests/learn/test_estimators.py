@@ -1,5 +1,6 @@
 """WassersteinSVC: scikit-learn's own checks, and what a user expects beyond them."""
 
+import inspect
 import re
 import warnings
 from importlib.util import find_spec
@@ -105,6 +106,20 @@ def test_free_flips_are_named_as_the_reason_of_a_constant_classifier(two_classes
 
 
 # Fitted attributes
+
+
+@pytest.mark.parametrize(
+    ("estimator", "first"),
+    [
+        (WassersteinSVC, ["radius", "flip_cost", "norm", "l2", "fit_intercept"]),
+        (WassersteinSVCCV, ["radii", "flip_costs", "norms", "l2", "intercept_costs"]),
+        (WassersteinKernelSVC, ["kernel", "gamma", "degree", "coef0", "n_landmarks"]),
+    ],
+)
+def test_signatures_have_the_order_of_the_docstring(estimator, first):
+    shown = inspect.signature(estimator).parameters
+    assert list(shown)[:5] == first and set(shown) == set(estimator().get_params())
+    assert [name for name, each in shown.items() if each.kind is each.POSITIONAL_OR_KEYWORD] == first[:1]
 
 
 def test_two_classes_are_one_problem(two_classes):

@@ -15,7 +15,7 @@ def prices_by_full_sort(margins, weights, norm_of_weights, radii, flip_cost):
 
 
 @pytest.mark.parametrize("shape", ["normal", "ties", "sorted", "one heavy row"])
-def test_the_sampled_bound_changes_nothing(shape):
+def test_the_sampled_bracket_changes_nothing(shape):
     rng = np.random.default_rng(7)
     n = 20 * risk.SAMPLE
     margins = rng.normal(1.0, 1.0, n)

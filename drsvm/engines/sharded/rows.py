@@ -3,6 +3,7 @@
 import math
 import pickle
 import uuid
+from collections.abc import Callable
 from functools import cache, partial
 from typing import NamedTuple
 
@@ -174,14 +175,19 @@ class ShardedRows(Rows):
         return self.coordinator.ask(ball, queries.rows_at_a_stride, max(1, self.survey.n_rows // size))[0]
 
     def drawn(self, problem, size):
-        return self.drawn_by_class(problem, size // 2)
+        return self._drawn(problem, lambda counts: [-(-size * count // sum(counts)) for count in counts])
 
     def drawn_by_class(self, problem, size):
+        return self._drawn(problem, lambda _: [size, size])
+
+    def _drawn(self, problem: Problem, sizes_of: Callable[[list[int]], list[int]]) -> Problem:
+        """Return the problem on random members of each class, as many as a function of all their numbers says."""
         numbers, *counts = self._ask_once(problem, queries.sizes_of_classes)
         order = np.argsort(numbers)
         ordered = [count[order] for count in counts]
         before = [dict(zip(numbers[order].tolist(), np.cumsum(count) - count, strict=True)) for count in ordered]
-        places = drawn_members([int(count.sum()) for count in counts], size)
+        totals = [int(count.sum()) for count in counts]
+        places = drawn_members(totals, sizes_of(totals))
         X, signs, weights, costs = self._ask(problem, queries.rows_at_places, before, places)
         masses = (self.survey.masses / self.survey.masses.sum()).tolist()
         for sign, mass in zip((-1.0, 1.0), masses, strict=True):

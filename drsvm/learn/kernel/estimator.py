@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from drsvm.annotations import Matrix, Vector
 from drsvm.clock import TimeLimit
-from drsvm.learn.base import BaseEstimator, ClassifierMixin, FitMixin
+from drsvm.learn.base import BaseEstimator, ClassifierMixin, FitMixin, shown_as_documented
 from drsvm.learn.fitting import one_vs_rest, prices
 from drsvm.learn.fitting.data import naming_large_entries
 from drsvm.learn.fitting.gross_errors import warn_of_far_cells
@@ -28,6 +28,7 @@ from drsvm.solvers.base import check_count
 from drsvm.solvers.landmarks.solver import Landmarks
 
 
+@shown_as_documented
 @dataclass(eq=False, repr=False)
 class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
     """Nonlinear classifier for data with some wrong labels, with a proof attached.
@@ -56,16 +57,24 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
     landmarks : array of shape (n_landmarks, n_features), optional
         Given rows, such as the centres of clusters, of which the classifier is made. Objective, bound and gap are then
         those of the functions of these rows (see the notes).
-    radius, flip_cost, l2
-        As in `WassersteinSVC`; shifts are those in the feature space, and the ridge term is ``l2 / 2 * ||f||²``.
+    radius : float or "auto", default="auto"
+        Budget of the adversary: the average shift of a sample in the feature space. "auto" as in `WassersteinSVC`.
+    flip_cost : float or dict, default=inf
+        Cost of flipping a label, in units of a shift in the feature space.
+    l2 : float or "auto", default="auto"
+        Coefficient of a ridge term ``l2 / 2 * ||f||²``. "auto" as in `WassersteinSVC`.
+    fit_intercept : bool, default=True
+        Whether the decision function has an intercept.
     intercept_cost : float or "auto", default="auto"
         Price of the intercept at the centre of the data in the feature space. With "auto" it is the root mean square of
         the rows' distances from the centre.
     feature_cost : array of shape (n_features,) or dict, optional
         Cost of a shift of each feature by 1: the columns are multiplied by it before the kernel. It must be finite.
+    class_weight, threshold, cv, calibration
+        As in `WassersteinSVC`.
     tol : float, default=1e-4
         Proven gap between objective and optimum of the full problem at which to stop.
-    fit_intercept, class_weight, threshold, cv, calibration, max_iter, max_time, random_state, verbose, n_jobs
+    max_iter, max_time, random_state, verbose, n_jobs
         As in `WassersteinSVC`.
     engine : {"auto", "cpu", "gpu", "dask"}, default="auto"
         Where a fit is computed. With "gpu", or if X is on a graphics card, the rows are copied there (dense, in double
@@ -80,7 +89,9 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
         The classifier: ``Σ_j dual_coef_j k(x, landmark_j) + intercept``.
     gamma_ : float
         The coefficient that was used.
-    classes_, certified_intercept_, threshold_, radius_, l2_, intercept_cost_, class_factors_, sigmoids_
+    certified_intercept_ : array of shape (1 or n_classes,)
+        The intercept of the problem, with which the certificate holds: `intercept_`, unless the threshold moved.
+    classes_, threshold_, radius_, l2_, intercept_cost_, class_factors_, sigmoids_
         As in `WassersteinSVC`; likewise `n_features_in_` and `feature_names_in_`.
     objective_, lower_bound_, gap_, radius_price_, n_iter_, result_
         The certificate, as in `WassersteinSVC`. The weights of `result_` are coefficients of the rows of positive

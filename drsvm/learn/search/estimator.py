@@ -22,7 +22,7 @@ from sklearn.model_selection import check_cv
 
 from drsvm.annotations import Labels, Matrix, Values, Vector
 from drsvm.clock import TimeLimit
-from drsvm.learn.base import RobustClassifier
+from drsvm.learn.base import RobustClassifier, shown_as_documented
 from drsvm.learn.callbacks import with_callbacks
 from drsvm.learn.choosing.out_of_fold import N_FOLDS, splits
 from drsvm.learn.choosing.probability import check_calibration
@@ -44,6 +44,7 @@ from drsvm.solvers.base import check_count
 from drsvm.solvers.interior_point.small import are_few
 
 
+@shown_as_documented
 @dataclass(eq=False, repr=False)
 class WassersteinSVCCV(RobustClassifier):
     """`WassersteinSVC` with radius and ridge chosen by cross-validation, and other parameters on request.

@@ -103,6 +103,9 @@ class KernelAttack(KernelAdversary):
         return shifts, np.take_along_axis(margins, best, axis=0)[0]
 
     def _in_blocks(self, rows, codes) -> tuple[np.ndarray, np.ndarray]:
+        if len(self._landmarks) == 0:  # a constant classifier
+            margins, shape = self._margins(rows, 0.0, codes)[0], (len(rows), len(BALL_RADII))
+            return np.zeros((*shape, len(self.ratios))), np.broadcast_to(margins[:, None], shape)
         size = max(1, ENTRIES // (3 * len(BALL_RADII) * len(self._landmarks)))
         shifts, margins = zip(*(self._moves(rows[part], codes[part]) for part in slices(len(rows), size)), strict=True)
         return np.concatenate(shifts), np.concatenate(margins)

@@ -12,7 +12,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from drsvm import WassersteinKernelSVC, WassersteinSVC, worst_case_distribution, worst_case_risk
+from drsvm import (
+    RiskCurveDisplay,
+    WassersteinKernelSVC,
+    WassersteinSVC,
+    explain,
+    measure_shift,
+    worst_case_distribution,
+    worst_case_risk,
+)
 from drsvm.model import attacked_risk
 from drsvm.model.kernel_functions import Rbf
 from drsvm.model.worst_case.kernel_model import KernelClassifier
@@ -77,6 +85,22 @@ def test_no_attack_and_no_shift_of_all_rows_beats_the_bound(seed, count):
             improved += found[2] > found[0] + 1e-6
         check_shifted_rows(model, X, y, ball, bounds, radii, rng)
     assert improved > count  # of two losses each
+
+
+@pytest.mark.filterwarnings("ignore:The fitted classifier is constant")
+def test_a_constant_kernel_classifier_is_audited(moons):
+    X, y = moons[0], np.where(np.arange(len(moons[1])) % 3 == 0, 0, moons[1])  # 1 is rare
+    model = WassersteinKernelSVC("rbf", radius=50.0, class_weight=None).fit(X, y)
+    assert len(model.landmarks_) == 0
+    error = float(np.mean(model.predict(X) != y))
+    for radius in (0.0, 0.1, 3.0):
+        ball = {"radius": radius, "flip_cost": math.inf}
+        assert worst_case_risk(model, X, y, **ball, loss="zero-one") == pytest.approx(error)
+        worst = worst_case_distribution(model, X, y, **ball)
+        assert worst.expected_loss == pytest.approx(worst_case_risk(model, X, y, **ball))
+    assert measure_shift(model, X, y, X + 1.0).moved == 0.0
+    assert np.isfinite(explain(model, X[:2]).base).all()
+    RiskCurveDisplay.from_estimators(model, X, y)
 
 
 def check_shifted_rows(model, X, y, ball, bounds, radii, rng):

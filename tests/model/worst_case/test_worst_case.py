@@ -77,7 +77,8 @@ def test_the_risk_grows_and_bends_down_with_the_radius(audit, loss):
 def test_shapes_of_the_answer():
     assert isinstance(worst_case_risk(MODEL, X, Y, radius=0.1), float)
     assert worst_case_risk(MODEL, X, Y, radius=[[0.1, 0.2], [0.3, 0.4]]).shape == (2, 2)
-    assert worst_case_risk(MODEL, X, Y, radius=[], loss="zero-one").shape == (0,)
+    for loss in ("hinge", "zero-one"):
+        assert worst_case_risk(MODEL, X, Y, radius=[], flip_cost=0.5, loss=loss).shape == (0,)
 
 
 # The distribution
