@@ -107,10 +107,6 @@ def _days(moment: date) -> float:
     return known.timestamp() / 86400.0
 
 
-def _iso_days(text: str) -> float:
-    return _days(datetime.fromisoformat(text))
-
-
 def _hours(text: str) -> float | None:
     time = _TIME.fullmatch(text)
     return None if time is None else int(time[1]) + int(time[2]) / 60.0 + int(time[4] or 0) / 3600.0
@@ -123,7 +119,7 @@ def parser_of(style: str) -> Callable[[str], float | None]:
         Style.DECIMAL_COMMA: partial(_with_commas, _DECIMAL_COMMA, _GAP),
         Style.THOUSANDS: partial(_with_commas, _THOUSANDS, _COMMA_OR_GAP),
         Style.TRUTH: lambda text: _TRUTH.get(text.lower()),
-        Style.ISO_DATE: lambda text: parsed(_iso_days, text) if _ISO.fullmatch(text) else None,
+        Style.ISO_DATE: lambda day: parsed(lambda d: _days(datetime.fromisoformat(d)), day) if _ISO.fullmatch(day) else None,
         Style.TIME: _hours,
     }
     style = style.removesuffix(Style.OR_EMPTY)

@@ -263,8 +263,9 @@ def _estimator(model, standardise: bool) -> BaseEstimator:
             f"model must be a WassersteinSVC or WassersteinKernelSVC, a Pipeline ending in one or a search over them, "
             f"got {type(last).__name__}. For other classifiers use drsvm.worst_case_risk."
         )
-    if getattr(last, "kernel", "rbf") not in ("rbf", "linear"):
-        raise ValueError(f"a report needs kernel='rbf' or 'linear', got kernel={last.kernel!r}: others have no bounds.")
+    if getattr(last, "kernel", "rbf") != "rbf":
+        remedy = "use WassersteinSVC" if last.kernel == "linear" else "there are no bounds for others"
+        raise ValueError(f"a report needs kernel='rbf' or a linear classifier, got kernel={last.kernel!r}: {remedy}.")
     own_steps = isinstance(inner, Pipeline) or not standardise
     return clone(model) if own_steps else make_pipeline(ClippedScaler(), clone(model))
 

@@ -35,7 +35,7 @@ def test_bad_input_is_rejected(noisy, monkeypatch):
             make_report(None, X, y, **given)
     with pytest.raises(TypeError, match=r"model must be a WassersteinSVC or .* got LinearSVC"):
         make_report(LinearSVC(), X, y)
-    with pytest.raises(ValueError, match="a report needs kernel='rbf' or 'linear', got kernel='poly'"):
+    with pytest.raises(ValueError, match="a report needs kernel='rbf' or a linear classifier, got kernel='poly'"):
         make_report(WassersteinKernelSVC("poly"), X, y)
     with pytest.raises(ValueError, match="one class"):
         make_report(None, X, np.zeros(400))

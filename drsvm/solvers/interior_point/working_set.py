@@ -98,14 +98,7 @@ class WorkingSetState(InteriorPointState):
 
     promising = 1.0  # the expected gap costs little here and a certificate, on all rows, a lot
 
-    def __init__(
-        self,
-        problem: Problem,
-        settings: "InteriorPoint",
-        limits: Limits,
-        estimate: Estimate,
-        pieces: Pieces,
-    ):
+    def __init__(self, problem: Problem, settings: "InteriorPoint", limits: Limits, estimate: Estimate, pieces: Pieces):
         self.estimate, self.pieces, self.share = estimate, pieces, pieces.share
         engine: Any = WorkingSetEngine(problem, *pieces, limits.n_threads)
         # The start is about as far inside the cone as the central path: λ − ‖w‖ ≈ μ / (ε − Σκβ).
