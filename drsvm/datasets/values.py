@@ -100,8 +100,10 @@ def _with_commas(pattern: re.Pattern, ignored: str, text: str) -> float | None:
     return as_number(re.sub(ignored, "", text).replace(",", "."))
 
 
-def _days(moment: date) -> float:
-    if not isinstance(moment, datetime):
+def _days(moment: date | str) -> float:
+    if isinstance(moment, str):
+        moment = datetime.fromisoformat(moment)
+    elif not isinstance(moment, datetime):
         moment = datetime(moment.year, moment.month, moment.day)
     known = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
     return known.timestamp() / 86400.0
@@ -119,7 +121,7 @@ def parser_of(style: str) -> Callable[[str], float | None]:
         Style.DECIMAL_COMMA: partial(_with_commas, _DECIMAL_COMMA, _GAP),
         Style.THOUSANDS: partial(_with_commas, _THOUSANDS, _COMMA_OR_GAP),
         Style.TRUTH: lambda text: _TRUTH.get(text.lower()),
-        Style.ISO_DATE: lambda day: parsed(lambda d: _days(datetime.fromisoformat(d)), day) if _ISO.fullmatch(day) else None,
+        Style.ISO_DATE: lambda text: parsed(_days, text) if _ISO.fullmatch(text) else None,
         Style.TIME: _hours,
     }
     style = style.removesuffix(Style.OR_EMPTY)
