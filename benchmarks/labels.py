@@ -92,7 +92,8 @@ def in_sample(X, y) -> np.ndarray:
     """Return the margins of a robust classifier on its own training rows."""
     values = WassersteinSVC().fit(X, y).decision_function(X)
     decisions = values if values.ndim == 2 else np.column_stack([-values / 2, values / 2])
-    return judge(decisions, np.unique(y, return_inverse=True)[1]).given_margin
+    _, margins, _ = judge(decisions, np.unique(y, return_inverse=True)[1])
+    return margins
 
 
 def measured(name: str, share: float, seeds: int) -> dict[str, np.ndarray]:
