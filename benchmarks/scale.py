@@ -107,7 +107,8 @@ def rounds_on_a_cluster(options) -> str:
     workers, lines = 4, []
     with cluster_of(workers, options.memory) as cluster, Client(cluster):
         for rows in (4000, 400_000):
-            there = seconds_of_rounds(problem_on_cluster(rows, options, rows // workers).make_engine(None))
+            problem = problem_on_cluster(rows, options, rows // workers)
+            there = seconds_of_rounds(problem.rows.engine(problem, None))
             X, y = random_rows(0, rows, options.features)
             here = seconds_of_rounds(CpuEngine(Problem(X, y, **BALL)))
             each = [f"{1e3 * there[name]:.0f}" for name in there]
