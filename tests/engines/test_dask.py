@@ -151,29 +151,40 @@ def test_movement(client):
         worst_case_risk(several, *on_cluster(X, y), radius=0.1)
 
 
+def pickled_size(value):
+    return len(distributed.protocol.pickle.dumps(value))
+
+
 @pytest.mark.thorough
 def test_nothing_with_an_entry_per_row_crosses(client, monkeypatch):
     n = 40_000
     X, y = samples(n)
-    sizes, tasks = [], []
-    results_of, task = dask_coordinator.DaskCoordinator._results, dask_coordinator.DaskCoordinator._task
+    sent, received = [], []
+    channel, coordinator = dask_coordinator.DaskChannel, dask_coordinator.DaskCoordinator
+    send, receive, results_of = channel.send, channel.receive, coordinator._results
 
-    def measured(coordinator, futures):
+    def measured_send(channel, group, message):
+        sent.append(pickled_size(message))
+        send(channel, group, message)
+
+    def measured_receive(channel, *seconds):
+        group, value = receive(channel, *seconds)
+        received.append(pickled_size(value))
+        return group, value
+
+    def measured_results(coordinator, futures):
         found = results_of(coordinator, futures)
-        sizes.extend(len(distributed.protocol.pickle.dumps(answer)) for answer in found)
+        received.extend(map(pickled_size, found))
         return found
 
-    def measured_task(coordinator, name, function, *arguments, **options):
-        tasks.append(len(distributed.protocol.pickle.dumps([a for a in arguments if not isinstance(a, list)])))
-        return task(coordinator, name, function, *arguments, **options)
-
-    monkeypatch.setattr(dask_coordinator.DaskCoordinator, "_results", measured)
-    monkeypatch.setattr(dask_coordinator.DaskCoordinator, "_task", measured_task)
+    monkeypatch.setattr(channel, "send", measured_send)
+    monkeypatch.setattr(channel, "receive", measured_receive)
+    monkeypatch.setattr(coordinator, "_results", measured_results)
     problem = Problem(da.from_array(X, chunks=(5000, D)), da.from_array(y, chunks=5000), radius=0.3)
     solve(problem, callback=lambda progress: None)
     assert problem.rows.coordinator.n_rounds > 30
-    assert max(sizes) < 8 * n  # samples of rows, and histograms
-    assert np.median(sizes) < 20_000 and max(tasks) < 20_000
+    assert len(received) > 30 and max(received) < 8 * n  # samples of rows, and histograms
+    assert np.median(received) < 20_000 and max(sent) < 20_000
 
 
 @pytest.mark.thorough
