@@ -66,8 +66,8 @@ else:
 
 def shown_as_documented(estimator: type[Estimator]) -> type[Estimator]:
     """Let the signature have the order of the docstring; without this, inherited parameters come first."""
-    section = (estimator.__doc__ or "").partition("Parameters\n")[2].partition("Attributes\n")[0]
-    order = re.findall(r"\w+", " ".join(re.findall(r"^    (\w[\w, ]*)(?= :|$)", section, re.MULTILINE)))
+    section = (inspect.getdoc(estimator) or "").partition("Parameters\n")[2].partition("Attributes\n")[0]
+    order = re.findall(r"\w+", " ".join(re.findall(r"^(\w[\w, ]*)(?= :|$)", section, re.MULTILINE)))
     parameters = inspect.signature(estimator).parameters.values()
     shown = sorted(parameters, key=lambda each: [*order, each.name].index(each.name))
     estimator.__signature__ = inspect.Signature(shown)  # pyright: ignore[reportAttributeAccessIssue]
