@@ -85,7 +85,7 @@ $(VENV)/.stamp-venv:
 	exit 1
 
 # Compiled once, by all cores: processes that run tests would compile the same kernels at the same time.
-$(VENV)/.stamp-kernels: $(VENV)/.stamp-test $(wildcard drsvm/kernels/*.py)
+$(VENV)/.stamp-kernels: $(VENV)/.stamp-test $(wildcard drsvm/compiled/*.py)
 	@echo "Compiling drsvm's kernels"
 	@$(PY) tests/compile_kernels.py
 	@touch $@

@@ -18,8 +18,8 @@ from _common import seconds
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from sharded_here import ChannelHere, ShardsHere, sharded
 
-from drsvm.solvers.federated.block import Block, Work
-from drsvm.solvers.federated.shared import shared_for
+from drsvm.solvers.paper.federated.block import Block, Work
+from drsvm.solvers.paper.federated.shared import shared_for
 
 PASS = 0.4
 """What a pass over the rows takes, for a certificate, as a share of an epoch."""

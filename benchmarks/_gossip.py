@@ -22,8 +22,8 @@ from _cluster_simulator import SimulatedCluster
 
 from drsvm.engines.sharded import queries
 from drsvm.engines.sharded.coordinator import total
-from drsvm.solvers.federated.block import Proposal
-from drsvm.solvers.federated.solver import Federated, Rounds
+from drsvm.solvers.paper.federated.block import Proposal
+from drsvm.solvers.paper.federated.federated_solver import Federated, Rounds
 
 N_CHANGES, N_SEEN = 3, 2
 """Numbers of sums that change with the multipliers, beside v, and of those that are what was seen last."""

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from drsvm import WassersteinKernelSVC, worst_case_risk
-from drsvm.model.worst_case.error_costs import ErrorCosts, check_costs
-from drsvm.model.worst_case.worst_risk import adversary_for, values_of
+from drsvm.audit.error_costs import ErrorCosts, check_costs
+from drsvm.audit.worst_case import adversary_for, values_of
 
 CLASSIFIERS = {"linear, 2 classes": 2, "linear, 3 classes": 3, "linear, 6 classes": 6}
 CLASSIFIERS |= {"RBF, 2 classes": 2, "RBF, 3 classes": 3}

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from _gossip import N_CHANGES, N_SEEN, averages_to_shrink, change_of, metropolis, settle
 
-from drsvm.model import certify
-from drsvm.solvers.federated.block import Block
-from drsvm.solvers.federated.shared import shared_for
+from drsvm.certificate import certify
+from drsvm.solvers.paper.federated.block import Block
+from drsvm.solvers.paper.federated.shared import shared_for
 
 PAUSE = 2e-4  # seconds between two looks at a neighbour
 

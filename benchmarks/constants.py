@@ -1,4 +1,4 @@
-"""What do the numbers in the rules of `drsvm.learn` do: how do results change with half of each, or twice as much?
+"""What do the numbers in the rules of `drsvm.estimators` do: how do results change with half of each, or twice as much?
 
 Every number in a named constant of `drsvm/learn` is halved and doubled, one at a time (whole numbers stay whole), and
 everything else stays. `WassersteinSVC()` is fitted on the data sets on which the study decides, with five kinds of
@@ -60,7 +60,7 @@ def main() -> None:
     outcomes = Parallel(n_jobs=options.jobs, batch_size=1)(delayed(measured)(*one, options.seeds) for one in settings)
     base, others = outcomes[0], iter(outcomes[1:])
     rows = [
-        [f"`{one.name}`", one.module.removeprefix("drsvm.learn."), shown(one.value), one.comment, *changes]
+        [f"`{one.name}`", one.module.removeprefix("drsvm.estimators."), shown(one.value), one.comment, *changes]
         for one in found
         for changes in [[change(next(others), base), change(next(others), base)]]
     ]
@@ -78,7 +78,7 @@ HEADER = ("constant", "module", "value", "what it is", "half", "twice")
 def numbers() -> Iterator[Number]:
     """Yield the numbers in the named constants of all modules."""
     for file in sorted(ROOM.rglob("*.py")):
-        module = ".".join(["drsvm.learn", *file.relative_to(ROOM).with_suffix("").parts])
+        module = ".".join(["drsvm.estimators", *file.relative_to(ROOM).with_suffix("").parts])
         comments = comments_of(file)
         for node in ast.parse(file.read_text()).body:
             targets = node.targets if isinstance(node, ast.Assign) else []

@@ -9,11 +9,11 @@ import numpy as np
 from _common import report, short, table, use_threads
 
 from drsvm import WassersteinSVC
-from drsvm.kernels import small_run
-from drsvm.learn.fitting import data as fit_data
-from drsvm.learn.fitting import one_vs_rest
+from drsvm.compiled import small_interior_point as small_run
+from drsvm.estimators import fit_data as fit_data
+from drsvm.defaults import one_vs_rest
 from drsvm.solvers import loop
-from drsvm.solvers.interior_point import solver
+from drsvm.solvers.interior_point import interior_point_solver as solver
 from drsvm.solvers.interior_point.state import InteriorPointState
 
 REPEATS = 50

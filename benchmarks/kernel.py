@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from drsvm import WassersteinKernelSVC
-from drsvm.model.backends import to_numpy
+from drsvm.problem.backends import to_numpy
 
 CASES = (("ijcnn1", 3000, 1e-6), ("spambase", 3000, 1e-6), ("ijcnn1", 20_000, 1e-3))
 CARD_CASES = (("ijcnn1", 49_990, 1e-4), ("curved", 1_000_000, 1e-3))

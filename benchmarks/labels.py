@@ -20,8 +20,8 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
 from drsvm import WassersteinSVC, find_label_issues
-from drsvm.learn import LabelIssues
-from drsvm.learn.labels.quality import judge
+from drsvm.audit import LabelIssues
+from drsvm.audit.label_quality import judge
 
 SHARES = (0.1, 0.2, 0.35)
 MOST = 400

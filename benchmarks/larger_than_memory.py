@@ -116,7 +116,7 @@ def measure(way: str, folder: Path) -> dict:
 
 def rows(way: str, folder: Path):
     """Return X and y; reading them is part of what is timed."""
-    from drsvm.datasets import rows_on_disk
+    from drsvm.tables import rows_on_disk
 
     if way == "parquet":
         on_disk = rows_on_disk(folder / "rows.parquet", label="y")

@@ -18,8 +18,8 @@ from sklearn.model_selection import cross_val_predict
 from study.cases import DECIDED, MULTICLASS, REPORTED, Case, sizes
 
 from drsvm import WassersteinSVC
-from drsvm.learn.choosing.out_of_fold import Unseen
-from drsvm.learn.choosing.threshold import choose_threshold
+from drsvm.defaults.out_of_fold import Unseen
+from drsvm.defaults.threshold import choose_threshold
 
 OURS = 'WassersteinSVC(calibration="sigmoid")'
 GROUPS = {

@@ -17,7 +17,7 @@ from scipy import sparse
 from sklearn.linear_model import SGDClassifier
 
 from drsvm import Problem
-from drsvm.model.certificate import dual_point, primal_point
+from drsvm.certificate.certificate import dual_point, primal_point
 from drsvm.solvers import make_solver
 from drsvm.solvers.base import check_limits
 

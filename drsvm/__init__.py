@@ -6,29 +6,29 @@ optional dependency.
 
 from typing import TYPE_CHECKING
 
-from drsvm.lazy import lazy_names
+from drsvm.utils.lazy import lazy_names
 
 __version__ = "1.0.0rc2.dev0"
 
 # Type checkers see plain imports and no __getattr__, so that they report misspelt names. At run time the same names
 # come from a table; a test compares the two.
 if TYPE_CHECKING:
-    from drsvm.learn import ClippedScaler as ClippedScaler
-    from drsvm.learn import WassersteinKernelSVC as WassersteinKernelSVC
-    from drsvm.learn import WassersteinSVC as WassersteinSVC
-    from drsvm.learn import WassersteinSVCCV as WassersteinSVCCV
-    from drsvm.learn import auto_radius as auto_radius
-    from drsvm.learn import find_label_issues as find_label_issues
-    from drsvm.learn import radius_from_batches as radius_from_batches
-    from drsvm.model import Problem as Problem
-    from drsvm.model import Result as Result
-    from drsvm.model import Shift as Shift
-    from drsvm.model import Status as Status
-    from drsvm.model import certify as certify
-    from drsvm.model import explain as explain
-    from drsvm.model import measure_shift as measure_shift
-    from drsvm.model import worst_case_distribution as worst_case_distribution
-    from drsvm.model import worst_case_risk as worst_case_risk
+    from drsvm.estimators import ClippedScaler as ClippedScaler
+    from drsvm.estimators import WassersteinKernelSVC as WassersteinKernelSVC
+    from drsvm.estimators import WassersteinSVC as WassersteinSVC
+    from drsvm.estimators import WassersteinSVCCV as WassersteinSVCCV
+    from drsvm.defaults import auto_radius as auto_radius
+    from drsvm.audit import find_label_issues as find_label_issues
+    from drsvm.audit import radius_from_batches as radius_from_batches
+    from drsvm.problem import Problem as Problem
+    from drsvm.problem import Result as Result
+    from drsvm.audit import Shift as Shift
+    from drsvm.problem import Status as Status
+    from drsvm.certificate import certify as certify
+    from drsvm.audit import explain as explain
+    from drsvm.audit import measure_shift as measure_shift
+    from drsvm.audit import worst_case_distribution as worst_case_distribution
+    from drsvm.audit import worst_case_risk as worst_case_risk
     from drsvm.persistence import load_model as load_model
     from drsvm.persistence import save_model as save_model
     from drsvm.plotting import BatchShiftsDisplay as BatchShiftsDisplay
@@ -43,9 +43,12 @@ if TYPE_CHECKING:
     from drsvm.solvers import solve as solve
 else:
     _NAMES = {
-        ".learn": "ClippedScaler WassersteinKernelSVC WassersteinSVC WassersteinSVCCV auto_radius find_label_issues "
-        "radius_from_batches",
-        ".model": "Problem Result Shift Status certify explain measure_shift worst_case_distribution worst_case_risk",
+        ".audit": "Shift explain find_label_issues measure_shift radius_from_batches worst_case_distribution "
+        "worst_case_risk",
+        ".certificate": "certify",
+        ".defaults": "auto_radius",
+        ".estimators": "ClippedScaler WassersteinKernelSVC WassersteinSVC WassersteinSVCCV",
+        ".problem": "Problem Result Status",
         ".persistence": "load_model save_model",
         ".plotting": "BatchShiftsDisplay ConvergenceDisplay LabelIssuesDisplay RadiusPathDisplay RiskCurveDisplay "
         "ShiftDisplay WorstCaseDisplay",

@@ -17,10 +17,11 @@ from scipy import sparse
 
 from drsvm import Problem, solve
 from drsvm.engines.cpu import CpuEngine
-from drsvm.kernels.memory_epochs import Batching, contribute
-from drsvm.model import proximal_batch_step, proximal_step
+from drsvm.compiled.memory_epochs import Batching, contribute
+from drsvm.solvers import proximal_batch_step
+from drsvm.solvers import proximal_step
 from drsvm.solvers import InteriorPoint
-from drsvm.solvers.incremental.epochs import Epochs
+from drsvm.solvers.paper.incremental.epochs import Epochs
 
 N, D = 400, 300  # enough entries, zeros included, for sparse rows to stay sparse
 KINDS = ("dense", "sparse")

@@ -14,11 +14,14 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 import pytest
+import numpy as np
 from hypothesis import HealthCheck, settings
+from sklearn.datasets import load_iris, make_classification
+from sklearn.preprocessing import StandardScaler
 from thorough import LONG, covering
 
-import drsvm.clock
-from drsvm.progress import following
+import drsvm.utils.clock
+from drsvm.utils.progress import following
 
 # A shell lets commands in the background ignore Ctrl-C, and tests of interrupts inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -114,8 +117,8 @@ def read_optima(path):
 def clock(monkeypatch):
     """Return a clock whose attribute `now` is the time."""
     hand = SimpleNamespace(now=100.0)
-    monkeypatch.setattr(drsvm.clock, "time", SimpleNamespace(perf_counter=lambda: hand.now))
-    monkeypatch.setattr(drsvm.clock, "pauses", drsvm.clock.Pauses())
+    monkeypatch.setattr(drsvm.utils.clock, "time", SimpleNamespace(perf_counter=lambda: hand.now))
+    monkeypatch.setattr(drsvm.utils.clock, "pauses", drsvm.utils.clock.Pauses())
     return hand
 
 
@@ -148,3 +151,15 @@ def proven_optimum():
     """Return a function that looks up the proven optimum for (data set, weight norm q, ridge c)."""
     file = file_in_folder_of("DRSVM_REFERENCE", "optima.csv")
     return lambda dataset, q, c: read_optima(file)[dataset, float(q), float(c)]
+
+
+@pytest.fixture
+def three_classes():
+    X, y = load_iris(return_X_y=True)
+    return StandardScaler().fit_transform(X), np.array(["setosa", "versicolor", "virginica"])[y]
+
+
+@pytest.fixture
+def rare():
+    """Overlapping classes, 8 % of the rows positive."""
+    return make_classification(500, 8, n_informative=4, weights=[0.92], class_sep=0.7, flip_y=0.02, random_state=3)

@@ -8,7 +8,7 @@ from mpmath import mpf
 from problems import NORMS, Plain
 
 from drsvm import Problem, Status
-from drsvm.model.dual_scale import uncharged_features
+from drsvm.certificate.dual_bound import uncharged_features
 
 mpmath.mp.dps = 60
 

@@ -16,7 +16,7 @@ from problems import DUAL_ORDER, NORMS, Plain
 from scipy import sparse
 
 from drsvm import Problem, Status, solve
-from drsvm.model.certificate import NEGLIGIBLE
+from drsvm.certificate.certificate import NEGLIGIBLE
 
 SOLVERS = ("auto", "interior-point", "dual-coordinate", "feature-working-set", "isg", "ippa", "hybrid", "admm", "conic")
 

@@ -18,5 +18,5 @@ def omit_plots(monkeypatch):
 
 def use_few_trees(monkeypatch):
     """Let few trees give the second opinion about labels, and compete with a classifier in reports."""
-    monkeypatch.setattr("drsvm.report.work.TREES", {"max_iter": 20, "max_leaf_nodes": 8})
-    monkeypatch.setattr("drsvm.learn.labels.issues.N_TREES", 10)
+    monkeypatch.setattr("drsvm.report.material.TREES", {"max_iter": 20, "max_leaf_nodes": 8})
+    monkeypatch.setattr("drsvm.audit.label_issues.N_TREES", 10)

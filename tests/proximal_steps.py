@@ -9,8 +9,8 @@ import pytest
 from hypothesis import strategies as st
 from strategies import norm_of, numbers, powers_of_ten, vectors_of_size
 
-from drsvm.model import proximal_step
-from drsvm.model.norms import Norm
+from drsvm.solvers import proximal_step
+from drsvm.problem.norms import Norm
 
 TOLERANCE = 1e-12  # of the optimality conditions, relative to the size of the numbers that enter them
 

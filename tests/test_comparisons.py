@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse
 
 import drsvm
-from drsvm.model.kernel_functions import Precomputed
+from drsvm.problem.kernel_functions import Precomputed
 from drsvm.solvers.base import Candidate
 
 NO_ARRAYS = {"Report.summary"}  # fields for anything (`Any`) that hold what JSON can express

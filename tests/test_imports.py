@@ -29,7 +29,7 @@ ROOMS = [
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(ROOMS) for room in rooms}
 # Packages that list names for type checkers, and import them on first use.
-LAZY = ("drsvm", "drsvm.datasets", "drsvm.learn", "drsvm.model", "drsvm.solvers")
+LAZY = ("drsvm", "drsvm.tables", "drsvm.estimators", "drsvm.problem", "drsvm.solvers")
 
 
 PATHS = {path: ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in PACKAGE.rglob("*.py")}

@@ -170,7 +170,7 @@ def test_stored_models_predict_the_same(model, way, flowers, tmp_path):
         skops = pytest.importorskip("skops.io")
         skops.dump(fitted, path)
         foreign = set(skops.get_untrusted_types(file=path))
-        results = {f"drsvm.model.result.{name}" for name in ("Result", "Results", "History")}
+        results = {f"drsvm.problem.result.{name}" for name in ("Result", "Results", "History")}
         assert foreign == {f"{type(model).__module__}.{type(model).__name__}", *results}
         copy = skops.load(path, trusted=sorted(foreign))
     np.testing.assert_array_equal(copy.decision_function(X), fitted.decision_function(X))

@@ -4,7 +4,7 @@ import numpy as np
 from benchopt import BaseObjective
 
 from drsvm import Problem, radius_max, solve
-from drsvm.model.certificate import certify
+from drsvm.certificate.certificate import certify
 
 REFERENCE_GAP = 1e-8
 

@@ -6,8 +6,8 @@ share; `screen` (`terminal`, `fit_summary`) is what the user sees.
 
 import sys
 
-from drsvm.lazy import missing
-from drsvm.writing import ends_soon
+from drsvm.utils.lazy import missing
+from drsvm.utils.writing import ends_soon
 
 
 def main(arguments: list[str] | None = None) -> None:

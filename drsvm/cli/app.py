@@ -11,7 +11,7 @@ import typer
 import drsvm
 from drsvm.cli import audit, compare, drift, export, fit, labels, predict, report
 from drsvm.cli.screen import Screen, reported_errors
-from drsvm.progress import following
+from drsvm.utils.progress import following
 
 ABOUT = """Train, apply and audit classifiers that are robust to wrong labels and shifted features.
 

@@ -47,7 +47,7 @@ def audit(
     Shifts are measured in the units of the model's features: standard deviations for numbers, if it standardises them,
     while 0/1 columns stay as they are. With more than two classes, the risk of each class against the rest follows.
     """
-    from drsvm.cli import work
+    from drsvm.cli import tasks as work
     from drsvm.cli.files import check_inputs
 
     outputs.check(model, file, train)
@@ -65,7 +65,7 @@ def audit(
     models = {"drsvm": saved.model}
     if compare:
         models |= _rivals(saved, dataset, y, train, options, screen)
-    from drsvm.learn.scores import leads, scores
+    from drsvm.estimators.scores import leads, scores
 
     columns = _risks(models, dataset.X, y, ball, **asked)
     (_, own), *rivals = ((name, each.decision_function(dataset.X)) for name, each in models.items())
@@ -97,7 +97,7 @@ def audit(
 
 
 def _ball(classifier, model: Path, radii: list[float], flip_cost: float | None, norm: str | None):
-    from drsvm.model.worst_case.linear_model import own_ball
+    from drsvm.audit.linear_model import own_ball
 
     own = own_ball(classifier)
     if not own:
@@ -120,9 +120,9 @@ def _rivals(saved, dataset, y, train: Path | None, options: opt.FileOptions, scr
     from sklearn.pipeline import make_pipeline
     from sklearn.svm import LinearSVC
 
-    from drsvm.cli import work
+    from drsvm.cli import tasks as work
     from drsvm.cli.files import read_from
-    from drsvm.datasets import read_like
+    from drsvm.tables import read_like
 
     X = dataset.X
     if train is None:
@@ -138,7 +138,7 @@ def _rivals(saved, dataset, y, train: Path | None, options: opt.FileOptions, scr
 
 
 def _lines(figures: Payload) -> list[str]:
-    from drsvm.learn.scores import IF_NEW, SHORT_NAMES, compared, interval_line, summary
+    from drsvm.estimators.scores import IF_NEW, SHORT_NAMES, compared, interval_line, summary
 
     own, rivals = figures["scores"], figures["leads"] or {}
     verdicts = {
@@ -151,7 +151,7 @@ def _lines(figures: Payload) -> list[str]:
 
 
 def _costs(given: str | None, model) -> dict[object, float] | None:
-    from drsvm.cli.work import label_called
+    from drsvm.cli.tasks import label_called
 
     if given is not None:
         costs = opt.costs_of_classes(given, len(model.classes_))

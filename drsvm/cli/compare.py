@@ -7,7 +7,7 @@ from drsvm.cli.screen import Screen, exit_code
 
 if TYPE_CHECKING:
     from drsvm import Problem
-    from drsvm.model.result import Result
+    from drsvm.problem.result import Result
 
 EXAMPLES = """drsvm compare customers.csv --label churned
 drsvm compare a9a.svm.xz --no-standardise --solvers interior-point,hybrid --plot convergence.png
@@ -32,7 +32,7 @@ def compare(
     evenly. Compiling kernels is not counted. Exit code 1 means that no solver reached its tolerance, 3 that
     none did for all classifiers.
     """
-    from drsvm.cli import work
+    from drsvm.cli import tasks as work
     from drsvm.solvers import solver_names
 
     outputs.check(file)
@@ -50,7 +50,7 @@ def compare(
         raise ValueError(f"there are {len(classes)} classes ({listed}): {remedy}")
     chosen = str(work.positive_class(parts.y, positive))
     # Not before: input errors should come quickly.
-    from drsvm.learn.fitting.problems import at_centre
+    from drsvm.defaults.binary_problems import at_centre
     from drsvm.plotting import ConvergenceDisplay
 
     prepared = work.prepared(parts, standardise=ball.standardise)
@@ -77,8 +77,8 @@ def _problem(parts, prepared, y, radius, ball: opt.BallOptions, prices: opt.Pric
     import numpy as np
 
     from drsvm import Problem, WassersteinSVC
-    from drsvm.cli import work
-    from drsvm.learn.fitting.prices import flip_costs_of_rows, with_intercept_cost
+    from drsvm.cli import tasks as work
+    from drsvm.defaults.prices import flip_costs_of_rows, with_intercept_cost
 
     names = ("flip_cost", "norm", "l2", "fit_intercept", "intercept_cost", "feature_cost", "monotonic_cst")
     settings: opt.Settings = {name: getattr(WassersteinSVC(), name) for name in names}
@@ -91,7 +91,7 @@ def _problem(parts, prepared, y, radius, ball: opt.BallOptions, prices: opt.Pric
 
 def _run(problem: "Problem", names: list[str], settings: opt.Settings, screen: Screen) -> "dict[str, Result]":
     from drsvm import solve
-    from drsvm.model.result import Status
+    from drsvm.problem.result import Status
 
     results = {}
     with screen.whole("solving") as tell:

@@ -13,9 +13,9 @@ from drsvm.cli.screen import Payload, Screen
 if TYPE_CHECKING:
     import numpy as np
 
-    from drsvm.datasets import Dataset
-    from drsvm.model.new_data.seen import SeenRows
-    from drsvm.model.new_data.shift import Shift
+    from drsvm.tables import Dataset
+    from drsvm.audit.seen import SeenRows
+    from drsvm.audit.shift import Shift
 
 EXAMPLES = """drsvm drift churn.drsvm march.csv
 drsvm drift churn.drsvm march.csv --fail-above chance || mail -s "churn has moved" me@example.org
@@ -53,7 +53,7 @@ def drift(
     The old rows are not needed: drsvm fit keeps in the model file what the classifier sees of its test rows. Labels
     need not be known: the error rate to expect is that of rows that moved as little as possible and kept theirs.
     """
-    from drsvm.model.worst_case.confidence import check_confidence
+    from drsvm.audit.confidence import check_confidence
     from drsvm.persistence.model_files import is_model_file
 
     outputs.check(model, file)
@@ -98,8 +98,8 @@ def _since_test(model: Path, file: Path, by: str | None, data: opt.DataOptions, 
     """Return how a file, or every batch of it, has moved since the test of a model."""
     import numpy as np
 
-    from drsvm.cli import work
-    from drsvm.learn.batches import BatchShifts
+    from drsvm.cli import tasks as work
+    from drsvm.audit.batches import BatchShifts
     from drsvm.persistence.audits import cells_of
 
     new = [name for name in vars(data).keys() - vars(opt.FileOptions()) if getattr(data, name) != NEW[name]]
@@ -137,7 +137,7 @@ def _since_test(model: Path, file: Path, by: str | None, data: opt.DataOptions, 
 
 def _shift(before: "SeenRows", after: "SeenRows", labelled: "np.ndarray", **given) -> "Shift":
     """Return the movement of all rows; what needs labels is that of the rows that have one."""
-    from drsvm.model.new_data.shift import shift_between
+    from drsvm.audit.shift import shift_between
 
     measured = partial(shift_between, before, **given)
     if labelled.all():
@@ -153,8 +153,8 @@ def _from_batch_to_batch(file: Path, by: str, data: opt.DataOptions, screen: Scr
     from sklearn.pipeline import Pipeline
 
     from drsvm import WassersteinSVC, radius_from_batches
-    from drsvm.cli import work
-    from drsvm.datasets.preparation import preparation
+    from drsvm.cli import tasks as work
+    from drsvm.tables.preparation import preparation
 
     parts = work.load_parts(file, data.read_options(by=by), screen)
     reader, *further = preparation(parts.data.schema)
@@ -170,7 +170,7 @@ def batches_of(data: "Dataset", by: str) -> "dict[str, np.ndarray]":
     """Return the rows of every batch: numbers and dates are sorted, others come in the order of their first row."""
     import numpy as np
 
-    from drsvm.datasets.values import DATE_STYLES, EMPTY, Style, parser_of
+    from drsvm.tables.values import DATE_STYLES, EMPTY, Style, parser_of
 
     cells = np.array([text or EMPTY for text in next(iter(data.kept.values()))])
     names = list(dict.fromkeys(cells.tolist()))

@@ -20,7 +20,7 @@ def export(
     and probabilities. A model of an svmlight file has one input X.
     """
     from drsvm.cli.files import check_inputs, check_outputs
-    from drsvm.datasets.notes import line_about
+    from drsvm.tables.notes import line_about
     from drsvm.persistence.model_files import OpenModel, write_files
 
     check_inputs(model, [])

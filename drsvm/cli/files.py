@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.datasets import DataFileError, Dataset
+from drsvm.tables import DataFileError
+from drsvm.tables import Dataset
 from drsvm.persistence.checks import require
-from drsvm.writing import written
+from drsvm.utils.writing import written
 
 STANDARD = Path("-")  # stands for standard input or standard output
 

@@ -45,7 +45,7 @@ def fit(
     with the model. A quarter of the rows is held out first, for a test of a classifier of the others; the model that is
     saved is then trained on all rows. A Parquet or Arrow table need not fit into memory.
     """
-    from drsvm.cli import work
+    from drsvm.cli import tasks as work
     from drsvm.cli.files import check_outputs
     from drsvm.persistence.model_files import is_model_file
 

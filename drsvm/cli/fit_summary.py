@@ -9,10 +9,10 @@ from rich.text import Text
 import drsvm
 from drsvm.cli.screen import Payload, exit_code
 from drsvm.cli.training import Fitted, Trained
-from drsvm.learn import scores as figures
-from drsvm.learn.importances import importances
-from drsvm.model.result import Result
-from drsvm.model.worst_case.linear_model import own_ball
+from drsvm.estimators import scores as figures
+from drsvm.estimators.importances import importances
+from drsvm.problem.result import Result
+from drsvm.audit.linear_model import own_ball
 from drsvm.report.inputs import results_of
 from drsvm.report.verdict import finds, important, is_guess, is_negligible, missed_class
 

@@ -12,14 +12,14 @@ from itertools import compress
 import numpy as np
 
 from drsvm import Problem
-from drsvm.annotations import Matrix
+from drsvm.utils.annotations import Matrix
 from drsvm.cli.options import KernelChoice, Settings
 from drsvm.cli.screen import Payload, Screen
-from drsvm.cli.work import Parts
-from drsvm.clock import TimeLimit
-from drsvm.learn.choosing.out_of_fold import Folds, Table, decisions_of_fold, folds_by_content
-from drsvm.learn.scores import auc_parts, lead_in_auc
-from drsvm.progress import Tell
+from drsvm.cli.tasks import Parts
+from drsvm.utils.clock import TimeLimit
+from drsvm.defaults.out_of_fold import Folds, Table, decisions_of_fold, folds_by_content
+from drsvm.estimators.scores import auc_parts, lead_in_auc
+from drsvm.utils.progress import Tell
 
 MAX_ROWS = 20_000  # for which a kernel is tried: training it takes long from there on
 JUDGED_ROWS, MAX_FOLDS = 2000, 5  # so many rows are enough to tell; fewer of them are judged in more than two folds

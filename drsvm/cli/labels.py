@@ -36,7 +36,7 @@ def labels(
     trained without it. The ranking shows which labels to check first; it proves nothing about a single label. Rows are
     counted from 1, not counting the header, as in predict; --csv has the columns of the file, too.
     """
-    from drsvm.cli import work
+    from drsvm.cli import tasks as work
 
     outputs.check(file)
     kernel.check(ball)
@@ -45,7 +45,7 @@ def labels(
     import numpy as np
 
     from drsvm import find_label_issues  # not before: input errors should come quickly
-    from drsvm.learn.labels.issues import has_rows_of_one_length
+    from drsvm.audit.label_issues import has_rows_of_one_length
     from drsvm.plotting import LabelIssuesDisplay
 
     ball = replace(ball, standardise=ball.standardise and not has_rows_of_one_length(parts.X))
@@ -80,8 +80,8 @@ def _judges(
     """Return both classifiers behind the preparation; folds share the time."""
     from sklearn.pipeline import Pipeline
 
-    from drsvm.datasets.preparation import preparation
-    from drsvm.learn.labels.issues import flexible_classifier, robust_classifier
+    from drsvm.tables.preparation import preparation
+    from drsvm.audit.label_issues import flexible_classifier, robust_classifier
 
     kind, settings = kernel.kind_and_settings(settings)
     given = {name: value for name, value in settings.items() if value is not None}

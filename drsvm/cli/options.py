@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from drsvm import WassersteinKernelSVC, WassersteinSVC
-    from drsvm.datasets import ReadOptions
+    from drsvm.tables import ReadOptions
 
 NORMS = ("1", "2", "inf")
 PLOTS = (".png", ".svg", ".pdf")
@@ -93,8 +93,8 @@ class FileOptions:
     )
 
     def read_options(self, **further: object) -> "ReadOptions":
-        """Return these and further options as `drsvm.datasets.ReadOptions`, which have the same names."""
-        from drsvm.datasets import ReadOptions
+        """Return these and further options as `drsvm.tables.ReadOptions`, which have the same names."""
+        from drsvm.tables import ReadOptions
 
         check_choice("--format", self.format, (None, "csv", "parquet", "svmlight"))
         check_choice("--missing", self.missing, (None, "fill", "drop", "error"))
@@ -283,7 +283,7 @@ class PlotOptions:
     def check(self, *inputs: Path | None) -> None:
         """Raise an error, before any work is done, if a file cannot be written or a plot cannot be drawn."""
         from drsvm.cli.files import check_outputs
-        from drsvm.lazy import optional
+        from drsvm.utils.lazy import optional
 
         check_outputs(vars(self).values(), inputs)
         if self.plot is not None:
@@ -294,7 +294,7 @@ class PlotOptions:
     def save(self, columns: Columns, draw: "Callable[[], Figure]") -> dict[str, Path | None]:
         """Write the table and the plot, which is drawn first, so that a failure leaves no file; return the files."""
         from drsvm.cli.files import csv_text
-        from drsvm.writing import write_files
+        from drsvm.utils.writing import write_files
 
         table = getattr(self, "csv", None)
         contents = {} if table is None else {table: csv_text(columns).encode()}

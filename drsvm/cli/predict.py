@@ -43,9 +43,9 @@ def predict(
 
     Rows are numbered from 1, not counting the header, and have the ids that the training file had.
     """
-    from drsvm.cli import work
+    from drsvm.cli import tasks as work
     from drsvm.cli.files import STANDARD, check_outputs, csv_text
-    from drsvm.writing import write_files
+    from drsvm.utils.writing import write_files
 
     output = None if output == STANDARD else output
     check_outputs([output], [model, file])
@@ -70,7 +70,7 @@ def predict(
 
 
 def _text(payload: Payload, legend: list[str]) -> str:
-    from drsvm.learn.scores import IF_NEW, by_class, interval_line, summary
+    from drsvm.estimators.scores import IF_NEW, by_class, interval_line, summary
 
     counts = ", ".join(f"{label} ({count:,})" for label, count in payload["predicted"].items())
     lines = [f"{payload['rows']:,} rows, predicted {counts}", *legend]

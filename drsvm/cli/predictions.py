@@ -8,12 +8,12 @@ import numpy as np
 from drsvm.cli.fit_summary import NOISE
 from drsvm.cli.options import Columns
 from drsvm.cli.screen import Payload
-from drsvm.cli.work import labels_for, rows_of, unknown_label
-from drsvm.datasets import Dataset
-from drsvm.datasets.notes import what_is_new, what_was_clipped
-from drsvm.datasets.preparation import as_in_file, cells_clipped, unseen_levels
-from drsvm.learn.scores import are_noise, predictions, scores
-from drsvm.model.new_data.explanation import explain
+from drsvm.cli.tasks import labels_for, rows_of, unknown_label
+from drsvm.tables import Dataset
+from drsvm.tables.notes import what_is_new, what_was_clipped
+from drsvm.tables.preparation import as_in_file, cells_clipped, unseen_levels
+from drsvm.estimators.scores import are_noise, predictions, scores
+from drsvm.audit.explanation import explain
 from drsvm.persistence.model_files import SavedModel
 
 FEW, MANY = 30, 2000  # rows from which on it is measured whether they have moved, and at most for that
@@ -55,7 +55,7 @@ class Predictions:
             yield f"{', '.join(classes)} against the rest: {NOISE}." if len(known) > 1 else f"{NOISE}."
 
     def _about_movement(self) -> Iterator[str]:
-        from drsvm.model.new_data.shift import shift_between
+        from drsvm.audit.shift import shift_between
 
         audit, n = self.saved.audit, self.data.shape[0]
         if audit is None or n < FEW:

@@ -11,7 +11,7 @@ from drsvm.cli import options as opt
 from drsvm.cli.screen import Screen, exit_code, in_options
 
 if TYPE_CHECKING:
-    from drsvm.datasets import Dataset
+    from drsvm.tables import Dataset
     from drsvm.report import Report
     from drsvm.report.inputs import Source
 
@@ -73,7 +73,7 @@ def report(
     by the id column, otherwise numbered like the rows of the file, from 1, as in predict. The exit code is 1 if the
     tolerance was not reached, 3 if it was for limited weights only.
     """
-    from drsvm.cli import work
+    from drsvm.cli import tasks as work
     from drsvm.cli.files import check_outputs, name_of
 
     format, output = data.written(output)
@@ -113,9 +113,9 @@ def _made(
 
     `for_weights` is an option that asks for a linear classifier, if one was given.
     """
-    from drsvm.cli import work
+    from drsvm.cli import tasks as work
     from drsvm.cli.kernel_choice import choose
-    from drsvm.clock import TimeLimit
+    from drsvm.utils.clock import TimeLimit
     from drsvm.report import report_on
     from drsvm.report.inputs import Given
 

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import typer
 
 from drsvm.cli.options import Columns, option_of, output
-from drsvm.messages import Message, Parameter, plain
-from drsvm.progress import following, stage, taken_over
-from drsvm.writing import FULL
+from drsvm.utils.messages import Message, Parameter, plain
+from drsvm.utils.progress import following, stage, taken_over
+from drsvm.utils.writing import FULL
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

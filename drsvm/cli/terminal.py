@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from drsvm.cli.options import Columns
-from drsvm.progress import Pace
+from drsvm.utils.progress import Pace
 
 
 class TimeLeft(ProgressColumn):
@@ -24,7 +24,7 @@ class TimeLeft(ProgressColumn):
 
 
 class Bar(Progress):
-    """A bar for the stages of some work (see `drsvm.progress`); before the first one, it only moves."""
+    """A bar for the stages of some work (see `drsvm.utils.progress`); before the first one, it only moves."""
 
     def __init__(self, console: Console, text: str):
         columns = [TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeLeft()]

@@ -14,17 +14,17 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from drsvm import WassersteinSVC, WassersteinSVCCV
-from drsvm.annotations import Matrix
-from drsvm.cli import work
+from drsvm.utils.annotations import Matrix
+from drsvm.cli import tasks as work
 from drsvm.cli.kernel_choice import choose
 from drsvm.cli.options import KernelChoice, Settings
 from drsvm.cli.screen import Payload, Screen
-from drsvm.cli.work import Parts, Prepared, rows_of
-from drsvm.clock import TimeLimit
-from drsvm.datasets.arrow_tables import Table
-from drsvm.datasets.preparation import Steps
-from drsvm.learn.fitting.prices import flip_costs_of_rows
-from drsvm.learn.scores import scores
+from drsvm.cli.tasks import Parts, Prepared, rows_of
+from drsvm.utils.clock import TimeLimit
+from drsvm.tables.arrow_tables import Table
+from drsvm.tables.preparation import Steps
+from drsvm.defaults.prices import flip_costs_of_rows
+from drsvm.estimators.scores import scores
 from drsvm.persistence import audits, model_files
 from drsvm.report.verdict import Alternative, moved_columns, worth_trying
 

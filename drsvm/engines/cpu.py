@@ -10,17 +10,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from drsvm.annotations import Vector
+from drsvm.utils.annotations import Vector
 from drsvm.engines.engine import Curvature, Engine, Prediction, Rates
 from drsvm.engines.matrices import FEW_FEATURES, WideRows, in_fastest_form, matrices_for
-from drsvm.kernels import passes
-from drsvm.kernels.passes import BLOCK, Buffers, Share, Step
-from drsvm.kernels.products import TILE
-from drsvm.model.memory_rows import RowView, in_memory, unsigned_parts
-from drsvm.model.multipliers import DualSums, dual_sums
-from drsvm.model.problem import Problem
-from drsvm.model.risk import affordable_flips
-from drsvm.parallel import available_cores, over, slices
+from drsvm.compiled import interior_point_passes as passes
+from drsvm.compiled.interior_point_passes import BLOCK, Buffers, Share, Step
+from drsvm.compiled.products import TILE
+from drsvm.problem.memory_rows import RowView, in_memory, unsigned_parts
+from drsvm.certificate.multipliers import DualSums, dual_sums
+from drsvm.problem.problem import Problem
+from drsvm.problem.risk import affordable_flips
+from drsvm.utils.parallel import available_cores, over, slices
 
 THREAD_WORK = 50_000  # fewest stored entries that make another thread worthwhile
 # Cores are not equally fast at all times: threads take several shares of the rows, each with at least so many stored

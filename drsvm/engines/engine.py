@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from drsvm.annotations import Matrix, Vector
-from drsvm.kernels.interior_point import BINS
-from drsvm.kernels.step_rules import tolerating
-from drsvm.model.multipliers import DualSums
+from drsvm.utils.annotations import Matrix, Vector
+from drsvm.compiled.interior_point_sample import BINS
+from drsvm.compiled.step_rules import tolerating
+from drsvm.certificate.multipliers import DualSums
 
 if TYPE_CHECKING:
     from drsvm.engines.matrices import WideRows

@@ -7,11 +7,11 @@ from itertools import pairwise
 import numpy as np
 from scipy import sparse
 
-from drsvm.annotations import Matrix
-from drsvm.kernels import products as kernel
-from drsvm.kernels.passes import Share
-from drsvm.model.memory_rows import MemoryRows, must_stay, unsigned_parts
-from drsvm.parallel import over, slices
+from drsvm.utils.annotations import Matrix
+from drsvm.compiled import products as kernel
+from drsvm.compiled.interior_point_passes import Share
+from drsvm.problem.memory_rows import MemoryRows, must_stay, unsigned_parts
+from drsvm.utils.parallel import over, slices
 
 DENSE_FROM = 0.3  # share of nonzeros above which BLAS on dense blocks is faster than the sparse kernels
 SMALL = 100_000  # a matrix with at most so many entries, zeros included, counts as dense: this needs no compilation

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drsvm.engines.engine import Curvature
-from drsvm.model.validation import row_blocks
-from drsvm.parallel import over
+from drsvm.problem.validation import row_blocks
+from drsvm.utils.parallel import over
 
 
 class Scaling(NamedTuple):

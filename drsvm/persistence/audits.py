@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.annotations import Labels, Matrix
-from drsvm.model.new_data.columns import QUANTILES, Summary, summaries
-from drsvm.model.new_data.seen import SeenRows, seen_rows
-from drsvm.model.new_data.shift import Shift, shift_between
+from drsvm.utils.annotations import Labels, Matrix
+from drsvm.audit.columns import QUANTILES, Summary, summaries
+from drsvm.audit.seen import SeenRows, seen_rows
+from drsvm.audit.shift import Shift, shift_between
 from drsvm.persistence.checks import Json, Model, classifiers, require
 
 ROW_BYTES, COLUMN_BYTES = 60_000, 30_000  # what rows and columns may take in a file

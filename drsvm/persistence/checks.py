@@ -15,7 +15,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
 
-from drsvm.model.result import Result
+from drsvm.problem.result import Result
 from drsvm.persistence.names import NODES
 
 Model: TypeAlias = Any  # a classifier, a Pipeline that ends in one, or what a file has in its place
@@ -142,7 +142,7 @@ def check_given(model: Model) -> None:
 
 def check_loaded(content: object) -> None:
     """Raise an error if the content of a file is not a whole model with its metadata."""
-    from drsvm.model.worst_case.linear_model import threshold_around
+    from drsvm.audit.linear_model import threshold_around
 
     parts = content if isinstance(content, dict) else {}
     require(isinstance(parts.get("metadata"), dict), "it has no metadata.")

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 from drsvm import __version__
-from drsvm.learn.fitting.warning import warn_user
+from drsvm.utils.user_warnings import warn_user
 from drsvm.persistence import checks
 from drsvm.persistence.checks import Model, RejectedError, require
 from drsvm.persistence.nodes import SKLEARN, Builder, Writer
-from drsvm.writing import write_files
+from drsvm.utils.writing import write_files
 
 if TYPE_CHECKING:  # at run time, this would import scipy
     from drsvm.persistence.audits import Audit

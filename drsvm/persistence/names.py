@@ -1,7 +1,7 @@
 """The names in model files: what may occur there, under names that do not depend on the module that defines it.
 
 A model file contains the public module of a class, the one from which users import it: ``drsvm.WassersteinSVC``, not
-``drsvm.learn.estimators.WassersteinSVC``, which may change.
+``drsvm.estimators.linear.WassersteinSVC``, which may change.
 """
 
 from importlib import import_module
@@ -9,8 +9,8 @@ from typing import Any
 
 CLASSES = {  # what usually comes before a linear classifier, and what it is made of
     "drsvm": "WassersteinSVC WassersteinSVCCV WassersteinKernelSVC ClippedScaler Result",
-    "drsvm.model": "History",
-    "drsvm.datasets": "TableReader",
+    "drsvm.problem": "History",
+    "drsvm.tables": "TableReader",
     "sklearn.pipeline": "Pipeline FeatureUnion",
     "sklearn.compose": "ColumnTransformer make_column_selector",
     "sklearn.impute": "SimpleImputer MissingIndicator KNNImputer",

@@ -21,8 +21,8 @@ from zipfile import ZipFile
 import numpy as np
 from numpy.lib import format as npy
 
-from drsvm.model.backends import engine_of, is_remote, to_numpy
-from drsvm.model.result import Result, Results
+from drsvm.problem.backends import engine_of, is_remote, to_numpy
+from drsvm.problem.result import Result, Results
 from drsvm.persistence.checks import Json, require
 from drsvm.persistence.names import CLASSES, FUNCTIONS, PLAIN_TYPES, SCALARS, SPARSE, named, public_name
 

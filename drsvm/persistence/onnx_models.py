@@ -14,13 +14,13 @@ from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from drsvm.datasets.preparation import TableReader
-from drsvm.datasets.values import Style
-from drsvm.lazy import optional
-from drsvm.learn.choosing.probability import DECIDED, LEANING
-from drsvm.learn.clipped_scaler import ClippedScaler, parameters_of
-from drsvm.model.kernel_functions import Laplacian, Linear, Polynomial, Rbf, dense, squared_norms
-from drsvm.model.worst_case.linear_model import layers, threshold_around
+from drsvm.tables.preparation import TableReader
+from drsvm.tables.values import Style
+from drsvm.utils.lazy import optional
+from drsvm.defaults.probability import DECIDED, LEANING
+from drsvm.estimators.clipped_scaler import ClippedScaler, parameters_of
+from drsvm.problem.kernel_functions import Laplacian, Linear, Polynomial, Rbf, dense, squared_norms
+from drsvm.audit.linear_model import layers, threshold_around
 from drsvm.persistence.checks import Model, has_kernel, our_classes
 
 Converted: TypeAlias = Any  # what skl2onnx makes and passes to converters: models, scopes, operators, containers
@@ -183,7 +183,7 @@ def _classifier(graph: Graph) -> None:
 def _chances(graph: Graph, decisions: str, sigmoids: np.ndarray, output: str) -> None:
     """Add the sigmoid of two classes, or normalised ones, of which the predicted class has the largest."""
     odds = graph.node("Add", graph.node("Mul", decisions, sigmoids[:, 0]), sigmoids[:, 1])
-    if len(sigmoids) == 1:  # kept to the side of the decision (see `drsvm.learn.choosing.probability`)
+    if len(sigmoids) == 1:  # kept to the side of the decision (see `drsvm.defaults.probability`)
         leaning = graph.node("Mul", decisions, LEANING * sigmoids[:, 0])
         ahead = graph.node("Max", odds, graph.node("Add", leaning, np.array([DECIDED])))
         positive = graph.node("Greater", decisions, np.zeros(1))
@@ -202,7 +202,7 @@ def _chances(graph: Graph, decisions: str, sigmoids: np.ndarray, output: str) ->
 
 
 def _kernel_values(graph: Graph, points: str, model: Model) -> str:
-    """Add the values k(x, z) for all pairs of rows and landmarks, by the formulas of `drsvm.model.kernel_functions`."""
+    """Add the values k(x, z) for all pairs of rows and landmarks, by the formulas of `drsvm.problem.kernel_functions`."""
     costs = model._kernel().priced(np.ones((1, model.n_features_in_)))
     if (costs != 1.0).any():
         points = graph.node("Mul", points, costs)

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from drsvm.model.problem import Problem
-from drsvm.model.result import History, Result
+from drsvm.problem.problem import Problem
+from drsvm.problem.result import History, Result
 from drsvm.plotting.style import GivenAxes, axes_for, legend_below, marked_styles, numbered, plain, quiet
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class ConvergenceDisplay:
         **limits
             Passed to `drsvm.solve`: tol, max_iter, max_time, random_state, n_threads.
         """
-        from drsvm.solvers import solve
+        from drsvm.solvers.api import solve
 
         solvers = [solvers] if isinstance(solvers, str) else solvers
         for solver in solvers:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from drsvm.annotations import Values
-from drsvm.learn.labels.quality import LabelIssues
+from drsvm.utils.annotations import Values
+from drsvm.audit.label_quality import LabelIssues
 from drsvm.plotting.style import FAINT, GREY, INK, VERMILLION, Display, GivenAxes, Look, quiet
 
 BINS = 40

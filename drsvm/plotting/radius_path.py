@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score
 
-from drsvm.annotations import Classifier, Labels, Matrix
-from drsvm.clock import TimeLimit
-from drsvm.learn.search.other_radii import fitted_at, radii_to_try
-from drsvm.model.worst_case.linear_model import behind_pipeline, last_step
+from drsvm.utils.annotations import Classifier, Labels, Matrix
+from drsvm.utils.clock import TimeLimit
+from drsvm.estimators.other_radii import fitted_at, radii_to_try
+from drsvm.audit.linear_model import behind_pipeline, last_step
 from drsvm.plotting import style
 from drsvm.solvers.base import check_count
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.annotations import Classifier, Labels, Matrix, NormName, Values
-from drsvm.model.worst_case.kernel_model import kernel_classifier
-from drsvm.model.worst_case.linear_model import behind_pipeline, own_ball
-from drsvm.model.worst_case.worst_risk import attacked_risk, worst_case_risk
+from drsvm.utils.annotations import Classifier, Labels, Matrix, NormName, Values
+from drsvm.audit.kernel_model import kernel_classifier
+from drsvm.audit.linear_model import behind_pipeline, own_ball
+from drsvm.audit.worst_case import attacked_risk, worst_case_risk
 from drsvm.plotting import style
 from drsvm.plotting.style import Display, GivenAxes, Look, plain
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.learn.batches import BatchShifts
-from drsvm.model.new_data.shift import Shift
-from drsvm.model.worst_case.linear_model import index_of
+from drsvm.audit.batches import BatchShifts
+from drsvm.audit.shift import Shift
+from drsvm.audit.linear_model import index_of
 from drsvm.plotting.style import BLUE, FAINT, GREY, VERMILLION, Display, GivenAxes, quiet
 
 BINS, TICKS = 32, 12

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from drsvm.lazy import optional
+from drsvm.utils.lazy import optional
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

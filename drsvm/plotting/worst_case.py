@@ -6,11 +6,11 @@ from itertools import cycle
 
 import numpy as np
 
-from drsvm.annotations import Classifier, Labels, Matrix, NormName, Values
-from drsvm.model.worst_case.adversary import margins_of
-from drsvm.model.worst_case.distribution import WorstCaseDistribution, worst_case_distribution
-from drsvm.model.worst_case.kernel_model import kernel_classifier
-from drsvm.model.worst_case.linear_model import behind_pipeline
+from drsvm.utils.annotations import Classifier, Labels, Matrix, NormName, Values
+from drsvm.audit.adversary import margins_of
+from drsvm.audit.worst_distribution import WorstCaseDistribution, worst_case_distribution
+from drsvm.audit.kernel_model import kernel_classifier
+from drsvm.audit.linear_model import behind_pipeline
 from drsvm.plotting import style
 from drsvm.plotting.style import FAINT, GREY, INK, Display, GivenAxes, Look, Panel, plain
 from drsvm.plotting.worst_case_contents import NAMED, contents

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from drsvm.annotations import Matrix
-from drsvm.model.kernel_functions import dense
-from drsvm.model.norms import euclidean
-from drsvm.model.worst_case.adversary import DecisionValues
-from drsvm.model.worst_case.distribution import WorstCaseDistribution
+from drsvm.utils.annotations import Matrix
+from drsvm.problem.kernel_functions import dense
+from drsvm.problem.norms import euclidean
+from drsvm.audit.adversary import DecisionValues
+from drsvm.audit.worst_distribution import WorstCaseDistribution
 from drsvm.plotting.style import Look, plain, short
 
 MAX_ROWS = 500  # from which principal components are found

@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from drsvm.lazy import optional
+from drsvm.utils.lazy import optional
 from drsvm.report.figures import draw_all
 from drsvm.report.inputs import Figures, Given
 from drsvm.report.page import document, next_step, plain_words
-from drsvm.report.work import analyse, following_report, report_stage
-from drsvm.writing import write_files
+from drsvm.report.material import analyse, following_report, report_stage
+from drsvm.utils.writing import write_files
 
 __all__ = ["Report", "make_report"]
 

@@ -8,13 +8,13 @@ from itertools import compress
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from drsvm.learn.importances import importances
-from drsvm.learn.labels.quality import LabelIssues
-from drsvm.learn.scores import are_noise, column_deviations, leads, scores, weights_that_count
-from drsvm.messages import plain
-from drsvm.model.memory_rows import MemoryRows
-from drsvm.model.worst_case.distribution import WorstCaseDistribution
-from drsvm.model.worst_case.worst_risk import worst_case_risk
+from drsvm.estimators.importances import importances
+from drsvm.audit.label_quality import LabelIssues
+from drsvm.estimators.scores import are_noise, column_deviations, leads, scores, weights_that_count
+from drsvm.utils.messages import plain
+from drsvm.problem.memory_rows import MemoryRows
+from drsvm.audit.worst_distribution import WorstCaseDistribution
+from drsvm.audit.worst_case import worst_case_risk
 from drsvm.report.inputs import Figures, Material, results_of
 from drsvm.report.verdict import CARRIES, Alternative, important, is_guess, is_negligible, missed_class, moved_columns
 from drsvm.solvers.path.radius_path import RadiusPath

@@ -15,19 +15,20 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from drsvm.annotations import Labels, Matrix
-from drsvm.datasets.copies import about_copies, copies_of, held_out_rows
-from drsvm.datasets.notes import what_was_clipped
-from drsvm.learn.clipped_scaler import ClippedScaler, clipped_cells
-from drsvm.learn.estimators import WassersteinSVC
-from drsvm.learn.fitting import one_vs_rest, prices
-from drsvm.learn.kernel.estimator import WassersteinKernelSVC
-from drsvm.learn.scores import Figures
-from drsvm.learn.search.estimator import WassersteinSVCCV
-from drsvm.messages import number
-from drsvm.model.result import Result
-from drsvm.model.validation import check_rows, check_that_labels_are_given
-from drsvm.model.worst_case.linear_model import behind_pipeline, own_ball
+from drsvm.utils.annotations import Labels, Matrix
+from drsvm.tables.copies import about_copies, copies_of, held_out_rows
+from drsvm.tables.notes import what_was_clipped
+from drsvm.estimators.clipped_scaler import ClippedScaler, clipped_cells
+from drsvm.estimators.linear import WassersteinSVC
+from drsvm.defaults import one_vs_rest
+from drsvm.defaults import prices
+from drsvm.estimators.kernel import WassersteinKernelSVC
+from drsvm.estimators.scores import Figures
+from drsvm.estimators.search import WassersteinSVCCV
+from drsvm.utils.messages import number
+from drsvm.problem.result import Result
+from drsvm.problem.validation import check_rows, check_that_labels_are_given
+from drsvm.audit.linear_model import behind_pipeline, own_ball
 from drsvm.report.verdict import Alternative
 
 

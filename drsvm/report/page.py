@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import drsvm
-from drsvm.learn.scores import compared
+from drsvm.estimators.scores import compared
 from drsvm.plotting.style import short
 from drsvm.report.analysis import TREES, Analysis, useful_accuracy
 from drsvm.report.figures import POINTS

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from drsvm.annotations import Matrix
-from drsvm.learn.scores import Figures, column_deviations
+from drsvm.utils.annotations import Matrix
+from drsvm.estimators.scores import Figures, column_deviations
 
 NEGLIGIBLE_SHIFT = 0.02  # in standard deviations of a typical column: being safe from less helps nobody
 CARRIES = 0.05  # what has less than this share of the largest weight, or importance, carries nothing

@@ -1,165 +1,40 @@
-"""`solve`, and the solvers by name.
+"""`solve`, and the solvers by name."""
 
-`base` has the parts of a solver, `loop` runs any of them, `selection` knows their names and what they cost.
-"""
+from typing import TYPE_CHECKING
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-
-from drsvm.annotations import Values
-from drsvm.clock import TimeLimit
-from drsvm.lazy import lazy_names
-from drsvm.model.centring import Centred
-from drsvm.model.problem import Problem, check_problem
-from drsvm.model.result import Result, Status
-from drsvm.solvers.base import Solver, check_start
-from drsvm.solvers.loop import Callback, run
-from drsvm.solvers.selection import AUTO_TOL, alternatives, is_auto, make_solver, solver_classes, solver_names
-from drsvm.solvers.transforms.span_of_rows import in_span_of_rows
-
-__all__ = ["make_solver", "solve", "solver_names"]
+from drsvm.solvers.selection import solver_classes
+from drsvm.utils.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from drsvm.solvers.admm.solver import Admm as Admm
-    from drsvm.solvers.conic.solver import Conic as Conic
+    from drsvm.solvers.paper.admm.gs_admm import Admm as Admm
+    from drsvm.solvers.conic.conic_solver import Conic as Conic
     from drsvm.solvers.dual_coordinate.feature_working_set import FeatureWorkingSet as FeatureWorkingSet
-    from drsvm.solvers.dual_coordinate.solver import DualCoordinate as DualCoordinate
-    from drsvm.solvers.federated.solver import Federated as Federated
-    from drsvm.solvers.incremental.run import Hybrid as Hybrid
-    from drsvm.solvers.incremental.run import Ippa as Ippa
-    from drsvm.solvers.incremental.run import Isg as Isg
-    from drsvm.solvers.interior_point.solver import InteriorPoint as InteriorPoint
-    from drsvm.solvers.landmarks.solver import Landmarks as Landmarks
+    from drsvm.solvers.dual_coordinate.dual_coordinate_solver import DualCoordinate as DualCoordinate
+    from drsvm.solvers.paper.federated.federated_solver import Federated as Federated
+    from drsvm.solvers.paper.incremental.run import Hybrid as Hybrid
+    from drsvm.solvers.paper.incremental.run import Ippa as Ippa
+    from drsvm.solvers.paper.incremental.run import Isg as Isg
+    from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint as InteriorPoint
+    from drsvm.solvers.landmarks.landmark_solver import Landmarks as Landmarks
     from drsvm.solvers.many import solve_many as solve_many
     from drsvm.solvers.path.radius_max import radius_max as radius_max
     from drsvm.solvers.path.radius_path import RadiusPath as RadiusPath
     from drsvm.solvers.path.radius_path import radius_path as radius_path
+    from drsvm.solvers.api import solve as solve
+    from drsvm.solvers.paper.proximal_steps import ProximalBatchStep as ProximalBatchStep
+    from drsvm.solvers.paper.proximal_steps import ProximalStep as ProximalStep
+    from drsvm.solvers.paper.proximal_steps import proximal_batch_step as proximal_batch_step
+    from drsvm.solvers.paper.proximal_steps import proximal_step as proximal_step
+    from drsvm.solvers.selection import make_solver as make_solver
+    from drsvm.solvers.selection import solver_names as solver_names
 else:
-    _NAMES = {".many": "solve_many", ".path.radius_max": "radius_max", ".path.radius_path": "RadiusPath radius_path"}
-    _NAMES |= solver_classes()
-    __getattr__, __dir__, _LAZY = lazy_names(__name__, _NAMES)
-    __all__ += _LAZY
+    _NAMES = {
+        ".api": "solve",
+        ".many": "solve_many",
+        ".paper.proximal_steps": "ProximalBatchStep ProximalStep proximal_batch_step proximal_step",
+        ".path.radius_max": "radius_max",
+        ".path.radius_path": "RadiusPath radius_path",
+        ".selection": "make_solver solver_names",
+    } | solver_classes()
+    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
 
-FAILED = {Status.STALLED, Status.ITERATION_LIMIT}  # how a run ends that another solver may improve on
-PATIENCE = 5.0  # how much longer than the solver that failed the next one may run
-
-
-def solve(
-    problem: Problem,
-    solver: str | Solver = "auto",
-    *,
-    tol: float | None = None,
-    max_iter: int | None = None,
-    max_time: float | TimeLimit | None = None,
-    start: Result | tuple[Values, float] | None = None,
-    callback: Callback | None = None,
-    random_state: int | np.random.Generator | None = None,
-    n_threads: int | None = None,
-    polish: bool = False,
-    **settings: Any,
-) -> Result:
-    """Solve a problem and prove how good the answer is.
-
-    Parameters
-    ----------
-    problem : Problem
-        Data and parameters.
-    solver : str or Solver
-        Name of a solver, or a solver object with settings. All take a flip cost for each row and a price of the
-        intercept ("admm" without ridge), and all but "interior-point" and "conic" reject signs of weights, features
-        that cannot shift, and prices of features with a ridge; "auto" picks one that takes the problem.
-    tol : float, optional
-        The run ends as soon as objective − lower bound ≤ tol. By default 1e-6 for "auto", regardless of the solver it
-        picks, and otherwise the named solver's own default: 1e-8 for "interior-point", 1e-6 for "dual-coordinate" and
-        "feature-working-set", 1e-4 for "isg", "ippa", "hybrid", "admm" and "federated", 1e-7 for
-        "conic".
-    max_iter, max_time : int, float or TimeLimit, optional
-        Limits on iterations and seconds; several calls can share a `drsvm.clock.TimeLimit`. Except for the first one,
-        no step is started that is expected to end too late. Compiling the kernels, the first time they are needed,
-        does not count.
-    start : Result or (weights, intercept), optional
-        Starting point.
-    callback : callable, optional
-        Called with a `drsvm.model.Progress` after every certificate; a true return value stops the run. With a
-        callback, the interior-point solver proves its gap in every iteration, otherwise only towards the end.
-    random_state : int or Generator, optional
-        Seed for randomised solvers.
-    n_threads : int, optional
-        Threads for the work over the rows; by default all cores.
-    polish : bool
-        Whether "interior-point" and "dual-coordinate" go on to 0.003 times `tol`, as far as limits and rounding allow.
-        The gap bounds the error of the objective; that of the weights is larger, and this makes it small too, for a
-        few more iterations. The estimators do so.
-    **settings
-        Settings of the named solver.
-
-    Returns
-    -------
-    Result
-        Its status tells how the run ended; `solve` never warns. Ctrl-C ends the run with the best point so far and the
-        status INTERRUPTED. So does the loss of rows on a cluster, with the status LOST and the cause in info["lost"].
-
-    Examples
-    --------
-    >>> from drsvm import Problem, solve
-    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, fit_intercept=True)
-    >>> result = solve(problem)
-    >>> str(result.status), result.gap <= 1e-6
-    ('optimal', True)
-    >>> solve(problem, "isg", batch_size=1, max_iter=1).n_iter
-    1
-    """
-    check_problem(problem, "solve")
-    limits = {"tol": tol, "max_iter": max_iter, "random_state": random_state, "n_threads": n_threads, "polish": polish}
-    time = TimeLimit.of(max_time)
-    return solve_centred(Centred(problem), solver, settings, start=start, callback=callback, max_time=time, **limits)
-
-
-def solve_centred(
-    centred: Centred,
-    solver: str | Solver = "auto",
-    settings: dict[str, Any] | None = None,
-    *,
-    start=None,
-    max_time: TimeLimit,
-    **options,
-) -> Result:
-    """Solve a problem where its rows have been moved to, and return the result for where they were.
-
-    Columns that are far from 0 are shifted, unless the rows have been moved before. The first attempt is in the span of
-    the rows, if these are few and wide; if rounding takes too much of the proof there, a second one goes on with all
-    features.
-    """
-    if centred.offset is None and not centred.is_narrow:
-        centred = Centred.of(centred.problem)
-    auto, is_wide = is_auto(solver), centred.problem.n_rows < centred.problem.n_features
-    narrow = in_span_of_rows(centred) if is_wide and auto else centred
-    if narrow is not centred:
-        check_start(centred.problem, start)  # before it is put into other coordinates
-    if auto and options["tol"] is None:
-        options["tol"] = AUTO_TOL
-    while True:
-        chosen = make_solver(solver, narrow.problem, **settings or {})
-        result = run(narrow.problem, chosen, start=narrow.to_centred(start), max_time=max_time, **options)
-        if auto and result.status in FAILED and options["max_iter"] is None:
-            result = _with_other_solvers(narrow.problem, result, max_time, options)
-        result = narrow.from_centred(result)
-        if not narrow.is_narrow or not result.status.reached or result.gap <= result.tol:
-            return result
-        narrow, start = narrow.with_all_features(), result
-
-
-def _with_other_solvers(problem: Problem, result: Result, time: TimeLimit, options: dict[str, Any]) -> Result:
-    """Return the best result that other solvers can reach if `auto` has picked one that fails."""
-    for other in alternatives(problem, result.solver):
-        allowed = TimeLimit(PATIENCE * max(result.time, 0.1), within=time)
-        again = run(problem, other, start=result, max_time=allowed, **options)
-        spent = {"n_iter": result.n_iter + again.n_iter, "time": result.time + again.time}
-        ran_out = again.status is Status.TIME_LIMIT and not time.over  # of its own allowance
-        better = again if again.gap < result.gap else result
-        result = replace(better, status=result.status if ran_out else again.status, **spent)
-        if result.status not in FAILED:
-            break
-    return result

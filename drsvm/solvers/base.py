@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.clock import TimeLimit
-from drsvm.model.norms import Norm
-from drsvm.model.problem import Problem
-from drsvm.model.result import Result
-from drsvm.model.risk import by_row
-from drsvm.model.validation import check_weight_vector
+from drsvm.utils.clock import TimeLimit
+from drsvm.problem.norms import Norm
+from drsvm.problem.problem import Problem
+from drsvm.problem.result import Result
+from drsvm.problem.risk import by_row
+from drsvm.problem.validation import check_weight_vector
 
 POLISHED, FINEST_AIM = 0.003, 1e-10
 """A run that is to polish goes on to this share of the tolerance, but no further than to this gap, which rounding
@@ -197,10 +197,10 @@ class Solver(ABC):
     """The prices that the method takes."""
 
     reads_views: bool = False
-    """Whether the method can work on rows that are computed block by block (see `model/memory_rows.py`)."""
+    """Whether the method can work on rows that are computed block by block (see `problem/memory_rows.py`)."""
 
     uses_sums_only: bool = False
-    """Whether the method can work on rows that are on a cluster or on a graphics card (see `model/rows.py`)."""
+    """Whether the method can work on rows that are on a cluster or on a graphics card (see `problem/rows.py`)."""
 
     polishes_quickly: bool = False
     """Whether a hundredth of the gap takes few further iterations."""

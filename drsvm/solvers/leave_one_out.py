@@ -14,13 +14,13 @@ import math
 
 import numpy as np
 
-from drsvm.model.memory_rows import MemoryRows
-from drsvm.model.norms import L2
-from drsvm.model.problem import Problem
+from drsvm.problem.memory_rows import MemoryRows
+from drsvm.problem.norms import L2
+from drsvm.problem.problem import Problem
 from drsvm.solvers.base import check_limits
 from drsvm.solvers.interior_point.cones import cone_at
 from drsvm.solvers.interior_point.small import SmallState
-from drsvm.solvers.interior_point.solver import InteriorPoint
+from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
 from drsvm.solvers.interior_point.starts import Start
 
 SMOOTHING = 0.01

@@ -1,7 +1,7 @@
 """The main loop of all solvers, which handles time, certificates, callbacks and status.
 
 The loop calls `state.step()` and, when `state.certificate_due()`, evaluates `state.candidate()` with
-`model/certificate.py`; it keeps the best classifier and the best lower bound so far.
+`certificate/certificate.py`; it keeps the best classifier and the best lower bound so far.
 """
 
 import math
@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.clock import Stopwatch
-from drsvm.interrupts import Interrupts, recorded_interrupts
-from drsvm.model.certificate import SLIGHT, DualPoint, PrimalPoint, dual_point, primal_point
-from drsvm.model.dual_scale import uncharged_features
-from drsvm.model.problem import Problem
-from drsvm.model.result import History, Progress, Result, Status
-from drsvm.model.rows import RowsLost
-from drsvm.parallel import single_threaded_blas, threads_limited
-from drsvm.progress import Tell, nobody, taken_over
+from drsvm.utils.clock import Stopwatch
+from drsvm.utils.interrupts import Interrupts, recorded_interrupts
+from drsvm.certificate.certificate import SLIGHT, DualPoint, PrimalPoint, dual_point, primal_point
+from drsvm.certificate.dual_bound import uncharged_features
+from drsvm.problem.problem import Problem
+from drsvm.problem.result import History, Progress, Result, Status
+from drsvm.problem.rows import RowsLost
+from drsvm.utils.parallel import single_threaded_blas, threads_limited
+from drsvm.utils.progress import Tell, nobody, taken_over
 from drsvm.solvers.base import Candidate, Limits, Solver, State, check_limits, share_of_way
 
 Callback = Callable[[Progress], object]

@@ -5,18 +5,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.clock import Stopwatch, TimeLimit
-from drsvm.model.certificate import PrimalPoint
-from drsvm.model.problem import Problem, check_problem
-from drsvm.model.result import Result, Status
-from drsvm.parallel import over, single_threaded_blas, spare_cores, threads_limited
-from drsvm.solvers import solve
+from drsvm.utils.clock import Stopwatch, TimeLimit
+from drsvm.certificate.certificate import PrimalPoint
+from drsvm.problem.problem import Problem, check_problem
+from drsvm.problem.result import Result, Status
+from drsvm.utils.parallel import over, single_threaded_blas, spare_cores, threads_limited
+from drsvm.solvers.api import solve
 from drsvm.solvers.base import Solver, check_count, check_limits, check_start
 from drsvm.solvers.interior_point.small import SmallState, is_small
-from drsvm.solvers.interior_point.solver import InteriorPoint
+from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
 from drsvm.solvers.interior_point.starts import Start, start_at, start_beside
 from drsvm.solvers.interior_point.state import CHEAP
-from drsvm.solvers.landmarks.solver import rough_solver
+from drsvm.solvers.landmarks.landmark_solver import rough_solver
 from drsvm.solvers.loop import ROUNDING, without_rounding
 
 WORTH_THREADS = 5_000_000  # entries times features of all problems from which threads save more time than they take

@@ -10,10 +10,10 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from drsvm.engines.cpu import THREAD_WORK, free_features, is_wide
-from drsvm.model.memory_rows import RowView, is_mapped
-from drsvm.model.norms import L1, L2, LInf, Norm
-from drsvm.model.problem import Problem
-from drsvm.parallel import available_cores, memory_size
+from drsvm.problem.memory_rows import RowView, is_mapped
+from drsvm.problem.norms import L1, L2, LInf, Norm
+from drsvm.problem.problem import Problem
+from drsvm.utils.parallel import available_cores, memory_size
 from drsvm.solvers.base import Solver
 
 AUTO_TOL = 1e-6  # of `auto`, regardless of the solver it picks
@@ -129,16 +129,16 @@ def stored_entries(problem: Problem) -> int:
 # --- solvers by name ---------------------------------------------------------------------------------------------
 
 _REGISTRY = {
-    "interior-point": ("drsvm.solvers.interior_point.solver", "InteriorPoint"),
-    "admm": ("drsvm.solvers.admm.solver", "Admm"),
-    "isg": ("drsvm.solvers.incremental.run", "Isg"),
-    "ippa": ("drsvm.solvers.incremental.run", "Ippa"),
-    "hybrid": ("drsvm.solvers.incremental.run", "Hybrid"),
-    "dual-coordinate": ("drsvm.solvers.dual_coordinate.solver", "DualCoordinate"),
+    "interior-point": ("drsvm.solvers.interior_point.interior_point_solver", "InteriorPoint"),
+    "admm": ("drsvm.solvers.paper.admm.gs_admm", "Admm"),
+    "isg": ("drsvm.solvers.paper.incremental.run", "Isg"),
+    "ippa": ("drsvm.solvers.paper.incremental.run", "Ippa"),
+    "hybrid": ("drsvm.solvers.paper.incremental.run", "Hybrid"),
+    "dual-coordinate": ("drsvm.solvers.dual_coordinate.dual_coordinate_solver", "DualCoordinate"),
     "feature-working-set": ("drsvm.solvers.dual_coordinate.feature_working_set", "FeatureWorkingSet"),
-    "federated": ("drsvm.solvers.federated.solver", "Federated"),
-    "landmarks": ("drsvm.solvers.landmarks.solver", "Landmarks"),
-    "conic": ("drsvm.solvers.conic.solver", "Conic"),
+    "federated": ("drsvm.solvers.paper.federated.federated_solver", "Federated"),
+    "landmarks": ("drsvm.solvers.landmarks.landmark_solver", "Landmarks"),
+    "conic": ("drsvm.solvers.conic.conic_solver", "Conic"),
 }
 
 

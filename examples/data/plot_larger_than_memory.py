@@ -2,7 +2,7 @@
 More rows than memory
 =====================
 
-Rows that do not fit into memory can stay in a file: `drsvm.datasets.rows_on_disk` writes them there, block by block,
+Rows that do not fit into memory can stay in a file: `drsvm.tables.rows_on_disk` writes them there, block by block,
 and the solver reads the mapped file in every iteration. Two other ways are to train on a sample that fits, or to see
 every block once with ``partial_fit``. This example compares the three on data whose true direction is known. The file
 is small, so that it is quickly made; :doc:`/large_data` has the figures of large ones.
@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from drsvm import WassersteinSVC
-from drsvm.datasets import rows_on_disk
+from drsvm.tables import rows_on_disk
 
 n_features, n_blocks = 50, 16
 truth = np.random.default_rng(0).normal(size=n_features)

@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from drsvm import BatchShiftsDisplay, ShiftDisplay, WassersteinSVC, measure_shift
-from drsvm.learn import BatchShifts
+from drsvm.estimators import BatchShifts
 
 rng = np.random.default_rng(0)
 

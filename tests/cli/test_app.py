@@ -11,7 +11,7 @@ import pytest
 from thorough import LONG
 
 import drsvm
-from drsvm.kernels.compiling import NOTICE
+from drsvm.compiled.compiling import NOTICE
 
 COMMANDS = ("fit", "predict", "export", "audit", "drift", "labels", "compare", "report")
 

@@ -86,7 +86,7 @@ def test_fit_of_svmlight_with_a_test_file(answer_of, svmlight, tmp_path):
 
 
 def test_fit_with_cross_validation(drsvm_command, answer_of, table, tmp_path):
-    pytest.importorskip("drsvm.learn.search.estimator")
+    pytest.importorskip("drsvm.estimators.search")
     out_file = tmp_path / "m.drsvm"
     answer = answer_of("fit", table, "--cv", "--folds", 3, "--flip-cost", 5, "--model", out_file)
     assert 0.5 < answer["cv"]["score"] <= 1 and answer["cv"]["candidates"] > 5

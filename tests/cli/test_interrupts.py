@@ -95,7 +95,7 @@ PROCESS = """
 import atexit, signal, sys, types
 import drsvm.cli
 from pathlib import Path
-from drsvm.writing import write_files
+from drsvm.utils.writing import write_files
 
 def app(args, prog_name):
     write_files({Path("out.csv"): b"x"})
@@ -128,7 +128,7 @@ WRITING = """
 import resource, sys, typer
 from drsvm.cli.screen import Screen, reported_errors
 from pathlib import Path
-from drsvm.writing import write_files
+from drsvm.utils.writing import write_files
 
 try:
     with reported_errors(Screen()):

@@ -8,8 +8,8 @@ from cli_tables import rows, write_csv
 from sklearn.datasets import make_circles
 
 import drsvm
-from drsvm.cli.work import positive_class
-from drsvm.datasets.values import Coded, labels_of
+from drsvm.cli.tasks import positive_class
+from drsvm.tables.values import Coded, labels_of
 from drsvm.persistence import load_model
 
 

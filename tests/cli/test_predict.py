@@ -10,8 +10,8 @@ import pytest
 from cli_tables import PETS, letters, rows, write_csv, write_table
 
 from drsvm import explain
-from drsvm.datasets.dataset import Schema
-from drsvm.datasets.preparation import features_of
+from drsvm.tables.dataset import Schema
+from drsvm.tables.preparation import features_of
 from drsvm.persistence import load_metadata, load_model
 
 

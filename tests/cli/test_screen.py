@@ -9,7 +9,7 @@ import pytest
 from cli_tables import rows, write_csv
 
 from drsvm.cli.screen import ARGUMENTS, corrected_command, in_options
-from drsvm.messages import Message, Parameter
+from drsvm.utils.messages import Message, Parameter
 
 
 @pytest.mark.thorough
@@ -40,7 +40,7 @@ def test_an_interrupt_is_exit_code_130_and_leaves_nothing(drsvm_command, table, 
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("drsvm.learn.estimators.WassersteinSVC.fit", interrupted)
+    monkeypatch.setattr("drsvm.estimators.linear.WassersteinSVC.fit", interrupted)
     code, out, err = drsvm_command("fit", table, "--model", tmp_path / "m.drsvm")
     assert (code, out) == (130, "") and "interrupted" in err
     assert not (tmp_path / "m.drsvm").exists()

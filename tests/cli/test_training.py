@@ -5,10 +5,10 @@ import pytest
 from cli_tables import rows, write_table
 from thorough import LONG
 
-from drsvm.cli import work
+from drsvm.cli import tasks as work
 from drsvm.cli.screen import Screen
 from drsvm.cli.training import PreparedFold, PreparedSearch
-from drsvm.datasets import ReadOptions
+from drsvm.tables import ReadOptions
 
 
 @pytest.mark.thorough
@@ -24,7 +24,7 @@ def test_verified_labels_and_prices_by_class_hold_in_every_fit(answer_of, tmp_pa
 
 
 def test_without_time_there_are_no_figures_of_useless_classifiers(answer_of, table, monkeypatch):
-    from drsvm.clock import TimeLimit
+    from drsvm.utils.clock import TimeLimit
 
     monkeypatch.setattr(TimeLimit, "over", property(lambda limit: limit.seconds == 1e6))
     answer = answer_of("fit", table, "--max-time", 1e6)

@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 from cli_tables import letters, write_table
 
-from drsvm.cli import work
-from drsvm.datasets import ReadOptions, arrow_tables, rows_on_disk, streamed_tables
+from drsvm.cli import tasks as work
+from drsvm.tables import ReadOptions
+from drsvm.tables import arrow_tables
+from drsvm.tables import rows_on_disk
+from drsvm.tables import streamed_tables
 from drsvm.persistence import load_model
 
 BAD_FILES = {

@@ -13,8 +13,8 @@ import drsvm.engines.cpu as cpu
 from drsvm import Problem
 from drsvm.engines.cpu import CpuEngine
 from drsvm.engines.matrices import WideRows, matrices_for
-from drsvm.kernels import interior_point as kernel
-from drsvm.kernels.step_rules import TIE
+from drsvm.compiled import interior_point_sample as kernel
+from drsvm.compiled.step_rules import TIE
 
 TARGET = 0.004
 

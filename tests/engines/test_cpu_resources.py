@@ -9,7 +9,7 @@ from instances import well_conditioned_instance
 
 from drsvm import Problem, solve
 from drsvm.engines.cpu import CpuEngine, WorkingSetEngine, room_for
-from drsvm.model.memory_rows import is_mapped
+from drsvm.problem.memory_rows import is_mapped
 from drsvm.solvers import InteriorPoint
 
 

@@ -16,9 +16,9 @@ distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
 
-from drsvm.engines.dask import coordinator as dask_coordinator  # noqa: E402
-from drsvm.engines.dask import worker as dask_worker  # noqa: E402
-from drsvm.engines.dask.backend import DaskBackend  # noqa: E402
+from drsvm.engines.dask import dask_coordinator as dask_coordinator  # noqa: E402
+from drsvm.engines.dask import dask_worker as dask_worker  # noqa: E402
+from drsvm.engines.dask.dask_backend import DaskBackend  # noqa: E402
 from tests.cluster import BALL, CUTS, D, N, both, new_cluster, on_cluster, samples  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Dask's own, at the end of a cluster

@@ -20,12 +20,13 @@ from drsvm import (
     solve,
     worst_case_risk,
 )
-from drsvm.engines.gpu import backend, engine
-from drsvm.engines.gpu import rows as gpu_rows
+from drsvm.engines.gpu import gpu_backend as backend
+from drsvm.engines.gpu import gpu_engine as engine
+from drsvm.engines.gpu import gpu_rows as gpu_rows
 from drsvm.engines.gpu.device import GpuError, cupy
-from drsvm.model.backends import ForCard, to_numpy
-from drsvm.model.kernel_functions import Laplacian, Linear, Polynomial, Rbf
-from drsvm.model.kernel_rows import in_feature_space, rows_of_functions
+from drsvm.problem.backends import ForCard, to_numpy
+from drsvm.problem.kernel_functions import Laplacian, Linear, Polynomial, Rbf
+from drsvm.problem.kernel_rows import in_feature_space, rows_of_functions
 
 pytestmark = pytest.mark.gpu
 
@@ -234,8 +235,8 @@ def curved_samples(n=700, d=3):
 def many_rows(request, monkeypatch):
     """Few rows keep all values of the kernel; with more of them, values are computed in tiles, here small ones."""
     if request.param == "in tiles":
-        monkeypatch.setattr("drsvm.model.kernel_rows.MAX_STORED", 100)
-        monkeypatch.setattr("drsvm.model.kernel_rows.PAIRS_FOR_CENTRE", 200_000)
+        monkeypatch.setattr("drsvm.problem.kernel_rows.MAX_STORED", 100)
+        monkeypatch.setattr("drsvm.problem.kernel_rows.PAIRS_FOR_CENTRE", 200_000)
         monkeypatch.setattr(gpu_rows, "TILE_ROWS", 64)
         monkeypatch.setattr(gpu_rows, "TILE_COLUMNS", 100)
 

@@ -10,7 +10,7 @@ import drsvm.engines.matrices as matrices
 from drsvm import Problem
 from drsvm.engines.cpu import CpuEngine
 from drsvm.engines.matrices import DENSE_FROM, BlasMatrices, OwnMatrices, SharedMatrix, WideRows, in_fastest_form
-from drsvm.parallel import threads_limited
+from drsvm.utils.parallel import threads_limited
 
 ROWS_OF_BLOCKS = unless_long(np.asarray, np.float32)  # float32 takes time to compile
 WAYS = {

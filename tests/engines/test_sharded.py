@@ -15,9 +15,9 @@ from thorough import examples, for_each, unless_long
 
 from drsvm import Problem, Status, radius_max, radius_path, solve
 from drsvm.engines.cpu import CpuEngine, engine_for
-from drsvm.model.certificate import dual_point
-from drsvm.model.risk import worst_case_error, worst_case_hinge
-from drsvm.model.rows import RowsLost
+from drsvm.certificate.certificate import dual_point
+from drsvm.problem.risk import worst_case_error, worst_case_hinge
+from drsvm.problem.rows import RowsLost
 
 
 @pytest.fixture

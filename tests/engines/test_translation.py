@@ -13,10 +13,10 @@ from thorough import for_each
 
 from drsvm import WassersteinKernelSVC, WassersteinSVC
 from drsvm.engines.gpu import device
-from drsvm.engines.gpu.kernels import samples_source
-from drsvm.kernels import interior_point
-from drsvm.kernels.interior_point import Tile
-from drsvm.kernels.passes import Step
+from drsvm.engines.gpu.cuda_kernels import samples_source
+from drsvm.compiled import interior_point_sample as interior_point
+from drsvm.compiled.interior_point_sample import Tile
+from drsvm.compiled.interior_point_passes import Step
 
 LOOP = """
 #define __device__

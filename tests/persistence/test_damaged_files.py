@@ -226,7 +226,7 @@ def listed(*content):
 def history(*numbers):
     columns = ("iteration", "time", "objective", "lower_bound", "radius_price")
     state = dict(zip(columns, map(array_node, numbers or [900] * 5), strict=True))
-    return node("drsvm.model", "History", "ObjectNode", content=node("builtins", "dict", "DictNode", content=state))
+    return node("drsvm.problem", "History", "ObjectNode", content=node("builtins", "dict", "DictNode", content=state))
 
 
 def colliding_keys(count):

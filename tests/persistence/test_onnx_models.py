@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from drsvm import ClippedScaler, WassersteinKernelSVC, WassersteinSVC, WassersteinSVCCV, load_model
-from drsvm.datasets.values import Style
+from drsvm.tables.values import Style
 from drsvm.persistence.onnx_models import to_onnx
 
 pandas = pytest.importorskip("pandas")

@@ -87,9 +87,9 @@ def test_a_file_of_another_format(rejection, saved, version):
 def test_defining_modules_are_not_accepted_as_names(rejection, saved):
     """A class has one name, which is not that of its current module."""
     members = unpacked(saved)
-    schema = members["schema.json"].replace(b'"__module__": "drsvm"', b'"__module__": "drsvm.learn.estimators"')
+    schema = members["schema.json"].replace(b'"__module__": "drsvm"', b'"__module__": "drsvm.estimators.linear"')
     message = rejection(packed({**members, "schema.json": schema}))
-    assert "contains drsvm.learn.estimators.Result, drsvm.learn.estimators.WassersteinSVC" in message
+    assert "contains drsvm.estimators.linear.Result, drsvm.estimators.linear.WassersteinSVC" in message
 
 
 @pytest.mark.parametrize(

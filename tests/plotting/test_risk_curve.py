@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from drsvm import WassersteinKernelSVC, WassersteinSVC, WorstCaseDisplay, worst_case_risk
-from drsvm.model import attacked_risk
+from drsvm.audit import attacked_risk
 from drsvm.plotting import RiskCurveDisplay
 
 

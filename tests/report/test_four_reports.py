@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
 
 from drsvm import ClippedScaler, WassersteinSVC
-from drsvm.learn.scores import leads, weights_that_count
+from drsvm.estimators.scores import leads, weights_that_count
 from drsvm.report import make_report
 from drsvm.report.analysis import constant_label
 

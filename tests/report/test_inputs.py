@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from drsvm import ClippedScaler, WassersteinKernelSVC, WassersteinSVC, worst_case_risk
-from drsvm.learn.search.estimator import WassersteinSVCCV
+from drsvm.estimators.search import WassersteinSVCCV
 from drsvm.report import make_report
 
 pytestmark = pytest.mark.usefixtures("no_plots")

@@ -8,11 +8,11 @@ from sklearn.datasets import make_circles
 from sklearn.utils import compute_sample_weight
 
 from drsvm import ClippedScaler, WassersteinSVC, WassersteinSVCCV, radius_max, worst_case_risk
-from drsvm.clock import TimeLimit
-from drsvm.model.problem import Problem
+from drsvm.utils.clock import TimeLimit
+from drsvm.problem.problem import Problem
 from drsvm.report.inputs import Given
 from drsvm.report.page import document, next_step, plain_words
-from drsvm.report.work import analyse
+from drsvm.report.material import analyse
 
 
 def rare_classes(n_classes):
@@ -95,7 +95,7 @@ def test_classifiers_of_other_radii_keep_all_settings():
 @pytest.mark.usefixtures("no_plots")
 def test_without_time_for_other_radii_the_own_one_is_shown(monkeypatch):
     X, y = rare_classes(2)
-    monkeypatch.setattr("drsvm.report.work._time_left", lambda material, watch: TimeLimit(0.0))
+    monkeypatch.setattr("drsvm.report.material._time_left", lambda material, watch: TimeLimit(0.0))
     analysis = analyse(WassersteinSVC(0.05, max_time=60.0), Given(X, y), positive=None)
     assert 0.05 in analysis.path and len(analysis.path) <= 2  # one may always take a step
     assert any("increase max_time for exact curves" in note for note in analysis.material.notes)

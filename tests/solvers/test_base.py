@@ -7,7 +7,7 @@ import pytest
 from scripted import BAD, BALL, GOOD, ScriptedState, X, Y, scripted
 
 from drsvm import Problem, solve
-from drsvm.clock import TimeLimit
+from drsvm.utils.clock import TimeLimit
 from drsvm.solvers.base import Limits, Relay, Solver, share_of_way
 
 

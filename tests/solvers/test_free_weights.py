@@ -9,7 +9,7 @@ from extremes import SOLVERS
 from thorough import LONG
 
 from drsvm import Problem, Status, WassersteinSVC, solve
-from drsvm.model.certificate import dual_point
+from drsvm.certificate.certificate import dual_point
 from drsvm.solvers.selection import make_solver
 
 SEEDS = range(10_000, 15_000, 10) if LONG else (10_000, 13_650)  # in the last, exact zeros are not

@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 from scripted import BAD, BALL, BETTER_DUAL, GOOD, WORSE_DUAL, Scripted, ScriptedState, X, Y, scripted, value
 
-import drsvm.clock
-from drsvm import Problem, Status, parallel, solve
-from drsvm.clock import TimeLimit
-from drsvm.model.certificate import DualPoint
-from drsvm.progress import stage
+import drsvm.utils.clock
+from drsvm import Problem
+from drsvm import Status
+from drsvm.utils import parallel
+from drsvm import solve
+from drsvm.utils.clock import TimeLimit
+from drsvm.certificate.certificate import DualPoint
+from drsvm.utils.progress import stage
 from drsvm.solvers.base import POLISHED, Candidate
 
 
@@ -98,7 +101,7 @@ def slow(clock, steps, certificate=0.0, compiling=0.0):
     class SlowState(ScriptedState):
         def step(self):
             if self.position == 0:
-                with drsvm.clock.paused():
+                with drsvm.utils.clock.paused():
                     clock.now += compiling
             clock.now += steps[min(self.position, len(steps) - 1)]
             super().step()

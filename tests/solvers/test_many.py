@@ -5,7 +5,10 @@ import pytest
 from instances import well_conditioned_instance
 from joblib import Parallel, delayed
 
-from drsvm import Problem, Status, parallel, solve
+from drsvm import Problem
+from drsvm import Status
+from drsvm.utils import parallel
+from drsvm import solve
 from drsvm.solvers import solve_many
 
 RADII = np.geomspace(0.3, 0.01, 9)
@@ -54,7 +57,7 @@ def test_an_interrupt_ends_all(monkeypatch):
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("drsvm.kernels.small_run.run", interrupted)
+    monkeypatch.setattr("drsvm.compiled.small_interior_point.run", interrupted)
     problem = well_conditioned_instance(3, 60, 3)
     results = solve_many([problem.replace(radius=radius) for radius in RADII], n_threads=1)
     assert results[0].status is Status.INTERRUPTED

@@ -8,8 +8,8 @@ import dask.array as da
 import numpy as np
 from dask.delayed import delayed
 
-from drsvm.annotations import Labels, Matrix
-from drsvm.parallel import single_threaded_blas, threads_limited
+from drsvm.utils.annotations import Labels, Matrix
+from drsvm.utils.parallel import single_threaded_blas, threads_limited
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from drsvm.annotations import Matrix
-from drsvm.model.backends import to_numpy
+from drsvm.utils.annotations import Matrix
+from drsvm.problem.backends import to_numpy
 
 REMEDY = "install CuPy (pip install cupy-cuda13x, or that of another CUDA) and NVIDIA's driver, or use engine='cpu'"
 TF32 = 3  # cuBLAS: multiply numbers in float32 with a mantissa of 10 bits

@@ -1,4 +1,4 @@
-// What the translated functions of drsvm/kernels/interior_point.py work with: numbers of all samples, with the indices
+// What the translated functions of drsvm/compiled/interior_point_sample.py work with: numbers of all samples, with the indices
 // that they have in Python. A thread writes only numbers of its own samples.
 
 template <int N>

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.annotations import Matrix
+from drsvm.utils.annotations import Matrix
 from drsvm.engines.gpu.device import cupy, on_device
-from drsvm.engines.gpu.rows import GRAM_BYTES, DenseGpuRows
-from drsvm.model.backends import to_numpy
-from drsvm.parallel import slices
+from drsvm.engines.gpu.gpu_rows import GRAM_BYTES, DenseGpuRows
+from drsvm.problem.backends import to_numpy
+from drsvm.utils.parallel import slices
 
 BUFFERS = 2  # while the card works on one block, the next is on its way
 Event = Any  # of CuPy

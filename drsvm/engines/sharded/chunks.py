@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from drsvm.annotations import Matrix
+from drsvm.utils.annotations import Matrix
 from drsvm.engines.sharded.shard import Shard
-from drsvm.model.validation import (
+from drsvm.problem.validation import (
     CheckedRows,
     check_classes,
     check_flip_costs,

@@ -9,9 +9,9 @@ from collections import deque
 from collections.abc import Iterable
 from functools import reduce
 
-from drsvm.clock import Stopwatch
+from drsvm.utils.clock import Stopwatch
 from drsvm.engines.sharded.shard import FLIP, HINGE, Ball, Kept, Message, Query, RemoteVector, StateLost, Update
-from drsvm.model.reducers import Summable
+from drsvm.problem.reducers import Summable
 
 Group = tuple[int, ...]  # the numbers of the shards that one thread of a worker has
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.model.reducers import Distinct
+from drsvm.problem.reducers import Distinct
 
 N_BINS = 4096  # number of bins of a histogram
 FEW = 1 << 12  # at most this many distinct numbers are fetched

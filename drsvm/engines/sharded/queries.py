@@ -6,16 +6,16 @@ import numpy as np
 
 from drsvm.engines.sharded.quantiles import Bins, Histogram, Path
 from drsvm.engines.sharded.shard import RemoteVector, Shard
-from drsvm.model.careful_sums import ULP
-from drsvm.model.multipliers import ArrayMultipliers, dual_sums
-from drsvm.model.problem import Problem
-from drsvm.model.reducers import Joined, Summable, Sums
-from drsvm.model.risk import costs_of_misclassification, expected_loss, flips_with_price, gain_of_free_flips
-from drsvm.model.rows import RowsLost
+from drsvm.utils.compensated_sums import ULP
+from drsvm.certificate.multipliers import ArrayMultipliers, dual_sums
+from drsvm.problem.problem import Problem
+from drsvm.problem.reducers import Joined, Summable, Sums
+from drsvm.problem.risk import costs_of_misclassification, expected_loss, flips_with_price, gain_of_free_flips
+from drsvm.problem.rows import RowsLost
 
 
 def of_problem(_, problem: Problem, function: Callable[..., Summable], *arguments) -> Summable:
-    """Return the value of a function of `model/row_operations.py`."""
+    """Return the value of a function of `problem/row_operations.py`."""
     return function(problem, *arguments)
 
 

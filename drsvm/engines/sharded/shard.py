@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from drsvm.annotations import Matrix
+from drsvm.utils.annotations import Matrix
 from drsvm.engines.cpu import CpuEngine
-from drsvm.model.memory_rows import MemoryRows, RowView, chosen_columns
-from drsvm.model.multipliers import ArrayMultipliers
-from drsvm.model.norms import Norm
-from drsvm.model.problem import Problem
-from drsvm.model.reducers import Summable, Sums
-from drsvm.parallel import single_threaded_blas, threads_limited
+from drsvm.problem.memory_rows import MemoryRows, RowView, chosen_columns
+from drsvm.certificate.multipliers import ArrayMultipliers
+from drsvm.problem.norms import Norm
+from drsvm.problem.problem import Problem
+from drsvm.problem.reducers import Summable, Sums
+from drsvm.utils.parallel import single_threaded_blas, threads_limited
 
 BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError)  # numerical ones, which are a reply like any other
 

@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from drsvm.lazy import optional
+from drsvm.utils.lazy import optional
 
 if TYPE_CHECKING:
-    from drsvm.clock import TimeLimit
+    from drsvm.utils.clock import TimeLimit
 
 NEEDED_BY = "solver 'conic' needs"  # packages of the extra
 

@@ -20,17 +20,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.kernels.dual_ascent import NEAR, Flips, Intercept, Multipliers
-from drsvm.kernels.dual_ascent_round import RoundTerms, round_epoch
-from drsvm.kernels.dual_ascent_separable import SeparableTerms, separable_epoch
-from drsvm.kernels.entries import room_for_row
-from drsvm.model.norms import euclidean
-from drsvm.model.problem import Problem
-from drsvm.model.risk import affordable_flips, expected_loss
-from drsvm.parallel import elementwise
+from drsvm.compiled.dual_ascent import NEAR, Flips, Intercept, Multipliers
+from drsvm.compiled.dual_ascent_norm2 import RoundTerms, round_epoch
+from drsvm.compiled.dual_ascent_separable import SeparableTerms, separable_epoch
+from drsvm.compiled.row_access import room_for_row
+from drsvm.problem.norms import euclidean
+from drsvm.problem.problem import Problem
+from drsvm.problem.risk import affordable_flips, expected_loss
+from drsvm.utils.parallel import elementwise
 from drsvm.solvers.base import Candidate
-from drsvm.solvers.incremental.epochs import UNLIMITED, Samples
-from drsvm.solvers.transforms.priced_columns import PricedColumns
+from drsvm.solvers.paper.incremental.epochs import UNLIMITED, Samples
+from drsvm.solvers.reformulation.priced_columns import PricedColumns
 
 MIN_PROXIMITY = 0.01  # θ is at least this share of the ridge,
 TYPICAL_CHANGE = 3.0  # and the sum of both at least this many times the change due to a typical multiplier

@@ -13,16 +13,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from drsvm.model.norms import L1
-from drsvm.model.problem import Problem
-from drsvm.model.result import Result, Status
+from drsvm.problem.norms import L1
+from drsvm.problem.problem import Problem
+from drsvm.problem.result import Result, Status
 from drsvm.solvers.base import Candidate, Limits, Relay, Solver, State
-from drsvm.solvers.dual_coordinate.solver import DualCoordinateState
-from drsvm.solvers.interior_point.solver import InteriorPoint
+from drsvm.solvers.dual_coordinate.dual_coordinate_solver import DualCoordinateState
+from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
 from drsvm.solvers.loop import run
-from drsvm.solvers.transforms.constant import optimum_of_free_flips
-from drsvm.solvers.transforms.fallback import WithFallback
-from drsvm.solvers.transforms.priced_columns import AS_COLUMNS
+from drsvm.solvers.reformulation.constant import optimum_of_free_flips
+from drsvm.solvers.reformulation.fallback import WithFallback
+from drsvm.solvers.reformulation.priced_columns import AS_COLUMNS
 
 FEW = 100  # with at most this many features, the first working set contains all of them
 EXPLORED, MAX_EPOCHS = 3e-3, 60  # the first stage ends when the estimated gap is this small, or after so many epochs,

@@ -1,6 +1,6 @@
 """The constraints of a problem in the interior-point solver: the norm of the priced entries of (w, b), and signs.
 
-The mathematics is in `kernels/cones.py`.
+The mathematics is in `compiled/cones.py`.
 """
 
 import math
@@ -10,8 +10,8 @@ import numpy as np
 
 from drsvm.engines.cpu import free_features
 from drsvm.engines.newton import Scaling
-from drsvm.kernels import cones as kernel
-from drsvm.model.problem import Problem
+from drsvm.compiled import cones as kernel
+from drsvm.problem.problem import Problem
 
 _NO_ENTRIES, _NOTHING = np.zeros(0, dtype=np.intp), np.zeros(0)
 

@@ -10,12 +10,12 @@ from scipy.linalg import blas, lapack
 from drsvm.engines.engine import Curvature, Engine
 from drsvm.engines.matrices import WideRows
 from drsvm.engines.newton import Factorised, MatrixFree, Scaling, newton_matrix
-from drsvm.kernels.newton import DAMPING, MAX_REFINEMENTS, REGULARISATIONS
-from drsvm.model.backends import to_numpy
-from drsvm.model.problem import Problem
-from drsvm.model.risk import affordable_flips
-from drsvm.model.validation import row_blocks
-from drsvm.parallel import blas_threads_for, over
+from drsvm.compiled.normal_matrix import DAMPING, MAX_REFINEMENTS, REGULARISATIONS
+from drsvm.problem.backends import to_numpy
+from drsvm.problem.problem import Problem
+from drsvm.problem.risk import affordable_flips
+from drsvm.problem.validation import row_blocks
+from drsvm.utils.parallel import blas_threads_for, over
 
 
 def solve_system(system: Factorised, right, right_lam: float) -> tuple[np.ndarray, float]:

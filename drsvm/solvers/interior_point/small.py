@@ -1,6 +1,6 @@
 """Runs on few rows: several steps are one compiled call, as Python would take ten times as long as the arithmetic.
 
-The point, the samples and the cone are those of any other run; only the steps are taken in `kernels/small_run.py`.
+The point, the samples and the cone are those of any other run; only the steps are taken in `compiled/small_interior_point.py`.
 """
 
 import math
@@ -13,22 +13,22 @@ from scipy.linalg import lapack
 
 from drsvm.engines.cpu import CpuEngine, buffers_for
 from drsvm.engines.matrices import in_fastest_form
-from drsvm.kernels import small_run
-from drsvm.kernels.interior_point import BINS
-from drsvm.kernels.newton import SCALE, System
-from drsvm.kernels.passes import Buffers, Share
-from drsvm.kernels.products import TILE
-from drsvm.kernels.step_rules import MAX_SHORT_STEPS
-from drsvm.model.memory_rows import MemoryRows, unsigned_parts
-from drsvm.model.problem import Problem
-from drsvm.model.risk import affordable_flips
+from drsvm.compiled import small_interior_point as small_run
+from drsvm.compiled.interior_point_sample import BINS
+from drsvm.compiled.normal_matrix import SCALE, System
+from drsvm.compiled.interior_point_passes import Buffers, Share
+from drsvm.compiled.products import TILE
+from drsvm.compiled.step_rules import MAX_SHORT_STEPS
+from drsvm.problem.memory_rows import MemoryRows, unsigned_parts
+from drsvm.problem.problem import Problem
+from drsvm.problem.risk import affordable_flips
 from drsvm.solvers.base import Candidate, Limits
 from drsvm.solvers.interior_point.starts import Start, weights_and_intercept
 from drsvm.solvers.interior_point.state import CHEAP, FINEST_TOL, InteriorPointState
 from drsvm.solvers.selection import ITERATIONS, interior_point_seconds
 
 if TYPE_CHECKING:
-    from drsvm.solvers.interior_point.solver import InteriorPoint
+    from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
 
 # With more rows, threads and working sets gain more; with more features, BLAS does.
 MAX_ROWS, MAX_FEATURES, MAX_ENTRIES = 15_000, 400, 200_000

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.model.certificate import PrimalPoint
-from drsvm.model.problem import Problem
+from drsvm.certificate.certificate import PrimalPoint
+from drsvm.problem.problem import Problem
 from drsvm.solvers.base import Candidate
 
 SUBSET = 2000  # minimum number of rows from which a starting point is computed

@@ -12,10 +12,10 @@ from scipy.linalg import LinAlgError
 from drsvm.engines.cpu import engine_for
 from drsvm.engines.engine import Curvature, Engine, Rates
 from drsvm.engines.newton import Factorised
-from drsvm.kernels import step_rules
-from drsvm.model.dual_scale import best_multiple
-from drsvm.model.multipliers import DualSums
-from drsvm.model.problem import Problem
+from drsvm.compiled import step_rules
+from drsvm.certificate.dual_bound import best_multiple
+from drsvm.certificate.multipliers import DualSums
+from drsvm.problem.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, State, share_of_way
 from drsvm.solvers.interior_point.cones import cone_at
 from drsvm.solvers.interior_point.newton import OrthogonalSystem, newton_system, restored, solve_system
@@ -23,7 +23,7 @@ from drsvm.solvers.interior_point.starts import Start, cold_starts, rows_to_begi
 from drsvm.solvers.selection import ITERATIONS, interior_point_seconds
 
 if TYPE_CHECKING:
-    from drsvm.solvers.interior_point.solver import InteriorPoint
+    from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
 
 Direction = tuple[np.ndarray, float]  # (dw, db) and dλ
 NEGLIGIBLE_MASS, MAX_WORK = 1e-7, 3e7  # what a careful run leaves behind at most, and its limit of n·d²: it is slow

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from drsvm.engines.cpu import WorkingSetEngine
-from drsvm.model.problem import Problem
-from drsvm.parallel import over_parts
+from drsvm.problem.problem import Problem
+from drsvm.utils.parallel import over_parts
 from drsvm.solvers.base import Limits, Relay
 from drsvm.solvers.interior_point.starts import Start, weights_and_intercept, with_room_for_signs
 from drsvm.solvers.interior_point.state import InteriorPointState
 
 if TYPE_CHECKING:
-    from drsvm.solvers.interior_point.solver import InteriorPoint
+    from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
 
 ROWS_PER_FEATURE = 50  # with fewer rows than this, too many of them lie at a kink, and the others move too much
 START = 0.1  # the first μ, divided by the possible error of a margin: no row is decided that the error leaves open

@@ -8,9 +8,9 @@ with q_l is Σ_i c_i q_l(x_i). The features are an array of the rows' library, e
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from drsvm.model.backends import to_numpy
-from drsvm.model.kernel_rows import FunctionRows
-from drsvm.model.problem import Problem
+from drsvm.problem.backends import to_numpy
+from drsvm.problem.kernel_rows import FunctionRows
+from drsvm.problem.problem import Problem
 
 DEPENDENT = 1e-9  # squared distance from the span, as a share of the squared norm of a row, at which it adds nothing
 ROUNDING = 1e-13  # for a sum, the share of (Σ |c_i| ‖φ(x_i)‖)²: it may be a small difference of large terms

@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from drsvm.clock import TimeLimit
-from drsvm.model.centring import Centred
-from drsvm.model.problem import Problem, check_problem
-from drsvm.model.result import Result, Status
-from drsvm.model.rows import RowsLost
-from drsvm.solvers import solve
+from drsvm.utils.clock import TimeLimit
+from drsvm.problem.centring import Centred
+from drsvm.problem.problem import Problem, check_problem
+from drsvm.problem.result import Result, Status
+from drsvm.problem.rows import RowsLost
+from drsvm.solvers.api import solve
 from drsvm.solvers.interior_point.starts import typical_row_price
 from drsvm.solvers.selection import choose
 

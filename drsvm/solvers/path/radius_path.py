@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.clock import TimeLimit
-from drsvm.model.centring import Centred
-from drsvm.model.problem import Problem, check_problem
-from drsvm.model.result import Result, Status
-from drsvm.parallel import single_threaded_blas
+from drsvm.utils.clock import TimeLimit
+from drsvm.problem.centring import Centred
+from drsvm.problem.problem import Problem, check_problem
+from drsvm.problem.result import Result, Status
+from drsvm.utils.parallel import single_threaded_blas
 from drsvm.solvers.base import Solver
-from drsvm.solvers.interior_point.solver import InteriorPoint
+from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
 from drsvm.solvers.loop import run
 from drsvm.solvers.path.radius_max import radius_max
 from drsvm.solvers.selection import AUTO_TOL, check_taken, is_auto, make_solver

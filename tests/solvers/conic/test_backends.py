@@ -15,8 +15,8 @@ from problems import random_rows
 from thorough import unless_long
 
 from drsvm import Problem, Status, solve
-from drsvm.clock import TimeLimit
-from drsvm.solvers.conic import solver as conic
+from drsvm.utils.clock import TimeLimit
+from drsvm.solvers.conic import conic_solver as conic
 from drsvm.solvers.conic.backends import postponed_interrupt
 
 TWO_ROWS = [[1.0], [-1.0]], [1, -1]

@@ -99,7 +99,7 @@ def test_ctrl_c_in_a_round_keeps_the_round(monkeypatch, n_features):
 def test_rounds_that_add_too_many_features_give_way_to_epochs(monkeypatch):
     monkeypatch.setattr("drsvm.solvers.dual_coordinate.feature_working_set.FEW", 5)
     monkeypatch.setattr("drsvm.solvers.dual_coordinate.feature_working_set.EXPLORED", 0.5)
-    monkeypatch.setattr("drsvm.solvers.transforms.fallback.can_take_over", lambda problem: False)
+    monkeypatch.setattr("drsvm.solvers.reformulation.fallback.can_take_over", lambda problem: False)
     result = solve(wordy_problem(8, 0.1, flip_cost=math.inf), "feature-working-set", most_features=60, tol=1e-3)
     assert result.gap <= 1e-3 and result.info["features"] is None
     assert result.info["rounds"] > 0 and result.n_iter == result.info["rounds"] + result.info["epochs"]

@@ -8,10 +8,15 @@ from instances import random_instance, sparse_rows, unbounded_instance, well_con
 from problems import NORMS
 from thorough import for_each, unless_long
 
-from drsvm import Problem, Status, certify, parallel, radius_path, solve
-from drsvm.model import memory_rows
+from drsvm import Problem
+from drsvm import Status
+from drsvm import certify
+from drsvm.utils import parallel
+from drsvm import radius_path
+from drsvm import solve
+from drsvm.problem import memory_rows
 from drsvm.solvers.base import check_limits
-from drsvm.solvers.dual_coordinate.solver import DualCoordinate, DualCoordinateState
+from drsvm.solvers.dual_coordinate.dual_coordinate_solver import DualCoordinate, DualCoordinateState
 
 FLIP_COSTS = (0.3, 1.0, math.inf)
 

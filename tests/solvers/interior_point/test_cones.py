@@ -9,9 +9,9 @@ from problems import NORMS
 from scipy.linalg import sqrtm
 
 from drsvm import Problem
-from drsvm.kernels import cones as kernel
-from drsvm.kernels.cones import CORRECTION, D_DUAL, D_SLACK, DUAL, PUSH, RATIO, SLACK
-from drsvm.model.norms import norm_for
+from drsvm.compiled import cones as kernel
+from drsvm.compiled.cones import CORRECTION, D_DUAL, D_SLACK, DUAL, PUSH, RATIO, SLACK
+from drsvm.problem.norms import norm_for
 from drsvm.solvers.interior_point.cones import cone_at
 
 for_each_cone = pytest.mark.parametrize("p", [1, 2, math.inf])

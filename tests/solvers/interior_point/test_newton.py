@@ -11,7 +11,7 @@ from drsvm import Problem
 from drsvm.engines.engine import Curvature
 from drsvm.engines.matrices import WideRows
 from drsvm.engines.newton import Scaling
-from drsvm.model.norms import norm_for
+from drsvm.problem.norms import norm_for
 from drsvm.solvers.interior_point.cones import cone_at
 from drsvm.solvers.interior_point.newton import TallSystem, WideSystem, newton_system, solve_system
 

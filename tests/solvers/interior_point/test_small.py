@@ -11,11 +11,11 @@ from scipy import sparse
 from thorough import for_each, unless_long
 
 from drsvm import Problem, Status, solve
-from drsvm.kernels import small_run
+from drsvm.compiled import small_interior_point as small_run
 from drsvm.solvers.base import check_limits
 from drsvm.solvers.interior_point import newton, small
 from drsvm.solvers.interior_point.small import SmallState
-from drsvm.solvers.interior_point.solver import InteriorPoint
+from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
 
 ROWS, FEATURES = 150, 6
 SIGNS = np.array([1, -1, 0, 0, 1, 0])

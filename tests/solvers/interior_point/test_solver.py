@@ -12,7 +12,7 @@ from thorough import LONG, unless_long
 
 import drsvm.engines.cpu as cpu
 from drsvm import Problem, Status, solve
-from drsvm.solvers.interior_point.solver import InteriorPoint
+from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
 from drsvm.solvers.interior_point.starts import SUBSET
 
 SHIFT_NORMS = {1: math.inf, 2: 2, math.inf: 1}  # the norm of the shifts for each norm q of the weights

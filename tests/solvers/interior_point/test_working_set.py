@@ -12,11 +12,11 @@ from problems import NORMS
 from thorough import examples
 
 from drsvm import Problem, Status, radius_path, solve
-from drsvm.model.risk import losses
-from drsvm.progress import stage
+from drsvm.problem.risk import losses
+from drsvm.utils.progress import stage
 from drsvm.solvers.base import EVERY_PRICE, Solver
 from drsvm.solvers.interior_point import working_set
-from drsvm.solvers.interior_point.solver import InteriorPoint
+from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
 from drsvm.solvers.interior_point.state import InteriorPointState
 from drsvm.solvers.interior_point.working_set import Estimate, WorkingSetRun, WorkingSetState, pieces_at
 

@@ -11,10 +11,10 @@ from sklearn.kernel_approximation import Nystroem
 from thorough import for_each
 
 from drsvm import Problem, certify, radius_max, solve
-from drsvm.clock import TimeLimit
-from drsvm.model.kernel_functions import Given, Laplacian, Linear, Polynomial, Precomputed, Rbf
-from drsvm.model.kernel_rows import KernelRows, in_feature_space
-from drsvm.solvers.landmarks import solver
+from drsvm.utils.clock import TimeLimit
+from drsvm.problem.kernel_functions import Given, Laplacian, Linear, Polynomial, Precomputed, Rbf
+from drsvm.problem.kernel_rows import KernelRows, in_feature_space
+from drsvm.solvers.landmarks import landmark_solver as solver
 from drsvm.solvers.landmarks.span import Span
 
 FUNCTIONS = {
@@ -144,7 +144,7 @@ def test_values_in_blocks_are_those_in_memory(monkeypatch):
     X, y, _ = data(4, n=300)
     problem = in_feature_space(X, Rbf(0.3), y, radius=0.05, flip_cost=1.0, fit_intercept=True)
     kept = solve(problem)
-    monkeypatch.setattr("drsvm.model.kernel_rows.MAX_STORED", 100)
+    monkeypatch.setattr("drsvm.problem.kernel_rows.MAX_STORED", 100)
     computed = solve(in_feature_space(X, Rbf(0.3), y, radius=0.05, flip_cost=1.0, fit_intercept=True))
     assert computed.objective == pytest.approx(kept.objective, abs=1e-9)
     np.testing.assert_allclose(problem.margins(computed.weights), problem.margins(kept.weights), atol=1e-5)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from drsvm import Problem, solve
-from drsvm.clock import TimeLimit
-from drsvm.learn.choosing.out_of_fold import out_of_fold
-from drsvm.model.kernel_functions import Rbf
-from drsvm.model.kernel_rows import in_feature_space
-from drsvm.solvers.landmarks.solver import linear_problems
+from drsvm.utils.clock import TimeLimit
+from drsvm.defaults.out_of_fold import out_of_fold
+from drsvm.problem.kernel_functions import Rbf
+from drsvm.problem.kernel_rows import in_feature_space
+from drsvm.solvers.landmarks.landmark_solver import linear_problems
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from drsvm import Status, WassersteinKernelSVC, solve
-from drsvm.clock import TimeLimit
-from drsvm.learn.choosing.out_of_fold import out_of_fold
-from drsvm.learn.choosing.radius_rule import automatic
-from drsvm.model import kernel_rows
-from drsvm.model.kernel_functions import Rbf
-from drsvm.model.kernel_rows import FunctionRows, in_feature_space
+from drsvm.utils.clock import TimeLimit
+from drsvm.defaults.out_of_fold import out_of_fold
+from drsvm.defaults.radius_rule import automatic
+from drsvm.problem import kernel_rows
+from drsvm.problem.kernel_functions import Rbf
+from drsvm.problem.kernel_rows import FunctionRows, in_feature_space
 
 BALL = {"radius": 0.02, "l2": 0.01, "flip_cost": math.inf, "fit_intercept": True, "intercept_cost": 0.7}
 
@@ -75,7 +75,7 @@ def test_a_proof_is_given_up_between_blocks(allowed, monkeypatch):
 def test_rules_and_folds_with_little_time_take_few_rows_or_none(monkeypatch):
     problem = kernel_problem(1000)
     assert automatic(problem).solution is not None
-    monkeypatch.setattr("drsvm.learn.choosing.radius_rule.SECONDS_OF_A_PAIR", 1.0)
+    monkeypatch.setattr("drsvm.defaults.radius_rule.SECONDS_OF_A_PAIR", 1.0)
     by_few = automatic(problem, max_time=10.0)
     assert by_few.solution is None  # that of all rows is not known
     assert by_few.radius == pytest.approx(automatic(problem).radius, rel=0.3)

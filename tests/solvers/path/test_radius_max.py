@@ -13,7 +13,7 @@ from scipy import sparse
 from thorough import examples, for_each
 
 from drsvm import Problem, Status, radius_max, radius_path, solve
-from drsvm.kernels import small_run
+from drsvm.compiled import small_interior_point as small_run
 from drsvm.solvers.path.radius_max import is_useful
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)

@@ -9,7 +9,7 @@ from problems import NORMS, best_constant, optimum
 from thorough import for_each
 
 from drsvm import Status, radius_max, radius_path, solve
-from drsvm.kernels import small_run
+from drsvm.compiled import small_interior_point as small_run
 from drsvm.solvers.interior_point.state import InteriorPointState
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)

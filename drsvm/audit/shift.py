@@ -1,0 +1,237 @@
+"""How far new rows have moved, as a classifier sees it, and what follows for its errors."""
+
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from drsvm.utils.annotations import Classifier, Labels, Matrix, NormName, Values
+from drsvm.utils.lazy import optional
+from drsvm.audit.columns import ColumnShift, column_shifts
+from drsvm.audit.movement import Pooled, by_chance, expected_errors
+from drsvm.audit.seen import SeenRows, seen_rows
+from drsvm.problem.risk import knapsack
+from drsvm.audit.confidence import band, check_confidence
+
+SHOWN = 5  # columns that are printed
+
+
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class Shift:
+    """How new rows differ from audited ones; printed with what it does and does not say.
+
+    Attributes
+    ----------
+    moved, moved_by_chance : float
+        How far the new rows have moved as the classifier sees it, in the units of its shifts: the least distance that
+        rows have moved on average, however they are paired. With more than two classes, the largest for any class. And
+        what it exceeds with probability 1 − `confidence` if both are drawn from one population.
+    moved_fixed : float or None
+        The same for what columns with an infinite `feature_cost` add to the decisions; None if there are none.
+    error_before, expected_error : float
+        The error rate on the audited rows, and on the new ones if they moved as little as possible and kept their
+        labels.
+    worst_error : float
+        What the error rate on rows like the new ones is below, with this confidence, if rows and their labels moved by
+        no more than `moved`. They may have moved more: labels are not seen.
+    columns : list
+        `name`, `distance` (in the units of the column; of texts: the share that is another one), `by_chance` and `size`
+        (in standard deviations) of the columns that moved, the largest first.
+    error_now : float or None
+        The error rate on the new rows, if their labels are known.
+    shares_before, shares_now : dict or None
+        The shares of the classes.
+    moved_within_classes : float or None
+        How far rows have moved if each class moved by itself, with the shares of the classes as they were.
+    relation, relation_by_chance : float or None
+        By how much this exceeds the movement at equal shares, and what it exceeds by chance: a change of the relation
+        between features and labels.
+    n_before, n_after, confidence : int, int, float
+        Numbers of rows, and the confidence.
+
+    Examples
+    --------
+    `drsvm.measure_shift` returns one.
+
+    >>> from drsvm import measure_shift
+    >>> X, y = [[-2.0], [-1.0], [1.0], [2.0]], [-1, -1, 1, 1]
+    >>> shift = measure_shift(([1.0], 0.0), X, y, [[-1.5], [-0.5], [1.5], [2.5]], random_state=0)
+    >>> shift.moved, shift.error_before, shift.expected_error
+    (0.5, 0.0, 0.0)
+    """
+
+    moved: float
+    moved_by_chance: float
+    moved_fixed: float | None
+    error_before: float
+    expected_error: float
+    worst_error: float
+    columns: list[ColumnShift]
+    error_now: float | None = None
+    shares_before: dict[Any, float]
+    shares_now: dict[Any, float] | None = None
+    moved_within_classes: float | None = None
+    relation: float | None = None
+    relation_by_chance: float | None = None
+    n_before: int
+    n_after: int
+    confidence: float
+    before: SeenRows
+    after: SeenRows
+
+    @property
+    def more_than_chance(self) -> bool:
+        """Whether the rows have moved by more than chance explains."""
+        return self.moved > self.moved_by_chance
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures by name."""
+        figures = {name: value for name, value in vars(self).items() if name not in ("before", "after", "columns")}
+        return {**figures, "columns": [each._asdict() for each in self.columns]}
+
+    def to_frame(self) -> Any:
+        """Return the columns that moved as a pandas DataFrame."""
+        return optional("pandas", "to_frame needs", remark=" to_dict works without it.").DataFrame(self.columns)
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Return names and figures as texts."""
+        verdict = "more than chance explains" if self.more_than_chance else "no more than chance explains"
+        lines = [("moved", f"{self.moved:.4g}, {verdict} ({self.moved_by_chance:.4g})")]
+        if self.moved_fixed is not None:
+            lines += [("by columns that cannot shift", f"{self.moved_fixed:.4g}")]
+        lines += [("errors before", f"{self.error_before:.2%}"), ("expected now", f"{self.expected_error:.2%}")]
+        bound = f"{self.worst_error:.2%}, see below" if self.worst_error < 1.0 else "no bound: they have moved too far"
+        lines += [("at most", bound)]
+        if self.error_now is not None and self.shares_now is not None:
+            shares = (f"{name}: {old:.1%} → {self.shares_now[name]:.1%}" for name, old in self.shares_before.items())
+            lines += [("errors now", f"{self.error_now:.2%}"), ("classes", ", ".join(shares))]
+        if self.relation is not None:
+            relation = f"{self.relation:.4g} (by chance up to {self.relation_by_chance:.4g})"
+            lines += [("within classes", f"{self.moved_within_classes:.4g}"), ("of that, the relation", relation)]
+        moved = ", ".join([str(each) for each in self.columns if each.distance > each.by_chance][:SHOWN])
+        none = "none has moved by more than chance" if self.before.columns else "are not compared"
+        return [*lines, ("columns", moved or none)]
+
+    def remark(self) -> str:
+        """Return under which conditions the figures hold."""
+        what = f"The bound has {self.confidence:.0%} confidence. It is for rows that moved, labels included, by no more"
+        return f"{what} than the classifier sees: without labels it cannot see rows of two classes change places."
+
+    def __repr__(self) -> str:
+        rows = "new row" if self.n_after == 1 else "new rows"
+        return f"Shift: {self.n_after:,} {rows} against {self.n_before:,} audited ones, moved by {self.moved:.4g}"
+
+    def __str__(self) -> str:
+        lines = self.lines()
+        width = max(len(name) for name, _ in lines)
+        return "\n".join([repr(self), *(f"  {name:{width}}  {text}" for name, text in lines), self.remark()])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in self.lines())
+        return f"<p>{escape(repr(self))}</p><table>{rows}</table><p>{escape(self.remark())}</p>"
+
+
+def measure_shift(
+    model: Classifier,
+    X: Matrix,
+    y: Labels,
+    X_new: Matrix,
+    y_new: Labels | None = None,
+    *,
+    norm: NormName | None = None,
+    feature_cost: Values = None,
+    confidence: float = 0.95,
+    random_state: int | np.random.RandomState | None = None,
+) -> Shift:
+    """Measure how far new rows have moved from audited ones, as a classifier sees it, and what follows for its errors.
+
+    Rows are compared by their signed distances from the boundary. The least distance by which they have moved is exact;
+    what it means for the errors depends on labels, which need not be known.
+
+    Parameters
+    ----------
+    model
+        As in `drsvm.worst_case_risk`.
+    X, y, X_new, y_new : arrays, data frames or sparse matrices, and arrays
+        Audited rows, which the model was not trained on, and new rows; `y_new` may be unknown. On a Dask cluster or a
+        graphics card, the decision values are fetched, and columns are compared by samples.
+    norm, feature_cost : optional
+        As in `drsvm.worst_case_risk`, with the same defaults.
+    confidence : float
+        Of `worst_error`, and for what chance explains.
+    random_state : int, RandomState instance or None
+        Of the random splits for what chance explains.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from drsvm import WassersteinSVC, measure_shift
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 300)
+    >>> X = rng.normal(size=(600, 2)) + y[:, None]
+    >>> model = WassersteinSVC().fit(X[::2], y[::2])
+    >>> shift = measure_shift(model, X[1::2], y[1::2], X[1::2] + 0.5, random_state=0)
+    >>> shift.more_than_chance, shift.expected_error > shift.error_before
+    (True, True)
+    """
+    given = {"norm": norm, "feature_cost": feature_cost}
+    check_confidence(confidence)
+    before = seen_rows(model, X, y, given, priced=True)
+    after = seen_rows(model, X_new, y_new, given, before.classes)
+    return shift_between(before, after, confidence, random_state)
+
+
+def shift_between(before: SeenRows, after: SeenRows, confidence: float, random_state) -> Shift:
+    """Return how rows differ from audited ones, given what a classifier sees of both."""
+    if hasattr(random_state, "randint"):  # a RandomState: numpy's generators take a seed
+        random_state = random_state.randint(2**31)
+    pooled, random = Pooled(before.distances, after.distances), np.random.default_rng(random_state)
+    masses = pooled.masses()
+    moved = pooled.distances(masses)
+    n = len(before.codes)
+    chance = by_chance(lambda split: pooled.distances(split).max(), masses, pooled.order.size, confidence, random)
+    prices, equal = before.prices.astype(np.float64), np.full(n, 1.0 / n)
+    worst = knapsack(prices, np.ones(n), equal, moved.sum(keepdims=True))[0] + band(confidence, n)
+    fixed = Pooled(before.fixed, after.fixed)
+    return Shift(
+        moved=float(moved.max()),
+        moved_by_chance=chance,
+        moved_fixed=float(fixed.distances(masses).max()) if len(before.fixed) else None,
+        error_before=float(before.errors.mean()),
+        expected_error=expected_errors(before.by_class, before.codes, after.by_class),
+        worst_error=float(min(worst, 1.0)),
+        columns=column_shifts(before.columns, after.columns),
+        shares_before=before.by_name(before.shares),
+        **_with_labels(before, after, pooled, confidence, random),
+        n_before=n,
+        n_after=after.distances.shape[1],
+        confidence=confidence,
+        before=before,
+        after=after,
+    )
+
+
+def _with_labels(before: SeenRows, after: SeenRows, pooled: Pooled, confidence: float, random) -> dict[str, Any]:
+    """Return the figures that depend on the labels of the new rows, if these are known."""
+    if after.codes is None:
+        return {}
+    shares, now = before.shares, after.shares
+    figures = {"error_now": float(after.errors.mean()), "shares_now": before.by_name(now)}
+    if (now[shares > 0.0] == 0.0).any():  # a class that is gone has not moved anywhere
+        return figures
+    codes = np.concatenate([before.codes, after.codes])
+
+    def within(masses: np.ndarray) -> np.ndarray:
+        """Return how far classes have moved by themselves, and all rows at equal shares, for every distance."""
+        old = masses > 0.0
+        n_old, n_new = (np.maximum(np.bincount(codes[side], minlength=len(shares)), 1) for side in (old, ~old))
+        at_equal_shares = np.where(old, (shares / n_old)[codes], -(shares / n_new)[codes])
+        parts = [np.where(codes == code, at_equal_shares, 0.0) for code in np.flatnonzero(shares)]
+        return np.array([sum(map(pooled.distances, parts)), pooled.distances(at_equal_shares)])
+
+    own, together = within(pooled.masses())
+    cost = (len(shares) + 1) * pooled.order.size
+    chance = by_chance(lambda split: np.subtract(*within(split)).max(), pooled.masses(), cost, confidence, random)
+    relation = round(max(float((own - together).max()), 0.0), 9)
+    return {**figures, "moved_within_classes": float(own.max()), "relation": relation, "relation_by_chance": chance}

@@ -1,0 +1,163 @@
+"""A distribution within the ball that has the worst case, or the worst one that was found."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from drsvm.utils.annotations import Classifier, Costs, Labels, Matrix, NormName, Values
+from drsvm.problem.problem import Problem
+from drsvm.problem.validation import check_number
+from drsvm.audit.adversary import DecisionValues, margins_of
+from drsvm.audit.kernel_attack import KernelAttack
+from drsvm.audit.worst_case import adversary_for, ball_of, values_of
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class WorstCaseDistribution:
+    """A distribution within the ball with the largest expected hinge loss, as weighted atoms.
+
+    Attributes
+    ----------
+    rows, mass : arrays of shape (n_atoms,)
+        The row of the data each atom comes from, and its mass; the masses sum to 1.
+    flipped, labels : arrays
+        Whether the atom's label is flipped, and what it is then; for one of several classes against the rest: whether
+        it is that class.
+    shift : array
+        How far the atom's features are moved.
+    direction : array of shape (d,)
+        The direction t; an atom is moved by −shift · (sign of its label) · t. A unit of shift costs 1. With more than
+        two classes, the two for which a move adds most to the loss have the signs 1 and −1, and no other atoms move.
+        For a classifier with a kernel, of shape (n_atoms, d): an atom is moved by shift times its own direction.
+    risk : float
+        The worst-case risk, from its one-dimensional formula; for a kernel, an upper bound on it.
+    transport_cost, expected_loss : float
+        Cost and expected hinge loss of these atoms.
+    attained : bool
+        False if no distribution attains the risk; this one then comes within `slack` of it. False for a kernel: the
+        worst-case risk is between the loss of this distribution, the worst that was found, and the upper bound.
+
+    Examples
+    --------
+    >>> from drsvm import worst_case_distribution
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
+    >>> worst = worst_case_distribution(([1.0], -1.5), X, y, radius=0.5, flip_cost=1.0)
+    >>> bool(abs(worst.transport_cost - 0.5) < 1e-9), bool(abs(worst.expected_loss - worst.risk) < 1e-9)
+    (True, True)
+    """
+
+    rows: np.ndarray
+    mass: np.ndarray
+    flipped: np.ndarray
+    labels: np.ndarray
+    shift: np.ndarray
+    direction: np.ndarray
+    risk: float
+    attained: bool
+    _codes: np.ndarray
+    _pair: tuple[int, int] | None  # the places of the two classes between which atoms move; None for a kernel
+    _data: DecisionValues
+    _problem: Problem
+
+    @cached_property
+    def _steps(self) -> np.ndarray:
+        """How far the atoms are moved along the direction, against it where negative."""
+        if self._pair is None:
+            return self.shift
+        first, second = self._pair
+        return self.shift * (1.0 * (self._codes == second) - (self._codes == first))
+
+    @cached_property
+    def features(self) -> Matrix:
+        """The features of the atoms after the shifts: dense for dense data, CSR for sparse data."""
+        steps, original = self._steps[:, None], self._data.X[self.rows].astype(np.float64)
+        if not sparse.issparse(original):
+            return original + steps * self.direction
+        if self.direction.ndim == 1:
+            return (original + sparse.csr_array(steps) @ sparse.csr_array(self.direction[None, :])).tocsr()
+        return (original + sparse.csr_array(steps * self.direction)).tocsr()
+
+    @cached_property
+    def transport_cost(self) -> float:
+        """Σ mass · (shift + κ · flipped)."""
+        directions, costs = np.atleast_2d(self.direction), self._problem.feature_cost
+        priced = directions if costs is None else directions * np.where(directions.any(axis=0), costs, 0.0)
+        sizes = np.array([self._problem.norm.dual.value(each) for each in priced])
+        cost = float(self.mass @ (self.shift * sizes))
+        flips = np.bincount(self.rows[self.flipped], self.mass[self.flipped], minlength=len(self._data.codes))
+        return cost + self._problem.cost_of_flips(flips)
+
+    @cached_property
+    def expected_loss(self) -> float:
+        """Σ mass · max(1 − m, 0) at the moved features and flipped labels."""
+        margins = margins_of(self._data.at(self.features), self._codes)
+        return float(self.mass @ np.maximum(1.0 - margins, 0.0))
+
+    def __repr__(self) -> str:
+        moved = self.shift > 0
+        return (
+            f"WorstCaseDistribution({len(self.rows)} atoms; flips {self.mass[self.flipped].sum():.4g} of the mass, "
+            f"moves {self.mass[moved].sum():.4g}; risk {self.risk:.6g}, loss {self.expected_loss:.6g}, "
+            f"cost {self.transport_cost:.6g}, {'attained' if self.attained else 'not attained'})"
+        )
+
+
+def worst_case_distribution(
+    model: Classifier,
+    X: Matrix,
+    y: Labels,
+    *,
+    radius: float | None = None,
+    flip_cost: Costs | None = None,
+    norm: NormName | None = None,
+    feature_cost: Values = None,
+    sample_weight: Values = None,
+    positive: object | None = None,
+    slack: float = 1e-3,
+) -> WorstCaseDistribution:
+    """Return a distribution within the ball that attains the worst-case hinge risk.
+
+    For a pipeline, features and shifts are those of the last step. A label with an infinite flip cost is never flipped,
+    and a feature with an infinite cost never moves. For a classifier with a kernel it is the worst distribution that
+    projected gradients find, from several starts.
+
+    Parameters
+    ----------
+    model, X, y, radius, flip_cost, norm, feature_cost, sample_weight, positive
+        As in `worst_case_risk`, with the same defaults; X must be in memory, and there is one radius.
+    slack : float
+        If no distribution attains the risk (on separable data it is best to move ever less mass ever farther), the
+        returned one has an expected loss within `slack` of it, and `attained` is False.
+
+    Examples
+    --------
+    >>> from drsvm import worst_case_distribution
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
+    >>> print(worst_case_distribution(([1.0], -1.5), X, y, radius=0.5, flip_cost=1.0))
+    WorstCaseDistribution(4 atoms; flips 0.5 of the mass, moves 0; risk 1.5, loss 1.5, cost 0.5, attained)
+    """
+    slack = check_number(slack, "slack")
+    if slack == 0:
+        raise ValueError("slack must be positive, got slack=0: it bounds the loss forgone if no maximum exists.")
+    data = values_of(model, X, y, sample_weight, positive)
+    given = {"radius": radius, "flip_cost": flip_cost, "norm": norm, "feature_cost": feature_cost}
+    ball = ball_of(model, data, given)
+    adversary = adversary_for(data, ball, KernelAttack)
+    attack = adversary.worst_attack(slack)
+    rows, mass, codes = attack.atoms
+    return WorstCaseDistribution(
+        rows,
+        mass,
+        flipped=codes != data.codes[rows],
+        labels=data.classes[codes],
+        shift=attack.shift,
+        direction=attack.direction,
+        risk=float(adversary_for(data, ball).hinge_risks(np.array(adversary.problem.radius))),
+        attained=attack.attained,
+        _codes=codes,
+        _pair=attack.pair,
+        _data=data,
+        _problem=adversary.problem,
+    )

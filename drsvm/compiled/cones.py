@@ -1,0 +1,357 @@
+"""The constraints ‖t‖_q ≤ λ and t_j ≥ 0 in the interior-point method: slacks, multipliers and their Newton equations.
+
+t are some entries of (w, b), divided by their prices or multiplied by their prescribed signs. With the multiplier part
+z of the optimality conditions
+
+    c w + Σ (β_i − α_i) y_i x_i + z_w = 0,        ε − κ Σ β_i + z_λ = 0,
+
+a Newton step changes z by  (a symmetric matrix) · (dw, db, dλ) + (a constant that depends on the target μ).
+
+The constraints of the norms are
+
+    Box (q = ∞)     λ − t_j ≥ 0 and λ + t_j ≥ 0,
+    Cross (q = 1)   u_j − t_j ≥ 0, u_j + t_j ≥ 0 and λ − Σ u_j ≥ 0, where the bounds u are eliminated,
+    Ball (q = 2)    (λ, t) in the second-order cone, with Nesterov–Todd scaling and the full second-order correction.
+
+Products of slack and multiplier of linear constraints are aimed at equal shares of the target. Constraints of the norm
+come first, then those of the signs. A point that rounding errors have moved out of the second-order cone gives NaN.
+
+What differs between norms is chosen by the type of the constraints, so that only the functions of one norm are
+compiled; compiling takes time in proportion to the operations in the source.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from drsvm.compiled.compiling import UNCOUNTED, by_type, kernel
+from drsvm.compiled.second_order_cone import determinant, inner, rate, set_scaling_point, transform
+from drsvm.compiled.step_rules import larger
+
+# Rows of `values`: shares of the target (of linear constraints), slacks, multipliers, their changes, multiplier /
+# slack, corrections, and what the multipliers would become if the slacks did not change
+SHARE, SLACK, DUAL, D_SLACK, D_DUAL, RATIO, CORRECTION, PUSH = range(8)
+STRETCH, COEFFICIENT, BUDGET = 0, 1, 2  # positions in `numbers`
+
+
+class Constraints(NamedTuple):
+    """The constraints of t = factors · (w, b)[entries]: first the norm's, then t_j ≥ 0 for prescribed signs.
+
+    The fewer arrays there are, the less time it takes to compile functions that pass them on.
+    """
+
+    entries: np.ndarray  # positions in (w, b)
+    factors: np.ndarray
+    n_signs: int  # so many entries, the last ones, have a sign
+    has_norm: bool  # False if the radius is 0, where the norm costs nothing
+    first_linear: int  # constraints before this one form a second-order cone
+    values: np.ndarray  # (8, number of constraints)
+    workspace: np.ndarray  # (5, number of the norm's entries + 1)
+    numbers: np.ndarray
+
+    is_linear = True  # otherwise the constraints of the norm form a second-order cone
+
+    @staticmethod
+    def slacks_at(t: np.ndarray, lam: float) -> np.ndarray:
+        """Return the slacks of the norm's constraints for given t and λ."""
+        raise NotImplementedError
+
+    @staticmethod
+    def central_duals(slacks: np.ndarray, mu: float) -> np.ndarray:
+        """Return the multipliers of the norm's constraints on the central path of μ."""
+        return mu / (len(slacks) * slacks)
+
+
+class Box(Constraints):
+    """q = ∞: first all λ − t_j, then all λ + t_j."""
+
+    @staticmethod
+    def slacks_at(t: np.ndarray, lam: float) -> np.ndarray:
+        return np.concatenate([lam - t, lam + t])
+
+
+class Cross(Constraints):
+    """q = 1: first all u_j − t_j, then all u_j + t_j, then λ − Σ u_j."""
+
+    @staticmethod
+    def slacks_at(t: np.ndarray, lam: float) -> np.ndarray:
+        # All bounds are at the same distance.
+        bounds = np.abs(t) + (lam - np.abs(t).sum()) / (len(t) + 1)
+        return np.concatenate([bounds - t, bounds + t, [lam - bounds.sum()]])
+
+
+class Ball(Constraints):
+    """q = 2: the vector (λ, t)."""
+
+    is_linear = False
+
+    @staticmethod
+    def slacks_at(t: np.ndarray, lam: float) -> np.ndarray:
+        return np.concatenate(((lam,), t))
+
+    @staticmethod
+    def central_duals(slacks: np.ndarray, mu: float) -> np.ndarray:
+        length = math.sqrt(float(slacks[1:] @ slacks[1:]))
+        reflected = -slacks
+        reflected[0] = slacks[0]
+        return reflected * (mu / ((slacks[0] - length) * (slacks[0] + length)))
+
+
+# --- the box --------------------------------------------------------------------------------------------------------
+
+
+@kernel(inner=True)
+def _scale_box(cone, out):
+    ratios, k, square = cone.values[RATIO], cone.workspace.shape[1] - 1, 0.0
+    for j in range(k):
+        entry, factor, upper, lower = cone.entries[j], cone.factors[j], ratios[j], ratios[k + j]
+        out[0, entry] += factor * factor * (upper + lower)
+        out[1, entry] = factor * (lower - upper)
+        square += upper + lower
+    return square, 0.0, 0.0
+
+
+@kernel(inner=True)
+def _gather_pairs(cone, values, out):
+    """Add z of given multipliers; λ is in all constraints of the box, but only in the last of the cross-polytope."""
+    k, m, lam = cone.workspace.shape[1] - 1, values.size - cone.n_signs, 0.0
+    for j in range(k):
+        out[cone.entries[j]] += cone.factors[j] * (values[j] - values[k + j])
+    for j in range(0 if m == 2 * k else 2 * k, m):
+        lam -= values[j]
+    return lam
+
+
+@kernel(inner=True)
+def _follow_box(cone, direction, dlam):
+    changes, k = cone.values[D_SLACK], cone.workspace.shape[1] - 1
+    for j in range(k):
+        dt = cone.factors[j] * direction[cone.entries[j]]
+        changes[j], changes[k + j] = dlam - dt, dlam + dt
+
+
+# --- the cross-polytope: rows 0, 1 and 2 of the workspace are the sums of the pairs' ratios, their relative differences
+# and the sums of the pairs' pushes ----------------------------------------------------------------------------------
+
+
+@kernel(inner=True)
+def _scale_cross(cone, out):
+    ratios, k, inverses = cone.values[RATIO], cone.workspace.shape[1] - 1, 0.0
+    for j in range(k):
+        entry, factor, upper, lower = cone.entries[j], cone.factors[j], ratios[j], ratios[k + j]
+        total = upper + lower
+        tilt = (upper - lower) / total
+        cone.workspace[0, j], cone.workspace[1, j] = total, tilt
+        out[0, entry] += 4.0 * factor * factor * upper * lower / total
+        out[2, entry] = factor * tilt
+        inverses += 1.0 / total
+    coefficient = ratios[2 * k] / (1.0 + ratios[2 * k] * inverses)
+    cone.numbers[COEFFICIENT] = coefficient
+    return 0.0, -1.0, coefficient
+
+
+@kernel(inner=True)
+def _push_cross(cone, target, out):
+    pushes, k = cone.values[PUSH], cone.workspace.shape[1] - 1
+    totals, tilts, sums = cone.workspace[0], cone.workspace[1], cone.workspace[2]
+    gather(cone, pushes, out)
+    # The multiplier of the budget after the step, except for its part in the changes; it also equals upper + lower.
+    budget = pushes[2 * k] / cone.values[RATIO, 2 * k]
+    for j in range(k):
+        sums[j] = pushes[j] + pushes[k + j]
+        budget += sums[j] / totals[j]
+    budget *= cone.numbers[COEFFICIENT]
+    cone.numbers[BUDGET] = budget
+    for j in range(k):
+        out[cone.entries[j]] -= cone.factors[j] * tilts[j] * (sums[j] - budget)
+    return -budget
+
+
+@kernel(inner=True)
+def _follow_cross(cone, direction, dlam):
+    changes, k = cone.values[D_SLACK], cone.workspace.shape[1] - 1
+    totals, tilts, sums, dt = cone.workspace[0], cone.workspace[1], cone.workspace[2], cone.workspace[3]
+    along, used = -dlam, 0.0
+    for j in range(k):
+        dt[j] = cone.factors[j] * direction[cone.entries[j]]
+        along += tilts[j] * dt[j]
+    budget = cone.numbers[BUDGET] + cone.numbers[COEFFICIENT] * along
+    for j in range(k):
+        bound = (sums[j] - budget) / totals[j] + tilts[j] * dt[j]
+        changes[j], changes[k + j] = bound - dt[j], bound + dt[j]
+        used += bound
+    changes[2 * k] = dlam - used
+
+
+# --- the second-order cone: rows 0 and 1 of the workspace are the scaling point and the scaled multipliers -----------
+
+
+@kernel(inner=True)
+def _scale_ball(cone, out):
+    point = cone.workspace[0]
+    square = set_scaling_point(cone.values[SLACK], cone.values[DUAL], point)
+    curvature, cone.numbers[STRETCH] = 1.0 / square, math.sqrt(square)
+    for j in range(1, point.size):
+        entry, factor = cone.entries[j - 1], cone.factors[j - 1]
+        out[0, entry] += factor * factor * curvature
+        out[2, entry] = -factor * point[j]
+    transform(point, cone.numbers[STRETCH], cone.values[DUAL], 1.0, cone.workspace[1])
+    return -curvature, point[0], 2.0 * curvature
+
+
+@kernel(inner=True)
+def _gather_ball(cone, values, out):
+    for j in range(1, cone.workspace.shape[1]):
+        out[cone.entries[j - 1]] -= cone.factors[j - 1] * values[j]
+    return -values[0]
+
+
+@kernel(inner=True)
+def _push_ball(cone, target, out):
+    corrections, a, x = cone.values[CORRECTION], cone.workspace[1], cone.workspace[2]
+    size = a.size
+    x[0] = (a[0] * (target - corrections[0]) + inner(a, corrections, size)) / determinant(a, size)
+    for j in range(1, size):
+        x[j] = (-corrections[j] - x[0] * a[j]) / a[0]
+    transform(cone.workspace[0], cone.numbers[STRETCH], x, -1.0, cone.values[PUSH])
+    return gather(cone, cone.values[PUSH], out)
+
+
+@kernel(inner=True)
+def _follow_ball(cone, direction, dlam):
+    point, scaled, image = cone.workspace[0], cone.workspace[2], cone.workspace[4]
+    changes = cone.values[D_SLACK]
+    changes[0] = dlam
+    for j in range(1, point.size):
+        changes[j] = cone.factors[j - 1] * direction[cone.entries[j - 1]]
+    transform(point, cone.numbers[STRETCH], changes, -1.0, scaled)
+    transform(point, cone.numbers[STRETCH], scaled, -1.0, image)
+    for j in range(point.size):
+        cone.values[D_DUAL, j] = cone.values[PUSH, j] - cone.values[DUAL, j] - image[j]
+
+
+@kernel(inner=True)
+def _correct_ball(cone):
+    point, a, b, corrections = cone.workspace[0], cone.workspace[2], cone.workspace[3], cone.values[CORRECTION]
+    transform(point, cone.numbers[STRETCH], cone.values[D_SLACK], -1.0, a)
+    transform(point, cone.numbers[STRETCH], cone.values[D_DUAL], 1.0, b)
+    corrections[0] = a[0] * b[0] + inner(a, b, point.size)
+    for j in range(1, point.size):
+        corrections[j] = a[0] * b[j] + b[0] * a[j]
+
+
+@kernel(inner=True)
+def _ball_rates(cone):
+    v, size = cone.values, cone.workspace.shape[1]
+    return rate(v[SLACK], v[D_SLACK], size), rate(v[DUAL], v[D_DUAL], size)
+
+
+# --- all norms ------------------------------------------------------------------------------------------------------
+
+
+# Add the norm's part to the matrix: see `scaling`
+_scale_norm = by_type({Box: _scale_box, Cross: _scale_cross, Ball: _scale_ball})
+# Add z of given multipliers to a vector in (w, b), and return its entry for λ; then the same for the multipliers after
+# the step, except for their part in the changes
+gather = by_type({Box: _gather_pairs, Cross: _gather_pairs, Ball: _gather_ball})
+_push_norm = by_type(
+    {Box: lambda cone, target, out: gather(cone, cone.values[PUSH], out), Cross: _push_cross, Ball: _push_ball}
+)
+# Compute the changes of the slacks and, if they are not linear, of the multipliers
+_follow_norm = by_type({Box: _follow_box, Cross: _follow_cross, Ball: _follow_ball})
+_correct_norm = by_type({Box: lambda cone: None, Cross: lambda cone: None, Ball: _correct_ball})
+_norm_rates = by_type({Box: lambda cone: (0.0, 0.0), Cross: lambda cone: (0.0, 0.0), Ball: _ball_rates})
+
+
+@kernel(inner=True)
+def _gather_signs(cone, values, out):
+    for j in range(1, cone.n_signs + 1):
+        out[cone.entries[cone.entries.size - j]] -= cone.factors[cone.factors.size - j] * values[values.size - j]
+
+
+@kernel(**UNCOUNTED)
+def multipliers(cone, out):
+    """Write z in (w, b); return its entry for λ."""
+    out[:] = 0.0
+    _gather_signs(cone, cone.values[DUAL], out)
+    return gather(cone, cone.values[DUAL], out) if cone.has_norm else 0.0
+
+
+@kernel(**UNCOUNTED)
+def products_after(cone, primal, dual):
+    """Return Σ multiplier · slack after steps of the given lengths."""
+    v, total = cone.values, 0.0
+    for j in range(v.shape[1]):
+        total += (v[SLACK, j] + primal * v[D_SLACK, j]) * (v[DUAL, j] + dual * v[D_DUAL, j])
+    return total
+
+
+@kernel(**UNCOUNTED)
+def move(cone, primal, dual):
+    """Take steps of the given lengths."""
+    v = cone.values
+    for j in range(v.shape[1]):
+        v[SLACK, j] += primal * v[D_SLACK, j]
+        v[DUAL, j] += dual * v[D_DUAL, j]
+
+
+@kernel(**UNCOUNTED)
+def rates(cone):
+    """Return the reciprocals of the longest primal and dual steps (0: no limit)."""
+    v = cone.values
+    primal, dual = _norm_rates(cone) if cone.has_norm else (0.0, 0.0)
+    for j in range(cone.first_linear, v.shape[1]):
+        primal = larger(primal, -v[D_SLACK, j] / v[SLACK, j])
+        dual = larger(dual, -v[D_DUAL, j] / v[DUAL, j])
+    return larger(primal, 0.0), larger(dual, 0.0)
+
+
+@kernel(**UNCOUNTED)
+def scaling(cone, out):
+    """Write the matrix: diagonal and λ column of (w, b) into rows 0 and 1, and u of k·uuᵀ into row 2.
+
+    Returns its λλ entry, the λ entry of u, and k.
+    """
+    v, m = cone.values, cone.values.shape[1]
+    out[:] = 0.0
+    for j in range(m):
+        v[CORRECTION, j], v[RATIO, j] = 0.0, v[DUAL, j] / v[SLACK, j]
+    for j in range(1, cone.n_signs + 1):
+        out[0, cone.entries[cone.entries.size - j]] += v[RATIO, m - j]
+    if cone.has_norm:
+        return _scale_norm(cone, out)
+    return 1.0, 0.0, 0.0  # λ plays no role, but must not make the matrix singular
+
+
+@kernel(**UNCOUNTED)
+def correct(cone):
+    """Use the products of the last direction's changes as the correction; `scaling` resets it."""
+    v = cone.values
+    if cone.has_norm:
+        _correct_norm(cone)
+    for j in range(cone.first_linear, v.shape[1]):
+        v[CORRECTION, j] = v[D_SLACK, j] * v[D_DUAL, j]
+
+
+@kernel(**UNCOUNTED)
+def constant(cone, target, out):
+    """Write the constant part of z + dz for a target and the current correction; return its entry for λ."""
+    v = cone.values
+    out[:] = 0.0
+    for j in range(cone.first_linear, v.shape[1]):
+        v[PUSH, j] = (target * v[SHARE, j] - v[CORRECTION, j]) / v[SLACK, j]
+    _gather_signs(cone, v[PUSH], out)
+    return _push_norm(cone, target, out) if cone.has_norm else 0.0
+
+
+@kernel(**UNCOUNTED)
+def set_direction(cone, direction, dlam):
+    """Compute all changes for those of (w, b) and λ."""
+    v, m = cone.values, cone.values.shape[1]
+    if cone.has_norm:
+        _follow_norm(cone, direction, dlam)
+    for j in range(1, cone.n_signs + 1):
+        v[D_SLACK, m - j] = cone.factors[cone.factors.size - j] * direction[cone.entries[cone.entries.size - j]]
+    for j in range(cone.first_linear, m):
+        v[D_DUAL, j] = v[PUSH, j] - v[DUAL, j] - v[RATIO, j] * v[D_SLACK, j]

@@ -1,0 +1,121 @@
+"""Dual coordinate ascent on the multipliers (α_i, β_i) of one row, for every norm.
+
+The multipliers lie in a triangle. The dual function, which the terms around a centre make smooth, is maximised along
+its three edges in turn. A place contains what the dual function depends on at the current multipliers. Each norm has
+its own type of place and computes the slope there (see `dual_ascent_round.py` and `dual_ascent_separable.py`);
+functions are selected by the type of the place at compile time.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from drsvm.compiled.compiling import by_type, kernel
+from drsvm.compiled.single_sample_prox import between, next_trial
+
+MAX_TRIALS = 30
+NEAR = 0.25  # a row whose losses with and without the flip differ by less is near the kink at which it is flipped
+
+
+class Edge(NamedTuple):
+    """A direction of (α_i, β_i), and the limits of a move along it."""
+
+    hinge: float
+    flip: float
+    low: float
+    high: float
+
+
+class Flips(NamedTuple):
+    """What flips cost: numbers, or arrays with one entry per row."""
+
+    kappa: float | np.ndarray  # 0 where the label cannot be flipped
+    possible: bool | np.ndarray  # False where it cannot
+
+
+class Intercept(NamedTuple):
+    """The intercept b = a₀ w₀: w₀ is a weight outside the norm or, if it has a price, inside; without ridge."""
+
+    unit: float  # a₀: the price, 1 if it is free, 0 without an intercept
+    damping: float  # θ₀ of the term around its centre
+    inverse: float  # 1/θ₀, 0 without an intercept
+    priced: Literal[True] | None  # None if it is free: the compiler then removes the other branch
+
+
+class Multipliers(NamedTuple):
+    """Sums and multipliers of a run; epochs update all of them."""
+
+    u: np.ndarray  # Σ (α_i − β_i) y_i x_i + θ w₀
+    sums: np.ndarray  # two scalars: see the epochs, and u₀ = Σ (α_i − β_i) y_i a₀ + θ₀ w₀
+    hinge: np.ndarray
+    flip: np.ndarray
+    margins: np.ndarray  # at the last visit
+
+
+SLOPES: dict[type, Callable] = {}
+MOVES: dict[type, Callable] = {}  # for each type of place
+# Return the slope and curvature of the dual function, and the place, after a move by t along an edge
+slope_at, moved = by_type(SLOPES), by_type(MOVES)
+
+
+@kernel(inner=True)
+def _climb(place, edge, terms):
+    """Return how far to move along an edge; with many rows the first trial is good enough."""
+    slope, curvature = slope_at(place, edge, 0.0, terms)
+    t = 0.0
+    if not ((slope > 0.0 and edge.high <= 0.0) or (slope < 0.0 and edge.low >= 0.0) or slope == 0.0):
+        bracket = between(0.0, edge.high) if slope > 0.0 else between(edge.low, 0.0)
+        wanted = terms.good_enough * abs(slope)
+        for _ in range(MAX_TRIALS):
+            new, bracket = next_trial(bracket, t, slope, -curvature)
+            if new == t:
+                break
+            t = new
+            slope, curvature = slope_at(place, edge, t, terms)
+            if abs(slope) <= wanted or (t == edge.high and slope > 0.0) or (t == edge.low and slope < 0.0):
+                break
+    return t
+
+
+@kernel(inner=True, forceinline=True)
+def _landed(value, t, edge, most):
+    """Return a multiplier after a move by t: exact at both ends, where it is 0 or `most`."""
+    return 0.0 if t == edge.low else (most if t == edge.high else value + t)
+
+
+@kernel(inner=True)
+def ascend(place, hinge, flip, weight, flips, terms):
+    """Improve (α_i, β_i) along the edges of the triangle; return both and the new place."""
+    edge = Edge(1.0, 0.0, -hinge, weight - hinge - flip)
+    t = _climb(place, edge, terms)
+    if t != 0.0:
+        hinge, place = _landed(hinge, t, edge, weight - flip), moved(place, edge, t, terms)
+    if flips:
+        edge = Edge(0.0, 1.0, -flip, weight - hinge - flip)
+        t = _climb(place, edge, terms)
+        if t != 0.0:
+            flip, place = _landed(flip, t, edge, weight - hinge), moved(place, edge, t, terms)
+        if hinge > 0.0 or flip > 0.0:
+            edge = Edge(-1.0, 1.0, -flip, hinge)
+            t = _climb(place, edge, terms)
+            if t != 0.0:
+                both = hinge + flip
+                flip, place = _landed(flip, t, edge, both), moved(place, edge, t, terms)
+                hinge = both - flip
+    return hinge, flip, place
+
+
+@kernel(inner=True)
+def judged(margin, lam, weight, hinge, flip, kappa, flips):
+    """Return the gap between a row's loss and its multipliers, how firmly it is at a corner, and whether it is NEAR."""
+    loss = 1.0 - margin
+    flipped = 1.0 + margin - kappa * lam if flips else -math.inf
+    best = max(loss, flipped, 0.0)
+    missing = weight * best - hinge * loss
+    if flip > 0.0:
+        missing -= flip * flipped
+    second = max(min(loss, flipped), min(max(loss, flipped), 0.0))
+    firmness = best - second if missing == 0.0 else 0.0
+    return missing, firmness, abs(flipped - max(loss, 0.0)) < NEAR

@@ -1,0 +1,212 @@
+"""Bands of weights, for sums Σ (|w_j| − limit)₊ over many weights at limits that change little from step to step.
+
+Where all weights share a soft threshold, it changes only two scalars: a weight is scale · sign(u_j) (|u_j| − offset)₊,
+and the band is one of the u_j. The offset grows: what is below it stays 0.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from drsvm.compiled.compiling import FAST, kernel
+
+MOST_LOOKS = 4.0  # at members of a band, for each listed weight, before it is built again and narrower
+# Of a band: its ends, half width and number of members; sum and number above it; how often members were looked at since
+# it was built; number of listed weights; of weights that share a threshold, this and a factor, and the steps since they
+# were stored anew
+LOW, HIGH, WIDTH, SIZE, SUM, NUMBER, LOOKS, LISTED, OFFSET, SCALE, STEPS, NUMBERS = range(12)
+BASE = np.uint64(NUMBERS)
+# Such weights are stored anew if the threshold is so many times their mean, at a small scale, or after many steps
+MOST_SHRUNK, SMALLEST_SCALE, MANY_STEPS = 1e4, 1e-50, 8192
+
+
+class Band(NamedTuple):
+    """Weights with a band of magnitudes around a limit.
+
+    Weights in the band are members and are summed one by one. Those above it enter through their sum and number; those
+    below contribute nothing. The band is rebuilt when the limit leaves it, and so wide that this takes about as long as
+    looking at its members.
+    """
+
+    weights: np.ndarray  # NUMBERS figures about the band, then the weights: that of column j is at NUMBERS + j
+    members: np.ndarray  # three rows: the members; a list of all weights that are not 0, and of some that are; and for
+    # each weight 0 if it is not listed, else 1 + its position among the members, if it is one
+
+
+class Shrunk(NamedTuple):
+    """Weights that share a threshold, with a band of the u_j."""
+
+    band: Band
+
+
+def of(w: np.ndarray, width: float) -> Band:
+    """Return the band for given weights and an initial half width; kernels `renew` it, and build it when needed."""
+    weights = np.concatenate((np.zeros(NUMBERS), w))
+    weights[WIDTH], weights[SCALE] = width, 1.0
+    return Band(weights, np.empty((3, weights.size), np.uint32))
+
+
+@kernel(inner=True)
+def renew(band):
+    """Let the band be built again when it is needed, as wide as before, from any weights."""
+    weights, members = band
+    weights[LOW], weights[HIGH], weights[LISTED] = -1.0, -1.0, 0.0
+    for j in range(BASE, np.uint64(weights.size)):
+        members[2, j] = 0
+        _enlist(band, j)
+
+
+@kernel(inner=True, forceinline=True)
+def _enlist(band, j):
+    weights, members = band
+    if weights[j] != 0.0 and members[2, j] == 0:
+        members[1, np.uint64(weights[LISTED])], members[2, j] = j, 1
+        weights[LISTED] += 1.0
+
+
+@kernel(inner=True, fastmath=FAST)
+def _build(weights, members, limit):
+    if weights[LOW] >= 0.0:
+        weights[WIDTH] *= 0.5 if weights[LOOKS] > weights[LISTED] else 2.0
+    low, high = max(limit - weights[WIDTH], weights[OFFSET]), limit + weights[WIDTH]
+    size, kept = np.uint64(0), np.uint64(0)
+    total = number = 0.0
+    for k in range(np.uint64(weights[LISTED])):
+        j = members[1, k]
+        value = abs(weights[j])
+        if value <= weights[OFFSET]:
+            weights[j], members[2, j] = 0.0, 0
+            continue
+        members[1, kept] = j
+        kept += np.uint64(1)
+        if value > high:
+            total += value
+            number += 1.0
+        elif value > low:
+            members[0, size], members[2, j] = j, size + np.uint64(1)
+            size += np.uint64(1)
+    weights[LOW], weights[HIGH], weights[SIZE], weights[LOOKS], weights[LISTED] = low, high, size, 0.0, kept
+    weights[SUM], weights[NUMBER] = total, number
+
+
+@kernel(inner=True, fastmath=FAST, forceinline=True)
+def excess(band, limit):
+    """Return Σ (|w_j| − limit)₊ and the number of positive terms."""
+    weights, members = band
+    if not (weights[LOW] <= limit <= weights[HIGH] and weights[LOOKS] <= MOST_LOOKS * weights[LISTED]):
+        _build(weights, members, limit)
+    total = max(weights[SUM] - weights[NUMBER] * limit, 0.0)
+    count = weights[NUMBER]
+    weights[LOOKS] += weights[SIZE]
+    for m in range(np.uint64(weights[SIZE])):
+        over = abs(weights[members[0, m]]) - limit
+        total += max(over, 0.0)
+        count += 1.0 if over > 0.0 else 0.0
+    return total, count
+
+
+@kernel(inner=True, fastmath=FAST, forceinline=True)
+def take_out(band, j):
+    """Return a weight and set it to 0."""
+    weights, members = band
+    value = weights[j]
+    size = abs(value)
+    weights[SUM] -= size if size > weights[HIGH] else 0.0  # no branch: it would be unpredictable
+    weights[NUMBER] -= 1.0 if size > weights[HIGH] else 0.0
+    if weights[LOW] < size <= weights[HIGH]:
+        weights[SIZE] -= 1.0
+        last, place = members[0, np.uint64(weights[SIZE])], np.uint64(members[2, j])
+        members[0, place - np.uint64(1)], members[2, last] = last, place
+    weights[j] = 0.0
+    return value
+
+
+@kernel(inner=True, fastmath=FAST, forceinline=True)
+def put_in(band, j, value):
+    """Set a weight that is currently 0."""
+    weights, members = band
+    size = abs(value)
+    weights[SUM] += size if size > weights[HIGH] else 0.0
+    weights[NUMBER] += 1.0 if size > weights[HIGH] else 0.0
+    weights[j] = value
+    _enlist(band, j)
+    if weights[LOW] < size <= weights[HIGH]:
+        members[0, np.uint64(weights[SIZE])] = j
+        weights[SIZE] += 1.0
+        members[2, j] = np.uint64(weights[SIZE])
+
+
+# --- weights that share a threshold ---------------------------------------------------------------------------------
+
+
+@kernel(inner=True, fastmath=FAST, forceinline=True)
+def shrunk_excess(rest, limit):
+    """Return what `excess` does for Shrunk weights."""
+    numbers = rest.band.weights
+    total, count = excess(rest.band, numbers[OFFSET] + limit / numbers[SCALE])
+    return numbers[SCALE] * total, count
+
+
+@kernel(inner=True, fastmath=FAST, forceinline=True)
+def _plain(numbers, u):
+    return numbers[SCALE] * (u - min(max(u, -numbers[OFFSET]), numbers[OFFSET]))
+
+
+@kernel(inner=True, fastmath=FAST, forceinline=True)
+def take_shrunk(band, j):
+    """Return a weight and set it to 0."""
+    return _plain(band.weights, take_out(band, j))
+
+
+@kernel(inner=True, fastmath=FAST, forceinline=True)
+def put_shrunk(band, j, weight):
+    """Set a weight that is currently 0."""
+    size = abs(weight)
+    u = math.copysign(size / band.weights[SCALE] + band.weights[OFFSET], weight) if size > 0.0 else 0.0
+    put_in(band, j, u)
+
+
+@kernel(inner=True)
+def stretch(band, first, factor):
+    """Multiply the weights from `first` on by a factor."""
+    for j in range(BASE + np.uint64(first), np.uint64(band.weights.size)):
+        put_shrunk(band, j, factor * take_shrunk(band, j))
+
+
+@kernel(inner=True)
+def shrink(band, tau, rho):
+    """Shrink all weights by τ and divide them by ρ."""
+    numbers = band.weights
+    numbers[OFFSET] += tau / numbers[SCALE]
+    numbers[SCALE] /= rho
+    numbers[STEPS] += 1.0
+
+
+@kernel(inner=True)
+def fold_if_due(band, total):
+    """Store the weights anew, with offset 0 and scale 1, where rounding errors may matter; `total` is Σ |w_j|."""
+    numbers = band.weights
+    offset, scale, active = numbers[OFFSET], numbers[SCALE], numbers[NUMBER] + numbers[SIZE]
+    # The operator | avoids the branches of `or`.
+    if (offset * scale * active > MOST_SHRUNK * total) | (scale < SMALLEST_SCALE) | (numbers[STEPS] > MANY_STEPS):
+        _fold(band)
+
+
+@kernel(inner=True)
+def _fold(band):
+    numbers = band.weights
+    for k in range(np.uint64(numbers[LISTED])):
+        j = band.members[1, k]
+        numbers[j] = _plain(numbers, numbers[j])
+    numbers[WIDTH] *= numbers[SCALE]
+    numbers[OFFSET], numbers[SCALE], numbers[STEPS] = 0.0, 1.0, 0.0
+    numbers[LOW], numbers[HIGH] = -1.0, -1.0
+
+
+@kernel(inner=True)
+def read_back(band, w):
+    """Write the weights."""
+    _fold(band)
+    for j in range(w.size):  # numba takes seconds to compile an assignment to all of an array
+        w[j] = band.weights[BASE + np.uint64(j)]

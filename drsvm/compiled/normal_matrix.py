@@ -1,0 +1,158 @@
+"""The symmetric system of a Newton step in (w, b, λ), for small matrices: assembled, factorised and solved.
+
+The matrix is in the upper triangle of a C-ordered array. Its Cholesky factor, of the matrix scaled to a unit diagonal,
+is in a lower triangle: there all loops run along rows.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from drsvm.compiled.compiling import FAST, kernel
+from drsvm.compiled.row_access import product
+
+REGULARISATIONS = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6)  # added to a unit diagonal; the smallest one that works is used
+# Relative increase of the diagonal that refinement does not remove: it keeps rounding noise out of flat directions; if
+# rows range over many decades, directions that only light rows determine look flat too: see `OrthogonalSystem`.
+DAMPING = 1e-13
+MAX_REFINEMENTS, ACCURATE = 4, 1e-13  # they end at this relative accuracy
+# Rows of `columns`: sums over the samples for the λ column, the predictor and the column of the intercept; the
+# diagonal, the λ column and the vector of the cone
+LAM_COLUMN, PREDICTOR, BORDER, CONE = 0, 1, 2, 3
+# Rows of `vectors`: the scale of the factor, the right-hand side, the solution, the parts of samples and cone in the
+# right-hand side; the others are for refinement
+SCALE, RIGHT, SOLUTION, SAMPLES, CONSTANT = 0, 1, 2, 3, 4
+
+
+class System(NamedTuple):
+    """The matrix, its factorisation, and memory for vectors."""
+
+    ridge: np.ndarray  # of (w, b)
+    columns: np.ndarray  # (6, size of (w, b))
+    matrix: np.ndarray  # at first only the sums over rows of the weights
+    factor: np.ndarray
+    vectors: np.ndarray  # (9, size of (w, b, λ))
+
+
+@kernel(fastmath=FAST, inner=True)
+def assemble(system, d, square, vector_lam, coefficient):
+    """Complete the matrix, which has the products of d features: samples, ridge and cone; damp it."""
+    matrix, columns, n = system.matrix, system.columns, system.ridge.size
+    vector = columns[CONE + 2]
+    for i in range(n):
+        of_cone = coefficient * vector[i]
+        if d < n:
+            matrix[i, d] = columns[BORDER, i]
+        for j in range(i, n):
+            matrix[i, j] += of_cone * vector[j]
+        matrix[i, i] = (matrix[i, i] + system.ridge[i] + columns[CONE, i]) * (1.0 + DAMPING)
+        matrix[i, n] = columns[LAM_COLUMN, i] + columns[CONE + 1, i] + of_cone * vector_lam
+    matrix[n, n] = (square + coefficient * vector_lam * vector_lam) * (1.0 + DAMPING)
+
+
+@kernel(inner=True)
+def factorise(system):
+    """Scale the diagonal to 1, and add as little to it as the factorisation needs; return whether one works."""
+    matrix, scale, factor = system.matrix, system.vectors[SCALE], system.factor
+    n = scale.size
+    for i in range(n):
+        scale[i] = 1.0 / math.sqrt(matrix[i, i]) if matrix[i, i] > 0.0 else 1.0
+    for added in REGULARISATIONS:
+        for i in range(n):
+            for j in range(i + 1, n):
+                factor[j, i] = scale[i] * scale[j] * matrix[i, j]
+            factor[i, i] = 1.0 + added
+        if _cholesky(factor):
+            return True
+    return False
+
+
+@kernel(fastmath=FAST, inner=True)
+def _cholesky(factor):
+    """Replace the lower triangle by its factor; return whether it is positive definite."""
+    for i in range(factor.shape[0]):
+        for k in range(i + 1):
+            value = factor[i, k]
+            for m in range(k):
+                value -= factor[i, m] * factor[k, m]
+            if k < i:
+                factor[i, k] = value / factor[k, k]
+            elif value > 0.0:
+                factor[i, i] = math.sqrt(value)
+            else:
+                return False
+    return True
+
+
+@kernel(fastmath=FAST, inner=True)
+def _apply_inverse(factor, scale, right, out):
+    """Write an approximate solution."""
+    n = scale.size
+    for i in range(n):
+        value = scale[i] * right[i]
+        for j in range(i):
+            value -= factor[i, j] * out[j]
+        out[i] = value / factor[i, i]
+    for i in range(n - 1, -1, -1):
+        value = out[i] / factor[i, i]
+        out[i] = value * scale[i]
+        for j in range(i):
+            out[j] -= factor[i, j] * value
+
+
+@kernel(fastmath=FAST, inner=True)
+def _multiply(matrix, x, out):
+    n = x.size
+    for i in range(n):
+        out[i] = 0.0
+    for i in range(n):
+        value, total = x[i], matrix[i, i] * x[i]
+        for j in range(i + 1, n):
+            total += matrix[i, j] * x[j]
+            out[j] += matrix[i, j] * value
+        out[i] += total
+
+
+@kernel(inner=True)
+def _size(v):
+    largest = 0.0
+    for i in range(v.size):
+        largest = max(largest, abs(v[i]))
+    return largest
+
+
+@kernel(inner=True)
+def solve(system):
+    """Solve for the right-hand side of the system, refined as in `solve_system` of `solvers/interior_point/newton.py`.
+
+    That one is for arrays of numpy and CuPy: with numpy's operations on 32 numbers, it takes twenty times as long.
+    """
+    scale, residual, best = system.vectors[SCALE], system.vectors[RIGHT], system.vectors[SOLUTION]
+    solution, step, image, correction = system.vectors[5], system.vectors[6], system.vectors[7], system.vectors[8]
+    wanted, smallest = ACCURATE * _size(residual), math.inf
+    solution[:] = 0.0
+    best[:] = 0.0
+    _apply_inverse(system.factor, scale, residual, step)
+    energy = product(residual, step)
+    for _ in range(MAX_REFINEMENTS):
+        _multiply(system.matrix, step, image)
+        curvature = product(step, image)
+        if not curvature > 0.0:
+            return
+        length = energy / curvature
+        for i in range(step.size):
+            solution[i] += length * step[i]
+            residual[i] -= length * image[i]
+        error = _size(residual)
+        if error < smallest:
+            smallest = error
+            for i in range(step.size):
+                best[i] = solution[i]
+        if error <= wanted:
+            return
+        _apply_inverse(system.factor, scale, residual, correction)
+        new_energy = product(residual, correction)
+        for i in range(step.size):
+            step[i] = correction[i] + (new_energy / energy) * step[i]
+        energy = new_energy

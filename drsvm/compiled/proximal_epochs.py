@@ -1,0 +1,258 @@
+"""Parameters and iterate of an epoch of the incremental methods, and epochs of exact proximal steps on single rows.
+
+For q = 2 a step takes a few scalar operations, and w is stored as scale × vector with a tracked norm, so that shrinking
+costs nothing. For q = 1 all weights share the soft threshold, and a band has those that it may soon set to zero
+(`bands.py`). The cost is nearly proportional to the nonzeros of the row. For q = ∞ a step makes passes over all
+weights, which vector instructions make fast. A step divides all weights by ρ; those without a ridge are multiplied by
+it before.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from drsvm.compiled import lazy_threshold as bands
+from drsvm.compiled.compiling import FAST, UNCOUNTED, kernel
+from drsvm.compiled.row_access import add_row, at, bounds, clipped_dots, column, dot_and_square, product, room_for_row
+from drsvm.compiled.epigraph import onto_cone
+from drsvm.compiled.geometry import AllWeights, Box, Diamond, Euclidean, threshold
+from drsvm.compiled.single_sample_prox import EPS, ProximalStep, multipliers
+
+ROUGH, EXACT = 2e-12, 2.0 * EPS  # accuracy (see `ProximalStep.tolerance`); exact for q = 1, where it costs nothing
+SMALLEST_SCALE = 1e-60  # below it the vector is rescaled
+CANCELLED = 1e-8  # below this share of its terms the squared norm is recomputed
+
+
+class Terms(NamedTuple):
+    """Parameters of the objective: the mean of g_i · max(1 − m_i, 1 + m_i − κλ, 0) + ελ + (c/2)‖w‖²; g_i = n π_i.
+
+    `kappa` and `flips` are numbers or arrays with one entry per row.
+    """
+
+    radius: float
+    kappa: float | np.ndarray  # 0 where labels are trusted
+    flips: bool | np.ndarray  # False where labels are trusted
+    l2: float
+    ridged: int  # number of columns with a ridge; a constant column, which has none, comes last
+    free: float  # 0 without an intercept, otherwise the square of its unit: b moves by η · free times its gradient
+
+
+class Iterate(NamedTuple):
+    """The weights, [λ, b, an estimate of λ], and the multipliers σ₁, σ₂ of the rows; epochs update all of them."""
+
+    w: np.ndarray
+    scalars: np.ndarray
+    hinge: np.ndarray
+    flip: np.ndarray
+
+    def copy(self) -> "Iterate":
+        """Return a copy that shares no memory with this one."""
+        return Iterate(*(part.copy() for part in self))
+
+
+@kernel(inner=True, forceinline=True)
+def stiffness(step_size, l2):
+    """Return ρ = 1 + ηc, capped to avoid overflow."""
+    return min(1.0 + step_size * l2, 1e100)
+
+
+@kernel(inner=True, forceinline=True)
+def note(hinge, flip, i, before, delta, sigma2, share):
+    """Move the means of a row's multipliers from `before` towards the current multipliers by the given share."""
+    # Callers read `before` early in a step because it is rarely in the cache.
+    hinge[i] = before[0] + share * (max(delta + sigma2, 0.0) - before[0])
+    flip[i] = before[1] + share * (sigma2 - before[1])
+
+
+@kernel(inner=True, fastmath=FAST)
+def norm_of(w, scale, norm_square, terms_square):
+    """Return the norm of scale·w from its square, a sum whose terms may have cancelled."""
+    if norm_square < CANCELLED * terms_square:
+        norm_square = scale * scale * product(w, w)
+    return math.sqrt(norm_square)
+
+
+@kernel(inner=True, fastmath=FAST)
+def stretched(w, scale, norm_square, first, factor):
+    """Multiply the weights from `first` on by a factor; return the new ‖scale·w‖²."""
+    for j in range(first, w.size):
+        norm_square += (factor * factor - 1.0) * (scale * w[j]) ** 2
+        w[j] *= factor
+    return norm_square
+
+
+@kernel(inner=True, fastmath=FAST)
+def settled(w, scale, norm_square):
+    """Return the scale and ‖scale·w‖²; a scale that is 0 or tiny becomes part of w."""
+    if scale < SMALLEST_SCALE:
+        w *= scale
+        scale, norm_square = 1.0, product(w, w)
+    return scale, norm_square
+
+
+@kernel(inner=True, fastmath=FAST)
+def _likely(margin, lam, kappa, flips):
+    """Return δ and σ₂ of the largest piece of the loss before the step."""
+    if margin < 1.0:
+        return 1.0, 0.0
+    return (-1.0, 1.0) if flips and 1.0 + margin > kappa * lam else (0.0, 0.0)
+
+
+@kernel(fastmath=FAST)
+def proximal_epoch_l2(rows, order, iterate, terms, eta, share):
+    """Take a proximal step on every row in the given order, q = 2; multipliers are averaged (see `note`)."""
+    data, indices, indptr, width, signs, importance = rows
+    w, scalars, hinge, flip = iterate
+    radius, free, rho = terms.radius, terms.free, stiffness(eta, terms.l2)
+    lam, b = scalars[0], scalars[1]
+    scale, norm_square = 1.0, product(w, w)
+    for position in range(order.size):
+        i = order[position]
+        sign, length, before = signs[i], eta * importance[i], (hinge[i], flip[i])
+        kappa, flips = at(terms.kappa, i), at(terms.flips, i)
+        first, last = bounds(indptr, width, i)
+        norm_square = stretched(w, scale, norm_square, terms.ridged, rho)
+        inner, square = dot_and_square(data, indices, first, last, w)
+        along, bias, base = sign * scale * inner, sign * b, lam - eta * radius
+        across = max(norm_square - along / square * along, 0.0) if square > 0.0 else norm_square
+        step = ProximalStep(length, rho, kappa, flips, base, lam, bias, free, square, abs(along), ROUGH)
+        delta, sigma2 = _likely(along + bias, lam, kappa, flips)
+        delta, sigma2, _, _ = multipliers(step, Euclidean(along, across), delta, sigma2)
+        shift = length * delta
+        if shift != 0.0:
+            add_row(data, indices, first, last, shift * sign / scale, w)
+        new_square = norm_square + shift * (2.0 * along + shift * square)
+        norm = norm_of(w, scale, new_square, norm_square + shift * shift * square) / rho
+        lam, factor = onto_cone(norm, base + length * kappa * sigma2, rho)
+        scale, norm_square = settled(w, scale * factor / rho, (factor * norm) ** 2)
+        b += shift * sign * free
+        note(hinge, flip, i, before, delta, sigma2, share)
+    w *= scale
+    scalars[0], scalars[1] = lam, b
+
+
+@kernel(inner=True, fastmath=FAST)
+def _draw_row(data, indices, first, last, sign, w, row):
+    """Move a row's weights into `row`, with z, and write 0 into w; return w·z and x·x."""
+    along = square = 0.0
+    for k in range(first, last):
+        z = sign * data[k]
+        j = column(indices, k, first)
+        row[0, k - first], row[1, k - first] = w[j], z
+        along += z * w[j]
+        square += z * z
+        w[j] = 0.0
+    return along, square
+
+
+@kernel(**UNCOUNTED, fastmath=FAST)
+def _box_epoch(rows, order, iterate, terms, eta, share, row):
+    data, indices, indptr, width, signs, importance = rows
+    w, scalars, hinge, flip = iterate
+    radius, free, rho = terms.radius, terms.free, stiffness(eta, terms.l2)
+    lam, b = scalars[0], scalars[1]
+    for position in range(order.size):
+        i = order[position]
+        sign, length, before = signs[i], eta * importance[i], (hinge[i], flip[i])
+        kappa, flips = at(terms.kappa, i), at(terms.flips, i)
+        first, last = bounds(indptr, width, i)
+        for j in range(terms.ridged, w.size):
+            w[j] *= rho
+        along, square = _draw_row(data, indices, first, last, sign, w, row)
+        bias, base = sign * b, lam - eta * radius
+        step = ProximalStep(length, rho, kappa, flips, base, lam, bias, free, square, abs(along), ROUGH)
+        box = Box(row, np.int64(last - first), AllWeights(w))
+        delta, sigma2 = _likely(along + bias, lam, kappa, flips)
+        delta, sigma2, point, _ = multipliers(step, box, delta, sigma2)
+        shift, limit = length * delta, rho * point.lam
+        for k in range(first, last):
+            value = row[0, k - first] + shift * row[1, k - first]
+            w[column(indices, k, first)] = min(max(value, -limit), limit)
+        if rho != 1.0 or point.lam < lam:
+            inverse = 1.0 / rho
+            for j in range(w.size):
+                w[j] = min(max(w[j] * inverse, -point.lam), point.lam)
+        lam = point.lam
+        b += shift * sign * free
+        note(hinge, flip, i, before, delta, sigma2, share)
+    scalars[0], scalars[1] = lam, b
+
+
+def proximal_epoch_linf(rows, order, iterate, terms, eta, share):
+    """Do the same for q = ∞."""
+    _box_epoch(rows, order, iterate, terms, eta, share, room_for_row(rows))
+
+
+@kernel(inner=True)
+def common_threshold(band, lam, rho):
+    """Return the threshold τ for weights that no sample moves, and Σ |w_j| after it."""
+    tau, left, _, _ = threshold(Diamond(None, 0, bands.Shrunk(band)), 0.0, 1.0, rho * lam, rho, 0.0)
+    return tau, left / rho
+
+
+@kernel(inner=True)
+def _take_row(data, indices, first, last, sign, band, row):
+    """Move a row's weights into `row`, with z; return x·x and Σ |w_j x_j|."""
+    square = size = 0.0
+    for k in range(first, last):
+        z = sign * data[k]
+        value = bands.take_shrunk(band, bands.BASE + column(indices, k, first))
+        row[0, k - first], row[1, k - first] = value, z
+        square += z * z
+        size += abs(value * z)
+    return square, size
+
+
+@kernel(inner=True)
+def _put_row_back(indices, first, last, shift, tau, rho, band, row):
+    """Put a row, moved by shift·z and thresholded, back into the weights; return its Σ |w_j|."""
+    total = 0.0
+    for k in range(first, last):
+        moved = row[0, k - first] + shift * row[1, k - first]
+        over = max(abs(moved) - tau, 0.0) / rho
+        total += over
+        bands.put_shrunk(band, bands.BASE + column(indices, k, first), math.copysign(over, moved))
+    return total
+
+
+@kernel(**UNCOUNTED)
+def _shrunk_epoch(rows, order, iterate, terms, eta, share, band, row):
+    data, indices, indptr, width, signs, importance = rows
+    w, scalars, hinge, flip = iterate
+    radius, free, rho, numbers = terms.radius, terms.free, stiffness(eta, terms.l2), band.weights
+    lam, b = scalars[0], scalars[1]
+    bands.renew(band)
+    for position in range(order.size):
+        i = order[position]
+        sign, length, before = signs[i], eta * importance[i], (hinge[i], flip[i])
+        kappa, flips = at(terms.kappa, i), at(terms.flips, i)
+        first, last = bounds(indptr, width, i)
+        base, bias = lam - eta * radius, sign * b
+        bands.stretch(band, terms.ridged, rho)
+        tau, left = common_threshold(band, base, rho)
+        limit = numbers[bands.OFFSET] + tau / numbers[bands.SCALE]
+        _, outside, _ = clipped_dots(data, indices, first, last, numbers, bands.BASE, limit)
+        margin = sign * numbers[bands.SCALE] / rho * outside + bias
+        lam = left if tau > 0.0 else base
+        own, (delta, sigma2) = 0.0, _likely(margin, lam, kappa, flips)
+        moves = delta != 0.0
+        if moves:
+            square, size = _take_row(data, indices, first, last, sign, band, row)
+            step = ProximalStep(length, rho, kappa, flips, base, base + tau, bias, free, square, size, EXACT)
+            diamond = Diamond(row, np.int64(last - first), bands.Shrunk(band))
+            delta, sigma2, point, _ = multipliers(step, diamond, delta, sigma2)
+            lam, tau, left = point.lam, point.tau, point.rest
+            b += free * length * delta * sign
+        bands.shrink(band, tau, rho)
+        if moves:
+            own = _put_row_back(indices, first, last, length * delta, tau, rho, band, row)
+        bands.fold_if_due(band, left + own)
+        note(hinge, flip, i, before, delta, sigma2, share)
+    bands.read_back(band, w)
+    scalars[0], scalars[1] = lam, b
+
+
+def proximal_epoch_l1(rows, order, iterate, terms, eta, share):
+    """Do the same for q = 1."""
+    _shrunk_epoch(rows, order, iterate, terms, eta, share, bands.of(iterate.w, eta), room_for_row(rows))

@@ -1,0 +1,269 @@
+"""The multipliers of the proximal step of one sample, for every norm.
+
+The loss max(1 − m, 1 + m − κλ, 0) is the maximum over the triangle {σ₁, σ₂ ≥ 0, σ₁ + σ₂ ≤ 1} of
+σ₁ (1 − m) + σ₂ (1 + m − κλ). For given σ the rest of the step is a projection onto {‖w‖_q ≤ λ}, which a geometry
+computes (`geometry.py`): with δ = σ₁ − σ₂ and ρ = 1 + ηc, it is the point for
+
+    a = w̄ + η g δ y x,      s = λ̄ − ηε + η g κ σ₂,      b̄ + η g δ y · free.
+
+The dual function is smooth and concave in σ. It is maximised along the edges of the triangle and, if no edge is
+optimal, inside it (m = 1 and κλ = 2: the triple kink), the most likely line first, until the duality gap is closed.
+Each of these searches solves one monotone equation in one variable t,
+
+    0 = δ' (1 − m) + σ₂' (2 − κλ),      ' = d/dt.
+
+Both δ and σ₂ are computed, each to its own relative accuracy: with long steps or rows, a δ far below the rounding
+errors of σ₁ matters.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from drsvm.compiled.compiling import SCALAR, kernel
+from drsvm.compiled.epigraph import ONE, TWO, euclidean, shrink
+from drsvm.compiled.geometry import Box, Diamond, Euclidean, Point, point_at
+
+EPS = 2.0**-52
+# A bracket in [−1, 1] contains no more numbers after 1076 halvings of two trials each, even if it converges to 0, and
+# one trial at either end. Rounding ends almost all searches after a few dozen trials.
+MAX_TRIALS = 2160
+
+
+class Bracket(NamedTuple):
+    """An interval that contains the zero; `tried`: whether the function was evaluated at that end."""
+
+    low: float
+    high: float
+    low_tried: bool
+    high_tried: bool
+    width: float  # of the previous bracket
+
+
+@kernel(inner=True, forceinline=True)
+def between(low, high):
+    """Return the initial bracket for the zero of a decreasing function."""
+    return Bracket(low, high, False, False, math.inf)
+
+
+@kernel(inner=True, forceinline=True)
+def next_trial(bracket, t, value, slope):
+    """Return the next t, and the bracket, after value and slope at t; if t does not change, the search is over.
+
+    It is a Newton step, or the midpoint of the bracket if that step would leave it through an end already tried, or if
+    the bracket has not halved: where the slope jumps, Newton's method may cycle.
+    """
+    low, high, low_tried, high_tried, width = bracket
+    if value > 0.0:
+        low, low_tried = t, True
+    else:
+        high, high_tried = t, True
+    towards = high if value > 0.0 else low
+    new = t - value / slope if slope < 0.0 else towards
+    if new >= high:
+        new = 0.5 * (low + high) if high_tried else high
+    elif new <= low:
+        new = 0.5 * (low + high) if low_tried else low
+    elif high - low > 0.5 * width:
+        new = 0.5 * (low + high)
+    return new, Bracket(low, high, low_tried, high_tried, high - low)
+
+
+class ProximalStep(NamedTuple):
+    """The data of a proximal step, except for the weights."""
+
+    length: float  # η g
+    rho: float
+    kappa: float  # 0 if labels are trusted
+    flips: bool
+    lam: float  # λ̄ − ηε
+    guess: float  # an estimate of the new λ
+    bias: float  # y b̄
+    free: float  # 0 without an intercept, otherwise the square of its unit
+    square: float  # x·x
+    size: float  # Σ |w̄_j x_j|, the scale of rounding errors in w̄·x
+    tolerance: float  # slope of the dual function that counts as 0, in units of `noise`
+
+
+class Line(NamedTuple):
+    """A line t ↦ (δ, σ₂) on which the dual function is maximised for low ≤ t ≤ high."""
+
+    delta: float  # at t = 0
+    delta_slope: float
+    sigma2: float  # at t = 0
+    sigma2_slope: float
+    low: float
+    high: float
+
+
+NOWHERE = Point(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+# The edges in order around the triangle, and its inside, where λ is fixed at 2/κ
+HINGE, MOSTLY_HINGE, BOTH, FLIPPED, INSIDE = range(5)
+LINES = (
+    Line(0.0, 1.0, 0.0, 0.0, 0.0, 1.0),
+    # σ₁ + σ₂ = 1, in two parts: the variable is σ₂ where σ₂ may be small, and δ where δ may be small.
+    Line(1.0, -2.0, 0.0, 1.0, 0.0, 0.25),
+    Line(0.0, 1.0, 0.5, -0.5, -1.0, 0.5),
+    Line(0.0, -1.0, 0.0, 1.0, 0.0, 1.0),
+    Line(0.0, 1.0, 0.0, 0.0, -1.0, 1.0),
+)
+
+
+@kernel(inner=True, fastmath=SCALAR)
+def noise(step, delta, sigma2):
+    """Return the scale of rounding errors in the pieces of the loss."""
+    own = 1.0 + step.size / step.rho + abs(step.bias)
+    moved = step.length * abs(delta) * (step.square / step.rho + step.free)
+    return own + moved + step.kappa * (abs(step.lam) + step.length * step.kappa * sigma2)
+
+
+@kernel(inner=True, fastmath=SCALAR)
+def duality_gap(step, margin, lam, delta, sigma2):
+    """Return the duality gap of the multipliers at their point."""
+    hinge = 1.0 - margin
+    gap = max(hinge, 0.0) - delta * hinge
+    if step.flips:
+        flipped = 1.0 + margin - step.kappa * lam
+        gap = max(hinge, flipped, 0.0) - (delta + sigma2) * hinge - sigma2 * flipped
+    return gap
+
+
+@kernel(inner=True, fastmath=SCALAR)
+def _maximise(step, geometry, line, t, ball):
+    """Return δ, σ₂ and the point that maximise the dual function on a line, from a guess of t."""
+    bracket = between(line.low, line.high)
+    # A bound on the curvature of the dual function along the line
+    curved = line.delta_slope**2 * (step.square / step.rho + step.free) + (step.kappa * line.sigma2_slope) ** 2
+    curved *= step.length
+    towards = line.delta_slope, line.sigma2_slope
+    delta, sigma2, point = 0.0, 0.0, NOWHERE
+    for _ in range(MAX_TRIALS):
+        delta, sigma2 = line.delta + line.delta_slope * t, line.sigma2 + line.sigma2_slope * t
+        point = point_at(geometry, step, delta, sigma2, towards, ball)
+        slope = line.delta_slope * (1.0 - point.margin)
+        curvature = -line.delta_slope * point.margin_slope
+        if line.sigma2_slope != 0.0:
+            slope += line.sigma2_slope * (2.0 - step.kappa * point.lam)
+            curvature -= line.sigma2_slope * step.kappa * point.lam_slope
+        close = step.tolerance * noise(step, delta, sigma2)
+        if abs(slope) <= close or (t <= line.low and slope < 0.0) or (t >= line.high and slope > 0.0):
+            break
+        new, bracket = next_trial(bracket, t, slope, curvature)
+        narrow = bracket.low_tried and bracket.high_tried and (bracket.high - bracket.low) * curved <= close
+        if new == t or narrow:
+            break
+        t = new
+    return delta, sigma2, point
+
+
+@kernel(inner=True, fastmath=SCALAR)
+def _triple_kink(step, geometry, delta):
+    """Return δ, σ₂ and the point inside the triangle with m = 1 and κλ = 2, or as close to that as possible.
+
+    With λ fixed, δ is the root of m = 1; then σ₂ corrects λ, which is linear in σ₂ while the same weights are clipped.
+    """
+    wanted = 2.0 / step.kappa
+    delta, _, point = _maximise(step, geometry, LINES[INSIDE], delta, wanted)
+    sigma2 = low = max(0.0, -delta)
+    high = 0.5 * (1.0 - delta)
+    bracket = between(low, high)
+    for _ in range(MAX_TRIALS):
+        point = point_at(geometry, step, delta, sigma2, (0.0, 1.0), -1.0)
+        lacking = wanted - point.lam
+        if step.kappa * abs(lacking) <= step.tolerance * noise(step, delta, sigma2):
+            break
+        if (sigma2 <= low and lacking < 0.0) or (sigma2 >= high and lacking > 0.0):
+            break
+        new, bracket = next_trial(bracket, sigma2, lacking, -point.lam_slope)
+        if new == sigma2:
+            break
+        sigma2 = new
+    return delta, sigma2, point
+
+
+@kernel(inner=True, fastmath=SCALAR)
+def _line_through(delta, sigma2, inside):
+    """Return the line that contains the given multipliers, and their position on it; an edge if not `inside`."""
+    hinge = delta + sigma2
+    line, t = HINGE, delta
+    if sigma2 > 0.0:
+        if hinge <= 0.0:
+            line, t = FLIPPED, sigma2
+        elif inside and hinge + sigma2 < 1.0:
+            line = INSIDE
+        elif sigma2 < 0.25:
+            line, t = MOSTLY_HINGE, sigma2
+        else:
+            line = BOTH
+    return line, t
+
+
+@kernel(inner=True, fastmath=SCALAR)
+def _next_line(line, delta, sigma2):
+    """Return the next line, and a position on it, if the best point of a line is not the solution.
+
+    From a corner: the other edge; from within an edge: straight across the triangle; from inside: the edge reached.
+    """
+    if line == INSIDE:
+        return _line_through(delta, sigma2, False)
+    t = delta if LINES[line].sigma2_slope <= 0.0 else sigma2
+    if LINES[line].low < t < LINES[line].high:
+        opposite = 0.5 * (1.0 - delta) if line in (HINGE, FLIPPED) else max(0.0, -delta)
+        return _line_through(delta, opposite, False)
+    turn = 1 if (t >= LINES[line].high) == (line <= MOSTLY_HINGE) else -1
+    edge = (line + turn) % 4
+    from_below = (edge <= MOSTLY_HINGE) == (turn > 0)
+    return edge, LINES[edge].low if from_below else LINES[edge].high
+
+
+@kernel(inner=True, fastmath=SCALAR)
+def multipliers(step, geometry, delta, sigma2):
+    """Return δ, σ₂, the point of the proximal step and its duality gap, from a guess of the first two."""
+    untried = (1 << (5 if step.kappa > 0.0 else 4)) - 1
+    line, t = _line_through(delta, sigma2, step.kappa > 0.0)
+    best = 0.0, 0.0, NOWHERE, math.inf
+    for _ in range(5):
+        if line == INSIDE:
+            delta, sigma2, point = _triple_kink(step, geometry, t)
+        else:
+            delta, sigma2, point = _maximise(step, geometry, LINES[line], t, -1.0)
+        gap = duality_gap(step, point.margin, point.lam, delta, sigma2)
+        if gap < best[3]:
+            best = delta, sigma2, point, gap
+        untried &= ~(1 << line)
+        done = gap <= 4.0 * step.tolerance * noise(step, delta, sigma2) or not step.flips
+        if done or untried == 0:
+            break
+        line, t = _next_line(line, delta, sigma2)
+        if not untried >> line & 1:
+            line, t = INSIDE, best[0]
+            while not untried >> line & 1:
+                line, t = line - 1, 0.0
+    return best
+
+
+@kernel()
+def proximal(q, w_bar, z, lam, bias, free, eta, rho, kappa, out):
+    """Write w of a proximal step into `out`; return λ, δ = σ₁ − σ₂ (b changes by ηyδ), σ₂ and the relative gap.
+
+    The row is z = y·x, and (w̄, λ̄ − ηε, y·b̄) = (w_bar, lam, bias).
+    """
+    along = square = size = 0.0
+    for k in range(z.size):
+        along += w_bar[k] * z[k]
+        size += abs(w_bar[k] * z[k])
+        square += z[k] * z[k]
+    flips = not math.isinf(kappa)
+    step = ProximalStep(eta, rho, kappa if flips else 0.0, flips, lam, lam, bias, free, square, size, 2.0 * EPS)
+    row = np.stack((w_bar, z))
+    if q == TWO:
+        share = along / square if square > 0.0 else 0.0
+        geometry = Euclidean(along, euclidean(w_bar - share * z) ** 2)
+        delta, sigma2, point, gap = multipliers(step, geometry, 1.0, 0.0)
+    elif q == ONE:
+        delta, sigma2, point, gap = multipliers(step, Diamond(row, z.size, None), 1.0, 0.0)
+    else:
+        delta, sigma2, point, gap = multipliers(step, Box(row, z.size, None), 1.0, 0.0)
+    shrink(q, (w_bar + (eta * delta) * z) / rho, point.tau / rho, point.lam, out)
+    return point.lam, delta, sigma2, gap / noise(step, delta, sigma2)

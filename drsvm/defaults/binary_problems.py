@@ -1,0 +1,127 @@
+"""The binary problems of a fit, and where solvers see their rows from.
+
+The intercept is priced at the centre x̄ of the data: b + w·x̄ is inside the norm instead of b, so that a shift of the
+columns changes nothing. For that, dense columns are shifted by their weighted means before a problem is solved; with
+several classes, the rows of one class weigh as much as all others, and every class has its own centre.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from drsvm.problem.centring import Centred
+from drsvm.problem.problem import Problem
+from drsvm.problem.result import Result, Status
+from drsvm.problem.row_operations import Decisions
+from drsvm.solvers.reformulation.span_of_rows import in_span_of_rows, span_pays
+
+NEGLIGIBLE = 1e-5  # share of a margin, of a column's deviation or of a row's norm: solutions have no more digits
+MAX_COPIED = 20_000_000  # entries of the rows of all classes that are kept at the same time, 160 MB
+
+Start = Result | tuple[np.ndarray, float] | None  # where a run begins: a result, or weights and an intercept
+
+
+def centre_of(problem: Problem) -> np.ndarray | None:
+    """Return the weighted means of the columns, where the intercept is priced; None for sparse rows or means of 0."""
+    if not problem.prices_intercept or problem.is_sparse:
+        return None
+    means, deviations = problem.moments()
+    if (np.abs(means) <= NEGLIGIBLE * deviations).all():  # which saves a copy
+        return None
+    # Rounded to the type of the rows, so that subtracting them leaves that type and is nearly exact.
+    return means.astype(problem.rows.dtype).astype(np.float64)
+
+
+def at_centre(problem: Problem) -> Centred:
+    """Return the problem with rows relative to the centre: copies, or large rows in a file shifted on the way."""
+    centre = centre_of(problem)
+    return Centred(problem) if centre is None else Centred(problem.shifted(centre.astype(problem.rows.dtype)), centre)
+
+
+@dataclass(frozen=True, eq=False)
+class BinaryProblems:
+    """One problem per class, or one for two classes, and each of them with rows relative to its centre."""
+
+    problems: list[Problem]
+    moved: list[Centred] | None = None
+    """The problems relative to their centres; None: they are copied whenever they are needed, one at a time."""
+
+    @classmethod
+    def at_centre(cls, problems: list[Problem], *, in_span: bool = False) -> "BinaryProblems":
+        """Move the rows of two classes once, those of several classes only if they are few; wide ones into their span.
+
+        Only `auto` may choose other coordinates: `in_span`.
+        """
+        is_wide = problems[0].n_rows < problems[0].n_features
+        narrow = is_wide and in_span and span_pays(problems[0])
+        entries = len(problems) * problems[0].n_rows * problems[0].n_features
+        if len(problems) > 1 and not (narrow and entries <= MAX_COPIED):
+            return cls(problems)
+        moved = list(map(at_centre, problems))
+        if narrow:
+            moved = [in_span_of_rows(at if at.offset is not None else Centred.of(at.problem)) for at in moved]
+        return cls(problems, moved)
+
+    @classmethod
+    def as_given(cls, problems: list[Problem]) -> "BinaryProblems":
+        """Leave the rows where they are."""
+        return cls(problems, [Centred(problem) for problem in problems])
+
+    def centred(self, index: int) -> Centred:
+        """Return one of the problems relative to the centre of its rows."""
+        return at_centre(self.problems[index]) if self.moved is None else self.moved[index]
+
+    def with_ball(self, radius: float, l2: float) -> "BinaryProblems":
+        """Return the problems with another radius and ridge; rows that have been moved are shared."""
+        problems = [problem.with_ball(radius, l2) for problem in self.problems]
+        if self.moved is None:
+            return BinaryProblems(problems)
+        here = zip(self.problems, problems, self.moved, strict=True)
+        return BinaryProblems(
+            problems, [Centred(new) if at.problem is old else at.with_ball(radius, l2) for old, new, at in here]
+        )
+
+
+class Ball(NamedTuple):
+    """Radius and ridge of all problems, and a rough solution of each, or None where the rules have found none."""
+
+    radius: float
+    l2: float
+    solutions: Sequence[Start]
+
+    def times(self, radius: float, l2: float) -> "Ball":
+        """Return the ball with the radius and the ridge multiplied."""
+        return self._replace(radius=self.radius * radius, l2=self.l2 * l2)
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """The problems of a fit with their ball, and their results."""
+
+    posed: BinaryProblems
+    ball: Ball
+    results: list[Result]
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """The weights of all classifiers, of shape (n_problems, n_features)."""
+        return np.stack([result.weights for result in self.results])
+
+    @cached_property
+    def decisions(self) -> list[Decisions]:
+        """The range of the decision values of each classifier over the training rows."""
+        pairs = zip(self.posed.problems, self.results, strict=True)
+        return [problem.decisions(result.weights, result.intercept) for problem, result in pairs]
+
+    @property
+    def are_constant(self) -> bool:
+        """Whether the decisions of every classifier are constant."""
+        return max([values.highest - values.lowest for values in self.decisions]) <= NEGLIGIBLE
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether a run has ended without what it should have done."""
+        return not {Status.INTERRUPTED, Status.LOST}.isdisjoint([result.status for result in self.results])

@@ -1,0 +1,198 @@
+# pyright: reportMissingImports=false
+"""The GPU engine: rows and per-sample state are on a graphics card; each pass is a product, a kernel and a sum.
+
+The Newton matrix is formed and factorised there too or, with many features, only multiplied by.
+"""
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from drsvm.utils.annotations import Matrix, Vector
+from drsvm.engines.cpu import NO_STEP
+from drsvm.engines.engine import Curvature, Engine, Prediction, Rates
+from drsvm.engines.gpu.device import cupy, on_device
+from drsvm.engines.gpu.cuda_kernels import blocks_for, kernel, launch
+from drsvm.engines.newton import Factorised, MatrixFree, Scaling, newton_matrix
+from drsvm.compiled.normal_matrix import DAMPING, REGULARISATIONS
+from drsvm.compiled.interior_point_passes import Step
+from drsvm.problem.backends import to_numpy
+from drsvm.certificate.multipliers import DualSums
+from drsvm.problem.problem import Problem
+from drsvm.problem.risk import affordable_flips
+
+if TYPE_CHECKING:
+    from drsvm.engines.gpu.gpu_rows import GpuRows
+
+# Gram matrices are formed in low precision until the complementarity products aim at less than this, in units of the
+# weights: the next steps correct what a direction lacks.
+ROUGH = 1e-4
+MAX_FEATURES = 10_000  # with more, the Newton matrix is not formed: it would cost more than many products
+
+
+class GpuEngine(Engine):
+    """All rows of a problem on one card."""
+
+    small = False
+
+    def __init__(self, problem: Problem):
+        self.rows: GpuRows = problem.rows
+        self.signs, self.weights = problem.signs, problem.sample_weight
+        kappa, flips = affordable_flips(problem.flip_cost, problem.radius)
+        # Flips and costs with the step from one sample to the next, as kernels take them.
+        self.flip_arguments = (*(on_device(np.atleast_1d(one)) for one in (flips, kappa)), np.int32(np.ndim(kappa)))
+        self.n, self.n_features = self.rows.shape
+        self.n_linear = self.n_features + problem.fit_intercept
+        self.mass = float(self.weights.sum())
+        self.weight = 2.0 * self.mass + float((self.weights * self.flip_arguments[0]).sum())
+        self._state = cupy().empty((6, self.n))
+        self._mu = 1.0  # mean complementarity product, in units of the weights
+        self._corrections: Matrix = None  # with the changes of the margins
+        self._step = NO_STEP
+
+    def _call(self, name: str, *arguments) -> None:
+        samples = self._state, self.n, self.weights, self.signs, *self.flip_arguments
+        launch(kernel(name), self.n, *samples, *arguments)
+
+    def _by_block(self, n_values: int) -> np.ndarray:
+        """Return room for values of each block of threads."""
+        return cupy().empty((blocks_for(self.n), n_values))
+
+    def _sums(self, n_sums: int, name: str, *arguments) -> list[float]:
+        """Call a kernel that writes sums in the end."""
+        sums = self._by_block(n_sums)
+        self._call(name, *arguments, sums)
+        return sums.sum(axis=0).tolist()
+
+    def _rates(self, name: str, *arguments) -> Rates:
+        """Call a kernel that writes the smallest changes, and the bins, in the end."""
+        smallest, bins = self._by_block(2), on_device(Rates().bins)
+        self._call(name, *arguments, smallest, bins)
+        return Rates(np.minimum(to_numpy(smallest.min(axis=0)), 0.0), to_numpy(bins))
+
+    def _products(self, direction: np.ndarray) -> Vector:
+        shift = float(direction[self.n_features :].sum())
+        return self.rows.dot(direction[: self.n_features], shift)
+
+    def _collect(self, coefficients) -> np.ndarray:
+        """Return Σ c_i (x_i, 1) for every row of coefficients."""
+        sums = to_numpy(self.rows.device_sums(coefficients))
+        if self.n_linear == self.n_features:
+            return sums
+        return np.concatenate([sums, to_numpy(coefficients.sum(axis=1))[:, None]], axis=1)
+
+    def center(self, point, lam: float, mu: float) -> None:
+        self._mu = mu
+        self._call("center", self._products(point) * self.signs, float(lam), float(mu))
+
+    def total_slack(self) -> float:
+        return float(self.weights @ self._state[5])
+
+    def curvature(self, *steps: float) -> tuple[float, Curvature]:
+        products = self._move(steps)
+        coefficients = cupy().empty((3, self.n))
+        h = coefficients[2]
+        square, linear = self._sums(2, "curvature", h, coefficients)
+        with_border = self.n_linear > self.n_features
+        added = self._collect(coefficients if with_border else coefficients[:2])
+        border = added[2] if with_border else np.zeros(self.n_linear)
+        gram = None if self.n_features > MAX_FEATURES else self.rows.gram(h, rough=self._step.target > ROUGH)
+        return products, Curvature(gram, added[0], square, added[1], linear, border, of_rows=h)
+
+    def factorised(self, samples, cone, ridge) -> Factorised:
+        if self.n_features > MAX_FEATURES:
+            return GpuMatrixFree(samples, cone, ridge, self.rows, self._mu)
+        return GpuFactorised(newton_matrix(samples, cone, ridge, DAMPING))
+
+    def predict(self, direction, lam_change) -> tuple[Rates, Prediction]:
+        xp = cupy()
+        if self._corrections is None:
+            self._corrections = xp.empty((4, self.n))
+        coefficients, sums = xp.empty((2, self.n)), self._by_block(5)
+        written = self._corrections, coefficients, sums
+        rates = self._rates("predict", self._products(direction), float(lam_change), *written)
+        slack, multiplier, both, corrected, targeted = sums.sum(axis=0).tolist()
+        correcting, target = self._collect(coefficients)
+        return rates, Prediction(slack, multiplier, both, correcting, corrected, target, targeted)
+
+    def longest_steps(self, direction, lam_change, target) -> Rates:
+        self._step = Step(direction, float(lam_change), float(target))
+        self._corrections[3] = self._products(direction)
+        return self._rates("longest_steps", *self._along(), self._corrections)
+
+    def _along(self, primal: float = 0.0, dual: float = 0.0, left: float = 0.0) -> tuple[float, ...]:
+        """Return the arguments of kernels that follow the corrected direction."""
+        return self._step.target, self._step.lam_change, float(primal), float(dual), float(left)
+
+    def _move(self, steps: tuple[float, ...]) -> float:
+        if not steps:
+            return 0.0
+        [products] = self._sums(1, "move", *self._along(*steps), self._corrections)
+        self._mu = products / self.weight
+        return products
+
+    def dual_sums(self, *steps: float) -> tuple[float, DualSums]:
+        products = self._move(steps)
+        coefficients = cupy().empty((2, self.n))
+        one, other, *costs = self._sums(4, "sides", coefficients)
+        rows = to_numpy(self.rows.device_sums(coefficients)).T
+        return products, DualSums(rows, np.array([one, other]), np.array(costs))
+
+    def multipliers(self) -> tuple[Vector, Vector]:
+        return self._state[0], self._state[1]
+
+
+class GpuFactorised(Factorised):
+    """A matrix, of which the upper triangle is given, and its Cholesky factorisation."""
+
+    most_refinements = 4
+
+    def __init__(self, matrix: Any):
+        from cupyx import errstate
+
+        xp = cupy()
+        self.matrix = self.like = xp.triu(matrix) + xp.triu(matrix, 1).T
+        diagonal = self.matrix.diagonal()
+        self.scale = 1.0 / xp.sqrt(xp.where(diagonal > 0, diagonal, 1.0))
+        scaled = self.matrix * self.scale * self.scale[:, None]
+        for added in REGULARISATIONS:
+            xp.fill_diagonal(scaled, 1.0 + added)
+            with suppress(np.linalg.LinAlgError), errstate(linalg="raise"):
+                self.factor = xp.linalg.cholesky(scaled)
+                return
+        raise np.linalg.LinAlgError("the Newton matrix is numerically singular")
+
+    def multiply(self, x):
+        return self.matrix @ x
+
+    def apply_inverse(self, right):
+        from cupyx.lapack import potrs
+
+        return self.scale * potrs(self.factor, self.scale * right, True).ravel()
+
+
+class GpuMatrixFree(MatrixFree):
+    """The matrix with many features: its diagonal preconditions conjugate gradients."""
+
+    # Inexact directions stop short of a proof: the nearer the optimum, the more steps are needed. In trials with
+    # text-like rows, residuals of 1e-2, or at most 100 steps, ended at gaps above 1e-4.
+    most_refinements = 500
+
+    def __init__(self, samples: Curvature, cone: Scaling, ridge: np.ndarray, rows: Any, mu: float):
+        super().__init__(samples, cone, ridge, rows)
+        self.accurate = min(1e-4, 0.1 * mu)
+        diagonal = cupy().empty(self.n + 1)
+        diagonal[: self.d] = on_device(self.rows.sum_of_squares(self.h))
+        diagonal[self.d : self.n] = self.h.sum()
+        diagonal[: self.n] += self.diagonal
+        diagonal[self.n] = self.square
+        if self.rank_one is not None:
+            diagonal += self.coefficient * self.rank_one**2
+        self.inverse = 1.0 / cupy().maximum(diagonal, 1e-300)
+
+    def _weighted_sum(self, c):
+        return self.rows.device_sums(c[None])[0]  # stays on the card: to and fro, it took longer than the product
+
+    def apply_inverse(self, right):
+        return self.inverse * right

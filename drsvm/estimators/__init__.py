@@ -1,0 +1,20 @@
+"""The scikit-learn interface.
+"""
+
+from typing import TYPE_CHECKING
+
+from drsvm.utils.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from drsvm.estimators.clipped_scaler import ClippedScaler as ClippedScaler
+    from drsvm.estimators.kernel import WassersteinKernelSVC as WassersteinKernelSVC
+    from drsvm.estimators.linear import WassersteinSVC as WassersteinSVC
+    from drsvm.estimators.search import WassersteinSVCCV as WassersteinSVCCV
+else:
+    _NAMES = {
+        ".clipped_scaler": "ClippedScaler",
+        ".kernel": "WassersteinKernelSVC",
+        ".linear": "WassersteinSVC",
+        ".search": "WassersteinSVCCV",
+    }
+    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

@@ -1,1 +1,0 @@
-"""The steps of a fit: data, problems, ball, runs, and the messages at the end; each is a plain function."""

@@ -1,1 +1,0 @@
-"""Labels that may be wrong: which, and how many."""

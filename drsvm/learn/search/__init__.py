@@ -1,1 +1,0 @@
-"""Parameters by cross-validation along paths of radii."""

@@ -1,0 +1,249 @@
+"""ADMM for the classifier at a fixed λ.
+
+    f(λ) = ε λ + min over ‖w‖_q ≤ λ and b of  Σ_i π_i φ(m_i) + (c/2) ‖w‖²,      φ(t) = max(1 − t, 1 + t − κλ, 0)
+
+The margins are split, t_i = m_i, with multipliers π_i g_i. All samples are weighted by π_i, so a doubled weight acts
+like a duplicated row:
+
+    (w, b)  minimises  (c/2) ‖w‖² + Σ π_i (g_i m_i + (ρ/2) (m_i − t_i)²)  over  ‖w‖_q ≤ λ         (`ball_qp`)
+    t_i     minimises  φ(t) − g_i t + (ρ/2) (t − m_i)²,     then  g_i += ρ (m_i − t_i)             (`kernels.admm`)
+
+Every g is a slope of φ and represents multipliers α and β. By duality they bound f from below, not only at λ: they
+define a line below f everywhere.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import linalg as sparse_linalg
+
+from drsvm.compiled import admm as kernel
+from drsvm.problem.memory_rows import MemoryRows
+from drsvm.problem.problem import Problem
+from drsvm.problem.risk import affordable_flips
+from drsvm.problem.validation import row_blocks
+from drsvm.solvers.paper.admm.ball_qp import EXACT, Accelerated, BallQP
+from drsvm.solvers.base import Candidate
+from drsvm.solvers.paper.incremental.epochs import UNLIMITED
+from drsvm.solvers.selection import MULTIPLICATION, SPARSE_MULTIPLICATION, stored_entries
+
+FACTORISED_TO = 1000  # number of features up to which updates by factorisation are faster than by gradient steps
+UNBALANCED, LARGEST_CHANGE = 4.0, 30.0  # ratio of the residuals from which ρ changes, and by which factor at most
+FIRST_BALANCE = 10  # iterations before they are compared first; later, this is done at growing intervals
+FIRST_AVERAGE = 10  # number of iterations in the first average; each further average is twice as long
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """A line below f, proven by slopes g found at one λ."""
+
+    lam: float
+    height: float  # at that λ
+    tilt: float
+    slopes: np.ndarray | None  # None: the line ελ, which needs no proof
+
+    def at(self, lam: float) -> float:
+        return self.height + self.tilt * (lam - self.lam)
+
+
+class Average:
+    """Mean of the slopes and their sums over recent iterations; ADMM's oscillations about the solution cancel there."""
+
+    def __init__(self, n_rows: int, size: int):
+        self.slopes, self.slope_sum = np.zeros(n_rows), np.zeros(size)
+        self.count, self.length = 0, FIRST_AVERAGE
+
+    def add(self, slopes, slope_sum) -> bool:
+        """Add one iteration; return whether to evaluate the mean now."""
+        if self.count == self.length:
+            self.slopes[:], self.slope_sum[:] = 0.0, 0.0
+            self.count, self.length = 0, 2 * self.length
+        self.slopes += slopes
+        self.slope_sum += slope_sum
+        self.count += 1
+        return self.count % FIRST_AVERAGE == 0
+
+
+@dataclass(eq=False)
+class Trial:
+    """The state of ADMM at one λ: the iterates, and the interval that contains f(λ)."""
+
+    lam: float
+    rho: float
+    weights: np.ndarray
+    intercept: float
+    split: np.ndarray  # t
+    slopes: np.ndarray  # g
+    split_sum: np.ndarray  # Σ π t y (x, 1)
+    slope_sum: np.ndarray  # −Σ π g y (x, 1)
+    line: Line
+    average: Average
+    upper: float = math.inf
+    accuracy: float = 1.0  # distance of the margins from their split
+    iteration: int = 0
+    balance_at: int = FIRST_BALANCE
+
+    @property
+    def gap(self) -> float:
+        """Length of the interval that contains f(λ)."""
+        return self.upper - self.line.height
+
+
+class Subproblem:
+    """The data, prepared for ADMM iterations at any λ; rows are around their mean x̄, which eliminates an intercept."""
+
+    def __init__(self, problem: Problem, relaxation: float, update: str, seconds: float = math.inf):
+        self.problem, self.relaxation, self.stored = problem, relaxation, stored_entries(problem)
+        self.signs, self.sample_weights = np.array(problem.signs, dtype=np.float64), np.array(problem.sample_weight)
+        self.kappa, self.flips = affordable_flips(problem.flip_cost, problem.radius)
+        self.mean = np.zeros(problem.n_features)  # x̄ = 0 without an intercept
+        if problem.fit_intercept:
+            self.mean += problem.weighted_sum(problem.sample_weight * problem.signs)[0]
+        self.coefficients = np.empty((2, problem.n_rows))
+        self.quadratic = self._quadratic(update, seconds)
+        self.large_weights = 100.0 / problem.typical_row_norm() if problem.radius == 0.0 else math.inf
+
+    def gram_seconds(self) -> float:
+        n, d = self.problem.X.shape
+        if sparse.issparse(self.problem.X):
+            return SPARSE_MULTIPLICATION * self.stored**2 / n
+        return MULTIPLICATION * n * d * d
+
+    def gram(self) -> tuple[np.ndarray, float]:
+        """Return C = Σ π (x − x̄)(x − x̄)ᵀ, and the size of its rounding errors."""
+        X, weights = self.problem.X, self.problem.sample_weight
+        gram = sum(MemoryRows(X[block]).squares(weights[block]) for block in row_blocks(X))
+        noise = 1e-14 * float(np.trace(gram)) or 1.0
+        return gram - np.outer(self.mean, self.mean), noise
+
+    def curvature(self, w) -> np.ndarray:
+        """Return C w without forming C."""
+        rows = self.problem.rows
+        return rows.weighted_sum(self.problem.sample_weight * rows.dot(w)) - (self.mean @ w) * self.mean
+
+    def _quadratic(self, update: str, seconds: float) -> BallQP:
+        norm, l2, d = self.problem.norm, self.problem.l2, self.problem.n_features
+        product = self.curvature
+        factorised = update == "auto" and d <= FACTORISED_TO
+        # Updates also work without the Gram matrix and its factorisation.
+        affordable = self.gram_seconds() + 5.0 * MULTIPLICATION * factorised * d**3 <= 0.3 * seconds
+        exact = update == "exact" or (factorised and affordable)
+        if exact or (d * d <= self.stored and affordable):
+            matrix, noise = self.gram()
+            way = EXACT.get(type(norm)) if exact else None
+            if way is not None:
+                return way(matrix, l2, noise)
+            product = matrix.__matmul__
+        # An estimate of the largest eigenvalue of C, more likely too high than too low.
+        if d < 3:
+            matrix, noise = self.gram()
+            largest = max(float(np.linalg.eigvalsh(matrix)[-1]), noise)
+        else:
+            start = np.random.default_rng(0).normal(size=d)
+            operator = sparse_linalg.LinearOperator((d, d), matvec=product, dtype=np.float64)
+            largest = 1.02 * float(sparse_linalg.eigsh(operator, 1, tol=0.01, v0=start, return_eigenvectors=False)[0])
+        return Accelerated(product, max(largest, 1e-280), l2, norm)
+
+    def first_trial(self, lam: float, rho: float, start: Candidate | None) -> Trial:
+        """Return ADMM's starting trial at λ: the origin, or a given classifier with its multipliers."""
+        n, d = self.problem.X.shape
+        weights, intercept, split, slopes = np.zeros(d), 0.0, np.zeros(n), np.zeros(n)
+        if start is not None:
+            weights, intercept = np.array(start.weights), start.intercept
+            split = self.problem.margins(weights, intercept)
+            if start.hinge_dual is not None and start.flip_dual is not None:
+                slopes = np.clip((start.flip_dual - start.hinge_dual) / self.sample_weights, -1.0, 1.0)
+        return self._new_trial(lam, rho, weights, intercept, split, slopes)
+
+    def moved(self, trial: Trial, lam: float) -> Trial:
+        """Return a starting trial at another λ from a given trial; ρ grows for smaller λ, where margins are smaller."""
+        rho = trial.rho * max(trial.lam / (3.0 * lam), 1.0)
+        return self._new_trial(lam, rho, trial.weights, trial.intercept, trial.split.copy(), trial.slopes.copy())
+
+    def _new_trial(self, lam, rho, weights, intercept, split, slopes) -> Trial:
+        signed = self.sample_weights * self.signs
+        self.coefficients[:] = signed * split, -signed * slopes
+        split_sum, slope_sum = self._sums()
+        average = Average(len(split), len(split_sum))
+        height = self.problem.radius * lam if self.problem.radius > 0 else 0.0  # λ may be infinite
+        line = Line(lam, height, self.problem.radius, None)
+        return Trial(lam, rho, weights, intercept, split, slopes, split_sum, slope_sum, line, average)
+
+    def _sums(self) -> tuple[np.ndarray, np.ndarray]:
+        split_sum, slope_sum = (np.append(*self.problem.signed_sum(row)) for row in self.coefficients)
+        return split_sum, slope_sum
+
+    def iterate(self, trial: Trial) -> None:
+        right = trial.rho * trial.split_sum + trial.slope_sum
+        balance = right[-1] if self.problem.fit_intercept else 0.0
+        trial.weights = self.quadratic.solve(
+            right[:-1] - balance * self.mean, trial.rho, trial.lam, trial.weights, trial.accuracy
+        )
+        if self.problem.fit_intercept:
+            trial.intercept = float(balance / trial.rho - self.mean @ trial.weights)
+        decisions = self.problem.decision_values(trial.weights)
+        samples = decisions, trial.intercept, self.signs, self.sample_weights
+        terms = self.kappa, self._flip_price(trial.lam), trial.rho, self.relaxation
+        sums = kernel.update_samples(*samples, *terms, trial.split, trial.slopes, self.coefficients)
+        trial.split_sum, trial.slope_sum = self._sums()
+        trial.iteration += 1
+        loss, mass, cost = sums[:3]
+        ridge = 0.5 * self.problem.l2 * float(trial.weights @ trial.weights)
+        price = self.problem.radius * trial.lam if self.problem.radius > 0 else 0.0
+        trial.upper = min(trial.upper, price + loss + ridge)
+        self._raise_line(trial, trial.slopes, trial.slope_sum, mass, cost)
+        average = trial.average
+        if average.add(trial.slopes, trial.slope_sum):
+            mean = average.slopes / average.count
+            alpha, beta = self.multipliers(mean, trial.lam)
+            mass, cost = float(alpha.sum() + beta.sum()), float(np.sum(self.kappa * beta))
+            self._raise_line(trial, mean, average.slope_sum / average.count, mass, cost)
+        self._balance(trial, *np.sqrt(sums[3:]))
+
+    def _flip_price(self, lam: float) -> float | np.ndarray:
+        """Return κλ, inf where no flip is possible: a number, or one per row."""
+        with np.errstate(over="ignore"):
+            lams = np.where(self.flips, np.multiply(self.kappa, min(lam, UNLIMITED)), math.inf)
+        return float(lams) if lams.ndim == 0 else lams
+
+    def _raise_line(self, trial: Trial, slopes, slope_sum, mass: float, cost: float) -> None:
+        """Replace the line of a trial with the one that the given slopes prove, if that is higher at λ."""
+        problem, lam = self.problem, trial.lam
+        if not (math.isfinite(lam) or problem.l2 > 0.0):  # a bound is sought for weights up to this norm
+            lam = max(2.0 * problem.norm.value(trial.weights), self.large_weights)
+        v, imbalance = slope_sum[:-1], slope_sum[-1] * problem.fit_intercept
+        rate = problem.radius - cost
+        if problem.l2 > 0.0:
+            best = problem.norm.project_ball(v / problem.l2, lam)
+            gained = float(v @ best) - 0.5 * problem.l2 * float(best @ best)
+            pressure = problem.norm.dual.value(v - problem.l2 * best)
+        else:
+            pressure = problem.norm.dual.value(v)
+            gained = lam * pressure if pressure > 0.0 else 0.0
+        # Without balance no bound holds for all b: assume intercepts of the current size.
+        gained += abs(imbalance) * (1.0 + abs(trial.intercept) + abs(self.mean @ trial.weights))
+        height = mass + (lam * rate if rate != 0.0 else 0.0) - gained
+        if height > trial.line.height:
+            trial.line = Line(trial.lam, height, rate - pressure, slopes.copy())
+
+    def _balance(self, trial: Trial, apart, moved, margin_size, split_size, slope_size) -> None:
+        """Change ρ, at some iterations, if the primal and dual residuals differ too much."""
+        trial.accuracy = max(min(apart, moved), 1e-12)
+        primal = apart / max(margin_size, split_size, 1e-300)
+        dual = trial.rho * moved / max(slope_size, 1e-300)
+        if trial.iteration < trial.balance_at or primal == dual == 0.0:
+            return
+        trial.balance_at = trial.iteration + max(FIRST_BALANCE, trial.iteration // 2)
+        ratio = min(primal / max(dual, 1e-300), 1e300)
+        if not 1.0 / UNBALANCED < ratio < UNBALANCED:
+            change = min(max(math.sqrt(ratio), 1.0 / LARGEST_CHANGE), LARGEST_CHANGE)
+            trial.rho = min(max(trial.rho * change, 1e-9), 1e9)
+
+    def multipliers(self, slopes, lam: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the multipliers α and β for slopes g at the given λ."""
+        between = self._flip_price(lam) < 2.0  # the two pieces cross above 0
+        alpha = np.where(between, 0.5 * (1.0 - slopes), np.maximum(-slopes, 0.0))
+        beta = np.where(between, 0.5 * (1.0 + slopes), np.maximum(slopes, 0.0))
+        return self.sample_weights * alpha, self.sample_weights * beta

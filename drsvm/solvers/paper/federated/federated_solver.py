@@ -1,0 +1,185 @@
+"""Dual ascent by the machines that have the rows: each improves the multipliers of its own rows, and sends a vector."""
+
+import math
+import statistics
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from drsvm.utils.clock import Stopwatch
+from drsvm.engines.sharded import queries
+from drsvm.engines.sharded.coordinator import Group, Run, total
+from drsvm.engines.sharded.sharded_rows import ShardedRows
+from drsvm.problem.problem import Problem
+from drsvm.problem.reducers import Sums
+from drsvm.solvers.base import Candidate, Limits, Price, Solver, State
+from drsvm.solvers.dual_coordinate.dual_coordinate_solver import StateWithEstimates
+from drsvm.solvers.paper.federated.block import Block, Proposal, go_on
+from drsvm.solvers.paper.federated.shared import SHARED, shared_for
+from drsvm.solvers.reformulation.constant import optimum_of_free_flips
+
+FIRST_PROOF = 32  # maximum number of rounds before the first certificate, regardless of the estimate
+# Groups that take longer than SLOW times the typical time visit fewer rows, so that they take about HASTE times as long
+# as is typical, but at least the last share of their rows.
+SLOW, HASTE, MIN_VISITED = 3.0, 1.5, 0.4
+NOTHING = Sums((0.0, 0.0, 0.0, 0.0))
+
+
+@dataclass(frozen=True)
+class Federated(Solver):
+    """Settings of dual ascent on a cluster, for more features than a matrix pays for.
+
+    Attributes
+    ----------
+    patience : float
+        Machines that are much slower than most visit fewer of their rows at a time, and no round waits for them: what
+        they reply counts when it comes. A round also ends without others that have not replied after this multiple of
+        the time in which most of them have. inf, and always for norm=1: every round waits for all, and all visit all
+        of their rows.
+
+    Examples
+    --------
+    >>> from drsvm.solvers import Federated
+    >>> Federated().name
+    'federated'
+    """
+
+    name = "federated"
+    default_tol = 1e-4
+    default_max_iter = 1000
+    norms = SHARED
+    prices = Price.FLIPS | Price.INTERCEPT
+    uses_sums_only = True
+
+    patience: float = 2.0
+
+    def unsupported_reason(self, problem: Problem) -> str | None:
+        if not problem.rows.is_sharded:
+            return f"solver 'federated' is for rows on a cluster, these are {problem.rows.place}: use solver='auto'."
+        return super().unsupported_reason(problem)
+
+    def start(self, problem: Problem, limits: Limits) -> State:
+        return optimum_of_free_flips(problem) or Rounds(problem, limits, self.patience)
+
+
+class Rounds(StateWithEstimates):
+    """One run in rounds: all blocks propose at the same time, and their changes are added."""
+
+    def __init__(self, problem: Problem, limits: Limits, patience: float):
+        rows: ShardedRows = problem.rows
+        super().__init__(problem, limits, FIRST_PROOF)
+        self.coordinator = rows.coordinator
+        self.first_round = self.coordinator.n_rounds
+        self.run = Run(self.coordinator, rows.ball(problem))
+        self.run.tell("begin", Block)
+        self.channel = self.coordinator.channel()
+        self.ascent = shared_for(problem, limits.start, len(self.channel.groups))
+        self.patience = math.inf if self.ascent.waits_for_all else patience
+        self.number = self.first = 0
+        self.n_lost, self.n_known_lost = 0, len(self.coordinator.restored)
+        self.asked: dict[Group, int] = {}  # the number of the last work
+        self.shares: dict[Group, dict[int, float]] = {}  # what was accepted, and has not been told yet
+        self.credits: dict[Group, Sums] = {}  # what the groups have contributed to v, Σκβ, Σ (α − β) y and Σ (α + β)
+        self.seen: dict[Group, Proposal] = {}
+        self.watches: dict[Group, Stopwatch] = {}
+        self.took: dict[Group, float] = {}  # seconds until the last reply
+        self.visited: dict[Group, float] = {}  # shares of the rows that are visited in a round
+
+    def step(self) -> None:
+        """Let all blocks propose, and move along the sum of what comes in time; no round waits for the slowest."""
+        self.coordinator.n_rounds += 1
+        self.first = self.number
+        for group in self.channel.groups:
+            if group not in self.channel.waiting:
+                self._ask(group)
+        proposals = self._in_time()
+        if proposals:
+            share = self.ascent.absorb(total(proposals.values()))
+            for group, proposal in proposals.items():
+                self._credit(group, proposal, share)
+        if math.isfinite(self.patience):  # slow groups visit fewer rows at a time: sums must not be too old
+            typical = statistics.median_low(self.took.values())
+            for group, took in self.took.items():
+                now = self.visited.get(group, 1.0)
+                if now < 1.0 or took > SLOW * typical:
+                    self.visited[group] = min(max(now * HASTE * typical / max(took, 1e-9), MIN_VISITED), 1.0)
+        self.ascent.move(total(self.seen[group] for group in sorted(self.seen)))
+
+    def _in_time(self) -> dict[Group, Proposal]:
+        """Return the proposals of this round, once those of most groups are there and others have had some time."""
+        proposals: dict[Group, Proposal] = {}
+        watch, deadline, any_news = self.channel.stopwatch(), math.inf, False
+        while not any_news or any(self._expected(group) for group in self.channel.waiting):
+            group, proposal = self._heard(deadline - watch.elapsed())
+            any_news = True
+            if proposal is None:
+                break
+            if self._expected(group):
+                proposals[group] = proposal
+            else:  # not of this round, but as useful: the step along it is as long as it is good for
+                share = self.ascent.absorb(proposal, 1.0 / len(self.channel.groups))
+                self._credit(group, proposal, share)
+                self._ask(group)
+            if 2 * len(proposals) > len(self.channel.groups):
+                deadline = min(deadline, self.patience * watch.elapsed())
+        return {group: proposals[group] for group in sorted(proposals)}
+
+    def _expected(self, group: Group) -> bool:
+        """Return whether this round waits for the proposal of a group: not if it was asked before, or is slow."""
+        waits = math.isinf(self.patience) or self.visited.get(group, 1.0) == 1.0
+        return waits and self.asked.get(group, self.first) >= self.first
+
+    def _ask(self, group: Group) -> None:
+        anew = group not in self.credits
+        if anew:
+            self.credits[group] = NOTHING
+        work = self.ascent.work(self.number, self.shares.pop(group, {}), anew, self.visited.get(group, 1.0))
+        self.watches[group] = self.channel.stopwatch()
+        self.asked[group], self.number = self.number, self.number + 1
+        self.channel.send(group, self.run.message(queries.of_engine, "propose", work, follow=go_on))
+
+    def _heard(self, seconds: float) -> tuple[Group, Proposal | None]:
+        """Return the next proposal, if it comes in time; blocks that were lost with their machine start from 0."""
+        while True:
+            group, reply = self.channel.receive(seconds)
+            if reply is None:
+                return group, None
+            v, *sums = reply
+            proposal = Proposal(v.astype(np.float64), *sums)  # as it can be added to many others
+            if group in self.credits and not proposal.lost:
+                self.seen[group], self.took[group] = proposal, self.watches[group].elapsed()
+                return group, proposal
+            self.n_lost += 1
+            for gone in [group, *set(self.credits).difference(self.channel.groups)]:
+                self.ascent.lose(self.credits.pop(gone, NOTHING))
+                for known in (self.seen, self.shares, self.took, self.visited):
+                    known.pop(gone, None)
+            self._ask(group)
+
+    def _credit(self, group: Group, proposal: Proposal, share: float) -> None:
+        self.credits[group] += Sums(share * value for value in proposal[:4])
+        self.shares[group] = {self.asked[group]: share}
+
+    def candidate(self) -> Candidate:
+        self.run.tell("accept", {number: share for shares in self.shares.values() for number, share in shares.items()})
+        classifier = self.ascent.classifier()
+        return Candidate(*classifier, *self.run.keep("keep_multipliers", self.ascent.averaged))  # pyright: ignore
+
+    def forgot_multipliers(self) -> bool:
+        """Return whether a block was lost: those that it had kept are then 0."""
+        before, self.n_known_lost = self.n_known_lost, self.n_lost + len(self.coordinator.restored)
+        return before != self.n_known_lost
+
+    def on_certificate(self, gap: float) -> None:
+        """Schedule a certificate for when gaps that fall like 1/rounds, which is slow, would be small enough, too."""
+        super().on_certificate(gap)
+        count = self.ascent.count
+        soon = max(2, math.ceil(count * (gap / self.limits.tol - 1.0))) if self.limits.tol > 0.0 else math.inf
+        self.next_proof = min(self.next_proof, count + soon)
+
+    def close(self) -> None:
+        self.run.end()
+
+    def info(self) -> dict[str, Any]:
+        return {"rounds": self.coordinator.n_rounds - self.first_round}

@@ -1,0 +1,248 @@
+"""The incremental methods: their settings, and runs that consist of phases.
+
+    minimise over ‖w‖_q ≤ λ    (1/n) Σ_i f_i(w, b, λ),     f_i = nπ_i max(1 − m_i, 1 + m_i − κλ, 0) + ελ + (c/2)‖w‖²
+
+An iteration is an epoch, one pass over the rows. Every method is a sequence of phases (`phases.py`): `Isg` takes
+subgradient steps, `Ippa` exact proximal steps, and `Hybrid` first the ones and then the others.
+Columns of very different scales slow down all of them. If epochs do not pay off, the interior-point solver takes over.
+"""
+
+import math
+import numbers
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from drsvm.problem.problem import Problem
+from drsvm.solvers.base import Candidate, Limits, Solver, State, check_count
+from drsvm.solvers.paper.incremental.epochs import ORDERS
+from drsvm.solvers.paper.incremental.phases import Batches, Memory, Opening, Phase, Proximal, Subgradient, Track
+from drsvm.solvers.paper.incremental.step_sizes import SCHEMES
+from drsvm.solvers.reformulation.constant import optimum_of_free_flips
+from drsvm.solvers.reformulation.fallback import Patience, WithFallback, can_take_over
+from drsvm.solvers.reformulation.priced_columns import AS_COLUMNS
+
+ADVICE = "epochs hardly reduce the gap: scale the features to similar ranges, or use solver='auto'"
+
+
+def _is_number(value) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+@dataclass(frozen=True)
+class Incremental(Solver):
+    """Settings common to all incremental methods.
+
+    Attributes
+    ----------
+    steps : {"auto", "geometric", "harmonic", "root"}
+        Step-size scheme; "auto" needs no tuning, the others are the theoretical schemes.
+    first_step : float, optional
+        Step size of the first epoch; None: computed from the data.
+    decay : float
+        Ratio of the step sizes of consecutive epochs, for "geometric".
+    order : {"shuffled", "cyclic", "with-replacement"}
+        Order of the rows in an epoch.
+    polish_dual : bool
+        Whether to improve the multipliers by an epoch of steps with memory for every certificate. This does not
+        change the classifier, but averages of plain multipliers prove much less.
+    hand_over : bool
+        Whether, with steps="auto", the interior-point solver takes over if progress is slow and its matrices are of
+        moderate size. With tol=0 there is nothing to reach, and the epochs continue.
+
+    Examples
+    --------
+    >>> from drsvm import Problem, solve
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1)
+    >>> result = solve(problem, "ippa", steps="geometric", decay=0.9, order="cyclic")
+    >>> result.solver, str(result.status)
+    ('ippa', 'optimal')
+    """
+
+    default_tol = 1e-4
+    default_max_iter = 500
+    prices = AS_COLUMNS
+
+    steps: str = "auto"
+    first_step: float | None = None
+    decay: float = 0.97
+    order: str = "shuffled"
+    polish_dual: bool = True
+    hand_over: bool = True
+
+    def __post_init__(self) -> None:
+        if self.steps not in SCHEMES:
+            raise ValueError(f"steps must be one of {', '.join(SCHEMES)}, got steps={self.steps!r}.")
+        if self.first_step is not None and not (_is_number(self.first_step) and 0 < self.first_step < math.inf):
+            raise ValueError(f"first_step must be a positive number or None, got first_step={self.first_step!r}.")
+        if not (_is_number(self.decay) and 0 < self.decay <= 1):
+            raise ValueError(f"decay must be a number in (0, 1], got decay={self.decay!r}.")
+        if self.order not in ORDERS:
+            raise ValueError(f"order must be one of {', '.join(ORDERS)}, got order={self.order!r}.")
+        for name in ("batch_size", "proximal_batch_size"):
+            if getattr(self, name, None) is not None:
+                check_count(getattr(self, name), name, "an integer ≥ 1 or None")
+
+    def unsupported_reason(self, problem: Problem) -> str | None:
+        if problem.norm.geometry is None:
+            return f"solver {self.name!r} has no proximal step for norm={problem.norm}: use solver='interior-point'."
+        return super().unsupported_reason(problem)
+
+    def start(self, problem: Problem, limits: Limits) -> State:
+        run = optimum_of_free_flips(problem) or IncrementalState(problem, self, limits)
+        has_fallback = limits.tol > 0.0 and not self.is_pure and can_take_over(problem)
+        return WithFallback(run, problem, limits) if has_fallback else run
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether the run must stay with the pure method."""
+        return not self.hand_over or self.steps != "auto"
+
+    @abstractmethod
+    def phases(self, track: Track) -> Iterator[Phase]:
+        """Yield the phases of a run; the last one never ends."""
+
+
+@dataclass(frozen=True)
+class Isg(Incremental):
+    """Settings of the incremental subgradient method: projected subgradient steps on rows or batches of rows.
+
+    Those common to all incremental methods are in `drsvm.solvers.paper.incremental.run.Incremental`.
+
+    Attributes
+    ----------
+    batch_size : int, optional
+        Rows per batch. 1: the classical method; more than there are rows: full subgradients; None: 32, or fewer if an
+        epoch would have too few batches.
+
+    Examples
+    --------
+    >>> from drsvm import Problem, solve
+    >>> from drsvm.solvers import Isg
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, norm=2)
+    >>> result = solve(problem, Isg(batch_size=1))
+    >>> result.solver, str(result.status)
+    ('isg', 'optimal')
+    """
+
+    name = "isg"
+
+    batch_size: int | None = None
+
+    def phases(self, track: Track) -> Iterator[Phase]:
+        yield Subgradient(track, self.batch_size)
+
+
+@dataclass(frozen=True)
+class Ippa(Incremental):
+    """Settings of the incremental proximal point algorithm: proximal steps on single rows, or on batches of them.
+
+    Those common to all incremental methods are in `drsvm.solvers.paper.incremental.run.Incremental`.
+
+    Attributes
+    ----------
+    memory : bool
+        Whether, with steps="auto", the run continues with steps that keep the last contributions of all other rows once
+        plain steps no longer pay off. The other schemes take plain steps throughout. So does memory=False; the
+        interior-point solver then does not take over.
+    batch_size : int, optional
+        Rows per batch, on whose mean each step is taken; 1: single rows. Larger batches have no memory; with
+        steps="auto" they follow a few epochs on single rows. None, or more than there are rows: all rows, the proximal
+        point method.
+
+    Examples
+    --------
+    >>> from drsvm import Problem, solve
+    >>> from drsvm.solvers import Ippa
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, norm=2)
+    >>> result = solve(problem, Ippa(order="cyclic"))
+    >>> result.solver, str(result.status)
+    ('ippa', 'optimal')
+    """
+
+    name = "ippa"
+
+    memory: bool = True
+    batch_size: int | None = 1
+
+    @property
+    def is_pure(self) -> bool:
+        return super().is_pure or not self.memory
+
+    def phases(self, track: Track) -> Iterator[Phase]:
+        if self.batch_size != 1:
+            if self.steps == "auto":
+                yield Opening(Proximal(track))
+            yield Batches(track, self.batch_size)
+        if self.steps == "auto" and self.memory:
+            yield Opening(Proximal(track))
+            yield Memory(track)
+        yield Proximal(track)
+
+
+@dataclass(frozen=True)
+class Hybrid(Ippa):
+    """Settings of the hybrid method; see `Ippa` and `drsvm.solvers.paper.incremental.run.Incremental`.
+
+    Attributes
+    ----------
+    batch_size : int, optional
+        Rows per batch in the first phase; None: as for `Isg`.
+    proximal_batch_size : int, optional
+        Rows per batch in the second phase, as `batch_size` of `Ippa`.
+
+    Examples
+    --------
+    >>> from drsvm import Problem, solve
+    >>> from drsvm.solvers import Hybrid
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, norm=2)
+    >>> result = solve(problem, Hybrid(batch_size=2))
+    >>> result.solver, str(result.status)
+    ('hybrid', 'optimal')
+    """
+
+    name = "hybrid"
+
+    batch_size: int | None = None
+    proximal_batch_size: int | None = 1
+
+    def phases(self, track: Track) -> Iterator[Phase]:
+        yield Opening(Subgradient(track, self.batch_size))
+        if self.proximal_batch_size != 1:
+            yield Batches(track, self.proximal_batch_size)
+        # Plain steps are short from the first, because the subgradient steps are already close to the optimum.
+        yield Memory(track) if self.steps == "auto" and self.memory else Proximal(track, first=0.01)
+
+
+class IncrementalState(State):
+    """One run: the phases in turn, and whether they still pay off."""
+
+    def __init__(self, problem: Problem, settings: Incremental, limits: Limits):
+        self.problem, self.limits, self.track = problem, limits, Track(problem, limits, settings)
+        self.epoch, self.next_certificate = 0, 1
+        self.seen = Counter[str]()
+        self.patience = Patience(first_look=64, limits=limits)
+        self._phases = settings.phases(self.track)
+        self.phase = next(self._phases)
+
+    def step(self) -> None:
+        self.epoch += 1
+        if self.phase.finished:
+            self.phase = next(self._phases)
+        self.seen[self.phase.name] += 1
+        self.phase.epoch()
+
+    def candidate(self) -> Candidate:
+        self.next_certificate = self.epoch + max(1, self.epoch // 10)  # after every epoch at first, then less often
+        point, multipliers = self.phase.point(), self.phase.multipliers()
+        return self.track.classifier(point, *(self.problem.sample_weight * shares for shares in multipliers))
+
+    def certificate_due(self) -> bool:
+        return self.limits.watched or self.epoch >= self.next_certificate
+
+    def on_certificate(self, gap: float) -> None:
+        self.gives_up = self.patience.ends(self.epoch, gap)
+
+    def info(self) -> dict:
+        return {"epochs": dict(self.seen)} | ({"advice": ADVICE} if self.gives_up and self.limits.tol > 0.0 else {})

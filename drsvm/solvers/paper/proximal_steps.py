@@ -1,0 +1,241 @@
+"""Proximal steps for one sample, exactly, and for a batch of them, with their multipliers.
+
+minimise over ‖w‖_q ≤ λ   (1/n) Σ_i g_i max(1 − m_i, 1 + m_i − κ_i λ, 0) + ελ + (c/2)‖w‖²
+                          + (1/2η) (‖w − w̄‖² + (b − b̄)² + (λ − λ̄)²),      m_i = y_i (w·x_i + b)
+"""
+
+import math
+from dataclasses import dataclass
+from enum import Flag
+
+import numpy as np
+
+from drsvm.utils.annotations import Costs, Matrix, NormName
+from drsvm.compiled.memory_epochs import contribute, memory_epoch
+from drsvm.compiled.proximal_epochs import Iterate, Terms
+from drsvm.compiled.single_sample_prox import EPS, proximal
+from drsvm.problem.memory_rows import compiled_rows
+from drsvm.problem.norms import norm_for
+from drsvm.problem.risk import affordable_flips
+from drsvm.problem.validation import check_flip_costs, check_number, check_signed_rows, check_weight_vector
+
+MAX_PASSES = 50_000  # over a batch; dozens suffice unless steps are hundreds of times longer than those of a run
+CLOSED = 16.0 * EPS  # the gap is closed if it is at most this fraction of its first value or of the samples' weights
+
+
+class Pieces(Flag):
+    """The pieces of the loss with a positive multiplier; their combinations are the sub-cases of the step."""
+
+    HINGE = 1
+    FLIPPED = 2
+    ZERO = 4
+
+
+@dataclass(frozen=True, eq=False)
+class ProximalStep:
+    """Solution of one proximal step.
+
+    Attributes
+    ----------
+    weights, intercept, radius_price : array, float, float
+        The minimiser (w, b, λ).
+    hinge_dual, flip_dual : float
+        Multipliers σ₁ and σ₂ of the pieces 1 − m and 1 + m − κλ; σ₁, σ₂ ≥ 0 and σ₁ + σ₂ ≤ 1.
+    pull : float
+        σ₁ − σ₂, the multiplier of the margin m; more accurate than the difference of the two if it is tiny.
+    gap : float
+        Duality gap of the step, relative to the magnitude of its terms: at the level of rounding errors.
+
+    Examples
+    --------
+    >>> from drsvm.solvers import proximal_step
+    >>> step = proximal_step([1.0, 2.0], 1, [0.0, 0.0], 0.5, step=0.01, radius=0.1, flip_cost=5.0)
+    >>> step.pieces, step.hinge_dual, step.flip_dual
+    (<Pieces.HINGE: 1>, 1.0, 0.0)
+    """
+
+    weights: np.ndarray
+    intercept: float
+    radius_price: float
+    hinge_dual: float
+    flip_dual: float
+    pull: float
+    gap: float
+
+    @property
+    def pieces(self) -> Pieces:
+        """The pieces of the loss with a positive multiplier."""
+        active = Pieces(0)
+        if self.hinge_dual > 0:
+            active |= Pieces.HINGE
+        if self.flip_dual > 0:
+            active |= Pieces.FLIPPED
+        if self.hinge_dual + self.flip_dual < 1 - 1e-15:  # the sum is rounded
+            active |= Pieces.ZERO
+        return active
+
+
+def proximal_step(
+    x,
+    sign: float,
+    weights,
+    radius_price: float,
+    *,
+    step: float,
+    radius: float,
+    flip_cost: float,
+    norm: NormName = 2,
+    l2: float = 0.0,
+    intercept: float | None = None,
+) -> ProximalStep:
+    """Take one exact proximal step, and return a `ProximalStep`.
+
+    Parameters
+    ----------
+    x : array of shape (d,)
+        Features of the sample.
+    sign : {-1, 1}
+        Its label.
+    weights, radius_price : array of shape (d,), float
+        The centre (w̄, λ̄).
+    step : float
+        Step size η > 0.
+    radius, flip_cost, norm, l2
+        Parameters of the problem, as in `drsvm.Problem`.
+    intercept : float, optional
+        The centre b̄; None for no intercept.
+
+    Examples
+    --------
+    >>> from drsvm.solvers import proximal_step
+    >>> step = proximal_step([1.0, 2.0], 1, [0.0, 0.0], 0.5, step=0.01, radius=0.1, flip_cost=5.0)
+    >>> step.weights.round(4).tolist(), round(step.radius_price, 4)
+    ([0.01, 0.02], 0.499)
+    """
+    x = np.ascontiguousarray(check_weight_vector(x, np.size(x), "x"))
+    center = np.array(check_weight_vector(weights, x.size))  # a copy: numba would recompile kernels for read-only ones
+    if sign not in (-1, 1):
+        raise ValueError(f"sign must be -1 or 1, got {sign!r}.")
+    eta, radius, l2 = _step_size(step), check_number(radius, "radius"), check_number(l2, "l2")
+    kappa = check_number(flip_cost, "flip_cost", infinite=True)
+    lam = _finite(radius_price, "radius_price") - eta * radius
+    bias = 0.0 if intercept is None else sign * _finite(intercept, "intercept")
+    new = np.empty_like(center)
+    rest = lam, bias, 0.0 if intercept is None else 1.0, eta, 1.0 + eta * l2, kappa
+    new_lam, pull, sigma2, gap = proximal(norm_for(norm).code, center, sign * x, *rest, new)
+    moved = 0.0 if intercept is None else float(intercept) + eta * pull * sign
+    return ProximalStep(new, moved, new_lam, max(sigma2 + pull, 0.0), sigma2, pull, gap)
+
+
+def _step_size(step: float) -> float:
+    eta = check_number(step, "step")
+    if eta == 0:
+        raise ValueError("step must be positive, got step=0.")
+    return eta
+
+
+def _finite(value: float, name: str) -> float:
+    """Return `value` as a finite float of either sign."""
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be finite, got {name}={value!r}.")
+    return number
+
+
+@dataclass(frozen=True, eq=False)
+class ProximalBatchStep:
+    """Solution of a proximal step on a batch.
+
+    Attributes
+    ----------
+    weights, intercept, radius_price, hinge_dual, flip_dual
+        As in `ProximalStep`, with multipliers in arrays of shape (n,).
+    gap : float
+        Duality gap of the step; the point is within √(2η·gap) of the exact one.
+    n_passes : int
+        Number of passes over the samples.
+
+    Examples
+    --------
+    >>> from drsvm.problem import proximal_batch_step
+    >>> X, signs = [[1.0, 2.0], [0.5, -1.0]], [1, -1]
+    >>> step = proximal_batch_step(X, signs, [0.0, 0.0], 0.5, step=0.01, radius=0.1, flip_cost=5.0)
+    >>> step.hinge_dual.tolist(), step.flip_dual.tolist()
+    ([1.0, 1.0], [0.0, 0.0])
+    """
+
+    weights: np.ndarray
+    intercept: float
+    radius_price: float
+    hinge_dual: np.ndarray
+    flip_dual: np.ndarray
+    gap: float
+    n_passes: int
+
+
+def proximal_batch_step(
+    X: Matrix,
+    signs,
+    weights,
+    radius_price: float,
+    *,
+    step: float,
+    radius: float,
+    flip_cost: Costs,
+    norm: NormName = 2,
+    l2: float = 0.0,
+    intercept: float | None = None,
+    sample_weight=None,
+) -> ProximalBatchStep:
+    """Take one proximal step on the mean of several samples, and return a `ProximalBatchStep`.
+
+    It takes passes over the samples until rounding errors prevail.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        Features of the samples.
+    signs : array of shape (n,)
+        Their labels, ±1.
+    weights, radius_price, step, radius, flip_cost, norm, l2, intercept
+        As in `drsvm.solvers.proximal_step`; the flip cost may be one per sample.
+    sample_weight : array of shape (n,), optional
+        Factors g of the losses; 1 by default.
+
+    Examples
+    --------
+    >>> from drsvm.problem import proximal_batch_step
+    >>> X, signs = [[1.0, 2.0], [0.5, -1.0]], [1, -1]
+    >>> step = proximal_batch_step(X, signs, [0.0, 0.0], 0.5, step=0.01, radius=0.1, flip_cost=5.0)
+    >>> step.weights.round(4).tolist(), round(step.radius_price, 4)
+    ([0.0025, 0.015], 0.499)
+    """
+    X, signs, importance = check_signed_rows(X, signs, sample_weight)
+    n, d = X.shape
+    eta, ball = _step_size(step), norm_for(norm)
+    kappa, flips = affordable_flips(check_flip_costs(flip_cost, n), math.inf)  # at any finite price
+    radius, l2 = check_number(radius, "radius"), check_number(l2, "l2")
+    terms = Terms(radius, kappa, flips, l2, d, 0.0 if intercept is None else 1.0)
+    w, lam = check_weight_vector(weights, d), _finite(radius_price, "radius_price")
+    b = _finite(intercept or 0.0, "intercept")
+    rows, everything = compiled_rows(X, signs, importance), np.arange(n)
+
+    def state_with(hinge: np.ndarray, flip: np.ndarray) -> Iterate:
+        """Return the state for given multipliers; see `memory_epochs`."""
+        state = Iterate(np.array(w), np.array([lam - eta * radius, b, lam]), hinge, flip)
+        contribute(rows, everything, state, terms, eta / n)
+        return state
+
+    state = state_with(np.ones(n), np.zeros(n))
+    gap, scale, n_passes = np.inf, float(np.sum(importance)), 0
+    while n_passes < MAX_PASSES and gap > CLOSED * scale:
+        gap = memory_epoch(ball.q, rows, everything, state, terms, eta / n, eta, 2.0 * EPS)
+        n_passes, scale = n_passes + 1, max(scale, gap)
+    state = state_with(state.hinge, state.flip)  # without the rounding errors of all passes
+    rho = 1.0 + eta * l2
+    w, lam = ball.project_epigraph(state.w / rho, state.scalars[0], rho)
+    b = float(state.scalars[1])
+    margins = signs * (X @ w + b)
+    hinge, flipped = 1.0 - margins, np.where(flips, 1.0 + margins - kappa * lam, 0.0)
+    lost = np.maximum(np.maximum(hinge, flipped), 0.0) - state.hinge * hinge - state.flip * flipped
+    return ProximalBatchStep(w, b, lam, state.hinge, state.flip, float(np.mean(importance * lost)), n_passes)

@@ -1,0 +1,29 @@
+"""Labels that cost nothing to flip: the optimum is known without a solver."""
+
+import numpy as np
+
+from drsvm.problem.problem import Problem
+from drsvm.solvers.base import Candidate, State
+
+
+class ConstantState(State):
+    """A run whose answer is known from the start."""
+
+    finished = True
+
+    def __init__(self, answer: Candidate):
+        self.answer = answer
+
+    def step(self) -> None:
+        """Do nothing."""
+
+    def candidate(self) -> Candidate:
+        return self.answer
+
+
+def optimum_of_free_flips(problem: Problem) -> ConstantState | None:
+    """Return a run for κ = 0, else None: half of every sample is flipped, so w = 0 has the least objective, 1."""
+    if not np.all(problem.flip_cost == 0):
+        return None
+    half = problem.multiples_of_weights(0.5, 0.5)
+    return ConstantState(Candidate(np.zeros(problem.n_features), 0.0, half, half))

@@ -1,0 +1,29 @@
+"""Readers of data files: svmlight, CSV and Parquet, compressed or not.
+
+    file → table → what each column contains → Dataset → preparation for a classifier
+
+`files` opens them; `svmlight`, `csv_files` and `arrow_tables` read them; `reading` chooses `columns`, finds their
+`kinds`, `values` and `copies`, and takes `notes` for a `dataset`. `row_files` and `streamed_tables` are for data that
+do not fit into memory.
+
+Errors (`DataFileError`) name the file, the line or column, and the remedy. Only `preparation` needs scikit-learn, which
+takes long to import: an error in a file is reported before.
+"""
+
+from typing import TYPE_CHECKING
+
+from drsvm.tables.dataset import Dataset, ReadOptions, Schema
+from drsvm.tables.files import DataFileError
+from drsvm.tables.reading import read, read_like
+from drsvm.utils.lazy import lazy_names
+
+__all__ = ["DataFileError", "Dataset", "ReadOptions", "Schema", "read", "read_like"]
+
+if TYPE_CHECKING:
+    from drsvm.tables.preparation import TableReader as TableReader
+    from drsvm.tables.row_files import RowsOnDisk as RowsOnDisk
+    from drsvm.tables.row_files import rows_on_disk as rows_on_disk
+else:
+    _NAMES = {".row_files": "RowsOnDisk rows_on_disk", ".preparation": "TableReader"}
+    __getattr__, __dir__, _LAZY = lazy_names(__name__, _NAMES)
+    __all__ += _LAZY
