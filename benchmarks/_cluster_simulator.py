@@ -1,7 +1,8 @@
 """A cluster in this process, with a clock of its own: the solver and the workers' code are the real ones.
 
-A centre has one line in each direction, which carries one message after another. A machine takes `seconds` for a
-message, times its own factor; what the centre does itself takes no time. Messages are as long as their pickles.
+A centre has one line in each direction, which carries one message after another. A
+machine takes `seconds` for a message, times its own factor; what the centre does itself
+takes no time. Messages are as long as their pickles.
 """
 
 import heapq
@@ -32,15 +33,22 @@ class Network:
     seconds: float  # of an epoch of one machine
     latency: float = 1e-3
     bandwidth: float = 125e6  # bytes per second
-    factors: dict[int, float] = field(default_factory=dict)  # of slow machines, by number
+    factors: dict[int, float] = field(
+        default_factory=dict
+    )  # of slow machines, by number
     failures: dict[int, float] = field(default_factory=dict)  # when machines fail
-    recovery: float = 1.0  # seconds until the rows of a machine that failed are there again
+    recovery: float = (
+        1.0  # seconds until the rows of a machine that failed are there again
+    )
     now: float = 0.0
     n_bytes: int = 0
     n_messages: int = 0
 
     def work_of(self, shard, begin: float, share: float = 1.0) -> float:
-        """Return when a machine has worked for a share of an epoch; its state is lost if it fails meanwhile."""
+        """Return when a machine has worked for a share of an epoch.
+
+        Its state is lost if it fails meanwhile.
+        """
         end = begin + share * self.seconds * self.factors.get(shard.number, 1.0)
         if self.failures.get(shard.number, math.inf) > end:
             return end
@@ -50,7 +58,8 @@ class Network:
 
     def sent(self, n_bytes: int, n_messages: int = 1) -> float:
         """Count messages, and return how long a line is busy with one of them."""
-        self.n_bytes, self.n_messages = self.n_bytes + n_messages * n_bytes, self.n_messages + n_messages
+        self.n_bytes = self.n_bytes + n_messages * n_bytes
+        self.n_messages = self.n_messages + n_messages
         return n_bytes / self.bandwidth
 
 
@@ -73,25 +82,39 @@ class SimulatedChannel(ChannelHere):
 
     def __init__(self, cluster: SimulatedCluster):
         super().__init__(cluster)
-        self.network, self.shards = cluster.network, {shard.number: shard for shard in cluster.shards}
-        self.outgoing = self.incoming = self.network.now  # when the lines of the centre are free
-        self.replies, self.order = [], itertools.count()
+        self.network = cluster.network
+        self.shards = {shard.number: shard for shard in cluster.shards}
+        self.outgoing = self.incoming = (
+            self.network.now
+        )  # when the lines of the centre are free
+        self.replies = []
+        self.order = itertools.count()
 
     def send(self, group, message):
-        shard, network = self.shards[group[0]], self.network
+        shard = self.shards[group[0]]
+        network = self.network
         self.waiting[group] = message
-        self.outgoing = max(self.outgoing, network.now) + network.sent(len(pickle.dumps(message)))
+        self.outgoing = max(self.outgoing, network.now) + network.sent(
+            len(pickle.dumps(message))
+        )
         end = network.work_of(shard, self.outgoing + network.latency, share_of(message))
         reply = shard.reply(message)
-        heapq.heappush(self.replies, (end + network.latency, next(self.order), group, reply))
+        heapq.heappush(
+            self.replies, (end + network.latency, next(self.order), group, reply)
+        )
 
     def receive(self, seconds=math.inf):
         network = self.network
-        if not self.replies or max(self.replies[0][0], self.incoming) > network.now + seconds:
+        if (
+            not self.replies
+            or max(self.replies[0][0], self.incoming) > network.now + seconds
+        ):
             network.now += max(seconds, 0.0)
             return (), None
         arrival, _, group, reply = heapq.heappop(self.replies)
-        self.incoming = max(arrival, self.incoming) + network.sent(len(pickle.dumps(reply)))
+        self.incoming = max(arrival, self.incoming) + network.sent(
+            len(pickle.dumps(reply))
+        )
         network.now = max(network.now, self.incoming)
         del self.waiting[group]
         return group, reply
@@ -109,7 +132,8 @@ class SimulatedWatch:
     """Simulated seconds since creation."""
 
     def __init__(self, network: Network):
-        self.network, self.start = network, network.now
+        self.network = network
+        self.start = network.now
 
     def elapsed(self) -> float:
         return self.network.now - self.start
@@ -117,7 +141,11 @@ class SimulatedWatch:
 
 def simulated(problem, n_machines: int, network: Network, cluster=SimulatedCluster):
     """Return the problem with its rows on the machines of a network."""
-    return sharded(problem, even_cuts(problem.n_rows, n_machines), lambda shards: cluster(network, shards))
+    return sharded(
+        problem,
+        even_cuts(problem.n_rows, n_machines),
+        lambda shards: cluster(network, shards),
+    )
 
 
 def even_cuts(n_rows: int, n_machines: int) -> list[int]:

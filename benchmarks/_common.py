@@ -36,7 +36,8 @@ LEFT_OUT = {"titanic": ("alive",)}
 """Columns that say the label in other words."""
 
 
-# --- data ---------------------------------------------------------------------------------------------------------
+# --- data
+# ---------------------------------------------------------------------------------------------------------
 
 
 def _folder(variable: str, default: str) -> Path | None:
@@ -72,12 +73,23 @@ def load(name: str) -> tuple[Any, np.ndarray]:
     return X, y
 
 
-def _load_table(file: Path, label: str, left_out: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
+def _load_table(
+    file: Path, label: str, left_out: Iterable[str]
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the features of a table, dense, and the codes of its labels."""
     with lzma.open(file, "rt", encoding="utf-8", newline="") as stream:
-        columns = {header: np.array(cells) for header, *cells in zip(*csv.reader(stream), strict=True)}
+        columns = {
+            header: np.array(cells)
+            for header, *cells in zip(*csv.reader(stream), strict=True)
+        }
     y = np.unique(columns.pop(label), return_inverse=True)[1]
-    return np.column_stack([_features(cells) for header, cells in columns.items() if header not in left_out]), y
+    return np.column_stack(
+        [
+            _features(cells)
+            for header, cells in columns.items()
+            if header not in left_out
+        ]
+    ), y
 
 
 def _features(cells: np.ndarray) -> np.ndarray:
@@ -91,7 +103,10 @@ def _features(cells: np.ndarray) -> np.ndarray:
 
 @lru_cache
 def reference(name: str) -> list[dict[str, str]]:
-    """Return the rows of a CSV file with reference figures; an empty list if it is missing."""
+    """Return the rows of a CSV file with reference figures.
+
+    An empty list if it is missing.
+    """
     folder = _folder("DRSVM_REFERENCE", "reference")
     if folder is None or not (folder / name).exists():
         return []
@@ -119,21 +134,31 @@ def optimum(problem, name: str) -> tuple[float, str]:
     return result.lower_bound, f"proven by drsvm to {result.gap:.0e}"
 
 
-# --- timing -------------------------------------------------------------------------------------------------------
+# --- timing
+# -------------------------------------------------------------------------------------------------------
 
 
 def use_threads(n_threads: int) -> None:
     """Limit every thread pool, including those of libraries that are loaded later."""
     from threadpoolctl import threadpool_limits
 
-    for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"):
+    for variable in (
+        "OMP_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "RAYON_NUM_THREADS",
+    ):
         os.environ[variable] = str(n_threads)
     threadpool_limits(n_threads)
 
 
 def usable_cores() -> int:
     """Return the number of cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return (
+        len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count() or 1
+    )
 
 
 def seconds(call: Callable[[], object]) -> tuple[float, object]:
@@ -161,8 +186,12 @@ def median_seconds(call: Callable[[], object], repeats: int) -> float:
     return interleaved({"": call}, repeats)[""].seconds
 
 
-def interleaved(calls: dict[str, Callable[[], object]], repeats: int) -> dict[str, Timing]:
-    """Time several calls; they take turns, so that a busy machine affects all of them equally.
+def interleaved(
+    calls: dict[str, Callable[[], object]], repeats: int
+) -> dict[str, Timing]:
+    """Time several calls.
+
+    They take turns, so that a busy machine affects all of them equally.
 
     The first round is not timed.
     """
@@ -173,10 +202,13 @@ def interleaved(calls: dict[str, Callable[[], object]], repeats: int) -> dict[st
             if sum(times[name]) < ENOUGH:
                 duration, answers[name] = seconds(call)
                 times[name].append(duration)
-    return {name: Timing(statistics.median(times[name]), answers[name]) for name in calls}
+    return {
+        name: Timing(statistics.median(times[name]), answers[name]) for name in calls
+    }
 
 
-# --- reports ------------------------------------------------------------------------------------------------------
+# --- reports
+# ------------------------------------------------------------------------------------------------------
 
 
 def machine(packages: Iterable[str] = ()) -> str:
@@ -205,7 +237,9 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         return platform.processor() or "unknown processor"
-    named = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    named = (
+        line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")
+    )
     return next(named, platform.processor() or "unnamed processor")
 
 
@@ -219,7 +253,9 @@ def _load() -> str:
 def table(header: list[str], rows: Iterable[Iterable[object]]) -> str:
     """Return a Markdown table; the first column is text, the others are numbers."""
     lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
-    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+    return "\n".join(
+        "| " + " | ".join(str(cell) for cell in line) + " |" for line in lines
+    )
 
 
 def head(title: str, command: str, packages: Iterable[str] = ()) -> list[str]:
@@ -233,7 +269,9 @@ def head(title: str, command: str, packages: Iterable[str] = ()) -> list[str]:
     ]
 
 
-def report(name: str, title: str, sections: list[str], packages: Iterable[str] = ()) -> None:
+def report(
+    name: str, title: str, sections: list[str], packages: Iterable[str] = ()
+) -> None:
     """Print a report and save it as results/NAME.md."""
     command = " ".join([f"python benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]])
     text = "\n\n".join([*head(title, command, packages), *sections]) + "\n"

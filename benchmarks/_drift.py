@@ -10,7 +10,8 @@ import numpy as np
 from _common import LABELS, data_file
 
 TABLES = ("magic04", "adult")  # numbers only; numbers, texts and empty cells
-FITTED_ON, BATCHES = 1_500, (100, 400, 500, 1_000)
+FITTED_ON = 1_500
+BATCHES = (100, 400, 500, 1_000)
 
 
 def false_alarms(name: str, seed: int) -> list[bool]:
@@ -24,19 +25,34 @@ def false_alarms(name: str, seed: int) -> list[bool]:
     order = np.random.default_rng([3, seed]).permutation(len(rows))
     batches = np.repeat(np.arange(len(BATCHES)), BATCHES)
     with tempfile.TemporaryDirectory() as folder:
-        old, new, model = (str(Path(folder) / file) for file in ("old.csv", "new.csv", "model.drsvm"))
+        old, new, model = (
+            str(Path(folder) / file) for file in ("old.csv", "new.csv", "model.drsvm")
+        )
         _write(old, header, [rows[i] for i in order[:FITTED_ON]])
         some = order[FITTED_ON : FITTED_ON + len(batches)]
-        _write(new, [*header, "batch"], [[*rows[i], f"batch {k}"] for i, k in zip(some, batches, strict=True)])
-        _run(CliRunner(), app, ["fit", old, "--label", LABELS.get(name, "label"), "--model", model])
+        _write(
+            new,
+            [*header, "batch"],
+            [[*rows[i], f"batch {k}"] for i, k in zip(some, batches, strict=True)],
+        )
+        _run(
+            CliRunner(),
+            app,
+            ["fit", old, "--label", LABELS.get(name, "label"), "--model", model],
+        )
         found = _run(CliRunner(), app, ["drift", model, new, "--by", "batch", "--json"])
-    return [batch["moved"] > batch["moved_by_chance"] for batch in json.loads(found)["batches"]]
+    return [
+        batch["moved"] > batch["moved_by_chance"]
+        for batch in json.loads(found)["batches"]
+    ]
 
 
 def _run(runner, app, words: list[str]) -> str:
     result = runner.invoke(app, words)
     if result.exit_code:
-        raise RuntimeError(f"drsvm {' '.join(words)}: {result.output}") from result.exception
+        raise RuntimeError(
+            f"drsvm {' '.join(words)}: {result.output}"
+        ) from result.exception
     return result.stdout
 
 

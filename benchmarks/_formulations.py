@@ -3,7 +3,8 @@
     minimise over w, λ    ε λ + Σ_i π_i max(1 − m_i, 1 + m_i − κ λ, 0) + (c/2) ‖w‖₂²
     subject to            ‖w‖_q ≤ λ,   m_i = y_i w·x_i
 
-They have the same solution, but a solver may be several times faster on one than on another.
+They have the same solution, but a solver may be several times faster on one than on
+another.
 """
 
 from collections.abc import Callable
@@ -36,12 +37,17 @@ class Program:
 
     def read(self, x, equality_multipliers) -> np.ndarray:
         """Return the weights of the classifier."""
-        return np.array(equality_multipliers if self.weights_are_multipliers else x)[self.weights]
+        return np.array(equality_multipliers if self.weights_are_multipliers else x)[
+            self.weights
+        ]
 
     def multipliers(self, x, of_rows) -> tuple[np.ndarray, np.ndarray]:
         """Return α and β from x and the multipliers of the rows: `equal`, `below`, and any that follow."""
-        first, last = len(self.equal_to), len(self.equal_to) + len(self.below_at)
-        return self.proof(np.array(x), np.array(of_rows[:first]), np.array(of_rows[first:last]))
+        first = len(self.equal_to)
+        last = len(self.equal_to) + len(self.below_at)
+        return self.proof(
+            np.array(x), np.array(of_rows[:first]), np.array(of_rows[first:last])
+        )
 
 
 class _Builder:
@@ -49,7 +55,10 @@ class _Builder:
 
     def __init__(self, **sizes: int):
         ends = np.cumsum(list(sizes.values()))
-        self.at = {name: slice(end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}
+        self.at = {
+            name: slice(end - size, end)
+            for (name, size), end in zip(sizes.items(), ends, strict=True)
+        }
         self.size = int(ends[-1])
         self.curvature, self.cost = np.zeros(self.size), np.zeros(self.size)
         self.lower, self.upper = np.full(self.size, -np.inf), np.full(self.size, np.inf)
@@ -60,7 +69,9 @@ class _Builder:
     def add(self, kind: str, blocks: dict, side) -> None:
         """Add the constraints Σ block·variable (= or ≤) side."""
         height = next(iter(blocks.values())).shape[0]
-        self.rows[kind].append([blocks.get(name, self._nothing(height, name)) for name in self.at])
+        self.rows[kind].append(
+            [blocks.get(name, self._nothing(height, name)) for name in self.at]
+        )
         self.sides[kind].append(np.broadcast_to(np.asarray(side, dtype=float), height))
 
     def _nothing(self, height: int, name: str):
@@ -69,7 +80,8 @@ class _Builder:
     def norm_below(self, q: float, w: str, level: str) -> None:
         """Add ‖w‖_q ≤ level; the 1-norm needs variables named `absolute`."""
         d = self.at[w].stop - self.at[w].start
-        eye, ones = sparse.eye_array(d), np.ones((d, 1))
+        eye = sparse.eye_array(d)
+        ones = np.ones((d, 1))
         if q == 2:
             self.cone = np.r_[self.at[level], self.at[w]]
         elif q == 1:
@@ -92,7 +104,10 @@ class _Builder:
             return sparse.csc_matrix((0, self.size)), np.zeros(0)
         matrix = sparse.csc_matrix(sparse.block_array(self.rows[kind], format="csc"))
         matrix.sort_indices()
-        matrix.indices, matrix.indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
+        matrix.indices, matrix.indptr = (
+            matrix.indices.astype(np.int32),
+            matrix.indptr.astype(np.int32),
+        )
         return matrix, np.concatenate(self.sides[kind])
 
 
@@ -102,9 +117,15 @@ def signed_rows(problem) -> sparse.csr_array:
 
 
 def _primal(problem, **more: int) -> _Builder:
-    """Return a builder with w, λ, one loss per row and `more` variables; objective and norm are included."""
-    n, d = problem.n_rows, problem.n_features
-    build = _Builder(w=d, level=1, loss=n, **more, absolute=d if problem.norm.q == 1 else 0)
+    """Return a builder with w, λ, one loss per row and `more` variables.
+
+    Objective and norm are included.
+    """
+    n = problem.n_rows
+    d = problem.n_features
+    build = _Builder(
+        w=d, level=1, loss=n, **more, absolute=d if problem.norm.q == 1 else 0
+    )
     build.curvature[build.at["w"]] = problem.l2
     build.cost[build.at["level"]] = problem.radius
     build.cost[build.at["loss"]] = problem.sample_weight
@@ -116,9 +137,15 @@ def _primal(problem, **more: int) -> _Builder:
 def pieces(problem) -> Program:
     """Bound each loss below by its two linear pieces: the textbook formulation, which contains the data twice."""
     n = problem.n_rows
-    build, Z, eye = _primal(problem), signed_rows(problem), sparse.eye_array(n)
+    build = _primal(problem)
+    Z = signed_rows(problem)
+    eye = sparse.eye_array(n)
     build.add("below", {"w": -Z, "loss": -eye}, -1.0)
-    build.add("below", {"w": Z, "level": np.full((n, 1), -problem.flip_cost), "loss": -eye}, -1.0)
+    build.add(
+        "below",
+        {"w": Z, "level": np.full((n, 1), -problem.flip_cost), "loss": -eye},
+        -1.0,
+    )
     return build.program(weights=build.at["w"], proof=_two_last_blocks(n))
 
 
@@ -129,41 +156,78 @@ def _two_last_blocks(n: int) -> Callable:
 def margins(problem) -> Program:
     """Make the margins separate variables, m = Zw: the data appear once."""
     n = problem.n_rows
-    build, Z, eye = _primal(problem, margin=n), signed_rows(problem), sparse.eye_array(n)
+    build = _primal(problem, margin=n)
+    Z = signed_rows(problem)
+    eye = sparse.eye_array(n)
     build.add("equal", {"w": Z, "margin": -eye}, 0.0)
     build.add("below", {"margin": -eye, "loss": -eye}, -1.0)
-    build.add("below", {"margin": eye, "level": np.full((n, 1), -problem.flip_cost), "loss": -eye}, -1.0)
+    build.add(
+        "below",
+        {"margin": eye, "level": np.full((n, 1), -problem.flip_cost), "loss": -eye},
+        -1.0,
+    )
     return build.program(weights=build.at["w"], proof=_two_last_blocks(n))
 
 
 def excess(problem) -> Program:
     """Zw = 1 − loss + excess with excess ≥ 0: the data appear once, and two of the three pieces are simple bounds."""
     n = problem.n_rows
-    build, Z, eye = _primal(problem, excess=n), signed_rows(problem), sparse.eye_array(n)
+    build = _primal(problem, excess=n)
+    Z = signed_rows(problem)
+    eye = sparse.eye_array(n)
     build.lower[build.at["excess"]] = 0.0
     build.add("equal", {"w": Z, "loss": eye, "excess": -eye}, 1.0)
-    build.add("below", {"excess": eye, "level": np.full((n, 1), -problem.flip_cost), "loss": -2.0 * eye}, -2.0)
-    return build.program(weights=build.at["w"], proof=lambda x, equal, below: (below[-n:] - equal, below[-n:]))
+    build.add(
+        "below",
+        {
+            "excess": eye,
+            "level": np.full((n, 1), -problem.flip_cost),
+            "loss": -2.0 * eye,
+        },
+        -2.0,
+    )
+    return build.program(
+        weights=build.at["w"],
+        proof=lambda x, equal, below: (below[-n:] - equal, below[-n:]),
+    )
 
 
 def dual(problem) -> Program:
     """The dual in g = α − β and β: the weights are the multipliers of Zᵀg = force (+ pull, with a ridge)."""
-    n, d = problem.n_rows, problem.n_features
+    n = problem.n_rows
+    d = problem.n_features
     ridge = d if problem.l2 > 0 else 0
-    build = _Builder(net=n, flip=n, force=d, pull=ridge, budget=1, absolute=d if problem.norm.p == 1 else 0)
-    Z, eye = signed_rows(problem), sparse.eye_array(n)
-    build.cost[build.at["net"]], build.cost[build.at["flip"]] = -1.0, -2.0
-    build.lower[build.at["flip"]], build.lower[build.at["budget"]] = 0.0, 0.0
+    build = _Builder(
+        net=n,
+        flip=n,
+        force=d,
+        pull=ridge,
+        budget=1,
+        absolute=d if problem.norm.p == 1 else 0,
+    )
+    Z = signed_rows(problem)
+    eye = sparse.eye_array(n)
+    build.cost[build.at["net"]] = -1.0
+    build.cost[build.at["flip"]] = -2.0
+    build.lower[build.at["flip"]] = 0.0
+    build.lower[build.at["budget"]] = 0.0
     build.curvature[build.at["pull"]] = 1.0 / problem.l2 if ridge else 0.0
     pull = {"pull": -sparse.eye_array(d)} if ridge else {}
     build.add("equal", {"net": Z.T, "force": -sparse.eye_array(d), **pull}, 0.0)
-    build.add("equal", {"flip": np.full((1, n), problem.flip_cost), "budget": np.ones((1, 1))}, problem.radius)
+    build.add(
+        "equal",
+        {"flip": np.full((1, n), problem.flip_cost), "budget": np.ones((1, 1))},
+        problem.radius,
+    )
     build.add("below", {"net": eye, "flip": 2.0 * eye}, problem.sample_weight)
     build.add("below", {"net": -eye, "flip": -eye}, 0.0)
     build.norm_below(problem.norm.p, "force", "budget")
-    net, flip = build.at["net"], build.at["flip"]
+    net = build.at["net"]
+    flip = build.at["flip"]
     return build.program(
-        weights=slice(0, d), proof=lambda x, equal, below: (x[net] + x[flip], x[flip]), weights_are_multipliers=True
+        weights=slice(0, d),
+        proof=lambda x, equal, below: (x[net] + x[flip], x[flip]),
+        weights_are_multipliers=True,
     )
 
 
@@ -176,13 +240,16 @@ def cvxpy_model(problem):
 
     from drsvm.solvers.interior_point.cones import priced_entries
 
-    w, price = cp.Variable(problem.n_features), cp.Variable()
+    w = cp.Variable(problem.n_features)
+    price = cp.Variable()
     b = cp.Variable() if problem.fit_intercept else 0.0
     margins = cp.multiply(problem.signs, problem.X @ w + b)
     bounded = np.isfinite(problem.flip_costs)
     costs = np.where(bounded, problem.flip_costs, 0.0)
     flipped = cp.multiply(bounded, 1 + margins) - costs * price  # 0 for trusted labels
-    risk = problem.radius * price + problem.sample_weight @ cp.maximum(1 - margins, flipped, 0)
+    risk = problem.radius * price + problem.sample_weight @ cp.maximum(
+        1 - margins, flipped, 0
+    )
     ridge = 0.5 * problem.l2 * cp.sum_squares(w)
     constraints = [price >= 0]
     entries, prices = priced_entries(problem)
@@ -191,7 +258,9 @@ def cvxpy_model(problem):
         constraints.append(cp.norm(priced, problem.norm.q) <= price)
     if problem.monotonic_cst is not None:
         held = np.flatnonzero(problem.monotonic_cst)
-        constraints.append(np.diag(problem.monotonic_cst[held].astype(float)) @ w[held] >= 0)
+        constraints.append(
+            np.diag(problem.monotonic_cst[held].astype(float)) @ w[held] >= 0
+        )
     model = cp.Problem(cp.Minimize(risk + ridge), constraints)
     return model, {"weights": w, "intercept": b, "radius_price": price}
 
@@ -200,7 +269,9 @@ def cvxpy_margins(problem):
     """Return the CVXPY model in which the margins are separate variables, and its variables by name."""
     import cvxpy as cp
 
-    w, level, margin = cp.Variable(problem.n_features), cp.Variable(), cp.Variable(problem.n_rows)
+    w = cp.Variable(problem.n_features)
+    level = cp.Variable()
+    margin = cp.Variable(problem.n_rows)
     loss = cp.Variable(problem.n_rows, bounds=[0, None])
     constraints = [
         signed_rows(problem) @ w == margin,
@@ -209,4 +280,6 @@ def cvxpy_margins(problem):
         cp.norm(w, problem.norm.q) <= level,
     ]
     risk = problem.radius * level + problem.sample_weight @ loss
-    return cp.Problem(cp.Minimize(risk + 0.5 * problem.l2 * cp.sum_squares(w)), constraints), {"weights": w}
+    return cp.Problem(
+        cp.Minimize(risk + 0.5 * problem.l2 * cp.sum_squares(w)), constraints
+    ), {"weights": w}

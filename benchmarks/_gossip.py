@@ -1,14 +1,17 @@
 """Federated ascent without a centre, on the simulated machines: each talks to its neighbours in a graph only.
 
-Machine k of K keeps an estimate S_k of the mean of the sums that all blocks contribute. It takes K S_k for their total
-V, improves its own multipliers for it, adds its own change to S_k, and replaces S_k by an average with its neighbours':
+Machine k of K keeps an estimate S_k of the mean of the sums that all blocks contribute.
+It takes K S_k for their total V, improves its own multipliers for it, adds its own
+change to S_k, and replaces S_k by an average with its neighbours':
 
     S_k  ←  Σ_j W_kj (S_j + s_j D_j),        W symmetric, rows and columns with sum 1 (Metropolis)
 
-D_j is what block j proposes, and s_j the best step if all machines did the same, for which K S_j + K s_j D_j is the new
-total. The mean of all S_k is the mean of all contributions at any time, whatever the graph is. The centres, which are
-the classifiers of the round before, are averaged in the same messages: otherwise differences of the sums add up in
-them. A certificate needs exact sums: they are passed up and down a spanning tree.
+D_j is what block j proposes, and s_j the best step if all machines did the same, for
+which K S_j + K s_j D_j is the new total. The mean of all S_k is the mean of all
+contributions at any time, whatever the graph is. The centres, which are the classifiers
+of the round before, are averaged in the same messages: otherwise differences of the
+sums add up in them. A certificate needs exact sums: they are passed up and down a
+spanning tree.
 """
 
 import copy
@@ -25,7 +28,8 @@ from drsvm.engines.sharded.coordinator import total
 from drsvm.solvers.paper.federated.block import Proposal
 from drsvm.solvers.paper.federated.federated_solver import Federated, Rounds
 
-N_CHANGES, N_SEEN = 3, 2
+N_CHANGES = 3
+N_SEEN = 2
 """Numbers of sums that change with the multipliers, beside v, and of those that are what was seen last."""
 
 
@@ -44,7 +48,8 @@ def grid(n: int) -> np.ndarray:
 
 def random_graph(n: int, degree: int = 4, seed: int = 0) -> np.ndarray:
     """Return the neighbours of machines on a ring with random chords."""
-    rng, linked = np.random.default_rng(seed), ring(n)
+    rng = np.random.default_rng(seed)
+    linked = ring(n)
     while linked.sum() < degree * n and not np.all(linked | np.eye(n, dtype=bool)):
         one, two = rng.choice(n, 2, replace=False)
         linked[one, two] = linked[two, one] = True
@@ -77,7 +82,8 @@ class LinkedMachines(SimulatedCluster):
         self.depth = _depth(self.linked)
 
     def round(self, message):
-        network, n_links = self.network, len(self.shards) - 1
+        network = self.network
+        n_links = len(self.shards) - 1
         down = network.sent(len(pickle.dumps(message)), n_links) + network.latency
         begin = max(network.now, *self.ready) + self.depth * down
         end = max(network.work_of(part, begin) for part in self.shards)
@@ -89,18 +95,23 @@ class LinkedMachines(SimulatedCluster):
 
     def average(self, values: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return averages with neighbours; each waits for its own ones only."""
-        network, degrees = self.network, self.linked.sum(axis=1)
+        network = self.network
+        degrees = self.linked.sum(axis=1)
         busy = network.sent(values[0].nbytes, int(degrees.sum()))
         sent = self.ready + degrees * busy
-        self.ready = np.where(self.linked, sent + network.latency, self.ready[:, None]).max(axis=1)
+        self.ready = np.where(
+            self.linked, sent + network.latency, self.ready[:, None]
+        ).max(axis=1)
         return weights @ values
 
 
 def _depth(linked: np.ndarray) -> int:
     """Return the largest number of links from the first machine."""
-    reached, depth = np.eye(len(linked), dtype=bool)[0], 0
+    reached = np.eye(len(linked), dtype=bool)[0]
+    depth = 0
     while not reached.all():
-        reached, depth = reached | (linked @ reached), depth + 1
+        reached = reached | (linked @ reached)
+        depth = depth + 1
     return depth
 
 
@@ -116,42 +127,68 @@ class Gossip(Federated):
 
 
 class GossipRounds(Rounds):
-    """One run: every machine has its own estimates of all sums and its own classifier; that of the first is offered."""
+    """One run: every machine has its own estimates of all sums and its own classifier.
+
+    That of the first is offered.
+    """
 
     def __init__(self, problem, limits, shrinkage: float):
         super().__init__(problem, limits, math.inf)
         self.cluster = self.coordinator
         self.weights = metropolis(self.cluster.linked)
         self.n_averages = averages_to_shrink(self.weights, shrinkage)
-        self.machines: list[Any] = [self.ascent, *(copy.copy(self.ascent) for _ in self.cluster.shards[1:])]
-        self.estimates = np.zeros((len(self.machines), problem.n_features + N_CHANGES + N_SEEN))
+        self.machines: list[Any] = [
+            self.ascent,
+            *(copy.copy(self.ascent) for _ in self.cluster.shards[1:]),
+        ]
+        self.estimates = np.zeros(
+            (len(self.machines), problem.n_features + N_CHANGES + N_SEEN)
+        )
         self.last_seen = np.zeros((len(self.machines), N_SEEN))
 
     def step(self) -> None:
         """Let all machines make an epoch, average their estimates and centres, and move to the new classifiers."""
         self.coordinator.n_rounds += 1
-        changes = [self._change(number, machine) for number, machine in enumerate(self.machines)]
-        centres = [np.append(machine.w, [machine.b, machine.lam]) for machine in self.machines]
+        changes = [
+            self._change(number, machine)
+            for number, machine in enumerate(self.machines)
+        ]
+        centres = [
+            np.append(machine.w, [machine.b, machine.lam]) for machine in self.machines
+        ]
         values = np.hstack([self.estimates + changes, centres])
         for _ in range(self.n_averages):
             values = self.cluster.average(values, self.weights)
         self.estimates, centres = np.hsplit(values, [self.estimates.shape[1]])
-        for machine, estimate, centre in zip(self.machines, len(self.machines) * self.estimates, centres, strict=True):
+        for machine, estimate, centre in zip(
+            self.machines, len(self.machines) * self.estimates, centres, strict=True
+        ):
             settle(machine, estimate, centre)
 
     def _change(self, number: int, machine) -> np.ndarray:
         """Return by how much the sums of a machine change in an epoch."""
-        group, part = self.channel.groups[number], self.cluster.shards[number]
-        work = machine.work(self.number, self.shares.get(group, {}), group not in self.shares)
-        proposal = Proposal(*part.reply(self.run.message(queries.of_engine, "propose", work)))
-        self.cluster.ready[number] = self.cluster.network.work_of(part, self.cluster.ready[number])
-        step, change, self.last_seen[number] = change_of(machine, proposal, len(self.machines), self.last_seen[number])
+        group = self.channel.groups[number]
+        part = self.cluster.shards[number]
+        work = machine.work(
+            self.number, self.shares.get(group, {}), group not in self.shares
+        )
+        proposal = Proposal(
+            *part.reply(self.run.message(queries.of_engine, "propose", work))
+        )
+        self.cluster.ready[number] = self.cluster.network.work_of(
+            part, self.cluster.ready[number]
+        )
+        step, change, self.last_seen[number] = change_of(
+            machine, proposal, len(self.machines), self.last_seen[number]
+        )
         self.shares[group] = {self.number: step}
         self.number += 1
         return change
 
 
-def change_of(machine, proposal: Proposal, n_machines: int, last_seen) -> tuple[float, np.ndarray, np.ndarray]:
+def change_of(
+    machine, proposal: Proposal, n_machines: int, last_seen
+) -> tuple[float, np.ndarray, np.ndarray]:
     """Return how far a machine goes along its proposal, the change of its sums, and what it has seen."""
     step = machine.best_step(_unflat(n_machines * _flat(proposal)))
     changes, seen = np.split(_flat(proposal), [-N_SEEN])
@@ -162,7 +199,9 @@ def settle(machine, estimate: np.ndarray, centre: np.ndarray) -> None:
     """Move a machine to the classifier of estimated sums, from the average of centres."""
     sums = _unflat(estimate)
     machine.w, machine.b, machine.lam = centre[:-2], *map(float, centre[-2:])
-    machine.v, machine.cost, machine.all_mass = sums.v, max(sums.cost, 0.0), sums.mass
+    machine.v = sums.v
+    machine.cost = max(sums.cost, 0.0)
+    machine.all_mass = sums.mass
     machine.imbalance = sums.imbalance if machine.unit > 0.0 else 0.0
     machine.place = machine._place()
     machine.move(sums)
@@ -174,4 +213,6 @@ def _flat(proposal: Proposal) -> np.ndarray:
 
 def _unflat(values: np.ndarray) -> Proposal:
     cost, imbalance, mass, gap, near = map(float, values[-N_CHANGES - N_SEEN :])
-    return Proposal(values[: -N_CHANGES - N_SEEN], cost, imbalance, mass, gap, max(near, 0.0))
+    return Proposal(
+        values[: -N_CHANGES - N_SEEN], cost, imbalance, mass, gap, max(near, 0.0)
+    )

@@ -1,7 +1,7 @@
 """Simulated populations whose worst case is known, for the bounds that samples of them give.
 
-Every population has one of five kinds of classifier and one of eight questions; features, error rates, norms and prices
-take turns.
+Every population has one of five kinds of classifier and one of eight questions;
+features, error rates, norms and prices take turns.
 """
 
 from dataclasses import dataclass, replace
@@ -30,12 +30,17 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "average, costs, flips": {"costs": COSTS, "flip": True},
     "average, a rare class of high cost": {"costs": RARE_COSTS, "rare": True},
 }
-N_FEATURES, N_RADII, TRAINED_ON = 4, 20, 300
+N_FEATURES = 4
+N_RADII = 20
+TRAINED_ON = 300
 
 
 @dataclass(frozen=True)
 class Population:
-    """Rows with labels, a classifier, and what is asked of it; all of it follows from the seed."""
+    """Rows with labels, a classifier, and what is asked of it.
+
+    All of it follows from the seed.
+    """
 
     classifier: str
     question: str
@@ -53,15 +58,19 @@ class Population:
     @cached_property
     def _rows(self):
         """A classifier, and rows of which it misses the share of the error rate."""
-        rng, asked = np.random.default_rng(self.seed), QUESTIONS[self.question]
+        rng = np.random.default_rng(self.seed)
+        asked = QUESTIONS[self.question]
         n_classes = CLASSIFIERS[self.classifier]
         X = _features(self.features, (self.n + TRAINED_ON, N_FEATURES), rng)
-        coef, intercept = rng.normal(size=(n_classes, N_FEATURES)), np.zeros(n_classes)
+        coef = rng.normal(size=(n_classes, N_FEATURES))
+        intercept = np.zeros(n_classes)
         scores = X @ coef.T + (np.sin(2.0 * X) @ coef.T if self._curved else 0.0)
         scores -= np.median(scores, axis=0)
         intercept -= np.median(X @ coef.T, axis=0)
         if asked.get("rare"):
-            shift = np.quantile(scores[:, 1] - np.delete(scores, 1, axis=1).max(axis=1), 0.97)
+            shift = np.quantile(
+                scores[:, 1] - np.delete(scores, 1, axis=1).max(axis=1), 0.97
+            )
             scores[:, 1] -= shift
             intercept[1] -= shift
         model = _Linear(coef, intercept)
@@ -72,11 +81,16 @@ class Population:
             model = WassersteinKernelSVC(n_landmarks=40).fit(X[some], y)
         noise = rng.standard_normal(scores.shape)
         predicted = model.predict(X)
-        low, high = 0.0, 64.0 * scores.std()
+        low = 0.0
+        high = 64.0 * scores.std()
         for _ in range(30):  # how much noise of the labels has this error rate
             scale = 0.5 * (low + high)
-            missed = (scores + scale * noise).argmax(axis=1)[:20_000] != predicted[:20_000]
-            low, high = (low, scale) if missed.mean() > self.error_rate else (scale, high)
+            missed = (scores + scale * noise).argmax(axis=1)[:20_000] != predicted[
+                :20_000
+            ]
+            low, high = (
+                (low, scale) if missed.mean() > self.error_rate else (scale, high)
+            )
         y = (scores + scale * noise).argmax(axis=1)
         return model, X[: self.n], y[: self.n]
 
@@ -89,9 +103,18 @@ class Population:
         """The arguments of `worst_case_risk`, without a radius."""
         asked = QUESTIONS[self.question]
         norm = 2 if self._curved else (1, 2, np.inf)[self.seed % 3]
-        prices = (None, [1.0, 0.5, 2.0, 1.0], [1.0, 1.0, np.inf, 3.0])[self.seed // 3 % 3]
-        found = {"loss": "zero-one", "norm": norm, "feature_cost": prices, "limit": asked.get("limit", "average")}
-        found["costs"] = asked["costs"][: CLASSIFIERS[self.classifier]] if "costs" in asked else None
+        prices = (None, [1.0, 0.5, 2.0, 1.0], [1.0, 1.0, np.inf, 3.0])[
+            self.seed // 3 % 3
+        ]
+        found = {
+            "loss": "zero-one",
+            "norm": norm,
+            "feature_cost": prices,
+            "limit": asked.get("limit", "average"),
+        }
+        found["costs"] = (
+            asked["costs"][: CLASSIFIERS[self.classifier]] if "costs" in asked else None
+        )
         found["flip_cost"] = 0.3 if asked.get("flip") else np.inf
         return found
 
@@ -102,15 +125,23 @@ class Population:
         prices = self.asked["feature_cost"]
         ball["feature_cost"] = None if prices is None else np.array(prices)
         data = values_of(*self._rows, None, None)
-        return ErrorCosts(adversary_for(data, {**ball, "radius": 0.0}), check_costs(self.asked["costs"], data.classes))
+        return ErrorCosts(
+            adversary_for(data, {**ball, "radius": 0.0}),
+            check_costs(self.asked["costs"], data.classes),
+        )
 
     @cached_property
     def radii(self) -> np.ndarray:
-        """Radii between 0 and where the worst case is as bad as it can be; for a limit per row, just above prices."""
+        """Radii between 0 and where the worst case is as bad as it can be.
+
+        For a limit per row, just above prices.
+        """
         prices = self.options.prices[self.options.costs > 0.0].min(axis=0)
         finite = prices[np.isfinite(prices)]
         if self.asked["limit"] == "row":
-            return (1.0 + 1e-9) * np.quantile(finite, np.linspace(0.01, 0.99, N_RADII), method="inverted_cdf")
+            return (1.0 + 1e-9) * np.quantile(
+                finite, np.linspace(0.01, 0.99, N_RADII), method="inverted_cdf"
+            )
         return np.append(0.0, np.geomspace(0.005, 1.0, N_RADII - 1) * finite.mean())
 
     @cached_property
@@ -119,18 +150,37 @@ class Population:
 
     def bound(self, rows: np.ndarray, confidence: float) -> np.ndarray:
         """Return the bounds from some rows, whose prices are known already."""
-        data, adversary = self.options.adversary.data, self.options.adversary
-        ball = {name: getattr(adversary.problem, name) for name in ("norm", "flip_cost", "feature_cost", "radius")}
+        data = self.options.adversary.data
+        adversary = self.options.adversary
+        ball = {
+            name: getattr(adversary.problem, name)
+            for name in ("norm", "flip_cost", "feature_cost", "radius")
+        }
         weights = np.full(len(rows), 1.0 / len(rows))
-        some = replace(data, X=data.X[rows], codes=data.codes[rows], values=data.values[:, rows], weights=weights)
+        some = replace(
+            data,
+            X=data.X[rows],
+            codes=data.codes[rows],
+            values=data.values[:, rows],
+            weights=weights,
+        )
         options = ErrorCosts(adversary_for(some, ball), self.options.costs)
         vars(options)["prices"] = self.options.prices[:, rows]
-        return options.in_population(self.radii, self.asked["limit"], confidence, len(rows))
+        return options.in_population(
+            self.radii, self.asked["limit"], confidence, len(rows)
+        )
 
     def publicly(self, rows: np.ndarray, confidence: float) -> np.ndarray:
         """Return the same bounds by the public function, which computes the prices anew."""
         model, X, y = self._rows
-        return worst_case_risk(model, X[rows], y[rows], radius=self.radii, confidence=confidence, **self.asked)
+        return worst_case_risk(
+            model,
+            X[rows],
+            y[rows],
+            radius=self.radii,
+            confidence=confidence,
+            **self.asked,
+        )
 
 
 @dataclass(frozen=True)
@@ -146,11 +196,17 @@ class _Linear:
 
     @property
     def coef_(self) -> np.ndarray:
-        return self.scores if len(self.scores) > 2 else self.scores[1:] - self.scores[:1]
+        return (
+            self.scores if len(self.scores) > 2 else self.scores[1:] - self.scores[:1]
+        )
 
     @property
     def intercept_(self) -> np.ndarray:
-        return self.offsets if len(self.scores) > 2 else self.offsets[1:] - self.offsets[:1]
+        return (
+            self.offsets
+            if len(self.scores) > 2
+            else self.offsets[1:] - self.offsets[:1]
+        )
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         return (X @ self.scores.T + self.offsets).argmax(axis=1)
@@ -167,6 +223,11 @@ def _features(kind: str, shape, rng) -> np.ndarray:
 
 def populations(n: int, n_with_kernel: int) -> list[Population]:
     """Return one population per classifier and question."""
-    pairs = [(classifier, question) for classifier in CLASSIFIERS for question in QUESTIONS]
+    pairs = [
+        (classifier, question) for classifier in CLASSIFIERS for question in QUESTIONS
+    ]
     sizes = [n_with_kernel if pair[0].startswith("RBF") else n for pair in pairs]
-    return [Population(*pair, seed, size) for seed, (pair, size) in enumerate(zip(pairs, sizes, strict=True))]
+    return [
+        Population(*pair, seed, size)
+        for seed, (pair, size) in enumerate(zip(pairs, sizes, strict=True))
+    ]

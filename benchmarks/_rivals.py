@@ -1,8 +1,9 @@
 """General-purpose solvers, called with as little overhead as possible.
 
-A rival has variants: a formulation (see `_formulations`) and settings of its own. `prepare` does everything that may be
-done in advance and returns a Run. Its `solve` is timed: from matrices in the solver's own format to its answer,
-including ordering and factorisation, excluding modelling.
+A rival has variants: a formulation (see `_formulations`) and settings of its own.
+`prepare` does everything that may be done in advance and returns a Run. Its `solve` is
+timed: from matrices in the solver's own format to its answer, including ordering and
+factorisation, excluding modelling.
 """
 
 import warnings
@@ -21,12 +22,15 @@ TIME_LIMIT = 60.0
 class Run(NamedTuple):
     """One call of a solver: `solve()` returns its raw answer.
 
-    `weights(answer)` is the classifier in it, `multipliers(answer)` are α and β, or None where they cannot be read.
+    `weights(answer)` is the classifier in it, `multipliers(answer)` are α and β, or
+    None where they cannot be read.
     """
 
     solve: Callable[[], Any]
     weights: Callable[[Any], np.ndarray]
-    multipliers: Callable[[Any], tuple[np.ndarray, np.ndarray] | None] = lambda answer: None
+    multipliers: Callable[[Any], tuple[np.ndarray, np.ndarray] | None] = lambda answer: (
+        None
+    )
 
 
 @dataclass(frozen=True)
@@ -56,15 +60,20 @@ class Rival:
         """Return the version of the package, or None if it is missing."""
         return version_of(self.package)
 
-    def prepare(self, problem, variant: Variant, tolerance: float, n_threads: int) -> Run:
+    def prepare(
+        self, problem, variant: Variant, tolerance: float, n_threads: int
+    ) -> Run:
         """Return the call that solves a problem in a variant to a tolerance."""
         settings = {**self.settings(tolerance, n_threads), **variant.settings}
         if variant.formulation.startswith("cvxpy"):
-            return _through_cvxpy(problem, variant.formulation, self.cvxpy_name, settings)
+            return _through_cvxpy(
+                problem, variant.formulation, self.cvxpy_name, settings
+            )
         return self.direct(FORMULATIONS[variant.formulation](problem), settings)
 
 
-# --- PIQP: interior point for quadratic programs ------------------------------------------------------------------
+# --- PIQP: interior point for quadratic programs
+# ------------------------------------------------------------------
 
 
 def _piqp_settings(tolerance: float, n_threads: int) -> dict[str, Any]:
@@ -76,8 +85,13 @@ def _piqp(program: Program, settings) -> Run:
     import piqp
 
     P = _diagonal(program.curvature)
-    equalities = (program.equal, program.equal_to) if len(program.equal_to) else (None, None)
-    settings = {**settings, "kkt_solver": getattr(piqp, settings.get("kkt_solver", "sparse_ldlt"))}
+    equalities = (
+        (program.equal, program.equal_to) if len(program.equal_to) else (None, None)
+    )
+    settings = {
+        **settings,
+        "kkt_solver": getattr(piqp, settings.get("kkt_solver", "sparse_ldlt")),
+    }
 
     def solve():
         solver = piqp.SparseSolver()
@@ -96,7 +110,8 @@ def _piqp(program: Program, settings) -> Run:
     )
 
 
-# --- conic solvers: everything is a row of one matrix -------------------------------------------------------------
+# --- conic solvers: everything is a row of one matrix
+# -------------------------------------------------------------
 
 
 class _Rows(NamedTuple):
@@ -111,17 +126,29 @@ class _Rows(NamedTuple):
 
 def _as_rows(program: Program) -> _Rows:
     eye = sparse.eye_array(len(program.cost), format="csr")
-    low, high = np.isfinite(program.lower), np.isfinite(program.upper)
+    low = np.isfinite(program.lower)
+    high = np.isfinite(program.upper)
     parts = [program.equal, program.below, -eye[low], eye[high], -eye[program.cone]]
-    sides = [program.equal_to, program.below_at, -program.lower[low], program.upper[high], np.zeros(len(program.cone))]
+    sides = [
+        program.equal_to,
+        program.below_at,
+        -program.lower[low],
+        program.upper[high],
+        np.zeros(len(program.cone)),
+    ]
     n_linear = len(program.below_at) + int(low.sum() + high.sum())
     A = _int32(sparse.csc_matrix(sparse.vstack(parts, format="csc")))
-    return _Rows(A, np.concatenate(sides), len(program.equal_to), n_linear, len(program.cone))
+    return _Rows(
+        A, np.concatenate(sides), len(program.equal_to), n_linear, len(program.cone)
+    )
 
 
 def _int32(matrix):
     matrix.sort_indices()
-    matrix.indices, matrix.indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
+    matrix.indices, matrix.indptr = (
+        matrix.indices.astype(np.int32),
+        matrix.indptr.astype(np.int32),
+    )
     return matrix
 
 
@@ -133,13 +160,19 @@ def _diagonal(values) -> sparse.csc_matrix:
 
 def _clarabel_settings(tolerance: float, n_threads: int) -> dict[str, Any]:
     limits = {"max_threads": n_threads, "time_limit": TIME_LIMIT, "max_iter": 500}
-    return {"tol_gap_abs": tolerance, "tol_gap_rel": tolerance, "tol_feas": tolerance, **limits}
+    return {
+        "tol_gap_abs": tolerance,
+        "tol_gap_rel": tolerance,
+        "tol_feas": tolerance,
+        **limits,
+    }
 
 
 def _clarabel(program: Program, settings) -> Run:
     import clarabel
 
-    rows, P = _as_rows(program), _diagonal(program.curvature)
+    rows = _as_rows(program)
+    P = _diagonal(program.curvature)
     cones = [clarabel.ZeroConeT(rows.n_zero)] if rows.n_zero else []
     cones.append(clarabel.NonnegativeConeT(rows.n_linear))
     cones += [clarabel.SecondOrderConeT(rows.n_cone)] if rows.n_cone else []
@@ -148,7 +181,9 @@ def _clarabel(program: Program, settings) -> Run:
         setattr(chosen, name, value)
 
     def solve():
-        return clarabel.DefaultSolver(P, program.cost, rows.A, rows.b, cones, chosen).solve()
+        return clarabel.DefaultSolver(
+            P, program.cost, rows.A, rows.b, cones, chosen
+        ).solve()
 
     return Run(
         solve,
@@ -158,15 +193,29 @@ def _clarabel(program: Program, settings) -> Run:
 
 
 def _scs_settings(tolerance: float, n_threads: int) -> dict[str, Any]:
-    return {"eps_abs": tolerance, "eps_rel": tolerance, "max_iters": 1_000_000, "time_limit_secs": TIME_LIMIT}
+    return {
+        "eps_abs": tolerance,
+        "eps_rel": tolerance,
+        "max_iters": 1_000_000,
+        "time_limit_secs": TIME_LIMIT,
+    }
 
 
 def _scs(program: Program, settings) -> Run:
     import scs
 
     rows = _as_rows(program)
-    data = {"P": _diagonal(program.curvature), "A": rows.A, "b": rows.b, "c": program.cost}
-    cone = {"z": rows.n_zero, "l": rows.n_linear, "q": [rows.n_cone] if rows.n_cone else []}
+    data = {
+        "P": _diagonal(program.curvature),
+        "A": rows.A,
+        "b": rows.b,
+        "c": program.cost,
+    }
+    cone = {
+        "z": rows.n_zero,
+        "l": rows.n_linear,
+        "q": [rows.n_cone] if rows.n_cone else [],
+    }
     return Run(
         lambda: scs.SCS(data, cone, verbose=False, **settings).solve(),
         lambda answer: program.read(answer["x"], answer["y"]),
@@ -175,28 +224,43 @@ def _scs(program: Program, settings) -> Run:
 
 
 def _ecos_settings(tolerance: float, n_threads: int) -> dict[str, Any]:
-    return {"abstol": tolerance, "reltol": tolerance, "feastol": tolerance, "max_iters": 500}
+    return {
+        "abstol": tolerance,
+        "reltol": tolerance,
+        "feastol": tolerance,
+        "max_iters": 500,
+    }
 
 
 def _ecos(program: Program, settings) -> Run:
     import ecos
 
     rows = _as_rows(program)
-    cost, G, h, A, cones = program.cost, rows.A[rows.n_zero :], rows.b[rows.n_zero :], rows.A[: rows.n_zero], []
+    cost = program.cost
+    G = rows.A[rows.n_zero :]
+    h = rows.b[rows.n_zero :]
+    A = rows.A[: rows.n_zero]
+    cones = []
     cones = [rows.n_cone] if rows.n_cone else []
     if program.curvature.any():
-        # ECOS has no quadratic objectives: ½ Σ curvature x² ≤ τ is the cone ‖(√(2·curvature) x, 1 − τ)‖ ≤ 1 + τ.
+        # ECOS has no quadratic objectives: ½ Σ curvature x² ≤ τ is the cone
+        # ‖(√(2·curvature) x, 1 − τ)‖ ≤ 1 + τ.
         square, side = _rotated_cone(program.curvature)
         G = sparse.vstack([sparse.hstack([G, sparse.csc_array((len(h), 1))]), square])
         A = sparse.hstack([A, sparse.csc_array((rows.n_zero, 1))])
-        cost, h, cones = np.append(cost, 1.0), np.append(h, side), [*cones, len(side)]
-    G, A = _int32(sparse.csc_matrix(G)), _int32(sparse.csc_matrix(A))
+        cost = np.append(cost, 1.0)
+        h = np.append(h, side)
+        cones = [*cones, len(side)]
+    G = _int32(sparse.csc_matrix(G))
+    A = _int32(sparse.csc_matrix(A))
     equalities = (A, program.equal_to) if rows.n_zero else (None, None)
     dims = {"l": rows.n_linear, "q": cones}
     return Run(
         lambda: ecos.solve(cost, G, h, dims, *equalities, verbose=False, **settings),
         lambda answer: program.read(answer["x"], answer["y"]),
-        lambda answer: program.multipliers(answer["x"], np.r_[answer["y"], answer["z"]]),
+        lambda answer: program.multipliers(
+            answer["x"], np.r_[answer["y"], answer["z"]]
+        ),
     )
 
 
@@ -204,23 +268,35 @@ def _rotated_cone(curvature):
     """Return rows G and sides h with h − G(x, τ) in a second-order cone exactly when ½ Σ curvature x² ≤ τ."""
     used = np.flatnonzero(curvature)
     n = len(curvature)
-    scaled = sparse.csr_array((np.sqrt(2.0 * curvature[used]), (np.arange(len(used)), used)), shape=(len(used), n + 1))
+    scaled = sparse.csr_array(
+        (np.sqrt(2.0 * curvature[used]), (np.arange(len(used)), used)),
+        shape=(len(used), n + 1),
+    )
     tau = sparse.csr_array(([1.0], ([0], [n])), shape=(1, n + 1))
     return sparse.vstack([-tau, tau, -scaled]), np.r_[1.0, 1.0, np.zeros(len(used))]
 
 
-# --- HiGHS: simplex, interior point, first-order ------------------------------------------------------------------
+# --- HiGHS: simplex, interior point, first-order
+# ------------------------------------------------------------------
 
 
 def _highs_settings(tolerance: float, n_threads: int) -> dict[str, Any]:
-    # kkt_tolerance replaces all separate tolerances. A vertex is not needed, so crossover is off.
-    return {"kkt_tolerance": tolerance, "threads": n_threads, "time_limit": TIME_LIMIT, "run_crossover": "off"}
+    # kkt_tolerance replaces all separate tolerances. A vertex is not needed, so
+    # crossover is off.
+    return {
+        "kkt_tolerance": tolerance,
+        "threads": n_threads,
+        "time_limit": TIME_LIMIT,
+        "run_crossover": "off",
+    }
 
 
 def _highs(program: Program, settings) -> Run:
     import highspy
 
-    A = _int32(sparse.csc_matrix(sparse.vstack([program.equal, program.below], format="csc")))
+    A = _int32(
+        sparse.csc_matrix(sparse.vstack([program.equal, program.below], format="csc"))
+    )
     lowest = np.concatenate([program.equal_to, np.full(len(program.below_at), -np.inf)])
     highest = np.concatenate([program.equal_to, program.below_at])
 
@@ -231,10 +307,15 @@ def _highs(program: Program, settings) -> Run:
             highs.setOptionValue(name, value)
         lp = highspy.HighsLp()
         lp.num_row_, lp.num_col_ = A.shape
-        lp.col_cost_, lp.col_lower_, lp.col_upper_ = program.cost, program.lower, program.upper
-        lp.row_lower_, lp.row_upper_ = lowest, highest
+        lp.col_cost_ = program.cost
+        lp.col_lower_ = program.lower
+        lp.col_upper_ = program.upper
+        lp.row_lower_ = lowest
+        lp.row_upper_ = highest
         lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = A.indptr, A.indices, A.data
+        lp.a_matrix_.start_ = A.indptr
+        lp.a_matrix_.index_ = A.indices
+        lp.a_matrix_.value_ = A.data
         highs.passModel(lp)
         if program.curvature.any():
             highs.passHessian(_highs_hessian(highspy, program.curvature))
@@ -251,17 +332,24 @@ def _highs(program: Program, settings) -> Run:
 def _highs_hessian(highspy, curvature):
     used = np.flatnonzero(curvature)
     hessian = highspy.HighsHessian()
-    hessian.dim_, hessian.format_ = len(curvature), highspy.HessianFormat.kTriangular
-    hessian.start_ = np.searchsorted(used, np.arange(len(curvature) + 1)).astype(np.int32)
-    hessian.index_, hessian.value_ = used.astype(np.int32), curvature[used]
+    hessian.dim_ = len(curvature)
+    hessian.format_ = highspy.HessianFormat.kTriangular
+    hessian.start_ = np.searchsorted(used, np.arange(len(curvature) + 1)).astype(
+        np.int32
+    )
+    hessian.index_ = used.astype(np.int32)
+    hessian.value_ = curvature[used]
     return hessian
 
 
-# --- through CVXPY ------------------------------------------------------------------------------------------------
+# --- through CVXPY
+# ------------------------------------------------------------------------------------------------
 
 
 def _through_cvxpy(problem, formulation: str, solver: str, settings) -> Run:
-    model, variables = {"cvxpy": cvxpy_model, "cvxpy-margins": cvxpy_margins}[formulation](problem)
+    model, variables = {"cvxpy": cvxpy_model, "cvxpy-margins": cvxpy_margins}[
+        formulation
+    ](problem)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         data, chain, inverse = model.get_problem_data(solver, solver_opts={})
@@ -274,12 +362,21 @@ def _through_cvxpy(problem, formulation: str, solver: str, settings) -> Run:
 
     def multipliers(raw):
         weights(raw)  # unpacks the answer
-        return None if formulation == "cvxpy" else (model.constraints[1].dual_value, model.constraints[2].dual_value)
+        return (
+            None
+            if formulation == "cvxpy"
+            else (model.constraints[1].dual_value, model.constraints[2].dual_value)
+        )
 
-    return Run(lambda: chain.solve_via_data(model, data, solver_opts=dict(settings)), weights, multipliers)
+    return Run(
+        lambda: chain.solve_via_data(model, data, solver_opts=dict(settings)),
+        weights,
+        multipliers,
+    )
 
 
-# --- the rivals ---------------------------------------------------------------------------------------------------
+# --- the rivals
+# ---------------------------------------------------------------------------------------------------
 
 
 def _anything(q: float, c: float) -> bool:
@@ -304,15 +401,20 @@ def _all(formulations: str, **settings) -> list[Variant]:
 
 EVERY = "margins excess dual pieces cvxpy cvxpy-margins"
 
-# PIQP's other ways to condense the system (…_eq_cond, …_cond) took minutes or did not converge.
-PIQP_VARIANTS = _all(EVERY) + _all("excess dual margins", kkt_solver="sparse_ldlt_ineq_cond")
+# PIQP's other ways to condense the system (…_eq_cond, …_cond) took minutes or did not
+# converge.
+PIQP_VARIANTS = _all(EVERY) + _all(
+    "excess dual margins", kkt_solver="sparse_ldlt_ineq_cond"
+)
 # Two factorisations: one thread, several threads.
 CLARABEL_VARIANTS = [
     variant for method in ("qdldl", "faer") for variant in _all(EVERY, direct_solve_method=method)
 ]  # fmt: skip
 # An SCS built with MKL uses it by default, which is slower here; both are tried.
 SCS_VARIANTS = _all(EVERY, linear_solver="qdldl") + _all("margins excess dual pieces")
-HIGHS_VARIANTS = _all("excess dual pieces", solver="ipm") + _all("excess dual pieces", solver="simplex")
+HIGHS_VARIANTS = _all("excess dual pieces", solver="ipm") + _all(
+    "excess dual pieces", solver="simplex"
+)
 # The dual is convex too, but HiGHS reports it as unbounded.
 HIGHS_QP_VARIANTS = _all("pieces excess margins")
 PDLP_VARIANTS = _all("excess dual margins pieces", solver="pdlp")
@@ -320,9 +422,19 @@ PDLP_VARIANTS = _all("excess dual margins pieces", solver="pdlp")
 RIVALS = [
     Rival("PIQP", "piqp", _no_cone, PIQP_VARIANTS, _piqp, _piqp_settings, "PIQP"),
     Rival("ECOS", "ecos", _anything, _all(EVERY), _ecos, _ecos_settings, "ECOS"),
-    Rival("Clarabel", "clarabel", _anything, CLARABEL_VARIANTS, _clarabel, _clarabel_settings, "CLARABEL"),
+    Rival(
+        "Clarabel",
+        "clarabel",
+        _anything,
+        CLARABEL_VARIANTS,
+        _clarabel,
+        _clarabel_settings,
+        "CLARABEL",
+    ),
     Rival("SCS", "scs", _anything, SCS_VARIANTS, _scs, _scs_settings, "SCS"),
     Rival("HiGHS", "highspy", _linear, HIGHS_VARIANTS, _highs, _highs_settings),
     Rival("HiGHS PDLP", "highspy", _linear, PDLP_VARIANTS, _highs, _highs_settings),
-    Rival("HiGHS QP", "highspy", _quadratic, HIGHS_QP_VARIANTS, _highs, _highs_settings),
+    Rival(
+        "HiGHS QP", "highspy", _quadratic, HIGHS_QP_VARIANTS, _highs, _highs_settings
+    ),
 ]

@@ -1,4 +1,7 @@
-"""The part of `scale.py` for rows on a graphics card. They are generated there; the cores get a copy of them."""
+"""The part of `scale.py` for rows on a graphics card. They are generated there.
+
+The cores get a copy of them.
+"""
 
 import time
 
@@ -13,20 +16,35 @@ REPEATS = 3
 
 BALL = {"radius": 0.1, "flip_cost": 1.0}
 
-TEXT_ROWS, TEXT_FEATURES, TEXT_DRAWS, TEXT_RADIUS, TEXT_TOL = 847_000, 359_000, 430, 1e-3, 1e-4
+TEXT_ROWS = 847_000
+TEXT_FEATURES = 359_000
+TEXT_DRAWS = 430
+TEXT_RADIUS = 1e-3
+TEXT_TOL = 1e-4
 
 
 def gpu_part(options) -> None:
-    """Measure the cases one by one; the report is written after each, so that none is lost."""
+    """Measure the cases one by one.
+
+    The report is written after each, so that none is lost.
+    """
     wanted = {"dense": dense_section, "sparse": sparse_section, "text": text_section}
-    sections, packages = [], ["cupy-cuda13x"]
+    sections = []
+    packages = ["cupy-cuda13x"]
     for case in options.cases or list(wanted):
         found = wanted[case](options)
         if case == "text":
-            report("scale-gpu-text", f"Text-like rows on a graphics card: {card()}", found, packages)
+            report(
+                "scale-gpu-text",
+                f"Text-like rows on a graphics card: {card()}",
+                found,
+                packages,
+            )
         else:
             sections += found
-            report("scale-gpu", f"Rows on a graphics card: {card()}", sections, packages)
+            report(
+                "scale-gpu", f"Rows on a graphics card: {card()}", sections, packages
+            )
 
 
 def card() -> str:
@@ -57,7 +75,8 @@ def free_all() -> None:
     cupy.get_default_memory_pool().free_all_blocks()
 
 
-# --- dense ----------------------------------------------------------------------------------------------------------
+# --- dense
+# ----------------------------------------------------------------------------------------------------------
 
 
 def dense_rows(n: int, d: int, dtype):
@@ -66,26 +85,55 @@ def dense_rows(n: int, d: int, dtype):
     cp.random.seed(0)
     X = cp.empty((n, d), dtype=dtype)
     for first in range(0, n, 200_000):
-        X[first : first + 200_000] = cp.random.standard_normal(X[first : first + 200_000].shape, dtype=dtype)
+        X[first : first + 200_000] = cp.random.standard_normal(
+            X[first : first + 200_000].shape, dtype=dtype
+        )
     w = cp.random.standard_normal(d) / np.sqrt(d)
-    return X, cp.where(X @ w.astype(dtype) + 0.5 * cp.random.standard_normal(n) > 0, 1, -1)
+    return X, cp.where(
+        X @ w.astype(dtype) + 0.5 * cp.random.standard_normal(n) > 0, 1, -1
+    )
 
 
 def dense_section(options) -> list[str]:
-    lines, passes = [], []
+    lines = []
+    passes = []
     for n, d, dtype in ((2_000_000, 1000, "float64"), (2_000_000, 1000, "float32"), (10_000_000, 100, "float64"),
                         (10_000_000, 20, "float64")):  # fmt: skip
         X, y = dense_rows(n, d, np.dtype(dtype))
         problem = Problem(X, y, **BALL)
         seconds, result = on_card(problem, 1e-6)
-        passes += [[f"{n:,} × {d:,} {dtype}", *milliseconds_of_passes(problem)]] if d == 1000 else []
-        cores = "" if not options.cores or dtype == "float32" or d < 1000 else dense_on_cores(X.get(), y.get())
+        passes += (
+            [[f"{n:,} × {d:,} {dtype}", *milliseconds_of_passes(problem)]]
+            if d == 1000
+            else []
+        )
+        cores = (
+            ""
+            if not options.cores or dtype == "float32" or d < 1000
+            else dense_on_cores(X.get(), y.get())
+        )
         times = "" if cores == "" else f"{cores / seconds:.1f}"
         cores = cores if cores == "" else short(cores)
-        lines.append([f"{n:,} × {d:,} {dtype}", result.n_iter, f"{result.gap:.1e}", short(seconds), cores, times])
+        lines.append(
+            [
+                f"{n:,} × {d:,} {dtype}",
+                result.n_iter,
+                f"{result.gap:.1e}",
+                short(seconds),
+                cores,
+                times,
+            ]
+        )
         del X, y, problem
         free_all()
-    header = ["rows", "iterations", "proven gap", "card, s", f"{usable_cores()} cores, s", "×"]
+    header = [
+        "rows",
+        "iterations",
+        "proven gap",
+        "card, s",
+        f"{usable_cores()} cores, s",
+        "×",
+    ]
     return [
         "`solve(Problem(X, y, radius=0.1, flip_cost=1), tol=1e-6)`, norm 2, no ridge, with X on the card already; "
         f"medians of {REPEATS} runs. The cores ran once, after a smaller problem that compiled their kernels.",
@@ -99,15 +147,21 @@ def dense_section(options) -> list[str]:
 def milliseconds_of_passes(problem) -> list[str]:
     import cupy as cp
 
-    rows, (n, d) = problem.rows, problem.rows.shape
-    ones, two, w = cp.ones(n), cp.ones((2, n)), np.ones(d)
+    rows = problem.rows
+    (n, d) = problem.rows.shape
+    ones = cp.ones(n)
+    two = cp.ones((2, n))
+    w = np.ones(d)
     calls = (
         lambda: rows.dot(w),
         lambda: rows.device_sums(two).get(),
         lambda: rows.gram(ones),
         lambda: rows.gram(ones, rough=True),
     )
-    return [f"{1e3 * np.median([timed(call)[0] for _ in range(REPEATS + 1)][1:]):.1f}" for call in calls]
+    return [
+        f"{1e3 * np.median([timed(call)[0] for _ in range(REPEATS + 1)][1:]):.1f}"
+        for call in calls
+    ]
 
 
 def dense_on_cores(X, y) -> float:
@@ -116,15 +170,27 @@ def dense_on_cores(X, y) -> float:
     return timed(lambda: solve(problem, tol=1e-6))[0]
 
 
-# --- sparse, with a Gram matrix ---------------------------------------------------------------------------------------
+# --- sparse, with a Gram matrix
+# ---------------------------------------------------------------------------------------
 
 
 def sparse_rows(n: int, d: int, per_row: int) -> tuple[sparse.csr_array, np.ndarray]:
     random = np.random.default_rng(0)
     frequency = np.arange(1.0, d + 1) ** -0.7
     cumulated = np.cumsum(frequency / frequency.sum())
-    columns = np.searchsorted(cumulated, random.random((n, per_row))).clip(0, d - 1).astype(np.int32)
-    X = sparse.csr_array((np.ones(columns.size), columns.ravel(), np.arange(0, columns.size + 1, per_row)), (n, d))
+    columns = (
+        np.searchsorted(cumulated, random.random((n, per_row)))
+        .clip(0, d - 1)
+        .astype(np.int32)
+    )
+    X = sparse.csr_array(
+        (
+            np.ones(columns.size),
+            columns.ravel(),
+            np.arange(0, columns.size + 1, per_row),
+        ),
+        (n, d),
+    )
     X.sum_duplicates()
     X.data[:] = random.random(X.nnz)
     margins = X @ random.normal(size=d)
@@ -141,16 +207,32 @@ def sparse_section(options) -> list[str]:
     seconds, result = on_card(there, 1e-6)
     here = Problem(X, y, **ball)
     solve(Problem(X[:50_000], y[:50_000], **ball), "interior-point", tol=1e-6)
-    cores = np.median([timed(lambda: solve(here, "interior-point", tol=1e-6))[0] for _ in range(2)])
-    line = [f"1,000,000 × 2,000, {X.nnz:,} entries", result.n_iter, f"{result.gap:.1e}", short(seconds), short(cores)]
-    header = ["rows", "iterations", "proven gap", "card, s", f"{usable_cores()} cores, s", "×"]
+    cores = np.median(
+        [timed(lambda: solve(here, "interior-point", tol=1e-6))[0] for _ in range(2)]
+    )
+    line = [
+        f"1,000,000 × 2,000, {X.nnz:,} entries",
+        result.n_iter,
+        f"{result.gap:.1e}",
+        short(seconds),
+        short(cores),
+    ]
+    header = [
+        "rows",
+        "iterations",
+        "proven gap",
+        "card, s",
+        f"{usable_cores()} cores, s",
+        "×",
+    ]
     return [
         "Sparse rows with up to 40 entries, radius 0.002, the interior point on both, to 1e-6.",
         table(header, [[*line, f"{cores / seconds:.1f}"]]),
     ]
 
 
-# --- text: many features ----------------------------------------------------------------------------------------------
+# --- text: many features
+# ----------------------------------------------------------------------------------------------
 
 
 def text_rows(n: int, d: int, draws: int):
@@ -164,11 +246,17 @@ def text_rows(n: int, d: int, draws: int):
     blocks = []
     for first in range(0, n, 50_000):
         size = min(50_000, n - first)
-        columns = cp.searchsorted(cumulated, cp.random.random(size * draws)).clip(0, d - 1).astype(cp.int32)
+        columns = (
+            cp.searchsorted(cumulated, cp.random.random(size * draws))
+            .clip(0, d - 1)
+            .astype(cp.int32)
+        )
         starts = cp.arange(0, size * draws + 1, draws, dtype=cp.int32)
         block = csr_matrix((cp.ones(size * draws), columns, starts), (size, d))
         block.sum_duplicates()
-        block.data = (1.0 + cp.log(block.data)) * cp.log(1.0 / frequency[block.indices] + 1.0)
+        block.data = (1.0 + cp.log(block.data)) * cp.log(
+            1.0 / frequency[block.indices] + 1.0
+        )
         row = cp.searchsorted(block.indptr, cp.arange(block.nnz), side="right") - 1
         block.data /= cp.sqrt(cp.bincount(row, block.data**2, minlength=size))[row]
         blocks.append(block)
@@ -192,15 +280,33 @@ def text_section(options) -> list[str]:
         problem.rows.columns  # noqa: B018
         seconds, result = timed(lambda problem=problem: solve(problem, tol=TEXT_TOL))
         found = [f"{result.objective:.6f}", f"{result.gap:.1e}"]
-        lines.append(["card, interior point", f"{rows.shape[0]:,}", short(seconds), *found])
-    rows, labels = tenth[0].get(), tenth[1]
+        lines.append(
+            ["card, interior point", f"{rows.shape[0]:,}", short(seconds), *found]
+        )
+    rows = tenth[0].get()
+    labels = tenth[1]
     here = Problem(sparse.csr_array(rows), labels, **ball)
     seconds, result = timed(lambda: solve(here, tol=TEXT_TOL, max_time=options.longest))
     found = [f"{result.objective:.6f}", f"{result.gap:.1e}"]
-    lines.append([f"{usable_cores()} cores, auto ({result.solver})", f"{len(labels):,}", short(seconds), *found])
+    lines.append(
+        [
+            f"{usable_cores()} cores, auto ({result.solver})",
+            f"{len(labels):,}",
+            short(seconds),
+            *found,
+        ]
+    )
     model = LinearSVC(loss="hinge", C=1.0, max_iter=200)
     seconds, _ = timed(lambda: model.fit(rows, labels))
-    lines.append(["LinearSVC, hinge loss, C = 1", f"{len(labels):,}", short(seconds), "", "no proof"])
+    lines.append(
+        [
+            "LinearSVC, hinge loss, C = 1",
+            f"{len(labels):,}",
+            short(seconds),
+            "",
+            "no proof",
+        ]
+    )
     header = ["solver", "rows", "seconds", "objective", "proven gap"]
     return [
         f"Text-like rows × {TEXT_FEATURES:,}, {X.nnz:,} entries in all ({100 * (1 - density):.2f} % zeros), norm 2, "

@@ -1,7 +1,8 @@
 """The best a rival can do: for every case the fastest variant and the loosest tolerance that is accurate enough.
 
-Accurate enough means that the objective of its classifier, with the best λ, is within ACCURACY of the optimum.
-The search is slow, so its results are stored in results/tuning.json; delete the file to repeat the search.
+Accurate enough means that the objective of its classifier, with the best λ, is within
+ACCURACY of the optimum. The search is slow, so its results are stored in
+results/tuning.json; delete the file to repeat the search.
 """
 
 import json
@@ -26,7 +27,10 @@ FAILED = (0.0, np.inf)
 
 @dataclass(frozen=True)
 class Case:
-    """A data set with norm q and ridge coefficient c; radius 0.1, flip cost 1, no intercept."""
+    """A data set with norm q and ridge coefficient c.
+
+    Radius 0.1, flip cost 1, no intercept.
+    """
 
     data: str
     q: float
@@ -38,7 +42,12 @@ class Case:
         return Problem(*load(self.data), **self.parameters())
 
     def parameters(self) -> dict:
-        return {"radius": 0.1, "flip_cost": 1.0, "norm": NORM_OF_Q[self.q], "l2": self.c}
+        return {
+            "radius": 0.1,
+            "flip_cost": 1.0,
+            "norm": NORM_OF_Q[self.q],
+            "l2": self.c,
+        }
 
     def __str__(self) -> str:
         return f"{self.data}, q = {'∞' if np.isinf(self.q) else f'{self.q:g}'}, c = {self.c:g}"
@@ -74,7 +83,8 @@ def distance_of(problem, weights, best: float) -> float:
     return abs(problem.objective(np.asarray(weights, dtype=float)) - best)
 
 
-# --- a process that can be stopped: not every solver has a time limit ---------------------------------------------
+# --- a process that can be stopped: not every solver has a time limit
+# ---------------------------------------------
 
 
 def _serve(pipe, n_threads: int) -> None:
@@ -89,7 +99,9 @@ def _serve(pipe, n_threads: int) -> None:
             pipe.send(FAILED)
 
 
-def _solve_once(pipe, case: "Case", rival: Rival, variant: Variant, tolerance: float, n_threads: int) -> None:
+def _solve_once(
+    pipe, case: "Case", rival: Rival, variant: Variant, tolerance: float, n_threads: int
+) -> None:
     problem = case.problem()
     best, _ = optimum(problem, case.data)
     run = rival.prepare(problem, variant, tolerance, n_threads)
@@ -105,7 +117,9 @@ class Worker:
         self.n_threads = n_threads
         self._process = self._pipe = None
 
-    def attempt(self, case: Case, rival: Rival, variant: Variant, tolerance: float, limit: float):
+    def attempt(
+        self, case: Case, rival: Rival, variant: Variant, tolerance: float, limit: float
+    ):
         """Return seconds and distance from the optimum, or None after `limit` seconds."""
         if self._process is None:
             self._start()
@@ -124,7 +138,9 @@ class Worker:
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, self.n_threads), daemon=True)
+        self._process = context.Process(
+            target=_serve, args=(theirs, self.n_threads), daemon=True
+        )
         self._process.start()
         theirs.close()
 
@@ -135,7 +151,8 @@ class Worker:
         self._process = None
 
 
-# --- the search ---------------------------------------------------------------------------------------------------
+# --- the search
+# ---------------------------------------------------------------------------------------------------
 
 
 def tune(case: Case, rival: Rival, worker: Worker) -> Tuned:
@@ -146,7 +163,9 @@ def tune(case: Case, rival: Rival, worker: Worker) -> Tuned:
     if key not in cache:
         cache[key] = asdict(_search(case, rival, worker))
         RESULTS.mkdir(exist_ok=True)
-        CACHE.write_text(json.dumps(cache, indent=1, ensure_ascii=False), encoding="utf-8")
+        CACHE.write_text(
+            json.dumps(cache, indent=1, ensure_ascii=False), encoding="utf-8"
+        )
     known = cache[key]
     return Tuned([Contender(**found) for found in known["contenders"]], known["note"])
 
@@ -156,18 +175,28 @@ def _search(case: Case, rival: Rival, worker: Worker) -> Tuned:
     note = f"not within {ACCURACY:.0e}"
     for variant in rival.variants:
         best = min((contender.seconds for contender in found), default=np.inf)
-        contender, slow = _loosest(case, rival, variant, worker, min(TIME_LIMIT, SLOWER * best + 0.1))
+        contender, slow = _loosest(
+            case, rival, variant, worker, min(TIME_LIMIT, SLOWER * best + 0.1)
+        )
         if contender is not None:
             found.append(contender)
-            print(f"    {case}: {rival.name} {variant}, tolerance {contender.tolerance:.0e}: {contender.seconds:.3f} s")
+            print(
+                f"    {case}: {rival.name} {variant}, tolerance {contender.tolerance:.0e}: {contender.seconds:.3f} s"
+            )
         elif slow and not found:
             note = f"over {TIME_LIMIT:.0f} s"
     found.sort(key=lambda contender: contender.seconds)
-    kept = [contender for contender in found[:2] if contender.seconds <= CLOSE * found[0].seconds]
+    kept = [
+        contender
+        for contender in found[:2]
+        if contender.seconds <= CLOSE * found[0].seconds
+    ]
     return Tuned(kept, "" if kept else note)
 
 
-def _loosest(case, rival, variant, worker, limit: float) -> tuple[Contender | None, bool]:
+def _loosest(
+    case, rival, variant, worker, limit: float
+) -> tuple[Contender | None, bool]:
     """Return the contender with the loosest sufficient tolerance, and whether the search ran out of time."""
     for tolerance in TOLERANCES:
         outcome = worker.attempt(case, rival, variant, tolerance, limit)
@@ -176,7 +205,14 @@ def _loosest(case, rival, variant, worker, limit: float) -> tuple[Contender | No
         duration, distance = outcome
         if distance <= ACCURACY:
             again = range(2 if duration < REPEATED_BELOW else 0)
-            more = [worker.attempt(case, rival, variant, tolerance, TIME_LIMIT) for _ in again]
-            fastest = min([duration, *(outcome[0] for outcome in more if outcome is not None)])
-            return Contender(variant.formulation, variant.settings, tolerance, fastest, distance), False
+            more = [
+                worker.attempt(case, rival, variant, tolerance, TIME_LIMIT)
+                for _ in again
+            ]
+            fastest = min(
+                [duration, *(outcome[0] for outcome in more if outcome is not None)]
+            )
+            return Contender(
+                variant.formulation, variant.settings, tolerance, fastest, distance
+            ), False
     return None, False

@@ -1,7 +1,8 @@
 """The defaults on all rows with correct labels, and with 2 % positives, against the defaults of scikit-learn's models.
 
-30 % of the rows are held out; features are standardised on the others, sparse ones are left as they are. Rare: all
-rows of the larger class, and so many of the smaller one that 2 % are positive, at least 8.
+30 % of the rows are held out; features are standardised on the others, sparse ones are
+left as they are. Rare: all rows of the larger class, and so many of the smaller one
+that 2 % are positive, at least 8.
 """
 
 import argparse
@@ -25,8 +26,13 @@ from methods import all_figures
 
 MORE = ("a1a", "a9a")  # the same people as in a5a
 DENSE = ("german.numer", "ijcnn1", "spambase", "splice")
-MODELS = {"WassersteinSVC": WassersteinSVC, "LinearSVC": LinearSVC, "LogisticRegression": LogisticRegression}
-RARE, MIN_RARE = 0.02, 8
+MODELS = {
+    "WassersteinSVC": WassersteinSVC,
+    "LinearSVC": LinearSVC,
+    "LogisticRegression": LogisticRegression,
+}
+RARE = 0.02
+MIN_RARE = 8
 
 
 def main() -> None:
@@ -39,11 +45,23 @@ def main() -> None:
     for title, rare in (("All rows", False), ("2 % positives", True)):
         for group, names in (("decided on", DECIDED), ("reported", (*REPORTED, *MORE))):
             available = [name for name in names if is_available(name)]
-            cases = [(name, rare, seed) for name in available for seed in range(options.seeds)]
-            found = np.array(Parallel(n_jobs=options.jobs)(delayed(figures)(*case) for case in cases))
+            cases = [
+                (name, rare, seed)
+                for name in available
+                for seed in range(options.seeds)
+            ]
+            found = np.array(
+                Parallel(n_jobs=options.jobs)(delayed(figures)(*case) for case in cases)
+            )
             found = found.reshape(len(available), options.seeds, len(MODELS), -1)
-            sections.append(f"## {title}, data sets {group}\n\n{summary(available, found)}")
-    report("clean", "Correct labels and rare classes, nothing tuned", [f"{options.seeds} splits.", *sections])
+            sections.append(
+                f"## {title}, data sets {group}\n\n{summary(available, found)}"
+            )
+    report(
+        "clean",
+        "Correct labels and rare classes, nothing tuned",
+        [f"{options.seeds} splits.", *sections],
+    )
 
 
 def rows_of(name: str):
@@ -53,8 +71,12 @@ def rows_of(name: str):
 
 def with_few_positives(X, y, rng):
     positive = int(y.mean() <= 0.5)
-    few, others = (rng.permutation(np.flatnonzero(side)) for side in (y == positive, y != positive))
-    taken = np.concatenate([few[: max(MIN_RARE, int(len(others) * RARE / (1 - RARE)))], others])
+    few, others = (
+        rng.permutation(np.flatnonzero(side)) for side in (y == positive, y != positive)
+    )
+    taken = np.concatenate(
+        [few[: max(MIN_RARE, int(len(others) * RARE / (1 - RARE)))], others]
+    )
     return X[taken], (y[taken] == positive).astype(int)
 
 
@@ -63,13 +85,22 @@ def figures(name: str, rare: bool, seed: int) -> list[list[float]]:
     warnings.simplefilter("ignore")
     X, y = rows_of(name)
     X, y = with_few_positives(X, y, np.random.default_rng(seed)) if rare else (X, y)
-    train, test = train_test_split(np.arange(len(y)), test_size=0.3, stratify=y, random_state=seed)
+    train, test = train_test_split(
+        np.arange(len(y)), test_size=0.3, stratify=y, random_state=seed
+    )
     if isinstance(X, np.ndarray):
         X = StandardScaler().fit(X[train]).transform(X)
     found = []
     for kind in MODELS.values():
-        model = kind(**({"max_iter": 1000} if kind is LogisticRegression else {})).fit(X[train], y[train])
-        found.append([*all_figures(model, X[test], y[test]), len(set(model.predict(X[test]))) == 1])
+        model = kind(**({"max_iter": 1000} if kind is LogisticRegression else {})).fit(
+            X[train], y[train]
+        )
+        found.append(
+            [
+                *all_figures(model, X[test], y[test]),
+                len(set(model.predict(X[test]))) == 1,
+            ]
+        )
     return found
 
 
@@ -78,7 +109,9 @@ def summary(names, found) -> str:
     rows = []
     for name, (ours, *rivals) in zip(names, means, strict=True):
         leads = ours[:3] - np.max(rivals, axis=0)[:3]
-        values = [" / ".join(f"{model[k]:.2f}" for model in (ours, *rivals)) for k in (0, 2)]
+        values = [
+            " / ".join(f"{model[k]:.2f}" for model in (ours, *rivals)) for k in (0, 2)
+        ]
         constant = " / ".join(f"{model[3]:.0%}" for model in (ours, *rivals))
         rows.append([name, *values, *(f"{lead:+.2f}" for lead in leads), constant])
     lead = means[:, 0, :3] - means[:, 1:, :3].max(axis=1)

@@ -1,7 +1,8 @@
 """How long a user of the command line waits, in fresh processes.
 
-``drsvm fit`` and ``predict`` on a9a, on a table of a million rows and on one of 10,000 × 50; help, and an input error.
-The baseline is ``import sklearn, numba`` in a fresh process, which is unavoidable. Byte code and kernels are cached.
+``drsvm fit`` and ``predict`` on a9a, on a table of a million rows and on one of 10,000
+× 50; help, and an input error. The baseline is ``import sklearn, numba`` in a fresh
+process, which is unavoidable. Byte code and kernels are cached.
 """
 
 import argparse
@@ -26,7 +27,11 @@ TOTAL_LIMITS = {"help": 0.5, "input error": 1.5, "fit 1,000,000 × 3": 6.0}
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, help="processes of each kind; the median counts (default: 5)")
+    parser.add_argument(
+        "--repeats",
+        type=int,
+        help="processes of each kind; the median counts (default: 5)",
+    )
     parser.add_argument("--quick", action="store_true", help="2 repeats")
     options = parser.parse_args()
     options.repeats = options.repeats or (2 if options.quick else 5)
@@ -34,27 +39,45 @@ def main() -> None:
     if file is None:
         sys.exit("a9a.svm.xz not found: set DRSVM_DATA to the folder that contains it.")
     with tempfile.TemporaryDirectory() as folder:
-        times, compiled = measure(commands(file, Path(folder)), Path(folder), options.repeats)
-    medians = {name: [statistics.median(kind) for kind in zip(*runs, strict=True)] for name, runs in times.items()}
+        times, compiled = measure(
+            commands(file, Path(folder)), Path(folder), options.repeats
+        )
+    medians = {
+        name: [statistics.median(kind) for kind in zip(*runs, strict=True)]
+        for name, runs in times.items()
+    }
     write_report(options, medians, compiled)
 
 
 def commands(file: Path, folder: Path) -> dict[str, list[str]]:
     """Return the arguments of Python for each process, in an order in which models exist before they are used."""
     drsvm = ["-m", "drsvm"]
-    tall, wide = write_table(folder / "tall.csv", 1_000_000, 3), write_table(folder / "wide.csv", 10_000, 50)
-    a9a, saved, out = folder / "a9a.drsvm", folder / "wide.drsvm", folder / "out.csv"
+    tall = write_table(folder / "tall.csv", 1_000_000, 3)
+    wide = write_table(folder / "wide.csv", 10_000, 50)
+    a9a = folder / "a9a.drsvm"
+    saved = folder / "wide.drsvm"
+    out = folder / "out.csv"
     arguments = {
         "fit a9a": ["fit", file, "--model", a9a, "--json"],
         "predict a9a": ["predict", a9a, file, "--output", out],
-        "fit 1,000,000 × 3": ["fit", tall, "--label", "y", "--model", folder / "tall.drsvm", "--json"],
+        "fit 1,000,000 × 3": [
+            "fit",
+            tall,
+            "--label",
+            "y",
+            "--model",
+            folder / "tall.drsvm",
+            "--json",
+        ],
         "fit 10,000 × 50": ["fit", wide, "--label", "y", "--model", saved, "--json"],
         "predict 10,000 × 50": ["predict", saved, wide, "--output", out],
         "input error": ["fit", wide, "--label", "z"],
         "help": ["--help"],
     }
     imports = {"imports": ["-c", "import sklearn, numba"]}
-    return imports | {name: [*drsvm, *map(str, given)] for name, given in arguments.items()}
+    return imports | {
+        name: [*drsvm, *map(str, given)] for name, given in arguments.items()
+    }
 
 
 def write_table(path: Path, n_rows: int, n_columns: int) -> Path:
@@ -64,7 +87,12 @@ def write_table(path: Path, n_rows: int, n_columns: int) -> Path:
     X = rng.normal(size=(n_rows, n_columns)) + 0.5 * y[:, None]
     names = ",".join([*(f"x{column}" for column in range(n_columns)), "y"])
     np.savetxt(
-        path, np.column_stack([X, y]), fmt=[*["%.6f"] * n_columns, "%d"], delimiter=",", header=names, comments=""
+        path,
+        np.column_stack([X, y]),
+        fmt=[*["%.6f"] * n_columns, "%d"],
+        delimiter=",",
+        header=names,
+        comments="",
     )
     return path
 
@@ -78,7 +106,10 @@ def measure(
         "NUMBA_CACHE_DIR": str(folder / "kernels"),
         "PYTHONPYCACHEPREFIX": str(folder / "bytecode"),
         "PYTHONPATH": os.pathsep.join(
-            [str(Path(__file__).resolve().parent.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+            [
+                str(Path(__file__).resolve().parent.parent),
+                *filter(None, [os.environ.get("PYTHONPATH")]),
+            ]
         ),
     }
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -88,21 +119,33 @@ def measure(
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
     for _ in range(repeats):
         for name, command in commands.items():
-            start, used = time.perf_counter(), processor_seconds()
+            start = time.perf_counter()
+            used = processor_seconds()
             printed = run(name, command, environment)
-            times[name].append((time.perf_counter() - start, processor_seconds() - used))
+            times[name].append(
+                (time.perf_counter() - start, processor_seconds() - used)
+            )
             assert not name.startswith("fit") or json.loads(printed)["proven"], printed
     return times, len(set((folder / "kernels").rglob("*.nb?")) - kernels)
 
 
 def processor_seconds() -> float:
-    """Return the processor time of all finished processes; a busy machine hardly affects it."""
+    """Return the processor time of all finished processes.
+
+    A busy machine hardly affects it.
+    """
     spent = os.times()
     return spent.children_user + spent.children_system
 
 
 def run(name: str, command: list[str], environment: dict[str, str]) -> str:
-    done = subprocess.run([sys.executable, *command], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, *command],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == (2 if name == "input error" else 0), done.stderr
     return done.stdout
 
@@ -120,7 +163,9 @@ def write_report(options, times: dict[str, list[float]], compiled: int) -> None:
         ]
         for name, (wall, busy) in times.items()
     ]
-    spent = {name: times[name][0] - imports for name in LIMITS} | {name: times[name][0] for name in TOTAL_LIMITS}
+    spent = {name: times[name][0] - imports for name in LIMITS} | {
+        name: times[name][0] for name in TOTAL_LIMITS
+    }
     limits = {name: (seconds, " above the imports") for name, seconds in LIMITS.items()}
     limits |= {name: (seconds, "") for name, seconds in TOTAL_LIMITS.items()}
     verdicts = [
@@ -131,12 +176,25 @@ def write_report(options, times: dict[str, list[float]], compiled: int) -> None:
         "a9a is 32,561 × 123, from xz-compressed svmlight text; the tables are CSV. A fit reads, standardises, solves "
         "to a proven gap, scores and saves; the input error is a misspelt label column. Whole processes, medians of "
         f"{options.repeats} of each kind, taking turns.",
-        table(["process", "seconds", "ratio", "above the imports", "processor seconds", "above the imports"], rows),
+        table(
+            [
+                "process",
+                "seconds",
+                "ratio",
+                "above the imports",
+                "processor seconds",
+                "above the imports",
+            ],
+            rows,
+        ),
         "\n".join(verdicts),
         f"Kernels compiled after the first round: {compiled}.",
     ]
     report(
-        "command_line-quick" if options.quick else "command_line", "The command line", sections, ["typer", "pyarrow"]
+        "command_line-quick" if options.quick else "command_line",
+        "The command line",
+        sections,
+        ["typer", "pyarrow"],
     )
 
 

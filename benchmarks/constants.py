@@ -1,11 +1,13 @@
 """What do the numbers in the rules of `drsvm.estimators` do: how do results change with half of each, or twice as much?
 
-Every number in a named constant of `drsvm/learn` is halved and doubled, one at a time (whole numbers stay whole), and
-everything else stays. `WassersteinSVC()` is fitted on the data sets on which the study decides, with five kinds of
-labels; if a number is in modules that choose a ball or a kernel, `WassersteinKernelSVC()` with correct and 20 % wrong
-ones; if it is in those about labels, `find_label_issues` ranks the rows with 20 % wrong ones. Changes are those of
-accuracy / balanced accuracy / ROC AUC on correct test rows, in points and averaged over all cases; "labels" is the
-change of the ROC AUC of wrong labels among all. Only changes of at least 0.05 are shown.
+Every number in a named constant of `drsvm/learn` is halved and doubled, one at a time
+(whole numbers stay whole), and everything else stays. `WassersteinSVC()` is fitted on
+the data sets on which the study decides, with five kinds of labels; if a number is in
+modules that choose a ball or a kernel, `WassersteinKernelSVC()` with correct and 20 %
+wrong ones; if it is in those about labels, `find_label_issues` ranks the rows with 20 %
+wrong ones. Changes are those of accuracy / balanced accuracy / ROC AUC on correct test
+rows, in points and averaged over all cases; "labels" is the change of the ROC AUC of
+wrong labels among all. Only changes of at least 0.05 are shown.
 """
 
 import argparse
@@ -57,10 +59,19 @@ def main() -> None:
     found = list(numbers())
     settings: list[tuple[Number | None, float]] = [(None, 1.0)]
     settings += [(number, factor) for number in found for factor in (0.5, 2.0)]
-    outcomes = Parallel(n_jobs=options.jobs, batch_size=1)(delayed(measured)(*one, options.seeds) for one in settings)
-    base, others = outcomes[0], iter(outcomes[1:])
+    outcomes = Parallel(n_jobs=options.jobs, batch_size=1)(
+        delayed(measured)(*one, options.seeds) for one in settings
+    )
+    base = outcomes[0]
+    others = iter(outcomes[1:])
     rows = [
-        [f"`{one.name}`", one.module.removeprefix("drsvm.estimators."), shown(one.value), one.comment, *changes]
+        [
+            f"`{one.name}`",
+            one.module.removeprefix("drsvm.estimators."),
+            shown(one.value),
+            one.comment,
+            *changes,
+        ]
         for one in found
         for changes in [[change(next(others), base), change(next(others), base)]]
     ]
@@ -72,25 +83,40 @@ def main() -> None:
 HEADER = ("constant", "module", "value", "what it is", "half", "twice")
 
 
-# --- constants ----------------------------------------------------------------------------------------------------
+# --- constants
+# ----------------------------------------------------------------------------------------------------
 
 
 def numbers() -> Iterator[Number]:
     """Yield the numbers in the named constants of all modules."""
     for file in sorted(ROOM.rglob("*.py")):
-        module = ".".join(["drsvm.estimators", *file.relative_to(ROOM).with_suffix("").parts])
+        module = ".".join(
+            ["drsvm.estimators", *file.relative_to(ROOM).with_suffix("").parts]
+        )
         comments = comments_of(file)
         for node in ast.parse(file.read_text()).body:
             targets = node.targets if isinstance(node, ast.Assign) else []
             for target in targets:
-                names = [one.id for one in ast.walk(target) if isinstance(one, ast.Name) and one.id.isupper()]
+                names = [
+                    one.id
+                    for one in ast.walk(target)
+                    if isinstance(one, ast.Name) and one.id.isupper()
+                ]
                 for name in names:
                     value = getattr(importlib.import_module(module), name)
                     for path, leaf in leaves(value):
-                        yield Number(module, name, path, leaf, comments.get(node.end_lineno or 0, ""))
+                        yield Number(
+                            module,
+                            name,
+                            path,
+                            leaf,
+                            comments.get(node.end_lineno or 0, ""),
+                        )
 
 
-def leaves(value: Any, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], float]]:
+def leaves(
+    value: Any, path: tuple[int, ...] = ()
+) -> Iterator[tuple[tuple[int, ...], float]]:
     if isinstance(value, tuple):
         for place, part in enumerate(value):
             yield from leaves(part, (*path, place))
@@ -101,7 +127,11 @@ def leaves(value: Any, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, 
 def comments_of(file: Path) -> dict[int, str]:
     with open(file, encoding="utf-8") as stream:
         tokens = list(tokenize.generate_tokens(stream.readline))
-    return {one.start[0]: one.string.lstrip("# ") for one in tokens if one.type == tokenize.COMMENT}
+    return {
+        one.start[0]: one.string.lstrip("# ")
+        for one in tokens
+        if one.type == tokenize.COMMENT
+    }
 
 
 @contextmanager
@@ -112,8 +142,16 @@ def changed(number: Number | None, factor: float) -> Iterator[None]:
         return
     old = getattr(importlib.import_module(number.module), number.name)
     new = replaced(old, number.path, factor)
-    users = [one for one in list(sys.modules.values()) if getattr(one, "__name__", "").startswith("drsvm")]
-    users = [one for one in users if number.name in vars(one) and vars(one)[number.name] is old]
+    users = [
+        one
+        for one in list(sys.modules.values())
+        if getattr(one, "__name__", "").startswith("drsvm")
+    ]
+    users = [
+        one
+        for one in users
+        if number.name in vars(one) and vars(one)[number.name] is old
+    ]
     try:
         for user in users:
             setattr(user, number.name, new)
@@ -131,15 +169,19 @@ def replaced(value: Any, path: tuple[int, ...], factor: float) -> Any:
     return max(1, round(factor * value)) if isinstance(value, int) else factor * value
 
 
-# --- figures ------------------------------------------------------------------------------------------------------
+# --- figures
+# ------------------------------------------------------------------------------------------------------
 
 
 def measured(number: Number | None, factor: float, seeds: int) -> dict[str, np.ndarray]:
     """Return the mean figures of classifiers, and the ROC AUC of wrong labels."""
     warnings.simplefilter("ignore")
-    linear, kernel, labels = [], [], []
+    linear = []
+    kernel = []
+    labels = []
     of_kernels, of_labels = (
-        number is None or any(p in number.module for p in some) for some in (OF_KERNELS, OF_LABELS)
+        number is None or any(p in number.module for p in some)
+        for some in (OF_KERNELS, OF_LABELS)
     )
     with changed(number, factor):
         for name in filter(is_available, DECIDED):
@@ -149,10 +191,17 @@ def measured(number: Number | None, factor: float, seeds: int) -> dict[str, np.n
                     X, y, X_test, y_test = case.split()
                     linear.append(figures(WassersteinSVC(), X, y, X_test, y_test))
                     if of_kernels and noise in KERNEL_NOISE and seed == 0:
-                        kernel.append(figures(WassersteinKernelSVC(), X, y, X_test, y_test))
+                        kernel.append(
+                            figures(WassersteinKernelSVC(), X, y, X_test, y_test)
+                        )
                     if of_labels and noise == "20 %":
                         correct = case._replace(setting="clean").split()[1]
-                        labels.append(100 * roc_auc_score(y != correct, -find_label_issues(X, y).margin))
+                        labels.append(
+                            100
+                            * roc_auc_score(
+                                y != correct, -find_label_issues(X, y).margin
+                            )
+                        )
     found = {"": linear, "kernel": kernel, "labels": [[value] for value in labels]}
     return {name: np.mean(values, axis=0) for name, values in found.items() if values}
 
@@ -169,7 +218,9 @@ def change(outcome: dict[str, np.ndarray], base: dict[str, np.ndarray]) -> str:
     for name, values in outcome.items():
         differences = values - base[name]
         if np.abs(differences).max() >= SHOWN:
-            words.append(f"{name} {' / '.join(f'{one:+.1f}'.replace('-', '−') for one in differences)}".strip())
+            words.append(
+                f"{name} {' / '.join(f'{one:+.1f}'.replace('-', '−') for one in differences)}".strip()
+            )
     return "; ".join(words) or "–"
 
 

@@ -1,12 +1,14 @@
 """Seconds of a fit with 1, 2, 4, … threads, up to all cores: synthetic data of three kinds, and a9a.
 
-The dense cases are two overlapping Gaussians with 5 % wrong labels; the sparse one has 40 nonzeros in every row, whose
-labels follow a random direction, again with 5 % wrong. The largest cases run once per number of threads, after two runs
-that compile the kernels.
+The dense cases are two overlapping Gaussians with 5 % wrong labels; the sparse one has
+40 nonzeros in every row, whose labels follow a random direction, again with 5 % wrong.
+The largest cases run once per number of threads, after two runs that compile the
+kernels.
 
-A second table is about dual coordinate ascent on text-like data (`--text ROWS FEATURES`; `--cases` without a name
-leaves out the first table): rows are visited by one thread, and results must be equal bit for bit with any number of
-threads for the rest of the work.
+A second table is about dual coordinate ascent on text-like data (`--text ROWS
+FEATURES`; `--cases` without a name leaves out the first table): rows are visited by one
+thread, and results must be equal bit for bit with any number of threads for the rest of
+the work.
 """
 
 import argparse
@@ -45,20 +47,50 @@ TEXT_FRACTIONS = (0.01, 0.1)
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", nargs="*", choices=CASES, default=list(CASES))
-    parser.add_argument("--threads", type=int, nargs="+", help="numbers of threads (default: 1, 2, 4, …, all cores)")
-    parser.add_argument("--repeats", type=int, default=5, help="runs of a short case; the median counts")
-    parser.add_argument("--scale", type=float, default=1.0, help="share of the rows, for a quick look")
-    parser.add_argument("--text", type=int, nargs=2, default=TEXT_SIZE, help="rows and features of the text-like data")
-    parser.add_argument("--no-text", action="store_true", help="leave out dual coordinate ascent")
+    parser.add_argument(
+        "--threads",
+        type=int,
+        nargs="+",
+        help="numbers of threads (default: 1, 2, 4, …, all cores)",
+    )
+    parser.add_argument(
+        "--repeats", type=int, default=5, help="runs of a short case; the median counts"
+    )
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="share of the rows, for a quick look"
+    )
+    parser.add_argument(
+        "--text",
+        type=int,
+        nargs=2,
+        default=TEXT_SIZE,
+        help="rows and features of the text-like data",
+    )
+    parser.add_argument(
+        "--no-text", action="store_true", help="leave out dual coordinate ascent"
+    )
     options = parser.parse_args()
     threads = sorted(set(options.threads or powers_of_two(usable_cores())))
     sections = []
     if options.cases:
-        sections = [INTERIOR_POINT, cores_table([outcome(name, threads, options) for name in options.cases], threads)]
+        sections = [
+            INTERIOR_POINT,
+            cores_table(
+                [outcome(name, threads, options) for name in options.cases], threads
+            ),
+        ]
     if not options.no_text:
         sections += [DUAL_COORDINATE, text_table(options, threads)]
-    whole = options.scale == 1.0 and options.cases == list(CASES) and tuple(options.text) == TEXT_SIZE
-    report("cores" if whole and not options.no_text else "cores-quick", "All cores", sections)
+    whole = (
+        options.scale == 1.0
+        and options.cases == list(CASES)
+        and tuple(options.text) == TEXT_SIZE
+    )
+    report(
+        "cores" if whole and not options.no_text else "cores-quick",
+        "All cores",
+        sections,
+    )
 
 
 def powers_of_two(most: int) -> list[int]:
@@ -77,27 +109,44 @@ def outcome(name: str, threads: list[int], options) -> dict[str, Any]:
     X, y = make(int(options.scale * n))
     building, problem = seconds(lambda: Problem(X, y))
     assert isinstance(problem, Problem)
-    solve(problem, "interior-point", tol=1e-6, n_threads=threads[-1])  # compiles what few rows do not need
-    times, objectives, iterations = {}, [], 0
+    solve(
+        problem, "interior-point", tol=1e-6, n_threads=threads[-1]
+    )  # compiles what few rows do not need
+    times = {}
+    objectives = []
+    iterations = 0
     for n_threads in reversed(threads):
         times[n_threads], result = repeated(problem, n_threads, options.repeats)
         objectives.append(result.objective)
         iterations = result.n_iter
-        print(f"{name}, {n_threads} threads: {short(times[n_threads])} s, {result.status.name}", flush=True)
+        print(
+            f"{name}, {n_threads} threads: {short(times[n_threads])} s, {result.status.name}",
+            flush=True,
+        )
     spread = max(objectives) - min(objectives)
-    return {"name": name, "building": building, "times": times, "iterations": iterations, "spread": spread}
+    return {
+        "name": name,
+        "building": building,
+        "times": times,
+        "iterations": iterations,
+        "spread": spread,
+    }
 
 
 def repeated(problem: Problem, n_threads: int, repeats: int) -> tuple[float, Any]:
     """Return the median time of a few runs, or that of the only one if it is long, and the result."""
-    times, result = [], None
+    times = []
+    result = None
     while len(times) < repeats and (len(times) == 0 or times[0] < ENOUGH):
-        duration, result = seconds(lambda: solve(problem, "interior-point", tol=1e-6, n_threads=n_threads))
+        duration, result = seconds(
+            lambda: solve(problem, "interior-point", tol=1e-6, n_threads=n_threads)
+        )
         times.append(duration)
     return statistics.median(times), result
 
 
-# --- dual coordinate ascent ---------------------------------------------------------------------------------------
+# --- dual coordinate ascent
+# ---------------------------------------------------------------------------------------
 
 
 def text_table(options, threads: list[int]) -> str:
@@ -116,22 +165,39 @@ def text_table(options, threads: list[int]) -> str:
             figures = text_row(problem, threads, options.repeats)
             rows.append([f"{fraction:g}", "yes" if intercept else "no", *figures])
             print(*rows[-1], flush=True)
-    header = ["radius", "intercept", *(f"{count} s" for count in threads), "×", "equal", "largest gap"]
+    header = [
+        "radius",
+        "intercept",
+        *(f"{count} s" for count in threads),
+        "×",
+        "equal",
+        "largest gap",
+    ]
     return f"{n:,} × {d:,} rows, {X.nnz:,} entries.\n\n" + table(header, rows)
 
 
 def text_row(problem: Problem, threads: list[int], repeats: int) -> list[str]:
     """Return seconds and epochs by number of threads, the speed-up, whether runs were equal, and the largest gap."""
-    medians, cells, everything = [], [], []
+    medians = []
+    cells = []
+    everything = []
     for n_threads in threads:
-        runs = [seconds(lambda n=n_threads: ascent(problem, n)) for _ in range(max(repeats, 2))]
+        runs = [
+            seconds(lambda n=n_threads: ascent(problem, n))
+            for _ in range(max(repeats, 2))
+        ]
         results: list[Any] = [result for _, result in runs]
         medians.append(statistics.median(duration for duration, _ in runs))
         everything += results
         cells.append(f"{short(medians[-1])} ({results[-1].n_iter})")
     equal = all(same_bits(result, everything[0]) for result in everything[1:])
     gap = max(result.gap for result in everything)
-    return [*cells, short(medians[0] / medians[-1]), "yes" if equal else "no", f"{gap:.1e}"]
+    return [
+        *cells,
+        short(medians[0] / medians[-1]),
+        "yes" if equal else "no",
+        f"{gap:.1e}",
+    ]
 
 
 def ascent(problem: Problem, n_threads: int, **limits):
@@ -148,7 +214,8 @@ def same_bits(one, other) -> bool:
     )
 
 
-# --- data ---------------------------------------------------------------------------------------------------------
+# --- data
+# ---------------------------------------------------------------------------------------------------------
 
 
 def dense(d: int) -> Callable[[int], tuple[Any, np.ndarray]]:
@@ -156,7 +223,8 @@ def dense(d: int) -> Callable[[int], tuple[Any, np.ndarray]]:
 
     def draw(n: int):
         random = np.random.default_rng(0)
-        X, y = np.empty((n, d)), np.where(random.random(n) < 0.5, 1.0, -1.0)
+        X = np.empty((n, d))
+        y = np.where(random.random(n) < 0.5, 1.0, -1.0)
         for first in range(0, n, 20_000):
             rows = slice(first, min(first + 20_000, n))
             random.standard_normal(out=X[rows])
@@ -170,14 +238,19 @@ def dense(d: int) -> Callable[[int], tuple[Any, np.ndarray]]:
 def scattered(n: int):
     """Return rows with 40 nonzeros among 2,000 features: one at random in each of 40 groups of 50."""
     random = np.random.default_rng(0)
-    groups, width = 40, 50
-    indices = random.integers(0, width, size=(n, groups), dtype=np.int32) + width * np.arange(groups, dtype=np.int32)
+    groups = 40
+    width = 50
+    indices = random.integers(
+        0, width, size=(n, groups), dtype=np.int32
+    ) + width * np.arange(groups, dtype=np.int32)
     data = random.standard_normal((n, groups))
     direction = random.standard_normal(groups * width)
     y = np.where((data * direction[indices]).sum(axis=1) > 0, 1.0, -1.0)
     y[random.random(n) < 0.05] *= -1.0
     indptr = np.arange(n + 1, dtype=np.int32) * groups
-    return sparse.csr_array((data.ravel(), indices.ravel(), indptr), shape=(n, groups * width)), y
+    return sparse.csr_array(
+        (data.ravel(), indices.ravel(), indptr), shape=(n, groups * width)
+    ), y
 
 
 def a9a(n: int):
@@ -194,11 +267,18 @@ CASES: dict[str, tuple[Callable[[int], tuple[Any, np.ndarray]], int]] = {
 }
 
 
-# --- reporting ----------------------------------------------------------------------------------------------------
+# --- reporting
+# ----------------------------------------------------------------------------------------------------
 
 
 def cores_table(outcomes: list[dict[str, Any]], threads: list[int]) -> str:
-    header = ["case", "Problem s", "iterations", *(f"{n} thread{'s' * (n > 1)} s" for n in threads), "×"]
+    header = [
+        "case",
+        "Problem s",
+        "iterations",
+        *(f"{n} thread{'s' * (n > 1)} s" for n in threads),
+        "×",
+    ]
     header += ["slower than the best", "objectives differ by"]
     rows = []
     for found in outcomes:
@@ -207,7 +287,12 @@ def cores_table(outcomes: list[dict[str, Any]], threads: list[int]) -> str:
             continue
         times = [found["times"][n] for n in threads]
         slower = f"{100 * (times[-1] / min(times) - 1):.0f} %"
-        figures = [short(found["building"]), found["iterations"], *map(short, times), short(times[0] / times[-1])]
+        figures = [
+            short(found["building"]),
+            found["iterations"],
+            *map(short, times),
+            short(times[0] / times[-1]),
+        ]
         rows.append([found["name"], *figures, slower, f"{found['spread']:.1e}"])
     return table(header, rows)
 

@@ -1,6 +1,7 @@
 """How long the first fit takes: a small fit in a fresh process, beyond the import of scikit-learn and numba.
 
-Once with compiled kernels in numba's cache, once with an empty cache, as after an installation.
+Once with compiled kernels in numba's cache, once with an empty cache, as after an
+installation.
 """
 
 import argparse
@@ -76,7 +77,11 @@ KINDS = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, help="processes of each kind; the median counts (default: 5)")
+    parser.add_argument(
+        "--repeats",
+        type=int,
+        help="processes of each kind; the median counts (default: 5)",
+    )
     parser.add_argument("--quick", action="store_true", help="2 repeats")
     options = parser.parse_args()
     options.repeats = options.repeats or (2 if options.quick else 5)
@@ -87,7 +92,10 @@ def main() -> None:
 
 def measure(folder: Path, repeats: int) -> dict[str, list[dict[str, float]]]:
     """Run all kinds of processes in turn."""
-    data = {"a1a": save_data(folder / "a1a.npz", *load("a1a")), "small": save_data(folder / "small.npz", *small_data())}
+    data = {
+        "a1a": save_data(folder / "a1a.npz", *load("a1a")),
+        "small": save_data(folder / "small.npz", *small_data()),
+    }
     warm = folder / "warm"
     for program, name, container in KINDS.values():
         fresh_process(program, data[name], container, cache=warm)
@@ -95,9 +103,13 @@ def measure(folder: Path, repeats: int) -> dict[str, list[dict[str, float]]]:
     for index in range(repeats):
         times["imports"].append(fresh_process(IMPORTS, cache=warm))
         for number, (kind, (program, name, container)) in enumerate(KINDS.items()):
-            times[f"{kind}; kernels in the cache"].append(fresh_process(program, data[name], container, cache=warm))
+            times[f"{kind}; kernels in the cache"].append(
+                fresh_process(program, data[name], container, cache=warm)
+            )
             empty = folder / f"empty{index}-{number}"
-            times[f"{kind}; cache empty"].append(fresh_process(program, data[name], container, cache=empty))
+            times[f"{kind}; cache empty"].append(
+                fresh_process(program, data[name], container, cache=empty)
+            )
     return times
 
 
@@ -108,7 +120,14 @@ def small_data() -> tuple[sparse.csr_array, np.ndarray]:
 
 
 def save_data(file: Path, X, y) -> Path:
-    np.savez(file, data=X.data, indices=X.indices, indptr=X.indptr, shape=np.array(X.shape), y=y)
+    np.savez(
+        file,
+        data=X.data,
+        indices=X.indices,
+        indptr=X.indptr,
+        shape=np.array(X.shape),
+        y=y,
+    )
     return file
 
 
@@ -116,7 +135,9 @@ def fresh_process(program: str, *arguments, cache: Path) -> dict[str, float]:
     """Return the times that a program prints, in a process with a separate cache of compiled kernels."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
     command = [sys.executable, "-c", program, *map(str, arguments)]
-    finished = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    finished = subprocess.run(
+        command, env=environment, stdout=subprocess.PIPE, text=True, check=True
+    )
     return json.loads(finished.stdout)
 
 
@@ -126,18 +147,43 @@ def medians(runs: list[dict[str, float]]) -> dict[str, float]:
 
 def write_report(options, times: dict[str, dict[str, float]]) -> None:
     imports = times.pop("imports")
-    rows = [["`import sklearn, numba`", short(imports["total"]), "", "", short(imports["total"]), "", ""]]
+    rows = [
+        [
+            "`import sklearn, numba`",
+            short(imports["total"]),
+            "",
+            "",
+            short(imports["total"]),
+            "",
+            "",
+        ]
+    ]
     for name, found in times.items():
         parts = [short(found[part]) for part in ("import", "data", "solve", "total")]
-        beyond = [f"**{short(found[what] - imports[what])}**" for what in ("total", "cpu")]
+        beyond = [
+            f"**{short(found[what] - imports[what])}**" for what in ("total", "cpu")
+        ]
         rows.append([name, *parts, *beyond])
     sections = [
         "Data are read from an npz file, norm 2, proven gap 1e-6; seconds from the first line of a fresh process, "
         f"medians of {options.repeats} processes of each kind, taking turns. The last column is processor time in "
         "user mode, which other work on the machine affects less.",
-        table(["process", "import", "data", "solve or fit", "total", "beyond the imports", "processor time"], rows),
+        table(
+            [
+                "process",
+                "import",
+                "data",
+                "solve or fit",
+                "total",
+                "beyond the imports",
+                "processor time",
+            ],
+            rows,
+        ),
     ]
-    report("first_fit-quick" if options.quick else "first_fit", "The first fit", sections)
+    report(
+        "first_fit-quick" if options.quick else "first_fit", "The first fit", sections
+    )
 
 
 if __name__ == "__main__":

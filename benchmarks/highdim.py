@@ -1,10 +1,12 @@
 """Many features: what does a proven robust classifier for text cost, as a multiple of LinearSVC?
 
-Text-like data from a generator (Zipf-distributed words, unit-norm TF-IDF rows, two overlapping topics, 5 % wrong
-labels), or any svmlight file. For every radius (as a fraction of `radius_max`), flip cost and intercept: time to a
-proven gap of 1e-3 and of 1e-5, relative to the time of LinearSVC(loss="hinge", C=1) with its default tolerance and the
-same intercept setting, which is not robust and proves nothing. Both times start from X and y. LinearSVC is
-single-threaded; certificates, and the rounds of feature working sets (q = 1), use all cores.
+Text-like data from a generator (Zipf-distributed words, unit-norm TF-IDF rows, two
+overlapping topics, 5 % wrong labels), or any svmlight file. For every radius (as a
+fraction of `radius_max`), flip cost and intercept: time to a proven gap of 1e-3 and of
+1e-5, relative to the time of LinearSVC(loss="hinge", C=1) with its default tolerance
+and the same intercept setting, which is not robust and proves nothing. Both times start
+from X and y. LinearSVC is single-threaded; certificates, and the rounds of feature
+working sets (q = 1), use all cores.
 """
 
 import argparse
@@ -60,10 +62,16 @@ def measure(X, y, q: float, intercept: bool, options):
     from drsvm import Problem, radius_max
 
     for kappa in options.flip_costs:
-        base = Problem(X, y, norm=NORM_OF_Q[q], flip_cost=kappa, fit_intercept=intercept)
+        base = Problem(
+            X, y, norm=NORM_OF_Q[q], flip_cost=kappa, fit_intercept=intercept
+        )
         largest = radius_max(base)
         for fraction in options.fractions:
-            parameters = {"norm": NORM_OF_Q[q], "flip_cost": kappa, "fit_intercept": intercept}
+            parameters = {
+                "norm": NORM_OF_Q[q],
+                "flip_cost": kappa,
+                "fit_intercept": intercept,
+            }
             parameters["radius"] = fraction * largest
             calls = {"LinearSVC": linear_svc(X, y, intercept)}
             for tol in TOLERANCES:
@@ -76,10 +84,17 @@ def measure(X, y, q: float, intercept: bool, options):
                 for timing, tol in zip(results, TOLERANCES, strict=True)
             ]
             last = results[-1].answer
-            cells = [f"{kappa:g}", "yes" if intercept else "no", f"{fraction:g}", f"{last.objective:.5f}"]
+            cells = [
+                f"{kappa:g}",
+                "yes" if intercept else "no",
+                f"{fraction:g}",
+                f"{last.objective:.5f}",
+            ]
             cells += [np.count_nonzero(last.weights), short(svc)]
             for timing, ratio in zip(results, ratios, strict=True):
-                missed = "" if math.isfinite(ratio) else f" (gap {timing.answer.gap:.0e})"
+                missed = (
+                    "" if math.isfinite(ratio) else f" (gap {timing.answer.gap:.0e})"
+                )
                 cells += [short(timing.seconds) + missed, short(ratio)]
             print(*cells, flush=True)
             yield cells, ratios
@@ -110,11 +125,15 @@ def verdict(q: float, ratios) -> str:
     if q not in LIMITS:
         return "There is no target for this norm."
     lines = []
-    for tol, limit, column in zip(TOLERANCES, LIMITS[q], zip(*ratios, strict=True), strict=True):
+    for tol, limit, column in zip(
+        TOLERANCES, LIMITS[q], zip(*ratios, strict=True), strict=True
+    ):
         within = sum(ratio <= limit for ratio in column)
         finite = [ratio for ratio in column if math.isfinite(ratio)]
         reached = (
-            f"largest {max(finite):.2f}, geometric mean {statistics.geometric_mean(finite):.2f}" if finite else "none"
+            f"largest {max(finite):.2f}, geometric mean {statistics.geometric_mean(finite):.2f}"
+            if finite
+            else "none"
         )
         lines.append(
             f"Gap {tol:g}: {within} of {len(column)} settings within {limit:g} × LinearSVC ({reached}); "
@@ -124,29 +143,67 @@ def verdict(q: float, ratios) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", nargs="*", default=["small"], help="small, large, or a file in svmlight text")
-    parser.add_argument("--q", type=float, nargs="+", default=[2.0, 1.0], help="norms of the weights")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "data",
+        nargs="*",
+        default=["small"],
+        help="small, large, or a file in svmlight text",
+    )
+    parser.add_argument(
+        "--q", type=float, nargs="+", default=[2.0, 1.0], help="norms of the weights"
+    )
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--limit", type=float, default=60.0, help="time limit per solve in seconds")
+    parser.add_argument(
+        "--limit", type=float, default=60.0, help="time limit per solve in seconds"
+    )
     parser.add_argument("--fractions", type=float, nargs="+", default=FRACTIONS)
     parser.add_argument("--flip-costs", type=float, nargs="+", default=FLIP_COSTS)
-    parser.add_argument("--quick", action="store_true", help="two radii, one flip cost, one repetition")
+    parser.add_argument(
+        "--quick", action="store_true", help="two radii, one flip cost, one repetition"
+    )
     options = parser.parse_args()
     if options.quick:
-        options.repeats, options.fractions, options.flip_costs = 1, (0.01, 0.1), (1.0,)
+        options.repeats = 1
+        options.fractions = (0.01, 0.1)
+        options.flip_costs = (1.0,)
     for name, q in itertools.product(options.data, options.q):
         generation, (X, y) = seconds(lambda name=name: load(name))
         lines = [line for b in (False, True) for line in measure(X, y, q, b, options)]
         cells, ratios = zip(*lines, strict=True)
-        header = ["κ", "intercept", "radius / max", "objective", "weights", "LinearSVC s"]
-        header += [f"{what} {tol:g}" for tol in TOLERANCES for what in ("s to gap", "ratio")]
-        data = (
-            f"{X.shape[0]:,} × {X.shape[1]:,}, {X.nnz / X.shape[0]:.0f} nonzeros/row (loaded in {short(generation)} s)"
+        header = [
+            "κ",
+            "intercept",
+            "radius / max",
+            "objective",
+            "weights",
+            "LinearSVC s",
+        ]
+        header += [
+            f"{what} {tol:g}" for tol in TOLERANCES for what in ("s to gap", "ratio")
+        ]
+        data = f"{X.shape[0]:,} × {X.shape[1]:,}, {X.nnz / X.shape[0]:.0f} nonzeros/row (loaded in {short(generation)} s)"
+        label = "-".join(
+            [
+                "highdim",
+                Path(name).stem,
+                f"q{q:g}",
+                *(["quick"] if options.quick else []),
+            ]
         )
-        label = "-".join(["highdim", Path(name).stem, f"q{q:g}", *(["quick"] if options.quick else [])])
-        sections = [data, table(header, list(cells)), verdict(q, ratios), memory_section(X, y, q)]
-        report(label, f"Many features, q = {q:g}: time as a multiple of LinearSVC", sections)
+        sections = [
+            data,
+            table(header, list(cells)),
+            verdict(q, ratios),
+            memory_section(X, y, q),
+        ]
+        report(
+            label,
+            f"Many features, q = {q:g}: time as a multiple of LinearSVC",
+            sections,
+        )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Rows on disk against rows in memory: what does `fit` take, in time and in memory of the process's own?
 
-Dense synthetic data: two overlapping Gaussians away from the origin, 5 % of the labels wrong. Each way runs in its own
-process. Pages of mapped files do not count as memory: the system can drop them at any time.
+Dense synthetic data: two overlapping Gaussians away from the origin, 5 % of the labels
+wrong. Each way runs in its own process. Pages of mapped files do not count as memory:
+the system can drop them at any time.
 """
 
 import argparse
@@ -36,10 +37,14 @@ def main() -> None:
     if options.measure:
         print(json.dumps(measure(options.measure, Path(options.folder))))
         return
-    with tempfile.TemporaryDirectory(dir=options.folder, prefix="drsvm-benchmark-") as folder:
+    with tempfile.TemporaryDirectory(
+        dir=options.folder, prefix="drsvm-benchmark-"
+    ) as folder:
         print(f"writing {options.rows:,} × {options.features} …", flush=True)
         write_data(Path(folder), options)
-        outcomes = {way: in_own_process(way, folder, options.repeats) for way in options.ways}
+        outcomes = {
+            way: in_own_process(way, folder, options.repeats) for way in options.ways
+        }
     name = "larger_than_memory" + ("-quick" if options.quick else "")
     report(name, "Rows on disk", sections(outcomes, options), ["pyarrow"])
 
@@ -47,12 +52,24 @@ def main() -> None:
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     number = lambda text: int(float(text))  # noqa: E731
-    parser.add_argument("--rows", type=number, default=2 * 10**6, help="number of rows (default: 2e6; the goal: 2e7)")
+    parser.add_argument(
+        "--rows",
+        type=number,
+        default=2 * 10**6,
+        help="number of rows (default: 2e6; the goal: 2e7)",
+    )
     parser.add_argument("--features", type=int, default=20)
     parser.add_argument("--dtype", choices=["float64", "float32"], default="float64")
-    parser.add_argument("--folder", help="where the data are written, and removed again; default: a temporary folder")
-    parser.add_argument("--ways", nargs="+", choices=list(WAYS), default=list(WAYS), help="default: all")
-    parser.add_argument("--repeats", type=int, default=1, help="runs of each; the median counts")
+    parser.add_argument(
+        "--folder",
+        help="where the data are written, and removed again; default: a temporary folder",
+    )
+    parser.add_argument(
+        "--ways", nargs="+", choices=list(WAYS), default=list(WAYS), help="default: all"
+    )
+    parser.add_argument(
+        "--repeats", type=int, default=1, help="runs of each; the median counts"
+    )
     parser.add_argument("--quick", action="store_true", help="200,000 rows only")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -60,7 +77,8 @@ def parse_options():
     return options
 
 
-# --- data ---------------------------------------------------------------------------------------------------------
+# --- data
+# ---------------------------------------------------------------------------------------------------------
 
 
 def write_data(folder: Path, options) -> None:
@@ -68,25 +86,38 @@ def write_data(folder: Path, options) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
-    n, d = options.rows, options.features
+    n = options.rows
+    d = options.features
     random = np.random.default_rng(12)
-    X = np.lib.format.open_memmap(folder / "X.npy", "w+", dtype=options.dtype, shape=(n, d))
+    X = np.lib.format.open_memmap(
+        folder / "X.npy", "w+", dtype=options.dtype, shape=(n, d)
+    )
     y = np.empty(n, dtype=np.int8)
     names = [f"x{j}" for j in range(d)]
-    schema = pa.schema([*((name, pa.from_numpy_dtype(X.dtype)) for name in names), ("y", pa.int8())])
+    schema = pa.schema(
+        [*((name, pa.from_numpy_dtype(X.dtype)) for name in names), ("y", pa.int8())]
+    )
     with parquet.ParquetWriter(folder / "rows.parquet", schema) as writer:
         for first in range(0, n, PIECE):
             rows = slice(first, min(first + PIECE, n))
             labels = np.where(random.random(rows.stop - rows.start) < 0.5, 1, -1)
-            X[rows] = random.standard_normal((len(labels), d)) + labels[:, None] / np.sqrt(d) + 0.5
+            X[rows] = (
+                random.standard_normal((len(labels), d))
+                + labels[:, None] / np.sqrt(d)
+                + 0.5
+            )
             y[rows] = labels * np.where(random.random(len(labels)) < 0.05, -1, 1)
-            columns = [*(pa.array(np.ascontiguousarray(X[rows, j])) for j in range(d)), pa.array(y[rows])]
+            columns = [
+                *(pa.array(np.ascontiguousarray(X[rows, j])) for j in range(d)),
+                pa.array(y[rows]),
+            ]
             writer.write_table(pa.table(columns, schema=schema))
     X.flush()
     np.save(folder / "y.npy", y)
 
 
-# --- one way ------------------------------------------------------------------------------------------------------
+# --- one way
+# ------------------------------------------------------------------------------------------------------
 
 
 def in_own_process(way: str, folder: str, repeats: int) -> dict:
@@ -95,7 +126,9 @@ def in_own_process(way: str, folder: str, repeats: int) -> dict:
     found = []
     for _ in range(repeats):
         print(f"{WAYS[way]} …", flush=True)
-        finished = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        finished = subprocess.run(
+            command, stdout=subprocess.PIPE, text=True, check=True
+        )
         found.append(json.loads(finished.stdout.splitlines()[-1]))
     return {name: statistics.median(one[name] for one in found) for name in found[0]}
 
@@ -110,8 +143,15 @@ def measure(way: str, folder: Path) -> dict:
             duration, (gap, objective) = seconds(lambda: command(folder))
         else:
             duration, model = seconds(lambda: WassersteinSVC().fit(*rows(way, folder)))
-            gap, objective = model.gap_, model.objective_
-    return {"seconds": duration, "start": memory.start, "peak": memory.peak, "gap": gap, "objective": objective}
+            gap = model.gap_
+            objective = model.objective_
+    return {
+        "seconds": duration,
+        "start": memory.start,
+        "peak": memory.peak,
+        "gap": gap,
+        "objective": objective,
+    }
 
 
 def rows(way: str, folder: Path):
@@ -121,11 +161,16 @@ def rows(way: str, folder: Path):
     if way == "parquet":
         on_disk = rows_on_disk(folder / "rows.parquet", label="y")
         return on_disk.X, on_disk.y
-    return np.load(folder / "X.npy", mmap_mode="r" if way == "mapped" else None), np.load(folder / "y.npy")
+    return np.load(
+        folder / "X.npy", mmap_mode="r" if way == "mapped" else None
+    ), np.load(folder / "y.npy")
 
 
 def command(folder: Path) -> tuple[float, float]:
-    """Run the command in this process, and return gap and objective. Its columns are standardised."""
+    """Run the command in this process, and return gap and objective.
+
+    Its columns are standardised.
+    """
     import io
     import shutil
     from contextlib import redirect_stdout
@@ -133,7 +178,15 @@ def command(folder: Path) -> tuple[float, float]:
     from drsvm.cli import main as drsvm
 
     printed = io.StringIO()
-    arguments = ["fit", str(folder / "rows.parquet"), "--label", "y", "--json", "--test-size", "0"]
+    arguments = [
+        "fit",
+        str(folder / "rows.parquet"),
+        "--label",
+        "y",
+        "--json",
+        "--test-size",
+        "0",
+    ]
     try:
         with redirect_stdout(printed):
             drsvm([*arguments, "--spool", str(folder / "spool")])
@@ -182,19 +235,44 @@ def anonymous_memory() -> float:
     sys.exit("/proc/self/status has no RssAnon: this benchmark needs Linux.")
 
 
-# --- reporting ----------------------------------------------------------------------------------------------------
+# --- reporting
+# ----------------------------------------------------------------------------------------------------
 
 
 def sections(outcomes: dict[str, dict], options) -> list[str]:
     first = next(iter(outcomes.values()))
-    header = ["rows from", "seconds", "× the first", "peak MB", "MB at the start", "bytes per row", "proven gap"]
+    header = [
+        "rows from",
+        "seconds",
+        "× the first",
+        "peak MB",
+        "MB at the start",
+        "bytes per row",
+        "proven gap",
+    ]
     header += ["objective", "within the limit"]
     lines: list[list[object]] = []
     for way, found in outcomes.items():
         above = (found["peak"] - found["start"]) / options.rows
-        memory = [f"{found['peak'] / 1e6:.0f}", f"{found['start'] / 1e6:.0f}", short(above)]
-        proof = [f"{found['gap']:.1e}", f"{found['objective']:.10f}", "yes" if above <= LIMIT_BYTES else "**no**"]
-        lines.append([WAYS[way], short(found["seconds"]), short(found["seconds"] / first["seconds"]), *memory, *proof])
+        memory = [
+            f"{found['peak'] / 1e6:.0f}",
+            f"{found['start'] / 1e6:.0f}",
+            short(above),
+        ]
+        proof = [
+            f"{found['gap']:.1e}",
+            f"{found['objective']:.10f}",
+            "yes" if above <= LIMIT_BYTES else "**no**",
+        ]
+        lines.append(
+            [
+                WAYS[way],
+                short(found["seconds"]),
+                short(found["seconds"] / first["seconds"]),
+                *memory,
+                *proof,
+            ]
+        )
     return [
         f"`WassersteinSVC().fit`, automatic radius, on {options.rows:,} × {options.features} {options.dtype} with the "
         f"files in the disk's cache; medians of {options.repeats} runs. Time includes reading, and for Parquet writing "

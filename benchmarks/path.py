@@ -1,8 +1,9 @@
 """The cost of a path of 30 radii, in units of one solve from scratch and in iterations over all rows.
 
-Most iterations are on a working set of rows; an iteration on a tenth of the rows counts as a tenth. Solves from scratch
-are timed on all rows throughout (`screening=False`), which is the unit, and as `solve` does them. All times are
-processor times of all threads, which a busy machine distorts less.
+Most iterations are on a working set of rows; an iteration on a tenth of the rows counts
+as a tenth. Solves from scratch are timed on all rows throughout (`screening=False`),
+which is the unit, and as `solve` does them. All times are processor times of all
+threads, which a busy machine distorts less.
 """
 
 import argparse
@@ -25,14 +26,25 @@ TOLERANCE = 1e-6
 def main() -> None:
     options = parse_options()
     use_threads(options.threads)
-    problem = Problem(*data(options.data), flip_cost=1.0, norm=NORM_OF_Q[options.q], fit_intercept=options.intercept)
+    problem = Problem(
+        *data(options.data),
+        flip_cost=1.0,
+        norm=NORM_OF_Q[options.q],
+        fit_intercept=options.intercept,
+    )
     radii = radius_max(problem) * np.logspace(0.0, -3.0, options.radii)
     limits = {"tol": TOLERANCE, "n_threads": options.threads}
-    calls: dict[tuple[str, float], Timed] = {("path", 0.0): Timed(lambda: radius_path(problem, radii, **limits))}
+    calls: dict[tuple[str, float], Timed] = {
+        ("path", 0.0): Timed(lambda: radius_path(problem, radii, **limits))
+    }
     for radius in radii[:: options.every]:
         alone = problem.replace(radius=float(radius))
-        calls["all rows", radius] = Timed(lambda p=alone: solve(p, "interior-point", screening=False, **limits))
-        calls["screened", radius] = Timed(lambda p=alone: solve(p, "interior-point", **limits))
+        calls["all rows", radius] = Timed(
+            lambda p=alone: solve(p, "interior-point", screening=False, **limits)
+        )
+        calls["screened", radius] = Timed(
+            lambda p=alone: solve(p, "interior-point", **limits)
+        )
     for call in list(calls.values())[:3]:
         call.run()  # compiles the kernels
     for _ in range(options.repeats):
@@ -43,12 +55,27 @@ def main() -> None:
 
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", help="data set (default: a9a), or ROWSxFEATURES for Gaussian rows with noisy labels")
-    parser.add_argument("--q", type=float, default=2, choices=list(NORM_OF_Q), help="norm of the weights")
-    parser.add_argument("--intercept", action="store_true", help="with a free intercept")
+    parser.add_argument(
+        "--data",
+        help="data set (default: a9a), or ROWSxFEATURES for Gaussian rows with noisy labels",
+    )
+    parser.add_argument(
+        "--q",
+        type=float,
+        default=2,
+        choices=list(NORM_OF_Q),
+        help="norm of the weights",
+    )
+    parser.add_argument(
+        "--intercept", action="store_true", help="with a free intercept"
+    )
     parser.add_argument("--radii", type=int, default=30, help="number of radii")
-    parser.add_argument("--every", type=int, default=1, help="solve every k-th radius from scratch")
-    parser.add_argument("--repeats", type=int, default=5, help="runs; the median counts")
+    parser.add_argument(
+        "--every", type=int, default=1, help="solve every k-th radius from scratch"
+    )
+    parser.add_argument(
+        "--repeats", type=int, default=5, help="runs; the median counts"
+    )
     parser.add_argument("--threads", type=int, default=usable_cores(), help="threads")
     parser.add_argument("--quick", action="store_true", help="20,000 × 20")
     options = parser.parse_args()
@@ -63,7 +90,9 @@ def data(name: str):
     n, d = map(int, size.groups())
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, d))
-    return X, np.where(X @ rng.standard_normal(d) + rng.standard_normal(n) > 0, 1.0, -1.0)
+    return X, np.where(
+        X @ rng.standard_normal(d) + rng.standard_normal(n) > 0, 1.0, -1.0
+    )
 
 
 @dataclass
@@ -94,7 +123,9 @@ def write_report(options, radii, calls) -> None:
     path = calls["path", 0.0]
     results = path.answer.results
     unit, screened = (
-        statistics.median(call.seconds for (kind, _), call in calls.items() if kind == wanted)
+        statistics.median(
+            call.seconds for (kind, _), call in calls.items() if kind == wanted
+        )
         for wanted in ("all rows", "screened")
     )
     rows = sum(map(row_iterations, results))
@@ -108,16 +139,33 @@ def write_report(options, radii, calls) -> None:
         f"is {max(result.gap for result in results):.1e}.**",
         path_table(radii, results, calls),
     ]
-    name = "path-quick" if options.quick else "path" if options.data == "a9a" else f"path-{options.data}"
+    name = (
+        "path-quick"
+        if options.quick
+        else "path"
+        if options.data == "a9a"
+        else f"path-{options.data}"
+    )
     report(name, "A path of radii", sections)
 
 
 def path_table(radii, results, calls) -> str:
     header = ["radius", "iterations", "over all rows", "gap"]
-    header += ["from scratch, all rows: iterations", "s", "from scratch: iterations", "over all rows", "s"]
+    header += [
+        "from scratch, all rows: iterations",
+        "s",
+        "from scratch: iterations",
+        "over all rows",
+        "s",
+    ]
     rows = []
     for radius, result in zip(radii, results, strict=True):
-        row = [f"{radius:.4g}", result.n_iter, short(row_iterations(result)), f"{result.gap:.1e}"]
+        row = [
+            f"{radius:.4g}",
+            result.n_iter,
+            short(row_iterations(result)),
+            f"{result.gap:.1e}",
+        ]
         for kind in ("all rows", "screened"):
             call = calls.get((kind, radius))
             cells = [""] * 3 if call is None else cells_of(call)
@@ -127,7 +175,11 @@ def path_table(radii, results, calls) -> str:
 
 
 def cells_of(call: Timed) -> list[str]:
-    return [str(call.answer.n_iter), short(row_iterations(call.answer)), short(call.seconds)]
+    return [
+        str(call.answer.n_iter),
+        short(row_iterations(call.answer)),
+        short(call.seconds),
+    ]
 
 
 if __name__ == "__main__":

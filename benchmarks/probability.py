@@ -1,8 +1,10 @@
 """How good are the probabilities of `WassersteinSVC(calibration="sigmoid")`?
 
-Log loss and Brier score (for several classes the sum over them) on test rows, in thousandths: means over data sets and
-seeds. All methods see the wrong labels only; test labels are wrong as often as those in training, or correct. "The
-sigmoid itself" is Platt's, whose ½ need not be where the classifier decides; "one slope" is a sigmoid with ½ there.
+Log loss and Brier score (for several classes the sum over them) on test rows, in
+thousandths: means over data sets and seeds. All methods see the wrong labels only; test
+labels are wrong as often as those in training, or correct. "The sigmoid itself" is
+Platt's, whose ½ need not be where the classifier decides; "one slope" is a sigmoid with
+½ there.
 """
 
 import argparse
@@ -49,36 +51,65 @@ def main() -> None:
     ]
     found = Parallel(n_jobs=options.jobs)(delayed(measured)(case) for case in cells)
     outcomes = dict(zip(cells, found, strict=True))
-    sections = [__doc__.split("\n\n", 1)[1].strip(), f"{seeds} seeds, 100 and 400 rows."]
-    sections += [f"## {group}\n\n{losses_table(outcomes, names)}" for group, names in GROUPS.items()]
-    sections.append(f"## Thresholds for several classes\n\n{thresholds_table(outcomes)}")
-    report("probability-quick" if options.quick else "probability", "Probabilities", sections)
+    sections = [
+        __doc__.split("\n\n", 1)[1].strip(),
+        f"{seeds} seeds, 100 and 400 rows.",
+    ]
+    sections += [
+        f"## {group}\n\n{losses_table(outcomes, names)}"
+        for group, names in GROUPS.items()
+    ]
+    sections.append(
+        f"## Thresholds for several classes\n\n{thresholds_table(outcomes)}"
+    )
+    report(
+        "probability-quick" if options.quick else "probability",
+        "Probabilities",
+        sections,
+    )
 
 
-# --- one case -----------------------------------------------------------------------------------------------------
+# --- one case
+# -----------------------------------------------------------------------------------------------------
 
 
 def measured(case: Case) -> dict:
     """Return the losses of every method for test labels of both kinds, and what thresholds gain."""
     X, y, X_test, y_test = case.split()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # constant classifiers, and classes with fewer rows than folds
+        warnings.simplefilter(
+            "ignore"
+        )  # constant classifiers, and classes with fewer rows than folds
         model = WassersteinSVC(calibration="sigmoid").fit(X, y)
-        apart = cross_val_predict(WassersteinSVC(threshold="optimum"), X, y, method="decision_function")
+        apart = cross_val_predict(
+            WassersteinSVC(threshold="optimum"), X, y, method="decision_function"
+        )
         chances = {OURS: model.predict_proba(X_test)}
         folds = max(2, min(5, np.bincount(y).min()))
         calibrated = CalibratedClassifierCV(WassersteinSVC(), cv=folds).fit(X, y)
         chances["CalibratedClassifierCV around it"] = calibrated.predict_proba(X_test)
-        chances["LogisticRegression()"] = LogisticRegression(max_iter=2000).fit(X, y).predict_proba(X_test)
+        chances["LogisticRegression()"] = (
+            LogisticRegression(max_iter=2000).fit(X, y).predict_proba(X_test)
+        )
     decisions = model.decision_function(X_test)
     if decisions.ndim == 1:
         slope, offset = model.sigmoids_[0]
         chances["the sigmoid itself"] = of_two(slope * decisions + offset)
-        through = LogisticRegression(C=np.inf, fit_intercept=False).fit((apart - model.threshold_)[:, None], y)
+        through = LogisticRegression(C=np.inf, fit_intercept=False).fit(
+            (apart - model.threshold_)[:, None], y
+        )
         chances["one slope"] = of_two(through.coef_[0, 0] * decisions)
     labels = {"as in training": with_noise(y_test, case), "correct": y_test}
-    losses = {kind: {name: losses_of(each, seen) for name, each in chances.items()} for kind, seen in labels.items()}
-    return {"losses": losses, "gain": threshold_gain(apart, y, decisions, y_test) if decisions.ndim == 2 else None}
+    losses = {
+        kind: {name: losses_of(each, seen) for name, each in chances.items()}
+        for kind, seen in labels.items()
+    }
+    return {
+        "losses": losses,
+        "gain": threshold_gain(apart, y, decisions, y_test)
+        if decisions.ndim == 2
+        else None,
+    }
 
 
 def of_two(odds) -> np.ndarray:
@@ -86,7 +117,8 @@ def of_two(odds) -> np.ndarray:
 
 
 def with_noise(y, case: Case) -> np.ndarray:
-    rng, n_classes = np.random.default_rng([case.seed, 13]), int(y.max()) + 1
+    rng = np.random.default_rng([case.seed, 13])
+    n_classes = int(y.max()) + 1
     wrong = rng.random(len(y)) < (0.0 if case.setting == "clean" else 0.2)
     return np.where(wrong, (y + rng.integers(1, n_classes, len(y))) % n_classes, y)
 
@@ -95,29 +127,54 @@ def losses_of(chances, y) -> tuple[float, float]:
     """Return log loss and Brier score in thousandths."""
     right = chances[np.arange(len(y)), y]
     return -1e3 * float(np.log(np.maximum(right, 1e-15)).mean()), 1e3 * float(
-        ((chances**2).sum(axis=1) - 2.0 * right + 1.0).mean() / (2 if chances.shape[1] == 2 else 1)
+        ((chances**2).sum(axis=1) - 2.0 * right + 1.0).mean()
+        / (2 if chances.shape[1] == 2 else 1)
     )
 
 
 def threshold_gain(apart, y, decisions, y_test) -> float:
     """Return the points of accuracy that one threshold per class gains, placed like that of two classes."""
     counts = np.ones(len(y))
-    columns = [Unseen(column[:, None], (y == label).astype(int), counts) for label, column in enumerate(apart.T)]
-    moved = decisions - np.array([choose_threshold(column, "accuracy") for column in columns])
-    return 100.0 * float((moved.argmax(axis=1) == y_test).mean() - (decisions.argmax(axis=1) == y_test).mean())
+    columns = [
+        Unseen(column[:, None], (y == label).astype(int), counts)
+        for label, column in enumerate(apart.T)
+    ]
+    moved = decisions - np.array(
+        [choose_threshold(column, "accuracy") for column in columns]
+    )
+    return 100.0 * float(
+        (moved.argmax(axis=1) == y_test).mean()
+        - (decisions.argmax(axis=1) == y_test).mean()
+    )
 
 
-# --- tables -------------------------------------------------------------------------------------------------------
+# --- tables
+# -------------------------------------------------------------------------------------------------------
 
 
 def losses_table(outcomes: dict, names) -> str:
-    columns = [("clean", "as in training"), ("20 %", "as in training"), ("20 %", "correct")]
-    found = {case: outcome["losses"] for case, outcome in outcomes.items() if case.data in names}
+    columns = [
+        ("clean", "as in training"),
+        ("20 %", "as in training"),
+        ("20 %", "correct"),
+    ]
+    found = {
+        case: outcome["losses"]
+        for case, outcome in outcomes.items()
+        if case.data in names
+    }
     methods = next(iter(found.values()))["correct"]
     rows = []
     for method in methods:
         means = [
-            np.mean([one[kind][method] for case, one in found.items() if case.setting == setting], axis=0)
+            np.mean(
+                [
+                    one[kind][method]
+                    for case, one in found.items()
+                    if case.setting == setting
+                ],
+                axis=0,
+            )
             for setting, kind in columns
         ]
         rows.append([method, *(f"{log:.0f} / {brier:.0f}" for log, brier in means)])
@@ -126,14 +183,34 @@ def losses_table(outcomes: dict, names) -> str:
 
 
 def thresholds_table(outcomes: dict) -> str:
-    gains = {case: outcome["gain"] for case, outcome in outcomes.items() if outcome["gain"] is not None}
-    kinds = list(dict.fromkeys((case.data, case.n_rows, case.setting) for case in gains))
+    gains = {
+        case: outcome["gain"]
+        for case, outcome in outcomes.items()
+        if outcome["gain"] is not None
+    }
+    kinds = list(
+        dict.fromkeys((case.data, case.n_rows, case.setting) for case in gains)
+    )
     rows = []
     for kind in kinds:
-        own = [gain for case, gain in gains.items() if (case.data, case.n_rows, case.setting) == kind]
-        rows.append([f"{kind[0]}, {kind[1]} rows, {kind[2]}", f"{np.mean(own):+.1f}", f"{min(own):+.1f}"])
-    rows.append(["all", f"{np.mean(list(gains.values())):+.2f}", f"{min(gains.values()):+.1f}"])
-    return table(["accuracy gained by a threshold per class, points", "mean", "worst"], rows)
+        own = [
+            gain
+            for case, gain in gains.items()
+            if (case.data, case.n_rows, case.setting) == kind
+        ]
+        rows.append(
+            [
+                f"{kind[0]}, {kind[1]} rows, {kind[2]}",
+                f"{np.mean(own):+.1f}",
+                f"{min(own):+.1f}",
+            ]
+        )
+    rows.append(
+        ["all", f"{np.mean(list(gains.values())):+.2f}", f"{min(gains.values()):+.1f}"]
+    )
+    return table(
+        ["accuracy gained by a threshold per class, points", "mean", "worst"], rows
+    )
 
 
 if __name__ == "__main__":

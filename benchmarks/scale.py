@@ -3,7 +3,8 @@
     python benchmarks/scale.py dask --rows 5e7 --workers 2
     python benchmarks/scale.py gpu
 
-Dense synthetic data, generated where they stay: two overlapping Gaussians, 5 % of the labels wrong.
+Dense synthetic data, generated where they stay: two overlapping Gaussians, 5 % of the
+labels wrong.
 """
 
 import argparse
@@ -26,17 +27,42 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     number = lambda text: int(float(text))  # noqa: E731
     parser.add_argument("part", choices=list(PARTS), help="where the rows are")
-    parser.add_argument("--rows", type=number, default=5 * 10**6, help="number of rows of the fit (default: 5e6)")
+    parser.add_argument(
+        "--rows",
+        type=number,
+        default=5 * 10**6,
+        help="number of rows of the fit (default: 5e6)",
+    )
     parser.add_argument("--features", type=int, default=20)
-    parser.add_argument("--chunk", type=number, default=10**6, help="number of rows of a chunk")
-    parser.add_argument("--workers", type=int, default=2, help="processes of the cluster for the fit, a thread each")
+    parser.add_argument(
+        "--chunk", type=number, default=10**6, help="number of rows of a chunk"
+    )
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=2,
+        help="processes of the cluster for the fit, a thread each",
+    )
     parser.add_argument("--memory", default="7GB", help="memory limit of a worker")
     parser.add_argument("--tol", type=float, default=1e-6)
     parser.add_argument(
-        "--cases", nargs="+", choices=["dense", "sparse", "text"], help="of the part gpu (default: all)"
+        "--cases",
+        nargs="+",
+        choices=["dense", "sparse", "text"],
+        help="of the part gpu (default: all)",
     )
-    parser.add_argument("--no-cores", dest="cores", action="store_false", help="leave out dense rows on the cores")
-    parser.add_argument("--longest", type=float, default=600.0, help="most seconds of a solve on the cores")
+    parser.add_argument(
+        "--no-cores",
+        dest="cores",
+        action="store_false",
+        help="leave out dense rows on the cores",
+    )
+    parser.add_argument(
+        "--longest",
+        type=float,
+        default=600.0,
+        help="most seconds of a solve on the cores",
+    )
     options = parser.parse_args()
     PARTS[options.part](options)
 
@@ -53,7 +79,8 @@ def random_rows(seed: int, n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
 def seconds_of_rounds(engine) -> dict[str, float]:
     """Return the median time of each of the three rounds of an iteration."""
     d = engine.n_linear
-    point, direction = np.zeros(d), np.full(d, 1e-3)
+    point = np.zeros(d)
+    direction = np.full(d, 1e-3)
     engine.center(point, 2.0, 0.5)
     engine.curvature()
     rounds: dict[str, Callable[[], object]] = {
@@ -70,7 +97,8 @@ def seconds_of_rounds(engine) -> dict[str, float]:
     return {name: statistics.median(some[1:]) for name, some in times.items()}
 
 
-# --- Dask -----------------------------------------------------------------------------------------------------------
+# --- Dask
+# -----------------------------------------------------------------------------------------------------------
 
 
 def dask_part(options) -> None:
@@ -82,7 +110,11 @@ def cluster_of(workers: int, memory: str):
     from distributed import LocalCluster
 
     return LocalCluster(
-        n_workers=workers, threads_per_worker=1, memory_limit=memory, host="127.0.0.1", dashboard_address=None
+        n_workers=workers,
+        threads_per_worker=1,
+        memory_limit=memory,
+        host="127.0.0.1",
+        dashboard_address=None,
     )
 
 
@@ -93,7 +125,10 @@ def problem_on_cluster(rows: int, options, chunk: int):
     from drsvm import Problem
 
     sizes = [min(chunk, rows - first) for first in range(0, rows, chunk)]
-    pairs = [dask.delayed(random_rows, nout=2)(seed, n, options.features) for seed, n in enumerate(sizes)]
+    pairs = [
+        dask.delayed(random_rows, nout=2)(seed, n, options.features)
+        for seed, n in enumerate(sizes)
+    ]
     return Problem([X for X, _ in pairs], [y for _, y in pairs], **BALL)
 
 
@@ -104,7 +139,8 @@ def rounds_on_a_cluster(options) -> str:
     from drsvm import Problem
     from drsvm.engines.cpu import CpuEngine
 
-    workers, lines = 4, []
+    workers = 4
+    lines = []
     with cluster_of(workers, options.memory) as cluster, Client(cluster):
         for rows in (4000, 400_000):
             problem = problem_on_cluster(rows, options, rows // workers)
@@ -112,9 +148,20 @@ def rounds_on_a_cluster(options) -> str:
             X, y = random_rows(0, rows, options.features)
             here = seconds_of_rounds(CpuEngine(Problem(X, y, **BALL)))
             each = [f"{1e3 * there[name]:.0f}" for name in there]
-            total, alone = sum(there.values()), sum(here.values())
-            lines.append([f"{rows:,}", *each, short(total), short(alone), short(total - alone)])
-    header = ["rows", "predict, ms", "longest_steps, ms", "advance, ms", "iteration, s", "the same here, s", "more, s"]
+            total = sum(there.values())
+            alone = sum(here.values())
+            lines.append(
+                [f"{rows:,}", *each, short(total), short(alone), short(total - alone)]
+            )
+    header = [
+        "rows",
+        "predict, ms",
+        "longest_steps, ms",
+        "advance, ms",
+        "iteration, s",
+        "the same here, s",
+        "more, s",
+    ]
     return (
         f"An iteration takes three rounds. On {workers} workers on this machine, a thread each, × {options.features} "
         "float32; medians of "
@@ -129,8 +176,13 @@ def fit_on_a_cluster(options) -> str:
 
     from drsvm import solve
 
-    with cluster_of(options.workers, options.memory) as cluster, Client(cluster) as client:
-        solve(problem_on_cluster(10_000, options, 2500))  # compiles, or loads what has been compiled
+    with (
+        cluster_of(options.workers, options.memory) as cluster,
+        Client(cluster) as client,
+    ):
+        solve(
+            problem_on_cluster(10_000, options, 2500)
+        )  # compiles, or loads what has been compiled
         start = time.perf_counter()
         problem = problem_on_cluster(options.rows, options, options.chunk)
         ready = time.perf_counter()
@@ -149,8 +201,18 @@ def fit_on_a_cluster(options) -> str:
         "gap",
         "peak GB per worker",
     ]
-    line = [f"{options.rows:,} × {options.features}", short(ready - start), short(end - ready), result.n_iter, rounds]
-    line += [short((end - ready) / result.n_iter), f"{result.gap:.1e}", f"{peak / 1e9:.2f}"]
+    line = [
+        f"{options.rows:,} × {options.features}",
+        short(ready - start),
+        short(end - ready),
+        result.n_iter,
+        rounds,
+    ]
+    line += [
+        short((end - ready) / result.n_iter),
+        f"{result.gap:.1e}",
+        f"{peak / 1e9:.2f}",
+    ]
     return (
         f"`solve(problem, tol={options.tol:g})` on {options.workers} workers with a thread each, float32 in chunks of "
         f"{options.chunk:,} rows, generated on the workers; memory limit {options.memory} per worker. Seconds per "

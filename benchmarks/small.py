@@ -1,7 +1,7 @@
 """What a fit, a cross-validation and a prediction cost on small data, against LinearSVC and its grid search.
 
-Two classes on either side of a plane, with noise; 5 % of the labels are wrong. `versions.py --tables small` compares
-two versions of drsvm on the same cases.
+Two classes on either side of a plane, with noise; 5 % of the labels are wrong.
+`versions.py --tables small` compares two versions of drsvm on the same cases.
 """
 
 import argparse
@@ -19,11 +19,17 @@ from sklearn.svm import LinearSVC
 
 from drsvm import WassersteinSVC, WassersteinSVCCV, find_label_issues
 
-REPEATS, FEW = 15, 3
+REPEATS = 15
+FEW = 3
 GRID = {"C": np.logspace(-4, 3, 8).tolist(), "class_weight": [None, "balanced"]}
-GIVEN, AUTO, RIVAL, SEARCH = "WassersteinSVC(0.1, l2=0.01)", "WassersteinSVC()", "LinearSVC()", "WassersteinSVCCV()"
-ISSUES, FIVE_FITS = "find_label_issues", "five fits"
-PREDICT, RIVAL_PREDICTS = "predict, 100 × one row", "LinearSVC, 100 × one row"
+GIVEN = "WassersteinSVC(0.1, l2=0.01)"
+AUTO = "WassersteinSVC()"
+RIVAL = "LinearSVC()"
+SEARCH = "WassersteinSVCCV()"
+ISSUES = "find_label_issues"
+FIVE_FITS = "five fits"
+PREDICT = "predict, 100 × one row"
+RIVAL_PREDICTS = "LinearSVC, 100 × one row"
 
 
 class Group(NamedTuple):
@@ -42,8 +48,15 @@ class Group(NamedTuple):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=REPEATS, help="runs of each call; the median counts")
-    parser.add_argument("--quick", action="store_true", help=f"{FEW} repeats, without the long calls")
+    parser.add_argument(
+        "--repeats",
+        type=int,
+        default=REPEATS,
+        help="runs of each call; the median counts",
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help=f"{FEW} repeats, without the long calls"
+    )
     options = parser.parse_args()
     rows = []
     for group in groups():
@@ -74,12 +87,15 @@ def rows_of(group: Group, timings: dict[str, Timing]) -> list[list[object]]:
     return rows
 
 
-# --- cases --------------------------------------------------------------------------------------------------------
+# --- cases
+# --------------------------------------------------------------------------------------------------------
 
 
 def groups() -> Iterator[Group]:
     """Yield what is timed."""
-    small, dense, text = dense_rows(400, 30), dense_rows(2_000, 50), sparse_rows(1_000, 300)
+    small = dense_rows(400, 30)
+    dense = dense_rows(2_000, 50)
+    text = sparse_rows(1_000, 300)
     yield fits("400 × 30", *small)
     yield fits("2,000 × 50", *dense)
     yield fits("1,000 × 300, 4 % nonzero", *text)
@@ -90,7 +106,12 @@ def groups() -> Iterator[Group]:
     yield label_issues("20,000 × 50", *dense_rows(20_000, 50), is_long=True)
     X, y = load_digits(return_X_y=True)
     X = StandardScaler().fit_transform(X)
-    yield Group("digits, ten classes", {SEARCH: lambda: WassersteinSVCCV().fit(X, y)}, [(SEARCH, None)], is_long=True)
+    yield Group(
+        "digits, ten classes",
+        {SEARCH: lambda: WassersteinSVCCV().fit(X, y)},
+        [(SEARCH, None)],
+        is_long=True,
+    )
 
 
 def dense_rows(n: int, d: int):
@@ -102,7 +123,10 @@ def dense_rows(n: int, d: int):
 def sparse_rows(n: int, d: int, density: float = 0.04):
     """Return sparse rows and their labels; the columns have variance 1."""
     random = np.random.default_rng(0)
-    drawn = {"rng": random, "data_sampler": lambda size: random.normal(scale=density**-0.5, size=size)}
+    drawn = {
+        "rng": random,
+        "data_sampler": lambda size: random.normal(scale=density**-0.5, size=size),
+    }
     X = sparse.random_array((n, d), density=density, format="csr", **drawn)
     return X, labels(X)
 
@@ -112,7 +136,9 @@ def labels(X) -> np.ndarray:
     random = np.random.default_rng(1)
     values = X @ random.standard_normal(X.shape[1])
     values = values / values.std() + 0.3 * random.standard_normal(len(values))
-    return np.where(random.random(len(values)) < 0.05, -1, 1) * np.where(values > 0, 1, -1)
+    return np.where(random.random(len(values)) < 0.05, -1, 1) * np.where(
+        values > 0, 1, -1
+    )
 
 
 def fits(data: str, X, y) -> Group:
@@ -127,7 +153,8 @@ def fits(data: str, X, y) -> Group:
 
 def predictions(data: str, X, y) -> Group:
     """Return predictions of single rows."""
-    own, other = WassersteinSVC(radius=0.1).fit(X, y), LinearSVC().fit(X, y)
+    own = WassersteinSVC(radius=0.1).fit(X, y)
+    other = LinearSVC().fit(X, y)
     calls = {
         PREDICT: lambda: [own.predict(X[:1]) for _ in range(100)],
         RIVAL_PREDICTS: lambda: [other.predict(X[:1]) for _ in range(100)],
@@ -150,7 +177,9 @@ def label_issues(data: str, X, y, is_long: bool = False) -> Group:
     folds = [train for train, _ in StratifiedKFold().split(X, y)]
     calls = {
         ISSUES: lambda: find_label_issues(X, y),
-        FIVE_FITS: lambda: [WassersteinSVC().fit(X[train], y[train]) for train in folds],
+        FIVE_FITS: lambda: [
+            WassersteinSVC().fit(X[train], y[train]) for train in folds
+        ],
     }
     return Group(data, calls, [(ISSUES, FIVE_FITS)], is_long)
 

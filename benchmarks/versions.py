@@ -2,8 +2,9 @@
 
     python benchmarks/versions.py OLD NEW --tables speed throughput
 
-OLD and NEW are checkouts. In every round each version has a process of its own that runs all cases of a table once; the
-ratio of a case is that of the two medians. Epochs are timed by the `throughput.py` of each version.
+OLD and NEW are checkouts. In every round each version has a process of its own that
+runs all cases of a table once; the ratio of a case is that of the two medians. Epochs
+are timed by the `throughput.py` of each version.
 """
 
 import argparse
@@ -34,7 +35,9 @@ def main() -> None:
     parser.add_argument("new", type=Path, help="checkout of the newer version")
     parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES))
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--worker", nargs=2, metavar=("TABLE", "FOLDER"), help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--worker", nargs=2, metavar=("TABLE", "FOLDER"), help=argparse.SUPPRESS
+    )
     options = parser.parse_args()
     sys.path.append(str(options.new))  # for the report
     if options.worker:
@@ -52,16 +55,36 @@ def alternate(name: str, options, folder: str) -> list[list[dict[str, float]]]:
     for index in range(options.rounds):
         for found, checkout in zip(times, (options.old, options.new), strict=True):
             found.append(one_round(name, checkout.resolve(), Path(folder)))
-            print(f"{name}: round {index + 1}, {checkout}: {sum(found[-1].values()):.1f} s", flush=True)
+            print(
+                f"{name}: round {index + 1}, {checkout}: {sum(found[-1].values()):.1f} s",
+                flush=True,
+            )
     return times
 
 
 def one_round(name: str, checkout: Path, folder: Path) -> dict[str, float]:
-    """Run all cases of a table in a process that imports drsvm from a checkout; compiled kernels are kept."""
+    """Run all cases of a table in a process that imports drsvm from a checkout.
+
+    Compiled kernels are kept.
+    """
     cache = folder / checkout.as_posix().strip("/").replace("/", "-")
-    environment = {**os.environ, "PYTHONPATH": str(checkout), "NUMBA_CACHE_DIR": str(cache)}
-    command = [sys.executable, __file__, str(checkout), str(checkout), "--worker", name, str(folder)]
-    printed = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(checkout),
+        "NUMBA_CACHE_DIR": str(cache),
+    }
+    command = [
+        sys.executable,
+        __file__,
+        str(checkout),
+        str(checkout),
+        "--worker",
+        name,
+        str(folder),
+    ]
+    printed = subprocess.run(
+        command, env=environment, stdout=subprocess.PIPE, text=True, check=True
+    ).stdout
     return json.loads(printed.splitlines()[-1])
 
 
@@ -70,7 +93,8 @@ def run_cases(name: str, folder: Path) -> None:
     print(json.dumps({label: call() for label, call in TABLES[name](folder)}))
 
 
-# --- tables -------------------------------------------------------------------------------------------------------
+# --- tables
+# -------------------------------------------------------------------------------------------------------
 
 
 def speed(folder: Path) -> Iterator[Case]:
@@ -92,32 +116,55 @@ def highdim(folder: Path) -> Iterator[Case]:
     from drsvm import Problem, radius_max, solve
 
     X, y = text_like(20_000, 60_000)
-    for q, kappa, intercept in ((q, kappa, b) for q in (2, 1) for kappa in (1.0, math.inf) for b in (False, True)):
-        problem = Problem(X, y, norm=NORM_OF_Q[q], flip_cost=kappa, fit_intercept=intercept)
+    for q, kappa, intercept in (
+        (q, kappa, b)
+        for q in (2, 1)
+        for kappa in (1.0, math.inf)
+        for b in (False, True)
+    ):
+        problem = Problem(
+            X, y, norm=NORM_OF_Q[q], flip_cost=kappa, fit_intercept=intercept
+        )
         known = folder / f"radius-{q}-{kappa}-{intercept}"
         if not known.exists():
             known.write_text(repr(radius_max(problem)))
         largest = float(known.read_text())
-        for fraction, tol in ((fraction, tol) for fraction in (0.01, 0.1, 0.5) for tol in (1e-3, 1e-5)):
+        for fraction, tol in (
+            (fraction, tol) for fraction in (0.01, 0.1, 0.5) for tol in (1e-3, 1e-5)
+        ):
             case = problem.replace(radius=fraction * largest)
             label = f"q = {q}, κ = {kappa:g}, intercept {intercept}, {fraction:g} × radius_max, gap {tol:g}"
-            yield label, lambda case=case, tol=tol: median_of(lambda: solve(case, tol=tol, max_time=60.0))
+            yield (
+                label,
+                lambda case=case, tol=tol: median_of(
+                    lambda: solve(case, tol=tol, max_time=60.0)
+                ),
+            )
 
 
 def throughput(folder: Path) -> Iterator[Case]:
     """Yield epochs of the incremental methods."""
-    sys.path.insert(0, str(Path(os.environ["PYTHONPATH"]) / "benchmarks"))  # it uses names that are not public
+    sys.path.insert(
+        0, str(Path(os.environ["PYTHONPATH"]) / "benchmarks")
+    )  # it uses names that are not public
     import throughput as epochs
 
     from drsvm import Problem
 
-    matrices = {"a9a": load("a9a"), "sparse": epochs.sparse_matrix(50_000), "dense": epochs.dense_matrix(50_000, 100)}
+    matrices = {
+        "a9a": load("a9a"),
+        "sparse": epochs.sparse_matrix(50_000),
+        "dense": epochs.dense_matrix(50_000, 100),
+    }
     for name, (X, y) in matrices.items():
         for method in epochs.methods(0):
             if name == "sparse" and math.isinf(method.q) and method.settings:
                 continue  # a minute per run
             problem = Problem(X, y, radius=0.1, flip_cost=1.0, norm=NORM_OF_Q[method.q])
-            yield f"{name}: {method.key}", lambda m=method, p=problem: epochs.own_clock(p, m, EPOCHS)().seconds
+            yield (
+                f"{name}: {method.key}",
+                lambda m=method, p=problem: epochs.own_clock(p, m, EPOCHS)().seconds,
+            )
 
 
 def first_fit(folder: Path) -> Iterator[Case]:
@@ -132,7 +179,10 @@ def first_fit(folder: Path) -> Iterator[Case]:
     for kind, (program, name, container) in fits.KINDS.items():
         warm = (program, data[name], container)
         fits.fresh_process(*warm, cache=version)
-        yield f"{kind}; kernels in the cache", lambda warm=warm: fits.fresh_process(*warm, cache=version)["total"]
+        yield (
+            f"{kind}; kernels in the cache",
+            lambda warm=warm: fits.fresh_process(*warm, cache=version)["total"],
+        )
 
         def cold(warm=warm) -> float:
             with tempfile.TemporaryDirectory() as empty:
@@ -149,7 +199,10 @@ def cost(folder: Path) -> Iterator[Case]:
 
     for n, norm in ((n, norm) for n in (10**5, 10**6) for norm in NORM_OF_Q.values()):
         problem = Problem(*two_gaussians(n), norm=norm)
-        yield f"{n:,} × 20, norm {norm:g}", lambda problem=problem: median_of(lambda: solve(problem), 3)
+        yield (
+            f"{n:,} × 20, norm {norm:g}",
+            lambda problem=problem: median_of(lambda: solve(problem), 3),
+        )
 
 
 def small(folder: Path) -> Iterator[Case]:
@@ -159,7 +212,10 @@ def small(folder: Path) -> Iterator[Case]:
     for group in cases.groups():
         repeats = 1 if group.is_long else cases.FEW
         for name, call in group.own.items():
-            yield f"{group.data}: {name}", lambda call=call, repeats=repeats: median_of(call, repeats)
+            yield (
+                f"{group.data}: {name}",
+                lambda call=call, repeats=repeats: median_of(call, repeats),
+            )
 
 
 TABLES: dict[str, Callable[[Path], Iterator[Case]]] = {
@@ -183,15 +239,24 @@ def median_of(call, repeats: int = 1) -> float:
     return statistics.median(times)
 
 
-# --- reporting ----------------------------------------------------------------------------------------------------
+# --- reporting
+# ----------------------------------------------------------------------------------------------------
 
 
-def write_report(name: str, options, old: list[dict[str, float]], new: list[dict[str, float]]) -> None:
-    rows, ratios = [], []
+def write_report(
+    name: str, options, old: list[dict[str, float]], new: list[dict[str, float]]
+) -> None:
+    rows = []
+    ratios = []
     for label in old[0]:
-        before, after = (statistics.median(found[label] for found in version) for version in (old, new))
+        before, after = (
+            statistics.median(found[label] for found in version)
+            for version in (old, new)
+        )
         ratios.append(after / before)
-        rows.append([label, short(1000 * before), short(1000 * after), short(after / before)])
+        rows.append(
+            [label, short(1000 * before), short(1000 * after), short(after / before)]
+        )
     mean = statistics.geometric_mean(ratios)
     sections = [
         f"**Geometric mean of the ratios: {mean:.3f}** (new over old; smallest {min(ratios):.2f}, largest "

@@ -1,7 +1,7 @@
 """Check the links of the built pages without a network: ``python docs/check_links.py docs/_build/html``.
 
-Every link to a page, an anchor or a file of the site must have a target, and a page must load nothing from elsewhere:
-it has to work offline.
+Every link to a page, an anchor or a file of the site must have a target, and a page
+must load nothing from elsewhere: it has to work offline.
 """
 
 import sys
@@ -45,7 +45,11 @@ def is_elsewhere(address: str) -> bool:
 def faults(root: Path):
     """Yield what is wrong with the pages below a folder."""
     root = root.resolve()
-    files = [file for file in sorted(root.rglob("*.html")) if root / "_static" not in file.parents]
+    files = [
+        file
+        for file in sorted(root.rglob("*.html"))
+        if root / "_static" not in file.parents
+    ]
     pages = {file: Page(file) for file in files}
     if not pages:
         yield f"{root}: there are no pages; build them first, with make docs"

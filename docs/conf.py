@@ -39,7 +39,9 @@ plot_html_show_formats = False
 plot_html_show_source_link = False
 
 mathjax_path = "mathjax/tex-svg.js"
-mathjax3_config = {"options": {"enableMenu": False}}  # the menu would load more from the network
+mathjax3_config = {
+    "options": {"enableMenu": False}
+}  # the menu would load more from the network
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"drsvm {release}"
@@ -56,11 +58,16 @@ html_theme_options = {
 sphinx_gallery_conf = {
     "examples_dirs": str(HERE.parent / "examples"),
     "gallery_dirs": "gallery",
-    "subsection_order": [f"../examples/{theme}" for theme in ("labels", "shift", "choosing", "data", "solvers")],
+    "subsection_order": [
+        f"../examples/{theme}"
+        for theme in ("labels", "shift", "choosing", "data", "solvers")
+    ],
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "abort_on_example_error": True,
-    "capture_repr": (),  # scripts print what matters; values such as matplotlib's texts and legends are noise
+    # Scripts print what matters; values such as matplotlib's texts and legends are
+    # noise
+    "capture_repr": (),
     "doc_module": ("drsvm",),
     "backreferences_dir": "generated/backreferences",
     "reference_url": {"drsvm": None},

@@ -1,7 +1,7 @@
 """Small problems that are hard on a solver's arithmetic: mixed scales, prices over many decades, degenerate rows.
 
-``python tests/adversarial.py 0 3500 outcome.json`` solves the problems of these seeds with "auto" and lists those that
-are not proven to its tolerance.
+``python tests/adversarial.py 0 3500 outcome.json`` solves the problems of these seeds
+with "auto" and lists those that are not proven to its tolerance.
 """
 
 import json
@@ -19,10 +19,16 @@ from drsvm import Problem, solve
 
 def adversarial_rows(rng):
     """Return 2 to 40 rows of 1 to 20 features with labels of both classes."""
-    n, d = int(rng.integers(2, 41)), int(rng.integers(1, 21))
+    n = int(rng.integers(2, 41))
+    d = int(rng.integers(1, 21))
     X = rng.normal(size=(n, d))
-    y = np.where(X @ rng.normal(size=d) + rng.choice([0.0, 0.5, 2.0]) * rng.normal(size=n) > 0, 1, -1)
-    y[0], y[-1] = 1, -1
+    y = np.where(
+        X @ rng.normal(size=d) + rng.choice([0.0, 0.5, 2.0]) * rng.normal(size=n) > 0,
+        1,
+        -1,
+    )
+    y[0] = 1
+    y[-1] = -1
     if rng.random() < 0.2:
         X = np.round(X)
     if rng.random() < 0.25:  # repeated rows, some with both labels
@@ -54,11 +60,35 @@ def adversarial_instance(seed):
     return Problem(
         X,
         y,
-        radius=float(rng.choice([0.0, 0.0, 1e-6, 1e-4, 1e-3, 0.01, 0.1, 1.0, 100.0, 1e6, power(rng, -6, 3)])),
-        flip_cost=rng.choice(costs, size=n) if by_row else float(rng.choice([*costs, power(rng, -3, 3)])),
+        radius=float(
+            rng.choice(
+                [
+                    0.0,
+                    0.0,
+                    1e-6,
+                    1e-4,
+                    1e-3,
+                    0.01,
+                    0.1,
+                    1.0,
+                    100.0,
+                    1e6,
+                    power(rng, -6, 3),
+                ]
+            )
+        ),
+        flip_cost=rng.choice(costs, size=n)
+        if by_row
+        else float(rng.choice([*costs, power(rng, -3, 3)])),
         norm=rng.choice(NORMS),
-        l2=float(rng.choice([0.0, 0.0, 0.0, 1e-8, 1e-4, 1e-2, 1.0, 1e3, power(rng, -8, 4)])),
-        sample_weight={"equal": None, "some": power(rng, -4, 0, n), "many": power(rng, -12, 0, n)}[weights],
+        l2=float(
+            rng.choice([0.0, 0.0, 0.0, 1e-8, 1e-4, 1e-2, 1.0, 1e3, power(rng, -8, 4)])
+        ),
+        sample_weight={
+            "equal": None,
+            "some": power(rng, -4, 0, n),
+            "many": power(rng, -12, 0, n),
+        }[weights],
         fit_intercept=bool(intercept != "none"),
         intercept_cost=float(power(rng, -3, 3)) if intercept == "priced" else math.inf,
         feature_cost=rng.choice([0.01, 1.0, 100.0, power(rng, -3, 3), math.inf], size=d)
@@ -72,8 +102,16 @@ def outcome(seed, solver="auto"):
     """Return the figures of a solve."""
     begun = time.perf_counter()
     result = solve(adversarial_instance(seed), solver)
-    figures = {name: getattr(result, name) for name in ("objective", "lower_bound", "gap", "n_iter", "solver")}
-    return {"seed": seed, "status": result.status.name, **figures, "time": time.perf_counter() - begun}
+    figures = {
+        name: getattr(result, name)
+        for name in ("objective", "lower_bound", "gap", "n_iter", "solver")
+    }
+    return {
+        "seed": seed,
+        "status": result.status.name,
+        **figures,
+        "time": time.perf_counter() - begun,
+    }
 
 
 def is_proven(figures):

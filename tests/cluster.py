@@ -7,16 +7,26 @@ import numpy as np
 
 from drsvm import Problem
 
-N, D = 1000, 4
+N = 1000
+D = 4
 CUTS = (300, 1, 699)
 BALL = {"radius": 0.05, "flip_cost": 1.0}
 
 
 def new_cluster(**options):
     """Return a cluster of two processes; nothing leaves this machine."""
-    settings = {"comm.timeouts.connect": "5s", "admin.log-format": "%(message)s", "worker.profile.enabled": False}
+    settings = {
+        "comm.timeouts.connect": "5s",
+        "admin.log-format": "%(message)s",
+        "worker.profile.enabled": False,
+    }
     dask.config.set({f"distributed.{name}": value for name, value in settings.items()})
-    given = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "host": "127.0.0.1"}
+    given = {
+        "n_workers": 2,
+        "threads_per_worker": 1,
+        "processes": True,
+        "host": "127.0.0.1",
+    }
     given["dashboard_address"] = "127.0.0.1:0"  # any free port
     return distributed.LocalCluster(silence_logs=60, **given | options)
 

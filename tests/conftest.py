@@ -1,7 +1,8 @@
 """Settings and fixtures shared by all tests.
 
-Environment variables: DRSVM_HYPOTHESIS_PROFILE sets the number of random examples (dev, ci, long), DRSVM_DATA is the
-folder of the data sets (NAME.svm.xz), DRSVM_REFERENCE the folder of their proven optima (optima.csv).
+Environment variables: DRSVM_HYPOTHESIS_PROFILE sets the number of random examples (dev,
+ci, long), DRSVM_DATA is the folder of the data sets (NAME.svm.xz), DRSVM_REFERENCE the
+folder of their proven optima (optima.csv).
 """
 
 import csv
@@ -13,8 +14,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
 
-import pytest
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, settings
 from sklearn.datasets import load_iris, make_classification
 from sklearn.preprocessing import StandardScaler
@@ -23,25 +24,45 @@ from thorough import LONG, covering
 import drsvm.utils.clock
 from drsvm.utils.progress import following
 
-# A shell lets commands in the background ignore Ctrl-C, and tests of interrupts inherit that.
+# A shell lets commands in the background ignore Ctrl-C, and tests of interrupts inherit
+# that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("dev", max_examples=50, deadline=None)
 slow = [HealthCheck.too_slow, HealthCheck.data_too_large]
 once = {"derandomize": True, "database": None}
-settings.register_profile("ci", max_examples=20, deadline=None, suppress_health_check=slow[:1], **once)
-settings.register_profile("long", max_examples=2_000, deadline=None, suppress_health_check=slow)
+settings.register_profile(
+    "ci", max_examples=20, deadline=None, suppress_health_check=slow[:1], **once
+)
+settings.register_profile(
+    "long", max_examples=2_000, deadline=None, suppress_health_check=slow
+)
 settings.load_profile(os.environ.get("DRSVM_HYPOTHESIS_PROFILE", "ci"))
 
-ON_A_CLUSTER = ("test_dask", "test_elsewhere", "test_kernel_data")  # whose tests share a cluster: seconds to start
-# Few tests, but long: they come first, so that no process is left with one of them at the end.
-LONG_ONES = ("test_documents", "tests/report", "test_demo", "test_interrupts", "test_dask_losses", "cluster")
+ON_A_CLUSTER = (
+    "test_dask",
+    "test_elsewhere",
+    "test_kernel_data",
+)  # whose tests share a cluster: seconds to start
+# Few tests, but long: they come first, so that no process is left with one of them at
+# the end.
+LONG_ONES = (
+    "test_documents",
+    "tests/report",
+    "test_demo",
+    "test_interrupts",
+    "test_dask_losses",
+    "cluster",
+)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Let a file run in one process, and files that share a fixture; documents, which take long, are on their own."""
+    """Let a file run in one process, and files that share a fixture.
+
+    Documents, which take long, are on their own.
+    """
     from xdist.scheduler import LoadFileScheduling
 
     class ByFixtures(LoadFileScheduling):
@@ -54,7 +75,11 @@ def pytest_xdist_make_scheduler(config, log):
             return str(file.parent if file.parent.name == "report" else file)
 
         def _assign_work_unit(self, node):
-            for scope in [scope for scope in self.workqueue if any(name in scope for name in LONG_ONES)]:
+            for scope in [
+                scope
+                for scope in self.workqueue
+                if any(name in scope for name in LONG_ONES)
+            ]:
                 self.workqueue.move_to_end(scope, last=False)
             super()._assign_work_unit(node)
 
@@ -82,7 +107,10 @@ class ProvenOptimum(NamedTuple):
 
 
 def file_in_folder_of(variable, name):
-    """Return the path of a file in the folder given by an environment variable; skip the test if there is none."""
+    """Return the path of a file in the folder given by an environment variable.
+
+    Skip the test if there is none.
+    """
     folder = os.environ.get(variable)
     if not folder:
         pytest.skip(f"{variable} is not set")
@@ -107,7 +135,16 @@ def read_optima(path):
     with path.open(newline="") as file:
         return {
             (row["dataset"], float(row["q"]), float(row["c"])): ProvenOptimum(
-                *(float(row[key]) for key in ("epsilon", "kappa", "optimum", "certified_gap", "lambda"))
+                *(
+                    float(row[key])
+                    for key in (
+                        "epsilon",
+                        "kappa",
+                        "optimum",
+                        "certified_gap",
+                        "lambda",
+                    )
+                )
             )
             for row in csv.DictReader(file)
         }
@@ -117,7 +154,9 @@ def read_optima(path):
 def clock(monkeypatch):
     """Return a clock whose attribute `now` is the time."""
     hand = SimpleNamespace(now=100.0)
-    monkeypatch.setattr(drsvm.utils.clock, "time", SimpleNamespace(perf_counter=lambda: hand.now))
+    monkeypatch.setattr(
+        drsvm.utils.clock, "time", SimpleNamespace(perf_counter=lambda: hand.now)
+    )
     monkeypatch.setattr(drsvm.utils.clock, "pauses", drsvm.utils.clock.Pauses())
     return hand
 
@@ -136,13 +175,19 @@ def two_workers():
     distributed = pytest.importorskip("distributed")
     from cluster import new_cluster
 
-    with new_cluster() as cluster, distributed.Client(cluster, set_as_default=False) as client:
+    with (
+        new_cluster() as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
         yield client
 
 
 @pytest.fixture
 def load_dataset():
-    """Return a function that loads (X, y) of a data set by name; tests that use it are marked `data`."""
+    """Return a function that loads (X, y) of a data set by name.
+
+    Tests that use it are marked `data`.
+    """
     return lambda name: read_dataset(file_in_folder_of("DRSVM_DATA", f"{name}.svm.xz"))
 
 
@@ -156,10 +201,20 @@ def proven_optimum():
 @pytest.fixture
 def three_classes():
     X, y = load_iris(return_X_y=True)
-    return StandardScaler().fit_transform(X), np.array(["setosa", "versicolor", "virginica"])[y]
+    return StandardScaler().fit_transform(X), np.array(
+        ["setosa", "versicolor", "virginica"]
+    )[y]
 
 
 @pytest.fixture
 def rare():
     """Overlapping classes, 8 % of the rows positive."""
-    return make_classification(500, 8, n_informative=4, weights=[0.92], class_sep=0.7, flip_y=0.02, random_state=3)
+    return make_classification(
+        500,
+        8,
+        n_informative=4,
+        weights=[0.92],
+        class_sep=0.7,
+        flip_y=0.02,
+        random_state=3,
+    )

@@ -16,24 +16,40 @@ RIDGES = (0.0, 0.0, 0.0, 1e-4, 0.01, 1.0, 10.0)
 def random_instance(seed, max_rows=300, max_features=400):
     """Return a problem whose radius and l2 are not both 0."""
     rng = np.random.default_rng(seed)
-    X, y = random_data(rng, int(rng.integers(2, max_rows + 1)), log_uniform_integer(rng, max_features))
-    flip_cost, l2 = random_flip_cost(rng), float(rng.choice(RIDGES))
-    # From 0 to 10, in two thirds of the cases on the scale of the features and the flip cost.
+    X, y = random_data(
+        rng, int(rng.integers(2, max_rows + 1)), log_uniform_integer(rng, max_features)
+    )
+    flip_cost = random_flip_cost(rng)
+    l2 = float(rng.choice(RIDGES))
+    # From 0 to 10, in two thirds of the cases on the scale of the features and the flip
+    # cost.
     radius = rng.choice([*RADII, 10.0 ** rng.uniform(-5, 1)])
     unit = min(np.abs(X).mean(), 0.3 * flip_cost or 1.0)
     radius = float(min(10.0, radius * unit) if rng.random() < 2 / 3 else radius)
-    return finish(rng, X, y, radius=radius, flip_cost=flip_cost, l2=0.1 if radius == l2 == 0.0 else l2)
+    return finish(
+        rng,
+        X,
+        y,
+        radius=radius,
+        flip_cost=flip_cost,
+        l2=0.1 if radius == l2 == 0.0 else l2,
+    )
 
 
 def unbounded_instance(seed, max_rows=300, max_features=400):
     """Return a problem with radius = l2 = 0, where no bound holds for all classifiers."""
     rng = np.random.default_rng((seed, 1))
-    X, y = random_data(rng, int(rng.integers(2, max_rows + 1)), log_uniform_integer(rng, max_features))
+    X, y = random_data(
+        rng, int(rng.integers(2, max_rows + 1)), log_uniform_integer(rng, max_features)
+    )
     return finish(rng, X, y, radius=0.0, flip_cost=random_flip_cost(rng), l2=0.0)
 
 
 def well_conditioned_instance(seed, n, d, **parameters):
-    """Return a problem on Gaussian rows with a few wrong labels; the default parameters are moderate."""
+    """Return a problem on Gaussian rows with a few wrong labels.
+
+    The default parameters are moderate.
+    """
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     y = np.where(X @ rng.normal(size=d) + rng.normal(size=n) > 0, 1, -1)
@@ -44,9 +60,13 @@ def well_conditioned_instance(seed, n, d, **parameters):
 def sparse_rows(seed, n=300, d=2000, nonzeros=15):
     """Return unit rows with few nonzeros, more features than rows, and labels of a linear rule with some noise."""
     rng = np.random.default_rng(seed)
-    columns = np.concatenate([np.sort(rng.choice(d, nonzeros, replace=False)) for _ in range(n)])
+    columns = np.concatenate(
+        [np.sort(rng.choice(d, nonzeros, replace=False)) for _ in range(n)]
+    )
     data = np.abs(rng.normal(size=n * nonzeros)) / math.sqrt(nonzeros)
-    X = sparse.csr_array((data, columns, np.arange(0, n * nonzeros + 1, nonzeros)), shape=(n, d))
+    X = sparse.csr_array(
+        (data, columns, np.arange(0, n * nonzeros + 1, nonzeros)), shape=(n, d)
+    )
     y = np.where(X @ rng.normal(size=d) + 0.3 * rng.normal(size=n) > 0, 1, -1)
     return X, y
 
@@ -55,7 +75,9 @@ def sparse_problem(n, d, nonzeros=1, **parameters):
     """Return a problem of any size on rows of a few ones, made in no time."""
     columns = (np.arange(n)[:, None] + np.arange(nonzeros) * (d // nonzeros)) % d
     indptr = np.arange(0, n * nonzeros + 1, nonzeros)
-    X = sparse.csr_array((np.ones(n * nonzeros), np.sort(columns, axis=1).ravel(), indptr), shape=(n, d))
+    X = sparse.csr_array(
+        (np.ones(n * nonzeros), np.sort(columns, axis=1).ravel(), indptr), shape=(n, d)
+    )
     return Problem(X, np.where(np.arange(n) % 2, 1, -1), **parameters)
 
 
@@ -68,17 +90,29 @@ def log_uniform_integer(rng, largest):
 
 
 def random_flip_cost(rng):
-    return 0.0 if rng.random() < 0.03 else float(rng.choice([*FLIP_COSTS, 10.0 ** rng.uniform(-2, 3)]))
+    return (
+        0.0
+        if rng.random() < 0.03
+        else float(rng.choice([*FLIP_COSTS, 10.0 ** rng.uniform(-2, 3)]))
+    )
 
 
 def finish(rng, X, y, **parameters):
     """Return the problem on dense or sparse rows, with other parameters at random."""
-    rows, norm = sparse.csr_array(X) if rng.random() < 0.3 else X, rng.choice(NORMS)
+    rows = sparse.csr_array(X) if rng.random() < 0.3 else X
+    norm = rng.choice(NORMS)
     weights = rng.uniform(0.01, 1.0, size=len(y)) if rng.random() < 0.4 else None
     if weights is not None and rng.random() < 0.2:
         weights[rng.random(len(y)) < 0.3] = 0.0
         weights[[np.argmax(y), np.argmin(y)]] = 0.5
-    return Problem(rows, y, norm=norm, sample_weight=weights, fit_intercept=rng.random() < 0.5, **parameters)
+    return Problem(
+        rows,
+        y,
+        norm=norm,
+        sample_weight=weights,
+        fit_intercept=rng.random() < 0.5,
+        **parameters,
+    )
 
 
 def random_data(rng, n, d):

@@ -1,7 +1,7 @@
 """A program that sends itself Ctrl-C at random times of some tasks: ``python interrupts.py TIMES TASK...``.
 
-It prints how often they raised KeyboardInterrupt, was "interrupted" (the best point so far), or finished as if
-nothing had happened. A task is repeated until the signal comes.
+It prints how often they raised KeyboardInterrupt, was "interrupted" (the best point so
+far), or finished as if nothing had happened. A task is repeated until the signal comes.
 """
 
 import json
@@ -16,7 +16,16 @@ from functools import cache
 import numpy as np
 from scipy import sparse
 
-from drsvm import Problem, Status, WassersteinSVC, WassersteinSVCCV, find_label_issues, radius_max, radius_path, solve
+from drsvm import (
+    Problem,
+    Status,
+    WassersteinSVC,
+    WassersteinSVCCV,
+    find_label_issues,
+    radius_max,
+    radius_path,
+    solve,
+)
 
 LATEST = 1.0  # the signal comes after at most this many seconds
 MAIN = threading.get_ident()
@@ -49,13 +58,23 @@ def wide(norm=2.0):
     return Problem(*texts(), radius=0.002, flip_cost=1.0, norm=norm, fit_intercept=True)
 
 
-SOLVERS = ("interior-point", "isg", "ippa", "hybrid", "dual-coordinate", "admm", "conic")
+SOLVERS = (
+    "interior-point",
+    "isg",
+    "ippa",
+    "hybrid",
+    "dual-coordinate",
+    "admm",
+    "conic",
+)
 TASKS = {name: lambda name=name: solve(dense(), name) for name in SOLVERS}
 TASKS |= {
     "ippa, norm=1": lambda: solve(dense(1), "ippa"),
     "ippa, norm=inf": lambda: solve(dense(np.inf), "ippa"),
     "dual-coordinate, sparse": lambda: solve(wide(), "dual-coordinate", tol=1e-9),
-    "dual-coordinate, sparse, norm=1": lambda: solve(wide(1), "dual-coordinate", tol=1e-2),
+    "dual-coordinate, sparse, norm=1": lambda: solve(
+        wide(1), "dual-coordinate", tol=1e-2
+    ),
     "auto, sparse": lambda: solve(wide()),
     "auto, sparse, norm=inf": lambda: solve(wide(np.inf)),
     "feature-working-set": lambda: solve(dense(np.inf), "feature-working-set"),
@@ -65,10 +84,14 @@ TASKS |= {
     "fit": lambda: WassersteinSVC().fit(*table()),
     "fit, sparse": lambda: WassersteinSVC().fit(*texts()),
     "fit, many classes": lambda: WassersteinSVC(tol=1e-9).fit(*many_classes()),
-    "fit, many classes, two jobs": lambda: WassersteinSVC(tol=1e-9, n_jobs=2).fit(*many_classes()),
+    "fit, many classes, two jobs": lambda: WassersteinSVC(tol=1e-9, n_jobs=2).fit(
+        *many_classes()
+    ),
     "search": lambda: WassersteinSVCCV(radii=5).fit(*table()),
     "search, two jobs": lambda: WassersteinSVCCV(radii=5, n_jobs=2).fit(*table()),
-    "search, two jobs and a time limit": lambda: WassersteinSVCCV(radii=5, n_jobs=2, max_time=60.0).fit(*table()),
+    "search, two jobs and a time limit": lambda: WassersteinSVCCV(
+        radii=5, n_jobs=2, max_time=60.0
+    ).fit(*table()),
     "find_label_issues": lambda: find_label_issues(*table()),
 }
 
@@ -89,8 +112,13 @@ def reaction(task, delay):
             found = task()
             result = found.results[-1] if hasattr(found, "results") else found
             status = getattr(result, "status", Status.OPTIMAL)
-            assert not hasattr(result, "status") or 0.0 <= result.lower_bound <= result.objective <= 1.0
-            assert status is not Status.OPTIMAL or getattr(result, "gap", 0.0) <= (getattr(result, "tol", None) or 0.0)
+            assert (
+                not hasattr(result, "status")
+                or 0.0 <= result.lower_bound <= result.objective <= 1.0
+            )
+            assert status is not Status.OPTIMAL or getattr(result, "gap", 0.0) <= (
+                getattr(result, "tol", None) or 0.0
+            )
         return str(status)
     except KeyboardInterrupt:
         return "KeyboardInterrupt"
@@ -100,11 +128,16 @@ def reaction(task, delay):
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background of a shell ignore it
-    times, names = int(sys.argv[1]), sys.argv[2:]
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # jobs in the background of a shell ignore it
+    times = int(sys.argv[1])
+    names = sys.argv[2:]
     reactions = Counter()
     for name in names:
         moments = random.Random(name)
         TASKS[name]()  # compiles
-        reactions.update(reaction(TASKS[name], moments.uniform(0.0, LATEST)) for _ in range(times))
+        reactions.update(
+            reaction(TASKS[name], moments.uniform(0.0, LATEST)) for _ in range(times)
+        )
     print(json.dumps(reactions))

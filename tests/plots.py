@@ -2,7 +2,9 @@
 
 from collections import defaultdict
 
-NASTY = "<script>alert('&')</script>"  # a name that would do harm if it were not escaped
+NASTY = (
+    "<script>alert('&')</script>"  # a name that would do harm if it were not escaped
+)
 
 
 def labels(ax):
@@ -18,5 +20,7 @@ def omit_plots(monkeypatch):
 
 def use_few_trees(monkeypatch):
     """Let few trees give the second opinion about labels, and compete with a classifier in reports."""
-    monkeypatch.setattr("drsvm.report.material.TREES", {"max_iter": 20, "max_leaf_nodes": 8})
+    monkeypatch.setattr(
+        "drsvm.report.material.TREES", {"max_iter": 20, "max_leaf_nodes": 8}
+    )
     monkeypatch.setattr("drsvm.audit.label_issues.N_TREES", 10)

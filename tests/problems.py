@@ -9,8 +9,16 @@ from hypothesis import strategies as st
 from drsvm import Problem, WassersteinSVC, solve
 
 NORMS = (1, 2, math.inf)
-PLAIN = {"l2": 0.0, "class_weight": None, "threshold": "optimum"}  # the problem as it is stated
-DUAL_ORDER = {1: math.inf, 2: 2, math.inf: 1}  # the norm of the weights for each norm of the shifts
+PLAIN = {
+    "l2": 0.0,
+    "class_weight": None,
+    "threshold": "optimum",
+}  # the problem as it is stated
+DUAL_ORDER = {
+    1: math.inf,
+    2: 2,
+    math.inf: 1,
+}  # the norm of the weights for each norm of the shifts
 
 
 def plain_svc(*radius, **settings):
@@ -19,7 +27,10 @@ def plain_svc(*radius, **settings):
 
 
 def random_rows(rng, n, d, kind):
-    """Return n rows of d features with two labels; many kinds have ties, which are the difficult cases."""
+    """Return n rows of d features with two labels.
+
+    Many kinds have ties, which are the difficult cases.
+    """
     y = np.where(np.arange(n) % 2 == 0, 1, -1)
     rng.shuffle(y)
     X = rng.normal(size=(n, d)) + 0.7 * y[:, None]
@@ -31,7 +42,9 @@ def random_rows(rng, n, d, kind):
         X[:, 0] = y * (3 + np.abs(X[:, 0]))
     elif kind == "degenerate":
         X[:, -1] = 1.0  # a constant column
-        X[n // 2 :] = X[: n - n // 2]  # repeated rows, with labels that may contradict each other
+        X[n // 2 :] = X[
+            : n - n // 2
+        ]  # repeated rows, with labels that may contradict each other
         X[0] = 0.0
     return X, y
 
@@ -39,8 +52,11 @@ def random_rows(rng, n, d, kind):
 @st.composite
 def rows(draw, max_rows=12, max_features=4):
     """Draw X and y, both classes present."""
-    n, d = draw(st.integers(2, max_rows)), draw(st.integers(1, max_features))
-    kind = draw(st.sampled_from(["gaussian", "integers", "binary", "separable", "degenerate"]))
+    n = draw(st.integers(2, max_rows))
+    d = draw(st.integers(1, max_features))
+    kind = draw(
+        st.sampled_from(["gaussian", "integers", "binary", "separable", "degenerate"])
+    )
     return random_rows(generator(draw), n, d, kind)
 
 
@@ -69,7 +85,14 @@ def sample_weights(draw, y):
 
 @st.composite
 def problems(
-    draw, radius=None, flip_cost=None, norm=None, l2=None, fit_intercept=None, scales=(1.0, 1e-6, 1e6), **size
+    draw,
+    radius=None,
+    flip_cost=None,
+    norm=None,
+    l2=None,
+    fit_intercept=None,
+    scales=(1.0, 1e-6, 1e6),
+    **size,
 ):
     """Draw a problem; given parameters are only scaled by the unit of length, which is drawn as well."""
     X, y = draw(rows(**size))
@@ -93,9 +116,16 @@ def problems(
 def classifiers(draw, problem):
     """Draw weights and an intercept of any size, including 0, for a problem."""
     rng = generator(draw)
-    size = draw(st.sampled_from([0.0, 0.01, 0.3, 1.0, 10.0, 1e4])) / problem.typical_row_norm()
-    w = np.round(size * rng.normal(size=problem.n_features), draw(st.sampled_from([0, 20])))
-    return w, float(rng.normal() * draw(st.sampled_from([0.0, 1.0, 1e3]))) if problem.fit_intercept else 0.0
+    size = (
+        draw(st.sampled_from([0.0, 0.01, 0.3, 1.0, 10.0, 1e4]))
+        / problem.typical_row_norm()
+    )
+    w = np.round(
+        size * rng.normal(size=problem.n_features), draw(st.sampled_from([0, 20]))
+    )
+    return w, float(
+        rng.normal() * draw(st.sampled_from([0.0, 1.0, 1e3]))
+    ) if problem.fit_intercept else 0.0
 
 
 @dataclass(frozen=True)
@@ -112,7 +142,11 @@ class Plain:
 
     @classmethod
     def of(cls, problem):
-        X = problem.X.toarray() if hasattr(problem.X, "toarray") else np.asarray(problem.X, dtype=float)
+        X = (
+            problem.X.toarray()
+            if hasattr(problem.X, "toarray")
+            else np.asarray(problem.X, dtype=float)
+        )
         ball = problem.radius, problem.flip_cost, problem.norm.p, problem.l2
         return cls(X, problem.signs, problem.sample_weight, *ball)
 
@@ -126,7 +160,11 @@ class Plain:
     def value(self, w, b, price):
         """The objective at a given λ."""
         m = self.margins(w, b)
-        flipped = 1 + m - self.flip_cost * price if math.isfinite(self.flip_cost) else np.full_like(m, -np.inf)
+        flipped = (
+            1 + m - self.flip_cost * price
+            if math.isfinite(self.flip_cost)
+            else np.full_like(m, -np.inf)
+        )
         loss = np.maximum(np.maximum(1 - m, flipped), 0)
         return self.radius * price + self.weights @ loss + self.l2 / 2 * (w @ w)
 
@@ -148,7 +186,10 @@ class Plain:
         v, e = self.pull_and_budget(alpha, beta)
         yield "alpha ≥ 0", max(0.0, -alpha.min())
         yield "beta ≥ 0", max(0.0, -beta.min())
-        yield "alpha + beta ≤ weights", max(0.0, ((alpha + beta) / self.weights).max() - 1)
+        yield (
+            "alpha + beta ≤ weights",
+            max(0.0, ((alpha + beta) / self.weights).max() - 1),
+        )
         yield "flips cost at most the radius", max(0.0, -e) / max(self.radius, 1e-300)
         if intercept:
             yield "balance", abs(((alpha - beta) * self.y).sum())
@@ -162,7 +203,9 @@ class Plain:
         value = (alpha + beta).sum()
         if self.l2 > 0:
             pull, budget = self.pull_and_budget(alpha, beta)
-            value -= distance_to_ball(pull, self.p, max(budget, 0.0)) ** 2 / (2 * self.l2)
+            value -= distance_to_ball(pull, self.p, max(budget, 0.0)) ** 2 / (
+                2 * self.l2
+            )
         return value
 
     def pull_and_budget(self, alpha, beta):
@@ -179,10 +222,15 @@ def distance_to_ball(v, p, radius):
         return np.linalg.norm(np.maximum(sizes - radius, 0))
     if sizes.sum() <= radius:
         return 0.0
-    low, high = 0.0, sizes.max()
+    low = 0.0
+    high = sizes.max()
     for _ in range(100):
         middle = (low + high) / 2
-        low, high = (middle, high) if np.maximum(sizes - middle, 0).sum() > radius else (low, middle)
+        low, high = (
+            (middle, high)
+            if np.maximum(sizes - middle, 0).sum() > radius
+            else (low, middle)
+        )
     return np.linalg.norm(np.minimum(sizes, high))
 
 
@@ -190,14 +238,26 @@ STRANGE_DATA = {  # small sets that every solver must handle
     "two rows": (np.array([[1.0], [-1.0]]), [1, -1]),
     "zeros": (np.array([[0.0], [0.0]]), [1, -1]),
     "contradiction": (np.array([[1.0, 2.0], [1.0, 2.0]]), [1, -1]),
-    "constant column": (np.array([[5.0, 1.0, 1.0], [5.0, -1.0, 1.0], [0.0, 0.0, 0.0]]), [1, -1, 1]),
-    "duplicates": (np.repeat([[1.0, 0.5], [-1.0, 0.25]], 20, axis=0), [1] * 20 + [-1] * 20),
-    "unequal columns": (np.array([[1.0, 1e6], [-1.0, 1e6], [0.5, -1e6], [1e-6, 0.0]]), [1, -1, 1, -1]),
+    "constant column": (
+        np.array([[5.0, 1.0, 1.0], [5.0, -1.0, 1.0], [0.0, 0.0, 0.0]]),
+        [1, -1, 1],
+    ),
+    "duplicates": (
+        np.repeat([[1.0, 0.5], [-1.0, 0.25]], 20, axis=0),
+        [1] * 20 + [-1] * 20,
+    ),
+    "unequal columns": (
+        np.array([[1.0, 1e6], [-1.0, 1e6], [0.5, -1e6], [1e-6, 0.0]]),
+        [1, -1, 1, -1],
+    ),
 }
 
 
 def best_constant(problem):
-    """Return the objective of the best constant classifier; the corners of its problem are at b = −1, 0 and 1."""
+    """Return the objective of the best constant classifier.
+
+    The corners of its problem are at b = −1, 0 and 1.
+    """
     intercepts = (-1.0, 0.0, 1.0) if problem.fit_intercept else (0.0,)
     return min(problem.objective(np.zeros(problem.n_features), b) for b in intercepts)
 

@@ -9,15 +9,19 @@ import pytest
 from hypothesis import strategies as st
 from strategies import norm_of, numbers, powers_of_ten, vectors_of_size
 
-from drsvm.solvers import proximal_step
 from drsvm.problem.norms import Norm
+from drsvm.solvers import proximal_step
 
-TOLERANCE = 1e-12  # of the optimality conditions, relative to the size of the numbers that enter them
+# Of the optimality conditions, relative to the size of the numbers that enter them
+TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True)
 class Case:
-    """One proximal step, in the symbols of the problem; z = y·x, and `b` is None without an intercept."""
+    """One proximal step, in the symbols of the problem.
+
+    Z = y·x, and `b` is None without an intercept.
+    """
 
     norm: Norm
     z: np.ndarray
@@ -31,9 +35,16 @@ class Case:
     sign: float = 1.0
 
     def solve(self):
-        ball = {"radius": self.epsilon, "flip_cost": self.kappa, "norm": self.norm.p, "l2": self.c}
+        ball = {
+            "radius": self.epsilon,
+            "flip_cost": self.kappa,
+            "norm": self.norm.p,
+            "l2": self.c,
+        }
         row = self.sign * self.z, self.sign
-        return proximal_step(*row, self.w, self.lam, step=self.eta, intercept=self.b, **ball)
+        return proximal_step(
+            *row, self.w, self.lam, step=self.eta, intercept=self.b, **ball
+        )
 
     @property
     def rho(self):
@@ -45,12 +56,23 @@ class Case:
     def pieces(self, w, b, lam):
         """Return 1 − m, 1 + m − κλ and 0."""
         margin = self.margin(w, b)
-        flipped = -math.inf if math.isinf(self.kappa) else 1.0 + margin - self.kappa * lam
+        flipped = (
+            -math.inf if math.isinf(self.kappa) else 1.0 + margin - self.kappa * lam
+        )
         return 1.0 - margin, flipped, 0.0
 
     def objective(self, w, b, lam):
-        moved = (w - self.w) @ (w - self.w) + (b - (self.b or 0.0)) ** 2 + (lam - self.lam) ** 2
-        return max(self.pieces(w, b, lam)) + self.epsilon * lam + self.c / 2 * w @ w + moved / (2 * self.eta)
+        moved = (
+            (w - self.w) @ (w - self.w)
+            + (b - (self.b or 0.0)) ** 2
+            + (lam - self.lam) ** 2
+        )
+        return (
+            max(self.pieces(w, b, lam))
+            + self.epsilon * lam
+            + self.c / 2 * w @ w
+            + moved / (2 * self.eta)
+        )
 
 
 @dataclass(frozen=True)
@@ -78,13 +100,24 @@ class Sizes:
         """Of the terms of the objective and of their first-order change when its arguments are rounded."""
         moves = np.abs(step.weights - case.w) @ (np.abs(step.weights) + np.abs(case.w))
         moves += abs(step.radius_price - case.lam) * (step.radius_price + abs(case.lam))
-        moves += 0.0 if case.b is None else abs(step.intercept - case.b) * (abs(step.intercept) + abs(case.b))
+        moves += (
+            0.0
+            if case.b is None
+            else abs(step.intercept - case.b) * (abs(step.intercept) + abs(case.b))
+        )
         ridge = case.c * step.weights @ step.weights
-        return self.loss(case) + case.epsilon * step.radius_price + ridge + moves / case.eta
+        return (
+            self.loss(case)
+            + case.epsilon * step.radius_price
+            + ridge
+            + moves / case.eta
+        )
 
 
 DIMENSIONS = st.integers(1, 6)
-CENTRES = st.sampled_from(["free", "zero", "parallel", "on the cone", "at the triple kink"])
+CENTRES = st.sampled_from(
+    ["free", "zero", "parallel", "on the cone", "at the triple kink"]
+)
 FLIP_COSTS = st.sampled_from([0.0, 1.0, 2.0, math.inf]) | powers_of_ten(-3, 3)
 AMOUNTS = st.just(0.0) | powers_of_ten(-4, 4)
 INTERCEPTS = st.none() | numbers()
@@ -96,8 +129,12 @@ SIGNS = st.sampled_from([1.0, -1.0])
 def cases(draw, norm):
     """Steps of all kinds: features, centres and step sizes from 1e-6 to 1e6, in the limits of all parameters."""
     d = draw(DIMENSIONS)
-    z, w = draw(vectors_of_size(d)), draw(vectors_of_size(d))
-    eta, epsilon, kappa, lam = draw(powers_of_ten()), draw(AMOUNTS), draw(FLIP_COSTS), draw(numbers())
+    z = draw(vectors_of_size(d))
+    w = draw(vectors_of_size(d))
+    eta = draw(powers_of_ten())
+    epsilon = draw(AMOUNTS)
+    kappa = draw(FLIP_COSTS)
+    lam = draw(numbers())
     centre = draw(CENTRES)
     if centre == "zero":
         w = np.zeros(d)
@@ -109,7 +146,18 @@ def cases(draw, norm):
         lam = 2.0 / kappa + eta * epsilon
         length = z @ z
         w = w + z * ((1.0 - w @ z) / length) if length > 0 else w
-    return Case(norm, z, w, draw(INTERCEPTS), lam, eta, epsilon, kappa, draw(AMOUNTS), draw(SIGNS))
+    return Case(
+        norm,
+        z,
+        w,
+        draw(INTERCEPTS),
+        lam,
+        eta,
+        epsilon,
+        kappa,
+        draw(AMOUNTS),
+        draw(SIGNS),
+    )
 
 
 def assert_optimal(case, step, tolerance=TOLERANCE):
@@ -118,7 +166,9 @@ def assert_optimal(case, step, tolerance=TOLERANCE):
     assert step.hinge_dual >= 0
     assert step.flip_dual >= 0
     assert step.hinge_dual + step.flip_dual <= 1 + 1e-15
-    assert step.pull == pytest.approx(step.hinge_dual - step.flip_dual, rel=0, abs=1e-15)
+    assert step.pull == pytest.approx(
+        step.hinge_dual - step.flip_dual, rel=0, abs=1e-15
+    )
     assert -1e-13 <= step.gap <= 1e-13
     assert_stationary(case, step, sizes, tolerance)
     # Only the largest pieces of the loss carry weight.
@@ -131,15 +181,21 @@ def assert_optimal(case, step, tolerance=TOLERANCE):
 
 def assert_stationary(case, step, sizes, tolerance):
     """Check that the pull on (w, λ) is in the normal cone of the epigraph there, and that b is free of pull."""
-    w, lam, q, p = step.weights, step.radius_price, case.norm.q, case.norm.p
+    w = step.weights
+    lam = step.radius_price
+    q = case.norm.q
+    p = case.norm.p
     flips = case.eta * case.kappa * step.flip_dual if step.flip_dual else 0.0
     pull_w = case.w + case.eta * step.pull * case.z - case.rho * w
     pull_lam = case.lam - case.eta * case.epsilon + flips - lam
-    noise_w, noise_lam = tolerance * sizes.weights, tolerance * sizes.lam
+    noise_w = tolerance * sizes.weights
+    noise_lam = tolerance * sizes.lam
     assert lam >= 0
     assert norm_of(w, q) <= lam + norm_of(noise_w, q) / case.rho + noise_lam
     assert norm_of(pull_w, p) <= -pull_lam + norm_of(noise_w, p) + noise_lam
     orthogonal = pull_w @ w + pull_lam * lam
-    assert abs(orthogonal) <= noise_w @ sizes.weights / case.rho + noise_lam * (lam + sizes.lam)
+    assert abs(orthogonal) <= noise_w @ sizes.weights / case.rho + noise_lam * (
+        lam + sizes.lam
+    )
     moved = 0.0 if case.b is None else case.b + case.sign * case.eta * step.pull
     assert step.intercept == pytest.approx(moved, rel=0, abs=tolerance * sizes.bias)

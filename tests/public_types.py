@@ -1,7 +1,8 @@
 """Whether all public functions and methods are typed: reads what `pyright --verifytypes drsvm --outputjson` prints.
 
-For pyright, everything without a leading underscore is public; for users, what `drsvm.__all__` lists. Types that are
-unknown because scikit-learn has none are not counted.
+For pyright, everything without a leading underscore is public; for users, what
+`drsvm.__all__` lists. Types that are unknown because scikit-learn has none are not
+counted.
 """
 
 import inspect
@@ -26,11 +27,23 @@ def untyped(symbols):
         home, _, method = symbol["name"].rpartition(".")
         if symbol["name"] in public or (home in public and not method.startswith("__")):
             for found in symbol["diagnostics"]:
-                if "annotation" in found["message"] and symbol["category"] in ("function", "method", "constructor"):
+                if "annotation" in found["message"] and symbol["category"] in (
+                    "function",
+                    "method",
+                    "constructor",
+                ):
                     yield f"{symbol['name']}: {' '.join(found['message'].split())}"
 
 
 if __name__ == "__main__":
     symbols = json.load(sys.stdin)["typeCompleteness"]["symbols"]
     unseen = set(public_names()) - {symbol["name"] for symbol in symbols}
-    sys.exit("\n".join([*(f"{name} is unknown to pyright" for name in sorted(unseen)), *untyped(symbols)]) or 0)
+    sys.exit(
+        "\n".join(
+            [
+                *(f"{name} is unknown to pyright" for name in sorted(unseen)),
+                *untyped(symbols),
+            ]
+        )
+        or 0
+    )

@@ -15,7 +15,10 @@ BALL = {"radius": 0.1, "flip_cost": math.inf}
 
 @dataclass(frozen=True)
 class Scripted(Solver):
-    """Offers the given candidates one after another; an exception among them is raised by the step instead."""
+    """Offers the given candidates one after another.
+
+    An exception among them is raised by the step instead.
+    """
 
     name = "scripted"
     default_tol = 1e-6
@@ -33,7 +36,10 @@ class ScriptedState(State):
     runs: list["ScriptedState"] = []  # noqa: RUF012 - tests look at the last run
 
     def __init__(self, settings, limits):
-        self.settings, self.limits, self.position, self.closed = settings, limits, 0, False
+        self.settings = settings
+        self.limits = limits
+        self.position = 0
+        self.closed = False
         ScriptedState.runs.append(self)
 
     def step(self):
@@ -41,7 +47,9 @@ class ScriptedState(State):
         self.position += 1
         if isinstance(said, BaseException):
             raise said
-        self.finished = self.settings.finish and self.position == len(self.settings.script)
+        self.finished = self.settings.finish and self.position == len(
+            self.settings.script
+        )
 
     def candidate(self):
         return self.settings.script[min(self.position, len(self.settings.script)) - 1]

@@ -55,7 +55,8 @@ class ChannelHere(WorkerChannel):
     """Every shard is a group, and replies in turn."""
 
     def __init__(self, coordinator):
-        self.coordinator, self.waiting = coordinator, {}
+        self.coordinator = coordinator
+        self.waiting = {}
         self.groups = [(shard.number,) for shard in coordinator.shards]
 
     def send(self, group, message):
@@ -64,34 +65,57 @@ class ChannelHere(WorkerChannel):
     def receive(self, seconds=math.inf):
         group = next(iter(self.waiting))
         message = self.waiting.pop(group)
-        [shard] = [shard for shard in self.coordinator.shards if shard.number == group[0]]
+        [shard] = [
+            shard for shard in self.coordinator.shards if shard.number == group[0]
+        ]
         return group, shard.reply(message)
 
     def stopwatch(self):
         return SimpleNamespace(elapsed=lambda: 0.0)  # replies take no time
 
 
-def sharded_problem(X, y, cuts, sample_weight=None, flip_costs=None, coordinator=ShardsHere, **ball):
+def sharded_problem(
+    X, y, cuts, sample_weight=None, flip_costs=None, coordinator=ShardsHere, **ball
+):
     """Return the problem on rows that are cut before some of them."""
     columns = X, y, sample_weight, flip_costs
     ends = pairwise([0, *cuts, len(y)])
     chunks = [
-        Chunk.checked(number, *(None if column is None else column[first:last] for column in columns))
+        Chunk.checked(
+            number,
+            *(None if column is None else column[first:last] for column in columns),
+        )
         for number, (first, last) in enumerate(ends)
     ]
     survey = reduce(add, map(Survey.of, chunks))
     units = survey.units()
     shards = [chunk.shard(units) for chunk in chunks if survey.used[chunk.number] > 0]
     problem = object.__new__(Problem)
-    problem._set(**ShardedRows(coordinator(shards), survey).attributes(ball.pop("flip_cost", 1.0)))
-    defaults = {"radius": 0.1, "norm": 2, "l2": 0.0, "fit_intercept": False, "intercept_cost": math.inf}
-    problem._set_parameters(**defaults | {"feature_cost": None, "monotonic_cst": None} | ball)
+    problem._set(
+        **ShardedRows(coordinator(shards), survey).attributes(
+            ball.pop("flip_cost", 1.0)
+        )
+    )
+    defaults = {
+        "radius": 0.1,
+        "norm": 2,
+        "l2": 0.0,
+        "fit_intercept": False,
+        "intercept_cost": math.inf,
+    }
+    problem._set_parameters(
+        **defaults | {"feature_cost": None, "monotonic_cst": None} | ball
+    )
     return problem
 
 
 def sharded(problem, cuts, coordinator=ShardsHere):
     """Return a problem with its rows in shards."""
-    ball = {name: getattr(problem, name) for name in PARAMETERS} | {"coordinator": coordinator}
+    ball = {name: getattr(problem, name) for name in PARAMETERS} | {
+        "coordinator": coordinator
+    }
     costs = ball.pop("flip_cost")
     ball |= {"flip_costs": costs} if getattr(costs, "ndim", 0) else {"flip_cost": costs}
-    return sharded_problem(problem.X, problem.signs, cuts, problem.sample_weight, **ball)
+    return sharded_problem(
+        problem.X, problem.signs, cuts, problem.sample_weight, **ball
+    )

@@ -20,28 +20,38 @@ for_each_norm = pytest.mark.parametrize("norm", NORMS, ids=lambda norm: f"q={nor
 def norm_of(vector, order):
     """Return the norm by its definition, without using the library."""
     sizes = np.abs(vector).tolist()
-    return {1: math.fsum, 2: lambda entries: math.hypot(*entries), math.inf: max}[order](sizes)
+    return {1: math.fsum, 2: lambda entries: math.hypot(*entries), math.inf: max}[
+        order
+    ](sizes)
 
 
 def run_python(code, timeout, **environment):
     """Return what the code prints when it runs in a separate process."""
     tests = Path(__file__).parent
-    folders = [tests, tests.parent, *(folder for folder in tests.iterdir() if folder.is_dir())]
+    folders = [
+        tests,
+        tests.parent,
+        *(folder for folder in tests.iterdir() if folder.is_dir()),
+    ]
     paths = [*map(str, folders), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environment}
-    command, shown = [sys.executable, "-c", code], {"capture_output": True, "text": True, "check": False}
+    command = [sys.executable, "-c", code]
+    shown = {"capture_output": True, "text": True, "check": False}
     done = subprocess.run(command, env=environment, timeout=timeout, **shown)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-# Strategies are cached: rebuilding them in every example takes longer than drawing from them.
+# Strategies are cached: rebuilding them in every example takes longer than drawing from
+# them.
 
 
 @functools.cache
 def powers_of_ten(low=-6, high=6):
     """Positive numbers of very different sizes."""
-    return st.sampled_from([10.0**exponent for exponent in sorted(range(low, high + 1), key=abs)])
+    return st.sampled_from(
+        [10.0**exponent for exponent in sorted(range(low, high + 1), key=abs)]
+    )
 
 
 @functools.cache
@@ -76,7 +86,11 @@ def vectors_of_size(draw, size):
     if kind == "mixed":
         return np.array(draw(lists_of_numbers(size)))
     largest = 1000 if kind == "even" else 2
-    return draw(powers_of_ten()) * np.array(draw(lists_of_integers(largest, size))) / largest
+    return (
+        draw(powers_of_ten())
+        * np.array(draw(lists_of_integers(largest, size)))
+        / largest
+    )
 
 
 SIZES = st.integers(1, 8)

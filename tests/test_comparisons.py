@@ -14,11 +14,16 @@ import drsvm
 from drsvm.problem.kernel_functions import Precomputed
 from drsvm.solvers.base import Candidate
 
-NO_ARRAYS = {"Report.summary"}  # fields for anything (`Any`) that hold what JSON can express
+NO_ARRAYS = {
+    "Report.summary"
+}  # fields for anything (`Any`) that hold what JSON can express
 
 
 def hints_of(kind) -> dict[str, object]:
-    """Return the annotations of a class; names that are imported for type checkers only stand for any object."""
+    """Return the annotations of a class.
+
+    Names that are imported for type checkers only stand for any object.
+    """
     names: dict[str, object] = {}
     while True:
         try:
@@ -41,17 +46,37 @@ def may_hold_arrays(kind) -> bool:
 def arrays_in(kind) -> list[str]:
     """Return the fields of a dataclass that take part in comparisons and may hold arrays."""
     hints = hints_of(kind)
-    names = [field.name for field in dataclasses.fields(kind) if field.compare and may_hold_arrays(hints[field.name])]
+    names = [
+        field.name
+        for field in dataclasses.fields(kind)
+        if field.compare and may_hold_arrays(hints[field.name])
+    ]
     return [name for name in names if f"{kind.__name__}.{name}" not in NO_ARRAYS]
 
 
 def test_dataclasses_with_arrays_compare_by_identity():
-    modules = [importlib.import_module(module.name) for module in pkgutil.walk_packages(drsvm.__path__, "drsvm.")]
-    kinds = {found for module in modules for found in vars(module).values() if dataclasses.is_dataclass(found)}
-    with_arrays = {kind: arrays_in(kind) for kind in kinds if getattr(kind, "__module__", "").startswith("drsvm.")}
+    modules = [
+        importlib.import_module(module.name)
+        for module in pkgutil.walk_packages(drsvm.__path__, "drsvm.")
+    ]
+    kinds = {
+        found
+        for module in modules
+        for found in vars(module).values()
+        if dataclasses.is_dataclass(found)
+    }
+    with_arrays = {
+        kind: arrays_in(kind)
+        for kind in kinds
+        if getattr(kind, "__module__", "").startswith("drsvm.")
+    }
     with_arrays = {kind: names for kind, names in with_arrays.items() if names}
     assert Candidate in with_arrays and len(with_arrays) > 30
-    assert not {kind: names for kind, names in with_arrays.items() if kind.__eq__ is not object.__eq__}
+    assert not {
+        kind: names
+        for kind, names in with_arrays.items()
+        if kind.__eq__ is not object.__eq__
+    }
 
 
 @pytest.mark.parametrize("kind", [Candidate, Precomputed])

@@ -17,7 +17,13 @@ from pathlib import Path
 
 import documents
 import pytest
-from documents import FRAGILE, assert_same_output, blocks_of, console_commands, with_outputs
+from documents import (
+    FRAGILE,
+    assert_same_output,
+    blocks_of,
+    console_commands,
+    with_outputs,
+)
 from prose import figures_of, places_of, unbacked
 from prose_sources import BACKING
 from thorough import unless_long
@@ -37,11 +43,22 @@ SLOW = (
     "tutorial_new_data",
     "tutorial_table",
 )
-PUBLIC = re.findall(r"^   ([a-z_.]*\w+)$", (DOCS / "api.rst").read_text(), re.MULTILINE)  # in the API reference
-SHOWN = [page for page in PAGES if any(block.language in RUN for block in blocks_of(page))]
+PUBLIC = re.findall(
+    r"^   ([a-z_.]*\w+)$", (DOCS / "api.rst").read_text(), re.MULTILINE
+)  # in the API reference
+SHOWN = [
+    page for page in PAGES if any(block.language in RUN for block in blocks_of(page))
+]
 FAST = [page for page in SHOWN if page.stem not in SLOW]
-SOURCES = [path for path in sorted(Path(drsvm.__file__).parent.rglob("*.py")) if ">>> " in path.read_text("utf-8")]
-EXAMPLES = [".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for path in SOURCES]
+SOURCES = [
+    path
+    for path in sorted(Path(drsvm.__file__).parent.rglob("*.py"))
+    if ">>> " in path.read_text("utf-8")
+]
+EXAMPLES = [
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    for path in SOURCES
+]
 
 
 @pytest.fixture
@@ -60,13 +77,22 @@ def run_script(name):
     """Run a script in a process of its own and return what it prints."""
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": path}
-    run = subprocess.run([sys.executable, name], capture_output=True, text=True, timeout=300, env=environment)
+    run = subprocess.run(
+        [sys.executable, name],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=environment,
+    )
     assert run.returncode == 0, run.stderr
     return run.stdout
 
 
 def run_python(text, namespace, name):
-    """Run a block and return what it prints; one that starts processes of its own runs as a script."""
+    """Run a block and return what it prints.
+
+    One that starts processes of its own runs as a script.
+    """
     if "__name__" in text:
         Path("block.py").write_text(text)
         return run_script("block.py")
@@ -85,11 +111,17 @@ def assert_options_exist(command):
     words = shlex.split(command.partition("drsvm ")[2].partition(" > ")[0])
     given = {word.partition("=")[0] for word in words if word.startswith("--")}
     parameters = get_command(app).commands[words[0]].params
-    assert given <= {"--help", *(name for one in parameters for name in (*one.opts, *one.secondary_opts))}, command
+    assert given <= {
+        "--help",
+        *(name for one in parameters for name in (*one.opts, *one.secondary_opts)),
+    }, command
 
 
 def run_command(command):
-    """Run a command of a console block whose files exist, and return what it prints; None if it was not run."""
+    """Run a command of a console block whose files exist, and return what it prints.
+
+    None if it was not run.
+    """
     words = shlex.split(command)
     if words[0] == "python" and Path(words[1]).exists():
         return run_script(words[1])
@@ -131,7 +163,9 @@ def test_every_block_runs_and_prints_what_is_shown(page, folder):
         pytest.skip("DRSVM_DATA is not set: its table would have to be fetched")
     namespace = {"__name__": "page"}
     for block, shown in with_outputs(list(blocks_of(page))):
-        needed = re.findall(r"^\s*(?:import|from) (cupy|torch)\b", block.text, re.MULTILINE)
+        needed = re.findall(
+            r"^\s*(?:import|from) (cupy|torch)\b", block.text, re.MULTILINE
+        )
         if any(importlib.util.find_spec(name) is None for name in needed):
             return  # the rest of the page needs a graphics card
         run_block(block, shown, namespace, page.name)
@@ -140,25 +174,42 @@ def test_every_block_runs_and_prints_what_is_shown(page, folder):
 def test_every_figure_in_prose_is_backed():
     """By a block of the page, by a result that it names, or by what `prose_sources` lists."""
     pages = {page.name: page for page in PAGES}
-    assert [figure for name, page in pages.items() for figure in unbacked(page, BACKING.get(name, []))] == []
-    entries = [(pages[name], *entry) for name, entries in BACKING.items() for entry in entries]
+    assert [
+        figure
+        for name, page in pages.items()
+        for figure in unbacked(page, BACKING.get(name, []))
+    ] == []
+    entries = [
+        (pages[name], *entry) for name, entries in BACKING.items() for entry in entries
+    ]
     assert [entry for entry in entries if not list(places_of(*entry))] == []
 
 
 def test_figures_that_nothing_backs_are_found(tmp_path):
     page = tmp_path / "page.rst"
-    block = "\n.. code-block:: text\n\n   accuracy 0.9254, 313 of 2,000 rows, gap 4.8e-10\n"
+    block = (
+        "\n.. code-block:: text\n\n   accuracy 0.9254, 313 of 2,000 rows, gap 4.8e-10\n"
+    )
     results = "``benchmarks/results/gross_errors.md``: 86.5 / 79.6 / 87.9."
-    page.write_text(f"It is 92.5 % (0.93) of 2,000 rows, 313 of 2,000, to 4.8e-10. {results}\n{block}")
+    page.write_text(
+        f"It is 92.5 % (0.93) of 2,000 rows, 313 of 2,000, to 4.8e-10. {results}\n{block}"
+    )
     assert len(list(figures_of(page))) == 6 and unbacked(page, []) == []
     results = results.replace("79.6", "79.7")
-    page.write_text(f"It is 92.6 % (0.92) of 2,001 rows, 313 of 2,001, to 4.8e-9. {results}\n{block}")
+    page.write_text(
+        f"It is 92.6 % (0.92) of 2,001 rows, 313 of 2,001, to 4.8e-9. {results}\n{block}"
+    )
     wrong = ["92.6", "0.92", "2,001", "313 of 2,001", "4.8e-9", "86.5 / 79.7 / 87.9"]
     assert unbacked(page, []) == [f"page.rst:1: {figure}" for figure in wrong]
-    assert unbacked(page, [("It is 92.6 % (0.92) of 2,001 rows, 313 of 2,001", "an example")]) == [
-        f"page.rst:1: {figure}" for figure in wrong[4:]
-    ]
-    assert unbacked(page, [("to 4.8e-9", "gross_errors.md", "| ClippedScaler, LinearSVC()")])[4] == "page.rst:1: 4.8e-9"
+    assert unbacked(
+        page, [("It is 92.6 % (0.92) of 2,001 rows, 313 of 2,001", "an example")]
+    ) == [f"page.rst:1: {figure}" for figure in wrong[4:]]
+    assert (
+        unbacked(
+            page, [("to 4.8e-9", "gross_errors.md", "| ClippedScaler, LinearSVC()")]
+        )[4]
+        == "page.rst:1: 4.8e-9"
+    )
     with pytest.raises(AssertionError, match="does not have the words"):
         unbacked(page, [("It is 92.7 %", "an example")])
 
@@ -183,8 +234,14 @@ def test_every_digit_of_an_output_counts(printed, shown, monkeypatch):
         assert_same_output(printed, shown)
 
 
-def test_fragile_digits_do_not_count_and_others_need_the_versions_that_printed_them(monkeypatch):
-    here = PROOF.replace("3.8e-10", "4.1e-11").replace("10 iter", "11 iter").replace("0.02 s", "1.3 s")
+def test_fragile_digits_do_not_count_and_others_need_the_versions_that_printed_them(
+    monkeypatch,
+):
+    here = (
+        PROOF.replace("3.8e-10", "4.1e-11")
+        .replace("10 iter", "11 iter")
+        .replace("0.02 s", "1.3 s")
+    )
     assert_same_output(PROOF.replace("0.48341223", "0.48341231"), here)
     assert all(reason for _, reason in FRAGILE.values())
     monkeypatch.setattr(documents, "PRINTED_WITH", {"numpy": "999.0"})
@@ -195,7 +252,11 @@ def test_fragile_digits_do_not_count_and_others_need_the_versions_that_printed_t
 
 def test_commands_within_sentences_have_options_that_exist():
     pytest.importorskip("typer")
-    commands = [found for page in PAGES for found in re.findall(r"``(drsvm [a-z]+ [^`]*)``", page.read_text())]
+    commands = [
+        found
+        for page in PAGES
+        for found in re.findall(r"``(drsvm [a-z]+ [^`]*)``", page.read_text())
+    ]
     assert len(commands) > 3
     for command in commands:
         assert_options_exist(command)

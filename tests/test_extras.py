@@ -28,10 +28,21 @@ USES = {
 @pytest.mark.thorough
 @pytest.mark.parametrize("extra", USES)
 def test_an_extra_alone_is_enough_for_what_it_is_for(extra, tmp_path):
-    python = tmp_path / "venv" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    python = (
+        tmp_path / "venv" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    )
     subprocess.run([sys.executable, "-m", "venv", python.parents[1]], check=True)
-    install = [python, "-m", "pip", "install", "-q", f"{ROOT}[{extra}]" if extra else ROOT]
+    install = [
+        python,
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        f"{ROOT}[{extra}]" if extra else ROOT,
+    ]
     if (failed := subprocess.run(install, capture_output=True, text=True)).returncode:
         pytest.skip(f"nothing can be installed here: {failed.stderr[-300:]}")
-    run = subprocess.run([python, "-c", FIT + USES[extra]], cwd=tmp_path, capture_output=True, text=True)
+    run = subprocess.run(
+        [python, "-c", FIT + USES[extra]], cwd=tmp_path, capture_output=True, text=True
+    )
     assert run.returncode == 0, run.stderr

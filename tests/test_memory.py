@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from thorough import unless_long
 
-ROWS, FEATURES = 400_000, 100  # a copy takes much more than the kernels that are compiled meanwhile
+# a copy takes much more than the kernels that are compiled meanwhile
+ROWS = 400_000
+FEATURES = 100
 
 SCRIPT = """
 import os, sys, threading, time
@@ -36,18 +38,28 @@ print(peak - start, model.gap_)
 
 
 @pytest.mark.thorough
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="RssAnon is known on Linux only")
+@pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="RssAnon is known on Linux only"
+)
 @pytest.mark.parametrize("dtype", unless_long(["float32"], ["float64", "float32"]))
 def test_rows_on_disk_are_not_copied(tmp_path, dtype):
     random = np.random.default_rng(0)
-    X = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", dtype=dtype, shape=(ROWS, FEATURES))
+    X = np.lib.format.open_memmap(
+        tmp_path / "X.npy", "w+", dtype=dtype, shape=(ROWS, FEATURES)
+    )
     y = random.choice(np.array([-1, 1], dtype=np.int8), size=ROWS)
     for first in range(0, ROWS, 50_000):
         X[first : first + 50_000] = random.standard_normal((50_000, FEATURES)) + 0.5
         X[first : first + 50_000, 0] += y[first : first + 50_000]
     X.flush()
     np.save(tmp_path / "y.npy", y)
-    command = [sys.executable, "-c", SCRIPT, str(tmp_path / "X.npy"), str(tmp_path / "y.npy")]
+    command = [
+        sys.executable,
+        "-c",
+        SCRIPT,
+        str(tmp_path / "X.npy"),
+        str(tmp_path / "y.npy"),
+    ]
     finished = subprocess.run(command, capture_output=True, text=True, check=True)
     above, gap = map(float, finished.stdout.split())
     assert gap <= 1e-6

@@ -21,10 +21,22 @@ from drsvm.solvers.base import Solver
 
 DOCS = Path(__file__).parent.parent / "docs"
 
-OPTIONAL = ["sklearn", "matplotlib", "clarabel", "highspy", "cvxpy", "typer", "pandas", "rich", "skops", "pyarrow"]
+OPTIONAL = [
+    "sklearn",
+    "matplotlib",
+    "clarabel",
+    "highspy",
+    "cvxpy",
+    "typer",
+    "pandas",
+    "rich",
+    "skops",
+    "pyarrow",
+]
 OPTIONAL += ["dask", "distributed", "jinja2"]
 
-# A program that uses more and more of the package, and prints what each stage has imported.
+# A program that uses more and more of the package, and prints what each stage has
+# imported.
 STAGES = f"""
 import json, sys
 
@@ -45,13 +57,29 @@ report(loaded({OPTIONAL!r}))
 from drsvm import *
 report(dir())
 """
-PACKAGES = [drsvm, *(importlib.import_module(f"drsvm.{name}") for name in ("audit", "certificate", "defaults", "estimators", "problem", "solvers", "tables"))]
+PACKAGES = [
+    drsvm,
+    *(
+        importlib.import_module(f"drsvm.{name}")
+        for name in (
+            "audit",
+            "certificate",
+            "defaults",
+            "estimators",
+            "problem",
+            "solvers",
+            "tables",
+        )
+    ),
+]
 
 
 @pytest.fixture(scope="module")
 def imported():
     """Return what a new interpreter has imported after each stage."""
-    run = subprocess.run([sys.executable, "-c", STAGES], capture_output=True, text=True, timeout=120)
+    run = subprocess.run(
+        [sys.executable, "-c", STAGES], capture_output=True, text=True, timeout=120
+    )
     assert run.returncode == 0, run.stderr
     names = ("package", "solvers", "audit", "everything")
     return dict(zip(names, map(json.loads, run.stdout.splitlines()), strict=True))
@@ -79,13 +107,25 @@ def test_dir_lists_the_public_names_alone_which_can_be_imported_together(importe
 
 
 def own_types(hints):
-    return {kind for kind in hints if getattr(kind, "__module__", "").startswith("drsvm.")}
+    return {
+        kind for kind in hints if getattr(kind, "__module__", "").startswith("drsvm.")
+    }
 
 
 def test_what_public_functions_return_is_public():
-    public = [getattr(package, name) for package in PACKAGES for name in package.__all__]
-    returned = [typing.get_type_hints(value).get("return") for value in public if inspect.isfunction(value)]
-    assert {drsvm.Result, RadiusPath, Certificate} <= own_types(returned) <= {*public, Solver}
+    public = [
+        getattr(package, name) for package in PACKAGES for name in package.__all__
+    ]
+    returned = [
+        typing.get_type_hints(value).get("return")
+        for value in public
+        if inspect.isfunction(value)
+    ]
+    assert (
+        {drsvm.Result, RadiusPath, Certificate}
+        <= own_types(returned)
+        <= {*public, Solver}
+    )
     assert own_types(typing.get_type_hints(drsvm.Result).values()) <= set(public)
 
 
@@ -93,28 +133,57 @@ def test_the_settings_of_every_solver_are_public():
     problem = drsvm.Problem([[0.0], [1.0]], [0, 1], norm="inf")
     for name in solver_names()[1:]:
         solver = type(make_solver(name, problem))
-        assert getattr(drsvm.solvers, solver.__name__) is solver and solver.__name__ in drsvm.solvers.__all__
+        assert (
+            getattr(drsvm.solvers, solver.__name__) is solver
+            and solver.__name__ in drsvm.solvers.__all__
+        )
 
 
 def test_every_public_name_is_in_the_reference():
-    entries = {line.strip() for line in (DOCS / "api.rst").read_text().splitlines() if line.startswith("   ")}
+    entries = {
+        line.strip()
+        for line in (DOCS / "api.rst").read_text().splitlines()
+        if line.startswith("   ")
+    }
     assert set(drsvm.__all__) <= entries
     for package in (drsvm.estimators, drsvm.problem, drsvm.persistence, drsvm.solvers):
-        further = set(package.__all__) - set(drsvm.__all__) - {"Landmarks", "make_solver", "solver_names"}
-        assert {f"{package.__name__.removeprefix('drsvm.')}.{name}" for name in further} <= entries
+        further = (
+            set(package.__all__)
+            - set(drsvm.__all__)
+            - {"Landmarks", "make_solver", "solver_names"}
+        )
+        assert {
+            f"{package.__name__.removeprefix('drsvm.')}.{name}" for name in further
+        } <= entries
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
 def test_type_checkers_see_the_lazy_names_and_no_others(package):
     tree = ast.parse(Path(package.__file__).read_text())
-    (guard,) = (node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+    (guard,) = (
+        node
+        for node in tree.body
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    )
     seen = [node for node in tree.body if node is not guard] + guard.body
     imports = [node for node in guard.body if isinstance(node, ast.ImportFrom)]
     # `import A as A` marks a re-export.
-    names = {alias.asname: node.module for node in imports for alias in node.names if alias.name == alias.asname}
+    names = {
+        alias.asname: node.module
+        for node in imports
+        for alias in node.names
+        if alias.name == alias.asname
+    }
     functions = {node.name for node in seen if isinstance(node, ast.FunctionDef)}
-    table = {name: module for module, names in package._NAMES.items() for name in names.split()}
-    assert names == {name: importlib.util.resolve_name(module, package.__name__) for name, module in table.items()}
+    table = {
+        name: module
+        for module, names in package._NAMES.items()
+        for name in names.split()
+    }
+    assert names == {
+        name: importlib.util.resolve_name(module, package.__name__)
+        for name, module in table.items()
+    }
     assert "__getattr__" not in functions  # it would accept every misspelt name
 
 
@@ -138,19 +207,36 @@ result.wieghts
 def test_a_type_checker_finds_misspelt_names_and_nothing_else(tmp_path):
     pytest.importorskip("pyright")
     (tmp_path / "typed.py").write_text(TYPED)
-    settings = {"extraPaths": [str(Path(drsvm.__file__).parent.parent)], "useLibraryCodeForTypes": False}
+    settings = {
+        "extraPaths": [str(Path(drsvm.__file__).parent.parent)],
+        "useLibraryCodeForTypes": False,
+    }
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
-    command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable, "-p", str(tmp_path)]
+    command = [
+        sys.executable,
+        "-m",
+        "pyright",
+        "--outputjson",
+        "--pythonpath",
+        sys.executable,
+        "-p",
+        str(tmp_path),
+    ]
     run = subprocess.run(command, capture_output=True, text=True, timeout=300)
     if not run.stdout.startswith("{"):
         pytest.skip(f"pyright does not run here: {run.stderr or run.stdout}")
-    found = {entry["range"]["start"]["line"] for entry in json.loads(run.stdout)["generalDiagnostics"]}
+    found = {
+        entry["range"]["start"]["line"]
+        for entry in json.loads(run.stdout)["generalDiagnostics"]
+    }
     lines = TYPED.splitlines()
     assert {lines[number] for number in found} == set(lines[-4:])
 
 
 def test_an_unknown_name_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="module 'drsvm' has no attribute 'Solution'"):
+    with pytest.raises(
+        AttributeError, match="module 'drsvm' has no attribute 'Solution'"
+    ):
         _ = drsvm.Solution
     with pytest.raises(ImportError, match="Solution"):
         exec("from drsvm import Solution")
@@ -168,7 +254,11 @@ def test_the_package_is_marked_as_typed_and_has_the_version_that_is_installed():
 
 def test_the_newest_entry_of_the_changelog_is_this_release_or_the_one_before_this_development_version():
     root = DOCS.parent
-    released = re.search(r"^## \[(.+)\]$", (root / "CHANGELOG.md").read_text(), re.MULTILINE)[1]
+    released = re.search(
+        r"^## \[(.+)\]$", (root / "CHANGELOG.md").read_text(), re.MULTILINE
+    )[1]
     assert f"\nversion: {released}\n" in (root / "CITATION.cff").read_text()
     if drsvm.__version__ != released:
-        assert Version(drsvm.__version__).is_devrelease and Version(drsvm.__version__) > Version(released)
+        assert Version(drsvm.__version__).is_devrelease and Version(
+            drsvm.__version__
+        ) > Version(released)

@@ -1,4 +1,7 @@
-"""Machines of the benchmarks: the rounds of the solver on another clock; gossip, simulated and on a real cluster."""
+"""Machines of the benchmarks: the rounds of the solver on another clock.
+
+Gossip, simulated and on a real cluster.
+"""
 
 import math
 import sys
@@ -17,7 +20,8 @@ sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 from _cluster_simulator import PASS, Network, even_cuts, simulated
 from _gossip import GRAPHS, Gossip, LinkedMachines, metropolis
 
-N_MACHINES, TOL = 4, 1e-3
+N_MACHINES = 4
+TOL = 1e-3
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["no intercept", "intercept"])
@@ -36,12 +40,15 @@ def optimum(problem):
 
 def test_another_clock_changes_nothing(problem):
     network = Network(seconds=0.1)
-    here = solve(sharded(problem, even_cuts(problem.n_rows, N_MACHINES)), "federated", tol=TOL)
+    here = solve(
+        sharded(problem, even_cuts(problem.n_rows, N_MACHINES)), "federated", tol=TOL
+    )
     cluster = simulated(problem, N_MACHINES, network)
     there = solve(cluster, "federated", tol=TOL)
     assert there.info == here.info
     assert there.objective == pytest.approx(here.objective, abs=1e-9)
-    n_rounds, n_passes = cluster.rows.coordinator.n_rounds, cluster.rows.coordinator.n_rounds - there.n_iter
+    n_rounds = cluster.rows.coordinator.n_rounds
+    n_passes = cluster.rows.coordinator.n_rounds - there.n_iter
     assert network.n_messages == 2 * N_MACHINES * n_rounds
     work = 0.1 * (there.n_iter + PASS * n_passes)
     assert network.now == pytest.approx(work + n_rounds * 2 * network.latency, rel=0.05)
@@ -52,7 +59,9 @@ def test_another_clock_changes_nothing(problem):
 def test_slow_and_failing_machines(problem, optimum):
     def run(patience=4.0, **troubles):
         network = Network(seconds=0.1, **troubles)
-        result = solve(simulated(problem, 12, network), "federated", tol=TOL, patience=patience)
+        result = solve(
+            simulated(problem, 12, network), "federated", tol=TOL, patience=patience
+        )
         assert result.gap <= TOL
         assert result.lower_bound <= optimum + 1e-8 <= result.objective + 2e-8
         return network
@@ -65,7 +74,9 @@ def test_slow_and_failing_machines(problem, optimum):
 @pytest.mark.parametrize("graph", unless_long(list(GRAPHS)[:1], list(GRAPHS)))
 def test_gossip_proves_the_same(problem, optimum, graph):
     network = Network(seconds=0.1)
-    there = simulated(problem, N_MACHINES, network, partial(LinkedMachines, graph=GRAPHS[graph]))
+    there = simulated(
+        problem, N_MACHINES, network, partial(LinkedMachines, graph=GRAPHS[graph])
+    )
     result = solve(there, Gossip(), tol=TOL, max_iter=300)
     assert result.gap <= TOL
     assert result.lower_bound <= optimum + 1e-8 <= result.objective + 2e-8
@@ -78,7 +89,9 @@ def test_so_do_workers_of_a_cluster_that_talk_to_their_neighbours(problem, optim
     from cluster import new_cluster
 
     with new_cluster(n_workers=3) as cluster, distributed.Client(cluster) as client:
-        proof, rounds, _ = solve_on_ring(client, problem, GRAPHS["ring"], tol=TOL, n_workers=3)
+        proof, rounds, _ = solve_on_ring(
+            client, problem, GRAPHS["ring"], tol=TOL, n_workers=3
+        )
     assert proof.gap <= TOL and rounds < 400
     assert proof.lower_bound <= optimum + 1e-8 <= proof.objective + 2e-8
 
@@ -91,5 +104,7 @@ def test_averages_keep_the_mean_and_agree(graph):
     now = values
     for _ in range(200):
         now = machines.average(now, weights)
-    np.testing.assert_allclose(now, np.broadcast_to(values.mean(axis=0), now.shape), atol=1e-6)
+    np.testing.assert_allclose(
+        now, np.broadcast_to(values.mean(axis=0), now.shape), atol=1e-6
+    )
     assert machines.network.n_messages == 200 * machines.linked.sum()

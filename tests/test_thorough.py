@@ -17,7 +17,10 @@ class Case(SimpleNamespace):
 def cases(function, *parameters):
     """Return a test function with all combinations of the ids of its parameters, as pytest collects it."""
     names = {f"{function}[{'-'.join(ids)}]": ids for ids in product(*parameters)}
-    return [Case(nodeid=name, callspec=SimpleNamespace(_idlist=ids)) for name, ids in names.items()]
+    return [
+        Case(nodeid=name, callspec=SimpleNamespace(_idlist=ids))
+        for name, ids in names.items()
+    ]
 
 
 def test_every_value_of_every_parameter_is_tried():
@@ -30,5 +33,8 @@ def test_every_value_of_every_parameter_is_tried():
 
 
 def test_a_list_of_cases_is_tried_in_full_and_thorough_tests_are_left_out():
-    items = [*cases("test_messages", "abcdefgh"), Case(nodeid="test_without_parameters")]
+    items = [
+        *cases("test_messages", "abcdefgh"),
+        Case(nodeid="test_without_parameters"),
+    ]
     assert covering([*items, Case(nodeid="test_thoroughly", thorough=True)]) == items

@@ -21,7 +21,10 @@ def examples(few, many):
 
 
 def for_each(**values):
-    """Return a decorator: a test with parameters that take every combination of values; see `covering`."""
+    """Return a decorator: a test with parameters that take every combination of values.
+
+    See `covering`.
+    """
 
     def decorate(test):
         for name, options in values.items():
@@ -34,19 +37,31 @@ def for_each(**values):
 def covering(items):
     """Return some of the given tests: of each function, cases that together have every value of every parameter.
 
-    The values are combined at random, but always in the same way, and differently for each function. Tests that are
-    marked as thorough are left out.
+    The values are combined at random, but always in the same way, and differently for
+    each function. Tests that are marked as thorough are left out.
     """
     by_function = defaultdict(list)
     for item in (item for item in items if item.get_closest_marker("thorough") is None):
         by_function[item.nodeid.partition("[")[0]].append(item)
-    chosen = {item for function, cases in by_function.items() for item in _covering_cases(function, cases)}
+    chosen = {
+        item
+        for function, cases in by_function.items()
+        for item in _covering_cases(function, cases)
+    }
     return [item for item in items if item in chosen]
 
 
 def _covering_cases(function, cases):
-    """Yield cases until none has a value that is new; a value is known by its parameter and its id."""
-    values = {case: set(enumerate(case.callspec._idlist)) if hasattr(case, "callspec") else {None} for case in cases}
+    """Yield cases until none has a value that is new.
+
+    A value is known by its parameter and its id.
+    """
+    values = {
+        case: set(enumerate(case.callspec._idlist))
+        if hasattr(case, "callspec")
+        else {None}
+        for case in cases
+    }
     Random(function).shuffle(cases)
     missing = set().union(*values.values())
     while missing:

@@ -14,7 +14,8 @@ class Objective(BaseObjective):
 
     minimise over w, λ   ε λ + (1/n) Σ max(1 − m_i, 1 + m_i − κ λ, 0) + (c/2) ‖w‖₂²   with ‖w‖_q ≤ λ,  m_i = y_i w·x_i
 
-    `norm` is p, the norm of the shifts, 1/p + 1/q = 1; `l2` is c. The data set says what radius ε and flip cost κ are.
+    `norm` is p, the norm of the shifts, 1/p + 1/q = 1; `l2` is c. The data set says
+    what radius ε and flip cost κ are.
     """
 
     name = "Wasserstein-robust SVM"
@@ -26,7 +27,10 @@ class Objective(BaseObjective):
         return X is None, missing or None
 
     def set_data(self, X, y, flip_cost, radius=None, radius_share=None, missing=""):
-        """Build the problem; a radius may be given as a share of the one at which w = 0 is optimal."""
+        """Build the problem.
+
+        A radius may be given as a share of the one at which w = 0 is optimal.
+        """
         parameters = {"flip_cost": flip_cost, "norm": self.norm, "l2": self.l2}
         if radius is None:
             radius = radius_share * radius_max(Problem(X, y, radius=1.0, **parameters))
@@ -39,10 +43,16 @@ class Objective(BaseObjective):
     def evaluate_result(self, weights, multipliers=None):
         """Judge an answer in strict arithmetic.
 
-        `gap` is what the solver's own multipliers prove (NaN if it gives none), `excess` the distance from a lower
-        bound that is within REFERENCE_GAP of the optimum. An answer with NaN or infinity counts as w = 0.
+        `gap` is what the solver's own multipliers prove (NaN if it gives none),
+        `excess` the distance from a lower bound that is within REFERENCE_GAP of the
+        optimum. An answer with NaN or infinity counts as w = 0.
         """
-        certificate = certify(self.problem, _finite(weights), 0.0, *(_finite(part) for part in multipliers or ()))
+        certificate = certify(
+            self.problem,
+            _finite(weights),
+            0.0,
+            *(_finite(part) for part in multipliers or ()),
+        )
         return {
             "value": certificate.objective,
             "gap": math.nan if multipliers is None else certificate.gap,

@@ -10,7 +10,18 @@ from figures import data_figure, growth_figure, synthetic_figure
 from rates import EPOCHS as EPOCHS_OF_SCHEME
 from rates import counter_example, growth, measure, rate_table, sharp_summary
 from search import GOAL, Search, solution
-from tables import CLOSE, DATA_SETS, EPOCHS, TABLES, TOLERANCE, Runs, count, distance_section, present, table_section
+from tables import (
+    CLOSE,
+    DATA_SETS,
+    EPOCHS,
+    TABLES,
+    TOLERANCE,
+    Runs,
+    count,
+    distance_section,
+    present,
+    table_section,
+)
 
 import drsvm
 
@@ -29,16 +40,33 @@ def main() -> None:
     sections += table_sections(options, runs)
     sections += figure_sections(options, search, mark)
     minutes = (time.perf_counter() - start) / 60
-    sections.append(f"Total time: {minutes:.1f} minutes, excluding the work of earlier, interrupted runs.")
-    report(f"paper/page{mark}", "Reproducing the paper", sections, ["clarabel", "matplotlib"])
+    sections.append(
+        f"Total time: {minutes:.1f} minutes, excluding the work of earlier, interrupted runs."
+    )
+    report(
+        f"paper/page{mark}",
+        "Reproducing the paper",
+        sections,
+        ["clarabel", "matplotlib"],
+    )
     runs.forget()
 
 
 def parse_options():
-    parser = argparse.ArgumentParser(description="Regenerate the tables and figures of the paper.")
-    parser.add_argument("--data", type=lambda text: text.split(","), help="only these data sets")
-    parser.add_argument("--epochs", type=int, help=f"maximum epochs of the incremental methods (default: {EPOCHS})")
-    parser.add_argument("--quick", action="store_true", help="a1a only, 50 epochs, shorter runs")
+    parser = argparse.ArgumentParser(
+        description="Regenerate the tables and figures of the paper."
+    )
+    parser.add_argument(
+        "--data", type=lambda text: text.split(","), help="only these data sets"
+    )
+    parser.add_argument(
+        "--epochs",
+        type=int,
+        help=f"maximum epochs of the incremental methods (default: {EPOCHS})",
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="a1a only, 50 epochs, shorter runs"
+    )
     options = parser.parse_args()
     options.wanted = options.data or (["a1a"] if options.quick else DATA_SETS)
     options.data = present(options.wanted)
@@ -65,11 +93,14 @@ def introduction(options) -> str:
         else f"Data sets: {', '.join(options.data)}; none is missing.",
     ]
     if not reference("paper_tables.csv"):
-        lines.append("**The printed figures are missing:** set DRSVM_REFERENCE to a folder with paper_tables.csv.")
+        lines.append(
+            "**The printed figures are missing:** set DRSVM_REFERENCE to a folder with paper_tables.csv."
+        )
     return "\n\n".join(lines)
 
 
-# --- tables -------------------------------------------------------------------------------------------------------
+# --- tables
+# -------------------------------------------------------------------------------------------------------
 
 
 def table_sections(options, runs: Runs) -> list[str]:
@@ -109,7 +140,8 @@ def heading(one) -> str:
     return f"### {one.title}: q = {str(one.q).replace('inf', '∞').removesuffix('.0')}, c = {one.c:g}"
 
 
-# --- figures and rates --------------------------------------------------------------------------------------------
+# --- figures and rates
+# --------------------------------------------------------------------------------------------
 
 
 def figure_sections(options, search: Search, mark: str) -> list[str]:
@@ -118,14 +150,21 @@ def figure_sections(options, search: Search, mark: str) -> list[str]:
     epochs = dict.fromkeys(EPOCHS_OF_SCHEME, 300) if options.quick else EPOCHS_OF_SCHEME
     found = measure(search, epochs)
     synthetic_figure(found, FOLDER / f"figure1-synthetic{mark}.png")
-    plots = [f"![Figure 1, (a) to (d): ISG against IPPA on synthetic data](figure1-synthetic{mark}.png)"]
+    plots = [
+        f"![Figure 1, (a) to (d): ISG against IPPA on synthetic data](figure1-synthetic{mark}.png)"
+    ]
     if "a1a" in options.data:
         data_figure(search, options.epochs, FOLDER / f"figure1-data{mark}.png")
-        plots.append(f"![Figure 1, (e) batch sizes and (f) Hybrid, on a1a](figure1-data{mark}.png)")
+        plots.append(
+            f"![Figure 1, (e) batch sizes and (f) Hybrid, on a1a](figure1-data{mark}.png)"
+        )
     example = growth()
     growth_figure(example, FOLDER / f"growth{mark}.png")
     optimum = drsvm.solve(counter_example(), tol=1e-12).objective
-    print(f"counter-example: slope {example.slope:.3f}, along IPPA {example.run_slope:.3f}", flush=True)
+    print(
+        f"counter-example: slope {example.slope:.3f}, along IPPA {example.run_slope:.3f}",
+        flush=True,
+    )
     inside, boundary = (solution(found[2 * index].row.instance)[1] for index in (4, 5))
     return [
         "## Figure 1",

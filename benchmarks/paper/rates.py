@@ -34,11 +34,18 @@ class Row:
         q = "∞" if math.isinf(self.instance.q) else f"{self.instance.q:g}"
         place = ""
         if self.instance.q == 2:
-            place = ", inside the cone" if self.instance.unit == 1.0 else ", on its boundary"
+            place = (
+                ", inside the cone"
+                if self.instance.unit == 1.0
+                else ", on its boundary"
+            )
         return f"q = {q}, c = {self.instance.c:g}{place}"
 
     def methods(self) -> list[Method]:
-        return [Method("ISG", "isg", self.scheme, ISG), Method("IPPA", "ippa", self.scheme)]
+        return [
+            Method("ISG", "isg", self.scheme, ISG),
+            Method("IPPA", "ippa", self.scheme),
+        ]
 
 
 ROWS = [
@@ -73,14 +80,17 @@ def measure(search: Search, epochs: dict[str, int]) -> list[Measured]:
     for row in ROWS:
         _, share = solution(row.instance)
         if row.instance.q == 2 and (share < 0.999) != (row.instance.unit == 1.0):
-            raise RuntimeError(f"{row.label}: the optimum is not where expected, ‖w‖/λ = {share:.3f}.")
+            raise RuntimeError(
+                f"{row.label}: the optimum is not where expected, ‖w‖/λ = {share:.3f}."
+            )
         for method in row.methods():
             trial = search.best(row.instance, method, epochs[row.scheme])
             found.append(Measured(row, method, trial.steps, trial.course))
     return found
 
 
-# --- slopes -------------------------------------------------------------------------------------------------------
+# --- slopes
+# -------------------------------------------------------------------------------------------------------
 
 
 def factor_per_epoch(run: Course) -> float:
@@ -92,7 +102,11 @@ def factor_per_epoch(run: Course) -> float:
 def slowest_decade(run: Course) -> float:
     """Return the largest number of epochs in which the gap falls to a tenth, anywhere in the first decades."""
     levels = run.gaps[0] * 10.0 ** -np.arange(0.0, DECADES - 0.99, 0.25)
-    durations = [run.epochs_to(level / 10.0) - run.epochs_to(level) for level in levels if level >= run.gaps[-1]]
+    durations = [
+        run.epochs_to(level / 10.0) - run.epochs_to(level)
+        for level in levels
+        if level >= run.gaps[-1]
+    ]
     return max((value for value in durations if math.isfinite(value)), default=math.nan)
 
 
@@ -104,19 +118,40 @@ def power_of_epochs(run: Course, first: int = 30) -> float:
 
 def rate_table(found: list[Measured]) -> str:
     """Return the table of rates."""
-    header = ["instance", "growth", "method", "steps", "theory", "measured", "decades of the gap", "epochs"]
+    header = [
+        "instance",
+        "growth",
+        "method",
+        "steps",
+        "theory",
+        "measured",
+        "decades of the gap",
+        "epochs",
+    ]
     rows: list[list[object]] = []
     for one in found:
-        run, scheme = one.course, one.row.scheme
+        run = one.course
+        scheme = one.row.scheme
         steps = f"{STEPS[scheme]}, first {one.steps['first_step']:.2g}"
         if scheme == "geometric":
             decay = one.steps["decay"]
-            promised, measured = f"ρ = {decay:g} per epoch", f"{factor_per_epoch(run):.5f} per epoch"
+            promised = f"ρ = {decay:g} per epoch"
+            measured = f"{factor_per_epoch(run):.5f} per epoch"
         else:
-            promised, measured = f"k^{PROMISED[scheme]:g}", f"k^{power_of_epochs(run):.2f}"
+            promised = f"k^{PROMISED[scheme]:g}"
+            measured = f"k^{power_of_epochs(run):.2f}"
         decades = f"{math.log10(run.gaps[0] / run.gaps[-1]):.1f}"
         rows.append(
-            [one.row.label, one.row.growth, one.method.label, steps, promised, measured, decades, int(run.epochs[-1])]
+            [
+                one.row.label,
+                one.row.growth,
+                one.method.label,
+                steps,
+                promised,
+                measured,
+                decades,
+                int(run.epochs[-1]),
+            ]
         )
     return table(header, rows)
 
@@ -126,7 +161,8 @@ def sharp_summary(found: list[Measured]) -> str:
     lines = []
     for one in found:
         if one.row.scheme == "geometric":
-            run, decay = one.course, one.steps["decay"]
+            run = one.course
+            decay = one.steps["decay"]
             decades = math.log10(run.gaps[0] / run.gaps[-1])
             ideal = math.log(10.0) / -math.log(decay)
             slowest = slowest_decade(run) / ideal
@@ -138,10 +174,12 @@ def sharp_summary(found: list[Measured]) -> str:
     return "\n".join(lines)
 
 
-# --- the counter-example ------------------------------------------------------------------------------------------
+# --- the counter-example
+# ------------------------------------------------------------------------------------------
 
 
-RADIUS, FLIP_COST = 0.1, 3.0
+RADIUS = 0.1
+FLIP_COST = 3.0
 
 
 def counter_example() -> Problem:
@@ -153,14 +191,17 @@ def counter_example() -> Problem:
 def largest_distances(gaps: np.ndarray) -> np.ndarray:
     """Return the largest distance to the optimum of any (w, λ) with at most the given gap.
 
-    The objective near the optimum is ε‖w‖ + max(1 − w₁, 0) with λ = ‖w‖; for given w₁ the gap limits the length of w.
+    The objective near the optimum is ε‖w‖ + max(1 − w₁, 0) with λ = ‖w‖; for given w₁
+    the gap limits the length of w.
     """
     farthest = []
     for gap in gaps:
         w1 = 1.0 + np.linspace(-gap / (1.0 - RADIUS), gap / RADIUS, 2001)
         length = 1.0 + (gap - np.maximum(1.0 - w1, 0.0)) / RADIUS
         w2_squared = np.maximum((length - w1) * (length + w1), 0.0)
-        farthest.append(np.sqrt(np.max((w1 - 1.0) ** 2 + w2_squared + (length - 1.0) ** 2)))
+        farthest.append(
+            np.sqrt(np.max((w1 - 1.0) ** 2 + w2_squared + (length - 1.0) ** 2))
+        )
     return np.array(farthest)
 
 
@@ -168,14 +209,26 @@ def distances_of_a_run(epochs: int = 4000) -> tuple[np.ndarray, np.ndarray]:
     """Return gaps and distances along a run of IPPA that starts next to the optimum."""
     problem = counter_example()
     counts = np.unique(np.geomspace(1, epochs, 40).astype(int))
-    gaps, distances = [], []
+    gaps = []
+    distances = []
     for count in counts:  # the same run each time, a little longer
         start = (np.array([0.5, 0.5]), 0.0)
         result = solve(
-            problem, "ippa", start=start, tol=0.0, max_iter=int(count), random_state=0, steps="root", first_step=1.0
+            problem,
+            "ippa",
+            start=start,
+            tol=0.0,
+            max_iter=int(count),
+            random_state=0,
+            steps="root",
+            first_step=1.0,
         )
         gaps.append(result.objective - RADIUS)
-        distances.append(math.hypot(result.weights[0] - 1.0, result.weights[1], result.radius_price - 1.0))
+        distances.append(
+            math.hypot(
+                result.weights[0] - 1.0, result.weights[1], result.radius_price - 1.0
+            )
+        )
     return np.array(gaps), np.array(distances)
 
 
@@ -200,7 +253,11 @@ class Growth:
 def slope(gaps: np.ndarray, distances: np.ndarray) -> float:
     """Return the log-log slope of distance over gap, where the gap is small but above rounding."""
     used = (gaps > 1e-12) & (gaps < 1e-2) & (distances > 0)
-    return float(np.polyfit(np.log(gaps[used]), np.log(distances[used]), 1)[0]) if used.sum() > 2 else math.nan
+    return (
+        float(np.polyfit(np.log(gaps[used]), np.log(distances[used]), 1)[0])
+        if used.sum() > 2
+        else math.nan
+    )
 
 
 def growth() -> Growth:

@@ -1,8 +1,9 @@
 """The data sets of the study, training sets of a given size, and how labels are wrong there or test rows shifted.
 
-The defaults are fixed on the data sets in DECIDED; those in REPORTED are for reports only. a5a and adult are the same
-people, hence in the same half. With three or more classes, a wrong label is drawn uniformly from the others. Shifts are
-for two classes. Text is sparse and not standardised.
+The defaults are fixed on the data sets in DECIDED; those in REPORTED are for reports
+only. a5a and adult are the same people, hence in the same half. With three or more
+classes, a wrong label is drawn uniformly from the others. Shifts are for two classes.
+Text is sparse and not standardised.
 """
 
 from collections.abc import Callable
@@ -23,7 +24,8 @@ REPORTED = ("ijcnn1", "spambase", "splice", "digits, odd or even")
 REPORTED += ("titanic", "magic04", "mammography", "digits, below five")
 MULTICLASS = ("digits, ten classes",)
 TEXT = ("rt-polarity",)
-TEXT_SIZE, TEXT_SHARE = 1500, 0.8
+TEXT_SIZE = 1500
+TEXT_SHARE = 0.8
 NOISE = ("clean", "20 %", "35 %", "class", "boundary")
 BIASED = "biased sample"
 ERRORS = ("one row", "2 % of rows", "1 % of cells")
@@ -31,7 +33,9 @@ ERRORS = ("one row", "2 % of rows", "1 % of cells")
 ERRORS_IN_TEST = tuple(f"{error}, tested" for error in ERRORS)
 MOVES = ("against the model", "towards the other class", "Gaussian", "missing columns")
 SHIFTS = (*MOVES, BIASED)
-LENGTH, LOST, BIAS = 0.5, 0.2, 4.0
+LENGTH = 0.5
+LOST = 0.2
+BIAS = 4.0
 MAX_TESTED = 5000
 MIN_TESTED = 60
 
@@ -54,21 +58,32 @@ def _relabelled(loader, label):
 def _final_boards() -> tuple[np.ndarray, np.ndarray]:
     """Return the 958 boards with which a game of tic-tac-toe can end, x first: is a cell blank, x or o; has x not won?
 
-    A game ends with a line, of x after its move (one more x than o) or of o after its own, or with a full board.
+    A game ends with a line, of x after its move (one more x than o) or of o after its
+    own, or with a full board.
     """
-    boards, grid = np.array(list(product(range(3), repeat=9))), np.arange(9).reshape(3, 3)
+    boards = np.array(list(product(range(3), repeat=9)))
+    grid = np.arange(9).reshape(3, 3)
     lines = np.array([*grid, *grid.T, grid.diagonal(), grid[::-1].diagonal()])
-    x_wins, o_wins = ((boards[:, lines] == player).all(axis=2).any(axis=1) for player in (1, 2))
-    ahead, full = (boards == 1).sum(axis=1) - (boards == 2).sum(axis=1), (boards > 0).all(axis=1)
-    final = np.where(ahead == 1, (x_wins | full) & ~o_wins, (ahead == 0) & o_wins & ~x_wins)
-    return (boards[final, :, None] == range(3)).reshape(-1, 27).astype(float), ~x_wins[final]
+    x_wins, o_wins = (
+        (boards[:, lines] == player).all(axis=2).any(axis=1) for player in (1, 2)
+    )
+    ahead = (boards == 1).sum(axis=1) - (boards == 2).sum(axis=1)
+    full = (boards > 0).all(axis=1)
+    final = np.where(
+        ahead == 1, (x_wins | full) & ~o_wins, (ahead == 0) & o_wins & ~x_wins
+    )
+    return (boards[final, :, None] == range(3)).reshape(-1, 27).astype(float), ~x_wins[
+        final
+    ]
 
 
 @lru_cache
 def rows_of(name: str):
     """Return X (dense, unless it is text) and the codes of the labels."""
     X, y = BUILT_IN[name]() if name in BUILT_IN else load(name)
-    return X if isinstance(X, np.ndarray) or name in TEXT else X.toarray(), np.unique(y, return_inverse=True)[1]
+    return X if isinstance(X, np.ndarray) or name in TEXT else X.toarray(), np.unique(
+        y, return_inverse=True
+    )[1]
 
 
 def is_available(name: str) -> bool:
@@ -84,25 +99,52 @@ class Case(NamedTuple):
     seed: int
 
     def split(self):
-        """Return X and (wrong) y to train on, and X and (correct) y to test on; features are standardised, not text."""
+        """Return X and (wrong) y to train on, and X and (correct) y to test on.
+
+        Features are standardised, not text.
+        """
         X, y = rows_of(self.data)
         rng = np.random.default_rng([self.seed, self.n_rows, 7])
         divide = biased_split if self.setting == BIASED else train_test_split
-        options = {"train_size": self.n_rows, "stratify": y, "random_state": int(rng.integers(2**31))}
+        options = {
+            "train_size": self.n_rows,
+            "stratify": y,
+            "random_state": int(rng.integers(2**31)),
+        }
         X_train, X_test, y_train, y_test = divide(X, y, **options)
-        X_test, y_test = X_test[:MAX_TESTED], y_test[:MAX_TESTED]
-        errors = () if self.data in TEXT else (None, self.setting) if self.setting in ERRORS else (None,)
+        X_test = X_test[:MAX_TESTED]
+        y_test = y_test[:MAX_TESTED]
+        errors = (
+            ()
+            if self.data in TEXT
+            else (None, self.setting)
+            if self.setting in ERRORS
+            else (None,)
+        )
         for error in errors:  # in deviations of correct rows
             X_train = with_errors(X_train, error, rng)
             scaler = StandardScaler().fit(X_train)
-            X_train, X_test = scaler.transform(X_train), scaler.transform(X_test)
+            X_train = scaler.transform(X_train)
+            X_test = scaler.transform(X_test)
         wrong = wrong_rows(X_train, y_train, self.setting, rng)
         n_classes = int(y.max()) + 1
-        offsets = np.ones(len(y_train), dtype=int) if n_classes == 2 else rng.integers(1, n_classes, len(y_train))
-        return X_train, np.where(wrong, (y_train + offsets) % n_classes, y_train), X_test, y_test
+        offsets = (
+            np.ones(len(y_train), dtype=int)
+            if n_classes == 2
+            else rng.integers(1, n_classes, len(y_train))
+        )
+        return (
+            X_train,
+            np.where(wrong, (y_train + offsets) % n_classes, y_train),
+            X_test,
+            y_test,
+        )
 
     def moved(self, X, y, move: str, model) -> np.ndarray:
-        """Return the test rows after a shift, which may be aimed at the model; the same for all others."""
+        """Return the test rows after a shift, which may be aimed at the model.
+
+        The same for all others.
+        """
         rng = np.random.default_rng([self.seed, self.n_rows, 11])
         if move in ERRORS_IN_TEST:
             return with_errors(X, move.removesuffix(", tested"), rng)
@@ -112,7 +154,9 @@ class Case(NamedTuple):
             return np.where(rng.random(X.shape[1]) < LOST, 0.0, X)
         means = X[y == 1].mean(axis=0) - X[y == 0].mean(axis=0)
         direction = model.coef_[0] if move == "against the model" else means
-        return X - LENGTH * np.outer(2 * y - 1, direction / max(np.linalg.norm(direction), 1e-300))
+        return X - LENGTH * np.outer(
+            2 * y - 1, direction / max(np.linalg.norm(direction), 1e-300)
+        )
 
 
 def with_errors(X, error: str | None, rng) -> np.ndarray:
@@ -138,8 +182,15 @@ def biased_split(X, y, *, train_size: int, stratify, random_state: int):
     chance = np.exp(along.argsort().argsort() / len(X) * BIAS)
     train = np.concatenate(
         [
-            rng.choice(np.flatnonzero(stratify == label), size, replace=False, p=_normalised(chance[stratify == label]))
-            for label, size in enumerate(np.bincount(stratify) * train_size // len(stratify))
+            rng.choice(
+                np.flatnonzero(stratify == label),
+                size,
+                replace=False,
+                p=_normalised(chance[stratify == label]),
+            )
+            for label, size in enumerate(
+                np.bincount(stratify) * train_size // len(stratify)
+            )
         ]
     )
     test = rng.permutation(np.setdiff1d(np.arange(len(X)), train))
@@ -151,7 +202,10 @@ def _normalised(chance) -> np.ndarray:
 
 
 def sizes(name: str, wanted) -> list[int]:
-    """Return the wanted numbers of training rows that leave enough to test on; for a small set, 60 % of it."""
+    """Return the wanted numbers of training rows that leave enough to test on.
+
+    For a small set, 60 % of it.
+    """
     total = len(rows_of(name)[1])
     if name in TEXT:
         return [TEXT_SIZE, int(TEXT_SHARE * total)]
@@ -165,11 +219,15 @@ def wrong_rows(X, y, noise: str, rng) -> np.ndarray:
     if noise in ("clean", *SHIFTS, *ERRORS):
         return np.zeros(n, dtype=bool)
     if noise == "boundary":
-        return rng.random(n) < 0.5 * np.maximum(0.0, 1.0 - _ranks_of_distance(X, y) / 0.8)
+        return rng.random(n) < 0.5 * np.maximum(
+            0.0, 1.0 - _ranks_of_distance(X, y) / 0.8
+        )
     if noise == "class":
-        candidates, share = np.flatnonzero(y == np.bincount(y).argmax()), 0.4
+        candidates = np.flatnonzero(y == np.bincount(y).argmax())
+        share = 0.4
     else:
-        candidates, share = np.arange(n), float(noise.split()[0]) / 100
+        candidates = np.arange(n)
+        share = float(noise.split()[0]) / 100
     wrong = np.zeros(n, dtype=bool)
     wrong[rng.permutation(candidates)[: round(share * len(candidates))]] = True
     return wrong

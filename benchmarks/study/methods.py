@@ -1,7 +1,8 @@
 """The methods of the study: this library without tuning and with its own cross-validation, and rivals tuned as usual.
 
-All of them see the noisy labels only, and the tuned ones use the same five stratified folds. One grid of candidates is
-scored once; the choices by accuracy and by balanced accuracy come from the same fits.
+All of them see the noisy labels only, and the tuned ones use the same five stratified
+folds. One grid of candidates is scored once; the choices by accuracy and by balanced
+accuracy come from the same fits.
 """
 
 from collections.abc import Callable
@@ -25,9 +26,17 @@ WEIGHTS = (None, "balanced")
 REFERENCE = "LinearSVC, tuned"
 BALANCED_REFERENCE = "LinearSVC, tuned by balanced accuracy"
 LOGISTIC = "LogisticRegression, tuned"
-KERNEL, TUNED_KERNEL = "WassersteinKernelSVC()", "SVC, tuned"
-DEFAULT, CLIPPED, SEARCHED = "WassersteinSVC()", "ClippedScaler, WassersteinSVC()", "WassersteinSVCCV()"
-TUNED_RIVALS = {DEFAULT: REFERENCE, CLIPPED: REFERENCE, SEARCHED: REFERENCE, KERNEL: TUNED_KERNEL}
+KERNEL = "WassersteinKernelSVC()"
+TUNED_KERNEL = "SVC, tuned"
+DEFAULT = "WassersteinSVC()"
+CLIPPED = "ClippedScaler, WassersteinSVC()"
+SEARCHED = "WassersteinSVCCV()"
+TUNED_RIVALS = {
+    DEFAULT: REFERENCE,
+    CLIPPED: REFERENCE,
+    SEARCHED: REFERENCE,
+    KERNEL: TUNED_KERNEL,
+}
 
 
 def folds_of(X, y) -> list:
@@ -42,7 +51,9 @@ class Tuned:
 
     def fit(self, X, y) -> "Tuned":
         scores = np.array([self._scores(model, X, y) for model in self.candidates])
-        self.chosen = [clone(self.candidates[index]).fit(X, y) for index in scores.argmax(axis=0)]
+        self.chosen = [
+            clone(self.candidates[index]).fit(X, y) for index in scores.argmax(axis=0)
+        ]
         return self
 
     @staticmethod
@@ -59,7 +70,8 @@ class Clipped:
 
     def __init__(self, model):
         self.model = make_pipeline(ClippedScaler(), model)
-        self.predict, self.decision_function = self.model.predict, self.model.decision_function
+        self.predict = self.model.predict
+        self.decision_function = self.model.decision_function
 
     def fit(self, X, y) -> "Clipped":
         self.model.fit(X, y)
@@ -72,31 +84,45 @@ class Clipped:
 
 def quality(predicted, y) -> list[float]:
     """Return accuracy and balanced accuracy in percent."""
-    return [100.0 * float((predicted == y).mean()), 100.0 * float(balanced_accuracy_score(y, predicted))]
+    return [
+        100.0 * float((predicted == y).mean()),
+        100.0 * float(balanced_accuracy_score(y, predicted)),
+    ]
 
 
 def all_figures(model, X, y) -> list[float]:
     """Return accuracy, balanced accuracy and the area under the ROC curve (NaN for several classes) in percent."""
     if y.max() > 1:
         return [*quality(model.predict(X), y), float("nan")]
-    values = model.decision_function(X) if hasattr(model, "decision_function") else model.predict_proba(X)[:, 1]
+    values = (
+        model.decision_function(X)
+        if hasattr(model, "decision_function")
+        else model.predict_proba(X)[:, 1]
+    )
     return [*quality(model.predict(X), y), 100.0 * float(roc_auc_score(y, values))]
 
 
 def tuned_linear_svc(X, y) -> dict:
-    grid = [LinearSVC(C=c, class_weight=w, dual=False) for c, w in product(COSTS, WEIGHTS)]
+    grid = [
+        LinearSVC(C=c, class_weight=w, dual=False) for c, w in product(COSTS, WEIGHTS)
+    ]
     by_accuracy, balanced = Tuned(grid).fit(X, y).chosen
     return {REFERENCE: by_accuracy, BALANCED_REFERENCE: balanced}
 
 
 def tuned_logistic(X, y) -> dict:
-    grid = [LogisticRegression(C=c, class_weight=w, max_iter=1000) for c, w in product(COSTS, WEIGHTS)]
+    grid = [
+        LogisticRegression(C=c, class_weight=w, max_iter=1000)
+        for c, w in product(COSTS, WEIGHTS)
+    ]
     chosen = Tuned(grid).fit(X, y).chosen[0]
     models = {LOGISTIC: chosen}
     if find_spec("cleanlab") is not None:
         from cleanlab.classification import CleanLearning
 
-        models["cleanlab around it"] = CleanLearning(clone(chosen), find_label_issues_kwargs={"n_jobs": 1}).fit(X, y)
+        models["cleanlab around it"] = CleanLearning(
+            clone(chosen), find_label_issues_kwargs={"n_jobs": 1}
+        ).fit(X, y)
     return models
 
 
@@ -109,7 +135,9 @@ def untuned(X, y) -> dict:
     models = {
         DEFAULT: WassersteinSVC(),
         CLIPPED: Clipped(WassersteinSVC()),
-        'WassersteinSVC(threshold="balanced_accuracy")': WassersteinSVC(threshold="balanced_accuracy"),
+        'WassersteinSVC(threshold="balanced_accuracy")': WassersteinSVC(
+            threshold="balanced_accuracy"
+        ),
         'WassersteinSVC(threshold="optimum")': WassersteinSVC(threshold="optimum"),
         KERNEL: WassersteinKernelSVC(),
     }
@@ -121,7 +149,10 @@ def untuned_on_text(X, y) -> dict:
 
 
 def untuned_rivals(X, y) -> dict:
-    models = {"LinearSVC()": LinearSVC(dual=False), "LogisticRegression()": LogisticRegression(max_iter=1000)}
+    models = {
+        "LinearSVC()": LinearSVC(dual=False),
+        "LogisticRegression()": LogisticRegression(max_iter=1000),
+    }
     return {name: model.fit(X, y) for name, model in models.items()}
 
 
@@ -129,51 +160,81 @@ def searched(X, y) -> dict:
     folds = folds_of(X, y)
     return {
         SEARCHED: WassersteinSVCCV(cv=folds).fit(X, y),
-        'WassersteinSVCCV(scoring="balanced_accuracy")': WassersteinSVCCV(cv=folds, scoring="balanced_accuracy").fit(
-            X, y
-        ),
+        'WassersteinSVCCV(scoring="balanced_accuracy")': WassersteinSVCCV(
+            cv=folds, scoring="balanced_accuracy"
+        ).fit(X, y),
     }
 
 
 def flexible(X, y) -> dict:
-    grid = [SVC(C=c, gamma=g / X.shape[1]) for c, g in product((0.1, 1.0, 10.0), (0.03, 0.1, 0.3, 1.0, 3.0))]
+    grid = [
+        SVC(C=c, gamma=g / X.shape[1])
+        for c, g in product((0.1, 1.0, 10.0), (0.03, 0.1, 0.3, 1.0, 3.0))
+    ]
     models = {
         "SVC()": SVC(),
         "RandomForestClassifier()": RandomForestClassifier(random_state=0),
-        "HistGradientBoostingClassifier()": HistGradientBoostingClassifier(random_state=0),
+        "HistGradientBoostingClassifier()": HistGradientBoostingClassifier(
+            random_state=0
+        ),
     }
     fitted = {name: model.fit(X, y) for name, model in models.items()}
     return {**fitted, TUNED_KERNEL: Tuned(grid).fit(X, y).chosen[0]}
 
 
-CORE: tuple[Callable[..., dict], ...] = (tuned_linear_svc, untuned, searched, tuned_logistic)
+CORE: tuple[Callable[..., dict], ...] = (
+    tuned_linear_svc,
+    untuned,
+    searched,
+    tuned_logistic,
+)
 KERNELS: tuple[Callable[..., dict], ...] = (tuned_linear_svc, untuned, flexible)
 RIVALS: tuple[Callable[..., dict], ...] = (untuned_rivals, tuned_hinge, flexible)
 
 
 def families_on_text(case) -> tuple[Callable[..., dict], ...]:
-    return (untuned_on_text, tuned_linear_svc) if case.n_rows == TEXT_SIZE else (untuned_on_text,)
+    return (
+        (untuned_on_text, tuned_linear_svc)
+        if case.n_rows == TEXT_SIZE
+        else (untuned_on_text,)
+    )
 
 
 def outcomes(case, families) -> dict[str, dict[str, list[float]]]:
     """Return the figures of every method in a case and, if its labels are correct, after moves."""
     X, y, X_test, y_test = case.split()
-    models = {name: model for family in families for name, model in family(X, y).items()}
-    found = {case.setting: {name: all_figures(model, X_test, y_test) for name, model in models.items()}}
-    is_moved = case.setting == "clean" and y.max() == 1 and families != KERNELS and case.data not in TEXT
+    models = {
+        name: model for family in families for name, model in family(X, y).items()
+    }
+    found = {
+        case.setting: {
+            name: all_figures(model, X_test, y_test) for name, model in models.items()
+        }
+    }
+    is_moved = (
+        case.setting == "clean"
+        and y.max() == 1
+        and families != KERNELS
+        and case.data not in TEXT
+    )
     for move in (*MOVES, *ERRORS_IN_TEST) if is_moved else ():
         found[move] = {
             name: all_figures(model, case.moved(X_test, y_test, move, model), y_test)
             for name, model in models.items()
-            if hasattr(model, "coef_") or move != MOVES[0]  # only weights say where "against the model" is
+            if hasattr(model, "coef_")
+            or move != MOVES[0]  # only weights say where "against the model" is
         }
     return found
 
 
-def gains_of(found, name: str, reference: str, settings) -> dict[tuple[str, str], np.ndarray]:
+def gains_of(
+    found, name: str, reference: str, settings
+) -> dict[tuple[str, str], np.ndarray]:
     """Return the gains of a method over another in percentage points, by data set and setting: seeds × measures."""
     gains: dict[tuple[str, str], list[np.ndarray]] = {}
     for case, values in found.items():
         if case.setting in settings:
-            gains.setdefault((case.data, case.setting), []).append(np.subtract(values[name], values[reference]))
+            gains.setdefault((case.data, case.setting), []).append(
+                np.subtract(values[name], values[reference])
+            )
     return {cell: np.array(of_seeds) for cell, of_seeds in gains.items()}

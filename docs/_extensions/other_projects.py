@@ -1,7 +1,8 @@
 """Links into the documentation of other projects that need no network.
 
-Sphinx reads the names of another project from its inventory. Where that cannot be fetched, an inventory of the names
-that these pages use takes its place: their addresses follow the same pattern for years.
+Sphinx reads the names of another project from its inventory. Where that cannot be
+fetched, an inventory of the names that these pages use takes its place: their addresses
+follow the same pattern for years.
 """
 
 import zlib
@@ -58,7 +59,9 @@ def inventory(name: str, project: Project) -> bytes:
         for kind, entries in project.names.items()
         for entry in entries.split()
     ]
-    entries += [f"{label} std:label -1 {place}" for label, place in LABELS.get(name, {}).items()]
+    entries += [
+        f"{label} std:label -1 {place}" for label, place in LABELS.get(name, {}).items()
+    ]
     return head.encode() + zlib.compress("\n".join([*entries, ""]).encode())
 
 
@@ -75,5 +78,7 @@ def write_inventories(app, config):
 
 def setup(app):
     """Register the extension."""
-    app.connect("config-inited", write_inventories, priority=100)  # before intersphinx reads its mapping
+    app.connect(
+        "config-inited", write_inventories, priority=100
+    )  # before intersphinx reads its mapping
     return {"parallel_read_safe": True}

@@ -17,7 +17,10 @@ MODELS = {
     "with balanced classes": LogisticRegression(max_iter=1000, class_weight="balanced"),
 }
 PREPARATION = make_column_transformer(
-    (make_pipeline(SimpleImputer(strategy="median"), ClippedScaler()), ["tenure", "MonthlyCharges", "TotalCharges"]),
+    (
+        make_pipeline(SimpleImputer(strategy="median"), ClippedScaler()),
+        ["tenure", "MonthlyCharges", "TotalCharges"],
+    ),
     (OneHotEncoder(), ["senior", "Contract", "PaymentMethod"]),
 )
 
@@ -25,11 +28,18 @@ PREPARATION = make_column_transformer(
 def accuracies(seed):
     """Return the accuracy of every model on new customers."""
     recorded, new = tables(seed)
-    rows, new_rows = PREPARATION.fit_transform(recorded), PREPARATION.transform(new)
-    return [model.fit(rows, recorded["Churn"]).score(new_rows, new["Churn"]) for model in MODELS.values()]
+    rows = PREPARATION.fit_transform(recorded)
+    new_rows = PREPARATION.transform(new)
+    return [
+        model.fit(rows, recorded["Churn"]).score(new_rows, new["Churn"])
+        for model in MODELS.values()
+    ]
 
 
 scores = np.array([accuracies(seed) for seed in range(10)])
 for name, column in zip(MODELS, scores.T, strict=True):
     ahead = (scores[:, 0] > column).sum()
-    print(f"{name:22} {column.mean():.3f}" + (f", behind WassersteinSVC on {ahead} of 10 tables" if ahead else ""))
+    print(
+        f"{name:22} {column.mean():.3f}"
+        + (f", behind WassersteinSVC on {ahead} of 10 tables" if ahead else "")
+    )

@@ -18,7 +18,17 @@ else:
     table = data.data.assign(label=(data.target == "UP").astype(int))
 
 table["label"] = np.where(table["label"] == 1, "up", "down")
-table.columns = ["date", "day", "time", "price", "demand", "price_south", "demand_south", "transfer", "label"]
+table.columns = [
+    "date",
+    "day",
+    "time",
+    "price",
+    "demand",
+    "price_south",
+    "demand_south",
+    "transfer",
+    "label",
+]
 table["month"] = np.arange(len(table)) // (48 * 30) + 1  # of 30 days
 for name, first in (("first_year", 1), ("second_year", 13)):
     rows = table[table["month"].between(first, first + 11)].drop(columns="date")

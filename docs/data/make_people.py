@@ -1,7 +1,7 @@
 """Write people.csv, the table of the tutorial, and new_people.csv: customers who left a provider, and who stayed.
 
-In people.csv one in four of those who left is recorded as having stayed, as if the last weeks were not entered yet; the
-labels of new_people.csv are correct.
+In people.csv one in four of those who left is recorded as having stayed, as if the last
+weeks were not entered yet; the labels of new_people.csv are correct.
 """
 
 import numpy as np
@@ -12,10 +12,16 @@ LETTERS = list("ABCDEFGHJKLMNPQRSTUVWXYZ")
 
 def people(n, rng):
     """Return n customers, with correct labels."""
-    contract = rng.choice(["Month-to-month", "One year", "Two year"], size=n, p=[0.5, 0.25, 0.25])
-    tenure = np.ceil(rng.gamma(2.0, 9.0, size=n) + 12 * (contract != "Month-to-month")).astype(int)
+    contract = rng.choice(
+        ["Month-to-month", "One year", "Two year"], size=n, p=[0.5, 0.25, 0.25]
+    )
+    tenure = np.ceil(
+        rng.gamma(2.0, 9.0, size=n) + 12 * (contract != "Month-to-month")
+    ).astype(int)
     charges = (30 + rng.gamma(2.0, 20.0, size=n)).round(2)
-    payment = rng.choice(["Bank transfer", "Credit card", "Electronic check", "Mailed check"], size=n)
+    payment = rng.choice(
+        ["Bank transfer", "Credit card", "Electronic check", "Mailed check"], size=n
+    )
     senior = rng.choice(["yes", "no"], size=n, p=[0.2, 0.8])
     pull = 2.2 * (contract == "Month-to-month") - 0.06 * tenure + 0.025 * charges
     pull += 0.6 * (payment == "Electronic check") + 0.4 * (senior == "yes")
@@ -37,13 +43,17 @@ def people(n, rng):
 
 def identifiers(n, rng):
     """Return n different numbers, each with five random letters."""
-    return [f"{number:04d}-{''.join(rng.choice(LETTERS, size=5))}" for number in rng.permutation(10_000)[:n]]
+    return [
+        f"{number:04d}-{''.join(rng.choice(LETTERS, size=5))}"
+        for number in rng.permutation(10_000)[:n]
+    ]
 
 
 def tables(seed):
     """Return the recorded customers, with wrong labels, and new ones with correct labels."""
     rng = np.random.default_rng(seed)
-    recorded, new = people(2000, rng), people(500, rng)
+    recorded = people(2000, rng)
+    new = people(500, rng)
     forgotten = (recorded["Churn"] == "Yes") & (rng.random(2000) < 0.25)
     recorded.loc[forgotten, "Churn"] = "No"
     return recorded, new

@@ -1,23 +1,26 @@
-"""Of any linear or kernel classifier, also of other libraries: worst case, shift, explanation, labels to check.
-"""
+"""Of any linear or kernel classifier, also of other libraries: worst case, shift, explanation, labels to check."""
 
 from typing import TYPE_CHECKING
 
 from drsvm.utils.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from drsvm.audit.explanation import Explanation as Explanation
-    from drsvm.audit.explanation import explain as explain
-    from drsvm.audit.shift import Shift as Shift
-    from drsvm.audit.shift import measure_shift as measure_shift
-    from drsvm.audit.worst_distribution import WorstCaseDistribution as WorstCaseDistribution
-    from drsvm.audit.worst_distribution import worst_case_distribution as worst_case_distribution
-    from drsvm.audit.worst_case import attacked_risk as attacked_risk
-    from drsvm.audit.worst_case import worst_case_risk as worst_case_risk
     from drsvm.audit.batches import BatchShifts as BatchShifts
     from drsvm.audit.batches import radius_from_batches as radius_from_batches
+    from drsvm.audit.explanation import Explanation as Explanation
+    from drsvm.audit.explanation import explain as explain
     from drsvm.audit.label_issues import find_label_issues as find_label_issues
     from drsvm.audit.label_quality import LabelIssues as LabelIssues
+    from drsvm.audit.shift import Shift as Shift
+    from drsvm.audit.shift import measure_shift as measure_shift
+    from drsvm.audit.worst_case import attacked_risk as attacked_risk
+    from drsvm.audit.worst_case import worst_case_risk as worst_case_risk
+    from drsvm.audit.worst_distribution import (
+        WorstCaseDistribution as WorstCaseDistribution,
+    )
+    from drsvm.audit.worst_distribution import (
+        worst_case_distribution as worst_case_distribution,
+    )
 else:
     _NAMES = {
         ".explanation": "Explanation explain",

@@ -1,7 +1,8 @@
 """From features back to columns: which column of a table each feature comes from, and what shifts of columns do.
 
-The steps of a pipeline name their features after the columns that they are made of. One that mixes columns (PCA,
-products) or names none ends the way back, and the table is the one after it.
+The steps of a pipeline name their features after the columns that they are made of. One
+that mixes columns (PCA, products) or names none ends the way back, and the table is the
+one after it.
 """
 
 import re
@@ -14,12 +15,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from drsvm.utils.annotations import Matrix
-from drsvm.problem.kernel_functions import dense
 from drsvm.audit.linear_model import layers
+from drsvm.problem.kernel_functions import dense
+from drsvm.utils.annotations import Matrix
 
 NAMELESS = (AttributeError, TypeError, ValueError)  # from steps that cannot tell names
-TRIALS = 5  # of shifts of the columns; linear steps need two, and more where rounding is coarse
+# Of shifts of the columns; linear steps need two, and more where rounding is coarse
+TRIALS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +37,10 @@ class Columns:
     def by_column(self) -> sparse.csr_array:
         """The matrix that adds up features of the same column."""
         entries = np.arange(len(self.sources)), self.sources
-        return sparse.csr_array((np.ones(len(self.sources)), entries), shape=(len(self.sources), len(self.names)))
+        return sparse.csr_array(
+            (np.ones(len(self.sources)), entries),
+            shape=(len(self.sources), len(self.names)),
+        )
 
     def shift_for(self, change: np.ndarray) -> np.ndarray | None:
         """Return the shift of the columns that changes the features by the given amounts; NaN in rows where none does.
@@ -46,22 +51,31 @@ class Columns:
             return None
         if not self.steps:
             return change
-        shift = 1e-6 * np.sign(change)  # less than most units, so that hardly any cell is clipped
+        shift = 1e-6 * np.sign(
+            change
+        )  # less than most units, so that hardly any cell is clipped
         try:
             with np.errstate(all="ignore"):
                 start = self._features_after(0.0 * change)
                 for _ in range(TRIALS):
                     growth = change / (self._features_after(shift) - start)
-                    shift = shift * np.nan_to_num(growth, nan=1.0, posinf=1e6, neginf=1e6)  # inf: it was rounded away
+                    shift = shift * np.nan_to_num(
+                        growth, nan=1.0, posinf=1e6, neginf=1e6
+                    )  # inf: it was rounded away
                 errors = np.abs(self._features_after(shift) - start - change)
         except (TypeError, ValueError):
             return None
         rounding = 1e-12 + 1e-6 * np.abs(change).max(axis=1, keepdims=True)
-        return self._scattered(np.where((errors <= rounding).all(axis=1, keepdims=True), shift, np.nan))
+        return self._scattered(
+            np.where((errors <= rounding).all(axis=1, keepdims=True), shift, np.nan)
+        )
 
     def _features_after(self, shift: np.ndarray) -> np.ndarray:
-        if hasattr(self.table, "reindex"):  # pandas, where columns that are not used may be texts
-            moved, used = self.table.copy(), self.table.columns[self.sources]
+        if hasattr(
+            self.table, "reindex"
+        ):  # pandas, where columns that are not used may be texts
+            moved = self.table.copy()
+            used = self.table.columns[self.sources]
             moved[used] = moved[used] + shift
         else:
             moved = np.asarray(self.table + self._scattered(shift))
@@ -75,19 +89,38 @@ class Columns:
 
 def columns_behind(model, X, features: Matrix, names: Sequence[str] | None) -> Columns:
     """Return the earliest table in a pipeline of which each feature comes from one column: X, or the features."""
-    steps = [step for layer in layers(model) for _, step in getattr(layer, "steps", [])[:-1]]
+    steps = [
+        step for layer in layers(model) for _, step in getattr(layer, "steps", [])[:-1]
+    ]
     steps = [step for step in steps if hasattr(step, "transform")]
-    sources, first = np.arange(features.shape[1]), len(steps)
-    while first and (before := _sources(steps[first - 1], getattr(steps[first - 1], "n_features_in_", 0))) is not None:
-        sources, first = before[sources], first - 1
+    sources = np.arange(features.shape[1])
+    first = len(steps)
+    while (
+        first
+        and (
+            before := _sources(
+                steps[first - 1], getattr(steps[first - 1], "n_features_in_", 0)
+            )
+        )
+        is not None
+    ):
+        sources = before[sources]
+        first = first - 1
     if first == len(steps):
         table = features
     else:
         table = _transformed(X, steps[:first])
-        names = getattr(steps[first], "feature_names_in_", getattr(table, "columns", None))
+        names = getattr(
+            steps[first], "feature_names_in_", getattr(table, "columns", None)
+        )
         if hasattr(table, "reindex"):
-            table = table.reindex(columns=names)  # they may be in another order, among others
-        table = table if hasattr(table, "shape") else np.asarray(table)
+            table = table.reindex(
+                columns=names
+            )  # they may be in another order, among others
+        if hasattr(table, "shape"):
+            table = table
+        else:
+            table = np.asarray(table)
         if names is None and first:
             with suppress(*NAMELESS):
                 names = steps[first - 1].get_feature_names_out()
@@ -96,7 +129,9 @@ def columns_behind(model, X, features: Matrix, names: Sequence[str] | None) -> C
 
 def shown_names(names: Sequence | None, d: int) -> list[str]:
     """Return the names of d features, or their numbers."""
-    return [f"feature {place}" for place in range(d)] if names is None else [str(name) for name in names]
+    if names is None:
+        return [f"feature {place}" for place in range(d)]
+    return [str(name) for name in names]
 
 
 def _transformed(X, steps: Sequence[Any]):
@@ -126,16 +161,22 @@ def _sources(step, n: int) -> np.ndarray | None:
     except NAMELESS:
         return None
     places = [set(re.findall("\0(\\d+)\0", str(name))) for name in found]
-    return np.array([int(one.pop()) for one in places]) if {len(one) for one in places} == {1} else None
+    if {len(one) for one in places} == {1}:
+        return np.array([int(one.pop()) for one in places])
+    return None
 
 
 def _sources_of_parts(step) -> np.ndarray | None:
     """Return the sources of the features of a ColumnTransformer."""
     parts = [np.zeros(0, dtype=np.intp)]
     for name, part, _ in step.transformers_:
-        places, made = np.asarray(step._transformer_to_input_indices[name], np.intp), step.output_indices_[name]
+        places = np.asarray(step._transformer_to_input_indices[name], np.intp)
+        made = step.output_indices_[name]
         width = made.stop - made.start
-        inner = np.zeros(width, np.intp) if len(places) == 1 or width == 0 else _sources(part, len(places))
+        if len(places) == 1 or width == 0:
+            inner = np.zeros(width, np.intp)
+        else:
+            inner = _sources(part, len(places))
         if inner is None:
             return None
         parts.append(places[inner] if width else parts[0])

@@ -1,8 +1,9 @@
 """Shifts of rows that harm a classifier with a kernel: what an adversary can do at least.
 
-Each row is moved by projected gradients within balls of several sizes, from several starts, with its own label or a
-flipped one. How the budget is best spent on the moves that were found is exact: what counts is the concave envelope of
-the losses of a row over their costs, and the steepest parts of all rows come first.
+Each row is moved by projected gradients within balls of several sizes, from several
+starts, with its own label or a flipped one. How the budget is best spent on the moves
+that were found is exact: what counts is the concave envelope of the losses of a row
+over their costs, and the steepest parts of all rows come first.
 """
 
 from dataclasses import dataclass
@@ -11,16 +12,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.problem.kernel_functions import dense
-from drsvm.problem.risk import TIE
 from drsvm.audit.adversary import Atoms, Attack, margins_of, values_at
 from drsvm.audit.error_costs import envelope
 from drsvm.audit.kernel_model import KernelAdversary
+from drsvm.problem.kernel_functions import dense
+from drsvm.problem.risk import TIE
 from drsvm.utils.parallel import slices
 
-BALL_RADII = np.geomspace(0.05, 8.0, 8)  # of the balls that rows are moved in, in units of 1/L
-# Gradient steps in a ball, rounds in which the way across the boundary is shortened, and halvings of each.
-STEPS, SHORTENINGS, HALVINGS = 12, 4, 25
+BALL_RADII = np.geomspace(
+    0.05, 8.0, 8
+)  # of the balls that rows are moved in, in units of 1/L
+# Gradient steps in a ball, rounds in which the way across the boundary is shortened,
+# and halvings of each.
+STEPS = 12
+SHORTENINGS = 4
+HALVINGS = 25
 ENTRIES = 2_000_000  # number of values of the kernel that are computed at a time
 
 
@@ -49,7 +55,9 @@ class KernelAttack(KernelAdversary):
     def _used(self) -> np.ndarray:
         return np.flatnonzero(self.data.weights > 0)
 
-    def _margins(self, rows, shifts, codes, slopes: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    def _margins(
+        self, rows, shifts, codes, slopes: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the margins of shifted rows and, if wanted, their gradients, in units of cost."""
         kernel = self.data.kernel
         points = self._points[rows] + self.ratios * shifts
@@ -60,54 +68,100 @@ class KernelAttack(KernelAdversary):
             return margins, margins
         values[codes, np.arange(len(codes))] = -np.inf
         terms *= kernel.coef[codes] - kernel.coef[values.argmax(axis=0)]
-        return margins, self.ratios * kernel.function.gradients(points, self._landmarks, terms)
+        return margins, self.ratios * kernel.function.gradients(
+            points, self._landmarks, terms
+        )
 
-    def _descended(self, rows, shifts, codes, limits, steps: int = STEPS) -> tuple[np.ndarray, np.ndarray]:
+    def _descended(
+        self, rows, shifts, codes, limits, steps: int = STEPS
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the shifts with the lowest margins on the way of projected gradients, and these margins."""
-        best, lowest = shifts, np.full(len(rows), np.inf)
+        best = shifts
+        lowest = np.full(len(rows), np.inf)
         for step in range(steps + 1):
             margins, slopes = self._margins(rows, shifts, codes, slopes=True)
             better = margins < lowest
-            best, lowest = np.where(better[:, None], shifts, best), np.minimum(margins, lowest)
+            best = np.where(better[:, None], shifts, best)
+            lowest = np.minimum(margins, lowest)
             shifts = shifts - _of_length(slopes, limits / (1.0 + 0.5 * step))
-            sizes = np.maximum(np.linalg.norm(shifts, axis=1), np.maximum(limits, 1e-300))
-            shifts = shifts * (limits / sizes)[:, None]  # the nearest ones within the balls
+            sizes = np.maximum(
+                np.linalg.norm(shifts, axis=1), np.maximum(limits, 1e-300)
+            )
+            shifts = (
+                shifts * (limits / sizes)[:, None]
+            )  # the nearest ones within the balls
         return best, lowest
 
     @cached_property
     def _landmark_margins(self) -> np.ndarray:
         """The margins of the landmarks if they had the label of each class, of shape (classes, landmarks)."""
         values = self.data.kernel._replace(scales=None).at(self._landmarks).T
-        return np.stack([margins_of(values, np.full(values.shape[1], k)) for k in range(len(values))])
+        return np.stack(
+            [
+                margins_of(values, np.full(values.shape[1], k))
+                for k in range(len(values))
+            ]
+        )
 
     def _moves(self, rows, codes) -> tuple[np.ndarray, np.ndarray]:
         """Return shifts of some rows with the lowest margins that were found in each ball, and these margins."""
         function = self.data.kernel.function
         limits = BALL_RADII / (function.lipschitz * (self.stretch or 1.0))
-        # The directions to start in are down the gradient, to the nearest wrong landmark, and to the worst one.
-        _, slopes = self._margins(rows, np.zeros((len(rows), len(self.ratios))), codes, slopes=True)
+        # The directions to start in are down the gradient, to the nearest wrong
+        # landmark, and to the worst one.
+        _, slopes = self._margins(
+            rows, np.zeros((len(rows), len(self.ratios))), codes, slopes=True
+        )
         near = function.values(self._points[rows], self._landmarks)
-        nearest = np.where(self._landmark_margins[codes] < 0.0, near, -1.0).argmax(axis=1)
+        nearest = np.where(self._landmark_margins[codes] < 0.0, near, -1.0).argmax(
+            axis=1
+        )
         ends = nearest, self._landmark_margins.argmin(axis=1)[codes]
-        inverse = np.divide(1.0, self.ratios, out=np.zeros_like(self.ratios), where=self.ratios > 0)
-        starts = np.stack([-slopes, *(inverse * (self._landmarks[end] - self._points[rows]) for end in ends)])
+        inverse = np.divide(
+            1.0, self.ratios, out=np.zeros_like(self.ratios), where=self.ratios > 0
+        )
+        starts = np.stack(
+            [
+                -slopes,
+                *(
+                    inverse * (self._landmarks[end] - self._points[rows])
+                    for end in ends
+                ),
+            ]
+        )
         starts = starts[:, :, None, :]  # starts, rows, lengths, features
         shape = (*starts.shape[:2], len(limits))
         lengths = np.broadcast_to(limits, shape).ravel()
-        shifts = _of_length(np.broadcast_to(starts, (*shape, starts.shape[3])).reshape(len(lengths), -1), lengths)
-        repeated = [np.broadcast_to(each[None, :, None], shape).ravel() for each in (rows, codes)]
+        shifts = _of_length(
+            np.broadcast_to(starts, (*shape, starts.shape[3])).reshape(
+                len(lengths), -1
+            ),
+            lengths,
+        )
+        repeated = [
+            np.broadcast_to(each[None, :, None], shape).ravel()
+            for each in (rows, codes)
+        ]
         shifts, margins = self._descended(repeated[0], shifts, repeated[1], lengths)
         margins = margins.reshape(shape)
         best = margins.argmin(axis=0)[None]
-        shifts = np.take_along_axis(shifts.reshape(*shape, -1), best[..., None], axis=0)[0]
+        shifts = np.take_along_axis(
+            shifts.reshape(*shape, -1), best[..., None], axis=0
+        )[0]
         return shifts, np.take_along_axis(margins, best, axis=0)[0]
 
     def _in_blocks(self, rows, codes) -> tuple[np.ndarray, np.ndarray]:
         if len(self._landmarks) == 0:  # a constant classifier
-            margins, shape = self._margins(rows, 0.0, codes)[0], (len(rows), len(BALL_RADII))
-            return np.zeros((*shape, len(self.ratios))), np.broadcast_to(margins[:, None], shape)
+            margins = self._margins(rows, 0.0, codes)[0]
+            shape = (len(rows), len(BALL_RADII))
+            return np.zeros((*shape, len(self.ratios))), np.broadcast_to(
+                margins[:, None], shape
+            )
         size = max(1, ENTRIES // (3 * len(BALL_RADII) * len(self._landmarks)))
-        shifts, margins = zip(*(self._moves(rows[part], codes[part]) for part in slices(len(rows), size)), strict=True)
+        shifts, margins = zip(
+            *(self._moves(rows[part], codes[part]) for part in slices(len(rows), size)),
+            strict=True,
+        )
         return np.concatenate(shifts), np.concatenate(margins)
 
     @cached_property
@@ -122,34 +176,48 @@ class KernelAttack(KernelAdversary):
         lengths = np.where(margins <= 0.0, np.linalg.norm(shifts, axis=2), np.inf)
         shortest = lengths.argmin(axis=1)
         turned = np.isfinite(lengths.min(axis=1)) & (distances[self._used] > 0)
-        rows, ways = self._used[turned], shifts[turned, shortest[turned]]
+        rows = self._used[turned]
+        ways = shifts[turned, shortest[turned]]
         if len(rows) == 0:
             return distances
         codes = self.data.codes[rows]
         for _ in range(SHORTENINGS):
             ways = self._up_to_boundary(rows, ways, codes, HALVINGS // 3)
-            lower, margins = self._descended(rows, ways, codes, np.linalg.norm(ways, axis=1), STEPS // 2)
+            lower, margins = self._descended(
+                rows, ways, codes, np.linalg.norm(ways, axis=1), STEPS // 2
+            )
             ways = np.where((margins <= 0.0)[:, None], lower, ways)
-        distances[rows] = np.linalg.norm(self._up_to_boundary(rows, ways, codes), axis=1)
+        distances[rows] = np.linalg.norm(
+            self._up_to_boundary(rows, ways, codes), axis=1
+        )
         return distances
 
-    def _up_to_boundary(self, rows, ways, codes, halvings: int = HALVINGS) -> np.ndarray:
-        inside, across = np.zeros(len(rows)), np.ones(len(rows))
+    def _up_to_boundary(
+        self, rows, ways, codes, halvings: int = HALVINGS
+    ) -> np.ndarray:
+        inside = np.zeros(len(rows))
+        across = np.ones(len(rows))
         for _ in range(halvings):
             middle = 0.5 * (inside + across)
             turned = self._margins(rows, middle[:, None] * ways, codes)[0] <= 0.0
-            inside, across = np.where(turned, inside, middle), np.where(turned, middle, across)
+            inside = np.where(turned, inside, middle)
+            across = np.where(turned, middle, across)
         return across[:, None] * ways
 
     @cached_property
     def moves(self) -> Moves:
-        rows, codes = self._used, self.data.codes[self._used]
+        rows = self._used
+        codes = self.data.codes[self._used]
         options = [self._options(codes, *self._unflipped, 0.0)]
         costs = self.problem.flip_costs[rows]
         if np.isfinite(costs).any():
             flipped = self.data.worst_flips(rows)
-            options.append(self._options(flipped, *self._in_blocks(rows, flipped), costs[:, None]))
-        return Moves(*(np.concatenate(each, axis=1) for each in zip(*options, strict=True)))
+            options.append(
+                self._options(flipped, *self._in_blocks(rows, flipped), costs[:, None])
+            )
+        return Moves(
+            *(np.concatenate(each, axis=1) for each in zip(*options, strict=True))
+        )
 
     def _options(self, codes, shifts, margins, price) -> tuple[np.ndarray, ...]:
         """Return labels, shifts, costs and losses of rows that stay, or are moved, with given labels."""
@@ -157,48 +225,73 @@ class KernelAttack(KernelAdversary):
         margins = np.concatenate([stay, margins], axis=1)
         shifts = np.concatenate([np.zeros_like(shifts[:, :1]), shifts], axis=1)
         costs = np.linalg.norm(shifts, axis=2) + price
-        return np.repeat(codes[:, None], costs.shape[1], axis=1), shifts, costs, np.maximum(1.0 - margins, 0.0)
+        return (
+            np.repeat(codes[:, None], costs.shape[1], axis=1),
+            shifts,
+            costs,
+            np.maximum(1.0 - margins, 0.0),
+        )
 
     @cached_property
     def spending(self) -> tuple[np.ndarray, ...]:
         """The worst option of each row that costs nothing, and the changes to costlier ones in the order of payment.
 
-        Of each change: the row, the option, and total cost and total gain up to and including it.
+        Of each change: the row, the option, and total cost and total gain up to and
+        including it.
         """
-        costs, losses, weights = self.moves.costs.T, self.moves.losses.T, self.data.weights[self._used]
+        costs = self.moves.costs.T
+        losses = self.moves.losses.T
+        weights = self.data.weights[self._used]
         corners = np.array(list(envelope(costs, losses)))
         changed = np.nonzero(corners[1:] != corners[:-1])
-        paid, gained = (np.take_along_axis(each, corners, axis=0) for each in (costs, losses))
+        paid, gained = (
+            np.take_along_axis(each, corners, axis=0) for each in (costs, losses)
+        )
         dearer, worse = (np.diff(each, axis=0)[changed] for each in (paid, gained))
         order = np.argsort(-worse / dearer, kind="stable")
-        rows, options = changed[1][order], corners[1:][changed][order]
-        spent, gained = (np.cumsum(weights[rows] * each[order]) for each in (dearer, worse))
+        rows = changed[1][order]
+        options = corners[1:][changed][order]
+        spent, gained = (
+            np.cumsum(weights[rows] * each[order]) for each in (dearer, worse)
+        )
         return corners[0], rows, options, spent, gained
 
     def hinge_risks(self, radii):
         """Return the expected loss that the moves reach for every radius."""
         start, _, _, costs, gains = self.spending
-        unpaid = float(self.data.weights[self._used] @ values_at(self.moves.losses.T, start))
+        unpaid = float(
+            self.data.weights[self._used] @ values_at(self.moves.losses.T, start)
+        )
         return unpaid + np.interp(radii, np.append(0.0, costs), np.append(0.0, gains))
 
     def worst_attack(self, slack):
         """Return the worst attack that was found: it uses up the budget, and may split one row."""
         start, rows, changes, costs, _ = self.spending
-        radius, mass = self.problem.radius, self.data.weights[self._used]
+        radius = self.problem.radius
+        mass = self.data.weights[self._used]
         paid = int(np.searchsorted(costs, radius * (1.0 + TIE), side="right"))
-        places, options = np.arange(len(start)), start.copy()
-        options[rows[:paid]] = changes[:paid]  # of several changes of a row, the last one
+        places = np.arange(len(start))
+        options = start.copy()
+        options[rows[:paid]] = changes[
+            :paid
+        ]  # of several changes of a row, the last one
         if paid < len(rows):  # a part of the next change is affordable
             before = costs[paid - 1] if paid else 0.0
             share = max(radius - before, 0.0) / (costs[paid] - before)
-            places, options = np.append(places, rows[paid]), np.append(options, changes[paid])
+            places = np.append(places, rows[paid])
+            options = np.append(options, changes[paid])
             mass = np.append(mass, share * mass[rows[paid]])
             mass[rows[paid]] *= 1.0 - share
-        places, options, mass = places[mass > 0.0], options[mass > 0.0], mass[mass > 0.0]
+        places = places[mass > 0.0]
+        options = options[mass > 0.0]
+        mass = mass[mass > 0.0]
         moves = self.moves.shifts[places, options]
         shift = np.linalg.norm(moves, axis=1)
         direction = moves / np.where(shift > 0.0, shift, 1.0)[:, None]
-        direction = direction if self.problem.feature_cost is None else direction / self.problem.feature_cost
+        if self.problem.feature_cost is None:
+            direction = direction
+        else:
+            direction = direction / self.problem.feature_cost
         atoms = Atoms(self._used[places], mass, self.moves.codes[places, options])
         return Attack(atoms, shift, direction, None, attained=False)
 
@@ -206,4 +299,9 @@ class KernelAttack(KernelAdversary):
 def _of_length(directions, lengths) -> np.ndarray:
     """Return vectors of given lengths; 0 stays 0."""
     sizes = np.linalg.norm(directions, axis=1)
-    return directions * np.divide(lengths, sizes, out=np.zeros_like(sizes), where=sizes > 0.0)[:, None]
+    return (
+        directions
+        * np.divide(lengths, sizes, out=np.zeros_like(sizes), where=sizes > 0.0)[
+            :, None
+        ]
+    )

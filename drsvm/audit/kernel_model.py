@@ -1,9 +1,10 @@
 """Classifiers with a kernel on the rows of an audit, and what shifts of the rows cannot do to them.
 
-A decision value is f(x) + b with a function f of the feature space H. As ‖φ(x) − φ(x′)‖ ≤ L ‖x − x′‖₂, a shift changes
-it by at most L ‖f‖_H per unit. In the formulas of the worst case, this takes the place of the norm of the weights. They
-then give an upper bound, since most points of H are not φ of any x; the slope of f at each row makes it sharper. A
-model with a linear kernel has weights, and its worst case is exact.
+A decision value is f(x) + b with a function f of the feature space H. As ‖φ(x) − φ(x′)‖
+≤ L ‖x − x′‖₂, a shift changes it by at most L ‖f‖_H per unit. In the formulas of the
+worst case, this takes the place of the norm of the weights. They then give an upper
+bound, since most points of H are not φ of any x; the slope of f at each row makes it
+sharper. A model with a linear kernel has weights, and its worst case is exact.
 """
 
 from collections.abc import Iterator
@@ -13,18 +14,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.utils.annotations import Labels, Matrix
+from drsvm.audit import linear_model
+from drsvm.audit.adversary import Adversary, DecisionValues
 from drsvm.problem.kernel_functions import Rbf, dense
 from drsvm.problem.kernel_rows import BLOCK, KernelRows
 from drsvm.problem.memory_rows import scaled_columns
 from drsvm.problem.validation import check_rows
-from drsvm.audit import linear_model
-from drsvm.audit.adversary import Adversary, DecisionValues
+from drsvm.utils.annotations import Labels, Matrix
 from drsvm.utils.parallel import slices
 
-# Prices of the radius for which the hinge loss is bounded, in units of the highest rate at which it can grow.
+# Prices of the radius for which the hinge loss is bounded, in units of the highest rate
+# at which it can grow.
 PRICE_GRID = np.append(0.0, np.geomspace(1e-3, 1.0, 50))
-SHIFT_GRID = np.append(0.0, np.geomspace(1e-4, 8.0, 250))  # shifts between which losses are bounded, in units of 1/L
+SHIFT_GRID = np.append(
+    0.0, np.geomspace(1e-4, 8.0, 250)
+)  # shifts between which losses are bounded, in units of 1/L
 
 
 class KernelClassifier(NamedTuple):
@@ -35,15 +39,22 @@ class KernelClassifier(NamedTuple):
     coef: np.ndarray  # of shape (1 or number of classes, number of landmarks)
     intercept: np.ndarray
     classes: np.ndarray
-    scales: np.ndarray | None  # by which features are multiplied before the kernel; None: by 1
+    scales: (
+        np.ndarray | None
+    )  # by which features are multiplied before the kernel; None: by 1
 
     def scaled(self, X: Matrix) -> Matrix:
         X = X.astype(np.float64, copy=False)
-        return X if self.scales is None else scaled_columns(X, self.scales)
+        if self.scales is None:
+            return X
+        return scaled_columns(X, self.scales)
 
     def at(self, X: Matrix) -> np.ndarray:
         """Return the decision values of the rows, of shape (n, 1 or number of classes)."""
-        return KernelRows(self.landmarks, self.function).at(self.scaled(X), self.coef.T) + self.intercept
+        return (
+            KernelRows(self.landmarks, self.function).at(self.scaled(X), self.coef.T)
+            + self.intercept
+        )
 
     def decisions(self, X: Matrix) -> np.ndarray:
         """Return the decision values of the rows as classifiers do, of shape (n,) if there is one function."""
@@ -52,14 +63,34 @@ class KernelClassifier(NamedTuple):
 
 
 def kernel_classifier(model) -> KernelClassifier | None:
-    """Return the decision functions of a classifier with a kernel; None if it is of another kind, or has weights."""
-    if hasattr(model, "coef_") or not hasattr(model, "dual_coef_") or len(getattr(model, "classes_", ())) < 2:
+    """Return the decision functions of a classifier with a kernel.
+
+    None if it is of another kind, or has weights.
+    """
+    if (
+        hasattr(model, "coef_")
+        or not hasattr(model, "dual_coef_")
+        or len(getattr(model, "classes_", ())) < 2
+    ):
         return None
     if hasattr(model, "_kernel_classifier"):  # WassersteinKernelSVC
         classifier = model._kernel_classifier()
-    elif hasattr(model, "support_vectors_") and len(model.classes_) == 2:  # SVC; with more classes, pairs vote
-        function, coef = Rbf(float(model._gamma)) if model.kernel == "rbf" else None, dense(model.dual_coef_)
-        classifier = KernelClassifier(function, model.support_vectors_, coef, model.intercept_, model.classes_, None)
+    elif (
+        hasattr(model, "support_vectors_") and len(model.classes_) == 2
+    ):  # SVC; with more classes, pairs vote
+        if model.kernel == "rbf":
+            function = Rbf(float(model._gamma))
+        else:
+            function = None
+        coef = dense(model.dual_coef_)
+        classifier = KernelClassifier(
+            function,
+            model.support_vectors_,
+            coef,
+            model.intercept_,
+            model.classes_,
+            None,
+        )
     else:
         return None
     if not isinstance(classifier.function, Rbf):
@@ -73,7 +104,10 @@ def kernel_classifier(model) -> KernelClassifier | None:
 
 @dataclass(frozen=True, eq=False)
 class KernelValues(DecisionValues):
-    """Decision values of a classifier with a kernel; its `coef` are coefficients of the landmarks."""
+    """Decision values of a classifier with a kernel.
+
+    Its `coef` are coefficients of the landmarks.
+    """
 
     kernel: KernelClassifier
 
@@ -81,19 +115,35 @@ class KernelValues(DecisionValues):
         return self.kernel.at(X).T
 
 
-def kernel_values(model, kernel: KernelClassifier, X: Matrix, y: Labels, sample_weight, positive) -> KernelValues:
-    """Check that a model and data match; compute the values of all classes, or of one of several against the rest."""
+def kernel_values(
+    model, kernel: KernelClassifier, X: Matrix, y: Labels, sample_weight, positive
+) -> KernelValues:
+    """Check that a model and data match.
+
+    Compute the values of all classes, or of one of several against the rest.
+    """
     last, X, names = linear_model.last_step(model, X)
-    X, d = check_rows(X), kernel.landmarks.shape[1]
+    X = check_rows(X)
+    d = kernel.landmarks.shape[1]
     if X.shape[1] != d:
-        raise ValueError(f"X has {X.shape[1]} features, but the model was fitted with {d}.")
+        raise ValueError(
+            f"X has {X.shape[1]} features, but the model was fitted with {d}."
+        )
     if len(kernel.coef) > 1 and positive is not None:
         row = linear_model.index_of(positive, kernel.classes)
-        kernel = kernel._replace(coef=kernel.coef[[row]], intercept=kernel.intercept[[row]])
+        kernel = kernel._replace(
+            coef=kernel.coef[[row]], intercept=kernel.intercept[[row]]
+        )
     own_ball = linear_model.own_ball(last)
-    functions = linear_model.Functions(kernel.coef, kernel.intercept, kernel.classes, own_ball, names)
-    data = linear_model.compared(functions, X, y, kernel.at(X).T, sample_weight, positive)
-    return KernelValues(**vars(data), kernel=kernel._replace(coef=data.coef, intercept=data.intercept))
+    functions = linear_model.Functions(
+        kernel.coef, kernel.intercept, kernel.classes, own_ball, names
+    )
+    data = linear_model.compared(
+        functions, X, y, kernel.at(X).T, sample_weight, positive
+    )
+    return KernelValues(
+        **vars(data), kernel=kernel._replace(coef=data.coef, intercept=data.intercept)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +154,9 @@ class KernelAdversary(Adversary):
 
     def __post_init__(self):
         if self.problem.norm.p != 2:
-            raise ValueError(f"norm must be 2 for a classifier with a kernel, got norm={self.problem.norm.p}.")
+            raise ValueError(
+                f"norm must be 2 for a classifier with a kernel, got norm={self.problem.norm.p}."
+            )
         if self.problem.prices_intercept:
             raise ValueError(
                 f"intercept_cost must be inf for a classifier with a kernel, got "
@@ -115,8 +167,13 @@ class KernelAdversary(Adversary):
     def ratios(self) -> np.ndarray:
         """By how much each scaled feature changes if its unscaled one moves at a cost of 1."""
         scales = self.data.kernel.scales
-        scales = np.ones(self.data.X.shape[1]) if scales is None else scales
-        return scales if self.problem.feature_cost is None else scales / self.problem.feature_cost
+        if scales is None:
+            scales = np.ones(self.data.X.shape[1])
+        else:
+            scales = scales
+        if self.problem.feature_cost is None:
+            return scales
+        return scales / self.problem.feature_cost
 
     @cached_property
     def stretch(self) -> float:
@@ -128,26 +185,37 @@ class KernelAdversary(Adversary):
         return KernelRows(self.data.kernel.landmarks, self.data.kernel.function)
 
     def rate_of(self, w, b):
-        return self.data.kernel.function.lipschitz * self.stretch * float(self._landmark_rows.coordinates(w)[0])
+        return (
+            self.data.kernel.function.lipschitz
+            * self.stretch
+            * float(self._landmark_rows.coordinates(w)[0])
+        )
 
     @cached_property
     def distances(self):
         function = self.data.kernel.function
         if self.stretch == 0.0:
             return np.where(self.data.margins > 0, np.inf, 0.0)
-        # Leads over rates are distances in H divided by L; the kernel knows the shift that each of them takes.
-        shifts = function.least_shifts(function.lipschitz * self.stretch * super().distances)
+        # Leads over rates are distances in H divided by L; the kernel knows the shift
+        # that each of them takes.
+        shifts = function.least_shifts(
+            function.lipschitz * self.stretch * super().distances
+        )
         unsure = np.flatnonzero((shifts > 0.0) & np.isfinite(shifts))
         for part in slices(len(unsure), BLOCK):
             rows = unsure[part]
-            shortest = np.full(len(rows), np.inf)  # shifts of scaled features across any boundary
+            shortest = np.full(
+                len(rows), np.inf
+            )  # shifts of scaled features across any boundary
             for some, lead in self._leads(rows, self.data.codes[rows]):
                 to_boundary = function.shifts_to_boundary(*lead, shifts[rows[some]])
                 shortest[some] = np.minimum(shortest[some], to_boundary)
             shifts[rows] = shortest
         return shifts / self.stretch
 
-    def _leads(self, rows, codes) -> Iterator[tuple[np.ndarray, tuple[np.ndarray, ...]]]:
+    def _leads(
+        self, rows, codes
+    ) -> Iterator[tuple[np.ndarray, tuple[np.ndarray, ...]]]:
         """Yield, for every class, the rows with other labels, and f(x), ‖∇f(x)‖, ‖f‖ and b of their lead f + b."""
         kernel = self.data.kernel
         points = dense(kernel.scaled(self.data.X[rows]))
@@ -156,7 +224,9 @@ class KernelAdversary(Adversary):
         for label in range(len(kernel.coef)):
             some = np.flatnonzero(norms[codes, label] > 0.0)
             terms = values[some] * (kernel.coef[codes[some]] - kernel.coef[label])
-            slopes = np.linalg.norm(kernel.function.gradients(points[some], kernel.landmarks, terms), axis=1)
+            slopes = np.linalg.norm(
+                kernel.function.gradients(points[some], kernel.landmarks, terms), axis=1
+            )
             offsets = kernel.intercept[codes[some]] - kernel.intercept[label]
             yield some, (terms.sum(axis=1), slopes, norms[codes[some], label], offsets)
 
@@ -165,7 +235,8 @@ class KernelAdversary(Adversary):
         risks = super().hinge_risks(radii)
         if self.rate == 0.0:
             return risks
-        prices, used = self.rate * PRICE_GRID, np.flatnonzero(self.data.weights)
+        prices = self.rate * PRICE_GRID
+        used = np.flatnonzero(self.data.weights)
         net = np.zeros(len(prices))
         for part in slices(len(used), BLOCK):
             net += self.data.weights[used[part]] @ self._net_losses(used[part], prices)
@@ -173,17 +244,27 @@ class KernelAdversary(Adversary):
 
     def _net_losses(self, rows, prices) -> np.ndarray:
         """Return the most that the loss of some rows can be after moves, less their costs at each of the prices."""
-        own, costs, function = self.data.codes[rows], self.problem.flip_costs[rows], self.data.kernel.function
+        own = self.data.codes[rows]
+        costs = self.problem.flip_costs[rows]
+        function = self.data.kernel.function
         shifts = SHIFT_GRID / function.lipschitz
         lengths = shifts / self.stretch
-        net = np.repeat(np.maximum(1.0 - self.data.margins[rows], 0.0)[:, None], len(prices), axis=1)
-        for turned in range(len(self.data.coef)):  # by how many places among the classes a flip moves the label
+        net = np.repeat(
+            np.maximum(1.0 - self.data.margins[rows], 0.0)[:, None], len(prices), axis=1
+        )
+        for turned in range(
+            len(self.data.coef)
+        ):  # by how many places among the classes a flip moves the label
             price = np.where(turned > 0, costs, 0.0)
             some = np.flatnonzero(np.isfinite(price))
             codes = (own[some] + turned) % len(self.data.coef)
-            losses = np.zeros((len(some), len(shifts)))  # the largest between each shift and the next
+            losses = np.zeros(
+                (len(some), len(shifts))
+            )  # the largest between each shift and the next
             for led, lead in self._leads(rows[some], codes):
-                losses[led] = np.maximum(losses[led], 1.0 - function.lowest_after_shifts(*lead, shifts))
+                losses[led] = np.maximum(
+                    losses[led], 1.0 - function.lowest_after_shifts(*lead, shifts)
+                )
             for k, unit in enumerate(prices):
                 moved = (losses - unit * lengths).max(axis=1) - unit * price[some]
                 net[some, k] = np.maximum(net[some, k], moved)

@@ -1,7 +1,8 @@
 """Weights, intercepts and labels of any linear classifier.
 
-A model with more than two classes has one row of weights per class. Either all classes are compared, and the largest
-decision value decides, or one class is evaluated against the rest.
+A model with more than two classes has one row of weights per class. Either all classes
+are compared, and the largest decision value decides, or one class is evaluated against
+the rest.
 """
 
 import math
@@ -11,15 +12,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.utils.annotations import Labels, Matrix
+from drsvm.audit.adversary import PAIR, Ball, DecisionValues
 from drsvm.problem import validation
 from drsvm.problem.backends import to_numpy
 from drsvm.problem.kernel_functions import dense
 from drsvm.problem.memory_rows import MemoryRows
 from drsvm.problem.result import Result
-from drsvm.audit.adversary import PAIR, Ball, DecisionValues
+from drsvm.utils.annotations import Labels, Matrix
 
-OF_PAIRS = ("support_vectors_", "decision_function_shape", "pairwise_indices_")  # signs that pairs of classes vote
+OF_PAIRS = (
+    "support_vectors_",
+    "decision_function_shape",
+    "pairwise_indices_",
+)  # signs that pairs of classes vote
 PREDICTED: Any = object()  # in place of labels: those that the model predicts
 
 
@@ -37,13 +42,20 @@ class Functions(NamedTuple):
 
 
 def functions_for(model, X: Matrix, positive=None) -> tuple[Functions, Matrix]:
-    """Return the linear decision functions of a model, and X as transformed for it; the rows are not looked at."""
+    """Return the linear decision functions of a model, and X as transformed for it.
+
+    The rows are not looked at.
+    """
     linear, X, names = last_step(model, X)
-    name, classes = type(linear).__name__, getattr(linear, "classes_", None)
+    name = type(linear).__name__
+    classes = getattr(linear, "classes_", None)
     n_classes = 0 if classes is None else len(classes)
     several = n_classes > 2
     if several and any(hasattr(linear, sign) for sign in OF_PAIRS):
-        wanted = "each class" if positive is None else f"{positive!r} against the rest"
+        if positive is None:
+            wanted = "each class"
+        else:
+            wanted = f"{positive!r} against the rest"
         raise ValueError(
             f"{name} compares pairs of classes and has no decision function for {wanted}: "
             "use LinearSVC, or wrap the model in a OneVsRestClassifier."
@@ -56,44 +68,75 @@ def functions_for(model, X: Matrix, positive=None) -> tuple[Functions, Matrix]:
         )
     if len(intercept) not in (1, len(coef)) or not np.isfinite(intercept).all():
         each = " per class" if len(coef) > 1 else ""
-        raise ValueError(f"the model's intercept must be one finite number{each}, got {intercept.tolist()}.")
+        raise ValueError(
+            f"the model's intercept must be one finite number{each}, got {intercept.tolist()}."
+        )
     intercept = np.broadcast_to(intercept, len(coef))
     if several and positive is not None:
         index = index_of(positive, classes)
-        coef, intercept = coef[[index]], intercept[[index]]
-    elif len(coef) > 1 and not several and (classes is not None or positive is not None):
+        coef = coef[[index]]
+        intercept = intercept[[index]]
+    elif (
+        len(coef) > 1 and not several and (classes is not None or positive is not None)
+    ):
         raise ValueError(
             f"model separates {len(coef)} classes: pass one row, (coef[k], intercept[k]), and its label as positive=."
         )
     return Functions(coef, intercept, classes, own_ball(linear), names), X
 
 
-def decision_values(model, X: Matrix, y: Labels, sample_weight=None, positive=None) -> DecisionValues:
-    """Check that model and data match; compute the values of all classes, or of one of several against the rest."""
+def decision_values(
+    model, X: Matrix, y: Labels, sample_weight=None, positive=None
+) -> DecisionValues:
+    """Check that model and data match.
+
+    Compute the values of all classes, or of one of several against the rest.
+    """
     functions, X = functions_for(model, X, positive)
     X = validation.check_rows(X)
-    coef = [validation.check_weight_vector(weights, X.shape[1], "the model's coef") for weights in functions.coef]
-    values = np.array([MemoryRows(X).dot(w) + b for w, b in zip(coef, functions.intercept, strict=True)])
-    return compared(functions._replace(coef=np.array(coef)), X, y, values, sample_weight, positive)
+    coef = [
+        validation.check_weight_vector(weights, X.shape[1], "the model's coef")
+        for weights in functions.coef
+    ]
+    values = np.array(
+        [
+            MemoryRows(X).dot(w) + b
+            for w, b in zip(coef, functions.intercept, strict=True)
+        ]
+    )
+    return compared(
+        functions._replace(coef=np.array(coef)), X, y, values, sample_weight, positive
+    )
 
 
 def compared(
-    functions: Functions, X: Matrix, y: Labels, values: np.ndarray, sample_weight=None, positive=None
+    functions: Functions,
+    X: Matrix,
+    y: Labels,
+    values: np.ndarray,
+    sample_weight=None,
+    positive=None,
 ) -> DecisionValues:
     """Return the decision values of classes from those of functions, of shape (number of functions, n)."""
     coef, intercept, classes, own_ball, names = functions
     if len(coef) == 1:
-        values, coef, intercept = (PAIR[:, None] * each for each in (values, coef, intercept[:, None]))
+        values, coef, intercept = (
+            PAIR[:, None] * each for each in (values, coef, intercept[:, None])
+        )
         classes, codes = codes_of_two(y, values, classes, positive)
     else:
         classes, codes = codes_of_labels(y, values, classes)
     weights = validation.check_weights(sample_weight, X.shape[0])
-    return DecisionValues(X, codes, weights, values, coef, np.ravel(intercept), classes, own_ball, names)
+    return DecisionValues(
+        X, codes, weights, values, coef, np.ravel(intercept), classes, own_ball, names
+    )
 
 
 def own_ball(model) -> Ball:
     """Return the radius and the prices that a fitted classifier of this library was trained with; {} for any other."""
-    return model._trained_ball() if hasattr(model, "_trained_ball") and hasattr(model, "intercept_") else {}
+    if hasattr(model, "_trained_ball") and hasattr(model, "intercept_"):
+        return model._trained_ball()
+    return {}
 
 
 def layers(model) -> Iterator[Any]:
@@ -111,13 +154,23 @@ def behind_pipeline(model, X=None):
     """Return the classifier in a model, with the intercept of a threshold around it, and X as transformed for it."""
     *outer, classifier = layers(model)
     for layer in outer:
-        X = layer[:-1].transform(X) if X is not None and len(getattr(layer, "steps", ())) > 1 else X
+        if X is not None and len(getattr(layer, "steps", ())) > 1:
+            X = layer[:-1].transform(X)
+        else:
+            X = X
     if not any(map(has_threshold, outer)):
         return classifier, X
-    threshold, classifier = threshold_around(model), copy(classifier)
+    threshold = threshold_around(model)
+    classifier = copy(classifier)
     if math.isinf(threshold):  # all rows are decided alike
-        name, threshold = "dual_coef_" if hasattr(classifier, "dual_coef_") else "coef_", math.copysign(1.0, threshold)
-        vars(classifier).update({name: 0.0 * getattr(classifier, name), "intercept_": np.zeros(1)})
+        if hasattr(classifier, "dual_coef_"):
+            name = "dual_coef_"
+        else:
+            name = "coef_"
+        threshold = math.copysign(1.0, threshold)
+        vars(classifier).update(
+            {name: 0.0 * getattr(classifier, name), "intercept_": np.zeros(1)}
+        )
     classifier.intercept_ = classifier.intercept_ - threshold
     return classifier, X
 
@@ -134,37 +187,66 @@ def threshold_around(model) -> float:
         return 0.0
     name = f"{type(layer).__name__} of {type(classifier).__name__}"
     if not hasattr(classifier, "intercept_"):
-        raise TypeError(f"{name} cannot be audited: it is not fitted, or the classifier has no intercept_ to move.")
-    by_chance = hasattr(classifier, "predict_proba") and layer.response_method != "decision_function"
-    place = layer.threshold if hasattr(layer, "threshold") else layer.best_threshold_
+        raise TypeError(
+            f"{name} cannot be audited: it is not fitted, or the classifier has no intercept_ to move."
+        )
+    by_chance = (
+        hasattr(classifier, "predict_proba")
+        and layer.response_method != "decision_function"
+    )
+    if hasattr(layer, "threshold"):
+        place = layer.threshold
+    else:
+        place = layer.best_threshold_
     place = 0.5 * by_chance if place == "auto" else float(place)
-    label = layer._curve_scorer._get_pos_label() if hasattr(layer, "_curve_scorer") else layer.pos_label
-    sign = 1.0 if label is None or index_of(label, classifier.classes_, "pos_label") == 1 else -1.0
+    if hasattr(layer, "_curve_scorer"):
+        label = layer._curve_scorer._get_pos_label()
+    else:
+        label = layer.pos_label
+    if label is None or index_of(label, classifier.classes_, "pos_label") == 1:
+        sign = 1.0
+    else:
+        sign = -1.0
     if not by_chance:
-        return float(np.nextafter(place, -math.inf)) if sign > 0.0 else -place  # a score at the threshold is positive
-    odds = sign * (math.log(place) - math.log1p(-place) if 0.0 < place < 1.0 else math.copysign(math.inf, place - 0.5))
+        # a score at the threshold is positive
+        if sign > 0.0:
+            return float(np.nextafter(place, -math.inf))
+        return -place
+    odds = sign * (
+        math.log(place) - math.log1p(-place)
+        if 0.0 < place < 1.0
+        else math.copysign(math.inf, place - 0.5)
+    )
     if any(kind.__name__ == "LogisticRegression" for kind in type(classifier).__mro__):
         return odds
     if hasattr(classifier, "_decision_at"):
         return classifier._decision_at(odds)
-    raise TypeError(f"{name} cannot be audited by its probabilities: use response_method='decision_function'.")
+    raise TypeError(
+        f"{name} cannot be audited by its probabilities: use response_method='decision_function'."
+    )
 
 
 def last_step(model, X: Matrix) -> tuple[Any, Matrix, Sequence[str] | None]:
     """Return the last step of a pipeline, X as transformed for it, and the names of its features if there are any.
 
-    A data frame with other columns than in the fit is rejected: the weights would apply to the wrong features.
+    A data frame with other columns than in the fit is rejected: the weights would apply
+    to the wrong features.
     """
     last, X = behind_pipeline(model, X)
-    expected, columns = getattr(last, "feature_names_in_", None), getattr(X, "columns", None)
+    expected = getattr(last, "feature_names_in_", None)
+    columns = getattr(X, "columns", None)
     if expected is not None and columns is not None and list(expected) != list(columns):
-        strange = [name for name in columns if name not in set(expected)] or ["(only their order differs)"]
+        strange = [name for name in columns if name not in set(expected)] or [
+            "(only their order differs)"
+        ]
         raise ValueError(
             f"X has different columns from those the model was fitted with: {strange[0]!r} … Pass the columns "
             f"{list(expected[:3])} … in this order, for instance X[model.feature_names_in_]."
         )
     names = expected if columns is None else columns
-    pipeline = next((layer for layer in layers(model) if len(getattr(layer, "steps", ())) > 1), None)
+    pipeline = next(
+        (layer for layer in layers(model) if len(getattr(layer, "steps", ())) > 1), None
+    )
     if names is None and pipeline is not None:
         try:
             names = pipeline[:-1].get_feature_names_out()
@@ -176,27 +258,39 @@ def last_step(model, X: Matrix) -> tuple[Any, Matrix, Sequence[str] | None]:
 def _weights(model) -> tuple[np.ndarray, np.ndarray]:
     """Return a row of weights and an intercept for every decision function."""
     if hasattr(model, "label_binarizer_"):  # OneVsRestClassifier
-        coef, intercept = map(np.concatenate, zip(*map(_weights, model.estimators_), strict=True))
+        coef, intercept = map(
+            np.concatenate, zip(*map(_weights, model.estimators_), strict=True)
+        )
     elif isinstance(model, tuple | list) and len(model) == 2:
         coef, intercept = model
     elif isinstance(model, Result):
-        coef, intercept = model.weights, model.intercept
+        coef = model.weights
+        intercept = model.intercept
     else:
-        coef, intercept = getattr(model, "coef_", None), getattr(model, "intercept_", 0.0)
+        coef = getattr(model, "coef_", None)
+        intercept = getattr(model, "intercept_", 0.0)
     if coef is None:
         raise TypeError(
             f"model must be a fitted linear classifier, a Pipeline ending in one, or (coef, intercept): "
             f"{type(model).__name__} has no coef_. It is not fitted, or not linear, and cannot be audited."
         )
-    coef, intercept = to_numpy(dense(coef)), to_numpy(intercept)
-    return np.atleast_2d(coef).astype(np.float64), np.ravel(intercept).astype(np.float64)
+    coef = to_numpy(dense(coef))
+    intercept = to_numpy(intercept)
+    return np.atleast_2d(coef).astype(np.float64), np.ravel(intercept).astype(
+        np.float64
+    )
 
 
-def codes_of_two(y: Labels, values: np.ndarray, classes: np.ndarray | None, positive) -> tuple[np.ndarray, np.ndarray]:
+def codes_of_two(
+    y: Labels, values: np.ndarray, classes: np.ndarray | None, positive
+) -> tuple[np.ndarray, np.ndarray]:
     """Return two labels, or False and True for a class against the rest, and the place of each row's among them."""
     mask = np.array([False, True])
     if y is PREDICTED:
-        known = np.array([-1, 1]) if classes is None else np.asarray(classes)
+        if classes is None:
+            known = np.array([-1, 1])
+        else:
+            known = np.asarray(classes)
         return known if len(known) == 2 else mask, values.argmax(axis=0)
     labels = validation.check_label_vector(y, values.shape[1])
     if classes is not None:
@@ -204,24 +298,34 @@ def codes_of_two(y: Labels, values: np.ndarray, classes: np.ndarray | None, posi
         if len(classes) > 2:
             return mask, (labels == positive).astype(int)
         if positive is not None:
-            index_of(positive, classes)  # with two classes, either choice gives the same decisions
+            index_of(
+                positive, classes
+            )  # with two classes, either choice gives the same decisions
         return np.asarray(classes), (labels == classes[1]).astype(int)
     if positive is not None:
         others = np.unique(labels[labels != positive])
         if len(others) == len(np.unique(labels)):
-            raise ValueError(f"positive={positive!r} is not among the labels of y ({others.tolist()[:5]} …).")
-        return np.array([others[0], positive]) if len(others) == 1 else mask, (labels == positive).astype(int)
+            raise ValueError(
+                f"positive={positive!r} is not among the labels of y ({others.tolist()[:5]} …)."
+            )
+        return np.array([others[0], positive]) if len(others) == 1 else mask, (
+            labels == positive
+        ).astype(int)
     if np.isin(labels, [-1, 1]).all():
         return np.array([-1, 1]), (labels == 1).astype(int)
     two_labels, signs = validation.check_labels(labels, values.shape[1])
     return two_labels, (signs > 0).astype(int)
 
 
-def codes_of_labels(y: Labels, values: np.ndarray, classes) -> tuple[np.ndarray, np.ndarray]:
+def codes_of_labels(
+    y: Labels, values: np.ndarray, classes
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the classes in the order of the weights, by default sorted, and the place of each label among them."""
     n_classes, n = values.shape
     if y is PREDICTED:
-        return np.arange(n_classes) if classes is None else np.asarray(classes), values.argmax(axis=0)
+        return np.arange(n_classes) if classes is None else np.asarray(
+            classes
+        ), values.argmax(axis=0)
     labels = validation.check_label_vector(y, n)
     if classes is None:
         classes = validation.distinct_labels(labels)
@@ -240,7 +344,9 @@ def index_of(label, classes, name: str = "positive") -> int:
     """Return the place of a label among the classes."""
     places = np.flatnonzero(np.asarray(classes) == label)
     if len(places) != 1:
-        raise ValueError(f"{name}={label!r} is not one of the classes {np.asarray(classes).tolist()}.")
+        raise ValueError(
+            f"{name}={label!r} is not one of the classes {np.asarray(classes).tolist()}."
+        )
     return int(places[0])
 
 

@@ -6,47 +6,54 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.utils.annotations import Classifier, Labels, Matrix, NormName, Values
-from drsvm.utils.lazy import optional
 from drsvm.audit.columns import ColumnShift, column_shifts
+from drsvm.audit.confidence import band, check_confidence
 from drsvm.audit.movement import Pooled, by_chance, expected_errors
 from drsvm.audit.seen import SeenRows, seen_rows
 from drsvm.problem.risk import knapsack
-from drsvm.audit.confidence import band, check_confidence
+from drsvm.utils.annotations import Classifier, Labels, Matrix, NormName, Values
+from drsvm.utils.lazy import optional
 
 SHOWN = 5  # columns that are printed
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Shift:
-    """How new rows differ from audited ones; printed with what it does and does not say.
+    """How new rows differ from audited ones.
+
+    Printed with what it does and does not say.
 
     Attributes
     ----------
     moved, moved_by_chance : float
-        How far the new rows have moved as the classifier sees it, in the units of its shifts: the least distance that
-        rows have moved on average, however they are paired. With more than two classes, the largest for any class. And
-        what it exceeds with probability 1 − `confidence` if both are drawn from one population.
+        How far the new rows have moved as the classifier sees it, in the units of its
+        shifts: the least distance that rows have moved on average, however they are
+        paired. With more than two classes, the largest for any class. And what it
+        exceeds with probability 1 − `confidence` if both are drawn from one population.
     moved_fixed : float or None
-        The same for what columns with an infinite `feature_cost` add to the decisions; None if there are none.
+        The same for what columns with an infinite `feature_cost` add to the decisions;
+        None if there are none.
     error_before, expected_error : float
-        The error rate on the audited rows, and on the new ones if they moved as little as possible and kept their
-        labels.
+        The error rate on the audited rows, and on the new ones if they moved as little
+        as possible and kept their labels.
     worst_error : float
-        What the error rate on rows like the new ones is below, with this confidence, if rows and their labels moved by
-        no more than `moved`. They may have moved more: labels are not seen.
+        What the error rate on rows like the new ones is below, with this confidence, if
+        rows and their labels moved by no more than `moved`. They may have moved more:
+        labels are not seen.
     columns : list
-        `name`, `distance` (in the units of the column; of texts: the share that is another one), `by_chance` and `size`
-        (in standard deviations) of the columns that moved, the largest first.
+        `name`, `distance` (in the units of the column; of texts: the share that is
+        another one), `by_chance` and `size` (in standard deviations) of the columns
+        that moved, the largest first.
     error_now : float or None
         The error rate on the new rows, if their labels are known.
     shares_before, shares_now : dict or None
         The shares of the classes.
     moved_within_classes : float or None
-        How far rows have moved if each class moved by itself, with the shares of the classes as they were.
+        How far rows have moved if each class moved by itself, with the shares of the
+        classes as they were.
     relation, relation_by_chance : float or None
-        By how much this exceeds the movement at equal shares, and what it exceeds by chance: a change of the relation
-        between features and labels.
+        By how much this exceeds the movement at equal shares, and what it exceeds by
+        chance: a change of the relation between features and labels.
     n_before, n_after, confidence : int, int, float
         Numbers of rows, and the confidence.
 
@@ -87,30 +94,63 @@ class Shift:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures by name."""
-        figures = {name: value for name, value in vars(self).items() if name not in ("before", "after", "columns")}
+        figures = {
+            name: value
+            for name, value in vars(self).items()
+            if name not in ("before", "after", "columns")
+        }
         return {**figures, "columns": [each._asdict() for each in self.columns]}
 
     def to_frame(self) -> Any:
         """Return the columns that moved as a pandas DataFrame."""
-        return optional("pandas", "to_frame needs", remark=" to_dict works without it.").DataFrame(self.columns)
+        return optional(
+            "pandas", "to_frame needs", remark=" to_dict works without it."
+        ).DataFrame(self.columns)
 
     def lines(self) -> list[tuple[str, str]]:
         """Return names and figures as texts."""
-        verdict = "more than chance explains" if self.more_than_chance else "no more than chance explains"
+        if self.more_than_chance:
+            verdict = "more than chance explains"
+        else:
+            verdict = "no more than chance explains"
         lines = [("moved", f"{self.moved:.4g}, {verdict} ({self.moved_by_chance:.4g})")]
         if self.moved_fixed is not None:
             lines += [("by columns that cannot shift", f"{self.moved_fixed:.4g}")]
-        lines += [("errors before", f"{self.error_before:.2%}"), ("expected now", f"{self.expected_error:.2%}")]
-        bound = f"{self.worst_error:.2%}, see below" if self.worst_error < 1.0 else "no bound: they have moved too far"
+        lines += [
+            ("errors before", f"{self.error_before:.2%}"),
+            ("expected now", f"{self.expected_error:.2%}"),
+        ]
+        if self.worst_error < 1.0:
+            bound = f"{self.worst_error:.2%}, see below"
+        else:
+            bound = "no bound: they have moved too far"
         lines += [("at most", bound)]
         if self.error_now is not None and self.shares_now is not None:
-            shares = (f"{name}: {old:.1%} → {self.shares_now[name]:.1%}" for name, old in self.shares_before.items())
-            lines += [("errors now", f"{self.error_now:.2%}"), ("classes", ", ".join(shares))]
+            shares = (
+                f"{name}: {old:.1%} → {self.shares_now[name]:.1%}"
+                for name, old in self.shares_before.items()
+            )
+            lines += [
+                ("errors now", f"{self.error_now:.2%}"),
+                ("classes", ", ".join(shares)),
+            ]
         if self.relation is not None:
-            relation = f"{self.relation:.4g} (by chance up to {self.relation_by_chance:.4g})"
-            lines += [("within classes", f"{self.moved_within_classes:.4g}"), ("of that, the relation", relation)]
-        moved = ", ".join([str(each) for each in self.columns if each.distance > each.by_chance][:SHOWN])
-        none = "none has moved by more than chance" if self.before.columns else "are not compared"
+            relation = (
+                f"{self.relation:.4g} (by chance up to {self.relation_by_chance:.4g})"
+            )
+            lines += [
+                ("within classes", f"{self.moved_within_classes:.4g}"),
+                ("of that, the relation", relation),
+            ]
+        moved = ", ".join(
+            [str(each) for each in self.columns if each.distance > each.by_chance][
+                :SHOWN
+            ]
+        )
+        if self.before.columns:
+            none = "none has moved by more than chance"
+        else:
+            none = "are not compared"
         return [*lines, ("columns", moved or none)]
 
     def remark(self) -> str:
@@ -125,10 +165,19 @@ class Shift:
     def __str__(self) -> str:
         lines = self.lines()
         width = max(len(name) for name, _ in lines)
-        return "\n".join([repr(self), *(f"  {name:{width}}  {text}" for name, text in lines), self.remark()])
+        return "\n".join(
+            [
+                repr(self),
+                *(f"  {name:{width}}  {text}" for name, text in lines),
+                self.remark(),
+            ]
+        )
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in self.lines())
+        rows = "".join(
+            f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>"
+            for name, text in self.lines()
+        )
         return f"<p>{escape(repr(self))}</p><table>{rows}</table><p>{escape(self.remark())}</p>"
 
 
@@ -146,16 +195,18 @@ def measure_shift(
 ) -> Shift:
     """Measure how far new rows have moved from audited ones, as a classifier sees it, and what follows for its errors.
 
-    Rows are compared by their signed distances from the boundary. The least distance by which they have moved is exact;
-    what it means for the errors depends on labels, which need not be known.
+    Rows are compared by their signed distances from the boundary. The least distance by
+    which they have moved is exact; what it means for the errors depends on labels,
+    which need not be known.
 
     Parameters
     ----------
     model
         As in `drsvm.worst_case_risk`.
     X, y, X_new, y_new : arrays, data frames or sparse matrices, and arrays
-        Audited rows, which the model was not trained on, and new rows; `y_new` may be unknown. On a Dask cluster or a
-        graphics card, the decision values are fetched, and columns are compared by samples.
+        Audited rows, which the model was not trained on, and new rows; `y_new` may be
+        unknown. On a Dask cluster or a graphics card, the decision values are fetched,
+        and columns are compared by samples.
     norm, feature_cost : optional
         As in `drsvm.worst_case_risk`, with the same defaults.
     confidence : float
@@ -182,17 +233,31 @@ def measure_shift(
     return shift_between(before, after, confidence, random_state)
 
 
-def shift_between(before: SeenRows, after: SeenRows, confidence: float, random_state) -> Shift:
+def shift_between(
+    before: SeenRows, after: SeenRows, confidence: float, random_state
+) -> Shift:
     """Return how rows differ from audited ones, given what a classifier sees of both."""
-    if hasattr(random_state, "randint"):  # a RandomState: numpy's generators take a seed
+    if hasattr(
+        random_state, "randint"
+    ):  # a RandomState: numpy's generators take a seed
         random_state = random_state.randint(2**31)
-    pooled, random = Pooled(before.distances, after.distances), np.random.default_rng(random_state)
+    pooled = Pooled(before.distances, after.distances)
+    random = np.random.default_rng(random_state)
     masses = pooled.masses()
     moved = pooled.distances(masses)
     n = len(before.codes)
-    chance = by_chance(lambda split: pooled.distances(split).max(), masses, pooled.order.size, confidence, random)
-    prices, equal = before.prices.astype(np.float64), np.full(n, 1.0 / n)
-    worst = knapsack(prices, np.ones(n), equal, moved.sum(keepdims=True))[0] + band(confidence, n)
+    chance = by_chance(
+        lambda split: pooled.distances(split).max(),
+        masses,
+        pooled.order.size,
+        confidence,
+        random,
+    )
+    prices = before.prices.astype(np.float64)
+    equal = np.full(n, 1.0 / n)
+    worst = knapsack(prices, np.ones(n), equal, moved.sum(keepdims=True))[0] + band(
+        confidence, n
+    )
     fixed = Pooled(before.fixed, after.fixed)
     return Shift(
         moved=float(moved.max()),
@@ -212,12 +277,18 @@ def shift_between(before: SeenRows, after: SeenRows, confidence: float, random_s
     )
 
 
-def _with_labels(before: SeenRows, after: SeenRows, pooled: Pooled, confidence: float, random) -> dict[str, Any]:
+def _with_labels(
+    before: SeenRows, after: SeenRows, pooled: Pooled, confidence: float, random
+) -> dict[str, Any]:
     """Return the figures that depend on the labels of the new rows, if these are known."""
     if after.codes is None:
         return {}
-    shares, now = before.shares, after.shares
-    figures = {"error_now": float(after.errors.mean()), "shares_now": before.by_name(now)}
+    shares = before.shares
+    now = after.shares
+    figures = {
+        "error_now": float(after.errors.mean()),
+        "shares_now": before.by_name(now),
+    }
     if (now[shares > 0.0] == 0.0).any():  # a class that is gone has not moved anywhere
         return figures
     codes = np.concatenate([before.codes, after.codes])
@@ -225,13 +296,34 @@ def _with_labels(before: SeenRows, after: SeenRows, pooled: Pooled, confidence: 
     def within(masses: np.ndarray) -> np.ndarray:
         """Return how far classes have moved by themselves, and all rows at equal shares, for every distance."""
         old = masses > 0.0
-        n_old, n_new = (np.maximum(np.bincount(codes[side], minlength=len(shares)), 1) for side in (old, ~old))
-        at_equal_shares = np.where(old, (shares / n_old)[codes], -(shares / n_new)[codes])
-        parts = [np.where(codes == code, at_equal_shares, 0.0) for code in np.flatnonzero(shares)]
-        return np.array([sum(map(pooled.distances, parts)), pooled.distances(at_equal_shares)])
+        n_old, n_new = (
+            np.maximum(np.bincount(codes[side], minlength=len(shares)), 1)
+            for side in (old, ~old)
+        )
+        at_equal_shares = np.where(
+            old, (shares / n_old)[codes], -(shares / n_new)[codes]
+        )
+        parts = [
+            np.where(codes == code, at_equal_shares, 0.0)
+            for code in np.flatnonzero(shares)
+        ]
+        return np.array(
+            [sum(map(pooled.distances, parts)), pooled.distances(at_equal_shares)]
+        )
 
     own, together = within(pooled.masses())
     cost = (len(shares) + 1) * pooled.order.size
-    chance = by_chance(lambda split: np.subtract(*within(split)).max(), pooled.masses(), cost, confidence, random)
+    chance = by_chance(
+        lambda split: np.subtract(*within(split)).max(),
+        pooled.masses(),
+        cost,
+        confidence,
+        random,
+    )
     relation = round(max(float((own - together).max()), 0.0), 9)
-    return {**figures, "moved_within_classes": float(own.max()), "relation": relation, "relation_by_chance": chance}
+    return {
+        **figures,
+        "moved_within_classes": float(own.max()),
+        "relation": relation,
+        "relation_by_chance": chance,
+    }

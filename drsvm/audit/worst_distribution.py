@@ -6,12 +6,12 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from drsvm.utils.annotations import Classifier, Costs, Labels, Matrix, NormName, Values
-from drsvm.problem.problem import Problem
-from drsvm.problem.validation import check_number
 from drsvm.audit.adversary import DecisionValues, margins_of
 from drsvm.audit.kernel_attack import KernelAttack
 from drsvm.audit.worst_case import adversary_for, ball_of, values_of
+from drsvm.problem.problem import Problem
+from drsvm.problem.validation import check_number
+from drsvm.utils.annotations import Classifier, Costs, Labels, Matrix, NormName, Values
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -23,21 +23,25 @@ class WorstCaseDistribution:
     rows, mass : arrays of shape (n_atoms,)
         The row of the data each atom comes from, and its mass; the masses sum to 1.
     flipped, labels : arrays
-        Whether the atom's label is flipped, and what it is then; for one of several classes against the rest: whether
-        it is that class.
+        Whether the atom's label is flipped, and what it is then; for one of several
+        classes against the rest: whether it is that class.
     shift : array
         How far the atom's features are moved.
     direction : array of shape (d,)
-        The direction t; an atom is moved by −shift · (sign of its label) · t. A unit of shift costs 1. With more than
-        two classes, the two for which a move adds most to the loss have the signs 1 and −1, and no other atoms move.
-        For a classifier with a kernel, of shape (n_atoms, d): an atom is moved by shift times its own direction.
+        The direction t; an atom is moved by −shift · (sign of its label) · t. A unit of
+        shift costs 1. With more than two classes, the two for which a move adds most to
+        the loss have the signs 1 and −1, and no other atoms move. For a classifier with
+        a kernel, of shape (n_atoms, d): an atom is moved by shift times its own
+        direction.
     risk : float
-        The worst-case risk, from its one-dimensional formula; for a kernel, an upper bound on it.
+        The worst-case risk, from its one-dimensional formula; for a kernel, an upper
+        bound on it.
     transport_cost, expected_loss : float
         Cost and expected hinge loss of these atoms.
     attained : bool
-        False if no distribution attains the risk; this one then comes within `slack` of it. False for a kernel: the
-        worst-case risk is between the loss of this distribution, the worst that was found, and the upper bound.
+        False if no distribution attains the risk; this one then comes within `slack` of
+        it. False for a kernel: the worst-case risk is between the loss of this
+        distribution, the worst that was found, and the upper bound.
 
     Examples
     --------
@@ -57,7 +61,9 @@ class WorstCaseDistribution:
     risk: float
     attained: bool
     _codes: np.ndarray
-    _pair: tuple[int, int] | None  # the places of the two classes between which atoms move; None for a kernel
+    _pair: (
+        tuple[int, int] | None
+    )  # the places of the two classes between which atoms move; None for a kernel
     _data: DecisionValues
     _problem: Problem
 
@@ -72,21 +78,33 @@ class WorstCaseDistribution:
     @cached_property
     def features(self) -> Matrix:
         """The features of the atoms after the shifts: dense for dense data, CSR for sparse data."""
-        steps, original = self._steps[:, None], self._data.X[self.rows].astype(np.float64)
+        steps = self._steps[:, None]
+        original = self._data.X[self.rows].astype(np.float64)
         if not sparse.issparse(original):
             return original + steps * self.direction
         if self.direction.ndim == 1:
-            return (original + sparse.csr_array(steps) @ sparse.csr_array(self.direction[None, :])).tocsr()
+            return (
+                original
+                + sparse.csr_array(steps) @ sparse.csr_array(self.direction[None, :])
+            ).tocsr()
         return (original + sparse.csr_array(steps * self.direction)).tocsr()
 
     @cached_property
     def transport_cost(self) -> float:
         """Σ mass · (shift + κ · flipped)."""
-        directions, costs = np.atleast_2d(self.direction), self._problem.feature_cost
-        priced = directions if costs is None else directions * np.where(directions.any(axis=0), costs, 0.0)
+        directions = np.atleast_2d(self.direction)
+        costs = self._problem.feature_cost
+        if costs is None:
+            priced = directions
+        else:
+            priced = directions * np.where(directions.any(axis=0), costs, 0.0)
         sizes = np.array([self._problem.norm.dual.value(each) for each in priced])
         cost = float(self.mass @ (self.shift * sizes))
-        flips = np.bincount(self.rows[self.flipped], self.mass[self.flipped], minlength=len(self._data.codes))
+        flips = np.bincount(
+            self.rows[self.flipped],
+            self.mass[self.flipped],
+            minlength=len(self._data.codes),
+        )
         return cost + self._problem.cost_of_flips(flips)
 
     @cached_property
@@ -119,17 +137,20 @@ def worst_case_distribution(
 ) -> WorstCaseDistribution:
     """Return a distribution within the ball that attains the worst-case hinge risk.
 
-    For a pipeline, features and shifts are those of the last step. A label with an infinite flip cost is never flipped,
-    and a feature with an infinite cost never moves. For a classifier with a kernel it is the worst distribution that
-    projected gradients find, from several starts.
+    For a pipeline, features and shifts are those of the last step. A label with an
+    infinite flip cost is never flipped, and a feature with an infinite cost never
+    moves. For a classifier with a kernel it is the worst distribution that projected
+    gradients find, from several starts.
 
     Parameters
     ----------
     model, X, y, radius, flip_cost, norm, feature_cost, sample_weight, positive
-        As in `worst_case_risk`, with the same defaults; X must be in memory, and there is one radius.
+        As in `worst_case_risk`, with the same defaults; X must be in memory, and there
+        is one radius.
     slack : float
-        If no distribution attains the risk (on separable data it is best to move ever less mass ever farther), the
-        returned one has an expected loss within `slack` of it, and `attained` is False.
+        If no distribution attains the risk (on separable data it is best to move ever
+        less mass ever farther), the returned one has an expected loss within `slack` of
+        it, and `attained` is False.
 
     Examples
     --------
@@ -140,9 +161,16 @@ def worst_case_distribution(
     """
     slack = check_number(slack, "slack")
     if slack == 0:
-        raise ValueError("slack must be positive, got slack=0: it bounds the loss forgone if no maximum exists.")
+        raise ValueError(
+            "slack must be positive, got slack=0: it bounds the loss forgone if no maximum exists."
+        )
     data = values_of(model, X, y, sample_weight, positive)
-    given = {"radius": radius, "flip_cost": flip_cost, "norm": norm, "feature_cost": feature_cost}
+    given = {
+        "radius": radius,
+        "flip_cost": flip_cost,
+        "norm": norm,
+        "feature_cost": feature_cost,
+    }
     ball = ball_of(model, data, given)
     adversary = adversary_for(data, ball, KernelAttack)
     attack = adversary.worst_attack(slack)
@@ -154,7 +182,9 @@ def worst_case_distribution(
         labels=data.classes[codes],
         shift=attack.shift,
         direction=attack.direction,
-        risk=float(adversary_for(data, ball).hinge_risks(np.array(adversary.problem.radius))),
+        risk=float(
+            adversary_for(data, ball).hinge_risks(np.array(adversary.problem.radius))
+        ),
         attained=attack.attained,
         _codes=codes,
         _pair=attack.pair,

@@ -1,5 +1,4 @@
-"""The strict bound on every answer.
-"""
+"""The strict bound on every answer."""
 
 from typing import TYPE_CHECKING
 

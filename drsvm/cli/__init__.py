@@ -1,7 +1,10 @@
-"""The command line ``drsvm``: one file per command; each defers its imports until it runs.
+"""The command line ``drsvm``: one file per command.
 
-`app` collects the commands, `options` and `files` are their parameters, `work`, `training` and `predictions` what they
-share; `screen` (`terminal`, `fit_summary`) is what the user sees.
+Each defers its imports until it runs.
+
+`app` collects the commands, `options` and `files` are their parameters, `work`,
+`training` and `predictions` what they share; `screen` (`terminal`, `fit_summary`) is
+what the user sees.
 """
 
 import sys
@@ -22,7 +25,10 @@ def main(arguments: list[str] | None = None) -> None:
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in ("typer", "rich"):
             raise
-        print(f"error: the command line needs {missing('typer', 'rich', 'pyarrow')}", file=sys.stderr)
+        print(
+            f"error: the command line needs {missing('typer', 'rich', 'pyarrow')}",
+            file=sys.stderr,
+        )
         sys.exit(2)
     except KeyboardInterrupt:  # before a command has started
         sys.exit(130)

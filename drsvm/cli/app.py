@@ -30,7 +30,12 @@ Exit codes: 0 done, 1 the tolerance was not reached, 2 bad input, 3 reached for 
 4 rows have moved (drift --fail-above), 130 interrupted.
 """
 
-VALUES = {"bool": "", "str": "TEXT", "int": "NUMBER", "float": "NUMBER"}  # what help calls them, in place of the types
+VALUES = {
+    "bool": "",
+    "str": "TEXT",
+    "int": "NUMBER",
+    "float": "NUMBER",
+}  # what help calls them, in place of the types
 
 
 def _flowing(text: str) -> str:
@@ -58,7 +63,14 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def _common(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.", metavar="")
+        bool,
+        typer.Option(
+            "--version",
+            callback=_show_version,
+            is_eager=True,
+            help="Print the version.",
+            metavar="",
+        ),
     ] = False,
 ) -> None:
     pass
@@ -66,14 +78,22 @@ def _common(
 
 def _command(function: Callable[..., int | None]) -> Callable[..., None]:
     signature = inspect.signature(function)
-    parameters = {name: _parameters(entry) for name, entry in signature.parameters.items()}
-    annotations = {name: entry.annotation for name, entry in signature.parameters.items()}
-    groups: dict[str, Any] = {name: kind for name, kind in annotations.items() if is_dataclass(kind)}
+    parameters = {
+        name: _parameters(entry) for name, entry in signature.parameters.items()
+    }
+    annotations = {
+        name: entry.annotation for name, entry in signature.parameters.items()
+    }
+    groups: dict[str, Any] = {
+        name: kind for name, kind in annotations.items() if is_dataclass(kind)
+    }
 
     @wraps(function)
     def run(**given):
         built = {
-            name: group(**{part.name: given.pop(part.name) for part in parameters[name]})
+            name: group(
+                **{part.name: given.pop(part.name) for part in parameters[name]}
+            )
             for name, group in groups.items()
         }
         screen = next(group for group in built.values() if isinstance(group, Screen))
@@ -91,22 +111,35 @@ def _command(function: Callable[..., int | None]) -> Callable[..., None]:
 
 def _parameters(entry: inspect.Parameter) -> list[inspect.Parameter]:
     if is_dataclass(entry.annotation):
-        declared = [(part.name, part.type, part) for part in fields(entry.annotation) if part.init]
+        declared = [
+            (part.name, part.type, part)
+            for part in fields(entry.annotation)
+            if part.init
+        ]
     elif isinstance(entry.default, Field):
         declared = [(entry.name, entry.annotation, entry.default)]
     else:
         return [entry.replace(kind=entry.KEYWORD_ONLY)]
     options = []
     for name, kind, part in declared:
-        default, option = entry.empty if part.default is ... else part.default, part.metadata["option"]
+        default = entry.empty if part.default is ... else part.default
+        option = part.metadata["option"]
         if option.metavar is None:
-            option.metavar = next(word for known, word in VALUES.items() if known in str(kind))
+            option.metavar = next(
+                word for known, word in VALUES.items() if known in str(kind)
+            )
         annotation = Annotated[kind, option]
-        options.append(inspect.Parameter(name, entry.KEYWORD_ONLY, default=default, annotation=annotation))
+        options.append(
+            inspect.Parameter(
+                name, entry.KEYWORD_ONLY, default=default, annotation=annotation
+            )
+        )
     return options
 
 
 for module in (fit, predict, export, audit, drift, labels, compare, report):
     function = getattr(module, module.__name__.rpartition(".")[2])
-    examples = "\b\nExamples:\n" + "\n".join(f"  {line}" for line in module.EXAMPLES.splitlines())
+    examples = "\b\nExamples:\n" + "\n".join(
+        f"  {line}" for line in module.EXAMPLES.splitlines()
+    )
     app.command(help=_flowing(function.__doc__), epilog=examples)(_command(function))

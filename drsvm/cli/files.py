@@ -1,4 +1,7 @@
-"""Files of a command: standard input and pipes as data files; outputs are checked first and written whole."""
+"""Files of a command: standard input and pipes as data files.
+
+Outputs are checked first and written whole.
+"""
 
 import csv
 import io
@@ -14,9 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.tables import DataFileError
-from drsvm.tables import Dataset
 from drsvm.persistence.checks import require
+from drsvm.tables import DataFileError, Dataset
 from drsvm.utils.writing import written
 
 STANDARD = Path("-")  # stands for standard input or standard output
@@ -34,7 +36,12 @@ def read_from(file: Path, reader: Callable[[Path], Dataset]) -> Dataset:
     shown = Path(name_of(file)) if file == STANDARD else file
     with TemporaryDirectory(prefix="drsvm-") as folder, written(folder):
         copy = Path(folder) / shown.name
-        with copy.open("wb") as out, nullcontext(sys.stdin.buffer) if file == STANDARD else file.open("rb") as stream:
+        with (
+            copy.open("wb") as out,
+            nullcontext(sys.stdin.buffer)
+            if file == STANDARD
+            else file.open("rb") as stream,
+        ):
             shutil.copyfileobj(stream, out)
         try:
             return replace(reader(copy), path=shown)
@@ -44,23 +51,43 @@ def read_from(file: Path, reader: Callable[[Path], Dataset]) -> Dataset:
 
 def check_inputs(model: Path | None, files: Iterable[Path | None]) -> None:
     """Raise an error if standard input would be read twice, or as a model."""
-    require(model != STANDARD, "-: a model cannot be read from standard input: give a file.")
+    require(
+        model != STANDARD, "-: a model cannot be read from standard input: give a file."
+    )
     n_times = sum(file == STANDARD for file in files)
-    require(n_times < 2, "-: standard input can be read only once: save it to a file first.")
+    require(
+        n_times < 2, "-: standard input can be read only once: save it to a file first."
+    )
 
 
-def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None]) -> None:
+def check_outputs(
+    outputs: Iterable[Path | None], inputs: Iterable[Path | None]
+) -> None:
     """Raise an error if an output file cannot be written or is an input file."""
     taken = [path for path in inputs if path is not None]
     for output in (path for path in outputs if path is not None):
-        require(output != STANDARD, "-: only predictions can be written to standard output: give a file.")
+        require(
+            output != STANDARD,
+            "-: only predictions can be written to standard output: give a file.",
+        )
         both = (other for other in taken if output.exists() and other.exists())
-        twice = output.resolve() in [other.resolve() for other in taken] or any(map(output.samefile, both))
-        require(not twice, f"{output}: is used twice in this command and would be overwritten: choose another name.")
+        twice = output.resolve() in [other.resolve() for other in taken] or any(
+            map(output.samefile, both)
+        )
+        require(
+            not twice,
+            f"{output}: is used twice in this command and would be overwritten: choose another name.",
+        )
         folder = output.resolve().parent
         require(not output.is_dir(), f"{output}: is a folder: give a file in it.")
-        require(folder.is_dir(), f"{output}: the folder {folder} does not exist: create it first.")
-        require(os.access(folder, os.W_OK), f"{output}: the folder {folder} is not writable: choose another one.")
+        require(
+            folder.is_dir(),
+            f"{output}: the folder {folder} does not exist: create it first.",
+        )
+        require(
+            os.access(folder, os.W_OK),
+            f"{output}: the folder {folder} is not writable: choose another one.",
+        )
         taken.append(output)
 
 
@@ -69,5 +96,7 @@ def csv_text(columns: dict[str, Any]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(zip(*(np.asarray(values).tolist() for values in columns.values()), strict=True))
+    writer.writerows(
+        zip(*(np.asarray(values).tolist() for values in columns.values()), strict=True)
+    )
     return out.getvalue()

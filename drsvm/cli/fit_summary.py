@@ -7,30 +7,38 @@ import numpy as np
 from rich.text import Text
 
 import drsvm
+from drsvm.audit.linear_model import own_ball
 from drsvm.cli.screen import Payload, exit_code
 from drsvm.cli.training import Fitted, Trained
 from drsvm.estimators import scores as figures
 from drsvm.estimators.importances import importances
 from drsvm.problem.result import Result
-from drsvm.audit.linear_model import own_ball
 from drsvm.report.inputs import results_of
 from drsvm.report.verdict import finds, important, is_guess, is_negligible, missed_class
 
 NOISE = "decision values differ by less than the accuracy of the solution; ranks, ROC AUC and probabilities are noise"
-SHOWN_LABELS, SHOWN_COLUMNS = 10, 5
+SHOWN_LABELS = 10
+SHOWN_COLUMNS = 5
 
 
 def fit_payload(trained: Trained, file: Path, standardise: bool) -> Payload:
     """Return the summary as plain values."""
-    model, tested = trained.model, trained.tested
+    model = trained.model
+    tested = trained.tested
     classifier, prepared, parts = model
     results = results_of(classifier)
     classes, counts = np.unique(parts.y, return_counts=True)
     decisions = model.decisions(prepared.X)
-    constant = figures.are_noise(decisions, [(result.gap, result.tol) for result in results])
-    positive = classes.tolist() if len(results) > 1 else [parts.positive]
+    constant = figures.are_noise(
+        decisions, [(result.gap, result.tol) for result in results]
+    )
+    if len(results) > 1:
+        positive = classes.tolist()
+    else:
+        positive = [parts.positive]
     scaled = int(sum(prepared.scaled(standardise)))
-    is_linear, names = hasattr(classifier, "coef_"), ("flip_cost", "fit_intercept", "class_weight", "threshold")
+    is_linear = hasattr(classifier, "coef_")
+    names = ("flip_cost", "fit_intercept", "class_weight", "threshold")
     parameters = {
         "radius": getattr(classifier, "radius_", classifier.radius),
         "l2": getattr(classifier, "l2_", classifier.l2),
@@ -40,35 +48,67 @@ def fit_payload(trained: Trained, file: Path, standardise: bool) -> Payload:
         "standardise": standardise,
         "moved_by": classifier.threshold_,
     }
-    payload = {"command": "fit", "drsvm": drsvm.__version__, "file": str(file), "rows": int(parts.X.shape[0])}
+    payload = {
+        "command": "fit",
+        "drsvm": drsvm.__version__,
+        "file": str(file),
+        "rows": int(parts.X.shape[0]),
+    }
     payload |= {
         "features": int(classifier.n_features_in_),
         "label": parts.data.schema.label,
         "classes": dict(zip(classes.tolist(), counts.tolist(), strict=True)),
         "positive": parts.positive,
         "parameters": parameters,
-        "units": {"standard_deviations": scaled, "original": prepared.X.shape[1] - scaled},
-        "certificates": [_certificate(*entry) for entry in zip(results, positive, constant, strict=True)],
+        "units": {
+            "standard_deviations": scaled,
+            "original": prepared.X.shape[1] - scaled,
+        },
+        "certificates": [
+            _certificate(*entry)
+            for entry in zip(results, positive, constant, strict=True)
+        ],
         "proven": exit_code(str(result.status) for result in results) == 0,
         "train": figures.scores(decisions, parts.y, classifier.classes_),
         "test": (tested or model).test_scores(),
-        "held_out": tested and {"rows": tested.prepared.X_test.shape[0], "trained_on": len(tested.parts.y)},
-        "alternatives": {one.typed: own.test_scores() for one, own in trained.others.items()},
+        "held_out": tested
+        and {
+            "rows": tested.prepared.X_test.shape[0],
+            "trained_on": len(tested.parts.y),
+        },
+        "alternatives": {
+            one.typed: own.test_scores() for one, own in trained.others.items()
+        },
     }
     radius = own_ball(classifier)["radius"]  # as a shift of the features
     payload["negligible"] = parts.ready is None and is_negligible(radius, prepared.X)
     if is_linear:
         return {**payload, "weights": _weights(model, results, constant)}
-    kernel = {"gamma": classifier.gamma_, "landmarks": len(classifier.landmark_indices_), "radius_in_features": radius}
+    kernel = {
+        "gamma": classifier.gamma_,
+        "landmarks": len(classifier.landmark_indices_),
+        "radius_in_features": radius,
+    }
     judged = tested or model
-    X, y, falls = judged.prepared.X_test, judged.parts.y_test, None
+    X = judged.prepared.X_test
+    y = judged.parts.y_test
+    falls = None
     if y is not None:
         falls = importances(judged.classifier, X, y, judged.columns)
     return {**payload, "kernel": kernel, "importances": falls}
 
 
 def _certificate(result: Result, positive: object, constant: bool) -> Payload:
-    names = ("objective", "lower_bound", "gap", "tol", "radius_price", "solver", "n_iter", "time")
+    names = (
+        "objective",
+        "lower_bound",
+        "gap",
+        "tol",
+        "radius_price",
+        "solver",
+        "n_iter",
+        "time",
+    )
     known = {name: getattr(result, name) for name in names}
     status = {"status": str(result.status), "only_for": result.condition or None}
     return {"positive": positive, **status, "constant": constant, **known}
@@ -76,13 +116,19 @@ def _certificate(result: Result, positive: object, constant: bool) -> Payload:
 
 def _weights(model: Fitted, results: list[Result], constant: list[bool]) -> Payload:
     """Return the number of weights that count, of classifiers that are not constant, and the largest of one."""
-    coef, index_base = model.parts.side * model.classifier.coef_, model.parts.data.schema.index_base
+    coef = model.parts.side * model.classifier.coef_
+    index_base = model.parts.data.schema.index_base
     deviations = figures.column_deviations(model.prepared.X)
     counts = np.zeros(len(deviations), dtype=bool)
     for result, same in zip(results, constant, strict=True):
         counts |= figures.weights_that_count(result, deviations) & (not same)
-    names = model.prepared.names or [str(index + index_base) for index in range(len(counts))]
-    order = np.argsort(-np.abs(coef[0])).tolist() if len(coef) == 1 else []
+    names = model.prepared.names or [
+        str(index + index_base) for index in range(len(counts))
+    ]
+    if len(coef) == 1:
+        order = np.argsort(-np.abs(coef[0])).tolist()
+    else:
+        order = []
     first = [index for index in order if counts[index]][:SHOWN_COLUMNS]
     return {
         "nonzero": int(np.count_nonzero(counts)),
@@ -93,43 +139,92 @@ def _weights(model: Fitted, results: list[Result], constant: list[bool]) -> Payl
 
 def summary_lines(payload: Payload) -> list[Text]:
     """Return the summary as text."""
-    ball, counts = payload["parameters"], payload["classes"]
-    labels = ", ".join(f"{label} ({count:,})" for label, count in list(counts.items())[:SHOWN_LABELS])
-    labels += f" and {len(counts) - SHOWN_LABELS:,} more" if len(counts) > SHOWN_LABELS else ""
-    side = f"; positive: {payload['positive']}" if payload["positive"] is not None else "; one-vs-rest"
-    features = "feature" if payload["features"] == 1 else "features"
-    scaling = "numbers clipped and standardised" if ball["standardise"] else "numbers not scaled"
-    scaling += ", 0/1 columns as they are" if ball["standardise"] and payload["units"]["original"] else ""
-    small = ", too little to matter in practice" if payload["negligible"] else ""
+    ball = payload["parameters"]
+    counts = payload["classes"]
+    labels = ", ".join(
+        f"{label} ({count:,})" for label, count in list(counts.items())[:SHOWN_LABELS]
+    )
+    if len(counts) > SHOWN_LABELS:
+        labels += f" and {len(counts) - SHOWN_LABELS:,} more"
+    else:
+        labels += ""
+    if payload["positive"] is not None:
+        side = f"; positive: {payload['positive']}"
+    else:
+        side = "; one-vs-rest"
+    if payload["features"] == 1:
+        features = "feature"
+    else:
+        features = "features"
+    if ball["standardise"]:
+        scaling = "numbers clipped and standardised"
+    else:
+        scaling = "numbers not scaled"
+    if ball["standardise"] and payload["units"]["original"]:
+        scaling += ", 0/1 columns as they are"
+    else:
+        scaling += ""
+    if payload["negligible"]:
+        small = ", too little to matter in practice"
+    else:
+        small = ""
     verdict = _verdict(payload["test"], payload["alternatives"])
-    costs = ball["threshold"] if isinstance(ball["threshold"], dict) else {}
+    if isinstance(ball["threshold"], dict):
+        costs = ball["threshold"]
+    else:
+        costs = {}
     costs = ", ".join(f"{label}={cost:g}" for label, cost in costs.items())
-    placed = " before the threshold is placed" if ball["moved_by"] else ""
+    if ball["moved_by"]:
+        placed = " before the threshold is placed"
+    else:
+        placed = ""
     lines = {
         "data": f"{payload['rows']:,} rows, {payload['features']:,} {features}, labels {labels}{side}",
         **({"choice": payload["choice"]["words"]} if "choice" in payload else {}),
         "adversary": _adversary(ball, payload.get("kernel"), small) + f"; {scaling}",
-        **({"costs": f"of missing a class: {costs}{_cost_of_rows(payload)}"} if costs else {}),
-        "proof": _below([_proof(certificate, len(counts) > 2, placed) for certificate in payload["certificates"]]),
+        **(
+            {"costs": f"of missing a class: {costs}{_cost_of_rows(payload)}"}
+            if costs
+            else {}
+        ),
+        "proof": _below(
+            [
+                _proof(certificate, len(counts) > 2, placed)
+                for certificate in payload["certificates"]
+            ]
+        ),
         **_figures(payload),
         **verdict,
-        **({} if "advice" in verdict else _feature_lines(payload)),  # what carries a guess means nothing
+        **(
+            {} if "advice" in verdict else _feature_lines(payload)
+        ),  # what carries a guess means nothing
     }
-    constant = [str(proof["positive"]) for proof in payload["certificates"] if proof["constant"]]
+    constant = [
+        str(proof["positive"]) for proof in payload["certificates"] if proof["constant"]
+    ]
     if constant:
-        of = f"{', '.join(constant)} against the rest" if len(payload["certificates"]) > 1 else "this classifier"
+        if len(payload["certificates"]) > 1:
+            of = f"{', '.join(constant)} against the rest"
+        else:
+            of = "this classifier"
         lines["constant"] = f"{of}: {NOISE}"
     if "cv" in payload:
-        candidates, score = payload["cv"]["candidates"], payload["cv"]["score"]
-        lines["selection"] = f"chosen from {candidates} candidates by cross-validation, mean score {score:.4f}"
+        candidates = payload["cv"]["candidates"]
+        score = payload["cv"]["score"]
+        lines["selection"] = (
+            f"chosen from {candidates} candidates by cross-validation, mean score {score:.4f}"
+        )
     lines["model"] = "not saved; use --model FILE to save it"
     if "model" in payload:
         lines["model"] = f"{payload['model']}, trained on all {payload['rows']:,} rows"
-    return [Text.assemble((f"{name:<11}", "bold"), text) for name, text in lines.items()]
+    return [
+        Text.assemble((f"{name:<11}", "bold"), text) for name, text in lines.items()
+    ]
 
 
 def _adversary(ball: Payload, kernel: Payload | None, small: str) -> str:
-    radius, cost = ball["radius"], ball["flip_cost"]
+    radius = ball["radius"]
+    cost = ball["flip_cost"]
     shift = f"may shift a row by {radius:.4g} on average{small} (norm {ball['norm']:g})"
     if kernel is not None:
         shift = f"may shift a row by {radius:.4g} on average in the feature space, which covers shifts of the "
@@ -145,20 +240,31 @@ def _adversary(ball: Payload, kernel: Payload | None, small: str) -> str:
 
 def _cost_of_rows(payload: Payload) -> str:
     """Return what a row of the test costs on average, and with the cheaper of the two constant answers."""
-    costs, tested = payload["parameters"]["threshold"], payload["test"]
+    costs = payload["parameters"]["threshold"]
+    tested = payload["test"]
     if tested is None:
         return ""
-    missed = {name: cost * (sum(tested["confusion"][name].values())) for name, cost in costs.items()}
+    missed = {
+        name: cost * (sum(tested["confusion"][name].values()))
+        for name, cost in costs.items()
+    }
     always = max(missed, key=lambda name: missed[name])
     hits = sum(cost * tested["confusion"][name][name] for name, cost in costs.items())
-    total, n = sum(missed.values()), tested["rows"]
+    total = sum(missed.values())
+    n = tested["rows"]
     return f"; {(total - hits) / n:.4g} per test row (always {always}: {(total - missed[always]) / n:.4g})"
 
 
 def _proof(certificate: Payload, named: bool, placed: str = "") -> str:
     name = f"{certificate['positive']}: " if named else ""
-    optimum = f"the optimum for {certificate['only_for']}" if certificate["only_for"] else "the optimum"
-    steps = "1 iteration" if certificate["n_iter"] == 1 else f"{certificate['n_iter']:,} iterations"
+    if certificate["only_for"]:
+        optimum = f"the optimum for {certificate['only_for']}"
+    else:
+        optimum = "the optimum"
+    if certificate["n_iter"] == 1:
+        steps = "1 iteration"
+    else:
+        steps = f"{certificate['n_iter']:,} iterations"
     return (
         f"{name}worst-case risk {certificate['objective']:.8f}{placed}, at most {certificate['gap']:.1e} above "
         f"{optimum} (tolerance {certificate['tol']:.0e}: {certificate['status']}); {certificate['solver']}, "
@@ -167,26 +273,40 @@ def _proof(certificate: Payload, named: bool, placed: str = "") -> str:
 
 
 def _figures(payload: Payload) -> dict[str, str]:
-    tested, held_out, train = payload["test"], payload["held_out"], payload["train"]
+    tested = payload["test"]
+    held_out = payload["held_out"]
+    train = payload["train"]
     if tested is None:
-        lines = [f"{figures.summary(train)}, on the training rows, so optimistic", *figures.by_class(train)]
+        lines = [
+            f"{figures.summary(train)}, on the training rows, so optimistic",
+            *figures.by_class(train),
+        ]
         return {"training": _below(lines)}
-    how = f"held out; trained on the other {held_out['trained_on']:,}" if held_out else "of the test file"
+    if held_out:
+        how = f"held out; trained on the other {held_out['trained_on']:,}"
+    else:
+        how = "of the test file"
     intervals = figures.interval_line(tested, "" if held_out else figures.IF_NEW)
     lines = [f"{figures.summary(tested)}, {how}", intervals, *figures.by_class(tested)]
     return {"test": _below(lines), "training": figures.summary(train)}
 
 
-def _verdict(tested: Payload | None, alternatives: dict[str, Payload]) -> dict[str, str]:
+def _verdict(
+    tested: Payload | None, alternatives: dict[str, Payload]
+) -> dict[str, str]:
     """Return a line if the classifier should not be used as it is."""
     if tested is None:
         return {}
     if is_guess(tested):
-        return {"advice": "do not use it: on the test rows it is not clearly better than guessing"}
+        return {
+            "advice": "do not use it: on the test rows it is not clearly better than guessing"
+        }
     label = missed_class(tested)
     if label is None:
         return {}
-    lines = [f"most {label}: {finds(tested, label)}{'; others, on the same rows:' if alternatives else ''}"]
+    lines = [
+        f"most {label}: {finds(tested, label)}{'; others, on the same rows:' if alternatives else ''}"
+    ]
     width = max(map(len, alternatives), default=0)
     for option, found in alternatives.items():
         shown = f"accuracy {found['accuracy']:.4f}, balanced {found['balanced_accuracy']:.4f}"
@@ -201,16 +321,29 @@ def _below(lines: list[str]) -> str:
 def _feature_lines(payload: Payload) -> dict[str, str]:
     if "weights" in payload:
         weights = payload["weights"]
-        largest = ", ".join(f"{' '.join(name.split())} {value:+.3g}" for name, value in weights["largest"].items())
+        largest = ", ".join(
+            f"{' '.join(name.split())} {value:+.3g}"
+            for name, value in weights["largest"].items()
+        )
         n_below = weights["below_accuracy"]
-        below = f"; {n_below:,} below the accuracy of the solution" if n_below else ""
+        if n_below:
+            below = f"; {n_below:,} below the accuracy of the solution"
+        else:
+            below = ""
         counted = f"{weights['nonzero']:,} of {payload['features']:,} nonzero{below}"
         return {"weights": counted + (f"; largest: {largest}" if largest else "")}
-    kernel, importances = payload["kernel"], payload["importances"] or {}
+    kernel = payload["kernel"]
+    importances = payload["importances"] or {}
     name = f"{payload['parameters']['kernel']}, gamma {kernel['gamma']:.4g}"
-    lines = {"kernel": f"{name}; made of {kernel['landmarks']:,} of the {payload['rows']:,} rows (landmarks)"}
+    lines = {
+        "kernel": f"{name}; made of {kernel['landmarks']:,} of the {payload['rows']:,} rows (landmarks)"
+    }
     if important(importances):
         first = important(importances)[:SHOWN_COLUMNS]
-        largest = ", ".join(f"{' '.join(name.split())} {fall:.3f}" for name, fall in first)
-        lines["importance"] = f"{largest}: how much the ROC AUC of the test falls if a column is shuffled"
+        largest = ", ".join(
+            f"{' '.join(name.split())} {fall:.3f}" for name, fall in first
+        )
+        lines["importance"] = (
+            f"{largest}: how much the ROC AUC of the test falls if a column is shuffled"
+        )
     return lines

@@ -1,8 +1,9 @@
 """``--kernel auto``: a linear classifier, unless one with a kernel ranks rows that it has not seen clearly better.
 
-Both are trained on the same folds of at most 2,000 rows, without those of the test, and the kernel must be ahead in ROC
-AUC by about two standard errors of the difference: a linear classifier has weights to look at and an exact worst case,
-and is trained quickly on any number of rows.
+Both are trained on the same folds of at most 2,000 rows, without those of the test, and
+the kernel must be ahead in ROC AUC by about two standard errors of the difference: a
+linear classifier has weights to look at and an exact worst case, and is trained quickly
+on any number of rows.
 """
 
 import warnings
@@ -12,17 +13,19 @@ from itertools import compress
 import numpy as np
 
 from drsvm import Problem
-from drsvm.utils.annotations import Matrix
 from drsvm.cli.options import KernelChoice, Settings
 from drsvm.cli.screen import Payload, Screen
 from drsvm.cli.tasks import Parts
-from drsvm.utils.clock import TimeLimit
 from drsvm.defaults.out_of_fold import Folds, Table, decisions_of_fold, folds_by_content
 from drsvm.estimators.scores import auc_parts, lead_in_auc
+from drsvm.utils.annotations import Matrix
+from drsvm.utils.clock import TimeLimit
 from drsvm.utils.progress import Tell
 
 MAX_ROWS = 20_000  # for which a kernel is tried: training it takes long from there on
-JUDGED_ROWS, MAX_FOLDS = 2000, 5  # so many rows are enough to tell; fewer of them are judged in more than two folds
+# so many rows are enough to tell; fewer of them are judged in more than two folds
+JUDGED_ROWS = 2000
+MAX_FOLDS = 5
 PERFECT = 0.999  # a ROC AUC that leaves nothing to gain
 
 
@@ -43,33 +46,63 @@ def choose(
         f"with {for_weights}": for_weights is not None,
         "on rows that stay on disk": parts.ready is not None,
         f"on more than {MAX_ROWS:,} rows": len(parts.data.rows) > MAX_ROWS,
-        "with more features than rows": X.shape[1] > X.shape[0],  # such as texts: a kernel hardly sees what is alike
+        "with more features than rows": X.shape[1]
+        > X.shape[0],  # such as texts: a kernel hardly sees what is alike
     }
     for obstacle in compress(obstacles, obstacles.values()):
         return chosen("linear", f"no kernel is tried {obstacle}")
-    drawn, limit = _drawn_in_folds(X, parts.y), time.share(3)
+    drawn = _drawn_in_folds(X, parts.y)
+    limit = time.share(3)
     if drawn is None:
-        return chosen("linear", "a class has too few different rows for a comparison with a kernel")
+        return chosen(
+            "linear",
+            "a class has too few different rows for a comparison with a kernel",
+        )
     given = {**settings, "threshold": "optimum", "max_time": limit}
     # Warnings of the classifier that is taken follow.
-    with screen.whole("trying a kernel") as tell, warnings.catch_warnings(action="ignore"):
-        linear = _ranked(replace(kernel, kernel="linear"), given, drawn, lambda share: tell(0.1 * share))
+    with (
+        screen.whole("trying a kernel") as tell,
+        warnings.catch_warnings(action="ignore"),
+    ):
+        linear = _ranked(
+            replace(kernel, kernel="linear"),
+            given,
+            drawn,
+            lambda share: tell(0.1 * share),
+        )
         if linear.sum() >= PERFECT:
-            return chosen("linear", f"its ROC AUC on unseen rows is {linear.sum():.4f}; there is nothing to gain")
-        rbf = _ranked(replace(kernel, kernel="rbf"), given, drawn, lambda share: tell(0.1 + 0.9 * share))
+            return chosen(
+                "linear",
+                f"its ROC AUC on unseen rows is {linear.sum():.4f}; there is nothing to gain",
+            )
+        rbf = _ranked(
+            replace(kernel, kernel="rbf"),
+            given,
+            drawn,
+            lambda share: tell(0.1 + 0.9 * share),
+        )
         if not limit.over:
             return _judged(linear, rbf, drawn[1])
-    return chosen("linear", "there is no time to try a kernel; allow more with --max-time")
+    return chosen(
+        "linear", "there is no time to try a kernel; allow more with --max-time"
+    )
 
 
-def _ranked(kernel: KernelChoice, settings: Settings, drawn: tuple[Table, np.ndarray, Folds], tell: Tell) -> np.ndarray:
+def _ranked(
+    kernel: KernelChoice,
+    settings: Settings,
+    drawn: tuple[Table, np.ndarray, Folds],
+    tell: Tell,
+) -> np.ndarray:
     """Return what each row adds to the mean ROC AUC of the folds."""
     kind, given = kernel.kind_and_settings(settings)
     table, codes, folds = drawn
     found = np.zeros(len(codes))
     for number, (train, test) in enumerate(folds, start=1):
         decisions, _ = decisions_of_fold(kind(**given), table, train, test)
-        found[test] = auc_parts(decisions if decisions.shape[1] > 2 else decisions[:, 1], codes[test])
+        found[test] = auc_parts(
+            decisions if decisions.shape[1] > 2 else decisions[:, 1], codes[test]
+        )
         tell(number / len(folds))
         if settings["max_time"].over:
             break
@@ -78,13 +111,26 @@ def _ranked(kernel: KernelChoice, settings: Settings, drawn: tuple[Table, np.nda
 
 def _judged(linear: np.ndarray, rbf: np.ndarray, codes: np.ndarray) -> Payload:
     """Return the kernel if the intervals of its lead over a linear classifier, and over chance, are above 0."""
-    chance = np.full(len(codes), 0.5 / len(codes))  # a linear classifier may rank worse than that
-    (lead, interval), (_, over_chance) = (lead_in_auc(rbf, rival, codes) for rival in (linear, chance))
+    chance = np.full(
+        len(codes), 0.5 / len(codes)
+    )  # a linear classifier may rank worse than that
+    (lead, interval), (_, over_chance) = (
+        lead_in_auc(rbf, rival, codes) for rival in (linear, chance)
+    )
     areas = {"linear": float(linear.sum()), "rbf": float(rbf.sum())}
-    figures = {"roc_auc": areas, "lead": {"difference": lead, "interval": list(interval)}, "judged_rows": len(codes)}
-    own, other = f"{areas['rbf']:.3f}", f"{areas['linear']:.3f}"
+    figures = {
+        "roc_auc": areas,
+        "lead": {"difference": lead, "interval": list(interval)},
+        "judged_rows": len(codes),
+    }
+    own = f"{areas['rbf']:.3f}"
+    other = f"{areas['linear']:.3f}"
     if min(interval[0], over_chance[0]) > 0.0:
-        return chosen("rbf", f"ROC AUC on unseen rows {own} against {other} of a linear classifier", **figures)
+        return chosen(
+            "rbf",
+            f"ROC AUC on unseen rows {own} against {other} of a linear classifier",
+            **figures,
+        )
     what = "an RBF kernel does not rank unseen rows clearly better"
     return chosen("linear", f"{what} ({own} against {other})", **figures)
 
@@ -101,9 +147,21 @@ def _drawn_in_folds(X: Matrix, y: np.ndarray) -> tuple[Table, np.ndarray, Folds]
     problem = Problem(X, codes == 0)
     if len(y) > JUDGED_ROWS:
         rows = problem.drawn_rows(JUDGED_ROWS)
-        X, y, codes, problem = X[rows], y[rows], codes[rows], problem.subset(rows)
+        X = X[rows]
+        y = y[rows]
+        codes = codes[rows]
+        problem = problem.subset(rows)
     n_folds = min(max(JUDGED_ROWS // len(y) + 1, 2), MAX_FOLDS)
-    fold = folds_by_content(problem, codes, np.ones(len(y)), n_folds)  # equal rows share one
-    folds = [(np.flatnonzero(fold != number), np.flatnonzero(fold == number)) for number in range(n_folds)]
-    complete = all(len(np.unique(codes[side])) == len(classes) for sides in folds for side in sides)
-    return (Table(X, y, None, classes), codes, folds) if complete else None
+    fold = folds_by_content(
+        problem, codes, np.ones(len(y)), n_folds
+    )  # equal rows share one
+    folds = [
+        (np.flatnonzero(fold != number), np.flatnonzero(fold == number))
+        for number in range(n_folds)
+    ]
+    complete = all(
+        len(np.unique(codes[side])) == len(classes) for sides in folds for side in sides
+    )
+    if complete:
+        return (Table(X, y, None, classes), codes, folds)
+    return None

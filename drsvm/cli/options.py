@@ -33,7 +33,8 @@ Columns: TypeAlias = dict[str, Any]  # arrays or lists by name
 
 
 def _panel(title: str) -> Callable[..., Any]:
-    # Options have the names of their fields or parameters, unless others are given; the default ``...`` is no default.
+    # Options have the names of their fields or parameters, unless others are given; the
+    # default ``...`` is no default.
 
     def option(help: str, default: object = None, *names: str, **settings: Any) -> Any:
         declared = typer.Option(*names, help=help, rich_help_panel=title, **settings)
@@ -42,14 +43,23 @@ def _panel(title: str) -> Callable[..., Any]:
     return option
 
 
-reading, testing, classifier = _panel("Reading the file"), _panel("Testing"), _panel("The classifier")
-known, solving, output = _panel("What is known about the data"), _panel("The solver"), _panel("Output")
+reading = _panel("Reading the file")
+testing = _panel("Testing")
+classifier = _panel("The classifier")
+known = _panel("What is known about the data")
+solving = _panel("The solver")
+output = _panel("Output")
 
 DataFile = Annotated[
     Path,
-    typer.Argument(metavar="FILE", help="Data: CSV, Parquet or svmlight, or a folder of files; - is standard input."),
+    typer.Argument(
+        metavar="FILE",
+        help="Data: CSV, Parquet or svmlight, or a folder of files; - is standard input.",
+    ),
 ]
-ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model saved by 'drsvm fit --model'.")]
+ModelFile = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A model saved by 'drsvm fit --model'.")
+]
 
 RADIUS = classifier(
     "Average shift per row to be robust to, in units of the (standardised) features, or auto. Default: auto."
@@ -82,8 +92,12 @@ class FileOptions:
         "otherwise the last; for a saved model, the one it was trained with."
     )
     format: str | None = reading("csv, parquet or svmlight. Default: detected.")
-    delimiter: str | None = reading("Delimiter of CSV columns, such as ';' or tab. Default: detected.")
-    header: bool | None = reading("Whether a CSV file starts with column names. Default: detected.")
+    delimiter: str | None = reading(
+        "Delimiter of CSV columns, such as ';' or tab. Default: detected."
+    )
+    header: bool | None = reading(
+        "Whether a CSV file starts with column names. Default: detected."
+    )
     missing: str | None = reading(
         "Empty cells: fill (numbers with the median, text as a category of its own), drop (their rows) or error. "
         "Default: fill; for a saved model, as in its training."
@@ -100,8 +114,14 @@ class FileOptions:
         check_choice("--missing", self.missing, (None, "fill", "drop", "error"))
         check_choice("--decimal", getattr(self, "decimal", None), (None, ".", ","))
         given: Settings = vars(self) | further
-        given |= {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
-        return ReadOptions(**{name: value for name, value in given.items() if value is not None})
+        given |= {
+            name: tuple(value)
+            for name, value in given.items()
+            if isinstance(value, list)
+        }
+        return ReadOptions(
+            **{name: value for name, value in given.items() if value is not None}
+        )
 
 
 @dataclass(frozen=True)
@@ -112,12 +132,24 @@ class DataOptions(FileOptions):
         "Columns to use, by name or index: a,b,c, or repeat the option. Default: all that can be used."
     )
     drop: Texts = reading("Columns to ignore: a,b,c, or repeat the option.")
-    id: Texts = reading("Columns that identify a row, not used as features. Default: detected.")
-    categorical: Texts = reading("Columns to treat as categories, such as codes that are numbers.")
-    numeric: Texts = reading("Columns to treat as numbers; other cells in them count as empty.")
-    decimal: str | None = reading("The decimal sign, . or , (the other separates thousands).")
-    index_base: int | None = reading("First index of an svmlight file, 0 or 1. Default: detected.", min=0, max=1)
-    max_features: int = reading("Reject an svmlight file with more features than this.", 5_000_000, min=1)
+    id: Texts = reading(
+        "Columns that identify a row, not used as features. Default: detected."
+    )
+    categorical: Texts = reading(
+        "Columns to treat as categories, such as codes that are numbers."
+    )
+    numeric: Texts = reading(
+        "Columns to treat as numbers; other cells in them count as empty."
+    )
+    decimal: str | None = reading(
+        "The decimal sign, . or , (the other separates thousands)."
+    )
+    index_base: int | None = reading(
+        "First index of an svmlight file, 0 or 1. Default: detected.", min=0, max=1
+    )
+    max_features: int = reading(
+        "Reject an svmlight file with more features than this.", 5_000_000, min=1
+    )
 
 
 @dataclass(frozen=True)
@@ -145,14 +177,21 @@ class BallOptions:
         "Cost of flipping a label: up to radius / flip cost of the labels may be wrong; inf: trust them all. A "
         "number, or CLASS=NUMBER for every class. Default: inf."
     )
-    norm: str = classifier("Norm of the shifts: 1, 2, or inf, which gives sparse weights.", "2")
+    norm: str = classifier(
+        "Norm of the shifts: 1, 2, or inf, which gives sparse weights.", "2"
+    )
     l2: str | None = classifier("Coefficient of a ridge term, or auto. Default: auto.")
     intercept: bool = classifier("Whether to fit an intercept.", True)
     standardise: bool = classifier(
-        "Clip numbers far from the others, scale to variance 1 (and mean 0, unless sparse).", True
+        "Clip numbers far from the others, scale to variance 1 (and mean 0, unless sparse).",
+        True,
     )
-    solver: str = solving("Name of a solver ('drsvm compare' lists them); auto picks one.", "auto")
-    tol: float | None = solving("Stop once the proven gap to the optimum is this small.")
+    solver: str = solving(
+        "Name of a solver ('drsvm compare' lists them); auto picks one.", "auto"
+    )
+    tol: float | None = solving(
+        "Stop once the proven gap to the optimum is this small."
+    )
     max_iter: int | None = solving("Stop after this many iterations.")
     max_time: float | None = solving(
         "Stop after this many seconds in total, excluding reading files and compiling kernels."
@@ -165,7 +204,9 @@ class BallOptions:
         if self.flip_cost:  # one price, or one for each class by its text
             pairs = [text.rpartition("=") for text in self.flip_cost]
             try:
-                given["flip_cost"] = {name: float(price) for name, equals, price in pairs}
+                given["flip_cost"] = {
+                    name: float(price) for name, equals, price in pairs
+                }
                 if not all(equals for _, equals, _ in pairs):
                     [text] = self.flip_cost
                     given["flip_cost"] = float(text)
@@ -173,8 +214,14 @@ class BallOptions:
                 shown = " ".join(f"--flip-cost {text}" for text in self.flip_cost)
                 remedy = "give one number, or one for every class: --flip-cost yes=5 --flip-cost no=inf."
                 raise ValueError(f"{shown}: {remedy}") from None
-        given |= {} if self.l2 is None else {"l2": number_or_auto("--l2", self.l2)}
-        given |= {} if radius is None else {"radius": number_or_auto("--radius", radius)}
+        if self.l2 is None:
+            given |= {}
+        else:
+            given |= {"l2": number_or_auto("--l2", self.l2)}
+        if radius is None:
+            given |= {}
+        else:
+            given |= {"radius": number_or_auto("--radius", radius)}
         return {**given, "norm": float(self.norm), "fit_intercept": self.intercept}
 
     def run(self) -> Settings:
@@ -183,7 +230,12 @@ class BallOptions:
             from drsvm.solvers import solver_names  # it imports all solvers
 
             solver = check_choice("--solver", self.solver, solver_names())
-        return {"solver": solver, "tol": self.tol, "max_iter": self.max_iter, "max_time": self.max_time}
+        return {
+            "solver": solver,
+            "tol": self.tol,
+            "max_iter": self.max_iter,
+            "max_time": self.max_time,
+        }
 
 
 @dataclass(frozen=True)
@@ -191,7 +243,8 @@ class KernelOptions:
     """The kernel of a classifier."""
 
     kernel: str = classifier(
-        "linear, or rbf for curved boundaries: exp(-gamma |x - z|^2), still with a proof.", "linear"
+        "linear, or rbf for curved boundaries: exp(-gamma |x - z|^2), still with a proof.",
+        "linear",
     )
     gamma: str | None = classifier(
         "Coefficient of --kernel rbf: a number, rule, scale or auto, as in the library. Default: rule."
@@ -200,19 +253,32 @@ class KernelOptions:
     allowed = ("linear", "rbf")
 
     def check(
-        self, ball: BallOptions, further: Mapping[str, object] | None = None, radius: str | None = None
+        self,
+        ball: BallOptions,
+        further: Mapping[str, object] | None = None,
+        radius: str | None = None,
     ) -> str | None:
-        """Raise an error if options do not go together; `further` are values of some of `FOR_WEIGHTS`.
+        """Raise an error if options do not go together.
 
-        With ``auto``, the first option that asks for a linear classifier is returned instead, such as a radius: it is
-        a shift of the features.
+        `further` are values of some of `FOR_WEIGHTS`.
+
+        With ``auto``, the first option that asks for a linear classifier is returned
+        instead, such as a radius: it is a shift of the features.
         """
         check_choice("--kernel", self.kernel, self.allowed)
-        given = {"--norm": ball.norm != "2", "--solver": ball.solver != "auto", **(further or {})}
+        given = {
+            "--norm": ball.norm != "2",
+            "--solver": ball.solver != "auto",
+            **(further or {}),
+        }
         given |= {"--radius": self.kernel == "auto" and radius not in (None, "auto")}
         option = next((name for name, value in given.items() if value), None)
-        if self.gamma is not None and (self.kernel == "linear" or (self.kernel == "auto" and option)):
-            raise ValueError("--gamma is the coefficient of a kernel: add --kernel rbf.")
+        if self.gamma is not None and (
+            self.kernel == "linear" or (self.kernel == "auto" and option)
+        ):
+            raise ValueError(
+                "--gamma is the coefficient of a kernel: add --kernel rbf."
+            )
         if self.kernel == "rbf" and option:
             what = f"{option} does not go with --kernel {self.kernel}, because {FOR_WEIGHTS[option]}"
             raise ValueError(f"{what}: omit it, or use --kernel linear.")
@@ -225,17 +291,29 @@ class KernelOptions:
         with suppress(ValueError):
             if 0.0 < (number := float(self.gamma or "")) < float("inf"):
                 return number
-        raise ValueError(f"--gamma must be a number above 0, {', '.join(WIDTHS)}, got {self.gamma!r}.")
+        raise ValueError(
+            f"--gamma must be a number above 0, {', '.join(WIDTHS)}, got {self.gamma!r}."
+        )
 
-    def kind_and_settings(self, settings: Settings) -> "tuple[type[WassersteinSVC | WassersteinKernelSVC], Settings]":
+    def kind_and_settings(
+        self, settings: Settings
+    ) -> "tuple[type[WassersteinSVC | WassersteinKernelSVC], Settings]":
         """Return the class of the classifier, and those of the settings of a linear one that it takes."""
         from drsvm import WassersteinKernelSVC, WassersteinSVC
 
         if self.kernel == "linear":
             return WassersteinSVC, settings
-        kept = {name: value for name, value in settings.items() if name not in ("norm", "solver")}
+        kept = {
+            name: value
+            for name, value in settings.items()
+            if name not in ("norm", "solver")
+        }
         kept["gamma"] = self._width()
-        kept = {name: value for name, value in kept.items() if value is not None or name not in ("tol", "gamma")}
+        kept = {
+            name: value
+            for name, value in kept.items()
+            if value is not None or name not in ("tol", "gamma")
+        }
         return WassersteinKernelSVC, {"kernel": self.kernel, **kept}
 
 
@@ -256,22 +334,34 @@ class KernelChoice(KernelOptions):
 class PriceOptions:
     """What is known about labels, features and the intercept."""
 
-    trust_column: Texts = known("A column that cannot shift, such as a year of birth; repeat for more.")
-    increasing: Texts = known("A numeric column whose larger values may only favour the positive class.")
-    decreasing: Texts = known("A numeric column whose larger values may only count against it.")
+    trust_column: Texts = known(
+        "A column that cannot shift, such as a year of birth; repeat for more."
+    )
+    increasing: Texts = known(
+        "A numeric column whose larger values may only favour the positive class."
+    )
+    decreasing: Texts = known(
+        "A numeric column whose larger values may only count against it."
+    )
     intercept_cost: float | None = known(
         "Price of the intercept; inf: it is not regularised. Default: the size of a typical feature."
     )
 
     def mentioned(self) -> tuple[tuple[str, str], ...]:
-        return tuple((role, column) for role in COLUMN_ROLES for column in getattr(self, role) or ())
+        return tuple(
+            (role, column)
+            for role in COLUMN_ROLES
+            for column in getattr(self, role) or ()
+        )
 
     def of_columns(self) -> dict[str, Texts]:
         """Return the columns with a role, by option."""
         return {option_of(role): getattr(self, role) for role in COLUMN_ROLES}
 
     def intercept(self) -> dict[str, float]:
-        return {} if self.intercept_cost is None else {"intercept_cost": self.intercept_cost}
+        if self.intercept_cost is None:
+            return {}
+        return {"intercept_cost": self.intercept_cost}
 
 
 @dataclass(frozen=True)
@@ -288,20 +378,28 @@ class PlotOptions:
         check_outputs(vars(self).values(), inputs)
         if self.plot is not None:
             if self.plot.suffix.lower() not in PLOTS:
-                raise ValueError(f"{self.plot}: the name of a plot must end in {', '.join(PLOTS)}.")
+                raise ValueError(
+                    f"{self.plot}: the name of a plot must end in {', '.join(PLOTS)}."
+                )
             optional("matplotlib", "plots need").use("Agg")
 
-    def save(self, columns: Columns, draw: "Callable[[], Figure]") -> dict[str, Path | None]:
+    def save(
+        self, columns: Columns, draw: "Callable[[], Figure]"
+    ) -> dict[str, Path | None]:
         """Write the table and the plot, which is drawn first, so that a failure leaves no file; return the files."""
         from drsvm.cli.files import csv_text
         from drsvm.utils.writing import write_files
 
         table = getattr(self, "csv", None)
-        contents = {} if table is None else {table: csv_text(columns).encode()}
+        if table is None:
+            contents = {}
+        else:
+            contents = {table: csv_text(columns).encode()}
         if self.plot is not None:
             from matplotlib import pyplot as plt
 
-            figure, drawn = draw(), io.BytesIO()
+            figure = draw()
+            drawn = io.BytesIO()
             figure.savefig(drawn, format=self.plot.suffix[1:].lower(), dpi=150)
             plt.close(figure)
             contents[self.plot] = drawn.getvalue()
@@ -332,14 +430,28 @@ def number_or_auto(option: str, text: str) -> float | str:
 def chosen_classes_and_threshold(
     class_weight: str | None, threshold: str | None = None, costs: str | None = None
 ) -> Settings:
-    """Return class weights and threshold as parameters of a classifier, if given; costs are by the text of a label."""
+    """Return class weights and threshold as parameters of a classifier, if given.
+
+    Costs are by the text of a label.
+    """
     check_choice("--class-weight", class_weight, (None, "auto", "balanced", "none"))
-    threshold = check_choice("--threshold", threshold, (None, "accuracy", "balanced-accuracy", "optimum"))
+    threshold = check_choice(
+        "--threshold", threshold, (None, "accuracy", "balanced-accuracy", "optimum")
+    )
     if threshold is not None and costs is not None:
         raise ValueError("use --threshold or --costs, not both.")
-    given: Settings = {} if class_weight is None else {"class_weight": None if class_weight == "none" else class_weight}
-    given |= {} if threshold is None else {"threshold": threshold.replace("-", "_")}
-    return given if costs is None else {**given, "threshold": costs_of_classes(costs)}
+    given: Settings = (
+        {}
+        if class_weight is None
+        else {"class_weight": None if class_weight == "none" else class_weight}
+    )
+    if threshold is None:
+        given |= {}
+    else:
+        given |= {"threshold": threshold.replace("-", "_")}
+    if costs is None:
+        return given
+    return {**given, "threshold": costs_of_classes(costs)}
 
 
 def costs_of_classes(text: str, n_classes: int = 2) -> dict[str, float]:
@@ -354,10 +466,14 @@ def costs_of_classes(text: str, n_classes: int = 2) -> dict[str, float]:
     raise ValueError(f"--costs {text}: {what}")
 
 
-def check_choice(option: str, value: str | None, allowed: Sequence[str | None]) -> str | None:
+def check_choice(
+    option: str, value: str | None, allowed: Sequence[str | None]
+) -> str | None:
     """Return a value if it is allowed, with - where it may have _ as in Python, or raise an error."""
     value = value and value.replace("_", "-")
     if value not in allowed:
         names = [choice for choice in allowed if choice is not None]
-        raise ValueError(f"{option} must be {'one of ' if len(names) > 1 else ''}{', '.join(names)}, got {value!r}.")
+        raise ValueError(
+            f"{option} must be {'one of ' if len(names) > 1 else ''}{', '.join(names)}, got {value!r}."
+        )
     return value

@@ -37,11 +37,14 @@ def predict(
         "Default: as in the file.",
         metavar="COLUMN",
     ),
-    output: Path | None = output("CSV file for the predictions. Default: print them.", metavar="OUT"),
+    output: Path | None = output(
+        "CSV file for the predictions. Default: print them.", metavar="OUT"
+    ),
 ) -> None:
     """Apply a saved model to a file: predictions and decision values as CSV, and scores if the file has labels.
 
-    Rows are numbered from 1, not counting the header, and have the ids that the training file had.
+    Rows are numbered from 1, not counting the header, and have the ids that the
+    training file had.
     """
     from drsvm.cli import tasks as work
     from drsvm.cli.files import STANDARD, check_outputs, csv_text
@@ -49,8 +52,13 @@ def predict(
 
     output = None if output == STANDARD else output
     check_outputs([output], [model, file])
-    saved, dataset = work.load_for_model(model, file, options, screen, keep=tuple(keep or ()), unlabelled=True)
-    from drsvm.cli.predictions import Predictions, sorted_by  # not before: errors come quickly
+    saved, dataset = work.load_for_model(
+        model, file, options, screen, keep=tuple(keep or ()), unlabelled=True
+    )
+    from drsvm.cli.predictions import (
+        Predictions,
+        sorted_by,
+    )  # not before: errors come quickly
 
     if probability and not hasattr(saved.model, "predict_proba"):
         remedy = "train it again with drsvm fit, or with calibration='sigmoid'."
@@ -58,7 +66,13 @@ def predict(
     predictions = Predictions(saved, dataset)
     screen.note(*predictions.notes())
     columns = sorted_by(predictions.columns(probability, explain), sort)
-    payload = {"command": "predict", "model": model, "file": file, **predictions.summary(), "output": output}
+    payload = {
+        "command": "predict",
+        "model": model,
+        "file": file,
+        **predictions.summary(),
+        "output": output,
+    }
     if output is not None:
         write_files({output: csv_text(columns).encode()})
     elif screen.as_json:
@@ -72,7 +86,9 @@ def predict(
 def _text(payload: Payload, legend: list[str]) -> str:
     from drsvm.estimators.scores import IF_NEW, by_class, interval_line, summary
 
-    counts = ", ".join(f"{label} ({count:,})" for label, count in payload["predicted"].items())
+    counts = ", ".join(
+        f"{label} ({count:,})" for label, count in payload["predicted"].items()
+    )
     lines = [f"{payload['rows']:,} rows, predicted {counts}", *legend]
     if payload["scores"]:
         figures = payload["scores"]

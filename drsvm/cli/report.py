@@ -11,16 +11,17 @@ from drsvm.cli import options as opt
 from drsvm.cli.screen import Screen, exit_code, in_options
 
 if TYPE_CHECKING:
-    from drsvm.tables import Dataset
     from drsvm.report import Report
     from drsvm.report.inputs import Source
+    from drsvm.tables import Dataset
 
 EXAMPLES = """drsvm report customers.csv --label churned --output report.html
 drsvm report customers.csv --label churned --kernel linear --format md
 drsvm report train.csv --test test.csv --radius 0.1 --title "Churn, spring" --output churn.html"""
 
 MAX_NAME = 40  # of a row: longer texts are no ids
-WRITTEN, READ = ("html", "md", "json"), ("csv", "parquet", "svmlight")
+WRITTEN = ("html", "md", "json")
+READ = ("csv", "parquet", "svmlight")
 
 
 @dataclass(frozen=True)
@@ -65,13 +66,16 @@ def report(
     threshold: str | None = opt.THRESHOLD,
     costs: str | None = opt.COSTS,
     title: str | None = opt.output("Title of the page."),
-    output: Path | None = opt.output("The file: .html, .md or .json. Default: drsvm-report.html.", metavar="OUT"),
+    output: Path | None = opt.output(
+        "The file: .html, .md or .json. Default: drsvm-report.html.", metavar="OUT"
+    ),
 ) -> int:
     """Train a classifier and write a report: held-out figures, what to do next, proof, worst case, data for auditors.
 
-    A quarter of the rows is held out unless --test or --test-size is given (--test-size 0: none). Rows are named
-    by the id column, otherwise numbered like the rows of the file, from 1, as in predict. The exit code is 1 if the
-    tolerance was not reached, 3 if it was for limited weights only.
+    A quarter of the rows is held out unless --test or --test-size is given (--test-size
+    0: none). Rows are named by the id column, otherwise numbered like the rows of the
+    file, from 1, as in predict. The exit code is 1 if the tolerance was not reached, 3
+    if it was for limited weights only.
     """
     from drsvm.cli import tasks as work
     from drsvm.cli.files import check_outputs, name_of
@@ -81,33 +85,86 @@ def report(
     split.check()
     for_weights = kernel.check(ball, prices.of_columns(), radius)
     settings = {**ball.ball(radius), **ball.run(), **prices.intercept()}
-    settings |= {"random_state": split.seed, **opt.chosen_classes_and_threshold(class_weight, threshold, costs)}
+    settings |= {
+        "random_state": split.seed,
+        **opt.chosen_classes_and_threshold(class_weight, threshold, costs),
+    }
     options = data.reading()
     wanted = options.read_options(mentioned=prices.mentioned(), name_rows=True)
     whole = work.load_parts(file, wanted, screen, split.test)
     several = len(set(whole.y.tolist())) > 2  # one of them is shown against the rest
-    whole = whole if several else work.with_positive(whole, positive)
-    settings, parts = work.by_label(settings, whole.y, screen), work.held_out(whole, split, screen) or whole
-    shown = work.label_called(parts.y, positive) if several and positive else parts.positive
-    named = {"radius": radius, "class_weight": class_weight, "threshold": threshold, "costs": costs}
+    if several:
+        whole = whole
+    else:
+        whole = work.with_positive(whole, positive)
+    settings = work.by_label(settings, whole.y, screen)
+    parts = work.held_out(whole, split, screen) or whole
+    if several and positive:
+        shown = work.label_called(parts.y, positive)
+    else:
+        shown = parts.positive
+    named = {
+        "radius": radius,
+        "class_weight": class_weight,
+        "threshold": threshold,
+        "costs": costs,
+    }
     named |= {"positive": None if several else positive}
-    typed = [*_typed(named), *(word for group in (ball, prices, kernel) for word in _typed(_changed(group)))]
+    typed = [
+        *_typed(named),
+        *(word for group in (ball, prices, kernel) for word in _typed(_changed(group))),
+    ]
     source = _source(file, [str(file), *_typed(_changed(options))], typed, parts.data)
     title = title or name_of(parts.data.path)
-    made = _made(parts, settings, ball.standardise, kernel, for_weights, source, title, shown, screen)
+    made = _made(
+        parts,
+        settings,
+        ball.standardise,
+        kernel,
+        for_weights,
+        source,
+        title,
+        shown,
+        screen,
+    )
     made.save(output, format)
-    code = exit_code(certificate["status"] for certificate in made.summary["certificates"])
-    payload = {"command": "report", "file": file, "output": output, "proven": code == 0, "summary": made.summary}
-    warnings = (made.summary[name] for name in ("warning", "tell_tale", "noise", "guess", "moved"))
-    lines = [*filter(None, warnings), *(f"- {line}" for line in made.summary["in_plain_words"])]
+    code = exit_code(
+        certificate["status"] for certificate in made.summary["certificates"]
+    )
+    payload = {
+        "command": "report",
+        "file": file,
+        "output": output,
+        "proven": code == 0,
+        "summary": made.summary,
+    }
+    warnings = (
+        made.summary[name]
+        for name in ("warning", "tell_tale", "noise", "guess", "moved")
+    )
+    lines = [
+        *filter(None, warnings),
+        *(f"- {line}" for line in made.summary["in_plain_words"]),
+    ]
     step = made.summary["next"]
-    lines += [f"next: {step['command'] or step['why']}", f"report written to {output.resolve()}"]
+    lines += [
+        f"next: {step['command'] or step['why']}",
+        f"report written to {output.resolve()}",
+    ]
     screen.finish(payload, "\n".join(lines))
     return code
 
 
 def _made(
-    parts, settings, standardise: bool, kernel: opt.KernelChoice, for_weights, source, title: str, positive, screen
+    parts,
+    settings,
+    standardise: bool,
+    kernel: opt.KernelChoice,
+    for_weights,
+    source,
+    title: str,
+    positive,
+    screen,
 ) -> "Report":
     """Return the report; input errors come before these imports, which take long.
 
@@ -115,23 +172,33 @@ def _made(
     """
     from drsvm.cli import tasks as work
     from drsvm.cli.kernel_choice import choose
-    from drsvm.utils.clock import TimeLimit
     from drsvm.report import report_on
     from drsvm.report.inputs import Given
+    from drsvm.utils.clock import TimeLimit
 
     prepared = work.prepared(parts, standardise=standardise)
     screen.note(*work.about_clipped(prepared, parts))
-    choice, time = None, TimeLimit.of(settings["max_time"])
+    choice = None
+    time = TimeLimit.of(settings["max_time"])
     if kernel.kernel == "auto":
         choice = choose(kernel, for_weights, settings, parts, prepared.X, time, screen)
         kernel = replace(kernel, kernel=choice["kernel"])
-    limit = {"max_time": max(time.left(), 1e-3) if time.limited else None}  # the trial is part of the time
+    limit = {
+        "max_time": max(time.left(), 1e-3) if time.limited else None
+    }  # the trial is part of the time
     kind, settings = kernel.kind_and_settings({**settings, **limit})
     first = parts.data.schema.index_base
-    numbered = [f"feature {k}" for k in range(first, first + prepared.X.shape[1])]  # as in the svmlight file
+    numbered = [
+        f"feature {k}" for k in range(first, first + prepared.X.shape[1])
+    ]  # as in the svmlight file
     names = [str(row + 1) for row in parts.rows.tolist()]
-    note = "Rows are numbered like the rows of the file, from 1, not counting the header."
-    if parts.ids and max(len(text) for texts in parts.ids.values() for text in texts) <= MAX_NAME:
+    note = (
+        "Rows are numbered like the rows of the file, from 1, not counting the header."
+    )
+    if (
+        parts.ids
+        and max(len(text) for texts in parts.ids.values() for text in texts) <= MAX_NAME
+    ):
         names = [" / ".join(texts) for texts in zip(*parts.ids.values(), strict=True)]
         note = f"Rows are named by {', '.join(parts.ids)}."
     given = Given(
@@ -154,7 +221,9 @@ def _made(
         return report_on(model, given, title=title, positive=positive, progress=None)
 
 
-def _source(file: Path, reading: list[str], settings: list[str], data: "Dataset") -> "Source":
+def _source(
+    file: Path, reading: list[str], settings: list[str], data: "Dataset"
+) -> "Source":
     """Return where the data come from, with the words of the command line for warnings and the next step."""
     from drsvm.cli.files import STANDARD
     from drsvm.report.inputs import Source
@@ -164,9 +233,15 @@ def _source(file: Path, reading: list[str], settings: list[str], data: "Dataset"
             return ""
         verb, *options = COMMANDS[step.action]
         kept = settings if step.keeps_settings else []
-        return shlex.join(["drsvm", verb, *reading, *kept, *_typed(step.changes), *options])
+        return shlex.join(
+            ["drsvm", verb, *reading, *kept, *_typed(step.changes), *options]
+        )
 
-    known = file if file != STANDARD and (file.is_file() or file.is_dir()) else None  # a pipe is gone
+    # a pipe is gone
+    if file != STANDARD and (file.is_file() or file.is_dir()):
+        known = file
+    else:
+        known = None
     words = {"wording": in_options, "command": command, "setting": attrgetter("typed")}
     return Source(known, leaky_columns=data.leaky_columns, **words)
 
@@ -179,8 +254,14 @@ COMMANDS = {  # for the actions of `drsvm.report.inputs.NextStep`, with their op
 }
 
 
-def _changed(group: opt.DataOptions | opt.BallOptions | opt.PriceOptions | opt.KernelChoice) -> opt.Settings:
-    return {one.name: value for one in fields(group) if (value := getattr(group, one.name)) != one.default}
+def _changed(
+    group: opt.DataOptions | opt.BallOptions | opt.PriceOptions | opt.KernelChoice,
+) -> opt.Settings:
+    return {
+        one.name: value
+        for one in fields(group)
+        if (value := getattr(group, one.name)) != one.default
+    }
 
 
 def _typed(options: Mapping[str, object]) -> list[str]:

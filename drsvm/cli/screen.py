@@ -1,6 +1,7 @@
 """Output of a command: results on standard output, notes and progress on standard error, or everything as JSON.
 
-Messages name options in place of parameters, and errors end in the command that the user should have typed.
+Messages name options in place of parameters, and errors end in the command that the
+user should have typed.
 """
 
 import errno
@@ -28,14 +29,24 @@ if TYPE_CHECKING:
 
 Payload: TypeAlias = dict[str, Any]  # what a command returns, for --json
 
-ARGUMENTS: ContextVar[tuple[str, ...]] = ContextVar("arguments", default=())  # the arguments of the current command
-OPTIONS = {"WassersteinSVCCV": "--cv", "folder": "--spool"}  # options that do not have the name of the parameter
-EXIT_CODES = {"optimal": 0, "optimal within bounds": 3}  # of results by their status, best first; any other is 1
+ARGUMENTS: ContextVar[tuple[str, ...]] = ContextVar(
+    "arguments", default=()
+)  # the arguments of the current command
+OPTIONS = {
+    "WassersteinSVCCV": "--cv",
+    "folder": "--spool",
+}  # options that do not have the name of the parameter
+EXIT_CODES = {
+    "optimal": 0,
+    "optimal within bounds": 3,
+}  # of results by their status, best first; any other is 1
 
 
 def exit_code(statuses: Iterable[str], choose: Callable[..., int] = max) -> int:
     """Return the exit code for the worst status, or with `choose=min` for the best."""
-    return choose((EXIT_CODES.get(status, 1) for status in statuses), key=(0, 3, 1).index)
+    return choose(
+        (EXIT_CODES.get(status, 1) for status in statuses), key=(0, 3, 1).index
+    )
 
 
 @dataclass
@@ -47,16 +58,32 @@ class Screen:
 
     def note(self, *messages: str | Warning) -> None:
         """Print notes, each of them once."""
-        new = [text for text in dict.fromkeys(map(in_options, messages)) if text not in self.notes]
+        new = [
+            text
+            for text in dict.fromkeys(map(in_options, messages))
+            if text not in self.notes
+        ]
         self.notes += new
         for text in [] if self.as_json else new:
             console = self._console(stderr=True)
-            console.print(f"note: {text}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+            console.print(
+                f"note: {text}",
+                style="yellow",
+                markup=False,
+                highlight=False,
+                soft_wrap=True,
+            )
 
-    def finish(self, payload: Payload, *shown: "RenderableType | Columns", stderr: bool = False) -> None:
+    def finish(
+        self, payload: Payload, *shown: "RenderableType | Columns", stderr: bool = False
+    ) -> None:
         """Print the results: as JSON, or what is to be shown: texts, columns of a table, or anything of rich's."""
         if self.as_json:
-            print(json.dumps(plain({**payload, "notes": self.notes}), indent=2, allow_nan=False))
+            print(
+                json.dumps(
+                    plain({**payload, "notes": self.notes}), indent=2, allow_nan=False
+                )
+            )
             return
         from drsvm.cli.terminal import table_of
 
@@ -64,7 +91,9 @@ class Screen:
         for part in shown:
             is_table = isinstance(part, dict)
             content = table_of(part) if is_table else part
-            console.print(content, markup=False, highlight=False, soft_wrap=not is_table)
+            console.print(
+                content, markup=False, highlight=False, soft_wrap=not is_table
+            )
 
     @property
     def on_terminal(self) -> bool:
@@ -83,7 +112,10 @@ class Screen:
 
     @contextmanager
     def whole(self, text: str) -> Iterator[Callable[[float], None]]:
-        """Show a bar for the block as a whole; yields the function that receives the share that is done."""
+        """Show a bar for the block as a whole.
+
+        Yields the function that receives the share that is done.
+        """
         with self.progress(text), stage(""), taken_over() as tell:
             yield tell
 
@@ -94,43 +126,74 @@ class Screen:
                 yield
             finally:
                 ignored = DeprecationWarning | FutureWarning | ResourceWarning
-                self.note(*(each.message for each in caught if not issubclass(each.category, ignored)))
+                self.note(
+                    *(
+                        each.message
+                        for each in caught
+                        if not issubclass(each.category, ignored)
+                    )
+                )
 
     def _console(self, stderr: bool = False) -> "Console":
         from rich.console import Console
 
         # Without a terminal there is no width to respect.
         stream = sys.stderr if stderr else sys.stdout
-        return Console(file=stream, width=None if stream.isatty() else 160, soft_wrap=False)
+        return Console(
+            file=stream, width=None if stream.isatty() else 160, soft_wrap=False
+        )
 
 
 @contextmanager
 def reported_errors(screen: Screen) -> Iterator[None]:
-    """Turn errors that the user can fix into a message and an exit code; DRSVM_TRACEBACK=1 shows their traceback."""
+    """Turn errors that the user can fix into a message and an exit code.
+
+    DRSVM_TRACEBACK=1 shows their traceback.
+    """
     try:
         yield
-        print(end="", flush=True)  # not at the exit, where an error could not be reported
+        print(
+            end="", flush=True
+        )  # not at the exit, where an error could not be reported
     except KeyboardInterrupt:
         raise _fail(screen, "interrupted; nothing was written.", 130) from None
     except MemoryError as error:
         raise _fail(screen, f"not enough memory ({error}).", 2) from None
     except (ValueError, TypeError, ImportError, OSError) as error:
-        if isinstance(error, OSError) and error.filename is None and error.errno in (errno.EPIPE, *FULL):
+        if (
+            isinstance(error, OSError)
+            and error.filename is None
+            and error.errno in (errno.EPIPE, *FULL)
+        ):
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # avoid an error at exit
             error.filename = "standard output"
             if isinstance(error, BrokenPipeError):  # the reader is gone
                 raise typer.Exit(0) from None
         # The user cannot fix an ImportError without a remedy.
-        if os.environ.get("DRSVM_TRACEBACK") or (isinstance(error, ImportError) and "pip install" not in str(error)):
+        if os.environ.get("DRSVM_TRACEBACK") or (
+            isinstance(error, ImportError) and "pip install" not in str(error)
+        ):
             raise
         raise _fail(screen, in_options(error), 2, getattr(error, "fixes", ())) from None
 
 
-def _fail(screen: Screen, message: str, code: int, fixes: Sequence[Parameter] = ()) -> typer.Exit:
+def _fail(
+    screen: Screen, message: str, code: int, fixes: Sequence[Parameter] = ()
+) -> typer.Exit:
     remedy = corrected_command(fixes)
     if screen.as_json:
-        print(json.dumps({"error": message, "exit_code": code, **({"try": remedy} if remedy else {})}))
-    typer.echo(f"error: {message}" + (f"\nTry:\n  {remedy}" if remedy else ""), err=True)
+        print(
+            json.dumps(
+                {
+                    "error": message,
+                    "exit_code": code,
+                    **({"try": remedy} if remedy else {}),
+                }
+            )
+        )
+    typer.echo(
+        f"error: {message}" + (f"\nTry:\n  {remedy}" if remedy else ""), err=True
+    )
     return typer.Exit(code)
 
 
@@ -138,22 +201,34 @@ def in_options(message: str | BaseException) -> str:
     """Return a text, warning or error with options in place of parameters."""
     if isinstance(message, OSError) and message.filename:
         return f"{message.filename}: {message.strerror}"
-    text = next(iter(message.args), None) if isinstance(message, BaseException) else message
-    return text.spelled(_typed) if isinstance(text, Message) else str(message)
+    if isinstance(message, BaseException):
+        text = next(iter(message.args), None)
+    else:
+        text = message
+    if isinstance(text, Message):
+        return text.spelled(_typed)
+    return str(message)
 
 
 def _typed(parameter: Parameter) -> str:
-    value = () if parameter.value is None else (str(parameter.value),)
+    if parameter.value is None:
+        value = ()
+    else:
+        value = (str(parameter.value),)
     return shlex.join([OPTIONS.get(parameter.name, option_of(parameter.name)), *value])
 
 
 def corrected_command(fixes: Sequence[Parameter]) -> str | None:
-    """Return the complete command with some changes, for the shell; None if there are none."""
+    """Return the complete command with some changes, for the shell.
+
+    None if there are none.
+    """
     arguments = list(ARGUMENTS.get())
     if not fixes or not arguments:
         return None
     for fix in fixes:
-        option, value = OPTIONS.get(fix.name, option_of(fix.name)), str(fix.value)
+        option = OPTIONS.get(fix.name, option_of(fix.name))
+        value = str(fix.value)
         if fix.old is not None:
             arguments = _replaced(arguments, option, fix.old, value)
         elif (option, value) not in pairwise(arguments):
@@ -175,4 +250,6 @@ def _replaced(arguments: list[str], option: str, old: str, new: str) -> list[str
         kept = [new if entry.strip() == old else entry for entry in values]
         if any(kept):
             changed += [option, ",".join(filter(None, kept))]
-    return changed if option in arguments or f"{option}={old}" in arguments or not new else [*changed, option, new]
+    if option in arguments or f"{option}={old}" in arguments or not new:
+        return changed
+    return [*changed, option, new]

@@ -1,6 +1,7 @@
 """The per-sample part of an ADMM iteration, in one pass without temporaries.
 
-The flip cost κ and `flip_price` = κλ (inf where a label cannot be flipped) are numbers or arrays over the rows.
+The flip cost κ and `flip_price` = κλ (inf where a label cannot be flipped) are numbers
+or arrays over the rows.
 """
 
 from drsvm.compiled.compiling import FAST, kernel
@@ -13,7 +14,8 @@ def nearest_split(v, reach, flip_price):
     if flip_price < 2.0:  # the two pieces cross above 0
         first = last = 0.5 * flip_price
     else:
-        first, last = 1.0, flip_price - 1.0
+        first = 1.0
+        last = flip_price - 1.0
     if v < first:
         return min(v + reach, first)
     if v > last:
@@ -31,22 +33,37 @@ def _shares(slope, flip_price):
 
 @kernel(fastmath=FAST)
 def update_samples(
-    decision, intercept, signs, weights, kappa, flip_price, rho, relaxation, split, slopes, coefficients
+    decision,
+    intercept,
+    signs,
+    weights,
+    kappa,
+    flip_price,
+    rho,
+    relaxation,
+    split,
+    slopes,
+    coefficients,
 ):
-    """Update the split margins t and the slopes g of the loss; write the coefficients of Σ π t y x and −Σ π g y x.
+    """Update the split margins t and the slopes g of the loss.
 
-    `decision` contains w·x_i. Returns the loss at the margins m; Σ (α + β) and Σ κβ of the multipliers for g; the
-    squares of m − t, of the change of t, of m, of t and of g, all weighted by π.
+    Write the coefficients of Σ π t y x and −Σ π g y x.
+
+    `decision` contains w·x_i. Returns the loss at the margins m; Σ (α + β) and Σ κβ of
+    the multipliers for g; the squares of m − t, of the change of t, of m, of t and of
+    g, all weighted by π.
     """
     loss = mass = cost = 0.0
     apart = moved = margin_size = split_size = slope_size = 0.0
     for i in range(decision.size):
-        margin, flip = signs[i] * (decision[i] + intercept), at(flip_price, i)
+        margin = signs[i] * (decision[i] + intercept)
+        flip = at(flip_price, i)
         old = split[i]
         v = relaxation * margin + (1.0 - relaxation) * old + slopes[i] / rho
         new = nearest_split(v, 1.0 / rho, flip)
         slope = min(max(rho * (v - new), -1.0), 1.0)
-        split[i], slopes[i] = new, slope
+        split[i] = new
+        slopes[i] = slope
         pi = weights[i]
         coefficients[0, i] = pi * signs[i] * new
         coefficients[1, i] = -pi * signs[i] * slope

@@ -1,4 +1,7 @@
-"""The decorator that compiles kernels; compilation pauses the clock (see `drsvm.utils.clock`)."""
+"""The decorator that compiles kernels.
+
+Compilation pauses the clock (see `drsvm.utils.clock`).
+"""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -18,31 +21,47 @@ except ImportError:  # numba's internals differ: functions are compiled as usual
 
 NOTICE = "Compiling drsvm's kernels, once per installation and kind of data: this takes 10 to 20 s."
 
-# Relaxed floating-point rules: sums in any order, for vector instructions; or only fused multiply-add
-FAST, SCALAR = {"reassoc", "contract", "nsz"}, {"contract", "nsz"}
+# Relaxed floating-point rules: sums in any order, for vector instructions; or only
+# fused multiply-add
+FAST = {"reassoc", "contract", "nsz"}
+SCALAR = {"contract", "nsz"}
 
 
-# Options for code that allocates nothing. numba counts references to every array that is passed to a function or taken
-# from a tuple, which costs more than the arithmetic of a short function. The caller owns the arrays, so the count need
-# not change.
+# Options for code that allocates nothing. numba counts references to every array that
+# is passed to a function or taken from a tuple, which costs more than the arithmetic of
+# a short function. The caller owns the arrays, so the count need not change.
 UNCOUNTED: Any = {"nogil": True, "error_model": "numpy", "_nrt": False}
-_WITHOUT_WRAPPERS = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True}  # for callers in C and in Python
+_WITHOUT_WRAPPERS = {
+    "no_cfunc_wrapper": True,
+    "no_cpython_wrapper": True,
+}  # for callers in C and in Python
 # Options for code that is part of kernels, also in `numba.extending.overload`
 INNER: Any = UNCOUNTED | _WITHOUT_WRAPPERS | {"pipeline_class": inner_compiler}
 
 
-def kernel(*, inner: bool = False, allocates: bool = False, **options) -> Callable[[Callable], Any]:
+def kernel(
+    *, inner: bool = False, allocates: bool = False, **options
+) -> Callable[[Callable], Any]:
     """Return a decorator that compiles a function on its first call, to run without the GIL.
 
-    Compiled code is cached; see `sealed_cache`. An `inner` function can be called by kernels only: that saves compile
-    time, and its code is stored with theirs. References are not counted in it (see `UNCOUNTED`) unless it `allocates`
-    arrays. Other options are passed to `numba.njit`.
+    Compiled code is cached; see `sealed_cache`. An `inner` function can be called by
+    kernels only: that saves compile time, and its code is stored with theirs.
+    References are not counted in it (see `UNCOUNTED`) unless it `allocates` arrays.
+    Other options are passed to `numba.njit`.
     """
 
     def decorate(function: Callable) -> Any:
-        own = INNER if inner else UNCOUNTED | {"pipeline_class": kernel_compiler, "no_cfunc_wrapper": True}
+        if inner:
+            own = INNER
+        else:
+            own = UNCOUNTED | {
+                "pipeline_class": kernel_compiler,
+                "no_cfunc_wrapper": True,
+            }
         compiled = njit(**own | {"_nrt": allocates or not inner} | options)(function)
-        if compiled is not function and not inner:  # NUMBA_DISABLE_JIT returns it unchanged
+        if (
+            compiled is not function and not inner
+        ):  # NUMBA_DISABLE_JIT returns it unchanged
             _use_cache(compiled, function)
         return compiled
 
@@ -72,7 +91,9 @@ def by_type(implementations: Mapping[Any, Any]) -> Any:
         options = getattr(implementation, "targetoptions", {})
         if options.get("fastmath") or options.get("forceinline"):
             return lambda first, *others: implementation(first, *others)
-        return getattr(implementation, "py_func", implementation)  # spares compiling a function that calls it
+        return getattr(
+            implementation, "py_func", implementation
+        )  # spares compiling a function that calls it
 
     return chosen
 
@@ -85,11 +106,17 @@ def _use_cache(compiled: Any, function: Callable) -> None:
         assert compiled._cache is not None
         compiled._cache = SealedCache(function)
     except Exception as error:
-        message_once(f"drsvm's kernels cannot be cached and are compiled in every process: {error!r}", logging.WARNING)
+        message_once(
+            f"drsvm's kernels cannot be cached and are compiled in every process: {error!r}",
+            logging.WARNING,
+        )
 
 
 class _Compilations(event.Listener):
-    """Pauses the clock and shows the notice; numba sends no events for code that it loads from a cache."""
+    """Pauses the clock and shows the notice.
+
+    Numba sends no events for code that it loads from a cache.
+    """
 
     def on_start(self, event):
         pauses.begin()

@@ -1,11 +1,12 @@
 """The constraints ‖t‖_q ≤ λ and t_j ≥ 0 in the interior-point method: slacks, multipliers and their Newton equations.
 
-t are some entries of (w, b), divided by their prices or multiplied by their prescribed signs. With the multiplier part
-z of the optimality conditions
+t are some entries of (w, b), divided by their prices or multiplied by their prescribed
+signs. With the multiplier part z of the optimality conditions
 
     c w + Σ (β_i − α_i) y_i x_i + z_w = 0,        ε − κ Σ β_i + z_λ = 0,
 
-a Newton step changes z by  (a symmetric matrix) · (dw, db, dλ) + (a constant that depends on the target μ).
+a Newton step changes z by  (a symmetric matrix) · (dw, db, dλ) + (a constant that
+depends on the target μ).
 
 The constraints of the norms are
 
@@ -13,11 +14,13 @@ The constraints of the norms are
     Cross (q = 1)   u_j − t_j ≥ 0, u_j + t_j ≥ 0 and λ − Σ u_j ≥ 0, where the bounds u are eliminated,
     Ball (q = 2)    (λ, t) in the second-order cone, with Nesterov–Todd scaling and the full second-order correction.
 
-Products of slack and multiplier of linear constraints are aimed at equal shares of the target. Constraints of the norm
-come first, then those of the signs. A point that rounding errors have moved out of the second-order cone gives NaN.
+Products of slack and multiplier of linear constraints are aimed at equal shares of the
+target. Constraints of the norm come first, then those of the signs. A point that
+rounding errors have moved out of the second-order cone gives NaN.
 
-What differs between norms is chosen by the type of the constraints, so that only the functions of one norm are
-compiled; compiling takes time in proportion to the operations in the source.
+What differs between norms is chosen by the type of the constraints, so that only the
+functions of one norm are compiled; compiling takes time in proportion to the operations
+in the source.
 """
 
 import math
@@ -26,19 +29,30 @@ from typing import NamedTuple
 import numpy as np
 
 from drsvm.compiled.compiling import UNCOUNTED, by_type, kernel
-from drsvm.compiled.second_order_cone import determinant, inner, rate, set_scaling_point, transform
+from drsvm.compiled.second_order_cone import (
+    determinant,
+    inner,
+    rate,
+    set_scaling_point,
+    transform,
+)
 from drsvm.compiled.step_rules import larger
 
-# Rows of `values`: shares of the target (of linear constraints), slacks, multipliers, their changes, multiplier /
-# slack, corrections, and what the multipliers would become if the slacks did not change
+# Rows of `values`: shares of the target (of linear constraints), slacks, multipliers,
+# their changes, multiplier / slack, corrections, and what the multipliers would become
+# if the slacks did not change
 SHARE, SLACK, DUAL, D_SLACK, D_DUAL, RATIO, CORRECTION, PUSH = range(8)
-STRETCH, COEFFICIENT, BUDGET = 0, 1, 2  # positions in `numbers`
+# positions in `numbers`
+STRETCH = 0
+COEFFICIENT = 1
+BUDGET = 2
 
 
 class Constraints(NamedTuple):
     """The constraints of t = factors · (w, b)[entries]: first the norm's, then t_j ≥ 0 for prescribed signs.
 
-    The fewer arrays there are, the less time it takes to compile functions that pass them on.
+    The fewer arrays there are, the less time it takes to compile functions that pass
+    them on.
     """
 
     entries: np.ndarray  # positions in (w, b)
@@ -98,14 +112,20 @@ class Ball(Constraints):
         return reflected * (mu / ((slacks[0] - length) * (slacks[0] + length)))
 
 
-# --- the box --------------------------------------------------------------------------------------------------------
+# --- the box
+# --------------------------------------------------------------------------------------------------------
 
 
 @kernel(inner=True)
 def _scale_box(cone, out):
-    ratios, k, square = cone.values[RATIO], cone.workspace.shape[1] - 1, 0.0
+    ratios = cone.values[RATIO]
+    k = cone.workspace.shape[1] - 1
+    square = 0.0
     for j in range(k):
-        entry, factor, upper, lower = cone.entries[j], cone.factors[j], ratios[j], ratios[k + j]
+        entry = cone.entries[j]
+        factor = cone.factors[j]
+        upper = ratios[j]
+        lower = ratios[k + j]
         out[0, entry] += factor * factor * (upper + lower)
         out[1, entry] = factor * (lower - upper)
         square += upper + lower
@@ -114,8 +134,13 @@ def _scale_box(cone, out):
 
 @kernel(inner=True)
 def _gather_pairs(cone, values, out):
-    """Add z of given multipliers; λ is in all constraints of the box, but only in the last of the cross-polytope."""
-    k, m, lam = cone.workspace.shape[1] - 1, values.size - cone.n_signs, 0.0
+    """Add z of given multipliers.
+
+    Λ is in all constraints of the box, but only in the last of the cross-polytope.
+    """
+    k = cone.workspace.shape[1] - 1
+    m = values.size - cone.n_signs
+    lam = 0.0
     for j in range(k):
         out[cone.entries[j]] += cone.factors[j] * (values[j] - values[k + j])
     for j in range(0 if m == 2 * k else 2 * k, m):
@@ -125,24 +150,33 @@ def _gather_pairs(cone, values, out):
 
 @kernel(inner=True)
 def _follow_box(cone, direction, dlam):
-    changes, k = cone.values[D_SLACK], cone.workspace.shape[1] - 1
+    changes = cone.values[D_SLACK]
+    k = cone.workspace.shape[1] - 1
     for j in range(k):
         dt = cone.factors[j] * direction[cone.entries[j]]
-        changes[j], changes[k + j] = dlam - dt, dlam + dt
+        changes[j] = dlam - dt
+        changes[k + j] = dlam + dt
 
 
-# --- the cross-polytope: rows 0, 1 and 2 of the workspace are the sums of the pairs' ratios, their relative differences
-# and the sums of the pairs' pushes ----------------------------------------------------------------------------------
+# --- the cross-polytope: rows 0, 1 and 2 of the workspace are the sums of the pairs'
+# ratios, their relative differences and the sums of the pairs' pushes
+# ----------------------------------------------------------------------------------
 
 
 @kernel(inner=True)
 def _scale_cross(cone, out):
-    ratios, k, inverses = cone.values[RATIO], cone.workspace.shape[1] - 1, 0.0
+    ratios = cone.values[RATIO]
+    k = cone.workspace.shape[1] - 1
+    inverses = 0.0
     for j in range(k):
-        entry, factor, upper, lower = cone.entries[j], cone.factors[j], ratios[j], ratios[k + j]
+        entry = cone.entries[j]
+        factor = cone.factors[j]
+        upper = ratios[j]
+        lower = ratios[k + j]
         total = upper + lower
         tilt = (upper - lower) / total
-        cone.workspace[0, j], cone.workspace[1, j] = total, tilt
+        cone.workspace[0, j] = total
+        cone.workspace[1, j] = tilt
         out[0, entry] += 4.0 * factor * factor * upper * lower / total
         out[2, entry] = factor * tilt
         inverses += 1.0 / total
@@ -153,10 +187,14 @@ def _scale_cross(cone, out):
 
 @kernel(inner=True)
 def _push_cross(cone, target, out):
-    pushes, k = cone.values[PUSH], cone.workspace.shape[1] - 1
-    totals, tilts, sums = cone.workspace[0], cone.workspace[1], cone.workspace[2]
+    pushes = cone.values[PUSH]
+    k = cone.workspace.shape[1] - 1
+    totals = cone.workspace[0]
+    tilts = cone.workspace[1]
+    sums = cone.workspace[2]
     gather(cone, pushes, out)
-    # The multiplier of the budget after the step, except for its part in the changes; it also equals upper + lower.
+    # The multiplier of the budget after the step, except for its part in the changes;
+    # it also equals upper + lower.
     budget = pushes[2 * k] / cone.values[RATIO, 2 * k]
     for j in range(k):
         sums[j] = pushes[j] + pushes[k + j]
@@ -170,9 +208,14 @@ def _push_cross(cone, target, out):
 
 @kernel(inner=True)
 def _follow_cross(cone, direction, dlam):
-    changes, k = cone.values[D_SLACK], cone.workspace.shape[1] - 1
-    totals, tilts, sums, dt = cone.workspace[0], cone.workspace[1], cone.workspace[2], cone.workspace[3]
-    along, used = -dlam, 0.0
+    changes = cone.values[D_SLACK]
+    k = cone.workspace.shape[1] - 1
+    totals = cone.workspace[0]
+    tilts = cone.workspace[1]
+    sums = cone.workspace[2]
+    dt = cone.workspace[3]
+    along = -dlam
+    used = 0.0
     for j in range(k):
         dt[j] = cone.factors[j] * direction[cone.entries[j]]
         along += tilts[j] * dt[j]
@@ -184,16 +227,19 @@ def _follow_cross(cone, direction, dlam):
     changes[2 * k] = dlam - used
 
 
-# --- the second-order cone: rows 0 and 1 of the workspace are the scaling point and the scaled multipliers -----------
+# --- the second-order cone: rows 0 and 1 of the workspace are the scaling point and the
+# scaled multipliers -----------
 
 
 @kernel(inner=True)
 def _scale_ball(cone, out):
     point = cone.workspace[0]
     square = set_scaling_point(cone.values[SLACK], cone.values[DUAL], point)
-    curvature, cone.numbers[STRETCH] = 1.0 / square, math.sqrt(square)
+    curvature = 1.0 / square
+    cone.numbers[STRETCH] = math.sqrt(square)
     for j in range(1, point.size):
-        entry, factor = cone.entries[j - 1], cone.factors[j - 1]
+        entry = cone.entries[j - 1]
+        factor = cone.factors[j - 1]
         out[0, entry] += factor * factor * curvature
         out[2, entry] = -factor * point[j]
     transform(point, cone.numbers[STRETCH], cone.values[DUAL], 1.0, cone.workspace[1])
@@ -209,9 +255,13 @@ def _gather_ball(cone, values, out):
 
 @kernel(inner=True)
 def _push_ball(cone, target, out):
-    corrections, a, x = cone.values[CORRECTION], cone.workspace[1], cone.workspace[2]
+    corrections = cone.values[CORRECTION]
+    a = cone.workspace[1]
+    x = cone.workspace[2]
     size = a.size
-    x[0] = (a[0] * (target - corrections[0]) + inner(a, corrections, size)) / determinant(a, size)
+    x[0] = (
+        a[0] * (target - corrections[0]) + inner(a, corrections, size)
+    ) / determinant(a, size)
     for j in range(1, size):
         x[j] = (-corrections[j] - x[0] * a[j]) / a[0]
     transform(cone.workspace[0], cone.numbers[STRETCH], x, -1.0, cone.values[PUSH])
@@ -220,7 +270,9 @@ def _push_ball(cone, target, out):
 
 @kernel(inner=True)
 def _follow_ball(cone, direction, dlam):
-    point, scaled, image = cone.workspace[0], cone.workspace[2], cone.workspace[4]
+    point = cone.workspace[0]
+    scaled = cone.workspace[2]
+    image = cone.workspace[4]
     changes = cone.values[D_SLACK]
     changes[0] = dlam
     for j in range(1, point.size):
@@ -233,7 +285,10 @@ def _follow_ball(cone, direction, dlam):
 
 @kernel(inner=True)
 def _correct_ball(cone):
-    point, a, b, corrections = cone.workspace[0], cone.workspace[2], cone.workspace[3], cone.values[CORRECTION]
+    point = cone.workspace[0]
+    a = cone.workspace[2]
+    b = cone.workspace[3]
+    corrections = cone.values[CORRECTION]
     transform(point, cone.numbers[STRETCH], cone.values[D_SLACK], -1.0, a)
     transform(point, cone.numbers[STRETCH], cone.values[D_DUAL], 1.0, b)
     corrections[0] = a[0] * b[0] + inner(a, b, point.size)
@@ -243,31 +298,43 @@ def _correct_ball(cone):
 
 @kernel(inner=True)
 def _ball_rates(cone):
-    v, size = cone.values, cone.workspace.shape[1]
+    v = cone.values
+    size = cone.workspace.shape[1]
     return rate(v[SLACK], v[D_SLACK], size), rate(v[DUAL], v[D_DUAL], size)
 
 
-# --- all norms ------------------------------------------------------------------------------------------------------
+# --- all norms
+# ------------------------------------------------------------------------------------------------------
 
 
 # Add the norm's part to the matrix: see `scaling`
 _scale_norm = by_type({Box: _scale_box, Cross: _scale_cross, Ball: _scale_ball})
-# Add z of given multipliers to a vector in (w, b), and return its entry for λ; then the same for the multipliers after
-# the step, except for their part in the changes
+# Add z of given multipliers to a vector in (w, b), and return its entry for λ; then the
+# same for the multipliers after the step, except for their part in the changes
 gather = by_type({Box: _gather_pairs, Cross: _gather_pairs, Ball: _gather_ball})
 _push_norm = by_type(
-    {Box: lambda cone, target, out: gather(cone, cone.values[PUSH], out), Cross: _push_cross, Ball: _push_ball}
+    {
+        Box: lambda cone, target, out: gather(cone, cone.values[PUSH], out),
+        Cross: _push_cross,
+        Ball: _push_ball,
+    }
 )
 # Compute the changes of the slacks and, if they are not linear, of the multipliers
 _follow_norm = by_type({Box: _follow_box, Cross: _follow_cross, Ball: _follow_ball})
-_correct_norm = by_type({Box: lambda cone: None, Cross: lambda cone: None, Ball: _correct_ball})
-_norm_rates = by_type({Box: lambda cone: (0.0, 0.0), Cross: lambda cone: (0.0, 0.0), Ball: _ball_rates})
+_correct_norm = by_type(
+    {Box: lambda cone: None, Cross: lambda cone: None, Ball: _correct_ball}
+)
+_norm_rates = by_type(
+    {Box: lambda cone: (0.0, 0.0), Cross: lambda cone: (0.0, 0.0), Ball: _ball_rates}
+)
 
 
 @kernel(inner=True)
 def _gather_signs(cone, values, out):
     for j in range(1, cone.n_signs + 1):
-        out[cone.entries[cone.entries.size - j]] -= cone.factors[cone.factors.size - j] * values[values.size - j]
+        out[cone.entries[cone.entries.size - j]] -= (
+            cone.factors[cone.factors.size - j] * values[values.size - j]
+        )
 
 
 @kernel(**UNCOUNTED)
@@ -275,15 +342,20 @@ def multipliers(cone, out):
     """Write z in (w, b); return its entry for λ."""
     out[:] = 0.0
     _gather_signs(cone, cone.values[DUAL], out)
-    return gather(cone, cone.values[DUAL], out) if cone.has_norm else 0.0
+    if cone.has_norm:
+        return gather(cone, cone.values[DUAL], out)
+    return 0.0
 
 
 @kernel(**UNCOUNTED)
 def products_after(cone, primal, dual):
     """Return Σ multiplier · slack after steps of the given lengths."""
-    v, total = cone.values, 0.0
+    v = cone.values
+    total = 0.0
     for j in range(v.shape[1]):
-        total += (v[SLACK, j] + primal * v[D_SLACK, j]) * (v[DUAL, j] + dual * v[D_DUAL, j])
+        total += (v[SLACK, j] + primal * v[D_SLACK, j]) * (
+            v[DUAL, j] + dual * v[D_DUAL, j]
+        )
     return total
 
 
@@ -300,7 +372,11 @@ def move(cone, primal, dual):
 def rates(cone):
     """Return the reciprocals of the longest primal and dual steps (0: no limit)."""
     v = cone.values
-    primal, dual = _norm_rates(cone) if cone.has_norm else (0.0, 0.0)
+    if cone.has_norm:
+        primal, dual = _norm_rates(cone)
+    else:
+        primal = 0.0
+        dual = 0.0
     for j in range(cone.first_linear, v.shape[1]):
         primal = larger(primal, -v[D_SLACK, j] / v[SLACK, j])
         dual = larger(dual, -v[D_DUAL, j] / v[DUAL, j])
@@ -313,10 +389,12 @@ def scaling(cone, out):
 
     Returns its λλ entry, the λ entry of u, and k.
     """
-    v, m = cone.values, cone.values.shape[1]
+    v = cone.values
+    m = cone.values.shape[1]
     out[:] = 0.0
     for j in range(m):
-        v[CORRECTION, j], v[RATIO, j] = 0.0, v[DUAL, j] / v[SLACK, j]
+        v[RATIO, j] = v[DUAL, j] / v[SLACK, j]
+        v[CORRECTION, j] = 0.0
     for j in range(1, cone.n_signs + 1):
         out[0, cone.entries[cone.entries.size - j]] += v[RATIO, m - j]
     if cone.has_norm:
@@ -326,7 +404,10 @@ def scaling(cone, out):
 
 @kernel(**UNCOUNTED)
 def correct(cone):
-    """Use the products of the last direction's changes as the correction; `scaling` resets it."""
+    """Use the products of the last direction's changes as the correction.
+
+    `scaling` resets it.
+    """
     v = cone.values
     if cone.has_norm:
         _correct_norm(cone)
@@ -336,7 +417,10 @@ def correct(cone):
 
 @kernel(**UNCOUNTED)
 def constant(cone, target, out):
-    """Write the constant part of z + dz for a target and the current correction; return its entry for λ."""
+    """Write the constant part of z + dz for a target and the current correction.
+
+    Return its entry for λ.
+    """
     v = cone.values
     out[:] = 0.0
     for j in range(cone.first_linear, v.shape[1]):
@@ -348,10 +432,14 @@ def constant(cone, target, out):
 @kernel(**UNCOUNTED)
 def set_direction(cone, direction, dlam):
     """Compute all changes for those of (w, b) and λ."""
-    v, m = cone.values, cone.values.shape[1]
+    v = cone.values
+    m = cone.values.shape[1]
     if cone.has_norm:
         _follow_norm(cone, direction, dlam)
     for j in range(1, cone.n_signs + 1):
-        v[D_SLACK, m - j] = cone.factors[cone.factors.size - j] * direction[cone.entries[cone.entries.size - j]]
+        v[D_SLACK, m - j] = (
+            cone.factors[cone.factors.size - j]
+            * direction[cone.entries[cone.entries.size - j]]
+        )
     for j in range(cone.first_linear, m):
         v[D_DUAL, j] = v[PUSH, j] - v[DUAL, j] - v[RATIO, j] * v[D_SLACK, j]

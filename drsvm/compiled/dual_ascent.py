@@ -1,8 +1,9 @@
 """Dual coordinate ascent on the multipliers (α_i, β_i) of one row, for every norm.
 
-The multipliers lie in a triangle. The dual function, which the terms around a centre make smooth, is maximised along
-its three edges in turn. A place contains what the dual function depends on at the current multipliers. Each norm has
-its own type of place and computes the slope there (see `dual_ascent_round.py` and `dual_ascent_separable.py`);
+The multipliers lie in a triangle. The dual function, which the terms around a centre
+make smooth, is maximised along its three edges in turn. A place contains what the dual
+function depends on at the current multipliers. Each norm has its own type of place and
+computes the slope there (see `dual_ascent_round.py` and `dual_ascent_separable.py`);
 functions are selected by the type of the place at compile time.
 """
 
@@ -16,7 +17,9 @@ from drsvm.compiled.compiling import by_type, kernel
 from drsvm.compiled.single_sample_prox import between, next_trial
 
 MAX_TRIALS = 30
-NEAR = 0.25  # a row whose losses with and without the flip differ by less is near the kink at which it is flipped
+# A row whose losses with and without the flip differ by less is near the kink at which
+# it is flipped
+NEAR = 0.25
 
 
 class Edge(NamedTuple):
@@ -41,14 +44,18 @@ class Intercept(NamedTuple):
     unit: float  # a₀: the price, 1 if it is free, 0 without an intercept
     damping: float  # θ₀ of the term around its centre
     inverse: float  # 1/θ₀, 0 without an intercept
-    priced: Literal[True] | None  # None if it is free: the compiler then removes the other branch
+    priced: (
+        Literal[True] | None
+    )  # None if it is free: the compiler then removes the other branch
 
 
 class Multipliers(NamedTuple):
     """Sums and multipliers of a run; epochs update all of them."""
 
     u: np.ndarray  # Σ (α_i − β_i) y_i x_i + θ w₀
-    sums: np.ndarray  # two scalars: see the epochs, and u₀ = Σ (α_i − β_i) y_i a₀ + θ₀ w₀
+    sums: (
+        np.ndarray
+    )  # two scalars: see the epochs, and u₀ = Σ (α_i − β_i) y_i a₀ + θ₀ w₀
     hinge: np.ndarray
     flip: np.ndarray
     margins: np.ndarray  # at the last visit
@@ -56,17 +63,29 @@ class Multipliers(NamedTuple):
 
 SLOPES: dict[type, Callable] = {}
 MOVES: dict[type, Callable] = {}  # for each type of place
-# Return the slope and curvature of the dual function, and the place, after a move by t along an edge
-slope_at, moved = by_type(SLOPES), by_type(MOVES)
+# Return the slope and curvature of the dual function, and the place, after a move by t
+# along an edge
+slope_at = by_type(SLOPES)
+moved = by_type(MOVES)
 
 
 @kernel(inner=True)
 def _climb(place, edge, terms):
-    """Return how far to move along an edge; with many rows the first trial is good enough."""
+    """Return how far to move along an edge.
+
+    With many rows the first trial is good enough.
+    """
     slope, curvature = slope_at(place, edge, 0.0, terms)
     t = 0.0
-    if not ((slope > 0.0 and edge.high <= 0.0) or (slope < 0.0 and edge.low >= 0.0) or slope == 0.0):
-        bracket = between(0.0, edge.high) if slope > 0.0 else between(edge.low, 0.0)
+    if not (
+        (slope > 0.0 and edge.high <= 0.0)
+        or (slope < 0.0 and edge.low >= 0.0)
+        or slope == 0.0
+    ):
+        if slope > 0.0:
+            bracket = between(0.0, edge.high)
+        else:
+            bracket = between(edge.low, 0.0)
         wanted = terms.good_enough * abs(slope)
         for _ in range(MAX_TRIALS):
             new, bracket = next_trial(bracket, t, slope, -curvature)
@@ -74,7 +93,11 @@ def _climb(place, edge, terms):
                 break
             t = new
             slope, curvature = slope_at(place, edge, t, terms)
-            if abs(slope) <= wanted or (t == edge.high and slope > 0.0) or (t == edge.low and slope < 0.0):
+            if (
+                abs(slope) <= wanted
+                or (t == edge.high and slope > 0.0)
+                or (t == edge.low and slope < 0.0)
+            ):
                 break
     return t
 
@@ -82,27 +105,37 @@ def _climb(place, edge, terms):
 @kernel(inner=True, forceinline=True)
 def _landed(value, t, edge, most):
     """Return a multiplier after a move by t: exact at both ends, where it is 0 or `most`."""
-    return 0.0 if t == edge.low else (most if t == edge.high else value + t)
+    if t == edge.low:
+        return 0.0
+    if t == edge.high:
+        return most
+    return value + t
 
 
 @kernel(inner=True)
 def ascend(place, hinge, flip, weight, flips, terms):
-    """Improve (α_i, β_i) along the edges of the triangle; return both and the new place."""
+    """Improve (α_i, β_i) along the edges of the triangle.
+
+    Return both and the new place.
+    """
     edge = Edge(1.0, 0.0, -hinge, weight - hinge - flip)
     t = _climb(place, edge, terms)
     if t != 0.0:
-        hinge, place = _landed(hinge, t, edge, weight - flip), moved(place, edge, t, terms)
+        hinge = _landed(hinge, t, edge, weight - flip)
+        place = moved(place, edge, t, terms)
     if flips:
         edge = Edge(0.0, 1.0, -flip, weight - hinge - flip)
         t = _climb(place, edge, terms)
         if t != 0.0:
-            flip, place = _landed(flip, t, edge, weight - hinge), moved(place, edge, t, terms)
+            flip = _landed(flip, t, edge, weight - hinge)
+            place = moved(place, edge, t, terms)
         if hinge > 0.0 or flip > 0.0:
             edge = Edge(-1.0, 1.0, -flip, hinge)
             t = _climb(place, edge, terms)
             if t != 0.0:
                 both = hinge + flip
-                flip, place = _landed(flip, t, edge, both), moved(place, edge, t, terms)
+                flip = _landed(flip, t, edge, both)
+                place = moved(place, edge, t, terms)
                 hinge = both - flip
     return hinge, flip, place
 

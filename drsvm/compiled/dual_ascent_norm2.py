@@ -1,13 +1,15 @@
 """Epochs of dual coordinate ascent for q = 2: one row's multipliers at a time, at the cost of its nonzeros.
 
-The objective includes terms around a centre: θ/2 times the squared change of w, 1/2τ times that of λ, and θ₀/2 times
-that of the weight w₀ of the intercept. For given multipliers, a few sums determine the best classifier: with
-u = Σ (α_i − β_i) y_i x_i + θ (centre of w) and r = c + θ,
+The objective includes terms around a centre: θ/2 times the squared change of w, 1/2τ
+times that of λ, and θ₀/2 times that of the weight w₀ of the intercept. For given
+multipliers, a few sums determine the best classifier: with u = Σ (α_i − β_i) y_i x_i +
+θ (centre of w) and r = c + θ,
 
     maximise over ‖w‖ ≤ λ    u·w − (r/2)‖w‖² + (Σκβ − ε) λ − (1/2τ)(λ − λ₀)²
 
-has the solution w = s·u, where (s, λ) depends only on ‖u‖ and Σκβ; a free intercept has w₀ = u₀/θ₀. An intercept with a
-price is part of the norm: with A = λ₀/τ + Σκβ − ε, if the constraint is active, λ is the largest root of
+has the solution w = s·u, where (s, λ) depends only on ‖u‖ and Σκβ; a free intercept has
+w₀ = u₀/θ₀. An intercept with a price is part of the norm: with A = λ₀/τ + Σκβ − ε, if
+the constraint is active, λ is the largest root of
 
     ‖u‖²/((r + 1/τ) λ − A)² + u₀²/((θ₀ + 1/τ) λ − A)² = 1.
 """
@@ -19,7 +21,9 @@ from drsvm.compiled.compiling import SCALAR, kernel
 from drsvm.compiled.dual_ascent import MOVES, SLOPES, Intercept, ascend, judged
 from drsvm.compiled.row_access import add_row, at, bounds, dot, product
 
-MAX_STEPS, ENOUGH = 20, 1e-5  # of Newton, and the relative step that is the last: its square is the error it leaves
+# of Newton, and the relative step that is the last: its square is the error it leaves
+MAX_STEPS = 20
+ENOUGH = 1e-5
 
 
 class RoundTerms(NamedTuple):
@@ -30,7 +34,9 @@ class RoundTerms(NamedTuple):
     stiffness: float  # 1/τ
     ridge: float  # r = c + θ
     intercept: Intercept
-    good_enough: float = 0.01  # a line search ends when the slope has fallen to this fraction
+    good_enough: float = (
+        0.01  # a line search ends when the slope has fallen to this fraction
+    )
 
 
 class Answer(NamedTuple):
@@ -58,28 +64,52 @@ class RoundPlace(NamedTuple):
 
 @kernel(inner=True, forceinline=True)
 def _answer(priced, square, cost, u0, terms, guess):
-    """Return the best classifier for given sums, from a guess of λ; `priced`, of the intercept, selects the code."""
+    """Return the best classifier for given sums, from a guess of λ.
+
+    `priced`, of the intercept, selects the code.
+    """
     if priced is not None:
         return _answer_inside(square, cost, u0, terms, guess)
-    length, freedom = math.sqrt(square), terms.intercept.inverse
+    length = math.sqrt(square)
+    freedom = terms.intercept.inverse
     budget = cost - terms.radius
     apart = terms.centre + budget / terms.stiffness
     if length <= terms.ridge * apart:
         return Answer(1.0 / terms.ridge, apart, False, freedom * u0, freedom)
-    lam = max((terms.centre * terms.stiffness + length + budget) / (terms.stiffness + terms.ridge), 0.0)
-    return Answer(lam / length if length > 0.0 else 0.0, lam, True, freedom * u0, freedom)
+    lam = max(
+        (terms.centre * terms.stiffness + length + budget)
+        / (terms.stiffness + terms.ridge),
+        0.0,
+    )
+    return Answer(
+        lam / length if length > 0.0 else 0.0, lam, True, freedom * u0, freedom
+    )
 
 
 @kernel(inner=True, fastmath=SCALAR)
 def _answer_inside(square, cost, u0, terms, lam):
     """Return the answer with the intercept inside the norm, from a guess of λ.
 
-    Newton's method is applied to a concave function that is nearly linear: with a good guess one step is enough.
+    Newton's method is applied to a concave function that is nearly linear: with a good
+    guess one step is enough.
     """
-    stiffness, ridge, unit, damping = terms.stiffness, terms.ridge, terms.intercept.unit, terms.intercept.damping
-    total, u0_square = terms.centre * stiffness + cost - terms.radius, u0 * u0
-    if total > 0.0 and square / (ridge * ridge) + (u0 / damping) ** 2 <= (total / stiffness) ** 2:
-        return Answer(1.0 / ridge, total / stiffness, False, unit / damping * u0, unit / damping * unit)
+    stiffness = terms.stiffness
+    ridge = terms.ridge
+    unit = terms.intercept.unit
+    damping = terms.intercept.damping
+    total = terms.centre * stiffness + cost - terms.radius
+    u0_square = u0 * u0
+    if (
+        total > 0.0
+        and square / (ridge * ridge) + (u0 / damping) ** 2 <= (total / stiffness) ** 2
+    ):
+        return Answer(
+            1.0 / ridge,
+            total / stiffness,
+            False,
+            unit / damping * u0,
+            unit / damping * unit,
+        )
     if total <= 0.0 and square + u0_square <= total * total:
         return Answer(0.0, 0.0, True, 0.0, 0.0)
     ridge += stiffness
@@ -87,13 +117,20 @@ def _answer_inside(square, cost, u0, terms, lam):
     one = two = 0.0
     for _ in range(MAX_STEPS):
         if not (ridge * lam > total and damping * lam > total and lam > 0.0):
-            lam = max((total + math.sqrt(square)) / ridge, (total + abs(u0)) / damping)  # at most the root
-        one, two = 1.0 / (ridge * lam - total), 1.0 / (damping * lam - total)
-        first, second = square * one * one, u0_square * two * two
+            lam = max(
+                (total + math.sqrt(square)) / ridge, (total + abs(u0)) / damping
+            )  # at most the root
+        one = 1.0 / (ridge * lam - total)
+        two = 1.0 / (damping * lam - total)
+        first = square * one * one
+        second = u0_square * two * two
         size = math.sqrt(first + second)
-        step = size * size * (size - 1.0) / (first * ridge * one + second * damping * two)
+        step = (
+            size * size * (size - 1.0) / (first * ridge * one + second * damping * two)
+        )
         lam += step
-        one, two = one * (1.0 - step * ridge * one), two * (1.0 - step * damping * two)
+        one = one * (1.0 - step * ridge * one)
+        two = two * (1.0 - step * damping * two)
         if abs(step) <= ENOUGH * lam:
             break
     return Answer(lam * one, lam, True, unit * lam * two * u0, unit * lam * two * unit)
@@ -107,7 +144,9 @@ def _moved(place, edge, t, terms):
     u0 += terms.intercept.unit * sign * change
     cost += kappa * edge.flip * t
     answer = _answer(terms.intercept.priced, square, cost, u0, terms, answer.lam)
-    return RoundPlace(sign, along + change * row_square, row_square, square, cost, u0, kappa, answer)
+    return RoundPlace(
+        sign, along + change * row_square, row_square, square, cost, u0, kappa, answer
+    )
 
 
 @kernel(inner=True)
@@ -116,39 +155,56 @@ def _slope(start, edge, t, terms):
     scale, lam, touching, bias, freedom = place.answer
     margin = scale * place.along + place.sign * bias
     slope = edge.hinge * (1.0 - margin) + edge.flip * (1.0 + margin - place.kappa * lam)
-    net, cost = edge.hinge - edge.flip, place.kappa * edge.flip
+    net = edge.hinge - edge.flip
+    cost = place.kappa * edge.flip
     curvature = freedom * net * net
     if not touching:
-        curvature += scale * place.row_square * net * net + cost * cost / terms.stiffness
+        curvature += (
+            scale * place.row_square * net * net + cost * cost / terms.stiffness
+        )
     elif lam > 0.0:
-        towards = place.along / math.sqrt(place.square) if place.square > 0.0 else 0.0
+        if place.square > 0.0:
+            towards = place.along / math.sqrt(place.square)
+        else:
+            towards = 0.0
         across = max(place.row_square - towards * towards, 0.0)
         change = towards * net + cost
-        curvature += scale * across * net * net + change * change / (terms.stiffness + terms.ridge)
+        curvature += scale * across * net * net + change * change / (
+            terms.stiffness + terms.ridge
+        )
     return slope, curvature
 
 
-SLOPES[RoundPlace], MOVES[RoundPlace] = _slope, _moved
+SLOPES[RoundPlace] = _slope
+MOVES[RoundPlace] = _moved
 
 
 @kernel(inner=True)
 def _visit(i, squares, rows, firm, multipliers, flips, terms, square, cost, u0, answer):
     """Improve the multipliers of row i, unless it is firmly at a corner of its triangle.
 
-    Returns the new place, what to add to u as a multiple of x_i, and what `judged` found before the move.
+    Returns the new place, what to add to u as a multiple of x_i, and what `judged`
+    found before the move.
     """
     data, indices, indptr, width, signs, weights = rows
     u, _, hinge, flip, margins = multipliers
     first, last = bounds(indptr, width, i)
-    weight, old_hinge, old_flip = weights[i], hinge[i], flip[i]
-    kappa, can_flip = at(flips.kappa, i), at(flips.possible, i)
+    weight = weights[i]
+    old_hinge = hinge[i]
+    old_flip = flip[i]
+    kappa = at(flips.kappa, i)
+    can_flip = at(flips.possible, i)
     along = signs[i] * dot(data, indices, first, last, u)
     place = RoundPlace(signs[i], along, squares[i], square, cost, u0, kappa, answer)
     margins[i] = answer.scale * along + signs[i] * answer.bias
-    missing, firmness, is_near = judged(margins[i], answer.lam, weight, old_hinge, old_flip, kappa, can_flip)
+    missing, firmness, is_near = judged(
+        margins[i], answer.lam, weight, old_hinge, old_flip, kappa, can_flip
+    )
     change = 0.0
     if firmness <= firm and missing != 0.0:
-        hinge[i], flip[i], place = ascend(place, old_hinge, old_flip, weight, can_flip, terms)
+        hinge[i], flip[i], place = ascend(
+            place, old_hinge, old_flip, weight, can_flip, terms
+        )
         change = ((hinge[i] - flip[i]) - (old_hinge - old_flip)) * signs[i]
     return place, change, missing, firmness, is_near
 
@@ -157,14 +213,19 @@ def _visit(i, squares, rows, firm, multipliers, flips, terms, square, cost, u0, 
 def round_epoch(squares, rows, order, active, firm, multipliers, flips, terms):
     """Visit the first `active` rows of `order` and improve their multipliers.
 
-    A row that sits at a corner of its triangle, with more than `firm` between its losses, is moved behind the active
-    ones. `order` and the multipliers, with sums = [Σκβ, u₀], are updated in place. Returns the number of active rows;
-    over the visited rows, each at its visit, the gap between losses and multipliers, Σ πκ² of those near the flipping
-    kink, and the largest violation; and for the final sums scale, λ and b of the answer.
+    A row that sits at a corner of its triangle, with more than `firm` between its
+    losses, is moved behind the active ones. `order` and the multipliers, with sums =
+    [Σκβ, u₀], are updated in place. Returns the number of active rows; over the visited
+    rows, each at its visit, the gap between losses and multipliers, Σ πκ² of those near
+    the flipping kink, and the largest violation; and for the final sums scale, λ and b
+    of the answer.
     """
     data, indices, indptr, width, _, weights = rows
-    u, sums = multipliers.u, multipliers.sums
-    square, cost, u0 = product(u, u), sums[0], sums[1]
+    u = multipliers.u
+    sums = multipliers.sums
+    square = product(u, u)
+    cost = sums[0]
+    u0 = sums[1]
     answer = _answer(terms.intercept.priced, square, cost, u0, terms, terms.centre)
     gap = near = violation = 0.0
     position = 0
@@ -174,16 +235,24 @@ def round_epoch(squares, rows, order, active, firm, multipliers, flips, terms):
             i, squares, rows, firm, multipliers, flips, terms, square, cost, u0, answer
         )
         gap += missing
-        near += weights[i] * place.kappa * place.kappa if is_near else 0.0
+        if is_near:
+            near += weights[i] * place.kappa * place.kappa
+        else:
+            near += 0.0
         if firmness > firm:
             active -= 1
-            order[position], order[active] = order[active], i
+            order[position] = order[active]
+            order[active] = i
             continue
-        square, cost, u0, answer = place.square, place.cost, place.u0, place.answer
+        square = place.square
+        cost = place.cost
+        u0 = place.u0
+        answer = place.answer
         violation = max(violation, missing / weights[i])
         if change != 0.0:
             first, last = bounds(indptr, width, i)
             add_row(data, indices, first, last, change, u)
         position += 1
-    sums[0], sums[1] = cost, u0
+    sums[0] = cost
+    sums[1] = u0
     return active, gap, near, violation, (answer.scale, answer.lam, answer.bias)

@@ -1,13 +1,14 @@
 """Epochs of dual coordinate ascent for q = 1 and q = ∞, where sums determine the weights feature by feature.
 
-As in `dual_ascent_round.py`, the objective includes terms around a centre, with the factor θ for the weights and θ₀ for
-that of the intercept. With u = Σ (α_i − β_i) y_i x_i + θ (centre of w) and r = c + θ, and with h fixed during an epoch,
+As in `dual_ascent_round.py`, the objective includes terms around a centre, with the
+factor θ for the weights and θ₀ for that of the intercept. With u = Σ (α_i − β_i) y_i
+x_i + θ (centre of w) and r = c + θ, and with h fixed during an epoch,
 
     q = 1    w = (u − clip(u, ±h)) / r    h: the price of a unit of ‖w‖₁
     q = ∞    w = clip(u, ±h) / r          h/r: the limit λ of every weight
 
-An intercept with a price has w₀ = (u₀ − clip(u₀, ±h)) / θ₀ or w₀ = clip(u₀/θ₀, ±h/r), a free one w₀ = u₀/θ₀.
-λ changes with the flips of the epoch: λ = λ₀ + τ Σ κ (β − β₀).
+An intercept with a price has w₀ = (u₀ − clip(u₀, ±h)) / θ₀ or w₀ = clip(u₀/θ₀, ±h/r), a
+free one w₀ = u₀/θ₀. λ changes with the flips of the epoch: λ = λ₀ + τ Σ κ (β − β₀).
 """
 
 from typing import NamedTuple
@@ -24,12 +25,16 @@ NO_OFFSET = np.uint64(0)
 class SeparableTerms(NamedTuple):
     """Parameters of the problem and of the terms around the centre."""
 
-    inside: bool  # whether w is the part of u inside the limits (q = ∞) or outside (q = 1)
+    inside: (
+        bool  # whether w is the part of u inside the limits (q = ∞) or outside (q = 1)
+    )
     limit: float  # h
     ridge: float  # r
     stiffness: float  # 1/τ
     intercept: Intercept
-    good_enough: float = 0.05  # a line search ends when the slope has fallen to this fraction
+    good_enough: float = (
+        0.05  # a line search ends when the slope has fallen to this fraction
+    )
 
 
 class SeparablePlace(NamedTuple):
@@ -55,19 +60,29 @@ def _line(row, entries, shift, limit, inside):
         outside += z * (value - clip)
         square += z * z
         inner_square += z * z if abs(value) < limit else 0.0
-    return (clipped, inner_square) if inside else (outside, square - inner_square)
+    if inside:
+        return (clipped, inner_square)
+    return (outside, square - inner_square)
 
 
 @kernel(inner=True, forceinline=True)
 def _intercept(priced, u0, terms):
-    """Return b for a given u₀, and its derivative with respect to Σ (α_i − β_i) y_i; `priced` selects the code."""
+    """Return b for a given u₀, and its derivative with respect to Σ (α_i − β_i) y_i.
+
+    `priced` selects the code.
+    """
     unit, damping, inverse, _ = terms.intercept
     if priced is None:
         return inverse * u0, inverse
-    limit = terms.limit * damping / terms.ridge if terms.inside else terms.limit
+    if terms.inside:
+        limit = terms.limit * damping / terms.ridge
+    else:
+        limit = terms.limit
     clipped = min(max(u0, -limit), limit)
     value = clipped if terms.inside else u0 - clipped
-    return unit * inverse * value, unit * inverse * unit if (u0 == clipped) == terms.inside else 0.0
+    return unit * inverse * value, unit * inverse * unit if (
+        u0 == clipped
+    ) == terms.inside else 0.0
 
 
 @kernel(inner=True)
@@ -75,50 +90,81 @@ def _moved(place, edge, t, terms):
     net = edge.hinge - edge.flip
     u0 = place.u0 + terms.intercept.unit * net * t
     lam = place.lam + place.kappa * edge.flip * t / terms.stiffness
-    return SeparablePlace(place.row, place.entries, place.shift + net * t, u0, lam, place.kappa)
+    return SeparablePlace(
+        place.row, place.entries, place.shift + net * t, u0, lam, place.kappa
+    )
 
 
 @kernel(inner=True)
 def _slope(start, edge, t, terms):
     place = _moved(start, edge, t, terms)
-    product, square = _line(place.row, place.entries, place.shift, terms.limit, terms.inside)
+    product, square = _line(
+        place.row, place.entries, place.shift, terms.limit, terms.inside
+    )
     b, freedom = _intercept(terms.intercept.priced, place.u0, terms)
     margin = product / terms.ridge + b
-    slope = edge.hinge * (1.0 - margin) + edge.flip * (1.0 + margin - place.kappa * place.lam)
-    net, cost = edge.hinge - edge.flip, place.kappa * edge.flip
-    return slope, (square / terms.ridge + freedom) * net * net + cost * cost / terms.stiffness
+    slope = edge.hinge * (1.0 - margin) + edge.flip * (
+        1.0 + margin - place.kappa * place.lam
+    )
+    net = edge.hinge - edge.flip
+    cost = place.kappa * edge.flip
+    return slope, (
+        square / terms.ridge + freedom
+    ) * net * net + cost * cost / terms.stiffness
 
 
-SLOPES[SeparablePlace], MOVES[SeparablePlace] = _slope, _moved
+SLOPES[SeparablePlace] = _slope
+MOVES[SeparablePlace] = _moved
 
 
 @kernel(inner=True, forceinline=True)
 def _visit(i, rows, firm, multipliers, flips, terms, lam, u0, b, row):
-    """Do the same as in `dual_ascent_round.py`; `row` is filled with u and z of the row if it may move."""
+    """Do the same as in `dual_ascent_round.py`.
+
+    `row` is filled with u and z of the row if it may move.
+    """
     data, indices, indptr, width, signs, weights = rows
     u, _, hinge, flip, margins = multipliers
     first, last = bounds(indptr, width, i)
-    sign, weight, old_hinge, old_flip = signs[i], weights[i], hinge[i], flip[i]
-    kappa, can_flip = at(flips.kappa, i), at(flips.possible, i)
-    clipped, outside, _ = clipped_dots(data, indices, first, last, u, NO_OFFSET, terms.limit)
+    sign = signs[i]
+    weight = weights[i]
+    old_hinge = hinge[i]
+    old_flip = flip[i]
+    kappa = at(flips.kappa, i)
+    can_flip = at(flips.possible, i)
+    clipped, outside, _ = clipped_dots(
+        data, indices, first, last, u, NO_OFFSET, terms.limit
+    )
     margins[i] = sign * ((clipped if terms.inside else outside) / terms.ridge + b)
-    missing, firmness, is_near = judged(margins[i], lam, weight, old_hinge, old_flip, kappa, can_flip)
+    missing, firmness, is_near = judged(
+        margins[i], lam, weight, old_hinge, old_flip, kappa, can_flip
+    )
     place = SeparablePlace(row, np.int64(last - first), 0.0, sign * u0, lam, kappa)
     change = 0.0
     if firmness <= firm and missing != 0.0:
         for k in range(first, last):
-            row[0, k - first], row[1, k - first] = u[column(indices, k, first)], sign * data[k]
-        hinge[i], flip[i], place = ascend(place, old_hinge, old_flip, weight, can_flip, terms)
+            row[0, k - first], row[1, k - first] = (
+                u[column(indices, k, first)],
+                sign * data[k],
+            )
+        hinge[i], flip[i], place = ascend(
+            place, old_hinge, old_flip, weight, can_flip, terms
+        )
         change = (hinge[i] - flip[i]) - (old_hinge - old_flip)
     return change, kappa, kappa * (flip[i] - old_flip), missing, firmness, is_near
 
 
 @kernel(**UNCOUNTED)
 def separable_epoch(row, rows, order, active, firm, multipliers, flips, terms):
-    """Do the same as `round_epoch`, with memory for a row and sums = [λ, u₀]; there is no answer to return."""
+    """Do the same as `round_epoch`, with memory for a row and sums = [λ, u₀].
+
+    There is no answer to return.
+    """
     _, indices, indptr, width, signs, weights = rows
-    u, sums = multipliers.u, multipliers.sums
-    lam, u0 = sums[0], sums[1]
+    u = multipliers.u
+    sums = multipliers.sums
+    lam = sums[0]
+    u0 = sums[1]
     b, _ = _intercept(terms.intercept.priced, u0, terms)
     gap = near = violation = 0.0
     position = 0
@@ -130,16 +176,20 @@ def separable_epoch(row, rows, order, active, firm, multipliers, flips, terms):
         near += weights[i] * kappa * kappa if is_near else 0.0
         if firmness > firm:
             active -= 1
-            order[position], order[active] = order[active], i
+            order[position] = order[active]
+            order[active] = i
             continue
         violation = max(violation, missing / weights[i])
         if change != 0.0:
             first, last = bounds(indptr, width, i)
             for k in range(first, last):
-                u[column(indices, k, first)] = row[0, k - first] + change * row[1, k - first]
+                u[column(indices, k, first)] = (
+                    row[0, k - first] + change * row[1, k - first]
+                )
             u0 += terms.intercept.unit * signs[i] * change
         lam += cost / terms.stiffness
         b, _ = _intercept(terms.intercept.priced, u0, terms)
         position += 1
-    sums[0], sums[1] = lam, u0
+    sums[0] = lam
+    sums[1] = u0
     return active, gap, near, violation, None

@@ -1,7 +1,7 @@
 """Projection onto the epigraph {‖w‖_q ≤ λ} of a norm.
 
-It minimises (ρ/2η) ‖w − a‖² + (1/2η) (λ − s)² over the epigraph. With a scalar θ ≥ 0, the multiplier of the norm
-divided by ρ, the solution is
+It minimises (ρ/2η) ‖w − a‖² + (1/2η) (λ − s)² over the epigraph. With a scalar θ ≥ 0,
+the multiplier of the norm divided by ρ, the solution is
 
     q = 1:  w = soft(a, θ),               λ = s + ρ θ
     q = 2:  w = (1 − θ/‖a‖) a,            λ = s + ρ θ
@@ -16,7 +16,10 @@ from drsvm.compiled import geometry
 from drsvm.compiled.compiling import FAST, kernel
 from drsvm.compiled.geometry import AllWeights, Diamond
 
-ONE, TWO, INFINITY = 1, 2, 3  # codes of the norm q: min(q, 3)
+# codes of the norm q: min(q, 3)
+ONE = 1
+TWO = 2
+INFINITY = 3
 
 
 @kernel()
@@ -25,7 +28,9 @@ def threshold(sizes, s, r):
 
     The sum over the entries above it is computed again with compensation.
     """
-    theta, _, _, _ = geometry.threshold(Diamond(None, 0, AllWeights(sizes)), 0.0, 1.0, s, r, 0.0)
+    theta, _, _, _ = geometry.threshold(
+        Diamond(None, 0, AllWeights(sizes)), 0.0, 1.0, s, r, 0.0
+    )
     total, above = _sum_above(sizes, theta, 0.0)
     return (total - s) / (above + r) if above + r > 0.0 else theta
 
@@ -33,7 +38,9 @@ def threshold(sizes, s, r):
 @kernel(inner=True)
 def _sum_above(sizes, lower, offset):
     """Return the compensated sum of sizes − offset over the entries above `lower`, and their number."""
-    count, total, lost = 0, 0.0, 0.0
+    count = 0
+    total = 0.0
+    lost = 0.0
     for k in range(sizes.size):
         if sizes[k] > lower:
             item = (sizes[k] - offset) - lost
@@ -57,10 +64,15 @@ def onto_cone(norm, s, rho):
 
 @kernel(inner=True, allocates=True)
 def nearest(q, a, s, rho):
-    """Return θ (only for q = 1) and λ of the point nearest to (a, s); λ is not computed as s + ρθ, which may cancel."""
+    """Return θ (only for q = 1) and λ of the point nearest to (a, s).
+
+    Λ is not computed as s + ρθ, which may cancel.
+    """
     if q == TWO:
         return 0.0, onto_cone(euclidean(a), s, rho)[0]
-    sizes, total, largest = np.empty(a.size), 0.0, 0.0
+    sizes = np.empty(a.size)
+    total = 0.0
+    largest = 0.0
     for k in range(a.size):  # numba takes seconds to compile numpy's functions
         sizes[k] = abs(a[k])
         total += sizes[k]

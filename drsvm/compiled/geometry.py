@@ -1,15 +1,17 @@
 """The geometry of each norm in the proximal step: the point of the cone {‖w‖_q ≤ λ} for given multipliers.
 
-With a = w̄ + shift·z, z = y x, the point minimises (ρ/2)‖w − a/ρ‖² + ½ (λ − s)² over the cone. Its vector part is
+With a = w̄ + shift·z, z = y x, the point minimises (ρ/2)‖w − a/ρ‖² + ½ (λ − s)² over
+the cone. Its vector part is
 
     q = 1    w = soft(a, τ) / ρ             Σ (|a_j| − τ)₊ = ρ (s + τ),      λ = s + τ      (Diamond)
     q = 2    w = a / ρ, shortened to λ      λ = (ρ‖a/ρ‖ + s) / (1 + ρ)                       (Euclidean)
     q = ∞    w = clip(a / ρ, ±λ)            Σ (|a_j| − ρλ)₊ = λ − s                          (Box)
 
-For q = 2 this takes a few scalar operations. For q = 1 and ∞, `row` contains w̄ and z at the entries of the row. The
-other entries do not change and enter only through Σ (|w̄_j| − limit)₊ and the number of its terms. `rest` provides these
-sums: None (there are no other entries), all weights, a band of them, or a band of weights that share a soft threshold.
-Functions are selected by the types of a geometry at compile time.
+For q = 2 this takes a few scalar operations. For q = 1 and ∞, `row` contains w̄ and z
+at the entries of the row. The other entries do not change and enter only through Σ
+(|w̄_j| − limit)₊ and the number of its terms. `rest` provides these sums: None (there
+are no other entries), all weights, a band of them, or a band of weights that share a
+soft threshold. Functions are selected by the types of a geometry at compile time.
 """
 
 import math
@@ -20,7 +22,9 @@ import numpy as np
 from drsvm.compiled import lazy_threshold as bands
 from drsvm.compiled.compiling import FAST, SCALAR, by_type, kernel
 
-MAX_STEPS = 100  # limit on Newton steps for a piecewise linear function, which usually takes three or four
+# Limit on Newton steps for a piecewise linear function, which usually takes three or
+# four
+MAX_STEPS = 100
 
 
 class Euclidean(NamedTuple):
@@ -33,7 +37,8 @@ class Euclidean(NamedTuple):
 class Box(NamedTuple):
     """q = ∞."""
 
-    row: np.ndarray | None  # w̄ and z at the entries of the row; None if there is no row
+    # W̄ and z at the entries of the row; None if there is no row
+    row: np.ndarray | None
     entries: int | np.integer  # their number
     rest: Any  # provides the sums over all other entries; None if there are none
 
@@ -70,7 +75,8 @@ def _weights_excess(rest, limit):
     return total, count
 
 
-# Return Σ (|w̄_j| − limit)₊ and the number of positive terms over the entries outside the row
+# Return Σ (|w̄_j| − limit)₊ and the number of positive terms over the entries outside
+# the row
 rest_excess = by_type(
     {
         None: lambda rest, limit: (0.0, 0.0),
@@ -97,21 +103,30 @@ def _row_excess(row, entries, shift, limit):
 def threshold(geometry, shift, factor, target, slack, guess):
     """Return x ≥ 0 with Σ_j (|a_j| − factor·x)₊ = target + slack·x (0 if there is none).
 
-    Also returns the sum, its part outside the row, and the number of positive terms. The difference of the two sides is
-    convex in x: after one step Newton's method approaches the root from the left, and it has converged when the same
-    terms are positive as one step before.
+    Also returns the sum, its part outside the row, and the number of positive terms.
+    The difference of the two sides is convex in x: after one step Newton's method
+    approaches the root from the left, and it has converged when the same terms are
+    positive as one step before.
     """
-    x, before, number_before = max(guess, 0.0), -1.0, -1.0
+    x = max(guess, 0.0)
+    before = -1.0
+    number_before = -1.0
     total = rest = number = 0.0
     for _ in range(MAX_STEPS):
         rest, number = rest_excess(geometry.rest, factor * x)
         own, above = _row_excess(geometry.row, geometry.entries, shift, factor * x)
-        total, number = own + rest, number + above
+        total = own + rest
+        number = number + above
         slope = slack + factor * number
-        new = max(x + (total - target - slack * x) / slope, 0.0) if slope > 0.0 else 0.0
+        if slope > 0.0:
+            new = max(x + (total - target - slack * x) / slope, 0.0)
+        else:
+            new = 0.0
         if new == x or number == number_before or (before >= 0.0 and new <= x):
             break
-        before, number_before, x = x, number, new
+        before = x
+        number_before = number
+        x = new
     return x, total, rest, number
 
 
@@ -135,64 +150,105 @@ def _row_sums(row, entries, shift, limit):
 
 @kernel(inner=True, forceinline=True, fastmath=SCALAR)
 def _euclidean_point(geometry, step, delta, sigma2, towards, ball):
-    shift, rate = step.length * delta, step.length * towards[0]
-    s, s_slope = step.lam + step.length * step.kappa * sigma2, step.length * step.kappa * towards[1]
+    shift = step.length * delta
+    rate = step.length * towards[0]
+    s = step.lam + step.length * step.kappa * sigma2
+    s_slope = step.length * step.kappa * towards[1]
     inner = geometry.along + shift * step.square
-    along_square = inner / step.square * inner if step.square > 0.0 else 0.0
+    if step.square > 0.0:
+        along_square = inner / step.square * inner
+    else:
+        along_square = 0.0
     norm = math.sqrt(geometry.across_square + along_square) / step.rho
     inner /= step.rho
     inner_slope = rate * step.square / step.rho
-    margin, margin_slope = step.bias + step.free * shift, step.free * rate
-    lam, lam_slope = s, s_slope
-    factor, factor_slope = 1.0, 0.0
+    margin = step.bias + step.free * shift
+    margin_slope = step.free * rate
+    lam = s
+    lam_slope = s_slope
+    factor = 1.0
+    factor_slope = 0.0
     if ball >= 0.0:
-        lam, lam_slope = ball, 0.0
+        lam = ball
+        lam_slope = 0.0
     if norm > lam:
-        norm_slope = rate * (inner / norm) / step.rho if norm > 0.0 else 0.0
+        if norm > 0.0:
+            norm_slope = rate * (inner / norm) / step.rho
+        else:
+            norm_slope = 0.0
         if ball < 0.0:
             touching = step.rho * norm > -s
-            lam = (step.rho * norm + s) / (1.0 + step.rho) if touching else 0.0
-            lam_slope = (step.rho * norm_slope + s_slope) / (1.0 + step.rho) if touching else 0.0
+            if touching:
+                lam = (step.rho * norm + s) / (1.0 + step.rho)
+            else:
+                lam = 0.0
+            if touching:
+                lam_slope = (step.rho * norm_slope + s_slope) / (1.0 + step.rho)
+            else:
+                lam_slope = 0.0
         factor = lam / norm if lam > 0.0 else 0.0
-        factor_slope = (lam_slope - factor * norm_slope) / norm if lam > 0.0 else 0.0
+        if lam > 0.0:
+            factor_slope = (lam_slope - factor * norm_slope) / norm
+        else:
+            factor_slope = 0.0
     slope = margin_slope + factor * inner_slope + factor_slope * inner
     return Point(margin + factor * inner, lam, slope, lam_slope, 0.0, 0.0)
 
 
 @kernel(inner=True, forceinline=True, fastmath=SCALAR)
 def _box_point(geometry, step, delta, sigma2, towards, ball):
-    shift, rate = step.length * delta, step.length * towards[0]
-    s, s_slope = step.lam + step.length * step.kappa * sigma2, step.length * step.kappa * towards[1]
-    lam, clipped = ball, 0.0
+    shift = step.length * delta
+    rate = step.length * towards[0]
+    s = step.lam + step.length * step.kappa * sigma2
+    s_slope = step.length * step.kappa * towards[1]
+    lam = ball
+    clipped = 0.0
     if ball < 0.0:
         guess = max(step.guess, s)
         lam, _, _, clipped = threshold(geometry, shift, step.rho, -s, 1.0, guess)
-    inner, _, signed, square = _row_sums(geometry.row, geometry.entries, shift, step.rho * lam)
+    inner, _, signed, square = _row_sums(
+        geometry.row, geometry.entries, shift, step.rho * lam
+    )
     lam_slope = 0.0
     if ball < 0.0 and lam > 0.0:
         lam_slope = (s_slope + rate * signed) / (1.0 + step.rho * clipped)
     margin = step.bias + step.free * shift + inner / step.rho
-    margin_slope = (step.free + (step.square - square) / step.rho) * rate + signed * lam_slope
+    margin_slope = (
+        step.free + (step.square - square) / step.rho
+    ) * rate + signed * lam_slope
     return Point(margin, lam, margin_slope, lam_slope, 0.0, 0.0)
 
 
 @kernel(inner=True, forceinline=True, fastmath=SCALAR)
 def _diamond_point(geometry, step, delta, sigma2, towards, ball):
-    shift, rate = step.length * delta, step.length * towards[0]
-    s, s_slope = step.lam + step.length * step.kappa * sigma2, step.length * step.kappa * towards[1]
-    slack, target = (step.rho, step.rho * s) if ball < 0.0 else (0.0, step.rho * ball)
-    tau, total, rest, above = threshold(geometry, shift, 1.0, target, slack, step.guess - s)
+    shift = step.length * delta
+    rate = step.length * towards[0]
+    s = step.lam + step.length * step.kappa * sigma2
+    s_slope = step.length * step.kappa * towards[1]
+    if ball < 0.0:
+        slack = step.rho
+        target = step.rho * s
+    else:
+        slack = 0.0
+        target = step.rho * ball
+    tau, total, rest, above = threshold(
+        geometry, shift, 1.0, target, slack, step.guess - s
+    )
     _, inner, signed, square = _row_sums(geometry.row, geometry.entries, shift, tau)
     lam, lam_slope = (s, s_slope) if ball < 0.0 else (ball, 0.0)
     tau_slope = 0.0
     if tau > 0.0:
         tau_slope = (rate * signed - slack * s_slope) / max(above + slack, 1.0)
         if ball < 0.0:
-            lam, lam_slope = total / step.rho, s_slope + tau_slope
+            lam = total / step.rho
+            lam_slope = s_slope + tau_slope
     margin = step.bias + step.free * shift + inner / step.rho
     margin_slope = step.free * rate + (rate * square - signed * tau_slope) / step.rho
     return Point(margin, lam, margin_slope, lam_slope, tau, rest / step.rho)
 
 
-# Return the point at (δ, σ₂), with derivatives in the direction `towards`; `ball` ≥ 0 fixes λ at that value
-point_at = by_type({Euclidean: _euclidean_point, Box: _box_point, Diamond: _diamond_point})
+# Return the point at (δ, σ₂), with derivatives in the direction `towards`; `ball` ≥ 0
+# fixes λ at that value
+point_at = by_type(
+    {Euclidean: _euclidean_point, Box: _box_point, Diamond: _diamond_point}
+)

@@ -1,7 +1,8 @@
 """Passes of the interior-point method over the rows of one thread: products, per-sample work and sums, tile by tile.
 
-A tile of rows is read from memory once; everything else about it is in buffers that stay in the cache. Sums over rows
-are added up over blocks first, which keeps rounding errors small. The mathematics is in `interior_point.py`.
+A tile of rows is read from memory once; everything else about it is in buffers that
+stay in the cache. Sums over rows are added up over blocks first, which keeps rounding
+errors small. The mathematics is in `interior_point.py`.
 """
 
 from typing import Any, NamedTuple
@@ -12,11 +13,16 @@ from drsvm.compiled import interior_point_sample as samples
 from drsvm.compiled.compiling import FAST, UNCOUNTED, kernel
 from drsvm.compiled.products import TILE, add_gram, add_sums, products
 
-BLOCK = 32 * TILE  # number of rows whose sums are added up before they are added to the total
+BLOCK = (
+    32 * TILE
+)  # number of rows whose sums are added up before they are added to the total
 
 
 class Share(NamedTuple):
-    """The rows of one thread and what is known about each; the state of a tile of rows is contiguous."""
+    """The rows of one thread and what is known about each.
+
+    The state of a tile of rows is contiguous.
+    """
 
     data: Any  # dense: an array of shape (n, d); sparse: the entries of all rows
     indices: np.ndarray | None
@@ -24,8 +30,12 @@ class Share(NamedTuple):
     width: int  # number of columns
     signs: np.ndarray
     weights: np.ndarray
-    flips: float | np.ndarray  # 1.0 where the label can be flipped, else 0.0: a number or an array
-    kappa: float | np.ndarray  # cost of a flip, 0 where it is not possible: a number or an array
+    flips: (
+        float | np.ndarray
+    )  # 1.0 where the label can be flipped, else 0.0: a number or an array
+    kappa: (
+        float | np.ndarray
+    )  # cost of a flip, 0 where it is not possible: a number or an array
     state: np.ndarray  # (tiles, 6, TILE)
 
 
@@ -54,7 +64,9 @@ class Step(NamedTuple):
 @kernel(inner=True)
 def _of_tile(share, first, last):
     flips, kappa = samples.flips_of(share.flips, share.kappa, first, last)
-    state, weights, signs = share.state[first // TILE], share.weights[first:last], share.signs[first:last]
+    state = share.state[first // TILE]
+    weights = share.weights[first:last]
+    signs = share.signs[first:last]
     return samples.Tile(state, weights, signs, flips, kappa)
 
 
@@ -107,9 +119,10 @@ def center(share, buffers, point, lam, mu):
 def curvature(share, buffers, correction, step, totals, gram, curvatures):
     """Take a step, if there is a correction for it, and form the Newton equations at the new state.
 
-    Adds to the rows of `totals` the λ column, the predictor, and the column of the intercept if there is one, and to
-    the Gram matrix; instead of that, `curvatures` receives the curvature of every row. Returns Σ of the λλ entry,
-    Σ of the predictor's λ entry and Σ multiplier · slack (0 without a step).
+    Adds to the rows of `totals` the λ column, the predictor, and the column of the
+    intercept if there is one, and to the Gram matrix; instead of that, `curvatures`
+    receives the curvature of every row. Returns Σ of the λλ entry, Σ of the predictor's
+    λ entry and Σ multiplier · slack (0 without a step).
     """
     n = share.weights.size
     square = linear = moved = 0.0
@@ -125,8 +138,19 @@ def curvature(share, buffers, correction, step, totals, gram, curvatures):
         if totals.shape[1] > share.width:
             _collect(share, buffers.coefficients[2:], first, last, buffers.block[2:])
         if gram is not None:
-            tile_buffer, scaled = buffers.transposed, buffers.scaled
-            add_gram(share.data, share.indices, share.indptr, first, last, h, tile_buffer, scaled, gram)
+            tile_buffer = buffers.transposed
+            scaled = buffers.scaled
+            add_gram(
+                share.data,
+                share.indices,
+                share.indptr,
+                first,
+                last,
+                h,
+                tile_buffer,
+                scaled,
+                gram,
+            )
         if curvatures is not None:
             for i in range(last - first):
                 curvatures[first + i] = h[i]
@@ -144,9 +168,12 @@ def _move_tile(tile, correction, step, first):
 @kernel(inner=True)
 def move(share, correction, step):
     """Take a step; return Σ multiplier · slack."""
-    n, moved = share.weights.size, 0.0
+    n = share.weights.size
+    moved = 0.0
     for first in range(0, n, TILE):
-        moved += _move_tile(_of_tile(share, first, min(first + TILE, n)), correction, step, first)
+        moved += _move_tile(
+            _of_tile(share, first, min(first + TILE, n)), correction, step, first
+        )
     return moved
 
 
@@ -154,8 +181,9 @@ def move(share, correction, step):
 def predict(share, buffers, correction, direction, lam_change, totals, smallest, bins):
     """Evaluate the predictor's direction and write the correction of every sample.
 
-    Adds the sums for the corrector's right-hand side to the rows of `totals`, and updates the rates of change. Returns
-    Σ multiplier·dg, Σ g·dmultiplier, Σ dmultiplier·dg, and the λ entries of the two rows.
+    Adds the sums for the corrector's right-hand side to the rows of `totals`, and
+    updates the rates of change. Returns Σ multiplier·dg, Σ g·dmultiplier, Σ
+    dmultiplier·dg, and the λ entries of the two rows.
     """
     n = share.weights.size
     s0 = s1 = s2 = s3 = s4 = 0.0
@@ -164,9 +192,18 @@ def predict(share, buffers, correction, direction, lam_change, totals, smallest,
         tile = _of_tile(share, first, last)
         _changes(share, direction, first, last, buffers.changes)
         t0, t1, t2, t3, t4 = samples.predict(
-            tile, buffers.changes, lam_change, correction[first // TILE], buffers.coefficients, buffers.rates
+            tile,
+            buffers.changes,
+            lam_change,
+            correction[first // TILE],
+            buffers.coefficients,
+            buffers.rates,
         )
-        s0, s1, s2, s3, s4 = s0 + t0, s1 + t1, s2 + t2, s3 + t3, s4 + t4
+        s0 = s0 + t0
+        s1 = s1 + t1
+        s2 = s2 + t2
+        s3 = s3 + t3
+        s4 = s4 + t4
         samples.record_rates(buffers.rates, tile.weights, smallest, bins)
         _collect(share, buffers.coefficients, first, last, buffers.block)
         _close_block(buffers.block, last, n, totals)
@@ -189,7 +226,8 @@ def longest_steps(share, buffers, correction, step, smallest, bins):
 def dual_sums(share, buffers, correction, step, totals):
     """Take a step, if there is a correction for it, and add the sums of the multipliers to the rows of `totals`.
 
-    Returns Σ multiplier of the two sides, Σ κβ of the two sides, and Σ multiplier · slack (0 without a step).
+    Returns Σ multiplier of the two sides, Σ κβ of the two sides, and Σ multiplier ·
+    slack (0 without a step).
     """
     n = share.weights.size
     one = other = cost_one = cost_other = moved = 0.0
@@ -198,7 +236,18 @@ def dual_sums(share, buffers, correction, step, totals):
         tile = _of_tile(share, first, last)
         moved += _move_tile(tile, correction, step, first)
         t0, t1, t2, t3 = samples.sides(tile, buffers.coefficients)
-        one, other, cost_one, cost_other = one + t0, other + t1, cost_one + t2, cost_other + t3
-        add_sums(share.data, share.indices, share.indptr, first, last, buffers.coefficients, buffers.block)
+        one = one + t0
+        other = other + t1
+        cost_one = cost_one + t2
+        cost_other = cost_other + t3
+        add_sums(
+            share.data,
+            share.indices,
+            share.indptr,
+            first,
+            last,
+            buffers.coefficients,
+            buffers.block,
+        )
         _close_block(buffers.block, last, n, totals)
     return one, other, cost_one, cost_other, moved

@@ -1,28 +1,34 @@
-"""Per-sample operations of the interior-point method, on a few rows at a time; `passes.py` calls them.
+"""Per-sample operations of the interior-point method, on a few rows at a time.
+
+`passes.py` calls them.
 
 Sample i has its own slack s and three constraints with multipliers,
 
     g₁ = s − (1 − m) ≥ 0  (α),      g₂ = s − (1 + m − κλ) ≥ 0  (β),      g₃ = s ≥ 0  (γ),      α + β + γ = π,
 
-and the Newton equations  α·dg₁ + g₁·dα = target·π − α g₁ − correction₁  and so on. With D_k = multiplier/slack,
-D = ΣD_k and P_k = (target·π − correction_k)/g_k, eliminating the slack gives
+and the Newton equations  α·dg₁ + g₁·dα = target·π − α g₁ − correction₁  and so on. With
+D_k = multiplier/slack, D = ΣD_k and P_k = (target·π − correction_k)/g_k, eliminating
+the slack gives
 
     ds = (ΣP − π − (D₁ − D₂) dm − κ D₂ dλ) / D
     dα = P₁ − α − D₁ (ds + dm),      dβ = P₂ − β − D₂ (ds − dm + κ dλ),      dγ = P₃ − γ − D₃ ds,
 
-and a sample adds a multiple of its row to the equations for (w, λ). The correction is the product of the predictor's
-changes; the fourth row of its array has the corrected direction's dm, without the sign of the label. `flips` is 1 or 0:
-if a label cannot be flipped, β stays 0 and g₂ stays 1. `flips` and κ (`kappa`) are numbers or arrays with one entry per
-row.
+and a sample adds a multiple of its row to the equations for (w, λ). The correction is
+the product of the predictor's changes; the fourth row of its array has the corrected
+direction's dm, without the sign of the label. `flips` is 1 or 0: if a label cannot be
+flipped, β stays 0 and g₂ stays 1. `flips` and κ (`kappa`) are numbers or arrays with
+one entry per row.
 
-Two rules keep samples whose margin crosses a kink, where the linearisation is useless, from limiting the step of all
-others. No correction is larger than MAX_CORRECTION times the sample's own product; and a sample that cannot follow the
-common step stops short of its boundary on its own: the next step removes the dual residual that this leaves.
+Two rules keep samples whose margin crosses a kink, where the linearisation is useless,
+from limiting the step of all others. No correction is larger than MAX_CORRECTION times
+the sample's own product; and a sample that cannot follow the common step stops short of
+its boundary on its own: the next step removes the dual residual that this leaves.
 
-The state of n samples has the rows α, β, γ, g₁, g₂, g₃. To allow vector instructions, divisions must not raise
-(error_model), cases are factors 0 or 1 or selections rather than branches, and rates of change are written to arrays:
-the compiler vectorises sums but not maxima. It may take sums in any order: nothing small is added to a number that is
-taken away again.
+The state of n samples has the rows α, β, γ, g₁, g₂, g₃. To allow vector instructions,
+divisions must not raise (error_model), cases are factors 0 or 1 or selections rather
+than branches, and rates of change are written to arrays: the compiler vectorises sums
+but not maxima. It may take sums in any order: nothing small is added to a number that
+is taken away again.
 """
 
 from typing import Any, NamedTuple
@@ -34,8 +40,15 @@ from numba.extending import overload
 from drsvm.compiled.compiling import INNER, kernel
 from drsvm.compiled.row_access import at
 
-FASTEST = {"reassoc", "contract", "nsz", "nnan", "arcp"}  # FAST, also without NaN and with reciprocals for divisions
-MAX_CORRECTION = 2.0  # largest second-order correction, relative to the product of multiplier and slack
+FASTEST = {
+    "reassoc",
+    "contract",
+    "nsz",
+    "nnan",
+    "arcp",
+}  # FAST, also without NaN and with reciprocals for divisions
+# Largest second-order correction, relative to the product of multiplier and slack
+MAX_CORRECTION = 2.0
 BINS = 512  # number of bins for step lengths between 0 and 1
 
 
@@ -51,7 +64,9 @@ class Tile(NamedTuple):
 
 def flips_of(flips, kappa, first, last) -> Any:
     """Return `flips` and κ of the rows first … last − 1: parts of two arrays, or two numbers as they are."""
-    return (flips[first:last], kappa[first:last]) if hasattr(flips, "__len__") else (flips, kappa)
+    if hasattr(flips, "__len__"):
+        return (flips[first:last], kappa[first:last])
+    return (flips, kappa)
 
 
 @overload(flips_of, jit_options=INNER)
@@ -63,8 +78,12 @@ def _flips_of(flips, kappa, first, last):
 
 @kernel(fastmath=FASTEST, inner=True)
 def _ratios(state, i):
-    i1, i2, i3 = 1.0 / state[3, i], 1.0 / state[4, i], 1.0 / state[5, i]
-    d1, d2, d3 = state[0, i] * i1, state[1, i] * i2, state[2, i] * i3
+    i1 = 1.0 / state[3, i]
+    i2 = 1.0 / state[4, i]
+    i3 = 1.0 / state[5, i]
+    d1 = state[0, i] * i1
+    d2 = state[1, i] * i2
+    d3 = state[2, i] * i3
     return i1, i2, i3, d1, d2, d3, 1.0 / (d1 + d2 + d3)
 
 
@@ -72,33 +91,53 @@ def _ratios(state, i):
 def _direction(state, i, flip, d1, d2, d3, inverse, p1, p2, p3, pi, dm, kdl):
     """Return the changes of α, β, γ, g₁, g₂, g₃ for given P, dm and κdλ."""
     ds = (p1 + p2 + p3 - pi - (d1 - d2) * dm - d2 * kdl) * inverse
-    g1, g2 = ds + dm, flip * (ds - dm + kdl)
-    return p1 - state[0, i] - d1 * g1, p2 - state[1, i] - d2 * g2, p3 - state[2, i] - d3 * ds, g1, g2, ds
+    g1 = ds + dm
+    g2 = flip * (ds - dm + kdl)
+    return (
+        p1 - state[0, i] - d1 * g1,
+        p2 - state[1, i] - d2 * g2,
+        p3 - state[2, i] - d3 * ds,
+        g1,
+        g2,
+        ds,
+    )
 
 
 @kernel(fastmath=FASTEST, inner=True)
 def center(tile, margins, lam, mu):
     """Put every sample on the central path of μ for its margin and λ: Σ_k μ/g_k = 1, multipliers μπ/g_k.
 
-    The sum decreases in s and is convex: Newton's method from the left needs no safeguard, and since s lies
-    between μ and 3μ above the largest piece, the error after six steps is at most (2/3)⁶⁴ of that.
+    The sum decreases in s and is convex: Newton's method from the left needs no
+    safeguard, and since s lies between μ and 3μ above the largest piece, the error
+    after six steps is at most (2/3)⁶⁴ of that.
     """
     state, weights, _, flips, kappa = tile
     for i in range(weights.size):
         flip = at(flips, i)
-        hinge, flipped = 1.0 - margins[i], 1.0 + margins[i] - at(kappa, i) * lam
+        hinge = 1.0 - margins[i]
+        flipped = 1.0 + margins[i] - at(kappa, i) * lam
         top = max(hinge, 0.0)
         flipped = flip * flipped + (1.0 - flip) * top
         top = max(top, flipped)
         above = mu  # s − top; all slacks are sums of numbers ≥ 0, without cancellation
         for _ in range(6):
-            r1, r2, r3 = mu / (above + (top - hinge)), flip * mu / (above + (top - flipped)), mu / (above + top)
+            r1 = mu / (above + (top - hinge))
+            r2 = flip * mu / (above + (top - flipped))
+            r3 = mu / (above + top)
             above += (r1 + r2 + r3 - 1.0) * mu / (r1 * r1 + r2 * r2 + r3 * r3)
-        g1, g2, g3 = above + (top - hinge), above + (top - flipped), above + top
-        r1, r2, r3 = 1.0 / g1, flip / g2, 1.0 / g3
+        g1 = above + (top - hinge)
+        g2 = above + (top - flipped)
+        g3 = above + top
+        r1 = 1.0 / g1
+        r2 = flip / g2
+        r3 = 1.0 / g3
         share = weights[i] / (r1 + r2 + r3)
-        state[0, i], state[1, i], state[2, i] = share * r1, share * r2, share * r3
-        state[3, i], state[4, i], state[5, i] = g1, g2 if flip > 0.0 else 1.0, g3
+        state[0, i] = share * r1
+        state[1, i] = share * r2
+        state[2, i] = share * r3
+        state[3, i] = g1
+        state[4, i] = g2 if flip > 0.0 else 1.0
+        state[5, i] = g3
 
 
 @kernel(fastmath=FASTEST, inner=True)
@@ -135,22 +174,41 @@ def _right_hand_side(p1, p2, p3, d1, d2, inverse):
 
 @kernel(fastmath=FASTEST, inner=True)
 def predict(tile, dm, dlam, correction, coefficients, rates):
-    """Evaluate the predictor's direction; write the correction and the coefficients of the corrector's right-hand side.
+    """Evaluate the predictor's direction.
 
-    Row 0 of the coefficients belongs to the correction, row 1 to the target (to be multiplied by it). `rates` receives
-    the smallest dg/g and dmultiplier/multiplier of each sample. Returns Σ multiplier·dg, Σ g·dmultiplier,
-    Σ dmultiplier·dg, and the λ entries of the two rows.
+    Write the correction and the coefficients of the corrector's right-hand side.
+
+    Row 0 of the coefficients belongs to the correction, row 1 to the target (to be
+    multiplied by it). `rates` receives the smallest dg/g and dmultiplier/multiplier of
+    each sample. Returns Σ multiplier·dg, Σ g·dmultiplier, Σ dmultiplier·dg, and the λ
+    entries of the two rows.
     """
     state, weights, signs, flips, kappa = tile
     slack = multiplier = both = corrected = targeted = 0.0
     for i in range(weights.size):
-        pi, flip, cost = weights[i], at(flips, i), at(kappa, i)
+        pi = weights[i]
+        flip = at(flips, i)
+        cost = at(kappa, i)
         i1, i2, i3, d1, d2, d3, inverse = _ratios(state, i)
         da, db, dc, e1, e2, e3 = _direction(
-            state, i, flip, d1, d2, d3, inverse, 0.0, 0.0, 0.0, pi, signs[i] * dm[i], cost * dlam
+            state,
+            i,
+            flip,
+            d1,
+            d2,
+            d3,
+            inverse,
+            0.0,
+            0.0,
+            0.0,
+            pi,
+            signs[i] * dm[i],
+            cost * dlam,
         )
         # Without target and correction dα/α = −1 − dg₁/g₁.
-        r1, r2, r3 = e1 * i1, e2 * i2, e3 * i3
+        r1 = e1 * i1
+        r2 = e2 * i2
+        r3 = e3 * i3
         rates[0, i] = min(r1, min(r2, r3))
         rates[1, i] = -1.0 - max(r1, max(r2, r3))
         slack += state[0, i] * e1 + state[1, i] * e2 + state[2, i] * e3
@@ -159,7 +217,9 @@ def predict(tile, dm, dlam, correction, coefficients, rates):
         c1 = _moderate(da * e1, state[0, i] * state[3, i])
         c2 = _moderate(db * e2, state[1, i] * state[4, i])
         c3 = _moderate(dc * e3, state[2, i] * state[5, i])
-        correction[0, i], correction[1, i], correction[2, i] = c1, c2, c3
+        correction[0, i] = c1
+        correction[1, i] = c2
+        correction[2, i] = c3
         row, lam = _right_hand_side(-c1 * i1, -c2 * i2, -c3 * i3, d1, d2, inverse)
         coefficients[0, i] = signs[i] * row
         corrected -= cost * lam
@@ -173,13 +233,18 @@ def predict(tile, dm, dlam, correction, coefficients, rates):
 def _corrected(tile, step, correction, i):
     """Return 1/g and the changes of the state in the corrected direction."""
     state, weights, signs, flips, kappa = tile
-    pi, flip, kdl = weights[i], at(flips, i), at(kappa, i) * step.lam_change
+    pi = weights[i]
+    flip = at(flips, i)
+    kdl = at(kappa, i) * step.lam_change
     dm = signs[i] * correction[3, i]
     i1, i2, i3, d1, d2, d3, inverse = _ratios(state, i)
     goal = step.target * pi
-    p1, p3 = (goal - correction[0, i]) * i1, (goal - correction[2, i]) * i3
+    p1 = (goal - correction[0, i]) * i1
+    p3 = (goal - correction[2, i]) * i3
     p2 = flip * (goal - correction[1, i]) * i2
-    da, db, dc, e1, e2, e3 = _direction(state, i, flip, d1, d2, d3, inverse, p1, p2, p3, pi, dm, kdl)
+    da, db, dc, e1, e2, e3 = _direction(
+        state, i, flip, d1, d2, d3, inverse, p1, p2, p3, pi, dm, kdl
+    )
     return i1, i2, i3, da, db, dc, e1, e2, e3
 
 
@@ -190,7 +255,9 @@ def longest_steps(tile, step, correction, rates):
     for i in range(tile.weights.size):
         i1, i2, i3, da, db, dc, e1, e2, e3 = _corrected(tile, step, correction, i)
         rates[0, i] = min(e1 * i1, min(e2 * i2, e3 * i3))
-        beta = state[1, i] if at(tile.flips, i) > 0.0 else 1.0  # a sum with 1 − flip could be taken in another order
+        beta = (
+            state[1, i] if at(tile.flips, i) > 0.0 else 1.0
+        )  # a sum with 1 − flip could be taken in another order
         flip_rate = db / beta
         rates[1, i] = min(da / state[0, i], min(dc / state[2, i], flip_rate))
 
@@ -199,7 +266,8 @@ def longest_steps(tile, step, correction, rates):
 def record_rates(rates, weights, smallest, bins):
     """Update the smallest rates, and add the weight of every sample that allows only a short step to that step's bin.
 
-    This is done for each row of rates. NaN counts as the shortest step, and cannot be left behind.
+    This is done for each row of rates. NaN counts as the shortest step, and cannot be
+    left behind.
     """
     for k in range(2):
         low = max(smallest[k], -1.0)  # rates above it change nothing
@@ -220,18 +288,23 @@ def record_rates(rates, weights, smallest, bins):
 def _share_kept(alpha, beta, gamma, weight):
     """Return a factor for multipliers whose sum is so far above the weight that the largest could not absorb it."""
     total = alpha + beta + gamma
-    return weight / total if total - weight > 0.5 * max(alpha, max(beta, gamma)) else 1.0
+    if total - weight > 0.5 * max(alpha, max(beta, gamma)):
+        return weight / total
+    return 1.0
 
 
 @kernel(fastmath=FASTEST, inner=True)
 def move(tile, step, correction):
     """Take the given steps along the corrected direction; return Σ multiplier · slack.
 
-    A sample that would keep less than the share `left` of a slack or multiplier stops there: its s is raised, or its
-    multipliers are clipped. α + β + γ = π stays exact: the largest absorbs the difference, or all three shrink.
+    A sample that would keep less than the share `left` of a slack or multiplier stops
+    there: its s is raised, or its multipliers are clipped. α + β + γ = π stays exact:
+    the largest absorbs the difference, or all three shrink.
     """
     state, weights, _, flips, _ = tile
-    primal, dual, left = step.primal, step.dual, step.left
+    primal = step.primal
+    dual = step.dual
+    left = step.left
     products = 0.0
     for i in range(weights.size):
         _, _, _, da, db, dc, e1, e2, e3 = _corrected(tile, step, correction, i)
@@ -239,32 +312,55 @@ def move(tile, step, correction):
         beta = max(state[1, i] + dual * db, left * state[1, i])
         gamma = max(state[2, i] + dual * dc, left * state[2, i])
         shrink = _share_kept(alpha, beta, gamma, weights[i])
-        alpha, beta, gamma = shrink * alpha, shrink * beta, shrink * gamma
+        alpha = shrink * alpha
+        beta = shrink * beta
+        gamma = shrink * gamma
         excess = (alpha - weights[i]) + beta + gamma
         alpha_is_largest = alpha >= max(beta, gamma)
         beta_is_largest = beta > alpha and beta >= gamma
         alpha -= excess if alpha_is_largest else 0.0
         beta -= excess if beta_is_largest else 0.0
-        gamma -= 0.0 if alpha_is_largest or beta_is_largest else excess
-        g1, g2, g3 = state[3, i] + primal * e1, state[4, i] + primal * e2, state[5, i] + primal * e3
-        missing = max(left * state[3, i] - g1, max(left * state[4, i] - g2, left * state[5, i] - g3))
+        if alpha_is_largest or beta_is_largest:
+            gamma -= 0.0
+        else:
+            gamma -= excess
+        g1 = state[3, i] + primal * e1
+        g2 = state[4, i] + primal * e2
+        g3 = state[5, i] + primal * e3
+        missing = max(
+            left * state[3, i] - g1,
+            max(left * state[4, i] - g2, left * state[5, i] - g3),
+        )
         lift = max(missing, 0.0)
-        g1, g2, g3 = g1 + lift, g2 + at(flips, i) * lift, g3 + lift
-        state[0, i], state[1, i], state[2, i] = alpha, beta, gamma
-        state[3, i], state[4, i], state[5, i] = g1, g2, g3
+        g1 = g1 + lift
+        g2 = g2 + at(flips, i) * lift
+        g3 = g3 + lift
+        state[0, i] = alpha
+        state[1, i] = beta
+        state[2, i] = gamma
+        state[3, i] = g1
+        state[4, i] = g2
+        state[5, i] = g3
         products += alpha * g1 + beta * g2 + gamma * g3
     return products
 
 
 @kernel(fastmath=FASTEST, inner=True)
 def sides(tile, coefficients):
-    """Write α and β by the side that an intercept balances; return the sums of both sides, of multipliers and of κβ."""
+    """Write α and β by the side that an intercept balances.
+
+    Return the sums of both sides, of multipliers and of κβ.
+    """
     state, _, signs, _, kappa = tile
     one = other = cost_one = cost_other = 0.0
     for i in range(signs.size):
-        positive, alpha, beta = signs[i] > 0.0, state[0, i], state[1, i]
-        first, second = alpha if positive else beta, beta if positive else alpha
-        coefficients[0, i], coefficients[1, i] = first, second
+        positive = signs[i] > 0.0
+        alpha = state[0, i]
+        beta = state[1, i]
+        first = alpha if positive else beta
+        second = beta if positive else alpha
+        coefficients[0, i] = first
+        coefficients[1, i] = second
         one += first
         other += second
         cost = at(kappa, i) * beta

@@ -1,7 +1,8 @@
 """Bands of weights, for sums Σ (|w_j| − limit)₊ over many weights at limits that change little from step to step.
 
-Where all weights share a soft threshold, it changes only two scalars: a weight is scale · sign(u_j) (|u_j| − offset)₊,
-and the band is one of the u_j. The offset grows: what is below it stays 0.
+Where all weights share a soft threshold, it changes only two scalars: a weight is scale
+· sign(u_j) (|u_j| − offset)₊, and the band is one of the u_j. The offset grows: what is
+below it stays 0.
 """
 
 import math
@@ -11,27 +12,39 @@ import numpy as np
 
 from drsvm.compiled.compiling import FAST, kernel
 
-MOST_LOOKS = 4.0  # at members of a band, for each listed weight, before it is built again and narrower
-# Of a band: its ends, half width and number of members; sum and number above it; how often members were looked at since
-# it was built; number of listed weights; of weights that share a threshold, this and a factor, and the steps since they
-# were stored anew
-LOW, HIGH, WIDTH, SIZE, SUM, NUMBER, LOOKS, LISTED, OFFSET, SCALE, STEPS, NUMBERS = range(12)
+# At members of a band, for each listed weight, before it is built again and narrower
+MOST_LOOKS = 4.0
+# Of a band: its ends, half width and number of members; sum and number above it; how
+# often members were looked at since it was built; number of listed weights; of weights
+# that share a threshold, this and a factor, and the steps since they were stored anew
+LOW, HIGH, WIDTH, SIZE, SUM, NUMBER, LOOKS, LISTED, OFFSET, SCALE, STEPS, NUMBERS = (
+    range(12)
+)
 BASE = np.uint64(NUMBERS)
-# Such weights are stored anew if the threshold is so many times their mean, at a small scale, or after many steps
-MOST_SHRUNK, SMALLEST_SCALE, MANY_STEPS = 1e4, 1e-50, 8192
+# Such weights are stored anew if the threshold is so many times their mean, at a small
+# scale, or after many steps
+MOST_SHRUNK = 1e4
+SMALLEST_SCALE = 1e-50
+MANY_STEPS = 8192
 
 
 class Band(NamedTuple):
     """Weights with a band of magnitudes around a limit.
 
-    Weights in the band are members and are summed one by one. Those above it enter through their sum and number; those
-    below contribute nothing. The band is rebuilt when the limit leaves it, and so wide that this takes about as long as
-    looking at its members.
+    Weights in the band are members and are summed one by one. Those above it enter
+    through their sum and number; those below contribute nothing. The band is rebuilt
+    when the limit leaves it, and so wide that this takes about as long as looking at
+    its members.
     """
 
-    weights: np.ndarray  # NUMBERS figures about the band, then the weights: that of column j is at NUMBERS + j
-    members: np.ndarray  # three rows: the members; a list of all weights that are not 0, and of some that are; and for
-    # each weight 0 if it is not listed, else 1 + its position among the members, if it is one
+    # NUMBERS figures about the band, then the weights: that of column j is at NUMBERS +
+    # j
+    weights: np.ndarray
+    # Three rows: the members; a list of all weights that are not 0, and of some that
+    # are; and for
+    members: np.ndarray
+    # each weight 0 if it is not listed, else 1 + its position among the members, if it
+    # is one
 
 
 class Shrunk(NamedTuple):
@@ -41,9 +54,13 @@ class Shrunk(NamedTuple):
 
 
 def of(w: np.ndarray, width: float) -> Band:
-    """Return the band for given weights and an initial half width; kernels `renew` it, and build it when needed."""
+    """Return the band for given weights and an initial half width.
+
+    Kernels `renew` it, and build it when needed.
+    """
     weights = np.concatenate((np.zeros(NUMBERS), w))
-    weights[WIDTH], weights[SCALE] = width, 1.0
+    weights[WIDTH] = width
+    weights[SCALE] = 1.0
     return Band(weights, np.empty((3, weights.size), np.uint32))
 
 
@@ -51,7 +68,9 @@ def of(w: np.ndarray, width: float) -> Band:
 def renew(band):
     """Let the band be built again when it is needed, as wide as before, from any weights."""
     weights, members = band
-    weights[LOW], weights[HIGH], weights[LISTED] = -1.0, -1.0, 0.0
+    weights[LOW] = -1.0
+    weights[HIGH] = -1.0
+    weights[LISTED] = 0.0
     for j in range(BASE, np.uint64(weights.size)):
         members[2, j] = 0
         _enlist(band, j)
@@ -61,22 +80,29 @@ def renew(band):
 def _enlist(band, j):
     weights, members = band
     if weights[j] != 0.0 and members[2, j] == 0:
-        members[1, np.uint64(weights[LISTED])], members[2, j] = j, 1
+        members[1, np.uint64(weights[LISTED])] = j
+        members[2, j] = 1
         weights[LISTED] += 1.0
 
 
 @kernel(inner=True, fastmath=FAST)
 def _build(weights, members, limit):
     if weights[LOW] >= 0.0:
-        weights[WIDTH] *= 0.5 if weights[LOOKS] > weights[LISTED] else 2.0
-    low, high = max(limit - weights[WIDTH], weights[OFFSET]), limit + weights[WIDTH]
-    size, kept = np.uint64(0), np.uint64(0)
+        if weights[LOOKS] > weights[LISTED]:
+            weights[WIDTH] *= 0.5
+        else:
+            weights[WIDTH] *= 2.0
+    low = max(limit - weights[WIDTH], weights[OFFSET])
+    high = limit + weights[WIDTH]
+    size = np.uint64(0)
+    kept = np.uint64(0)
     total = number = 0.0
     for k in range(np.uint64(weights[LISTED])):
         j = members[1, k]
         value = abs(weights[j])
         if value <= weights[OFFSET]:
-            weights[j], members[2, j] = 0.0, 0
+            weights[j] = 0.0
+            members[2, j] = 0
             continue
         members[1, kept] = j
         kept += np.uint64(1)
@@ -84,17 +110,26 @@ def _build(weights, members, limit):
             total += value
             number += 1.0
         elif value > low:
-            members[0, size], members[2, j] = j, size + np.uint64(1)
+            members[2, j] = size + np.uint64(1)
+            members[0, size] = j
             size += np.uint64(1)
-    weights[LOW], weights[HIGH], weights[SIZE], weights[LOOKS], weights[LISTED] = low, high, size, 0.0, kept
-    weights[SUM], weights[NUMBER] = total, number
+    weights[LOW] = low
+    weights[HIGH] = high
+    weights[SIZE] = size
+    weights[LOOKS] = 0.0
+    weights[LISTED] = kept
+    weights[SUM] = total
+    weights[NUMBER] = number
 
 
 @kernel(inner=True, fastmath=FAST, forceinline=True)
 def excess(band, limit):
     """Return Σ (|w_j| − limit)₊ and the number of positive terms."""
     weights, members = band
-    if not (weights[LOW] <= limit <= weights[HIGH] and weights[LOOKS] <= MOST_LOOKS * weights[LISTED]):
+    if not (
+        weights[LOW] <= limit <= weights[HIGH]
+        and weights[LOOKS] <= MOST_LOOKS * weights[LISTED]
+    ):
         _build(weights, members, limit)
     total = max(weights[SUM] - weights[NUMBER] * limit, 0.0)
     count = weights[NUMBER]
@@ -112,12 +147,16 @@ def take_out(band, j):
     weights, members = band
     value = weights[j]
     size = abs(value)
-    weights[SUM] -= size if size > weights[HIGH] else 0.0  # no branch: it would be unpredictable
+    weights[SUM] -= (
+        size if size > weights[HIGH] else 0.0
+    )  # no branch: it would be unpredictable
     weights[NUMBER] -= 1.0 if size > weights[HIGH] else 0.0
     if weights[LOW] < size <= weights[HIGH]:
         weights[SIZE] -= 1.0
-        last, place = members[0, np.uint64(weights[SIZE])], np.uint64(members[2, j])
-        members[0, place - np.uint64(1)], members[2, last] = last, place
+        last = members[0, np.uint64(weights[SIZE])]
+        place = np.uint64(members[2, j])
+        members[0, place - np.uint64(1)] = last
+        members[2, last] = place
     weights[j] = 0.0
     return value
 
@@ -137,7 +176,8 @@ def put_in(band, j, value):
         members[2, j] = np.uint64(weights[SIZE])
 
 
-# --- weights that share a threshold ---------------------------------------------------------------------------------
+# --- weights that share a threshold
+# ---------------------------------------------------------------------------------
 
 
 @kernel(inner=True, fastmath=FAST, forceinline=True)
@@ -163,7 +203,10 @@ def take_shrunk(band, j):
 def put_shrunk(band, j, weight):
     """Set a weight that is currently 0."""
     size = abs(weight)
-    u = math.copysign(size / band.weights[SCALE] + band.weights[OFFSET], weight) if size > 0.0 else 0.0
+    if size > 0.0:
+        u = math.copysign(size / band.weights[SCALE] + band.weights[OFFSET], weight)
+    else:
+        u = 0.0
     put_in(band, j, u)
 
 
@@ -187,9 +230,15 @@ def shrink(band, tau, rho):
 def fold_if_due(band, total):
     """Store the weights anew, with offset 0 and scale 1, where rounding errors may matter; `total` is Σ |w_j|."""
     numbers = band.weights
-    offset, scale, active = numbers[OFFSET], numbers[SCALE], numbers[NUMBER] + numbers[SIZE]
+    offset = numbers[OFFSET]
+    scale = numbers[SCALE]
+    active = numbers[NUMBER] + numbers[SIZE]
     # The operator | avoids the branches of `or`.
-    if (offset * scale * active > MOST_SHRUNK * total) | (scale < SMALLEST_SCALE) | (numbers[STEPS] > MANY_STEPS):
+    if (
+        (offset * scale * active > MOST_SHRUNK * total)
+        | (scale < SMALLEST_SCALE)
+        | (numbers[STEPS] > MANY_STEPS)
+    ):
         _fold(band)
 
 
@@ -200,13 +249,18 @@ def _fold(band):
         j = band.members[1, k]
         numbers[j] = _plain(numbers, numbers[j])
     numbers[WIDTH] *= numbers[SCALE]
-    numbers[OFFSET], numbers[SCALE], numbers[STEPS] = 0.0, 1.0, 0.0
-    numbers[LOW], numbers[HIGH] = -1.0, -1.0
+    numbers[OFFSET] = 0.0
+    numbers[SCALE] = 1.0
+    numbers[STEPS] = 0.0
+    numbers[LOW] = -1.0
+    numbers[HIGH] = -1.0
 
 
 @kernel(inner=True)
 def read_back(band, w):
     """Write the weights."""
     _fold(band)
-    for j in range(w.size):  # numba takes seconds to compile an assignment to all of an array
+    for j in range(
+        w.size
+    ):  # numba takes seconds to compile an assignment to all of an array
         w[j] = band.weights[BASE + np.uint64(j)]

@@ -1,10 +1,11 @@
 """Code of inner functions, which only becomes part of the kernels that call them.
 
-numba optimises every function by itself and turns it into machine code, and does so again for each kernel that contains
-it. Of inner functions, only the unoptimised code is kept here, and a kernel links each of them once: this takes half as
-long.
+numba optimises every function by itself and turns it into machine code, and does so
+again for each kernel that contains it. Of inner functions, only the unoptimised code is
+kept here, and a kernel links each of them once: this takes half as long.
 
-This relies on numba internals that differ between versions. Where a trial fails, kernels are compiled as usual.
+This relies on numba internals that differ between versions. Where a trial fails,
+kernels are compiled as usual.
 """
 
 from functools import cache
@@ -46,7 +47,11 @@ class KernelCode(JITCodeLibrary):
         libraries = list(self._linking_libraries)
         for library in libraries:
             if isinstance(library, LinkedCode):
-                libraries.extend(other for other in library._linking_libraries if other not in libraries)
+                libraries.extend(
+                    other
+                    for other in library._linking_libraries
+                    if other not in libraries
+                )
         self._linking_libraries = libraries
         super().finalize()
 
@@ -60,7 +65,9 @@ class KernelCode(JITCodeLibrary):
 
 
 def _inner_compiler(typing, target, library, *others) -> Compiler:
-    return Compiler(typing, target, library or LinkedCode(target.codegen(), "inner"), *others)
+    return Compiler(
+        typing, target, library or LinkedCode(target.codegen(), "inner"), *others
+    )
 
 
 def _kernel_compiler(typing, target, library, *others) -> Compiler:
@@ -75,7 +82,10 @@ def _works() -> bool:
     """Return whether a small kernel that calls inner functions can be compiled and run."""
 
     def compiled(function: Any, compiler: Any) -> Any:
-        options: Any = {"pipeline_class": compiler, "no_cpython_wrapper": compiler is _inner_compiler}
+        options: Any = {
+            "pipeline_class": compiler,
+            "no_cpython_wrapper": compiler is _inner_compiler,
+        }
         return njit(**options)(function)
 
     innermost = compiled(lambda x: x + 1, _inner_compiler)

@@ -1,22 +1,28 @@
 """Exact proximal steps on many rows at once, by passes over the rows: of all rows (memory), or of batches.
 
     minimise over ‖w‖_q ≤ λ    Σ_i (step_size / total_step) g_i max(1 − m_i, 1 + m_i − κλ, 0) + ελ + (c/2)‖w‖²
-                               + (1/2 total_step) (‖w − w̄‖² + (b − b̄)² / free + (λ − λ̄)²)
+                               + (1/2 total_step) (‖w − w̄‖² + (b − b̄)² / free + (λ −
+                               λ̄)²)
 
-The state, an iterate with the weights a and scalars = [s, b, an estimate of λ], is the sum of the centre and the
-contributions of all rows, before the projection onto the cone:
+The state, an iterate with the weights a and scalars = [s, b, an estimate of λ], is the
+sum of the centre and the contributions of all rows, before the projection onto the
+cone:
 
     a = w̄ + step_size Σ_i g_i δ_i y_i x_i,      s = λ̄ − ε total_step + step_size Σ_i g_i κ σ₂_i.
 
-A visit replaces a row's last contribution with the best one. This is an exact maximisation of the dual function over
-the row's triangle, a smooth concave function on a product of triangles, so passes converge to the step. The cost of a
-visit is proportional to the row's nonzeros for all norms: for q = 1 and ∞, the projection is computed from a band
-(`bands.py`), which then has the weights of the state. A `store` is a geometry with these weights, and without a row.
+A visit replaces a row's last contribution with the best one. This is an exact
+maximisation of the dual function over the row's triangle, a smooth concave function on
+a product of triangles, so passes converge to the step. The cost of a visit is
+proportional to the row's nonzeros for all norms: for q = 1 and ∞, the projection is
+computed from a band (`bands.py`), which then has the weights of the state. A `store` is
+a geometry with these weights, and without a row.
 
-The step with size η on a batch of b rows minimises the mean of its terms, (1/b) Σ f_i(w, b, λ) + ‖· − last‖²/2η,
-starting from the last multipliers of its rows. With the duality gap G, the move Δ is −η times a G-subgradient of the
-mean. Passes end when ηG ≤ ‖Δ‖²/2 (no minimiser of the mean is then farther from the new point than from the last one),
-when G is below a given limit, or when there were enough. A last batch of fewer rows takes a shorter step in proportion.
+The step with size η on a batch of b rows minimises the mean of its terms, (1/b) Σ
+f_i(w, b, λ) + ‖· − last‖²/2η, starting from the last multipliers of its rows. With the
+duality gap G, the move Δ is −η times a G-subgradient of the mean. Passes end when ηG ≤
+‖Δ‖²/2 (no minimiser of the mean is then farther from the new point than from the last
+one), when G is below a given limit, or when there were enough. A last batch of fewer
+rows takes a shorter step in proportion.
 """
 
 import math
@@ -26,11 +32,25 @@ import numpy as np
 
 from drsvm.compiled import lazy_threshold as bands
 from drsvm.compiled.compiling import FAST, by_type, kernel
-from drsvm.compiled.row_access import add_row, at, bounds, clipped_dots, column, dot_and_square, product, room_for_row
 from drsvm.compiled.epigraph import INFINITY, nearest, shrink
 from drsvm.compiled.geometry import AllWeights, Box, Diamond, Euclidean, point_at
 from drsvm.compiled.proximal_epochs import Iterate, note, stiffness
-from drsvm.compiled.single_sample_prox import ProximalStep, duality_gap, multipliers, noise
+from drsvm.compiled.row_access import (
+    add_row,
+    at,
+    bounds,
+    clipped_dots,
+    column,
+    dot_and_square,
+    product,
+    room_for_row,
+)
+from drsvm.compiled.single_sample_prox import (
+    ProximalStep,
+    duality_gap,
+    multipliers,
+    noise,
+)
 
 TOLERANCE = 2e-12  # accuracy of a visit in a run (see `ProximalStep.tolerance`)
 ENOUGH = 0.5  # ηG/‖Δ‖² after which passes over a batch end
@@ -40,25 +60,50 @@ ENOUGH = 0.5  # ηG/‖Δ‖² after which passes over a batch end
 def _plain_pass(store, rows, order, state, terms, step_size, rho, tolerance):
     data, indices, indptr, width, signs, importance = rows
     _, scalars, hinge, flip = state
-    a, free = store.weights, terms.free
-    s, b = scalars[0], scalars[1]
-    norm_square, lacking = product(a, a), 0.0
+    a = store.weights
+    free = terms.free
+    s = scalars[0]
+    b = scalars[1]
+    norm_square = product(a, a)
+    lacking = 0.0
     for position in range(order.size):
         i = order[position]
-        sign, length = signs[i], step_size * importance[i]
-        kappa, flips = at(terms.kappa, i), at(terms.flips, i)
-        old_delta, old_sigma2 = hinge[i] - flip[i], flip[i]
+        sign = signs[i]
+        length = step_size * importance[i]
+        kappa = at(terms.kappa, i)
+        flips = at(terms.flips, i)
+        old_delta = hinge[i] - flip[i]
+        old_sigma2 = flip[i]
         first, last = bounds(indptr, width, i)
         inner, square = dot_and_square(data, indices, first, last, a)
-        old, along = length * old_delta, sign * inner
-        across = max(norm_square - along / square * along, 0.0) if square > 0.0 else norm_square
+        old = length * old_delta
+        along = sign * inner
+        if square > 0.0:
+            across = max(norm_square - along / square * along, 0.0)
+        else:
+            across = norm_square
         geometry = Euclidean(along - old * square, across)
-        base, bias = s - length * kappa * old_sigma2, sign * b - free * old
-        step = ProximalStep(length, rho, kappa, flips, base, 0.0, bias, free, square, abs(along), tolerance)
+        base = s - length * kappa * old_sigma2
+        bias = sign * b - free * old
+        step = ProximalStep(
+            length,
+            rho,
+            kappa,
+            flips,
+            base,
+            0.0,
+            bias,
+            free,
+            square,
+            abs(along),
+            tolerance,
+        )
         point = point_at(geometry, step, old_delta, old_sigma2, (0.0, 0.0), -1.0)
         gap = duality_gap(step, point.margin, point.lam, old_delta, old_sigma2)
         lacking += importance[i] * max(gap, 0.0)
-        if gap > 4.0 * tolerance * noise(step, 0.0, 0.0):  # otherwise the last one is still valid
+        if gap > 4.0 * tolerance * noise(
+            step, 0.0, 0.0
+        ):  # otherwise the last one is still valid
             delta, sigma2, _, _ = multipliers(step, geometry, old_delta, old_sigma2)
             change = length * (delta - old_delta)
             if change != 0.0:
@@ -66,88 +111,150 @@ def _plain_pass(store, rows, order, state, terms, step_size, rho, tolerance):
                 norm_square += change * (2.0 * along + change * square)
                 b += change * sign * free
             s += length * kappa * (sigma2 - old_sigma2)
-            hinge[i], flip[i] = max(delta + sigma2, 0.0), sigma2
-    scalars[0], scalars[1] = s, b
+            hinge[i] = max(delta + sigma2, 0.0)
+            flip[i] = sigma2
+    scalars[0] = s
+    scalars[1] = b
     return lacking
 
 
 @kernel(inner=True, fastmath=FAST)
-def _banded_pass(make_geometry, boxed, store, rows, order, state, terms, step_size, rho, tolerance):
+def _banded_pass(
+    make_geometry, boxed, store, rows, order, state, terms, step_size, rho, tolerance
+):
     data, indices, indptr, width, signs, importance = rows
     _, scalars, hinge, flip = state
-    row, band, free = store.row, store.rest, terms.free
-    s, b, lacking = scalars[0], scalars[1], 0.0
-    still = ProximalStep(0.0, rho, 0.0, False, s, scalars[2], 0.0, 0.0, 0.0, 0.0, tolerance)
+    row = store.row
+    band = store.rest
+    free = terms.free
+    s = scalars[0]
+    b = scalars[1]
+    lacking = 0.0
+    still = ProximalStep(
+        0.0, rho, 0.0, False, s, scalars[2], 0.0, 0.0, 0.0, 0.0, tolerance
+    )
     lam = point_at(store, still, 0.0, 0.0, (0.0, 0.0), -1.0).lam
     for position in range(order.size):
         i = order[position]
-        sign, length = signs[i], step_size * importance[i]
-        kappa, flips = at(terms.kappa, i), at(terms.flips, i)
-        old_delta, old_sigma2 = hinge[i] - flip[i], flip[i]
+        sign = signs[i]
+        length = step_size * importance[i]
+        kappa = at(terms.kappa, i)
+        flips = at(terms.flips, i)
+        old_delta = hinge[i] - flip[i]
+        old_sigma2 = flip[i]
         first, last = bounds(indptr, width, i)
         limit = rho * lam if boxed else max(lam - s, 0.0)
-        clipped, outside, size = clipped_dots(data, indices, first, last, band.weights, bands.BASE, limit)
+        clipped, outside, size = clipped_dots(
+            data, indices, first, last, band.weights, bands.BASE, limit
+        )
         margin = sign * ((clipped if boxed else outside) / rho + b)
-        now = ProximalStep(length, rho, kappa, flips, s, lam, sign * b, free, 0.0, size, tolerance)
+        now = ProximalStep(
+            length, rho, kappa, flips, s, lam, sign * b, free, 0.0, size, tolerance
+        )
         gap = duality_gap(now, margin, lam, old_delta, old_sigma2)
         lacking += importance[i] * max(gap, 0.0)
-        if gap > 4.0 * tolerance * noise(now, 0.0, 0.0):  # otherwise the last one is still valid
-            old, square = length * old_delta, 0.0
+        if gap > 4.0 * tolerance * noise(
+            now, 0.0, 0.0
+        ):  # otherwise the last one is still valid
+            old = length * old_delta
+            square = 0.0
             for k in range(first, last):
                 z = sign * data[k]
                 value = bands.take_out(band, bands.BASE + column(indices, k, first))
-                row[0, k - first], row[1, k - first] = value - old * z, z
+                row[0, k - first] = value - old * z
+                row[1, k - first] = z
                 square += z * z
-            base, bias = s - length * kappa * old_sigma2, sign * b - free * old
-            step = ProximalStep(length, rho, kappa, flips, base, lam, bias, free, square, size, tolerance)
+            base = s - length * kappa * old_sigma2
+            bias = sign * b - free * old
+            step = ProximalStep(
+                length,
+                rho,
+                kappa,
+                flips,
+                base,
+                lam,
+                bias,
+                free,
+                square,
+                size,
+                tolerance,
+            )
             geometry = make_geometry(row, np.int64(last - first), band)
             delta, sigma2, point, _ = multipliers(step, geometry, old_delta, old_sigma2)
-            lam, shift = point.lam, length * delta
+            lam = point.lam
+            shift = length * delta
             for k in range(first, last):
                 value = row[0, k - first] + shift * row[1, k - first]
                 bands.put_in(band, bands.BASE + column(indices, k, first), value)
             b += (shift - old) * sign * free
             s += length * kappa * (sigma2 - old_sigma2)
-            hinge[i], flip[i] = max(delta + sigma2, 0.0), sigma2
-    scalars[0], scalars[1], scalars[2] = s, b, lam
+            hinge[i] = max(delta + sigma2, 0.0)
+            flip[i] = sigma2
+    scalars[0] = s
+    scalars[1] = b
+    scalars[2] = lam
     return lacking
 
 
 @kernel(inner=True, fastmath=FAST)
 def _diamond_pass(store, rows, order, state, terms, step_size, rho, tolerance):
-    return _banded_pass(Diamond, False, store, rows, order, state, terms, step_size, rho, tolerance)
+    return _banded_pass(
+        Diamond, False, store, rows, order, state, terms, step_size, rho, tolerance
+    )
 
 
 @kernel(inner=True, fastmath=FAST)
 def _box_pass(store, rows, order, state, terms, step_size, rho, tolerance):
-    return _banded_pass(Box, True, store, rows, order, state, terms, step_size, rho, tolerance)
+    return _banded_pass(
+        Box, True, store, rows, order, state, terms, step_size, rho, tolerance
+    )
 
 
-# Visit rows once in the given order; return Σ g_i times the duality gap of each row before its visit
+# Visit rows once in the given order; return Σ g_i times the duality gap of each row
+# before its visit
 visit_rows = by_type({AllWeights: _plain_pass, Diamond: _diamond_pass, Box: _box_pass})
 _BANDED = {1: Diamond, math.inf: Box}
 
 
 _renew = by_type(
-    {AllWeights: lambda store: None} | dict.fromkeys((Diamond, Box), lambda store: bands.renew(store.rest))
+    {AllWeights: lambda store: None}
+    | dict.fromkeys((Diamond, Box), lambda store: bands.renew(store.rest))
 )
 
 
 def _store(q, rows, w, width) -> AllWeights | Box | Diamond:
     """Return the weights of a state as passes take them, in a band with an initial half width for q = 1 and ∞."""
-    return AllWeights(w) if q == 2 else _BANDED[q](room_for_row(rows), 0, bands.of(w, width))
+    if q == 2:
+        return AllWeights(w)
+    return _BANDED[q](room_for_row(rows), 0, bands.of(w, width))
 
 
 @kernel()
 def _memory_epoch(store, rows, order, state, terms, step_size, total_step, tolerance):
     _renew(store)
-    return visit_rows(store, rows, order, state, terms, step_size, stiffness(total_step, terms.l2), tolerance)
+    return visit_rows(
+        store,
+        rows,
+        order,
+        state,
+        terms,
+        step_size,
+        stiffness(total_step, terms.l2),
+        tolerance,
+    )
 
 
-def memory_epoch(q, rows, order, state, terms, step_size, total_step, tolerance) -> float:
-    """Visit rows once in the given order; return Σ g_i times the duality gap of each row before its visit."""
+def memory_epoch(
+    q, rows, order, state, terms, step_size, total_step, tolerance
+) -> float:
+    """Visit rows once in the given order.
+
+    Return Σ g_i times the duality gap of each row before its visit.
+    """
     store = _store(q, rows, state.w, step_size)
-    gap = _memory_epoch(store, rows, order, state, terms, step_size, total_step, tolerance)
+    gap = _memory_epoch(
+        store, rows, order, state, terms, step_size, total_step, tolerance
+    )
     if not isinstance(store, AllWeights):
         state.w[:] = store.rest.weights[bands.NUMBERS :]
     return gap
@@ -189,20 +296,33 @@ def _nearest_point(code, a, s, rho, out):
 
 
 @kernel(inner=True, allocates=True, fastmath=FAST)
-def _batch_step(code, store, state, trial, rows, batch, iterate, terms, length, batching):
+def _batch_step(
+    code, store, state, trial, rows, batch, iterate, terms, length, batching
+):
     """Move the iterate by one step, as accurately as asked."""
-    w, scalars, a, sums = iterate.w, iterate.scalars, state.w, state.scalars
+    w = iterate.w
+    scalars = iterate.scalars
+    a = state.w
+    sums = state.scalars
     total = length * batch.size
-    rho, passes, due = stiffness(total, terms.l2), 0, 1
+    rho = stiffness(total, terms.l2)
+    passes = 0
+    due = 1
     for j in range(w.size):
         a[j] = w[j] if j < terms.ridged else w[j] * rho
-    sums[0], sums[1], sums[2] = scalars[0] - total * terms.radius, scalars[1], scalars[0]
+    sums[0], sums[1], sums[2] = (
+        scalars[0] - total * terms.radius,
+        scalars[1],
+        scalars[0],
+    )
     contribute(rows, batch, state, terms, length)
     _renew(store)
     while passes < batching.most_passes:
         gap = visit_rows(store, rows, batch, state, terms, length, rho, TOLERANCE)
         passes += 1
-        if passes == due:  # looking at all weights after every pass would cost more than short passes
+        if (
+            passes == due
+        ):  # looking at all weights after every pass would cost more than short passes
             due *= 2
             lam = _nearest_point(code, a, sums[0], rho, trial)
             moved = (lam - scalars[0]) ** 2
@@ -216,20 +336,61 @@ def _batch_step(code, store, state, trial, rows, batch, iterate, terms, length, 
 
 
 @kernel()
-def _take_batches(code, store, state, trial, rows, order, iterate, terms, eta, share, batching):
-    latest, hinge, flip = batching.latest, iterate.hinge, iterate.flip
+def _take_batches(
+    code, store, state, trial, rows, order, iterate, terms, eta, share, batching
+):
+    latest = batching.latest
+    hinge = iterate.hinge
+    flip = iterate.flip
     for start in range(0, order.size, batching.size):
         batch = order[start : min(start + batching.size, order.size)]
-        _batch_step(code, store, state, trial, rows, batch, iterate, terms, eta / batching.size, batching)
+        _batch_step(
+            code,
+            store,
+            state,
+            trial,
+            rows,
+            batch,
+            iterate,
+            terms,
+            eta / batching.size,
+            batching,
+        )
         for position in range(batch.size):
             i = batch[position]
-            note(hinge, flip, i, (hinge[i], flip[i]), latest[0, i] - latest[1, i], latest[1, i], share)
+            note(
+                hinge,
+                flip,
+                i,
+                (hinge[i], flip[i]),
+                latest[0, i] - latest[1, i],
+                latest[1, i],
+                share,
+            )
 
 
 def batch_epoch(q, rows, order, iterate, terms, eta, share, batching) -> None:
-    """Take a step on every batch of rows in the given order; multipliers are averaged (see `note`)."""
+    """Take a step on every batch of rows in the given order.
+
+    Multipliers are averaged (see `note`).
+    """
     trial = np.empty_like(iterate.w)
     store = _store(q, rows, np.empty_like(trial), eta / batching.size)
-    a = store.weights if isinstance(store, AllWeights) else store.rest.weights[bands.NUMBERS :]
+    if isinstance(store, AllWeights):
+        a = store.weights
+    else:
+        a = store.rest.weights[bands.NUMBERS :]
     state = Iterate(a, np.zeros(3), *batching.latest)
-    _take_batches(int(min(q, INFINITY)), store, state, trial, rows, order, iterate, terms, eta, share, batching)
+    _take_batches(
+        int(min(q, INFINITY)),
+        store,
+        state,
+        trial,
+        rows,
+        order,
+        iterate,
+        terms,
+        eta,
+        share,
+        batching,
+    )

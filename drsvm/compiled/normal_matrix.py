@@ -1,7 +1,8 @@
 """The symmetric system of a Newton step in (w, b, λ), for small matrices: assembled, factorised and solved.
 
-The matrix is in the upper triangle of a C-ordered array. Its Cholesky factor, of the matrix scaled to a unit diagonal,
-is in a lower triangle: there all loops run along rows.
+The matrix is in the upper triangle of a C-ordered array. Its Cholesky factor, of the
+matrix scaled to a unit diagonal, is in a lower triangle: there all loops run along
+rows.
 """
 
 import math
@@ -12,17 +13,33 @@ import numpy as np
 from drsvm.compiled.compiling import FAST, kernel
 from drsvm.compiled.row_access import product
 
-REGULARISATIONS = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6)  # added to a unit diagonal; the smallest one that works is used
-# Relative increase of the diagonal that refinement does not remove: it keeps rounding noise out of flat directions; if
-# rows range over many decades, directions that only light rows determine look flat too: see `OrthogonalSystem`.
+REGULARISATIONS = (
+    1e-14,
+    1e-12,
+    1e-10,
+    1e-8,
+    1e-6,
+)  # added to a unit diagonal; the smallest one that works is used
+# Relative increase of the diagonal that refinement does not remove: it keeps rounding
+# noise out of flat directions; if rows range over many decades, directions that only
+# light rows determine look flat too: see `OrthogonalSystem`.
 DAMPING = 1e-13
-MAX_REFINEMENTS, ACCURATE = 4, 1e-13  # they end at this relative accuracy
-# Rows of `columns`: sums over the samples for the λ column, the predictor and the column of the intercept; the
-# diagonal, the λ column and the vector of the cone
-LAM_COLUMN, PREDICTOR, BORDER, CONE = 0, 1, 2, 3
-# Rows of `vectors`: the scale of the factor, the right-hand side, the solution, the parts of samples and cone in the
-# right-hand side; the others are for refinement
-SCALE, RIGHT, SOLUTION, SAMPLES, CONSTANT = 0, 1, 2, 3, 4
+# they end at this relative accuracy
+MAX_REFINEMENTS = 4
+ACCURATE = 1e-13
+# Rows of `columns`: sums over the samples for the λ column, the predictor and the
+# column of the intercept; the diagonal, the λ column and the vector of the cone
+LAM_COLUMN = 0
+PREDICTOR = 1
+BORDER = 2
+CONE = 3
+# Rows of `vectors`: the scale of the factor, the right-hand side, the solution, the
+# parts of samples and cone in the right-hand side; the others are for refinement
+SCALE = 0
+RIGHT = 1
+SOLUTION = 2
+SAMPLES = 3
+CONSTANT = 4
 
 
 class System(NamedTuple):
@@ -38,7 +55,9 @@ class System(NamedTuple):
 @kernel(fastmath=FAST, inner=True)
 def assemble(system, d, square, vector_lam, coefficient):
     """Complete the matrix, which has the products of d features: samples, ridge and cone; damp it."""
-    matrix, columns, n = system.matrix, system.columns, system.ridge.size
+    matrix = system.matrix
+    columns = system.columns
+    n = system.ridge.size
     vector = columns[CONE + 2]
     for i in range(n):
         of_cone = coefficient * vector[i]
@@ -46,18 +65,30 @@ def assemble(system, d, square, vector_lam, coefficient):
             matrix[i, d] = columns[BORDER, i]
         for j in range(i, n):
             matrix[i, j] += of_cone * vector[j]
-        matrix[i, i] = (matrix[i, i] + system.ridge[i] + columns[CONE, i]) * (1.0 + DAMPING)
-        matrix[i, n] = columns[LAM_COLUMN, i] + columns[CONE + 1, i] + of_cone * vector_lam
+        matrix[i, i] = (matrix[i, i] + system.ridge[i] + columns[CONE, i]) * (
+            1.0 + DAMPING
+        )
+        matrix[i, n] = (
+            columns[LAM_COLUMN, i] + columns[CONE + 1, i] + of_cone * vector_lam
+        )
     matrix[n, n] = (square + coefficient * vector_lam * vector_lam) * (1.0 + DAMPING)
 
 
 @kernel(inner=True)
 def factorise(system):
-    """Scale the diagonal to 1, and add as little to it as the factorisation needs; return whether one works."""
-    matrix, scale, factor = system.matrix, system.vectors[SCALE], system.factor
+    """Scale the diagonal to 1, and add as little to it as the factorisation needs.
+
+    Return whether one works.
+    """
+    matrix = system.matrix
+    scale = system.vectors[SCALE]
+    factor = system.factor
     n = scale.size
     for i in range(n):
-        scale[i] = 1.0 / math.sqrt(matrix[i, i]) if matrix[i, i] > 0.0 else 1.0
+        if matrix[i, i] > 0.0:
+            scale[i] = 1.0 / math.sqrt(matrix[i, i])
+        else:
+            scale[i] = 1.0
     for added in REGULARISATIONS:
         for i in range(n):
             for j in range(i + 1, n):
@@ -70,7 +101,10 @@ def factorise(system):
 
 @kernel(fastmath=FAST, inner=True)
 def _cholesky(factor):
-    """Replace the lower triangle by its factor; return whether it is positive definite."""
+    """Replace the lower triangle by its factor.
+
+    Return whether it is positive definite.
+    """
     for i in range(factor.shape[0]):
         for k in range(i + 1):
             value = factor[i, k]
@@ -107,7 +141,8 @@ def _multiply(matrix, x, out):
     for i in range(n):
         out[i] = 0.0
     for i in range(n):
-        value, total = x[i], matrix[i, i] * x[i]
+        value = x[i]
+        total = matrix[i, i] * x[i]
         for j in range(i + 1, n):
             total += matrix[i, j] * x[j]
             out[j] += matrix[i, j] * value
@@ -126,11 +161,18 @@ def _size(v):
 def solve(system):
     """Solve for the right-hand side of the system, refined as in `solve_system` of `solvers/interior_point/newton.py`.
 
-    That one is for arrays of numpy and CuPy: with numpy's operations on 32 numbers, it takes twenty times as long.
+    That one is for arrays of numpy and CuPy: with numpy's operations on 32 numbers, it
+    takes twenty times as long.
     """
-    scale, residual, best = system.vectors[SCALE], system.vectors[RIGHT], system.vectors[SOLUTION]
-    solution, step, image, correction = system.vectors[5], system.vectors[6], system.vectors[7], system.vectors[8]
-    wanted, smallest = ACCURATE * _size(residual), math.inf
+    scale = system.vectors[SCALE]
+    residual = system.vectors[RIGHT]
+    best = system.vectors[SOLUTION]
+    solution = system.vectors[5]
+    step = system.vectors[6]
+    image = system.vectors[7]
+    correction = system.vectors[8]
+    wanted = ACCURATE * _size(residual)
+    smallest = math.inf
     solution[:] = 0.0
     best[:] = 0.0
     _apply_inverse(system.factor, scale, residual, step)

@@ -1,8 +1,12 @@
-"""Products with consecutive rows of a matrix, dense or sparse, and Gram matrices. Threads call them in parallel.
+"""Products with consecutive rows of a matrix, dense or sparse, and Gram matrices.
 
-Dense rows are a C-ordered array, their indices are None; sparse ones (CSR) have indices, which are unsigned as in
-`entries.py`. Dense loops take four rows at a time: that leaves enough independent sums for vector instructions even if
-a row has few entries. The compiler cannot remove a branch for arrays, so functions are overloaded by type.
+Threads call them in parallel.
+
+Dense rows are a C-ordered array, their indices are None; sparse ones (CSR) have
+indices, which are unsigned as in `entries.py`. Dense loops take four rows at a time:
+that leaves enough independent sums for vector instructions even if a row has few
+entries. The compiler cannot remove a branch for arrays, so functions are overloaded by
+type.
 """
 
 from collections.abc import Callable
@@ -15,7 +19,9 @@ from numba.extending import overload
 from drsvm.compiled import row_access as entries
 from drsvm.compiled.compiling import FAST, INNER, kernel
 
-TILE = 128  # number of rows that are processed together: they and everything about them stay in the fastest cache
+# Number of rows that are processed together: they and everything about them stay in the
+# fastest cache
+TILE = 128
 
 
 def by_storage(dense: Callable, sparse: Callable) -> Any:
@@ -27,8 +33,12 @@ def by_storage(dense: Callable, sparse: Callable) -> Any:
     @overload(chosen, jit_options=INNER)
     def choose(data, indices, indptr, first, last, *others):
         if isinstance(indices, types.NoneType):
-            return lambda data, indices, indptr, first, last, *others: dense(data[first:last], *others)
-        return lambda data, indices, indptr, first, last, *others: sparse(data, indices, indptr, first, last, *others)
+            return lambda data, indices, indptr, first, last, *others: dense(
+                data[first:last], *others
+            )
+        return lambda data, indices, indptr, first, last, *others: sparse(
+            data, indices, indptr, first, last, *others
+        )
 
     return chosen
 
@@ -44,7 +54,10 @@ def _dense_products(rows, v, out):
             s1 += rows[i + 1, j] * v[j]
             s2 += rows[i + 2, j] * v[j]
             s3 += rows[i + 3, j] * v[j]
-        out[i], out[i + 1], out[i + 2], out[i + 3] = s0, s1, s2, s3
+        out[i] = s0
+        out[i + 1] = s1
+        out[i + 2] = s2
+        out[i + 3] = s3
     for i in range(whole, n):
         total = 0.0
         for j in range(d):
@@ -55,7 +68,9 @@ def _dense_products(rows, v, out):
 @kernel(fastmath=FAST, inner=True)
 def _sparse_products(data, indices, indptr, first, last, v, out):
     for i in range(first, last):
-        out[i - first] = entries.dot(data, indices, np.uint64(indptr[i]), np.uint64(indptr[i + 1]), v)
+        out[i - first] = entries.dot(
+            data, indices, np.uint64(indptr[i]), np.uint64(indptr[i + 1]), v
+        )
 
 
 @kernel(fastmath=FAST, inner=True)
@@ -63,10 +78,19 @@ def _add_dense_sums(rows, c, out):
     n, d = rows.shape
     whole = n // 4 * 4
     for i in range(0, whole, 4):
-        a0, a1, a2, a3 = c[0, i], c[0, i + 1], c[0, i + 2], c[0, i + 3]
-        b0, b1, b2, b3 = c[1, i], c[1, i + 1], c[1, i + 2], c[1, i + 3]
+        a0 = c[0, i]
+        a1 = c[0, i + 1]
+        a2 = c[0, i + 2]
+        a3 = c[0, i + 3]
+        b0 = c[1, i]
+        b1 = c[1, i + 1]
+        b2 = c[1, i + 2]
+        b3 = c[1, i + 3]
         for j in range(d):
-            x0, x1, x2, x3 = rows[i, j], rows[i + 1, j], rows[i + 2, j], rows[i + 3, j]
+            x0 = rows[i, j]
+            x1 = rows[i + 1, j]
+            x2 = rows[i + 2, j]
+            x3 = rows[i + 3, j]
             out[0, j] += (a0 * x0 + a1 * x1) + (a2 * x2 + a3 * x3)
             out[1, j] += (b0 * x0 + b1 * x1) + (b2 * x2 + b3 * x3)
     for i in range(whole, n):
@@ -78,15 +102,19 @@ def _add_dense_sums(rows, c, out):
 @kernel(fastmath=FAST, inner=True)
 def _add_sparse_sums(data, indices, indptr, first, last, c, out):
     for i in range(first, last):
-        c0, c1 = c[0, i - first], c[1, i - first]
+        c0 = c[0, i - first]
+        c1 = c[1, i - first]
         for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            j, x = np.uint64(indices[k]), data[k]
+            j = np.uint64(indices[k])
+            x = data[k]
             out[0, j] += x * c0
             out[1, j] += x * c1
 
 
-# Write x_i·v into out; add Σ_i c_i x_i to the rows of out, for the two rows of coefficients c
-products, add_sums = by_storage(_dense_products, _sparse_products), by_storage(_add_dense_sums, _add_sparse_sums)
+# Write x_i·v into out; add Σ_i c_i x_i to the rows of out, for the two rows of
+# coefficients c
+products = by_storage(_dense_products, _sparse_products)
+add_sums = by_storage(_add_dense_sums, _add_sparse_sums)
 
 
 @kernel()
@@ -111,12 +139,17 @@ def _position(indices, first, last, j):
 def add_rows(data, indices, indptr, first, last, c, out):
     """Add Σ_i c_i x_i to out for the sparse rows first … last − 1."""
     for i in range(first, last):
-        entries.add_row(data, indices, np.uint64(indptr[i]), np.uint64(indptr[i + 1]), c[i], out)
+        entries.add_row(
+            data, indices, np.uint64(indptr[i]), np.uint64(indptr[i + 1]), c[i], out
+        )
 
 
 @kernel(fastmath=FAST, inner=True)
 def _add_dense_gram(rows, h, tile, scaled, out):
-    """The rows are transposed into a buffer, `tile`; entries are then sums over contiguous samples, eight at a time."""
+    """The rows are transposed into a buffer, `tile`.
+
+    Entries are then sums over contiguous samples, eight at a time.
+    """
     n, d = rows.shape
     whole = n // 4 * 4
     for i in range(0, whole, 4):
@@ -141,7 +174,10 @@ def _add_dense_gram(rows, h, tile, scaled, out):
 
 @kernel(fastmath=FAST, inner=True)
 def _add_four_rows(tile, scaled, n, a, out):
-    """Add to rows a … a + 3 of the Gram matrix, from column a on; entries below the diagonal change to no effect."""
+    """Add to rows a … a + 3 of the Gram matrix, from column a on.
+
+    Entries below the diagonal change to no effect.
+    """
     d = tile.shape[0]
     whole = a + (d - a) // 4 * 4
     for b in range(a, whole, 4):
@@ -149,8 +185,10 @@ def _add_four_rows(tile, scaled, n, a, out):
     for b in range(whole, d):
         p0 = q0 = r0 = s0 = 0.0
         for i in range(n):
-            p0, q0 = p0 + scaled[0, i] * tile[b, i], q0 + scaled[1, i] * tile[b, i]
-            r0, s0 = r0 + scaled[2, i] * tile[b, i], s0 + scaled[3, i] * tile[b, i]
+            p0 = p0 + scaled[0, i] * tile[b, i]
+            q0 = q0 + scaled[1, i] * tile[b, i]
+            r0 = r0 + scaled[2, i] * tile[b, i]
+            s0 = s0 + scaled[3, i] * tile[b, i]
         out[a, b] += p0
         out[a + 1, b] += q0
         out[a + 2, b] += r0
@@ -166,12 +204,30 @@ def _add_four_by_four(left, right, b, n, out, row):
     p0 = p1 = p2 = p3 = q0 = q1 = q2 = q3 = 0.0
     r0 = r1 = r2 = r3 = s0 = s1 = s2 = s3 = 0.0
     for i in range(n):
-        x, y, z, u = left[0, i], left[1, i], left[2, i], left[3, i]
-        e, f, g, h = right[b, i], right[b + 1, i], right[b + 2, i], right[b + 3, i]
-        p0, p1, p2, p3 = p0 + x * e, p1 + x * f, p2 + x * g, p3 + x * h
-        q0, q1, q2, q3 = q0 + y * e, q1 + y * f, q2 + y * g, q3 + y * h
-        r0, r1, r2, r3 = r0 + z * e, r1 + z * f, r2 + z * g, r3 + z * h
-        s0, s1, s2, s3 = s0 + u * e, s1 + u * f, s2 + u * g, s3 + u * h
+        x = left[0, i]
+        y = left[1, i]
+        z = left[2, i]
+        u = left[3, i]
+        e = right[b, i]
+        f = right[b + 1, i]
+        g = right[b + 2, i]
+        h = right[b + 3, i]
+        p0 = p0 + x * e
+        p1 = p1 + x * f
+        p2 = p2 + x * g
+        p3 = p3 + x * h
+        q0 = q0 + y * e
+        q1 = q1 + y * f
+        q2 = q2 + y * g
+        q3 = q3 + y * h
+        r0 = r0 + z * e
+        r1 = r1 + z * f
+        r2 = r2 + z * g
+        r3 = r3 + z * h
+        s0 = s0 + u * e
+        s1 = s1 + u * f
+        s2 = s2 + u * g
+        s3 = s3 + u * h
     _add_four(out, row, b, p0, p1, p2, p3)
     _add_four(out, row + 1, b, q0, q1, q2, q3)
     _add_four(out, row + 2, b, r0, r1, r2, r3)
@@ -190,39 +246,57 @@ def _add_four(matrix, row, first, a, b, c, d):
 def _add_sparse_row(data, indices, a, end, after, scale, flat, width):
     """Add one row's entries from `a` on to the Gram matrix, as long as their columns are before `after`.
 
-    Two entries at a time need fewer loads, and half as many loops whose end the processor has to guess.
+    Two entries at a time need fewer loads, and half as many loops whose end the
+    processor has to guess.
     """
     while a + np.uint64(1) < end and np.uint64(indices[a + np.uint64(1)]) < after:
-        x, y = scale * data[a], scale * data[a + np.uint64(1)]
-        one, other = np.uint64(indices[a]) * width, np.uint64(indices[a + np.uint64(1)]) * width
+        x = scale * data[a]
+        y = scale * data[a + np.uint64(1)]
+        one = np.uint64(indices[a]) * width
+        other = np.uint64(indices[a + np.uint64(1)]) * width
         flat[one + np.uint64(indices[a])] += x * data[a]
         for b in range(a + np.uint64(1), end):
-            j, z = np.uint64(indices[b]), data[b]
+            j = np.uint64(indices[b])
+            z = data[b]
             flat[one + j] += x * z
             flat[other + j] += y * z
         a += np.uint64(2)
     if a < end and np.uint64(indices[a]) < after:
-        x, one = scale * data[a], np.uint64(indices[a]) * width
+        x = scale * data[a]
+        one = np.uint64(indices[a]) * width
         for b in range(a, end):
             flat[one + np.uint64(indices[b])] += x * data[b]
 
 
 @kernel(inner=True)
 def _add_sparse_gram(data, indices, indptr, first, last, h, tile, scaled, out):
-    flat, width = out.reshape(-1), np.uint64(out.shape[1])  # C-ordered
+    # C-ordered
+    flat = out.reshape(-1)
+    width = np.uint64(out.shape[1])
     for i in range(first, last):
-        _add_sparse_row(data, indices, np.uint64(indptr[i]), np.uint64(indptr[i + 1]), width, h[i - first], flat, width)
+        _add_sparse_row(
+            data,
+            indices,
+            np.uint64(indptr[i]),
+            np.uint64(indptr[i + 1]),
+            width,
+            h[i - first],
+            flat,
+            width,
+        )
 
 
-# Add Σ_i h_i x_i x_iᵀ to the upper triangle of out; the rest of it is unspecified. Sparse rows have sorted indices.
-# Dense ones have few features and are at most TILE; they use two buffers.
+# Add Σ_i h_i x_i x_iᵀ to the upper triangle of out; the rest of it is unspecified.
+# Sparse rows have sorted indices. Dense ones have few features and are at most TILE;
+# they use two buffers.
 add_gram = by_storage(_add_dense_gram, _add_sparse_gram)
 
 
 @kernel()
 def gram_of_features(data, indices, indptr, h, first, last, begin, after, out):
     """Add Σ h_i x_i x_iᵀ, over rows first … last − 1, to the upper triangle of out in the rows begin … after − 1."""
-    flat, width = out.reshape(-1), np.uint64(out.shape[1])
+    flat = out.reshape(-1)
+    width = np.uint64(out.shape[1])
     for i in range(first, last):
         end = np.uint64(indptr[i + 1])
         low = _position(indices, np.uint64(indptr[i]), end, begin)

@@ -1,10 +1,11 @@
 """Parameters and iterate of an epoch of the incremental methods, and epochs of exact proximal steps on single rows.
 
-For q = 2 a step takes a few scalar operations, and w is stored as scale × vector with a tracked norm, so that shrinking
-costs nothing. For q = 1 all weights share the soft threshold, and a band has those that it may soon set to zero
-(`bands.py`). The cost is nearly proportional to the nonzeros of the row. For q = ∞ a step makes passes over all
-weights, which vector instructions make fast. A step divides all weights by ρ; those without a ridge are multiplied by
-it before.
+For q = 2 a step takes a few scalar operations, and w is stored as scale × vector with a
+tracked norm, so that shrinking costs nothing. For q = 1 all weights share the soft
+threshold, and a band has those that it may soon set to zero (`bands.py`). The cost is
+nearly proportional to the nonzeros of the row. For q = ∞ a step makes passes over all
+weights, which vector instructions make fast. A step divides all weights by ρ; those
+without a ridge are multiplied by it before.
 """
 
 import math
@@ -14,12 +15,23 @@ import numpy as np
 
 from drsvm.compiled import lazy_threshold as bands
 from drsvm.compiled.compiling import FAST, UNCOUNTED, kernel
-from drsvm.compiled.row_access import add_row, at, bounds, clipped_dots, column, dot_and_square, product, room_for_row
 from drsvm.compiled.epigraph import onto_cone
 from drsvm.compiled.geometry import AllWeights, Box, Diamond, Euclidean, threshold
+from drsvm.compiled.row_access import (
+    add_row,
+    at,
+    bounds,
+    clipped_dots,
+    column,
+    dot_and_square,
+    product,
+    room_for_row,
+)
 from drsvm.compiled.single_sample_prox import EPS, ProximalStep, multipliers
 
-ROUGH, EXACT = 2e-12, 2.0 * EPS  # accuracy (see `ProximalStep.tolerance`); exact for q = 1, where it costs nothing
+# accuracy (see `ProximalStep.tolerance`); exact for q = 1, where it costs nothing
+ROUGH = 2e-12
+EXACT = 2.0 * EPS
 SMALLEST_SCALE = 1e-60  # below it the vector is rescaled
 CANCELLED = 1e-8  # below this share of its terms the squared norm is recomputed
 
@@ -34,12 +46,18 @@ class Terms(NamedTuple):
     kappa: float | np.ndarray  # 0 where labels are trusted
     flips: bool | np.ndarray  # False where labels are trusted
     l2: float
-    ridged: int  # number of columns with a ridge; a constant column, which has none, comes last
-    free: float  # 0 without an intercept, otherwise the square of its unit: b moves by η · free times its gradient
+    # Number of columns with a ridge; a constant column, which has none, comes last
+    ridged: int
+    # 0 without an intercept, otherwise the square of its unit: b moves by η · free
+    # times its gradient
+    free: float
 
 
 class Iterate(NamedTuple):
-    """The weights, [λ, b, an estimate of λ], and the multipliers σ₁, σ₂ of the rows; epochs update all of them."""
+    """The weights, [λ, b, an estimate of λ], and the multipliers σ₁, σ₂ of the rows.
+
+    Epochs update all of them.
+    """
 
     w: np.ndarray
     scalars: np.ndarray
@@ -87,7 +105,8 @@ def settled(w, scale, norm_square):
     """Return the scale and ‖scale·w‖²; a scale that is 0 or tiny becomes part of w."""
     if scale < SMALLEST_SCALE:
         w *= scale
-        scale, norm_square = 1.0, product(w, w)
+        scale = 1.0
+        norm_square = product(w, w)
     return scale, norm_square
 
 
@@ -96,27 +115,46 @@ def _likely(margin, lam, kappa, flips):
     """Return δ and σ₂ of the largest piece of the loss before the step."""
     if margin < 1.0:
         return 1.0, 0.0
-    return (-1.0, 1.0) if flips and 1.0 + margin > kappa * lam else (0.0, 0.0)
+    if flips and 1.0 + margin > kappa * lam:
+        return (-1.0, 1.0)
+    return (0.0, 0.0)
 
 
 @kernel(fastmath=FAST)
 def proximal_epoch_l2(rows, order, iterate, terms, eta, share):
-    """Take a proximal step on every row in the given order, q = 2; multipliers are averaged (see `note`)."""
+    """Take a proximal step on every row in the given order, q = 2.
+
+    Multipliers are averaged (see `note`).
+    """
     data, indices, indptr, width, signs, importance = rows
     w, scalars, hinge, flip = iterate
-    radius, free, rho = terms.radius, terms.free, stiffness(eta, terms.l2)
-    lam, b = scalars[0], scalars[1]
-    scale, norm_square = 1.0, product(w, w)
+    radius = terms.radius
+    free = terms.free
+    rho = stiffness(eta, terms.l2)
+    lam = scalars[0]
+    b = scalars[1]
+    scale = 1.0
+    norm_square = product(w, w)
     for position in range(order.size):
         i = order[position]
-        sign, length, before = signs[i], eta * importance[i], (hinge[i], flip[i])
-        kappa, flips = at(terms.kappa, i), at(terms.flips, i)
+        sign = signs[i]
+        length = eta * importance[i]
+        before = (hinge[i], flip[i])
+        kappa = at(terms.kappa, i)
+        flips = at(terms.flips, i)
         first, last = bounds(indptr, width, i)
         norm_square = stretched(w, scale, norm_square, terms.ridged, rho)
         inner, square = dot_and_square(data, indices, first, last, w)
-        along, bias, base = sign * scale * inner, sign * b, lam - eta * radius
-        across = max(norm_square - along / square * along, 0.0) if square > 0.0 else norm_square
-        step = ProximalStep(length, rho, kappa, flips, base, lam, bias, free, square, abs(along), ROUGH)
+        along = sign * scale * inner
+        bias = sign * b
+        base = lam - eta * radius
+        if square > 0.0:
+            across = max(norm_square - along / square * along, 0.0)
+        else:
+            across = norm_square
+        step = ProximalStep(
+            length, rho, kappa, flips, base, lam, bias, free, square, abs(along), ROUGH
+        )
         delta, sigma2 = _likely(along + bias, lam, kappa, flips)
         delta, sigma2, _, _ = multipliers(step, Euclidean(along, across), delta, sigma2)
         shift = length * delta
@@ -129,17 +167,22 @@ def proximal_epoch_l2(rows, order, iterate, terms, eta, share):
         b += shift * sign * free
         note(hinge, flip, i, before, delta, sigma2, share)
     w *= scale
-    scalars[0], scalars[1] = lam, b
+    scalars[0] = lam
+    scalars[1] = b
 
 
 @kernel(inner=True, fastmath=FAST)
 def _draw_row(data, indices, first, last, sign, w, row):
-    """Move a row's weights into `row`, with z, and write 0 into w; return w·z and x·x."""
+    """Move a row's weights into `row`, with z, and write 0 into w.
+
+    Return w·z and x·x.
+    """
     along = square = 0.0
     for k in range(first, last):
         z = sign * data[k]
         j = column(indices, k, first)
-        row[0, k - first], row[1, k - first] = w[j], z
+        row[0, k - first] = w[j]
+        row[1, k - first] = z
         along += z * w[j]
         square += z * z
         w[j] = 0.0
@@ -150,22 +193,32 @@ def _draw_row(data, indices, first, last, sign, w, row):
 def _box_epoch(rows, order, iterate, terms, eta, share, row):
     data, indices, indptr, width, signs, importance = rows
     w, scalars, hinge, flip = iterate
-    radius, free, rho = terms.radius, terms.free, stiffness(eta, terms.l2)
-    lam, b = scalars[0], scalars[1]
+    radius = terms.radius
+    free = terms.free
+    rho = stiffness(eta, terms.l2)
+    lam = scalars[0]
+    b = scalars[1]
     for position in range(order.size):
         i = order[position]
-        sign, length, before = signs[i], eta * importance[i], (hinge[i], flip[i])
-        kappa, flips = at(terms.kappa, i), at(terms.flips, i)
+        sign = signs[i]
+        length = eta * importance[i]
+        before = (hinge[i], flip[i])
+        kappa = at(terms.kappa, i)
+        flips = at(terms.flips, i)
         first, last = bounds(indptr, width, i)
         for j in range(terms.ridged, w.size):
             w[j] *= rho
         along, square = _draw_row(data, indices, first, last, sign, w, row)
-        bias, base = sign * b, lam - eta * radius
-        step = ProximalStep(length, rho, kappa, flips, base, lam, bias, free, square, abs(along), ROUGH)
+        bias = sign * b
+        base = lam - eta * radius
+        step = ProximalStep(
+            length, rho, kappa, flips, base, lam, bias, free, square, abs(along), ROUGH
+        )
         box = Box(row, np.int64(last - first), AllWeights(w))
         delta, sigma2 = _likely(along + bias, lam, kappa, flips)
         delta, sigma2, point, _ = multipliers(step, box, delta, sigma2)
-        shift, limit = length * delta, rho * point.lam
+        shift = length * delta
+        limit = rho * point.lam
         for k in range(first, last):
             value = row[0, k - first] + shift * row[1, k - first]
             w[column(indices, k, first)] = min(max(value, -limit), limit)
@@ -176,7 +229,8 @@ def _box_epoch(rows, order, iterate, terms, eta, share, row):
         lam = point.lam
         b += shift * sign * free
         note(hinge, flip, i, before, delta, sigma2, share)
-    scalars[0], scalars[1] = lam, b
+    scalars[0] = lam
+    scalars[1] = b
 
 
 def proximal_epoch_linf(rows, order, iterate, terms, eta, share):
@@ -187,7 +241,9 @@ def proximal_epoch_linf(rows, order, iterate, terms, eta, share):
 @kernel(inner=True)
 def common_threshold(band, lam, rho):
     """Return the threshold τ for weights that no sample moves, and Σ |w_j| after it."""
-    tau, left, _, _ = threshold(Diamond(None, 0, bands.Shrunk(band)), 0.0, 1.0, rho * lam, rho, 0.0)
+    tau, left, _, _ = threshold(
+        Diamond(None, 0, bands.Shrunk(band)), 0.0, 1.0, rho * lam, rho, 0.0
+    )
     return tau, left / rho
 
 
@@ -198,7 +254,8 @@ def _take_row(data, indices, first, last, sign, band, row):
     for k in range(first, last):
         z = sign * data[k]
         value = bands.take_shrunk(band, bands.BASE + column(indices, k, first))
-        row[0, k - first], row[1, k - first] = value, z
+        row[0, k - first] = value
+        row[1, k - first] = z
         square += z * z
         size += abs(value * z)
     return square, size
@@ -206,13 +263,18 @@ def _take_row(data, indices, first, last, sign, band, row):
 
 @kernel(inner=True)
 def _put_row_back(indices, first, last, shift, tau, rho, band, row):
-    """Put a row, moved by shift·z and thresholded, back into the weights; return its Σ |w_j|."""
+    """Put a row, moved by shift·z and thresholded, back into the weights.
+
+    Return its Σ |w_j|.
+    """
     total = 0.0
     for k in range(first, last):
         moved = row[0, k - first] + shift * row[1, k - first]
         over = max(abs(moved) - tau, 0.0) / rho
         total += over
-        bands.put_shrunk(band, bands.BASE + column(indices, k, first), math.copysign(over, moved))
+        bands.put_shrunk(
+            band, bands.BASE + column(indices, k, first), math.copysign(over, moved)
+        )
     return total
 
 
@@ -220,39 +282,76 @@ def _put_row_back(indices, first, last, shift, tau, rho, band, row):
 def _shrunk_epoch(rows, order, iterate, terms, eta, share, band, row):
     data, indices, indptr, width, signs, importance = rows
     w, scalars, hinge, flip = iterate
-    radius, free, rho, numbers = terms.radius, terms.free, stiffness(eta, terms.l2), band.weights
-    lam, b = scalars[0], scalars[1]
+    radius = terms.radius
+    free = terms.free
+    rho = stiffness(eta, terms.l2)
+    numbers = band.weights
+    lam = scalars[0]
+    b = scalars[1]
     bands.renew(band)
     for position in range(order.size):
         i = order[position]
-        sign, length, before = signs[i], eta * importance[i], (hinge[i], flip[i])
-        kappa, flips = at(terms.kappa, i), at(terms.flips, i)
+        sign = signs[i]
+        length = eta * importance[i]
+        before = (hinge[i], flip[i])
+        kappa = at(terms.kappa, i)
+        flips = at(terms.flips, i)
         first, last = bounds(indptr, width, i)
-        base, bias = lam - eta * radius, sign * b
+        base = lam - eta * radius
+        bias = sign * b
         bands.stretch(band, terms.ridged, rho)
         tau, left = common_threshold(band, base, rho)
         limit = numbers[bands.OFFSET] + tau / numbers[bands.SCALE]
-        _, outside, _ = clipped_dots(data, indices, first, last, numbers, bands.BASE, limit)
+        _, outside, _ = clipped_dots(
+            data, indices, first, last, numbers, bands.BASE, limit
+        )
         margin = sign * numbers[bands.SCALE] / rho * outside + bias
         lam = left if tau > 0.0 else base
-        own, (delta, sigma2) = 0.0, _likely(margin, lam, kappa, flips)
+        own = 0.0
+        (delta, sigma2) = _likely(margin, lam, kappa, flips)
         moves = delta != 0.0
         if moves:
             square, size = _take_row(data, indices, first, last, sign, band, row)
-            step = ProximalStep(length, rho, kappa, flips, base, base + tau, bias, free, square, size, EXACT)
+            step = ProximalStep(
+                length,
+                rho,
+                kappa,
+                flips,
+                base,
+                base + tau,
+                bias,
+                free,
+                square,
+                size,
+                EXACT,
+            )
             diamond = Diamond(row, np.int64(last - first), bands.Shrunk(band))
             delta, sigma2, point, _ = multipliers(step, diamond, delta, sigma2)
-            lam, tau, left = point.lam, point.tau, point.rest
+            lam = point.lam
+            tau = point.tau
+            left = point.rest
             b += free * length * delta * sign
         bands.shrink(band, tau, rho)
         if moves:
-            own = _put_row_back(indices, first, last, length * delta, tau, rho, band, row)
+            own = _put_row_back(
+                indices, first, last, length * delta, tau, rho, band, row
+            )
         bands.fold_if_due(band, left + own)
         note(hinge, flip, i, before, delta, sigma2, share)
     bands.read_back(band, w)
-    scalars[0], scalars[1] = lam, b
+    scalars[0] = lam
+    scalars[1] = b
 
 
 def proximal_epoch_l1(rows, order, iterate, terms, eta, share):
     """Do the same for q = 1."""
-    _shrunk_epoch(rows, order, iterate, terms, eta, share, bands.of(iterate.w, eta), room_for_row(rows))
+    _shrunk_epoch(
+        rows,
+        order,
+        iterate,
+        terms,
+        eta,
+        share,
+        bands.of(iterate.w, eta),
+        room_for_row(rows),
+    )

@@ -1,8 +1,9 @@
 """Operations on the entries of one row, dense or sparse.
 
-All rows are stored in one flat array of entries. Sparse rows also have the column of every entry and the start of each
-row. Dense rows have neither (None), and the compiler removes the branches that do not apply. Indices are unsigned:
-signed ones would be checked for negative values at every access, which doubles the time.
+All rows are stored in one flat array of entries. Sparse rows also have the column of
+every entry and the start of each row. Dense rows have neither (None), and the compiler
+removes the branches that do not apply. Indices are unsigned: signed ones would be
+checked for negative values at every access, which doubles the time.
 """
 
 from typing import Any, NamedTuple
@@ -55,7 +56,14 @@ def column(indices, k, first):
 
 def room_for_row(rows: Rows) -> np.ndarray:
     """Return memory for two numbers for each entry of a row."""
-    return np.empty((2, rows.width if rows.indptr is None else int(np.diff(rows.indptr).max(initial=0))))
+    return np.empty(
+        (
+            2,
+            rows.width
+            if rows.indptr is None
+            else int(np.diff(rows.indptr).max(initial=0)),
+        )
+    )
 
 
 @kernel(inner=True, fastmath=FAST)
@@ -72,7 +80,9 @@ def dot_and_square(data, indices, first, last, v):
     """Return x·v and x·x."""
     inner = square = 0.0
     for k in range(first, last):
-        x = np.float64(data[k])  # Numba's float() would leave single precision, and x·x would overflow
+        x = np.float64(
+            data[k]
+        )  # Numba's float() would leave single precision, and x·x would overflow
         inner += x * v[column(indices, k, first)]
         square += x * x
     return inner, square
@@ -80,7 +90,10 @@ def dot_and_square(data, indices, first, last, v):
 
 @kernel(inner=True, fastmath=FAST)
 def clipped_dots(data, indices, first, last, v, offset, limit):
-    """Return x·clip(v, ±limit), x·(v − clip(v, ±limit)) and Σ |x_j v_j|; entry j of v is at j + offset."""
+    """Return x·clip(v, ±limit), x·(v − clip(v, ±limit)) and Σ |x_j v_j|.
+
+    Entry j of v is at j + offset.
+    """
     clipped = outside = size = 0.0
     for k in range(first, last):
         value = v[column(indices, k, first) + offset]

@@ -1,9 +1,11 @@
 """A disk cache of compiled kernels, each with a seal: a digest of its code and of all files in this folder.
 
-numba's own cache checks a kernel only against its own file: a kernel that calls one in another file would keep running
-that file's old code. Here, code that does not match its seal (outdated, truncated or damaged) is recompiled.
+numba's own cache checks a kernel only against its own file: a kernel that calls one in
+another file would keep running that file's old code. Here, code that does not match its
+seal (outdated, truncated or damaged) is recompiled.
 
-This relies on numba internals that may change. If one is missing, nothing is cached (see `compiling`).
+This relies on numba internals that may change. If one is missing, nothing is cached
+(see `compiling`).
 """
 
 import hashlib
@@ -46,14 +48,17 @@ class _SealedResults(CompileResultCacheImpl):
     def rebuild(self, target_context, payload):  # pyright: ignore[reportIncompatibleMethodOverride]  # None: no valid code
         seal, code = payload
         self.checked = True
-        return super().rebuild(target_context, pickle.loads(code)) if seal == _seal(code) else None
+        if seal == _seal(code):
+            return super().rebuild(target_context, pickle.loads(code))
+        return None
 
 
 def _is_plain(kind: types.Type) -> bool:
     """Return whether numba makes Python objects of a returned value without running Python code.
 
-    For arrays and named tuples it does run some. If Ctrl-C has been pressed meanwhile, that code raises
-    KeyboardInterrupt, which numba does not expect: the process ends with a segmentation fault.
+    For arrays and named tuples it does run some. If Ctrl-C has been pressed meanwhile,
+    that code raises KeyboardInterrupt, which numba does not expect: the process ends
+    with a segmentation fault.
     """
     if isinstance(kind, types.Tuple | types.UniTuple):
         return all(_is_plain(part) for part in kind)
@@ -70,17 +75,29 @@ class SealedCache(FunctionCache):
         with paused():
             try:
                 found = super().load_overload(sig, target_context)
-                # Processes that save code for different signatures at the same time may mix up the files' numbers.
-                trusted = found and self._impl.checked and tuple(found.signature.args) == tuple(sig)
+                # Processes that save code for different signatures at the same time may
+                # mix up the files' numbers.
+                trusted = (
+                    found
+                    and self._impl.checked
+                    and tuple(found.signature.args) == tuple(sig)
+                )
             except Exception as error:
-                logger.info("A cached kernel cannot be read and is recompiled: %r", error)
+                logger.info(
+                    "A cached kernel cannot be read and is recompiled: %r", error
+                )
                 return None
         return found if trusted else None
 
     def save_overload(self, sig, data):
-        """Store the code for a signature; reset a damaged index; log a warning if this fails."""
+        """Store the code for a signature; reset a damaged index.
+
+        Log a warning if this fails.
+        """
         if not _is_plain(data.signature.return_type):
-            raise TypeError(f"{self._name} returns {data.signature.return_type}: return numbers or fill an array.")
+            raise TypeError(
+                f"{self._name} returns {data.signature.return_type}: return numbers or fill an array."
+            )
         with paused():
             try:
                 super().save_overload(sig, data)

@@ -23,9 +23,13 @@ def determinant(v, size):
 
 @kernel(inner=True)
 def set_scaling_point(slacks, duals, point):
-    """Write the scaling point of Nesterov and Todd; return the square of the factor of the scaling."""
+    """Write the scaling point of Nesterov and Todd.
+
+    Return the square of the factor of the scaling.
+    """
     size = point.size
-    root_x, root_z = math.sqrt(determinant(slacks, size)), math.sqrt(determinant(duals, size))
+    root_x = math.sqrt(determinant(slacks, size))
+    root_z = math.sqrt(determinant(duals, size))
     both = (slacks[0] * duals[0] + inner(slacks, duals, size)) / (root_x * root_z)
     unit = 1.0 / math.sqrt(2.0 * (1.0 + both))
     point[0] = unit * (slacks[0] / root_x + duals[0] / root_z)
@@ -37,7 +41,8 @@ def set_scaling_point(slacks, duals, point):
 @kernel(inner=True)
 def transform(point, stretch, v, sign, out):
     """Apply the scaling with a point and a factor (sign 1), or its inverse (sign −1)."""
-    size, factor = point.size, stretch if sign > 0.0 else 1.0 / stretch
+    size = point.size
+    factor = stretch if sign > 0.0 else 1.0 / stretch
     product = inner(point, v, size)
     along = product / (1.0 + point[0]) + sign * v[0]
     out[0] = factor * (point[0] * v[0] + sign * product)
@@ -50,7 +55,8 @@ def rate(x, dx, size):
     """Return the reciprocal of the longest t with x + t·dx in the cone (0: no limit)."""
     root = math.sqrt(determinant(x, size))
     head = (x[0] * dx[0] - inner(x, dx, size)) / root
-    along, square = (head + dx[0]) / (1.0 + x[0] / root) / root, 0.0
+    along = (head + dx[0]) / (1.0 + x[0] / root) / root
+    square = 0.0
     for j in range(1, size):
         tail = dx[j] - along * x[j]
         square += tail * tail

@@ -1,19 +1,21 @@
 """The multipliers of the proximal step of one sample, for every norm.
 
-The loss max(1 − m, 1 + m − κλ, 0) is the maximum over the triangle {σ₁, σ₂ ≥ 0, σ₁ + σ₂ ≤ 1} of
-σ₁ (1 − m) + σ₂ (1 + m − κλ). For given σ the rest of the step is a projection onto {‖w‖_q ≤ λ}, which a geometry
-computes (`geometry.py`): with δ = σ₁ − σ₂ and ρ = 1 + ηc, it is the point for
+The loss max(1 − m, 1 + m − κλ, 0) is the maximum over the triangle {σ₁, σ₂ ≥ 0, σ₁ + σ₂
+≤ 1} of σ₁ (1 − m) + σ₂ (1 + m − κλ). For given σ the rest of the step is a projection
+onto {‖w‖_q ≤ λ}, which a geometry computes (`geometry.py`): with δ = σ₁ − σ₂ and ρ = 1
++ ηc, it is the point for
 
     a = w̄ + η g δ y x,      s = λ̄ − ηε + η g κ σ₂,      b̄ + η g δ y · free.
 
-The dual function is smooth and concave in σ. It is maximised along the edges of the triangle and, if no edge is
-optimal, inside it (m = 1 and κλ = 2: the triple kink), the most likely line first, until the duality gap is closed.
-Each of these searches solves one monotone equation in one variable t,
+The dual function is smooth and concave in σ. It is maximised along the edges of the
+triangle and, if no edge is optimal, inside it (m = 1 and κλ = 2: the triple kink), the
+most likely line first, until the duality gap is closed. Each of these searches solves
+one monotone equation in one variable t,
 
     0 = δ' (1 − m) + σ₂' (2 − κλ),      ' = d/dt.
 
-Both δ and σ₂ are computed, each to its own relative accuracy: with long steps or rows, a δ far below the rounding
-errors of σ₁ matters.
+Both δ and σ₂ are computed, each to its own relative accuracy: with long steps or rows,
+a δ far below the rounding errors of σ₁ matters.
 """
 
 import math
@@ -26,13 +28,17 @@ from drsvm.compiled.epigraph import ONE, TWO, euclidean, shrink
 from drsvm.compiled.geometry import Box, Diamond, Euclidean, Point, point_at
 
 EPS = 2.0**-52
-# A bracket in [−1, 1] contains no more numbers after 1076 halvings of two trials each, even if it converges to 0, and
-# one trial at either end. Rounding ends almost all searches after a few dozen trials.
+# A bracket in [−1, 1] contains no more numbers after 1076 halvings of two trials each,
+# even if it converges to 0, and one trial at either end. Rounding ends almost all
+# searches after a few dozen trials.
 MAX_TRIALS = 2160
 
 
 class Bracket(NamedTuple):
-    """An interval that contains the zero; `tried`: whether the function was evaluated at that end."""
+    """An interval that contains the zero.
+
+    `tried`: whether the function was evaluated at that end.
+    """
 
     low: float
     high: float
@@ -49,16 +55,21 @@ def between(low, high):
 
 @kernel(inner=True, forceinline=True)
 def next_trial(bracket, t, value, slope):
-    """Return the next t, and the bracket, after value and slope at t; if t does not change, the search is over.
+    """Return the next t, and the bracket, after value and slope at t.
 
-    It is a Newton step, or the midpoint of the bracket if that step would leave it through an end already tried, or if
-    the bracket has not halved: where the slope jumps, Newton's method may cycle.
+    If t does not change, the search is over.
+
+    It is a Newton step, or the midpoint of the bracket if that step would leave it
+    through an end already tried, or if the bracket has not halved: where the slope
+    jumps, Newton's method may cycle.
     """
     low, high, low_tried, high_tried, width = bracket
     if value > 0.0:
-        low, low_tried = t, True
+        low = t
+        low_tried = True
     else:
-        high, high_tried = t, True
+        high = t
+        high_tried = True
     towards = high if value > 0.0 else low
     new = t - value / slope if slope < 0.0 else towards
     if new >= high:
@@ -102,7 +113,8 @@ NOWHERE = Point(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 HINGE, MOSTLY_HINGE, BOTH, FLIPPED, INSIDE = range(5)
 LINES = (
     Line(0.0, 1.0, 0.0, 0.0, 0.0, 1.0),
-    # σ₁ + σ₂ = 1, in two parts: the variable is σ₂ where σ₂ may be small, and δ where δ may be small.
+    # σ₁ + σ₂ = 1, in two parts: the variable is σ₂ where σ₂ may be small, and δ where δ
+    # may be small.
     Line(1.0, -2.0, 0.0, 1.0, 0.0, 0.25),
     Line(0.0, 1.0, 0.5, -0.5, -1.0, 0.5),
     Line(0.0, -1.0, 0.0, 1.0, 0.0, 1.0),
@@ -115,7 +127,9 @@ def noise(step, delta, sigma2):
     """Return the scale of rounding errors in the pieces of the loss."""
     own = 1.0 + step.size / step.rho + abs(step.bias)
     moved = step.length * abs(delta) * (step.square / step.rho + step.free)
-    return own + moved + step.kappa * (abs(step.lam) + step.length * step.kappa * sigma2)
+    return (
+        own + moved + step.kappa * (abs(step.lam) + step.length * step.kappa * sigma2)
+    )
 
 
 @kernel(inner=True, fastmath=SCALAR)
@@ -134,12 +148,18 @@ def _maximise(step, geometry, line, t, ball):
     """Return δ, σ₂ and the point that maximise the dual function on a line, from a guess of t."""
     bracket = between(line.low, line.high)
     # A bound on the curvature of the dual function along the line
-    curved = line.delta_slope**2 * (step.square / step.rho + step.free) + (step.kappa * line.sigma2_slope) ** 2
+    curved = (
+        line.delta_slope**2 * (step.square / step.rho + step.free)
+        + (step.kappa * line.sigma2_slope) ** 2
+    )
     curved *= step.length
     towards = line.delta_slope, line.sigma2_slope
-    delta, sigma2, point = 0.0, 0.0, NOWHERE
+    delta = 0.0
+    sigma2 = 0.0
+    point = NOWHERE
     for _ in range(MAX_TRIALS):
-        delta, sigma2 = line.delta + line.delta_slope * t, line.sigma2 + line.sigma2_slope * t
+        delta = line.delta + line.delta_slope * t
+        sigma2 = line.sigma2 + line.sigma2_slope * t
         point = point_at(geometry, step, delta, sigma2, towards, ball)
         slope = line.delta_slope * (1.0 - point.margin)
         curvature = -line.delta_slope * point.margin_slope
@@ -147,10 +167,18 @@ def _maximise(step, geometry, line, t, ball):
             slope += line.sigma2_slope * (2.0 - step.kappa * point.lam)
             curvature -= line.sigma2_slope * step.kappa * point.lam_slope
         close = step.tolerance * noise(step, delta, sigma2)
-        if abs(slope) <= close or (t <= line.low and slope < 0.0) or (t >= line.high and slope > 0.0):
+        if (
+            abs(slope) <= close
+            or (t <= line.low and slope < 0.0)
+            or (t >= line.high and slope > 0.0)
+        ):
             break
         new, bracket = next_trial(bracket, t, slope, curvature)
-        narrow = bracket.low_tried and bracket.high_tried and (bracket.high - bracket.low) * curved <= close
+        narrow = (
+            bracket.low_tried
+            and bracket.high_tried
+            and (bracket.high - bracket.low) * curved <= close
+        )
         if new == t or narrow:
             break
         t = new
@@ -161,7 +189,8 @@ def _maximise(step, geometry, line, t, ball):
 def _triple_kink(step, geometry, delta):
     """Return δ, σ₂ and the point inside the triangle with m = 1 and κλ = 2, or as close to that as possible.
 
-    With λ fixed, δ is the root of m = 1; then σ₂ corrects λ, which is linear in σ₂ while the same weights are clipped.
+    With λ fixed, δ is the root of m = 1; then σ₂ corrects λ, which is linear in σ₂
+    while the same weights are clipped.
     """
     wanted = 2.0 / step.kappa
     delta, _, point = _maximise(step, geometry, LINES[INSIDE], delta, wanted)
@@ -184,16 +213,22 @@ def _triple_kink(step, geometry, delta):
 
 @kernel(inner=True, fastmath=SCALAR)
 def _line_through(delta, sigma2, inside):
-    """Return the line that contains the given multipliers, and their position on it; an edge if not `inside`."""
+    """Return the line that contains the given multipliers, and their position on it.
+
+    An edge if not `inside`.
+    """
     hinge = delta + sigma2
-    line, t = HINGE, delta
+    line = HINGE
+    t = delta
     if sigma2 > 0.0:
         if hinge <= 0.0:
-            line, t = FLIPPED, sigma2
+            line = FLIPPED
+            t = sigma2
         elif inside and hinge + sigma2 < 1.0:
             line = INSIDE
         elif sigma2 < 0.25:
-            line, t = MOSTLY_HINGE, sigma2
+            line = MOSTLY_HINGE
+            t = sigma2
         else:
             line = BOTH
     return line, t
@@ -203,15 +238,22 @@ def _line_through(delta, sigma2, inside):
 def _next_line(line, delta, sigma2):
     """Return the next line, and a position on it, if the best point of a line is not the solution.
 
-    From a corner: the other edge; from within an edge: straight across the triangle; from inside: the edge reached.
+    From a corner: the other edge; from within an edge: straight across the triangle;
+    from inside: the edge reached.
     """
     if line == INSIDE:
         return _line_through(delta, sigma2, False)
     t = delta if LINES[line].sigma2_slope <= 0.0 else sigma2
     if LINES[line].low < t < LINES[line].high:
-        opposite = 0.5 * (1.0 - delta) if line in (HINGE, FLIPPED) else max(0.0, -delta)
+        if line in (HINGE, FLIPPED):
+            opposite = 0.5 * (1.0 - delta)
+        else:
+            opposite = max(0.0, -delta)
         return _line_through(delta, opposite, False)
-    turn = 1 if (t >= LINES[line].high) == (line <= MOSTLY_HINGE) else -1
+    if (t >= LINES[line].high) == (line <= MOSTLY_HINGE):
+        turn = 1
+    else:
+        turn = -1
     edge = (line + turn) % 4
     from_below = (edge <= MOSTLY_HINGE) == (turn > 0)
     return edge, LINES[edge].low if from_below else LINES[edge].high
@@ -232,20 +274,26 @@ def multipliers(step, geometry, delta, sigma2):
         if gap < best[3]:
             best = delta, sigma2, point, gap
         untried &= ~(1 << line)
-        done = gap <= 4.0 * step.tolerance * noise(step, delta, sigma2) or not step.flips
+        done = (
+            gap <= 4.0 * step.tolerance * noise(step, delta, sigma2) or not step.flips
+        )
         if done or untried == 0:
             break
         line, t = _next_line(line, delta, sigma2)
         if not untried >> line & 1:
-            line, t = INSIDE, best[0]
+            line = INSIDE
+            t = best[0]
             while not untried >> line & 1:
-                line, t = line - 1, 0.0
+                line = line - 1
+                t = 0.0
     return best
 
 
 @kernel()
 def proximal(q, w_bar, z, lam, bias, free, eta, rho, kappa, out):
-    """Write w of a proximal step into `out`; return λ, δ = σ₁ − σ₂ (b changes by ηyδ), σ₂ and the relative gap.
+    """Write w of a proximal step into `out`.
+
+    Return λ, δ = σ₁ − σ₂ (b changes by ηyδ), σ₂ and the relative gap.
 
     The row is z = y·x, and (w̄, λ̄ − ηε, y·b̄) = (w_bar, lam, bias).
     """
@@ -255,14 +303,28 @@ def proximal(q, w_bar, z, lam, bias, free, eta, rho, kappa, out):
         size += abs(w_bar[k] * z[k])
         square += z[k] * z[k]
     flips = not math.isinf(kappa)
-    step = ProximalStep(eta, rho, kappa if flips else 0.0, flips, lam, lam, bias, free, square, size, 2.0 * EPS)
+    step = ProximalStep(
+        eta,
+        rho,
+        kappa if flips else 0.0,
+        flips,
+        lam,
+        lam,
+        bias,
+        free,
+        square,
+        size,
+        2.0 * EPS,
+    )
     row = np.stack((w_bar, z))
     if q == TWO:
         share = along / square if square > 0.0 else 0.0
         geometry = Euclidean(along, euclidean(w_bar - share * z) ** 2)
         delta, sigma2, point, gap = multipliers(step, geometry, 1.0, 0.0)
     elif q == ONE:
-        delta, sigma2, point, gap = multipliers(step, Diamond(row, z.size, None), 1.0, 0.0)
+        delta, sigma2, point, gap = multipliers(
+            step, Diamond(row, z.size, None), 1.0, 0.0
+        )
     else:
         delta, sigma2, point, gap = multipliers(step, Box(row, z.size, None), 1.0, 0.0)
     shrink(q, (w_bar + (eta * delta) * z) / rho, point.tau / rho, point.lam, out)

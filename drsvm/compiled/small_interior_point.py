@@ -1,7 +1,8 @@
 """Steps of the interior-point method on few rows, all in one compiled call.
 
-The cones, the rules of a step and the passes over the rows are those of `solvers/interior_point/state.py`. Only their
-sequence is written here again: with the calls from Python, a step on 400 rows of 30 features takes eight times as long.
+The cones, the rules of a step and the passes over the rows are those of
+`solvers/interior_point/state.py`. Only their sequence is written here again: with the
+calls from Python, a step on 400 rows of 30 features takes eight times as long.
 """
 
 import math
@@ -9,17 +10,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.compiled import cones
-from drsvm.compiled import normal_matrix as newton
+from drsvm.compiled import cones, step_rules
 from drsvm.compiled import interior_point_passes as passes
-from drsvm.compiled import step_rules
+from drsvm.compiled import normal_matrix as newton
 from drsvm.compiled.compiling import UNCOUNTED, as_inner, kernel
 
 _center, _curvature, _evaluate, _lengths, _scaling, _constant = map(
-    as_inner, (passes.center, passes.curvature, passes.predict, passes.longest_steps, cones.scaling, cones.constant)
+    as_inner,
+    (
+        passes.center,
+        passes.curvature,
+        passes.predict,
+        passes.longest_steps,
+        cones.scaling,
+        cones.constant,
+    ),
 )
 _set_direction, _rates, _correct, _move, _products_after = map(
-    as_inner, (cones.set_direction, cones.rates, cones.correct, cones.move, cones.products_after)
+    as_inner,
+    (cones.set_direction, cones.rates, cones.correct, cones.move, cones.products_after),
 )
 
 
@@ -49,13 +58,17 @@ def _steps(task, cone, work, behind, fraction):
     """Return step lengths that keep samples and cone in the interior, or NaN."""
     primal_rate = step_rules.tolerating(work.smallest[0], work.bins[0], behind)
     dual_rate = step_rules.tolerating(work.smallest[1], work.bins[1], behind)
-    return step_rules.longest_steps((primal_rate, dual_rate), _rates(cone), fraction, task.l2 > 0.0)
+    return step_rules.longest_steps(
+        (primal_rate, dual_rate), _rates(cone), fraction, task.l2 > 0.0
+    )
 
 
 @kernel(inner=True)
 def _solve(task, cone, system, point, samples, samples_lam, target):
     """Find the direction for the samples' part of the right-hand side, and pass it to the cone."""
-    right, constant, n = system.vectors[newton.RIGHT], system.vectors[newton.CONSTANT], point.size
+    right = system.vectors[newton.RIGHT]
+    constant = system.vectors[newton.CONSTANT]
+    n = point.size
     constant_lam = _constant(cone, target, constant)
     for j in range(n):
         right[j] = -samples[j] - system.ridge[j] * point[j] - constant[j]
@@ -67,28 +80,52 @@ def _solve(task, cone, system, point, samples, samples_lam, target):
 
 @kernel(inner=True)
 def _equations(share, buffers, cone, system, nothing):
-    """Form and factorise the system at the current point; return whether that works, and the predictor's λ entry."""
+    """Form and factorise the system at the current point.
+
+    Return whether that works, and the predictor's λ entry.
+    """
     system.matrix[:] = 0.0
     system.columns[:] = 0.0
     still = passes.Step(system.ridge, 0.0, 0.0, 0.0, 0.0, 0.0)
-    sums, of_cone = system.columns[: newton.CONE], system.columns[newton.CONE :]
-    square, linear, _ = _curvature(share, buffers, nothing, still, sums, system.matrix, None)
+    sums = system.columns[: newton.CONE]
+    of_cone = system.columns[newton.CONE :]
+    square, linear, _ = _curvature(
+        share, buffers, nothing, still, sums, system.matrix, None
+    )
     cone_square, vector_lam, coefficient = _scaling(cone, of_cone)
     newton.assemble(system, share.width, square + cone_square, vector_lam, coefficient)
     return newton.factorise(system), linear
 
 
 @kernel(inner=True)
-def _predict(share, buffers, cone, direction, lam_change, work, task, mu, products, behind):
-    """Evaluate the predictor; return the target (NaN if no step is possible) and two entries for λ."""
+def _predict(
+    share, buffers, cone, direction, lam_change, work, task, mu, products, behind
+):
+    """Evaluate the predictor.
+
+    Return the target (NaN if no step is possible) and two entries for λ.
+    """
     work.totals[:] = 0.0
     work.smallest[:] = 0.0
     work.bins[:] = 0.0
     slack, multiplier, both, corrected, targeted = _evaluate(
-        share, buffers, work.correction, direction, lam_change, work.totals, work.smallest, work.bins
+        share,
+        buffers,
+        work.correction,
+        direction,
+        lam_change,
+        work.totals,
+        work.smallest,
+        work.bins,
     )
     primal, dual = _steps(task, cone, work, behind, 1.0)
-    after = products + primal * slack + dual * multiplier + primal * dual * both + _products_after(cone, primal, dual)
+    after = (
+        products
+        + primal * slack
+        + dual * multiplier
+        + primal * dual * both
+        + _products_after(cone, primal, dual)
+    )
     target = step_rules.aim(after, mu, task.total_weight)
     return target if primal > 0.0 else math.nan, corrected, targeted
 
@@ -102,15 +139,37 @@ def _longest_steps(share, buffers, cone, work, task, step, behind):
 
 
 @kernel(**UNCOUNTED)
-def run(share, buffers, cone, system, work, task, point, lam, mu, products, short_steps, leeway, most, fresh, halt):
-    """Take steps until the gap may be small, but at most so many; the point, the state and the cone change in place.
+def run(
+    share,
+    buffers,
+    cone,
+    system,
+    work,
+    task,
+    point,
+    lam,
+    mu,
+    products,
+    short_steps,
+    leeway,
+    most,
+    fresh,
+    halt,
+):
+    """Take steps until the gap may be small, but at most so many.
 
-    To `halt` is to leave the factorised system at the last point; that is the end of the run. Returns the number of
-    steps, whether all of them were possible, λ, μ, Σ multiplier · slack of the samples, the number of short steps in a
-    row, and how many times as much as usual may stop short of the next step.
+    The point, the state and the cone change in place.
+
+    To `halt` is to leave the factorised system at the last point; that is the end of
+    the run. Returns the number of steps, whether all of them were possible, λ, μ, Σ
+    multiplier · slack of the samples, the number of short steps in a row, and how many
+    times as much as usual may stop short of the next step.
     """
-    n, taken, works = point.size, 0, True
-    predictor, samples = system.columns[newton.PREDICTOR], system.vectors[newton.SAMPLES]
+    n = point.size
+    taken = 0
+    works = True
+    predictor = system.columns[newton.PREDICTOR]
+    samples = system.vectors[newton.SAMPLES]
     direction = system.vectors[newton.SOLUTION][:n]
     if fresh:
         _center(share, buffers, point, lam, mu)
@@ -121,12 +180,23 @@ def run(share, buffers, cone, system, work, task, point, lam, mu, products, shor
         taken += 1
         if not works:
             break
-        share_behind = step_rules.left_behind(leeway, mu, step_rules.LEFT_BEHIND, step_rules.MAX_LEFT_BEHIND)
+        share_behind = step_rules.left_behind(
+            leeway, mu, step_rules.LEFT_BEHIND, step_rules.MAX_LEFT_BEHIND
+        )
         behind = share_behind * task.mass
         _solve(task, cone, system, point, predictor, linear, 0.0)
         lam_change = system.vectors[newton.SOLUTION, n]
         target, corrected, targeted = _predict(
-            share, buffers, cone, direction, lam_change, work, task, mu, products, behind
+            share,
+            buffers,
+            cone,
+            direction,
+            lam_change,
+            work,
+            task,
+            mu,
+            products,
+            behind,
         )
         works = target >= 0.0
         if not works:
@@ -135,7 +205,15 @@ def run(share, buffers, cone, system, work, task, point, lam, mu, products, shor
         _correct(cone)
         for j in range(n):
             samples[j] = predictor[j] + target * work.totals[1, j] + work.totals[0, j]
-        _solve(task, cone, system, point, samples, linear + target * targeted + corrected, target)
+        _solve(
+            task,
+            cone,
+            system,
+            point,
+            samples,
+            linear + target * targeted + corrected,
+            target,
+        )
         lam_change = system.vectors[newton.SOLUTION, n]
         step = passes.Step(direction, lam_change, target, 0.0, 0.0, 0.0)
         primal, dual = _longest_steps(share, buffers, cone, work, task, step, behind)
@@ -153,6 +231,9 @@ def run(share, buffers, cone, system, work, task, point, lam, mu, products, shor
         mu = (products + _products_after(cone, 0.0, 0.0)) / task.total_weight
         short_steps = step_rules.short_steps_after(short_steps, primal, dual)
         leeway = step_rules.next_leeway(leeway, min(primal, dual))
-        if short_steps >= step_rules.MAX_SHORT_STEPS or mu * task.total_weight <= task.goal:
+        if (
+            short_steps >= step_rules.MAX_SHORT_STEPS
+            or mu * task.total_weight <= task.goal
+        ):
             break
     return taken, works, lam, mu, products, short_steps, leeway

@@ -1,6 +1,7 @@
 """The rules of an interior-point step: how far it goes, what it aims at, and how much of the weight may stop short.
 
-They are plain functions of numbers, which Python calls as they are and compiled code as part of itself.
+They are plain functions of numbers, which Python calls as they are and compiled code as
+part of itself.
 """
 
 import math
@@ -8,20 +9,32 @@ import math
 from drsvm.compiled.compiling import rule
 from drsvm.compiled.interior_point_sample import BINS
 
-TIE = 1.0 + 1e-9  # weights that sum to exactly the share, such as 2 of 40, are left behind however they are rounded
+TIE = (
+    1.0 + 1e-9
+)  # weights that sum to exactly the share, such as 2 of 40, are left behind however they are rounded
 NOISE = 1e-10  # shorter steps are along directions that are rounding noise
-STOPPED = 0.99  # samples that stop short keep a bit less than those that set the step: rounding must not stop these
-# After this many steps in a row that are all this short, a run starts again elsewhere: Newton's directions have lost
-# their meaning, as happens where rows far larger than all others meet weights that were found without them.
-SHORT_STEP, MAX_SHORT_STEPS = 0.01, 8
-# Fraction of the weight that may stop short of a step, divided by μ, and the maximum of this fraction. What it adds to
-# the dual residual shrinks with μ; among MANY_ROWS there are some to leave behind until μ is tiny, and with as many as
-# among few the residual would shorten step after step.
-LEFT_BEHIND, LEFT_BEHIND_OF_MANY, MAX_LEFT_BEHIND = 3.0, 1.7, 0.05
+# Samples that stop short keep a bit less than those that set the step: rounding must
+# not stop these
+STOPPED = 0.99
+# After this many steps in a row that are all this short, a run starts again elsewhere:
+# Newton's directions have lost their meaning, as happens where rows far larger than all
+# others meet weights that were found without them.
+SHORT_STEP = 0.01
+MAX_SHORT_STEPS = 8
+# Fraction of the weight that may stop short of a step, divided by μ, and the maximum of
+# this fraction. What it adds to the dual residual shrinks with μ; among MANY_ROWS there
+# are some to leave behind until μ is tiny, and with as many as among few the residual
+# would shorten step after step.
+LEFT_BEHIND = 3.0
+LEFT_BEHIND_OF_MANY = 1.7
+MAX_LEFT_BEHIND = 0.05
 MANY_ROWS = 100_000
-# After a step below HINDERED, MORE times as much may be left behind in the next one, up to MAX_LEEWAY times, and less
-# again after a longer one: where flips use up the radius, few rows determine λ, and many would stop every step.
-HINDERED, MORE, MAX_LEEWAY = 0.2, 4.0, 16.0
+# After a step below HINDERED, MORE times as much may be left behind in the next one, up
+# to MAX_LEEWAY times, and less again after a longer one: where flips use up the radius,
+# few rows determine λ, and many would stop every step.
+HINDERED = 0.2
+MORE = 4.0
+MAX_LEEWAY = 16.0
 
 
 @rule
@@ -34,9 +47,11 @@ def larger(a, b):
 def tolerating(smallest, bins, share):
     """Return the rate of change that only samples with the given share of the weight exceed.
 
-    `smallest` is the smallest relative change, and `bins` are the weights of samples by their longest step.
+    `smallest` is the smallest relative change, and `bins` are the weights of samples by
+    their longest step.
     """
-    rate, behind = -smallest, 0.0
+    rate = -smallest
+    behind = 0.0
     if not rate > 1.0:
         return rate
     for step in range(BINS + 1):
@@ -50,10 +65,15 @@ def tolerating(smallest, bins, share):
 def longest_steps(rates, cone_rates, fraction, equal):
     """Return the primal and dual steps that keep this fraction of the distance to the boundary.
 
-    With a ridge they must be equal. They are NaN if a rate is, or if they are rounding noise.
+    With a ridge they must be equal. They are NaN if a rate is, or if they are rounding
+    noise.
     """
-    primal_rate, dual_rate = larger(rates[0], cone_rates[0]), larger(rates[1], cone_rates[1])
-    primal = 1.0 if primal_rate <= fraction else fraction / primal_rate
+    primal_rate = larger(rates[0], cone_rates[0])
+    dual_rate = larger(rates[1], cone_rates[1])
+    if primal_rate <= fraction:
+        primal = 1.0
+    else:
+        primal = fraction / primal_rate
     dual = 1.0 if dual_rate <= fraction else fraction / dual_rate
     if not (primal > NOISE and dual > NOISE):
         return math.nan, math.nan
@@ -77,10 +97,14 @@ def left_behind(leeway, mu, share, most):
 @rule
 def next_leeway(leeway, step):
     """Return how many times as much as usual may stop short of the next step, after one of the given length."""
-    return min(MORE * leeway, MAX_LEEWAY) if step < HINDERED else max(leeway / MORE, 1.0)
+    if step < HINDERED:
+        return min(MORE * leeway, MAX_LEEWAY)
+    return max(leeway / MORE, 1.0)
 
 
 @rule
 def short_steps_after(short_steps, primal, dual):
     """Return the number of short steps in a row."""
-    return short_steps + 1 if max(primal, dual) < SHORT_STEP else 0
+    if max(primal, dual) < SHORT_STEP:
+        return short_steps + 1
+    return 0

@@ -1,8 +1,9 @@
 """Epochs of projected subgradient steps on batches of rows.
 
-A step follows the negative mean subgradient of the batch (the ridge term is implicit: w/(1 + ηc)) and then projects
-onto ‖w‖_q ≤ λ. For q = 2 the weights are stored as scale × vector with a tracked norm, for q = 1 in a band
-(`bands.py`): the cost of a step is nearly proportional to the nonzeros of its rows. For q = ∞, where they are scale ×
+A step follows the negative mean subgradient of the batch (the ridge term is implicit:
+w/(1 + ηc)) and then projects onto ‖w‖_q ≤ λ. For q = 2 the weights are stored as scale
+× vector with a tracked norm, for q = 1 in a band (`bands.py`): the cost of a step is
+nearly proportional to the nonzeros of its rows. For q = ∞, where they are scale ×
 vector as well, it also makes a few passes over all weights.
 """
 
@@ -10,15 +11,25 @@ import numpy as np
 
 from drsvm.compiled import lazy_threshold as bands
 from drsvm.compiled.compiling import FAST, kernel
-from drsvm.compiled.row_access import at, bounds, clipped_dots, column, dot, product
 from drsvm.compiled.epigraph import onto_cone
 from drsvm.compiled.geometry import AllWeights, Box, threshold
-from drsvm.compiled.proximal_epochs import common_threshold, norm_of, note, settled, stiffness, stretched
+from drsvm.compiled.proximal_epochs import (
+    common_threshold,
+    norm_of,
+    note,
+    settled,
+    stiffness,
+    stretched,
+)
+from drsvm.compiled.row_access import at, bounds, clipped_dots, column, dot, product
 
 
 @kernel(inner=True, fastmath=FAST)
 def _active_piece(margin, lam, kappa, flips):
-    """Return σ₁ and σ₂ of the largest piece of the loss; of the mean, if two or three are equally large."""
+    """Return σ₁ and σ₂ of the largest piece of the loss.
+
+    Of the mean, if two or three are equally large.
+    """
     hinge = 1.0 - margin
     flipped = 1.0 + margin - kappa * lam if flips else -1.0
     largest = max(hinge, flipped, 0.0)
@@ -30,18 +41,27 @@ def _active_piece(margin, lam, kappa, flips):
 
 
 @kernel(inner=True, fastmath=FAST)
-def _gradient_of_batch(rows, batch, w, offset, scale, b, lam, hinge, flip, terms, share, factors):
-    """Write the factor of each row in the negative gradient of a batch; return its entries for b and λ."""
+def _gradient_of_batch(
+    rows, batch, w, offset, scale, b, lam, hinge, flip, terms, share, factors
+):
+    """Write the factor of each row in the negative gradient of a batch.
+
+    Return its entries for b and λ.
+    """
     data, indices, indptr, width, signs, importance = rows
     on_intercept = on_lam = 0.0
     for k in range(batch.size):
         i = batch[k]
         before = hinge[i], flip[i]
         first, last = bounds(indptr, width, i)
-        if offset is None:  # otherwise, it is subtracted from the magnitude of every weight
+        if (
+            offset is None
+        ):  # otherwise, it is subtracted from the magnitude of every weight
             inner = dot(data, indices, first, last, w)
         else:
-            _, inner, _ = clipped_dots(data, indices, first, last, w, bands.BASE, offset)
+            _, inner, _ = clipped_dots(
+                data, indices, first, last, w, bands.BASE, offset
+            )
         margin = signs[i] * (scale * inner + b)
         kappa = at(terms.kappa, i)
         sigma1, sigma2 = _active_piece(margin, lam, kappa, at(terms.flips, i))
@@ -54,22 +74,38 @@ def _gradient_of_batch(rows, batch, w, offset, scale, b, lam, hinge, flip, terms
 
 @kernel(fastmath=FAST)
 def scaled_epoch(boxed, rows, order, iterate, terms, eta, share, batch_size):
-    """Take a step on every batch of rows in the given order; multipliers are averaged (see `note`).
+    """Take a step on every batch of rows in the given order.
+
+    Multipliers are averaged (see `note`).
 
     That is for q = 2 if `boxed` is None, otherwise for q = ∞.
     """
     data, indices, indptr, width, _, _ = rows
     w, scalars, hinge, flip = iterate
-    lam, b = scalars[0], scalars[1]
+    lam = scalars[0]
+    b = scalars[1]
     kept = 1.0 / stiffness(eta, terms.l2)
-    scale, norm_square = 1.0, product(w, w)
+    scale = 1.0
+    norm_square = product(w, w)
     factors = np.empty(min(batch_size, order.size))
     for start in range(0, order.size, batch_size):
         end = min(start + batch_size, order.size)
         on_intercept, on_lam = _gradient_of_batch(
-            rows, order[start:end], w, None, scale, b, lam, hinge, flip, terms, share, factors
+            rows,
+            order[start:end],
+            w,
+            None,
+            scale,
+            b,
+            lam,
+            hinge,
+            flip,
+            terms,
+            share,
+            factors,
         )
-        # ‖kept·w + ηg‖² = kept²‖w‖² + 2 kept η w·g + η² g·g; g·g is computed while g is added to w.
+        # ‖kept·w + ηg‖² = kept²‖w‖² + 2 kept η w·g + η² g·g; g·g is computed while g is
+        # added to w.
         square = 0.0
         norm_square = stretched(w, scale, norm_square, terms.ridged, 1.0 / kept)
         scale *= kept
@@ -85,38 +121,62 @@ def scaled_epoch(boxed, rows, order, iterate, terms, eta, share, batch_size):
         b += eta * on_intercept * terms.free
         base = lam - eta * (terms.radius - on_lam)
         if boxed is None:
-            norm = norm_of(w, scale, kept * kept * norm_square + scale * scale * square, norm_square)
+            norm = norm_of(
+                w,
+                scale,
+                kept * kept * norm_square + scale * scale * square,
+                norm_square,
+            )
             lam, factor = onto_cone(norm, base, 1.0)
             scale, norm_square = settled(w, scale * factor, (factor * norm) ** 2)
         else:
             guess = max(lam, base) / scale
-            limit, _, _, _ = threshold(Box(None, 0, AllWeights(w)), 0.0, 1.0, -base / scale, 1.0, guess)
+            limit, _, _, _ = threshold(
+                Box(None, 0, AllWeights(w)), 0.0, 1.0, -base / scale, 1.0, guess
+            )
             for j in range(w.size):
                 w[j] = min(max(w[j], -limit), limit)
             lam = scale * limit
             scale, norm_square = settled(w, scale, 0.0)
     w *= scale
-    scalars[0], scalars[1] = lam, b
+    scalars[0] = lam
+    scalars[1] = b
 
 
 def subgradient_epoch_l1(rows, order, iterate, terms, eta, share, batch_size):
     """Take the same steps for q = 1."""
-    _shrunk_epoch(bands.of(iterate.w, eta), rows, order, iterate, terms, eta, share, batch_size)
+    _shrunk_epoch(
+        bands.of(iterate.w, eta), rows, order, iterate, terms, eta, share, batch_size
+    )
 
 
 @kernel()
 def _shrunk_epoch(band, rows, order, iterate, terms, eta, share, batch_size):
     data, indices, indptr, width, _, _ = rows
     w, scalars, hinge, flip = iterate
-    lam, b = scalars[0], scalars[1]
+    lam = scalars[0]
+    b = scalars[1]
     rho = stiffness(eta, terms.l2)
     bands.renew(band)
-    numbers, factors = band.weights, np.empty(min(batch_size, order.size))
+    numbers = band.weights
+    factors = np.empty(min(batch_size, order.size))
     for start in range(0, order.size, batch_size):
         end = min(start + batch_size, order.size)
-        offset, scale = numbers[bands.OFFSET], numbers[bands.SCALE]
+        offset = numbers[bands.OFFSET]
+        scale = numbers[bands.SCALE]
         on_intercept, on_lam = _gradient_of_batch(
-            rows, order[start:end], numbers, offset, scale, b, lam, hinge, flip, terms, share, factors
+            rows,
+            order[start:end],
+            numbers,
+            offset,
+            scale,
+            b,
+            lam,
+            hinge,
+            flip,
+            terms,
+            share,
+            factors,
         )
         for position in range(start, end):
             factor = eta * factors[position - start]
@@ -124,7 +184,9 @@ def _shrunk_epoch(band, rows, order, iterate, terms, eta, share, batch_size):
                 first, last = bounds(indptr, width, order[position])
                 for k in range(first, last):
                     j = bands.BASE + column(indices, k, first)
-                    bands.put_shrunk(band, j, bands.take_shrunk(band, j) + factor * data[k])
+                    bands.put_shrunk(
+                        band, j, bands.take_shrunk(band, j) + factor * data[k]
+                    )
         bands.stretch(band, terms.ridged, rho)
         bands.shrink(band, 0.0, rho)
         b += eta * on_intercept * terms.free
@@ -134,4 +196,5 @@ def _shrunk_epoch(band, rows, order, iterate, terms, eta, share, batch_size):
         lam = left if tau > 0.0 else base
         bands.fold_if_due(band, left)
     bands.read_back(band, w)
-    scalars[0], scalars[1] = lam, b
+    scalars[0] = lam
+    scalars[1] = b

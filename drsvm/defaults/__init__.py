@@ -1,5 +1,4 @@
-"""What is chosen for the user: radius and ridge, threshold, probabilities, outliers.
-"""
+"""What is chosen for the user: radius and ridge, threshold, probabilities, outliers."""
 
 from typing import TYPE_CHECKING
 

@@ -1,8 +1,9 @@
 """The binary problems of a fit, and where solvers see their rows from.
 
-The intercept is priced at the centre x̄ of the data: b + w·x̄ is inside the norm instead of b, so that a shift of the
-columns changes nothing. For that, dense columns are shifted by their weighted means before a problem is solved; with
-several classes, the rows of one class weigh as much as all others, and every class has its own centre.
+The intercept is priced at the centre x̄ of the data: b + w·x̄ is inside the norm
+instead of b, so that a shift of the columns changes nothing. For that, dense columns
+are shifted by their weighted means before a problem is solved; with several classes,
+the rows of one class weigh as much as all others, and every class has its own centre.
 """
 
 from collections.abc import Sequence
@@ -18,27 +19,38 @@ from drsvm.problem.result import Result, Status
 from drsvm.problem.row_operations import Decisions
 from drsvm.solvers.reformulation.span_of_rows import in_span_of_rows, span_pays
 
-NEGLIGIBLE = 1e-5  # share of a margin, of a column's deviation or of a row's norm: solutions have no more digits
-MAX_COPIED = 20_000_000  # entries of the rows of all classes that are kept at the same time, 160 MB
+# Share of a margin, of a column's deviation or of a row's norm: solutions have no more
+# digits
+NEGLIGIBLE = 1e-5
+# Entries of the rows of all classes that are kept at the same time, 160 MB
+MAX_COPIED = 20_000_000
 
-Start = Result | tuple[np.ndarray, float] | None  # where a run begins: a result, or weights and an intercept
+Start = (
+    Result | tuple[np.ndarray, float] | None
+)  # where a run begins: a result, or weights and an intercept
 
 
 def centre_of(problem: Problem) -> np.ndarray | None:
-    """Return the weighted means of the columns, where the intercept is priced; None for sparse rows or means of 0."""
+    """Return the weighted means of the columns, where the intercept is priced.
+
+    None for sparse rows or means of 0.
+    """
     if not problem.prices_intercept or problem.is_sparse:
         return None
     means, deviations = problem.moments()
     if (np.abs(means) <= NEGLIGIBLE * deviations).all():  # which saves a copy
         return None
-    # Rounded to the type of the rows, so that subtracting them leaves that type and is nearly exact.
+    # Rounded to the type of the rows, so that subtracting them leaves that type and is
+    # nearly exact.
     return means.astype(problem.rows.dtype).astype(np.float64)
 
 
 def at_centre(problem: Problem) -> Centred:
     """Return the problem with rows relative to the centre: copies, or large rows in a file shifted on the way."""
     centre = centre_of(problem)
-    return Centred(problem) if centre is None else Centred(problem.shifted(centre.astype(problem.rows.dtype)), centre)
+    if centre is None:
+        return Centred(problem)
+    return Centred(problem.shifted(centre.astype(problem.rows.dtype)), centre)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +59,15 @@ class BinaryProblems:
 
     problems: list[Problem]
     moved: list[Centred] | None = None
-    """The problems relative to their centres; None: they are copied whenever they are needed, one at a time."""
+    """The problems relative to their centres.
+
+    None: they are copied whenever they are needed, one at a time.
+    """
 
     @classmethod
-    def at_centre(cls, problems: list[Problem], *, in_span: bool = False) -> "BinaryProblems":
+    def at_centre(
+        cls, problems: list[Problem], *, in_span: bool = False
+    ) -> "BinaryProblems":
         """Move the rows of two classes once, those of several classes only if they are few; wide ones into their span.
 
         Only `auto` may choose other coordinates: `in_span`.
@@ -62,7 +79,10 @@ class BinaryProblems:
             return cls(problems)
         moved = list(map(at_centre, problems))
         if narrow:
-            moved = [in_span_of_rows(at if at.offset is not None else Centred.of(at.problem)) for at in moved]
+            moved = [
+                in_span_of_rows(at if at.offset is not None else Centred.of(at.problem))
+                for at in moved
+            ]
         return cls(problems, moved)
 
     @classmethod
@@ -72,16 +92,25 @@ class BinaryProblems:
 
     def centred(self, index: int) -> Centred:
         """Return one of the problems relative to the centre of its rows."""
-        return at_centre(self.problems[index]) if self.moved is None else self.moved[index]
+        if self.moved is None:
+            return at_centre(self.problems[index])
+        return self.moved[index]
 
     def with_ball(self, radius: float, l2: float) -> "BinaryProblems":
-        """Return the problems with another radius and ridge; rows that have been moved are shared."""
+        """Return the problems with another radius and ridge.
+
+        Rows that have been moved are shared.
+        """
         problems = [problem.with_ball(radius, l2) for problem in self.problems]
         if self.moved is None:
             return BinaryProblems(problems)
         here = zip(self.problems, problems, self.moved, strict=True)
         return BinaryProblems(
-            problems, [Centred(new) if at.problem is old else at.with_ball(radius, l2) for old, new, at in here]
+            problems,
+            [
+                Centred(new) if at.problem is old else at.with_ball(radius, l2)
+                for old, new, at in here
+            ],
         )
 
 
@@ -114,14 +143,22 @@ class Solved:
     def decisions(self) -> list[Decisions]:
         """The range of the decision values of each classifier over the training rows."""
         pairs = zip(self.posed.problems, self.results, strict=True)
-        return [problem.decisions(result.weights, result.intercept) for problem, result in pairs]
+        return [
+            problem.decisions(result.weights, result.intercept)
+            for problem, result in pairs
+        ]
 
     @property
     def are_constant(self) -> bool:
         """Whether the decisions of every classifier are constant."""
-        return max([values.highest - values.lowest for values in self.decisions]) <= NEGLIGIBLE
+        return (
+            max([values.highest - values.lowest for values in self.decisions])
+            <= NEGLIGIBLE
+        )
 
     @property
     def cut_short(self) -> bool:
         """Whether a run has ended without what it should have done."""
-        return not {Status.INTERRUPTED, Status.LOST}.isdisjoint([result.status for result in self.results])
+        return not {Status.INTERRUPTED, Status.LOST}.isdisjoint(
+            [result.status for result in self.results]
+        )

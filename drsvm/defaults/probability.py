@@ -2,10 +2,12 @@
 
     p(class k | decision f) = 1 / (1 + exp(−(slope · f_k + offset))),   normalised over more than two classes
 
-The sigmoid is fitted to decisions about rows that their classifiers were not trained on: on training rows decisions are
-too confident. Several classes have the same one, so that the largest decision has the largest probability. For two, the
-sigmoid may be ½ elsewhere than at the threshold: where labels of one class are often wrong, it follows them. It does
-not decide: between the threshold and that place probabilities stay close to ½, on the side of the decision.
+The sigmoid is fitted to decisions about rows that their classifiers were not trained
+on: on training rows decisions are too confident. Several classes have the same one, so
+that the largest decision has the largest probability. For two, the sigmoid may be ½
+elsewhere than at the threshold: where labels of one class are often wrong, it follows
+them. It does not decide: between the threshold and that place probabilities stay close
+to ½, on the side of the decision.
 """
 
 import math
@@ -14,17 +16,26 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, log_softmax, logit
 
-from drsvm.defaults.out_of_fold import MANY_ROWS, Unseen
 from drsvm.defaults.one_vs_rest import is_constant
+from drsvm.defaults.out_of_fold import MANY_ROWS, Unseen
 
-LEANING = 0.05  # of the slope, where the sigmoid and the decision disagree: ranks are those of the decisions
-DECIDED = float(np.sqrt(np.finfo(np.float64).eps))  # by which the predicted class is ahead, in log-odds
+# Of the slope, where the sigmoid and the decision disagree: ranks are those of the
+# decisions
+LEANING = 0.05
+DECIDED = float(
+    np.sqrt(np.finfo(np.float64).eps)
+)  # by which the predicted class is ahead, in log-odds
 
 
 def check_calibration(calibration) -> None:
     """Raise an error unless there is such a kind of calibration."""
-    if not (calibration is None or (isinstance(calibration, str) and calibration == "sigmoid")):
-        raise ValueError(f"calibration must be None or 'sigmoid', got calibration={calibration!r}.")
+    if not (
+        calibration is None
+        or (isinstance(calibration, str) and calibration == "sigmoid")
+    ):
+        raise ValueError(
+            f"calibration must be None or 'sigmoid', got calibration={calibration!r}."
+        )
 
 
 def probabilities(decisions: np.ndarray, sigmoids: np.ndarray) -> np.ndarray:
@@ -36,8 +47,13 @@ def log_probabilities(decisions: np.ndarray, sigmoids: np.ndarray) -> np.ndarray
     """Return the logarithms of the probabilities."""
     slopes, offsets = sigmoids.T
     if decisions.ndim == 1:
-        odds, leaning = slopes[0] * decisions + offsets[0], LEANING * slopes[0] * decisions
-        odds = np.where(decisions > 0, np.maximum(odds, leaning + DECIDED), np.minimum(odds, leaning))
+        odds = slopes[0] * decisions + offsets[0]
+        leaning = LEANING * slopes[0] * decisions
+        odds = np.where(
+            decisions > 0,
+            np.maximum(odds, leaning + DECIDED),
+            np.minimum(odds, leaning),
+        )
         return log_expit(np.column_stack([-odds, odds]))
     logs = log_expit(slopes * decisions + offsets)
     logs[np.arange(len(logs)), decisions.argmax(axis=1)] = logs.max(axis=1) + DECIDED
@@ -47,37 +63,70 @@ def log_probabilities(decisions: np.ndarray, sigmoids: np.ndarray) -> np.ndarray
 def decision_at(odds: float, slope: float, offset: float) -> float:
     """Return from which decision on the second of two classes has at least some log-odds; ±inf if all do, or none."""
     if LEANING * slope == 0.0:
-        return -math.inf if odds <= min(offset, 0.0) else 0.0 if odds <= max(offset, DECIDED) else math.inf
-    by_sigmoid, by_leaning = (odds - offset) / slope, odds / (LEANING * slope)
-    lowest = max(by_sigmoid, by_leaning)  # of those that are not positive, which have the lower odds of both
-    return lowest if lowest <= 0.0 else max(min(by_sigmoid, (odds - DECIDED) / (LEANING * slope)), 0.0)
+        if odds <= min(offset, 0.0):
+            return -math.inf
+        if odds <= max(offset, DECIDED):
+            return 0.0
+        return math.inf
+    by_sigmoid = (odds - offset) / slope
+    by_leaning = odds / (LEANING * slope)
+    lowest = max(
+        by_sigmoid, by_leaning
+    )  # of those that are not positive, which have the lower odds of both
+    if lowest <= 0.0:
+        return lowest
+    return max(min(by_sigmoid, (odds - DECIDED) / (LEANING * slope)), 0.0)
 
 
 def fitted_sigmoids(judged: Unseen, n_classes: int) -> np.ndarray:
-    """Return slopes and offsets, of shape (1 or n_classes, 2); slope 0 with the shares of the classes if none fits.
+    """Return slopes and offsets, of shape (1 or n_classes, 2).
 
-    The labels are smoothed as by Platt, which keeps the slope finite where the decisions separate the classes.
+    Slope 0 with the shares of the classes if none fits.
+
+    The labels are smoothed as by Platt, which keeps the slope finite where the
+    decisions separate the classes.
     """
     if len(judged.labels) > MANY_ROWS:
-        chosen = np.random.default_rng(0).choice(len(judged.labels), MANY_ROWS, replace=False)
+        chosen = np.random.default_rng(0).choice(
+            len(judged.labels), MANY_ROWS, replace=False
+        )
         judged = Unseen(*(values[chosen] for values in judged))
     of_class = np.bincount(judged.labels, judged.counts, minlength=n_classes)
     right = (of_class + 1.0) / (of_class + 2.0)
-    targets = np.repeat(((1.0 - right) / (n_classes - 1))[judged.labels, None], n_classes, axis=1)
+    targets = np.repeat(
+        ((1.0 - right) / (n_classes - 1))[judged.labels, None], n_classes, axis=1
+    )
     targets[np.arange(len(targets)), judged.labels] = right[judged.labels]
     targets *= judged.counts[:, None]
-    fitted = None if is_constant(judged.decisions) else _slope_and_offset(judged, targets)
+    if is_constant(judged.decisions):
+        fitted = None
+    else:
+        fitted = _slope_and_offset(judged, targets)
     if fitted is not None:
         return np.tile(fitted, (judged.decisions.shape[1], 1))
     shares = targets.sum(axis=0) / targets.sum()
-    return np.column_stack([np.zeros(n_classes), logit(shares)])[-judged.decisions.shape[1] :]
+    return np.column_stack([np.zeros(n_classes), logit(shares)])[
+        -judged.decisions.shape[1] :
+    ]
 
 
-def _slope_and_offset(judged: Unseen, targets: np.ndarray) -> tuple[float, float] | None:
-    """Return the sigmoid of two classes, or the one that several share; None: the slope would not be positive."""
+def _slope_and_offset(
+    judged: Unseen, targets: np.ndarray
+) -> tuple[float, float] | None:
+    """Return the sigmoid of two classes, or the one that several share.
+
+    None: the slope would not be positive.
+    """
     mean = float(np.average(judged.decisions, axis=0, weights=judged.counts).mean())
-    scale = float(np.sqrt(np.average((judged.decisions - mean) ** 2, axis=0, weights=judged.counts).mean()))
-    values, targets = (judged.decisions - mean) / scale, targets / targets.sum()
+    scale = float(
+        np.sqrt(
+            np.average(
+                (judged.decisions - mean) ** 2, axis=0, weights=judged.counts
+            ).mean()
+        )
+    )
+    values = (judged.decisions - mean) / scale
+    targets = targets / targets.sum()
     masses = targets.sum(axis=1, keepdims=True)
 
     def loss_and_gradient(parameters) -> tuple[float, np.ndarray]:
@@ -88,8 +137,14 @@ def _slope_and_offset(judged: Unseen, targets: np.ndarray) -> tuple[float, float
         else:
             logs = log_softmax(log_expit(odds), axis=1)
             by_odds = (np.exp(logs) * masses - targets) * expit(-odds)
-        return -float((targets * logs).sum()), np.array([(by_odds * values).sum(), by_odds.sum()])
+        return -float((targets * logs).sum()), np.array(
+            [(by_odds * values).sum(), by_odds.sum()]
+        )
 
     exactly = {"ftol": 0.0, "gtol": 1e-11}
-    slope, offset = minimize(loss_and_gradient, [1.0, 0.0], jac=True, method="L-BFGS-B", options=exactly).x.tolist()
-    return (slope / scale, offset - slope * mean / scale) if slope > 0.0 else None
+    slope, offset = minimize(
+        loss_and_gradient, [1.0, 0.0], jac=True, method="L-BFGS-B", options=exactly
+    ).x.tolist()
+    if slope > 0.0:
+        return (slope / scale, offset - slope * mean / scale)
+    return None

@@ -1,20 +1,24 @@
 """A radius and a ridge from the data alone, without cross-validation (see `auto_radius`).
 
-A row with an active hinge contributes π_i y_i x_i to the gradient of the loss, and with labels at random
+A row with an active hinge contributes π_i y_i x_i to the gradient of the loss, and with
+labels at random
 
     F = typical ‖ Σ_{i active} π_i σ_i (x_i − x̄) ‖_p,      σ_i = ±1 at random.
 
-A classifier trained with this radius does not respond to such a gradient. Chance acts on all directions in which the
-rows vary, and the classifier uses few of them: hence the radius is s·F with s = min(1, 2.5·√(k/n)), where k = (Σ λ)² /
-Σ λ² for the eigenvalues λ of the covariance.
+A classifier trained with this radius does not respond to such a gradient. Chance acts
+on all directions in which the rows vary, and the classifier uses few of them: hence the
+radius is s·F with s = min(1, 2.5·√(k/n)), where k = (Σ λ)² / Σ λ² for the eigenvalues λ
+of the covariance.
 
-The ridge keeps a direction where many others are as good, and where the radius would lose it. It is GENERAL_RIDGE · a⁴
-· s² times the mean squared distance of the rows from their centre, where a is the share of the rows that are active in
-the pilot solution: few with correct labels, nearly all with wrong ones. In many directions, such as those of text, it
-is smaller by the factor 1 / (1 + (k / MANY_DIRECTIONS)²). It is at least MIN_RIDGE / n times that square, with which a
-row that no other one resembles can reach its margin. Where unseen rows clearly favour a smaller ball, it is used
-(`evidence`). In the feature space of a kernel there are as many directions as rows: s is SHARE_OF_KERNEL there, and the
-ridge is KERNEL_RIDGE · a⁴ / √n.
+The ridge keeps a direction where many others are as good, and where the radius would
+lose it. It is GENERAL_RIDGE · a⁴ · s² times the mean squared distance of the rows from
+their centre, where a is the share of the rows that are active in the pilot solution:
+few with correct labels, nearly all with wrong ones. In many directions, such as those
+of text, it is smaller by the factor 1 / (1 + (k / MANY_DIRECTIONS)²). It is at least
+MIN_RIDGE / n times that square, with which a row that no other one resembles can reach
+its margin. Where unseen rows clearly favour a smaller ball, it is used (`evidence`). In
+the feature space of a kernel there are as many directions as rows: s is SHARE_OF_KERNEL
+there, and the ridge is KERNEL_RIDGE · a⁴ / √n.
 """
 
 import math
@@ -23,32 +27,42 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.utils.annotations import Values
-from drsvm.utils.clock import TimeLimit
-from drsvm.defaults.outliers import ROUNDING
 from drsvm.defaults.binary_problems import MAX_COPIED
+from drsvm.defaults.outliers import ROUNDING
 from drsvm.problem.kernel_functions import squared_norms
 from drsvm.problem.memory_rows import scaled_columns
 from drsvm.problem.problem import Problem, check_problem
 from drsvm.problem.result import Status
 from drsvm.problem.row_operations import PullVariances
-from drsvm.utils.progress import part
 from drsvm.solvers.api import solve
 from drsvm.solvers.interior_point.small import is_small
 from drsvm.solvers.landmarks.landmark_solver import rough_solver
 from drsvm.solvers.many import Classifier, Solution, rough_classifiers
 from drsvm.solvers.path.radius_max import is_useful, radius_max
+from drsvm.utils.annotations import Values
+from drsvm.utils.clock import TimeLimit
+from drsvm.utils.progress import part
 
-MIN_ROWS, MAX_ROWS = 60, 1500  # that rules and evidence need for a sample, where fewer prove little and more cost much
+# that rules and evidence need for a sample, where fewer prove little and more cost much
+MIN_ROWS = 60
+MAX_ROWS = 1500
 SECONDS_OF_A_PAIR = 2e-7  # of rows, in the rules for kernels
 SHARE_OF_LARGEST = 0.5  # the largest radius as a fraction of `radius_max`
-PILOT_SHARE, ROUGH_TOL = 0.5, 1e-3  # radius / F of the pilot; about all gaps (with 1e-2, a ridge depends on the steps)
-ROWS_OF_A_CLASS, SAMPLE_PER_FEATURE = 10_000, 100  # of the sample for rough solutions, at least
+# radius / F of the pilot; about all gaps (with 1e-2, a ridge depends on the steps)
+PILOT_SHARE = 0.5
+ROUGH_TOL = 1e-3
+# of the sample for rough solutions, at least
+ROWS_OF_A_CLASS = 10_000
+SAMPLE_PER_FEATURE = 100
 CHANCE_DIRECTIONS = 2.5  # before √(k/n) in the factor s of the radius
 GENERAL_RIDGE = 0.04  # in units of the mean squared distance of a row from the centre
 MIN_RIDGE = 0.3  # in these units, divided by the number of rows
-MANY_DIRECTIONS = 300  # with more, each row has directions of its own, and a ridge would keep it from its margin
-SHARE_OF_KERNEL, KERNEL_RIDGE = 0.5, 0.25  # the factor s, and the ridge times √n, for kernels
+# With more, each row has directions of its own, and a ridge would keep it from its
+# margin
+MANY_DIRECTIONS = 300
+# the factor s, and the ridge times √n, for kernels
+SHARE_OF_KERNEL = 0.5
+KERNEL_RIDGE = 0.25
 
 
 MaxTime = float | TimeLimit | None
@@ -56,29 +70,39 @@ Options = dict[str, Any]  # a TimeLimit as max_time, and n_threads
 
 
 def auto_radius(
-    problem: Problem, *, counts: Values = None, max_time: float | TimeLimit | None = None, n_threads: int | None = None
+    problem: Problem,
+    *,
+    counts: Values = None,
+    max_time: float | TimeLimit | None = None,
+    n_threads: int | None = None,
 ) -> float:
     """Return a radius that matches the size of chance effects in the data.
 
-    If the labels of the rows were random, their contributions to the gradient would still add up to a vector of some
-    typical norm F, about (scale of the rows) / √n. Half of F, computed over all rows, is the radius of a pilot
-    solution; F is then computed over the rows whose margin is below 1 there; rows with a margin close to 1 count in
-    part. With correct labels there are few such rows and F is small; with wrong labels it is larger.
+    If the labels of the rows were random, their contributions to the gradient would
+    still add up to a vector of some typical norm F, about (scale of the rows) / √n.
+    Half of F, computed over all rows, is the radius of a pilot solution; F is then
+    computed over the rows whose margin is below 1 there; rows with a margin close to 1
+    count in part. With correct labels there are few such rows and F is small; with
+    wrong labels it is larger.
 
-    The radius is F, but at most half of `radius_max`, the smallest at which it is constant. For norm=1 it is half
-    of F, for norm=inf a quarter. Where the rows vary in few directions compared to their number n, the radius is
-    smaller by the factor 2.5·√(k/n), with k the effective number of directions. It is in the units of the features.
+    The radius is F, but at most half of `radius_max`, the smallest at which it is
+    constant. For norm=1 it is half of F, for norm=inf a quarter. Where the rows vary in
+    few directions compared to their number n, the radius is smaller by the factor
+    2.5·√(k/n), with k the effective number of directions. It is in the units of the
+    features.
 
     Parameters
     ----------
     problem : Problem
         Its radius is ignored.
     counts : array of shape (n,), optional
-        Number of rows that each row represents; by default one, regardless of its weight. The estimators use
-        `sample_weight` as counts, as is usual in scikit-learn.
+        Number of rows that each row represents; by default one, regardless of its
+        weight. The estimators use `sample_weight` as counts, as is usual in
+        scikit-learn.
     max_time : float, optional
-        Time limit for all solutions together in seconds. If there is no time for the pilot solution, F is computed over
-        all rows, which makes it larger; if there is none for `radius_max`, the radius is not limited by it.
+        Time limit for all solutions together in seconds. If there is no time for the
+        pilot solution, F is computed over all rows, which makes it larger; if there is
+        none for `radius_max`, the radius is not limited by it.
     n_threads : int, optional
         Threads for the solutions.
 
@@ -98,8 +122,13 @@ def auto_radius(
     True
     """
     check_problem(problem, "auto_radius")
-    counts = np.asarray(counts) if isinstance(counts, list | tuple) else counts
-    return automatic(problem, counts=counts, max_time=max_time, n_threads=n_threads).radius
+    if isinstance(counts, list | tuple):
+        counts = np.asarray(counts)
+    else:
+        counts = counts
+    return automatic(
+        problem, counts=counts, max_time=max_time, n_threads=n_threads
+    ).radius
 
 
 class Automatic(NamedTuple):
@@ -110,7 +139,13 @@ class Automatic(NamedTuple):
     ridge: float = 0.0  # the automatic one
 
 
-def automatic(problem: Problem, *, counts=None, max_time: MaxTime = None, n_threads: int | None = None) -> Automatic:
+def automatic(
+    problem: Problem,
+    *,
+    counts=None,
+    max_time: MaxTime = None,
+    n_threads: int | None = None,
+) -> Automatic:
     """Return `auto_radius` with a solution."""
     time = TimeLimit.of(max_time)
     limits: Options = {"max_time": time, "n_threads": n_threads}
@@ -119,27 +154,41 @@ def automatic(problem: Problem, *, counts=None, max_time: MaxTime = None, n_thre
     with part(0.0, 0.1):
         everything = problem.pull_variances(counts=counts)
     if not np.isfinite(everything.squares).all():
-        raise ValueError("The squares of some features are too large for numbers: scale the features first.")
+        raise ValueError(
+            "The squares of some features are too large for numbers: scale the features first."
+        )
     features = np.flatnonzero(deviations_of(problem, everything))
     if len(features) == 0:  # the rows do not differ: any ridge will do
         return Automatic(0.0, None, 1.0)
     with part(0.1, 0.15):
         spread = Spread.of(problem, counts)
-    # Features that do not differ between rows would still change the steps of a rough solution.
+    # Features that do not differ between rows would still change the steps of a rough
+    # solution.
     lively = problem.on_features(features)
-    of_all = PullVariances(everything.sums[features], everything.squares[features], everything.mass)
+    of_all = PullVariances(
+        everything.sums[features], everything.squares[features], everything.mass
+    )
     sample = _sample(lively)
     with part(0.15, 0.6):
         of_pilot = {**limits, "max_time": time.share(2)}
-        chance, active, pilot = chance_of_active(lively, sample, of_all, counts, of_pilot)
+        chance, active, pilot = chance_of_active(
+            lively, sample, of_all, counts, of_pilot
+        )
     with part(0.6, 1.0):
         radius = problem.norm.share_of_chance * chance
-        # With a priced intercept and trusted labels `radius_max` costs nothing, otherwise several solutions.
-        if not (lively.flips_possible or (lively.fit_intercept and not lively.prices_intercept)):
+        # With a priced intercept and trusted labels `radius_max` costs nothing,
+        # otherwise several solutions.
+        if not (
+            lively.flips_possible
+            or (lively.fit_intercept and not lively.prices_intercept)
+        ):
             radius = min(radius, SHARE_OF_LARGEST * radius_max(lively, **limits))
         elif not (time.over or is_useful(sample, radius / SHARE_OF_LARGEST, **limits)):
             largest = radius_max(sample, **limits)
-            radius = radius if time.over else min(radius, SHARE_OF_LARGEST * largest)
+            if time.over:
+                radius = radius
+            else:
+                radius = min(radius, SHARE_OF_LARGEST * largest)
     if lively is not problem and pilot is not None:
         weights = np.zeros(problem.n_features)
         weights[features], intercept = pilot
@@ -147,33 +196,46 @@ def automatic(problem: Problem, *, counts=None, max_time: MaxTime = None, n_thre
     return Automatic(spread.factor * radius, pilot, spread.ridge(active))
 
 
-def _by_sample(rule: Callable[..., Automatic], problem: Problem, counts, limits: Options) -> Automatic | None:
+def _by_sample(
+    rule: Callable[..., Automatic], problem: Problem, counts, limits: Options
+) -> Automatic | None:
     """Apply a rule to some rows of a kernel problem, if it has many: chance effects and ridge are as 1/√n."""
     in_time = math.sqrt(max(limits["max_time"].left(), 0.0) / SECONDS_OF_A_PAIR)
     most = max(MIN_ROWS, min(2 * MAX_ROWS, in_time))
-    if not problem.rows.is_kernel or problem.n_rows <= 2 * most:  # fewer than that are drawn
+    if (
+        not problem.rows.is_kernel or problem.n_rows <= 2 * most
+    ):  # fewer than that are drawn
         return None
     few = problem.drawn(int(most)).to_host(math.inf)
-    share = math.sqrt(few.n_rows / (problem.n_rows if counts is None else float(counts.sum())))
+    share = math.sqrt(
+        few.n_rows / (problem.n_rows if counts is None else float(counts.sum()))
+    )
     found = rule(few, **limits)
     return Automatic(share * found.radius, None, share * found.ridge)
 
 
-def automatic_ridge(problem: Problem, *, counts=None, max_time: MaxTime = None, n_threads=None) -> Automatic:
+def automatic_ridge(
+    problem: Problem, *, counts=None, max_time: MaxTime = None, n_threads=None
+) -> Automatic:
     """Return the automatic ridge for the problem's own radius, and the pilot solution."""
     limits: Options = {"max_time": TimeLimit.of(max_time), "n_threads": n_threads}
     if (found := _by_sample(automatic_ridge, problem, counts, limits)) is not None:
         return found._replace(radius=problem.radius)
     everything = problem.pull_variances(counts=counts)
-    _, active, pilot = chance_of_active(problem, _sample(problem), everything, counts, limits)
+    _, active, pilot = chance_of_active(
+        problem, _sample(problem), everything, counts, limits
+    )
     return Automatic(problem.radius, pilot, Spread.of(problem, counts).ridge(active))
 
 
 def _sample(problem: Problem) -> Problem:
     """Return the problem on a sample of its rows in which large classes have fewer rows, but the same weight."""
-    # Few rows are fetched: rough solutions depend on the steps, and these on where the rows are.
+    # Few rows are fetched: rough solutions depend on the steps, and these on where the
+    # rows are.
     size = max(ROWS_OF_A_CLASS, SAMPLE_PER_FEATURE * problem.n_features)
-    return (problem if problem.n_rows <= 2 * size else problem.drawn_by_class(size)).to_host(MAX_COPIED)
+    return (
+        problem if problem.n_rows <= 2 * size else problem.drawn_by_class(size)
+    ).to_host(MAX_COPIED)
 
 
 def _rough_classifier(problem: Problem, limits: Options) -> Classifier:
@@ -189,7 +251,11 @@ def _rough_classifier(problem: Problem, limits: Options) -> Classifier:
 
 
 def chance_of_active(
-    problem: Problem, sample: Problem, everything: PullVariances, counts, limits: Options
+    problem: Problem,
+    sample: Problem,
+    everything: PullVariances,
+    counts,
+    limits: Options,
 ) -> tuple[float, float, Classifier | None]:
     """Return F, computed over the rows that are active in a pilot solution of a sample, their share, and the pilot."""
     of_all = chance_gradient(problem, everything)
@@ -201,10 +267,15 @@ def chance_of_active(
     with part(0.6, 1.0):
         active = problem.pull_variances(pilot, counts)
     # F is 0 if no row is active, or only one, or equal ones.
-    return chance_gradient(problem, active) or of_all, active.mass / everything.mass, pilot
+    return (
+        chance_gradient(problem, active) or of_all,
+        active.mass / everything.mass,
+        pilot,
+    )
 
 
-# --- how rows vary ------------------------------------------------------------------------------------------------
+# --- how rows vary
+# ------------------------------------------------------------------------------------------------
 
 
 class Spread(NamedTuple):
@@ -218,17 +289,30 @@ class Spread(NamedTuple):
     @classmethod
     def of(cls, problem: Problem, counts=None) -> "Spread":
         """Measure rows that are drawn by their contents."""
-        n_rows = problem.n_rows if counts is None else float(counts.sum())
+        if counts is None:
+            n_rows = problem.n_rows
+        else:
+            n_rows = float(counts.sum())
         if problem.rows.is_kernel:
             # Σ w ‖φ‖² − ‖Σ w φ‖², over some rows if there are many
-            drawn = problem.drawn_rows(MAX_ROWS) if problem.n_rows > MAX_ROWS else slice(None)
+            if problem.n_rows > MAX_ROWS:
+                drawn = problem.drawn_rows(MAX_ROWS)
+            else:
+                drawn = slice(None)
             weights = np.zeros_like(problem.sample_weight)
             weights[drawn] = problem.sample_weight[drawn]
             weights /= weights.sum()
             centre = problem.rows.coordinates(problem.rows.weighted_sum(weights))
-            square = float(problem.rows.sum_of_squares(weights)[0]) - float(centre @ centre)
-            return cls(square, SHARE_OF_KERNEL, KERNEL_RIDGE / math.sqrt(n_rows)) if square > 0.0 else cls(0.0, 1.0)
-        few = problem.drawn(MAX_ROWS) if problem.n_rows > MAX_ROWS else problem
+            square = float(problem.rows.sum_of_squares(weights)[0]) - float(
+                centre @ centre
+            )
+            if square > 0.0:
+                return cls(square, SHARE_OF_KERNEL, KERNEL_RIDGE / math.sqrt(n_rows))
+            return cls(0.0, 1.0)
+        if problem.n_rows > MAX_ROWS:
+            few = problem.drawn(MAX_ROWS)
+        else:
+            few = problem
         few = few.to_host(math.inf)
         n_few = n_rows * few.n_rows / problem.n_rows
         square, sum_of_squares = _spectrum(few, few.rows, n_few)
@@ -237,8 +321,13 @@ class Spread(NamedTuple):
             return cls(0.0, 1.0)
         if few.feature_cost is not None:  # shifts of expensive features are small
             prices = np.where(np.isinf(few.feature_cost), 0.0, few.feature_cost)
-            total, sum_of_squares = _spectrum(few, few.on_rows(scaled_columns(few.X, prices)).rows, n_few)
-        directions = total**2 / sum_of_squares if sum_of_squares > 0.0 else math.inf
+            total, sum_of_squares = _spectrum(
+                few, few.on_rows(scaled_columns(few.X, prices)).rows, n_few
+            )
+        if sum_of_squares > 0.0:
+            directions = total**2 / sum_of_squares
+        else:
+            directions = math.inf
         factor = min(1.0, CHANCE_DIRECTIONS * math.sqrt(directions / n_rows))
         ridge = GENERAL_RIDGE * factor**2 / (1.0 + (directions / MANY_DIRECTIONS) ** 2)
         return cls(square, factor, ridge, MIN_RIDGE / n_rows)
@@ -251,30 +340,45 @@ class Spread(NamedTuple):
 def _spectrum(problem: Problem, rows, n_rows: float) -> tuple[float, float]:
     """Return Σ λ and Σ λ² for the eigenvalues λ of the covariance, from products of columns or of rows.
 
-    The second is that of all rows of the kind: in few of them, every row is a direction that the others do not have.
+    The second is that of all rows of the kind: in few of them, every row is a direction
+    that the others do not have.
     """
-    weights, (n, d) = problem.sample_weight, rows.shape
+    weights = problem.sample_weight
+    (n, d) = rows.shape
     if rows.readable and d < n:
-        covariance, mean = rows.covariance(weights), weights @ rows.X
+        covariance = rows.covariance(weights)
+        mean = weights @ rows.X
         squares = squared_norms(rows.X) - 2.0 * (rows.X @ mean) + float(mean @ mean)
-        total, sum_of_squares = float(covariance.trace()), float(np.square(covariance).sum())
+        total = float(covariance.trace())
+        sum_of_squares = float(np.square(covariance).sum())
     else:
         products = rows.products_of_rows()
         with_mean = products @ weights
-        products = products - with_mean[:, None] - with_mean[None, :] + float(weights @ with_mean)
+        products = (
+            products
+            - with_mean[:, None]
+            - with_mean[None, :]
+            + float(weights @ with_mean)
+        )
         squares = products.diagonal()
-        total, sum_of_squares = float(weights @ squares), float(weights @ np.square(products) @ weights)
+        total = float(weights @ squares)
+        sum_of_squares = float(weights @ np.square(products) @ weights)
     return total, sum_of_squares - float(weights @ np.square(squares)) / n_rows
 
 
 def chance_gradient(problem: Problem, active: PullVariances) -> float:
-    """Return the typical norm of the active rows' gradient with random labels; an intercept absorbs its mean."""
+    """Return the typical norm of the active rows' gradient with random labels.
+
+    An intercept absorbs its mean.
+    """
     deviations = deviations_of(problem, active)
     if problem.feature_cost is not None:  # a feature that cannot shift does not count
         can_shift = ~problem.trusted_features
         deviations = deviations[can_shift] * problem.feature_cost[can_shift]
     deviations = deviations[deviations > 0]
-    return problem.norm.typical_value(deviations) if len(deviations) else 0.0
+    if len(deviations):
+        return problem.norm.typical_value(deviations)
+    return 0.0
 
 
 def deviations_of(problem: Problem, active: PullVariances) -> np.ndarray:

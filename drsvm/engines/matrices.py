@@ -7,26 +7,42 @@ from itertools import pairwise
 import numpy as np
 from scipy import sparse
 
-from drsvm.utils.annotations import Matrix
 from drsvm.compiled import products as kernel
 from drsvm.compiled.interior_point_passes import Share
 from drsvm.problem.memory_rows import MemoryRows, must_stay, unsigned_parts
+from drsvm.utils.annotations import Matrix
 from drsvm.utils.parallel import over, slices
 
-DENSE_FROM = 0.3  # share of nonzeros above which BLAS on dense blocks is faster than the sparse kernels
-SMALL = 100_000  # a matrix with at most so many entries, zeros included, counts as dense: this needs no compilation
-# Number of features up to which a loop over tiles forms a Gram matrix faster than BLAS; with fewer rows than this, it
-# is not worth the second that it takes to compile.
-FEW_FEATURES, MANY_ROWS = 64, 5000
-OWN_BYTES = 1 << 20  # size of a matrix, or of a part of one, that stays in a core's cache while rows are added to it
-MATRIX_SHARE = 2  # several matrices must together have at most one entry for so many of the rows
-ROWS_AT_A_TIME = 1 << 14  # number of sparse rows that are added to all parts of a matrix before the next ones are read
-BLOCK_BYTES, MIN_ROWS = 1 << 23, 512  # size of the scaled copies of rows that BLAS multiplies, and their least number
-FEATURES_AT_A_TIME = 1024  # number of features that a thread adds to a Gram matrix of rows at a time
+# Share of nonzeros above which BLAS on dense blocks is faster than the sparse kernels
+DENSE_FROM = 0.3
+# A matrix with at most so many entries, zeros included, counts as dense: this needs no
+# compilation
+SMALL = 100_000
+# Number of features up to which a loop over tiles forms a Gram matrix faster than BLAS;
+# with fewer rows than this, it is not worth the second that it takes to compile.
+FEW_FEATURES = 64
+MANY_ROWS = 5000
+OWN_BYTES = (
+    1 << 20
+)  # size of a matrix, or of a part of one, that stays in a core's cache while rows are added to it
+MATRIX_SHARE = (
+    2  # several matrices must together have at most one entry for so many of the rows
+)
+ROWS_AT_A_TIME = (
+    1 << 14
+)  # number of sparse rows that are added to all parts of a matrix before the next ones are read
+# size of the scaled copies of rows that BLAS multiplies, and their least number
+BLOCK_BYTES = 1 << 23
+MIN_ROWS = 512
+FEATURES_AT_A_TIME = (
+    1024  # number of features that a thread adds to a Gram matrix of rows at a time
+)
 
 
 def in_fastest_form(X: Matrix) -> MemoryRows:
-    """Return the rows of a validated matrix; a sparse one that is small or has few zeros becomes dense.
+    """Return the rows of a validated matrix.
+
+    A sparse one that is small or has few zeros becomes dense.
 
     Large rows in a file stay as they are.
     """
@@ -36,16 +52,21 @@ def in_fastest_form(X: Matrix) -> MemoryRows:
         X = X.toarray() if dense else X
     if isinstance(X, np.ndarray):
         X = X.view()
-        X.flags.writeable = False  # as in a problem: kernels are compiled for read-only rows
+        X.flags.writeable = (
+            False  # as in a problem: kernels are compiled for read-only rows
+        )
     return MemoryRows(X)
 
 
-# Calls work(k) for every share k of the rows, several at a time, and returns the results in this order.
+# Calls work(k) for every share k of the rows, several at a time, and returns the
+# results in this order.
 InThreads = Callable[[Callable[[int], None]], list[None]]
 
 
 class Matrices:
-    """What the shares of the rows need to form a Gram matrix; all memory is allocated once.
+    """What the shares of the rows need to form a Gram matrix.
+
+    All memory is allocated once.
 
     This class forms none: the wide system needs the curvatures of the rows only.
     """
@@ -56,7 +77,9 @@ class Matrices:
     def begin(self, k: int) -> None:
         """Prepare for a pass over share k."""
 
-    def filled(self, k: int, rows: slice) -> tuple[np.ndarray | None, np.ndarray | None]:
+    def filled(
+        self, k: int, rows: slice
+    ) -> tuple[np.ndarray | None, np.ndarray | None]:
         """Return what a pass over some rows of share k fills: a matrix or None, and an array of curvatures or None."""
         return None, self.curvatures[rows]
 
@@ -64,7 +87,10 @@ class Matrices:
         """Do what can be done after the pass over some rows of share k."""
 
     def result(self, in_threads: InThreads) -> np.ndarray:
-        """Return the matrix after all passes, which the next may overwrite; without a matrix, the curvatures."""
+        """Return the matrix after all passes, which the next may overwrite.
+
+        Without a matrix, the curvatures.
+        """
         return self.curvatures.copy()
 
 
@@ -82,7 +108,8 @@ class OwnMatrices(Matrices):
         return self.parts[k], None
 
     def result(self, in_threads):
-        first, n_shares = self.parts[0], len(self.parts)
+        first = self.parts[0]
+        n_shares = len(self.parts)
         if n_shares == 1 or first.nbytes < OWN_BYTES:
             return first if n_shares == 1 else np.sum(self.parts, axis=0)
         total = np.empty_like(first)
@@ -95,18 +122,31 @@ class OwnMatrices(Matrices):
 
 
 class BlasMatrices(OwnMatrices):
-    """Scaled blocks of dense rows are multiplied; numpy recognises the symmetric product."""
+    """Scaled blocks of dense rows are multiplied.
+
+    Numpy recognises the symmetric product.
+    """
 
     def __init__(self, n_features: int, n_shares: int, curvatures: np.ndarray):
         super().__init__(n_features, n_shares, curvatures)
-        self.size = min(-(-len(curvatures) // n_shares), max(MIN_ROWS, BLOCK_BYTES // (8 * n_features)))
-        self.spare: list[tuple[np.ndarray, np.ndarray]] = []  # room for a scaled block and its product, one per thread
+        self.size = min(
+            -(-len(curvatures) // n_shares),
+            max(MIN_ROWS, BLOCK_BYTES // (8 * n_features)),
+        )
+        self.spare: list[
+            tuple[np.ndarray, np.ndarray]
+        ] = []  # room for a scaled block and its product, one per thread
 
     filled = Matrices.filled
 
     def add(self, k, rows, share):
-        h, total = self.curvatures[rows], self.parts[k]
-        room, product = self.spare.pop() if self.spare else (np.empty((self.size, len(total))), np.empty_like(total))
+        h = self.curvatures[rows]
+        total = self.parts[k]
+        if self.spare:
+            room, product = self.spare.pop()
+        else:
+            room = np.empty((self.size, len(total)))
+            product = np.empty_like(total)
         for first in range(0, len(h), self.size):
             part = slice(first, min(first + self.size, len(h)))
             scaled = room[: part.stop - part.start]
@@ -119,39 +159,55 @@ class BlasMatrices(OwnMatrices):
 class SharedMatrix(Matrices):
     """Every thread forms the parts of a matrix that belong to its features, from many sparse rows.
 
-    A part stays in the cache of a core, where a whole matrix would not. With many threads, groups of them have a matrix
-    and a part of the rows each: otherwise all of them would read all rows.
+    A part stays in the cache of a core, where a whole matrix would not. With many
+    threads, groups of them have a matrix and a part of the rows each: otherwise all of
+    them would read all rows.
     """
 
     def __init__(self, X, n_threads: int, n_shares: int, curvatures: np.ndarray):
         super().__init__(curvatures)
-        self.entries, self.n_shares = unsigned_parts(X), n_shares
+        self.entries = unsigned_parts(X)
+        self.n_shares = n_shares
         n, d = X.shape
         room = X.nnz // (MATRIX_SHARE * d * d)
         n_groups = max(1, min(math.isqrt(n_threads), room))
         self.in_group = max(1, n_threads // n_groups)
         self.matrices = np.empty((n_groups, d, d))
-        self.row_cuts = np.searchsorted(X.indptr, np.linspace(0, X.nnz, n_groups + 1)).tolist()
-        after = np.repeat(X.indptr[1:], np.diff(X.indptr)) - np.arange(X.nnz)  # entries that each is multiplied by
+        self.row_cuts = np.searchsorted(
+            X.indptr, np.linspace(0, X.nnz, n_groups + 1)
+        ).tolist()
+        after = np.repeat(X.indptr[1:], np.diff(X.indptr)) - np.arange(
+            X.nnz
+        )  # entries that each is multiplied by
         counts = np.bincount(X.indices, after, minlength=d)
-        n_parts = self.in_group * math.ceil(4 * d * d / (OWN_BYTES * self.in_group))  # of the upper triangle
-        inner = np.searchsorted(np.cumsum(counts), np.linspace(0, counts.sum(), n_parts + 1)[1:-1])
+        n_parts = self.in_group * math.ceil(
+            4 * d * d / (OWN_BYTES * self.in_group)
+        )  # of the upper triangle
+        inner = np.searchsorted(
+            np.cumsum(counts), np.linspace(0, counts.sum(), n_parts + 1)[1:-1]
+        )
         self.parts = list(pairwise([0, *inner.tolist(), d]))
-        self.at_a_time = ROWS_AT_A_TIME if n_parts > self.in_group else n
+        if n_parts > self.in_group:
+            self.at_a_time = ROWS_AT_A_TIME
+        else:
+            self.at_a_time = n
 
     def result(self, in_threads):
         def form(k):
             group, place = divmod(k, self.in_group)
             if group >= len(self.matrices):
                 return
-            matrix, parts = self.matrices[group], self.parts[place :: self.in_group]
+            matrix = self.matrices[group]
+            parts = self.parts[place :: self.in_group]
             for begin, after in parts:
                 matrix[begin:after] = 0.0
             last = self.row_cuts[group + 1]
             for start in range(self.row_cuts[group], last, self.at_a_time):
                 rows = start, min(start + self.at_a_time, last)
                 for features in parts:
-                    kernel.gram_of_features(*self.entries, self.curvatures, *rows, *features, matrix)
+                    kernel.gram_of_features(
+                        *self.entries, self.curvatures, *rows, *features, matrix
+                    )
 
         def add(k):
             features = slice(k, None, self.n_shares)
@@ -164,10 +220,15 @@ class SharedMatrix(Matrices):
         return self.matrices[0]
 
 
-def matrices_for(rows: MemoryRows, n_shares: int, n_threads: int, *, wide: bool) -> Matrices:
+def matrices_for(
+    rows: MemoryRows, n_shares: int, n_threads: int, *, wide: bool
+) -> Matrices:
     """Return the fastest way for the rows, which are cut into shares."""
     n, d = rows.shape
-    own = 8 * d * d <= OWN_BYTES if rows.is_sparse else d <= FEW_FEATURES and n >= MANY_ROWS
+    if rows.is_sparse:
+        own = 8 * d * d <= OWN_BYTES
+    else:
+        own = d <= FEW_FEATURES and n >= MANY_ROWS
     if own and not wide:
         return OwnMatrices(d, n_shares)
     curvatures = np.empty(n)
@@ -184,12 +245,16 @@ class WideRows(MemoryRows):
     def __init__(self, X, n_threads: int = 1):
         super().__init__(X)
         self.n_threads = n_threads
-        self.row_squares, self.feature_squares = self.norms(2.0) ** 2, self.sum_of_squares(np.ones(self.shape[0]))
+        self.row_squares, self.feature_squares = (
+            self.norms(2.0) ** 2,
+            self.sum_of_squares(np.ones(self.shape[0])),
+        )
         self._plain_gram: np.ndarray | None = None
 
     def gram(self, scale) -> np.ndarray:
         """Return Σ_j s_j² x_ij x_kj for all pairs of rows, in the upper triangle."""
-        # With the same scale for all features, the matrix is formed only once and then multiplied.
+        # With the same scale for all features, the matrix is formed only once and then
+        # multiplied.
         if scale.min() < scale.max():
             return self._form_gram(scale)
         if self._plain_gram is None:
@@ -207,12 +272,18 @@ class WideRows(MemoryRows):
             matrix = np.zeros((n, n))
             for features in share:
                 scaled = self.X[:, features] * scale[features]
-                matrix += scaled @ scaled.T  # numpy recognises the symmetric product and does half of the work
+                matrix += (
+                    scaled @ scaled.T
+                )  # numpy recognises the symmetric product and does half of the work
             return matrix
 
-        shares = [chunks[k :: self.n_threads] for k in range(min(self.n_threads, len(chunks)))]
+        shares = [
+            chunks[k :: self.n_threads] for k in range(min(self.n_threads, len(chunks)))
+        ]
         return np.sum(over(shares, work), axis=0)
 
     def curvature_of_features(self, h) -> np.ndarray:
         """Return approximately Σ_i h_i x_ij² for every feature, as if the rows differed only in length."""
-        return self.feature_squares * (float(h @ self.row_squares) / max(float(self.row_squares.sum()), 1e-300))
+        return self.feature_squares * (
+            float(h @ self.row_squares) / max(float(self.row_squares.sum()), 1e-300)
+        )

@@ -19,15 +19,21 @@ class Scaling(NamedTuple):
     vector: np.ndarray | None = None  # u without its λ entry
     vector_lam: float = 0.0
     coefficient: float = 0.0
-    outside: np.ndarray = np.zeros(0, dtype=np.intp)  # features without norm and ridge, where others have them
+    outside: np.ndarray = np.zeros(
+        0, dtype=np.intp
+    )  # features without norm and ridge, where others have them
 
 
 class Factorised(ABC):
     """The Newton matrix and a factorisation, or some other approximation, of it, where the engine is."""
 
-    most_refinements: int  # maximum number of steps of conjugate gradients, which the approximation preconditions
+    # Maximum number of steps of conjugate gradients, which the approximation
+    # preconditions
+    most_refinements: int
     accurate: float = 1e-13  # relative accuracy of the solution
-    like: Any = np.empty(0)  # an array of the library whose vectors the methods take and return
+    like: Any = np.empty(
+        0
+    )  # an array of the library whose vectors the methods take and return
 
     @abstractmethod
     def multiply(self, x) -> Any:
@@ -38,9 +44,15 @@ class Factorised(ABC):
         """Return an approximate solution."""
 
 
-def newton_matrix(samples: Curvature, cone: Scaling, ridge: np.ndarray, damping: float) -> Any:
-    """Return the matrix in its upper triangle; the rest is unspecified. The diagonal is 1 + damping times as large."""
-    gram, n = samples.gram, len(samples.column)
+def newton_matrix(
+    samples: Curvature, cone: Scaling, ridge: np.ndarray, damping: float
+) -> Any:
+    """Return the matrix in its upper triangle; the rest is unspecified.
+
+    The diagonal is 1 + damping times as large.
+    """
+    gram = samples.gram
+    n = len(samples.column)
     d = len(gram)
     matrix = np.empty((n + 1, n + 1), like=gram)
     matrix[d:] = 0.0  # no numbers that would overflow
@@ -66,18 +78,25 @@ class MatrixFree(Factorised):
 
     def __init__(self, samples: Curvature, cone: Scaling, ridge: np.ndarray, rows: Any):
         like = self.like = self.h = samples.of_rows
-        self.rows, self.d, self.n = rows, rows.shape[1], len(ridge)
+        self.rows = rows
+        self.d = rows.shape[1]
+        self.n = len(ridge)
         self.diagonal = np.asarray(ridge + cone.diagonal, like=like)
-        self.column, self.square = np.asarray(samples.column + cone.column, like=like), samples.square + cone.square
-        self.coefficient, self.rank_one = cone.coefficient, None
+        self.column = np.asarray(samples.column + cone.column, like=like)
+        self.square = samples.square + cone.square
+        self.coefficient = cone.coefficient
+        self.rank_one = None
         if cone.vector is not None:
-            self.rank_one = np.asarray(np.append(cone.vector, cone.vector_lam), like=like)
+            self.rank_one = np.asarray(
+                np.append(cone.vector, cone.vector_lam), like=like
+            )
 
     def _weighted_sum(self, c) -> Any:
         return self.rows.weighted_sum(c)
 
     def multiply(self, x):
-        d, n = self.d, self.n
+        d = self.d
+        n = self.n
         curved = self.h * self.rows.dot(x[:d], float(x[d]) if n > d else 0.0)
         product = np.empty_like(x)
         product[:d] = self._weighted_sum(curved)

@@ -1,5 +1,4 @@
-"""The scikit-learn interface.
-"""
+"""The scikit-learn interface."""
 
 from typing import TYPE_CHECKING
 

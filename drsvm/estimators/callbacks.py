@@ -1,4 +1,7 @@
-"""scikit-learn's callbacks; before version 1.9 there are none, and nobody hears what a fit tells."""
+"""scikit-learn's callbacks.
+
+Before version 1.9 there are none, and nobody hears what a fit tells.
+"""
 
 from collections.abc import Callable
 from contextlib import suppress

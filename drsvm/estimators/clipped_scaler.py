@@ -10,14 +10,15 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, validation
 
-from drsvm.utils.annotations import Labels, Matrix, Values
 from drsvm.defaults.outliers import NORMAL_RANGE, ROUNDING, TAIL, quantiles
 from drsvm.estimators.placement import check_remote_features
 from drsvm.problem.backends import backend_of
 from drsvm.problem.validation import check_number
+from drsvm.utils.annotations import Labels, Matrix, Values
 
 FORM = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}  # of the rows
-SAMPLE_ROWS = 100_000  # of rows on a cluster or a card, about this many are fetched to fit the scaler
+# Of rows on a cluster or a card, about this many are fetched to fit the scaler
+SAMPLE_ROWS = 100_000
 
 
 @dataclass(eq=False, repr=False)
@@ -26,9 +27,10 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         x ↦ (min(max(x, lower), upper) − mean) / deviation,      lower, upper = median ∓ limit · robust deviation
 
-    The robust deviation is the range between the 10th and the 90th percentile divided by 2.563, which is the standard
-    deviation of a normal distribution. Up to a tenth of the cells may be wrong at either end, by any amount: mean and
-    deviation are computed after clipping. Without errors, hardly anything is clipped.
+    The robust deviation is the range between the 10th and the 90th percentile divided
+    by 2.563, which is the standard deviation of a normal distribution. Up to a tenth of
+    the cells may be wrong at either end, by any amount: mean and deviation are computed
+    after clipping. Without errors, hardly anything is clipped.
 
     Parameters
     ----------
@@ -36,15 +38,17 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Robust deviations at which cells are clipped; ``inf`` clips none, as in
         `~sklearn.preprocessing.StandardScaler`.
     with_mean : bool, default=True
-        Whether to centre the features. Sparse X is never centred, so that zeros remain zeros.
+        Whether to centre the features. Sparse X is never centred, so that zeros remain
+        zeros.
     with_std : bool, default=True
         Whether to scale the features to deviation 1.
 
     Attributes
     ----------
     lower_, upper_ : array of shape (n_features,)
-        Limits of each feature. They are infinite for features that are not clipped because all cells but a few are
-        equal to each other, and those that differ, too, as in rare 0/1 columns.
+        Limits of each feature. They are infinite for features that are not clipped
+        because all cells but a few are equal to each other, and those that differ, too,
+        as in rare 0/1 columns.
     scaler_ : StandardScaler
         Mean and deviation of the clipped features.
     n_features_in_, feature_names_in_ : int, array of shape (n_features,)
@@ -58,11 +62,13 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     -----
     Missing values (NaN) are ignored in `fit` and stay as they are in `transform`.
 
-    If at least 80 % of the cells of a column are equal, its robust deviation is 0. Its limits then come from the cells
-    that differ from the median: `limit` times the median of their distances from it.
+    If at least 80 % of the cells of a column are equal, its robust deviation is 0. Its
+    limits then come from the cells that differ from the median: `limit` times the
+    median of their distances from it.
 
-    Rows may be on a Dask cluster or a graphics card: the limits, means and deviations then come from about 100,000
-    evenly spaced rows, and `transform` works where the rows are.
+    Rows may be on a Dask cluster or a graphics card: the limits, means and deviations
+    then come from about 100,000 evenly spaced rows, and `transform` works where the
+    rows are.
 
     Examples
     --------
@@ -95,28 +101,49 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.__dict__.pop("scaler_", None)
         return self.partial_fit(X, y, sample_weight)
 
-    def partial_fit(self, X: Matrix, y: Labels = None, sample_weight: Values = None) -> Self:
-        """Update means and deviations with further rows, given as in `fit`; the limits come from the first rows."""
+    def partial_fit(
+        self, X: Matrix, y: Labels = None, sample_weight: Values = None
+    ) -> Self:
+        """Update means and deviations with further rows, given as in `fit`.
+
+        The limits come from the first rows.
+        """
         first = not hasattr(self, "scaler_")
         if not check_number(self.limit, "limit", infinite=True) > 0.0:
-            raise ValueError(f"limit must be above 0, such as 4, got limit={self.limit!r}.")
+            raise ValueError(
+                f"limit must be above 0, such as 4, got limit={self.limit!r}."
+            )
         backend = backend_of(X)
         if backend is not None and sample_weight is not None:
-            raise TypeError("ClippedScaler takes no sample_weight for rows on a cluster or a card: omit it.")
-        given, X = X, self._checked(X if backend is None else backend.sample(X, SAMPLE_ROWS), reset=first)
+            raise TypeError(
+                "ClippedScaler takes no sample_weight for rows on a cluster or a card: omit it."
+            )
+        given = X
+        X = self._checked(
+            X if backend is None else backend.sample(X, SAMPLE_ROWS), reset=first
+        )
         if backend is not None:
             validation._check_feature_names(self, backend.named(given), reset=first)
-        weights = validation._check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weights = validation._check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        )
         if first:
             self.lower_, self.upper_ = _limits(X, float(self.limit), weights)
-            self.scaler_ = StandardScaler(with_mean=self.with_mean and not _is_sparse(X), with_std=self.with_std)
+            self.scaler_ = StandardScaler(
+                with_mean=self.with_mean and not _is_sparse(X), with_std=self.with_std
+            )
         counted = None if sample_weight is None else weights
         with np.errstate(invalid="ignore"):  # columns without a number have no mean
-            self.scaler_.partial_fit(_clipped(X, self.lower_, self.upper_), sample_weight=counted)
+            self.scaler_.partial_fit(
+                _clipped(X, self.lower_, self.upper_), sample_weight=counted
+            )
         return self
 
     def transform(self, X: Matrix) -> Matrix:
-        """Return clipped and scaled features, of shape (n_samples, n_features); the given array is not changed."""
+        """Return clipped and scaled features, of shape (n_samples, n_features).
+
+        The given array is not changed.
+        """
         validation.check_is_fitted(self)
         backend = backend_of(X)
         if backend is not None:
@@ -126,7 +153,10 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return scaled(X, *(values.astype(X.dtype) for values in parameters_of(self)))
 
     def inverse_transform(self, X: Matrix) -> Matrix:
-        """Return features after `transform` in their original units; what was clipped stays at its limit."""
+        """Return features after `transform` in their original units.
+
+        What was clipped stays at its limit.
+        """
         validation.check_is_fitted(self)
         return self.scaler_.inverse_transform(X)
 
@@ -136,7 +166,9 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return _counts(self._checked(X, reset=False), self.lower_, self.upper_)
 
     def _checked(self, X, reset: bool) -> Matrix:
-        return validation.validate_data(self, X, reset=reset, dtype=validation.FLOAT_DTYPES, **FORM)
+        return validation.validate_data(
+            self, X, reset=reset, dtype=validation.FLOAT_DTYPES, **FORM
+        )
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -152,37 +184,68 @@ def _is_sparse(X) -> bool:
 class ClippedCells(NamedTuple):
     """Which cells are clipped."""
 
-    far: dict[str, str]  # such as "2 cells above 131, up to 9,999", by the name of the column, the farthest first
+    far: dict[
+        str, str
+    ]  # such as "2 cells above 131, up to 9,999", by the name of the column, the farthest first
     in_tails: tuple[int, int]  # the number of other cells, and of their columns
 
 
-def clipped_cells(scaler: ClippedScaler, names: list[str], X, shown: Callable[[int, float], str]) -> ClippedCells:
-    """Describe the clipped cells of columns; `shown` turns a value of the column at a place into text."""
+def clipped_cells(
+    scaler: ClippedScaler, names: list[str], X, shown: Callable[[int, float], str]
+) -> ClippedCells:
+    """Describe the clipped cells of columns.
+
+    `shown` turns a value of the column at a place into text.
+    """
     X = check_array(X, dtype=np.float64, **FORM)
     below, above = _counts(X, scaler.lower_, scaler.upper_)
-    extremes = (X.min(axis=0), X.max(axis=0)) if _is_sparse(X) else (np.fmin.reduce(X), np.fmax.reduce(X))
-    lowest, highest = (values.toarray().ravel() if _is_sparse(values) else values for values in extremes)
+    if _is_sparse(X):
+        extremes = (X.min(axis=0), X.max(axis=0))
+    else:
+        extremes = (np.fmin.reduce(X), np.fmax.reduce(X))
+    lowest, highest = (
+        values.toarray().ravel() if _is_sparse(values) else values
+        for values in extremes
+    )
     places = np.flatnonzero(below + above)
     beyond = np.maximum(scaler.lower_ - lowest, highest - scaler.upper_)[places]
     widths = (scaler.upper_ - scaler.lower_)[places]
-    in_tail = beyond < widths  # farther beyond a limit than the limits are apart, it hardly belongs to its column
-    sides = (below, "below", scaler.lower_, "down", lowest), (above, "above", scaler.upper_, "up", highest)
+    in_tail = (
+        beyond < widths
+    )  # farther beyond a limit than the limits are apart, it hardly belongs to its column
+    sides = (
+        (below, "below", scaler.lower_, "down", lowest),
+        (above, "above", scaler.upper_, "up", highest),
+    )
     far: dict[str, str] = {}
-    for place in places[np.argsort(-beyond / widths, kind="stable")][: np.count_nonzero(~in_tail)].tolist():
+    for place in places[np.argsort(-beyond / widths, kind="stable")][
+        : np.count_nonzero(~in_tail)
+    ].tolist():
         far[names[place]] = ", ".join(
             f"{counts[place]:,} cell{'s' if counts[place] > 1 else ''} {side} {shown(place, float(limits[place]))}, "
             f"{way} to {shown(place, float(values[place]))}"
             for counts, side, limits, way, values in sides
             if counts[place]
         )
-    return ClippedCells(far, (int((below + above)[places[in_tail]].sum()), int(in_tail.sum())))
+    return ClippedCells(
+        far, (int((below + above)[places[in_tail]].sum()), int(in_tail.sum()))
+    )
 
 
 def parameters_of(scaler: ClippedScaler) -> tuple[np.ndarray, ...]:
     """Return lower and upper limits, means (0: not centred) and deviations (1: not scaled) of the features."""
-    moments, lower = scaler.scaler_, scaler.lower_
-    mean = moments.mean_ if moments.with_mean else np.zeros_like(lower)
-    return lower, scaler.upper_, mean, np.ones_like(lower) if moments.scale_ is None else moments.scale_
+    moments = scaler.scaler_
+    lower = scaler.lower_
+    if moments.with_mean:
+        mean = moments.mean_
+    else:
+        mean = np.zeros_like(lower)
+    return (
+        lower,
+        scaler.upper_,
+        mean,
+        np.ones_like(lower) if moments.scale_ is None else moments.scale_,
+    )
 
 
 def scaled(X: Matrix, lower, upper, mean, scale) -> Matrix:
@@ -207,17 +270,30 @@ def _clipped(X: Matrix, lower: np.ndarray, upper: np.ndarray) -> Matrix:
 def _counts(X, lower, upper) -> tuple[np.ndarray, np.ndarray]:
     if not _is_sparse(X):
         return (lower > X).sum(axis=0), (upper < X).sum(axis=0)
-    below, above = X.indices[X.data < lower[X.indices]], X.indices[X.data > upper[X.indices]]
-    return np.bincount(below, minlength=X.shape[1]), np.bincount(above, minlength=X.shape[1])
+    below = X.indices[X.data < lower[X.indices]]
+    above = X.indices[X.data > upper[X.indices]]
+    return np.bincount(below, minlength=X.shape[1]), np.bincount(
+        above, minlength=X.shape[1]
+    )
 
 
 def _limits(X, limit: float, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     counts = weights > 0.0
-    X, weights = (X, weights) if counts.all() else (X[counts], weights[counts])
+    if counts.all():
+        X = X
+        weights = weights
+    else:
+        X = X[counts]
+        weights = weights[counts]
     middle, deviation = np.zeros((2, X.shape[1]))
-    frequent, cells = np.ones(X.shape[1], dtype=bool), X
-    if _is_sparse(X):  # a column with few stored entries is 0 from its 10th to its 90th percentile
-        masses = np.bincount(X.indices, np.repeat(weights, np.diff(X.indptr)), minlength=X.shape[1])
+    frequent = np.ones(X.shape[1], dtype=bool)
+    cells = X
+    if _is_sparse(
+        X
+    ):  # a column with few stored entries is 0 from its 10th to its 90th percentile
+        masses = np.bincount(
+            X.indices, np.repeat(weights, np.diff(X.indptr)), minlength=X.shape[1]
+        )
         frequent = masses >= TAIL * weights.sum()
         cells = X[:, frequent].toarray()
     low, middle[frequent], high = quantiles(cells, weights)
@@ -226,17 +302,27 @@ def _limits(X, limit: float, weights: np.ndarray) -> tuple[np.ndarray, np.ndarra
     deviation[frequent] = (high - low) / NORMAL_RANGE
     deviation[np.flatnonzero(frequent)[equal]] = distances
     deviation[~frequent] = _usual_distances(X[:, ~frequent], weights)
-    reach = np.multiply(limit, deviation, where=deviation > 0.0, out=np.full_like(deviation, np.inf))
-    lower, upper = middle - reach, middle + reach
-    return (np.minimum(lower, 0.0), np.maximum(upper, 0.0)) if _is_sparse(X) else (lower, upper)
+    reach = np.multiply(
+        limit, deviation, where=deviation > 0.0, out=np.full_like(deviation, np.inf)
+    )
+    lower = middle - reach
+    upper = middle + reach
+    if _is_sparse(X):
+        return (np.minimum(lower, 0.0), np.maximum(upper, 0.0))
+    return (lower, upper)
 
 
 def _usual_distances(differences, weights: np.ndarray) -> np.ndarray:
-    """Return the median size of the entries of every column that are not 0; 0 if there are none."""
+    """Return the median size of the entries of every column that are not 0.
+
+    0 if there are none.
+    """
     entries = sparse.csc_array(differences)
     entries.data = np.abs(np.nan_to_num(entries.data, posinf=np.inf))
     entries.eliminate_zeros()
-    order = np.lexsort((entries.data, np.repeat(np.arange(entries.shape[1]), np.diff(entries.indptr))))
+    order = np.lexsort(
+        (entries.data, np.repeat(np.arange(entries.shape[1]), np.diff(entries.indptr)))
+    )
     masses = np.append(0.0, np.cumsum(weights[entries.indices][order]))
     middles = 0.5 * (masses[entries.indptr[:-1]] + masses[entries.indptr[1:]])
     found = np.append(entries.data[order], 0.0)[np.searchsorted(masses[1:], middles)]

@@ -10,9 +10,17 @@ import numpy as np
 
 from drsvm.utils.annotations import Matrix
 
-# Cells that are not numbers: kinds of arrays, types of objects, and what to do with them.
-TEXT = "text", "US", str, "encode it first, for instance with OneHotEncoder in a ColumnTransformer"
-REMEDY_FOR_DATES = "convert them to numbers first, for instance days since the first one, in a step"
+# Cells that are not numbers: kinds of arrays, types of objects, and what to do with
+# them.
+TEXT = (
+    "text",
+    "US",
+    str,
+    "encode it first, for instance with OneHotEncoder in a ColumnTransformer",
+)
+REMEDY_FOR_DATES = (
+    "convert them to numbers first, for instance days since the first one, in a step"
+)
 DATES = "dates", "mM", date | timedelta, REMEDY_FOR_DATES
 
 
@@ -22,7 +30,9 @@ def naming_columns(X: Matrix, place: str = "in front of the classifier"):
     check_distinct(getattr(X, "columns", ()))
     first = next((column for _, column in _columns(X)), None)
     if getattr(getattr(first, "dtype", None), "kind", "") in ("m", "M"):
-        _explain(X, DATES, place)  # numpy would convert a table that has nothing but dates
+        _explain(
+            X, DATES, place
+        )  # numpy would convert a table that has nothing but dates
     try:
         yield
     except (TypeError, ValueError):
@@ -35,12 +45,19 @@ def check_distinct(names: Iterable[Hashable]) -> None:
     """Raise an error if columns of a table have the same name."""
     for name, count in Counter(names).items():
         if count > 1:
-            raise ValueError(f"{count} columns are called {name!r}: rename them, or leave out all but one.")
+            raise ValueError(
+                f"{count} columns are called {name!r}: rename them, or leave out all but one."
+            )
 
 
 def _columns(X: Matrix) -> Iterator[tuple[str, Matrix]]:
-    """Return the columns of a data frame with their names; anything else counts as one."""
-    return ((f"column {name!r}", X[name]) for name in X.columns) if hasattr(X, "columns") else iter([("X", X)])
+    """Return the columns of a data frame with their names.
+
+    Anything else counts as one.
+    """
+    if hasattr(X, "columns"):
+        return ((f"column {name!r}", X[name]) for name in X.columns)
+    return iter([("X", X)])
 
 
 def _explain(X: Matrix, cells: tuple[str, str, Any, str], place: str) -> None:
@@ -50,4 +67,6 @@ def _explain(X: Matrix, cells: tuple[str, str, Any, str], place: str) -> None:
         column = np.asarray(column)
         for cell in column.flat if column.dtype.kind in kinds + "O" else ():
             if column.dtype.kind != "O" or isinstance(cell, types):
-                raise ValueError(f"{name} has {what} ({str(cell)!r}): {remedy} {place}.")
+                raise ValueError(
+                    f"{name} has {what} ({str(cell)!r}): {remedy} {place}."
+                )

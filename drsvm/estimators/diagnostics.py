@@ -3,71 +3,123 @@
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from drsvm.defaults.threshold import Goal
-from drsvm.defaults.outliers import MAX_NAMED
-from drsvm.defaults.one_vs_rest import name_of
 from drsvm.defaults.binary_problems import NEGLIGIBLE, Solved, at_centre
-from drsvm.utils.user_warnings import warn_user
-from drsvm.utils.messages import Message, Parameter
+from drsvm.defaults.one_vs_rest import name_of
+from drsvm.defaults.outliers import MAX_NAMED
+from drsvm.defaults.threshold import Goal
 from drsvm.problem.problem import Problem
 from drsvm.problem.result import Result, Status
 from drsvm.problem.risk import by_row
 from drsvm.problem.rows import RowsLost
 from drsvm.solvers.path.radius_max import radius_max
+from drsvm.utils.messages import Message, Parameter
+from drsvm.utils.user_warnings import warn_user
 
 Statuses = tuple[Status, ...]
-FINISHED = (*filter(lambda status: status.reached, Status), Status.STOPPED, Status.INTERRUPTED)  # need no warning
-ADVICE_SECONDS, ADVICE_ROWS = 5.0, 1000  # for `radius_max` in a warning, which looks at so many rows of a kernel
+FINISHED = (
+    *filter(lambda status: status.reached, Status),
+    Status.STOPPED,
+    Status.INTERRUPTED,
+)  # need no warning
+# for `radius_max` in a warning, which looks at so many rows of a kernel
+ADVICE_SECONDS = 5.0
+ADVICE_ROWS = 1000
 
 BY_COSTS = "with these costs, no other decision is cheaper. Features that tell more may change that."
-BALANCED, SEARCH = Parameter("class_weight", "balanced"), Parameter("WassersteinSVCCV")
+BALANCED = Parameter("class_weight", "balanced")
+SEARCH = Parameter("WassersteinSVCCV")
 
 
 def report_outcome(
-    solved: Solved, goal: Goal, threshold: float, classes: np.ndarray, verbose: int, finished: Statuses
+    solved: Solved,
+    goal: Goal,
+    threshold: float,
+    classes: np.ndarray,
+    verbose: int,
+    finished: Statuses,
 ) -> None:
     """Print what the runs have reached, raise what has ended them, and warn of what they have not reached."""
     results = solved.results
     if verbose:
         for index, result in enumerate(results):
-            print(f"[{name_of(index, classes)}] {result.status}: gap {result.gap:.1e}, {result.n_iter} iterations")
+            print(
+                f"[{name_of(index, classes)}] {result.status}: gap {result.gap:.1e}, {result.n_iter} iterations"
+            )
     statuses = [result.status for result in results]
     if Status.INTERRUPTED in statuses:
         raise KeyboardInterrupt
     if Status.LOST in statuses:
-        raise RowsLost(f"{results[statuses.index(Status.LOST)].info['lost']} The best classifier so far is stored.")
+        raise RowsLost(
+            f"{results[statuses.index(Status.LOST)].info['lost']} The best classifier so far is stored."
+        )
     if not set(statuses) <= set(finished):
-        warn_of_large_gaps([result for result in results if result.status not in finished], len(results))
+        warn_of_large_gaps(
+            [result for result in results if result.status not in finished],
+            len(results),
+        )
     warn_of_constant_ones(solved, goal, threshold, classes)
 
 
-def warn_of_constant_ones(solved: Solved, goal: Goal, threshold: float, classes: np.ndarray) -> None:
+def warn_of_constant_ones(
+    solved: Solved, goal: Goal, threshold: float, classes: np.ndarray
+) -> None:
     """Warn of classifiers that decide alike for all training rows, except those that ran out of time."""
-    problems, constant, advice = solved.posed.problems, list[str](), ""
-    for index, (result, values) in enumerate(zip(solved.results, solved.decisions, strict=True)):
+    problems = solved.posed.problems
+    constant = list[str]()
+    advice = ""
+    for index, (result, values) in enumerate(
+        zip(solved.results, solved.decisions, strict=True)
+    ):
         if result.status is Status.TIME_LIMIT:
             continue
-        # One class against the rest may never be predicted; it is constant if its decision values do not differ.
+        # One class against the rest may never be predicted; it is constant if its
+        # decision values do not differ.
         useless = values.highest - values.lowest <= NEGLIGIBLE
-        if useless or (len(problems) == 1 and (values.lowest > threshold or values.highest <= threshold)):
+        if useless or (
+            len(problems) == 1
+            and (values.lowest > threshold or values.highest <= threshold)
+        ):
             constant.append(name_of(index, classes))
-            advice = advice or (_advice(problems[index]) if useless or isinstance(goal, str) else BY_COSTS)
+            advice = advice or (
+                _advice(problems[index])
+                if useless or isinstance(goal, str)
+                else BY_COSTS
+            )
     if constant:
-        more = f" and {len(constant) - MAX_NAMED} more" if len(constant) > MAX_NAMED else ""
-        of = f" ({', '.join(constant[:MAX_NAMED])}{more})" if len(problems) > 1 else ""
-        warn_user(Message("The fitted classifier is constant on the training rows{}: {}", of, advice))
+        if len(constant) > MAX_NAMED:
+            more = f" and {len(constant) - MAX_NAMED} more"
+        else:
+            more = ""
+        if len(problems) > 1:
+            of = f" ({', '.join(constant[:MAX_NAMED])}{more})"
+        else:
+            of = ""
+        warn_user(
+            Message(
+                "The fitted classifier is constant on the training rows{}: {}",
+                of,
+                advice,
+            )
+        )
 
 
 def _advice(problem: Problem) -> str:
     """Return what helps against a constant classifier, with the largest useful radius as a number."""
     if np.max(problem.flip_cost) == 0:
         return "flip_cost=0 lets the adversary flip every label for free. Use a larger one, or the default, inf."
-    few = problem.drawn(ADVICE_ROWS) if problem.rows.is_kernel and problem.n_rows > 2 * ADVICE_ROWS else problem
+    if problem.rows.is_kernel and problem.n_rows > 2 * ADVICE_ROWS:
+        few = problem.drawn(ADVICE_ROWS)
+    else:
+        few = problem
     largest = radius_max(at_centre(few).problem, max_time=ADVICE_SECONDS)
     if largest <= NEGLIGIBLE * problem.typical_row_norm():
         text = "no radius gives a better one, because the features hardly differ between the classes. Use other "
         return Message(text + "features, or {} if one class is rare.", BALANCED)
-    rare = Message("{} if one class is rare, or {}, which tries it and several radii.", BALANCED, SEARCH)
+    rare = Message(
+        "{} if one class is rare, or {}, which tries it and several radii.",
+        BALANCED,
+        SEARCH,
+    )
     if problem.radius >= largest:
         text = (
             "radius={:.3g} is too large for these data. The largest useful radius is {:.3g}; use half of it or less, "
@@ -86,12 +138,20 @@ def warn_of_large_budgets(problems: list[Problem], classes: np.ndarray) -> None:
         costs = problem.flip_costs_of_classes()
         if problem.radius >= min(costs):
             share = problem.masses_of_classes()[int(np.argmin(costs))]
-            side = "the rarer class" if share <= 0.5 else "the larger class"
-            side = f"{classes[index]!r} against the rest" if len(problems) > 1 else side
+            if share <= 0.5:
+                side = "the rarer class"
+            else:
+                side = "the larger class"
+            if len(problems) > 1:
+                side = f"{classes[index]!r} against the rest"
+            else:
+                side = side
             if by_row(problem.flip_cost):
                 words = f"radius={problem.radius:g}, at a flip_cost of {min(costs):.3g} in all,"
             else:
-                words = f"radius / flip_cost = {problem.radius:g} / {problem.flip_cost:g}"
+                words = (
+                    f"radius / flip_cost = {problem.radius:g} / {problem.flip_cost:g}"
+                )
             warn_user(
                 f"{words} lets the adversary flip every label of {side}, which has a "
                 f"share of {share:.3g} of the weight. Choose a smaller radius or a larger flip_cost."
@@ -109,4 +169,7 @@ def warn_of_large_gaps(short: list[Result], n_problems: int) -> None:
         gap = f"{len(short)} of {n_problems} classes did not reach the tolerance {worst.tol:.1e}{cut}; the largest "
         gap += f"proven gap is {worst.gap:.1e} ({worst.status})."
     remedy = "{} Allow more iterations or time ({}, {}), accept a larger {}, or standardise the features."
-    warn_user(Message(remedy, gap, *map(Parameter, ("max_iter", "max_time", "tol"))), ConvergenceWarning)
+    warn_user(
+        Message(remedy, gap, *map(Parameter, ("max_iter", "max_time", "tol"))),
+        ConvergenceWarning,
+    )

@@ -1,13 +1,17 @@
 """The kernel, the data and the problems of a fit, in the feature space or, with landmarks, in their span.
 
-Wide functions suit tables whose classes are nearly separated by a plane, which is most tables, and tolerate wrong
-labels best there. Where classes meet in curves, they miss what narrower ones find. The rule therefore takes the widest,
-unless rows that a classifier has not seen are ranked better with narrower ones, by more than chance explains.
+Wide functions suit tables whose classes are nearly separated by a plane, which is most
+tables, and tolerate wrong labels best there. Where classes meet in curves, they miss
+what narrower ones find. The rule therefore takes the widest, unless rows that a
+classifier has not seen are ranked better with narrower ones, by more than chance
+explains.
 
-In an orthonormal basis of the span of m landmarks, a function is a vector of m weights with the same norm, and a row
-becomes the values of the basis there. So workers map their rows to m features, once, which leaves the problem of a
-linear classifier. Width, radius, ridge and the price of the intercept are chosen with a sample of the rows, in this
-process's memory. For radius and ridge each of them counts for many; the evidence for a width is that of so few rows.
+In an orthonormal basis of the span of m landmarks, a function is a vector of m weights
+with the same norm, and a row becomes the values of the basis there. So workers map
+their rows to m features, once, which leaves the problem of a linear classifier. Width,
+radius, ridge and the price of the intercept are chosen with a sample of the rows, in
+this process's memory. For radius and ridge each of them counts for many; the evidence
+for a width is that of so few rows.
 """
 
 import math
@@ -20,15 +24,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from drsvm.utils.annotations import Costs, Matrix
-from drsvm.utils.clock import TimeLimit
-from drsvm.defaults.select_by_folds import SHARES, Judged, best_if_significant, in_folds, shares_of_ball
-from drsvm.defaults.radius_rule import MAX_ROWS, MIN_ROWS
-from drsvm.defaults import one_vs_rest
-from drsvm.defaults import prices
-from drsvm.estimators.regularisation import ball_by_rule, pilot_time
-from drsvm.estimators.fit_data import FitData, RemoteFit
+from drsvm.audit.kernel_model import KernelClassifier
+from drsvm.defaults import one_vs_rest, prices
 from drsvm.defaults.binary_problems import Ball, BinaryProblems, Solved
+from drsvm.defaults.radius_rule import MAX_ROWS, MIN_ROWS
+from drsvm.defaults.select_by_folds import (
+    SHARES,
+    Judged,
+    best_if_significant,
+    in_folds,
+    shares_of_ball,
+)
+from drsvm.estimators.fit_data import FitData, RemoteFit
+from drsvm.estimators.regularisation import ball_by_rule, pilot_time
 from drsvm.problem import kernel_functions as functions
 from drsvm.problem.backends import ForCard, to_numpy
 from drsvm.problem.kernel_functions import KernelFunction, squared_norms
@@ -37,22 +45,30 @@ from drsvm.problem.memory_rows import MemoryRows, scaled_columns
 from drsvm.problem.problem import Problem
 from drsvm.problem.result import Status
 from drsvm.problem.validation import check_flip_costs, check_number, check_rows
-from drsvm.audit.kernel_model import KernelClassifier
-from drsvm.utils.progress import stage
 from drsvm.solvers.base import check_count, generator_of
 from drsvm.solvers.landmarks.landmark_solver import Landmarks
 from drsvm.solvers.landmarks.span import WIDER, Span
+from drsvm.utils.annotations import Costs, Matrix
+from drsvm.utils.clock import TimeLimit
+from drsvm.utils.progress import stage
 
 if TYPE_CHECKING:
     from drsvm.estimators.kernel import WassersteinKernelSVC
 
-WIDTH = 0.3  # γ times the mean squared distance from the centre; fixed on the data sets on which the study decides
+# Γ times the mean squared distance from the centre; fixed on the data sets on which the
+# study decides
+WIDTH = 0.3
 FACTORS = (3.3, 10.0)  # of the smallest γ; fixed on the same data sets
 MAX_JUDGED = 1000  # rows: all pairs of them are needed at every width
-WITH_WIDTH = ("rbf", "laplacian")  # the kernels whose γ is a width, for which narrower functions are tried
+WITH_WIDTH = (
+    "rbf",
+    "laplacian",
+)  # the kernels whose γ is a width, for which narrower functions are tried
 
 Posed = tuple[BinaryProblems, Ball]
-Candidate = tuple[float, tuple[float, float]]  # what γ is multiplied by, and the radius and the ridge
+Candidate = tuple[
+    float, tuple[float, float]
+]  # what γ is multiplied by, and the radius and the ridge
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +90,8 @@ class Kernel:
         """Return the function with a coefficient γ; `table` has precomputed values."""
         if callable(self.name):
             return functions.Given(self.name)
-        degree, coef0 = check_count(self.degree, "degree"), check_number(self.coef0, "coef0")
+        degree = check_count(self.degree, "degree")
+        coef0 = check_number(self.coef0, "coef0")
         known: dict[str, Callable[[], KernelFunction]] = {
             "rbf": lambda: functions.Rbf(gamma),
             "laplacian": lambda: functions.Laplacian(gamma),
@@ -96,7 +113,9 @@ class Kernel:
         if self.costs is None or self.is_table:
             return X
         if np.isinf(self.costs).any():
-            raise ValueError("feature_cost=inf is not possible with a kernel: use WassersteinSVC, or a large number.")
+            raise ValueError(
+                "feature_cost=inf is not possible with a kernel: use WassersteinSVC, or a large number."
+            )
         return scaled_columns(X, self.costs)
 
     def points(self, X: Matrix) -> Matrix:
@@ -104,7 +123,9 @@ class Kernel:
         if not self.is_table:
             return self.priced(X)
         if X.shape[0] != X.shape[1]:
-            raise ValueError(f"A precomputed kernel needs a square matrix, got X of shape {X.shape}.")
+            raise ValueError(
+                f"A precomputed kernel needs a square matrix, got X of shape {X.shape}."
+            )
         return np.arange(len(X))[:, None]
 
     def coefficient(self, X: Matrix, sample_weight: np.ndarray | None) -> float:
@@ -114,13 +135,19 @@ class Kernel:
                 raise ValueError(f"gamma must be above 0, got gamma={self.gamma!r}.")
             return float(self.gamma)
         if self.gamma not in ("rule", "scale", "auto"):
-            raise ValueError(f"gamma must be a number, 'rule', 'scale' or 'auto', got gamma={self.gamma!r}.")
+            raise ValueError(
+                f"gamma must be a number, 'rule', 'scale' or 'auto', got gamma={self.gamma!r}."
+            )
         if self.is_table or self.gamma == "auto":
             return 1.0 / X.shape[1]
         X = self.priced(X)
-        weights = sample_weight if self.gamma == "rule" and sample_weight is not None else np.ones(X.shape[0])
+        if self.gamma == "rule" and sample_weight is not None:
+            weights = sample_weight
+        else:
+            weights = np.ones(X.shape[0])
         shares = weights / weights.sum()
-        means, squares = np.asarray(shares @ X).ravel(), float(shares @ squared_norms(X))
+        means = np.asarray(shares @ X).ravel()
+        squares = float(shares @ squared_norms(X))
         if self.gamma == "rule":
             distance = float(squares - means @ means)
             return WIDTH / distance if distance > 0 else 1.0
@@ -129,50 +156,104 @@ class Kernel:
 
 
 class KernelFit(FitData):
-    """Rows in this process's memory; the points that the kernel takes may be on a card."""
+    """Rows in this process's memory.
+
+    The points that the kernel takes may be on a card.
+    """
 
     stand_for: float = 1.0  # rows, each of these
     basis: "Basis | None" = None  # of the span of landmarks, if the problems are in one
 
-    def __init__(self, model: "WassersteinKernelSVC", X, y, sample_weight, *, on_card=False, kernel=None):
+    def __init__(
+        self,
+        model: "WassersteinKernelSVC",
+        X,
+        y,
+        sample_weight,
+        *,
+        on_card=False,
+        kernel=None,
+    ):
         super().__init__(model, X, y, sample_weight, model.class_weight)
         self.kernel = kernel = kernel or model._kernel()
         self.gamma = self.widest = kernel.coefficient(self.X, self.sample_weight)
-        self.function, points = kernel.function(self.gamma, self.X), kernel.points(self.X)
+        self.function, points = (
+            kernel.function(self.gamma, self.X),
+            kernel.points(self.X),
+        )
         self.points = ForCard(points) if on_card else points
 
     def join_copies(self, flip_cost) -> None:
         """Let the first of equal rows with the same label and flip cost count for all of them, as if by its weight."""
-        n, given = len(self.y), np.ones(len(self.y)) if self.sample_weight is None else self.sample_weight
-        costs = np.broadcast_to(np.inf if flip_cost is None else check_flip_costs(flip_cost, n), n)
-        keys = MemoryRows(self.X).dot(np.random.default_rng(0).normal(size=self.X.shape[1]))
-        keys = keys.astype(np.float32)  # those of equal rows may differ in the last digit
+        n = len(self.y)
+        if self.sample_weight is None:
+            given = np.ones(len(self.y))
+        else:
+            given = self.sample_weight
+        costs = np.broadcast_to(
+            np.inf if flip_cost is None else check_flip_costs(flip_cost, n), n
+        )
+        keys = MemoryRows(self.X).dot(
+            np.random.default_rng(0).normal(size=self.X.shape[1])
+        )
+        keys = keys.astype(
+            np.float32
+        )  # those of equal rows may differ in the last digit
         _, member, counts = np.unique(keys, return_inverse=True, return_counts=True)
-        some, joined, places = np.flatnonzero((counts[member] > 1) & (given > 0.0)), given.copy(), dict[Any, int]()
+        some = np.flatnonzero((counts[member] > 1) & (given > 0.0))
+        joined = given.copy()
+        places = dict[Any, int]()
         rows = sparse.csr_array(self.X[some])
-        contents = (rows.data[a:b].tobytes() + rows.indices[a:b].tobytes() for a, b in pairwise(rows.indptr))
-        labelled = enumerate(zip(contents, self.y[some].tolist(), costs[some].tolist(), strict=True))
+        contents = (
+            rows.data[a:b].tobytes() + rows.indices[a:b].tobytes()
+            for a, b in pairwise(rows.indptr)
+        )
+        labelled = enumerate(
+            zip(contents, self.y[some].tolist(), costs[some].tolist(), strict=True)
+        )
         first = [places.setdefault(row, place) for place, row in labelled]
-        joined[some] = np.bincount(first, given[some], len(some)) if first else 0.0
+        if first:
+            joined[some] = np.bincount(first, given[some], len(some))
+        else:
+            joined[some] = 0.0
         if not np.array_equal(joined, given):
             self.sample_weight = joined
             self._weigh(self._factors_for(self.class_weight))
 
     def counts(self, index):
-        return None if self.sample_weight is None else self.stand_for * self.sample_weight
+        if self.sample_weight is None:
+            return None
+        return self.stand_for * self.sample_weight
 
     def problems(self, parameters):
-        return self._posed(self.points, self.function, self.y, self.weights, **parameters)
+        return self._posed(
+            self.points, self.function, self.y, self.weights, **parameters
+        )
 
-    def problems_at_width(self, gamma: float, rows: np.ndarray, parameters: dict[str, Any]) -> list[Problem]:
+    def problems_at_width(
+        self, gamma: float, rows: np.ndarray, parameters: dict[str, Any]
+    ) -> list[Problem]:
         """Return the problems of some rows, with another coefficient."""
         costs = parameters["flip_cost"]
-        parameters = parameters | {"flip_cost": costs[rows] if np.ndim(costs) else costs}
-        points = rows[:, None] if self.kernel.is_table else self.kernel.priced(self.X[rows])
+        parameters = parameters | {
+            "flip_cost": costs[rows] if np.ndim(costs) else costs
+        }
+        if self.kernel.is_table:
+            points = rows[:, None]
+        else:
+            points = self.kernel.priced(self.X[rows])
         weights = None if self.weights is None else self.weights[rows]
-        return self._posed(points, self.kernel.function(gamma, self.X), self.y[rows], weights, **parameters)
+        return self._posed(
+            points,
+            self.kernel.function(gamma, self.X),
+            self.y[rows],
+            weights,
+            **parameters,
+        )
 
-    def _posed(self, points, function, y, weights, *, intercept_cost: float | str, **parameters) -> list[Problem]:
+    def _posed(
+        self, points, function, y, weights, *, intercept_cost: float | str, **parameters
+    ) -> list[Problem]:
         positive = y == one_vs_rest.positive_labels(self.classes)[0]
         first = in_feature_space(points, function, positive, weights, **parameters)
         first = prices.with_intercept_cost(first, intercept_cost)
@@ -182,7 +263,9 @@ class KernelFit(FitData):
         """Return the problems of the rows themselves."""
         return super().problems(parameters)
 
-    def sample(self, problems: list[Problem], flip_cost: Costs | None, size: int) -> "tuple[KernelFit, Costs | None]":
+    def sample(
+        self, problems: list[Problem], flip_cost: Costs | None, size: int
+    ) -> "tuple[KernelFit, Costs | None]":
         """Return the data by which rules choose, and the flip costs of the rows if they are given."""
         return self, flip_cost
 
@@ -194,17 +277,28 @@ class ClusterKernelFit(RemoteFit):
 
     def __init__(self, estimator: "WassersteinKernelSVC", X, y, sample_weight):
         super().__init__(estimator, X, y, sample_weight, estimator.class_weight)
-        self.estimator, self.kernel = estimator, estimator._kernel()
+        self.estimator = estimator
+        self.kernel = estimator._kernel()
 
     def linear_problems(self, parameters: dict[str, Any]) -> list[Problem]:
-        problems, self.first = super().problems(parameters), None  # which would keep the rows on the workers
+        # which would keep the rows on the workers
+        problems = super().problems(parameters)
+        self.first = None
         return problems
 
-    def sample(self, problems: list[Problem], flip_cost: Costs | None, size: int) -> tuple[KernelFit, Costs | None]:
+    def sample(
+        self, problems: list[Problem], flip_cost: Costs | None, size: int
+    ) -> tuple[KernelFit, Costs | None]:
         """Return at least `size` rows, or all, which stand for all of them."""
         few, labels, counts = self.drawn(problems, max(2 * MAX_ROWS, size))
         stand_for = problems[0].n_rows / few.n_rows
-        data = KernelFit(self.estimator, few.X, self.classes[labels], counts / stand_for, kernel=self.kernel)
+        data = KernelFit(
+            self.estimator,
+            few.X,
+            self.classes[labels],
+            counts / stand_for,
+            kernel=self.kernel,
+        )
         data.stand_for = stand_for
         self.name_features(self.estimator)  # an array of numpy has no names
         return data, None if flip_cost is None else few.flip_costs
@@ -222,16 +316,28 @@ class Basis(NamedTuple):
         """Choose at most `most` of the given landmarks, farthest from the span of the others; `rows` have a centre."""
         span = Span(KernelRows(points, rows.function))
         span.add_landmarks(np.arange(points.shape[0]), most)
-        chosen, coefficients = span.landmarks, span.coefficients(np.eye(span.size))[span.landmarks]
-        centre, classes = np.zeros(1) if rows.centre is None else np.asarray(rows.centre), np.zeros(0)
+        chosen = span.landmarks
+        coefficients = span.coefficients(np.eye(span.size))[span.landmarks]
+        if rows.centre is None:
+            centre = np.zeros(1)
+        else:
+            centre = np.asarray(rows.centre)
+        classes = np.zeros(0)
         central = np.flatnonzero(centre)
-        means = centre[central] @ KernelRows(points[chosen], rows.function).at(rows.points[central], coefficients)
-        functions = KernelClassifier(rows.function, points[chosen], coefficients.T, -means, classes, prices)
+        means = centre[central] @ KernelRows(points[chosen], rows.function).at(
+            rows.points[central], coefficients
+        )
+        functions = KernelClassifier(
+            rows.function, points[chosen], coefficients.T, -means, classes, prices
+        )
         return cls(given[chosen], coefficients, functions)
 
 
 def posed_with_ball(
-    model: "WassersteinKernelSVC", data: KernelFit | ClusterKernelFit, flip_cost, time: TimeLimit
+    model: "WassersteinKernelSVC",
+    data: KernelFit | ClusterKernelFit,
+    flip_cost,
+    time: TimeLimit,
 ) -> Posed:
     """Return the problems in the feature space of the kernel, or in the span of landmarks, and their ball."""
     if isinstance(data, KernelFit):
@@ -244,49 +350,85 @@ def posed_with_ball(
 
 def some_rows(X, y, weights, most: int = MAX_JUDGED) -> np.ndarray:
     """Return the indices of the rows to judge: at most `most`, chosen by their contents, of every class its share."""
-    counted = np.arange(len(y)) if weights is None else np.flatnonzero(weights)
+    if weights is None:
+        counted = np.arange(len(y))
+    else:
+        counted = np.flatnonzero(weights)
     if len(counted) <= most:
         return counted
-    order = counted[np.argsort(Problem(X[counted], y[counted] == np.unique(y)[0]).content_groups(), kind="stable")]
+    order = counted[
+        np.argsort(
+            Problem(X[counted], y[counted] == np.unique(y)[0]).content_groups(),
+            kind="stable",
+        )
+    ]
     by_class = (order[y[order] == label] for label in np.unique(y))
     places = np.arange(0.0, len(counted), len(counted) / most).astype(int)
-    return np.sort(np.concatenate([mine[places[places < len(mine)]] for mine in by_class]))
+    return np.sort(
+        np.concatenate([mine[places[places < len(mine)]] for mine in by_class])
+    )
 
 
-def _posed_in_feature_space(model: "WassersteinKernelSVC", data: KernelFit, flip_cost, time: TimeLimit) -> Posed:
+def _posed_in_feature_space(
+    model: "WassersteinKernelSVC", data: KernelFit, flip_cost, time: TimeLimit
+) -> Posed:
     parameters = prices.problem_parameters(model, data.costs_by_class, flip_cost)
     ball_by = model.radius, model.l2, Landmarks(model._max_landmarks())
     factor, share = _width_and_share(data, parameters, ball_by, time)
     model.gamma_ = data.gamma = factor * data.widest
     data.function = data.kernel.function(data.gamma, data.X)
-    posed = BinaryProblems.as_given(data.problems(parameters | {"time": time}))  # relative to a centre in there
+    posed = BinaryProblems.as_given(
+        data.problems(parameters | {"time": time})
+    )  # relative to a centre in there
     return posed, ball_by_rule(posed, *ball_by, data.counts, time).times(*share)
 
 
 def _width_and_share(
-    data: KernelFit, parameters: dict[str, Any], ball_by: tuple[float | str, float | str, Landmarks], time: TimeLimit
+    data: KernelFit,
+    parameters: dict[str, Any],
+    ball_by: tuple[float | str, float | str, Landmarks],
+    time: TimeLimit,
 ) -> Candidate:
     """Return the factors of γ, and of the rules' radius and ridge: 1, unless unseen rows are clearly against it."""
     has_width = data.kernel.gamma == "rule" and data.kernel.name in WITH_WIDTH
     shrinks = isinstance(ball_by[0], str), isinstance(ball_by[1], str)
     factors = (1.0, *FACTORS) if has_width else (1.0,)
-    shares = list(dict.fromkeys(shares_of_ball(share, shrinks) for share in (1.0, SHARES[1])))
+    shares = list(
+        dict.fromkeys(shares_of_ball(share, shrinks) for share in (1.0, SHARES[1]))
+    )
     places = product(enumerate(factors), enumerate(shares))
-    by_steps = sorted((i + j, (factor, share)) for (i, factor), (j, share) in places)  # away from the first
-    stages = [[one for _, one in some] for _, some in groupby(by_steps, key=lambda pair: pair[0])]
-    rows, pilot = some_rows(data.X, data.y, data.weights), pilot_time(time)
-    own = None if data.sample_weight is None else data.sample_weight[rows]
+    by_steps = sorted(
+        (i + j, (factor, share)) for (i, factor), (j, share) in places
+    )  # away from the first
+    stages = [
+        [one for _, one in some]
+        for _, some in groupby(by_steps, key=lambda pair: pair[0])
+    ]
+    rows = some_rows(data.X, data.y, data.weights)
+    pilot = pilot_time(time)
+    if data.sample_weight is None:
+        own = None
+    else:
+        own = data.sample_weight[rows]
     counts = np.ones(len(rows)) if own is None else own
     if len(by_steps) == 1 or counts.sum() < MIN_ROWS:
         return stages[0][0]
 
     @cache
-    def at_width(factor: float) -> tuple[Ball, Callable[[float, float], np.ndarray | None], Judged]:
-        posed = BinaryProblems.as_given(data.problems_at_width(factor * data.widest, rows, parameters))
+    def at_width(
+        factor: float,
+    ) -> tuple[Ball, Callable[[float, float], np.ndarray | None], Judged]:
+        posed = BinaryProblems.as_given(
+            data.problems_at_width(factor * data.widest, rows, parameters)
+        )
         kept = posed.problems[0].kept  # the problems have an order of their own
         counted = counts if kept is None else counts[to_numpy(kept)]
         judged = Judged.of(posed.problems, posed.problems, counted, float(counts.sum()))
-        return ball_by_rule(posed, *ball_by, lambda _: own, pilot), in_folds(judged, pilot), judged
+        return (
+            ball_by_rule(posed, *ball_by, lambda _: own, pilot),
+            in_folds(judged, pilot),
+            judged,
+        )
 
     def decisions(candidate: Candidate) -> np.ndarray | None:
         ball, decide, _ = at_width(candidate[0])
@@ -297,25 +439,36 @@ def _width_and_share(
 
 
 def _posed_in_span(
-    model: "WassersteinKernelSVC", data: KernelFit | ClusterKernelFit, flip_cost, time: TimeLimit
+    model: "WassersteinKernelSVC",
+    data: KernelFit | ClusterKernelFit,
+    flip_cost,
+    time: TimeLimit,
 ) -> Posed:
-    """Return linear problems in the span of landmarks; radius and ridge are chosen with a sample."""
+    """Return linear problems in the span of landmarks.
+
+    Radius and ridge are chosen with a sample.
+    """
     on_card = isinstance(data, KernelFit) and isinstance(data.points, ForCard)
     if model.kernel == "precomputed" or on_card:
         raise ValueError(
             "Given landmarks, and rows on a Dask cluster, need a kernel that is a function, and no graphics card: got "
             f"kernel={model.kernel!r} and engine={model.engine!r}."
         )
-    given, size = None, model._max_landmarks()
+    given = None
+    size = model._max_landmarks()
     if model.landmarks is not None:
         try:
             given = check_rows(model.landmarks)
         except ValueError as error:
-            raise ValueError(f"landmarks must be rows like those of X: {error}") from None
+            raise ValueError(
+                f"landmarks must be rows like those of X: {error}"
+            ) from None
         size, n_features = given.shape
         if n_features != model.n_features_in_:
             known = model.n_features_in_
-            raise ValueError(f"landmarks must have the {known} features of X, got shape {given.shape}.")
+            raise ValueError(
+                f"landmarks must have the {known} features of X, got shape {given.shape}."
+            )
     if size is None:
         raise ValueError(
             "X is on a Dask cluster: give the number of rows of which the classifier is made, such as n_landmarks=300."
@@ -326,25 +479,49 @@ def _posed_in_span(
     posed, ball = _posed_in_feature_space(model, few, flip_cost, time)
     first = posed.problems[0]
     if given is None:
-        given = few.X[np.sort(generator_of(model.random_state).permutation(few.X.shape[0])[: WIDER * size])]
-    points, costs = data.kernel.priced(given), prices.feature_costs(model)
+        given = few.X[
+            np.sort(
+                generator_of(model.random_state).permutation(few.X.shape[0])[
+                    : WIDER * size
+                ]
+            )
+        ]
+    points = data.kernel.priced(given)
+    costs = prices.feature_costs(model)
     data.basis = basis = Basis.of(given, size, points, first.rows, costs)
     # Linear classifiers of the values of the functions at the rows.
-    problems = [problem.with_rows(problem.rows.mapped(problem, basis.functions.at)) for problem in rows]
-    problems = [problem.replace(intercept_cost=first.intercept_cost) for problem in problems]
-    # Rows are relative to their centre already, but there is one centre for all classes.
-    posed = BinaryProblems.as_given(problems) if len(problems) == 1 else BinaryProblems(problems)
+    problems = [
+        problem.with_rows(problem.rows.mapped(problem, basis.functions.at))
+        for problem in rows
+    ]
+    problems = [
+        problem.replace(intercept_cost=first.intercept_cost) for problem in problems
+    ]
+    # Rows are relative to their centre already, but there is one centre for all
+    # classes.
+    if len(problems) == 1:
+        posed = BinaryProblems.as_given(problems)
+    else:
+        posed = BinaryProblems(problems)
     return posed, ball._replace(solutions=[None] * len(problems))
 
 
 def results_in_span(solved: Solved) -> Solved:
     """Return results with the status of what they prove: where there is no proof in the whole feature space, a span."""
     results = list(solved.results)
-    for index, (problem, result) in enumerate(zip(solved.posed.problems, solved.results, strict=True)):
+    for index, (problem, result) in enumerate(
+        zip(solved.posed.problems, solved.results, strict=True)
+    ):
         if problem.rows.is_kernel:
             bound = min(result.info.get("bound_in_span", -math.inf), result.objective)
-            if result.lower_bound == 0.0 and result.objective - bound <= result.tol:  # there was no time
-                results[index] = replace(result, status=Status.OPTIMAL_IN_SPAN, lower_bound=bound)
-        elif result.status is Status.OPTIMAL:  # a weaker claim, about limited weights, stays as it is
+            if (
+                result.lower_bound == 0.0 and result.objective - bound <= result.tol
+            ):  # there was no time
+                results[index] = replace(
+                    result, status=Status.OPTIMAL_IN_SPAN, lower_bound=bound
+                )
+        elif (
+            result.status is Status.OPTIMAL
+        ):  # a weaker claim, about limited weights, stays as it is
             results[index] = replace(result, status=Status.OPTIMAL_IN_SPAN)
     return replace(solved, results=results)

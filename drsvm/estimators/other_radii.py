@@ -6,45 +6,78 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from sklearn.base import clone
 
+from drsvm.defaults import prices
+from drsvm.defaults.binary_problems import at_centre
+from drsvm.estimators.fit_data import FitData
+from drsvm.estimators.linear import WassersteinSVC
+from drsvm.solvers.path.radius_max import radius_max
 from drsvm.utils.annotations import Matrix
 from drsvm.utils.clock import TimeLimit
-from drsvm.estimators.linear import WassersteinSVC
-from drsvm.defaults import prices
-from drsvm.estimators.fit_data import FitData
-from drsvm.defaults.binary_problems import at_centre
-from drsvm.solvers.path.radius_max import radius_max
 
 
-def radii_to_try(classifier, X: Matrix, y: np.ndarray, count: int, time: TimeLimit) -> list[float]:
+def radii_to_try(
+    classifier, X: Matrix, y: np.ndarray, count: int, time: TimeLimit
+) -> list[float]:
     """Return radii up to the one at which all weights are 0, and that of a fitted classifier; none if there is none."""
-    model, largest = _with_radius(classifier, 0.0), 0.0
+    model = _with_radius(classifier, 0.0)
+    largest = 0.0
     # Where weights would be 0, a fit with "auto" weighs the classes more equally.
-    for class_weight in ("auto", "balanced") if model.class_weight == "auto" else (model.class_weight,):
+    for class_weight in (
+        ("auto", "balanced") if model.class_weight == "auto" else (model.class_weight,)
+    ):
         data = FitData(model, X, y, None, class_weight)
         model.classes_ = data.classes
         problems = data.problems(model._problem_parameters(data.costs_by_class, None))
-        largest = max(largest, *[radius_max(at_centre(problem).problem, max_time=time) for problem in problems])
-    # Rounded to the digits that are shown, so that anyone can repeat the fits; the largest not down, since just below
-    # it weights may be as large as anywhere.
-    tried = {float(f"{radius:.3g}") for radius in 1.005 * largest * np.logspace(-2.5, 0.0, count)}
-    return sorted(tried | {float(classifier.radius_)}) if largest > 0.0 else []
+        largest = max(
+            largest,
+            *[
+                radius_max(at_centre(problem).problem, max_time=time)
+                for problem in problems
+            ],
+        )
+    # Rounded to the digits that are shown, so that anyone can repeat the fits; the
+    # largest not down, since just below it weights may be as large as anywhere.
+    tried = {
+        float(f"{radius:.3g}")
+        for radius in 1.005 * largest * np.logspace(-2.5, 0.0, count)
+    }
+    if largest > 0.0:
+        return sorted(tried | {float(classifier.radius_)})
+    return []
 
 
-def fitted_at(classifier, X: Matrix, y: np.ndarray, radii: Sequence[float], time: TimeLimit | None = None) -> Iterator:
-    """Fit a classifier for each radius but its own; it has been fitted to the same rows. None: there was no time."""
+def fitted_at(
+    classifier,
+    X: Matrix,
+    y: np.ndarray,
+    radii: Sequence[float],
+    time: TimeLimit | None = None,
+) -> Iterator:
+    """Fit a classifier for each radius but its own.
+
+    It has been fitted to the same rows. None: there was no time.
+    """
     for place, radius in enumerate(radii):
-        limit = {} if time is None else {"max_time": time.share(len(radii) - place)}
+        if time is None:
+            limit = {}
+        else:
+            limit = {"max_time": time.share(len(radii) - place)}
         if radius == classifier.radius_:
             yield classifier
         elif limit and limit["max_time"].spent:
             yield None
         else:
-            with warnings.catch_warnings(action="ignore"):  # large radii give constant classifiers
+            with warnings.catch_warnings(
+                action="ignore"
+            ):  # large radii give constant classifiers
                 yield _with_radius(classifier, radius).set_params(**limit).fit(X, y)
 
 
 def _with_radius(classifier, radius: float) -> WassersteinSVC:
     """Return a classifier with the settings of a fitted one, those that a search has chosen included."""
-    model = classifier._chosen_classifier() if hasattr(classifier, "_chosen_classifier") else clone(classifier)
+    if hasattr(classifier, "_chosen_classifier"):
+        model = classifier._chosen_classifier()
+    else:
+        model = clone(classifier)
     of_features = prices.feature_prices(classifier)  # X need not have names
     return model.set_params(radius=radius, calibration=None, verbose=0, **of_features)

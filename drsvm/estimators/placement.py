@@ -2,8 +2,8 @@
 
 from sklearn.utils.validation import _check_feature_names
 
-from drsvm.utils.annotations import Matrix
 from drsvm.problem.backends import Backend, ForCard, backend_of, engine_of
+from drsvm.utils.annotations import Matrix
 
 ENGINES = ("auto", "cpu", "gpu", "dask")
 
@@ -11,24 +11,43 @@ ENGINES = ("auto", "cpu", "gpu", "dask")
 def on_engine(X, engine: str) -> Matrix:
     """Return X where an engine works: by default where it is."""
     if engine not in ENGINES:
-        raise ValueError(f"engine must be one of {', '.join(ENGINES)}, got engine={engine!r}.")
+        raise ValueError(
+            f"engine must be one of {', '.join(ENGINES)}, got engine={engine!r}."
+        )
     at = engine_of(X)
     if engine in ("auto", at):
         return X
     if engine == "gpu" and at == "cpu":
         return ForCard(X)
     remedies = {
-        ("cpu", "gpu"): "bring X here first, for instance with X.get(), or use engine='auto'",
+        (
+            "cpu",
+            "gpu",
+        ): "bring X here first, for instance with X.get(), or use engine='auto'",
         ("cpu", "dask"): "compute X first (X.compute()), or use engine='auto'",
-        ("dask", "cpu"): "pass a Dask collection, for instance dask.array.from_array(X, chunks=(100_000, -1))",
-        ("dask", "gpu"): "pass a Dask collection of rows in main memory, or use engine='auto'",
-        ("gpu", "dask"): "compute X first (X.compute()) if it fits into memory, or use engine='dask'",
+        (
+            "dask",
+            "cpu",
+        ): "pass a Dask collection, for instance dask.array.from_array(X, chunks=(100_000, -1))",
+        (
+            "dask",
+            "gpu",
+        ): "pass a Dask collection of rows in main memory, or use engine='auto'",
+        (
+            "gpu",
+            "dask",
+        ): "compute X first (X.compute()) if it fits into memory, or use engine='dask'",
     }
-    raise ValueError(f"engine={engine!r} does not take X of type {type(X).__name__}: {remedies[engine, at]}.")
+    raise ValueError(
+        f"engine={engine!r} does not take X of type {type(X).__name__}: {remedies[engine, at]}."
+    )
 
 
 def check_remote_features(estimator, X) -> Backend:
-    """Return the place of rows on a cluster or a card; raise an error if they do not have the features of the fit."""
+    """Return the place of rows on a cluster or a card.
+
+    Raise an error if they do not have the features of the fit.
+    """
     backend = remote_backend(X)
     _check_feature_names(estimator, backend.named(X), reset=False)
     n_features = backend.n_features(X)

@@ -4,30 +4,38 @@ from collections.abc import Callable
 
 import numpy as np
 
-from drsvm.utils.clock import TimeLimit
-from drsvm.defaults.select_by_folds import ball_by_evidence
-from drsvm.defaults.radius_rule import Automatic, automatic, automatic_ridge
-from drsvm.estimators.fit_data import FitData
 from drsvm.defaults.binary_problems import Ball, BinaryProblems
+from drsvm.defaults.radius_rule import Automatic, automatic, automatic_ridge
+from drsvm.defaults.select_by_folds import ball_by_evidence
+from drsvm.estimators.fit_data import FitData
 from drsvm.problem.validation import check_number
-from drsvm.utils.progress import part, stage
 from drsvm.solvers.base import Solver
 from drsvm.solvers.selection import accepts
+from drsvm.utils.clock import TimeLimit
+from drsvm.utils.progress import part, stage
 
-PILOT_PARTS = 4  # the pilot solutions of radius="auto" may take one in this many parts of the time
+# The pilot solutions of radius="auto" may take one in this many parts of the time
+PILOT_PARTS = 4
 
 
 def number_or_auto(value: float | str, name: str) -> float | None:
     """Return a parameter as a number; None for "auto"."""
     if isinstance(value, str):
         if value != "auto":
-            raise ValueError(f"{name} must be a number or 'auto', got {name}={value!r}.")
+            raise ValueError(
+                f"{name} must be a number or 'auto', got {name}={value!r}."
+            )
         return None
     return check_number(value, name)
 
 
 def choose_ball(
-    posed: BinaryProblems, radius: float | str, l2: float | str, solver: str | Solver, data: FitData, time: TimeLimit
+    posed: BinaryProblems,
+    radius: float | str,
+    l2: float | str,
+    solver: str | Solver,
+    data: FitData,
+    time: TimeLimit,
 ) -> Ball:
     """Return the given radius and ridge, or those of the rules, or less where unseen rows clearly favour it."""
     ball = ball_by_rule(posed, radius, l2, solver, data.counts, time, data.share)
@@ -36,7 +44,9 @@ def choose_ball(
         return ball
     with stage("choosing the radius"):
         judged = None if time.over else data.judged(posed)
-        return ball if judged is None else ball_by_evidence(ball, judged, shrinks, pilot_time(time))
+        if judged is None:
+            return ball
+        return ball_by_evidence(ball, judged, shrinks, pilot_time(time))
 
 
 def pilot_time(time: TimeLimit) -> TimeLimit:
@@ -55,15 +65,19 @@ def ball_by_rule(
 ) -> Ball:
     """Return the given radius and ridge, or those of the rules.
 
-    `counts(index)` are the numbers of rows that rows of a problem stand for (None: 1), and `share` is the part of the
-    spread that is not due to gross errors: a ball for far rows would leave no others apart.
+    `counts(index)` are the numbers of rows that rows of a problem stand for (None: 1),
+    and `share` is the part of the spread that is not due to gross errors: a ball for
+    far rows would leave no others apart.
     """
-    given_radius, given_l2 = number_or_auto(radius, "radius"), number_or_auto(l2, "l2")
+    given_radius = number_or_auto(radius, "radius")
+    given_l2 = number_or_auto(l2, "l2")
     if given_radius is not None and given_l2 is not None:
         return Ball(given_radius, given_l2, [None] * len(posed.problems))
 
     rule = automatic if given_radius is None else automatic_ridge
-    found, n, limit = list[Automatic](), len(posed.problems), pilot_time(time)
+    found = list[Automatic]()
+    n = len(posed.problems)
+    limit = pilot_time(time)
     with stage("choosing the radius"):
         for index in range(n):  # as many as the time allows, at least one
             mine = limit.share(n - index)
@@ -74,8 +88,16 @@ def ball_by_rule(
                 one = rule(centred.problem, counts=counts(index), max_time=mine)
                 found.append(one._replace(solution=centred.from_centred(one.solution)))
     solutions = [one.solution for one in found] + [None] * (n - len(found))
-    chosen_radius = share * min(one.radius for one in found) if given_radius is None else given_radius
-    chosen_l2 = share**2 * float(np.mean([one.ridge for one in found])) if given_l2 is None else given_l2
-    if given_l2 is None and not accepts(solver, posed.problems[0].replace(l2=chosen_l2)):
+    if given_radius is None:
+        chosen_radius = share * min(one.radius for one in found)
+    else:
+        chosen_radius = given_radius
+    if given_l2 is None:
+        chosen_l2 = share**2 * float(np.mean([one.ridge for one in found]))
+    else:
+        chosen_l2 = given_l2
+    if given_l2 is None and not accepts(
+        solver, posed.problems[0].replace(l2=chosen_l2)
+    ):
         chosen_l2 = 0.0  # if that is not supported either, the error explains why
     return Ball(chosen_radius, chosen_l2, solutions)

@@ -1,8 +1,10 @@
 """`WassersteinSVCCV`: radius, ridge and other parameters, chosen by cross-validation along paths of radii.
 
-X, y → settings × folds → one radius path each → scores → the chosen parameters → one fit on all rows
+X, y → settings × folds → one radius path each → scores → the chosen parameters → one
+fit on all rows
 
-A setting consists of all parameters but the radius. Its radii are the same in all folds.
+A setting consists of all parameters but the radius. Its radii are the same in all
+folds.
 """
 
 import math
@@ -20,29 +22,34 @@ from sklearn import config_context
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import check_cv
 
-from drsvm.utils.annotations import Labels, Matrix, Values, Vector
-from drsvm.utils.clock import TimeLimit
-from drsvm.estimators.base import RobustClassifier, shown_as_documented
-from drsvm.estimators.callbacks import with_callbacks
+from drsvm.defaults import one_vs_rest, prices
+from drsvm.defaults.binary_problems import BinaryProblems
 from drsvm.defaults.out_of_fold import N_FOLDS, splits
+from drsvm.defaults.outliers import ROUNDING, warn_of_far_cells
 from drsvm.defaults.probability import check_calibration
 from drsvm.defaults.threshold import goal_of
-from drsvm.estimators.linear import WassersteinSVC
-from drsvm.defaults import one_vs_rest
-from drsvm.defaults import prices
-from drsvm.estimators.regularisation import ball_by_rule, number_or_auto
-from drsvm.estimators.fit_data import FitData
-from drsvm.defaults.outliers import ROUNDING, warn_of_far_cells
-from drsvm.defaults.binary_problems import BinaryProblems
-from drsvm.utils.user_warnings import warn_user
 from drsvm.estimators import cross_validation
-from drsvm.estimators.cross_validation import Fold, PathScores, Setting, listed, weighs_classes_equally
+from drsvm.estimators.base import RobustClassifier, shown_as_documented
+from drsvm.estimators.callbacks import with_callbacks
+from drsvm.estimators.cross_validation import (
+    Fold,
+    PathScores,
+    Setting,
+    listed,
+    weighs_classes_equally,
+)
+from drsvm.estimators.fit_data import FitData
+from drsvm.estimators.linear import WassersteinSVC
+from drsvm.estimators.regularisation import ball_by_rule, number_or_auto
 from drsvm.problem.norms import norm_for
 from drsvm.problem.validation import check_flip_cost, check_flip_costs, check_number
-from drsvm.utils.parallel import spare_cores
-from drsvm.utils.progress import following, stage, taken_over
 from drsvm.solvers.base import check_count
 from drsvm.solvers.interior_point.small import are_few
+from drsvm.utils.annotations import Labels, Matrix, Values, Vector
+from drsvm.utils.clock import TimeLimit
+from drsvm.utils.parallel import spare_cores
+from drsvm.utils.progress import following, stage, taken_over
+from drsvm.utils.user_warnings import warn_user
 
 
 @shown_as_documented
@@ -50,72 +57,83 @@ from drsvm.solvers.interior_point.small import are_few
 class WassersteinSVCCV(RobustClassifier):
     """`WassersteinSVC` with radius and ridge chosen by cross-validation, and other parameters on request.
 
-    Every fold is solved along a path of decreasing radii, each solve starting from the previous solution. Standardise
-    the features first.
+    Every fold is solved along a path of decreasing radii, each solve starting from the
+    previous solution. Standardise the features first.
 
     Parameters
     ----------
     radii : int or array, default=6
-        The radii, or their number (None: 6): the automatic one (`drsvm.auto_radius`) and smaller ones, each half of the
-        one before, separately for every norm.
+        The radii, or their number (None: 6): the automatic one (`drsvm.auto_radius`)
+        and smaller ones, each half of the one before, separately for every norm.
     flip_costs : float or sequence, default=inf
         Costs of flipping a label.
     norms : {1, 2, inf} or sequence, default=2
         Norms in which shifts are measured.
     l2 : float, "auto" or sequence, default=("auto", 0.0)
-        Ridges, see `WassersteinSVC`. The automatic one withstands wrong labels where classes overlap; without a ridge,
-        a sharp rule on many weak columns is found.
+        Ridges, see `WassersteinSVC`. The automatic one withstands wrong labels where
+        classes overlap; without a ridge, a sharp rule on many weak columns is found.
     intercept_costs : float, "auto" or sequence, default="auto"
         Prices of the intercept, see `WassersteinSVC`.
-    fit_intercept, feature_cost, monotonic_cst, calibration, solver, max_iter, random_state
-        As in `WassersteinSVC`; max_iter limits each solve, and probabilities are those of the refit.
+    fit_intercept, feature_cost, monotonic_cst, calibration, solver, max_iter,
+    random_state
+        As in `WassersteinSVC`; max_iter limits each solve, and probabilities are those
+        of the refit.
     class_weight : "auto", "balanced", dict or None, default="auto"
-        Weights of the classes as in `WassersteinSVC`; "auto" is "balanced" if the score weighs the classes equally
-        (``"balanced_accuracy"`` or a macro average).
+        Weights of the classes as in `WassersteinSVC`; "auto" is "balanced" if the score
+        weighs the classes equally (``"balanced_accuracy"`` or a macro average).
     threshold : {"auto", "accuracy", "balanced_accuracy", "optimum"} or dict of costs, default="auto"
-        What the threshold of the refit is placed for, see `WassersteinSVC`. "auto": balanced accuracy if the score
-        weighs the classes equally, otherwise accuracy.
+        What the threshold of the refit is placed for, see `WassersteinSVC`. "auto":
+        balanced accuracy if the score weighs the classes equally, otherwise accuracy.
     cv : int, splitter or iterable, optional
-        As in scikit-learn; by default five stratified folds (fewer if no class has five samples).
+        As in scikit-learn; by default five stratified folds (fewer if no class has five
+        samples).
     scoring : str or callable, optional
         As in scikit-learn; by default the accuracy.
     selection : {"auto", "one-standard-error", "best"} or callable, default="auto"
-        The selection rule. "auto" prefers the automatic radius with the first of the other parameters. It selects
-        something else only if the best mean score is ahead by more than one standard error of the difference between
-        the two in the same folds; it then takes the radius nearest to the automatic one among those within one standard
-        error of the best. "one-standard-error" takes the largest of these, "best" the best mean, which with wrong
-        labels is often a lucky one (:doc:`/choosing`). A callable receives `cv_results_` and returns an index.
+        The selection rule. "auto" prefers the automatic radius with the first of the
+        other parameters. It selects something else only if the best mean score is ahead
+        by more than one standard error of the difference between the two in the same
+        folds; it then takes the radius nearest to the automatic one among those within
+        one standard error of the best. "one-standard-error" takes the largest of these,
+        "best" the best mean, which with wrong labels is often a lucky one
+        (:doc:`/choosing`). A callable receives `cv_results_` and returns an index.
     refit : bool, default=True
         Whether to refit on all rows with the chosen parameters.
     max_time : float, optional
-        Time limit for `fit` in seconds. If it is too short for all folds, a ConvergenceWarning is issued, and only the
-        completed ones have scores; if none was completed, the automatic radius is used, with the first of the other
-        parameters. The refit, which always takes a step, has as much time as the paths of a fold.
+        Time limit for `fit` in seconds. If it is too short for all folds, a
+        ConvergenceWarning is issued, and only the completed ones have scores; if none
+        was completed, the automatic radius is used, with the first of the other
+        parameters. The refit, which always takes a step, has as much time as the paths
+        of a fold.
     tol : float, optional
-        Proven gap of the refit; in the folds it is 1e-4, or `tol` if that is larger (on few rows not proven, but
-        that of a point on the central path).
+        Proven gap of the refit; in the folds it is 1e-4, or `tol` if that is larger (on
+        few rows not proven, but that of a point on the central path).
     n_jobs : int, optional
-        Number of paths solved in parallel, in separate processes; with `max_time` in threads, which start at once.
+        Number of paths solved in parallel, in separate processes; with `max_time` in
+        threads, which start at once.
     verbose : int, default=0
-        1: print a line for every path, and one when kernels are compiled for the first time; 2: also print a line for
-        every certificate of the refit.
+        1: print a line for every path, and one when kernels are compiled for the first
+        time; 2: also print a line for every certificate of the refit.
 
     Attributes
     ----------
     cv_results_ : dict of arrays
-        One entry per candidate: ``param_radius``, ``param_flip_cost``, ``param_norm``, ``param_l2``,
-        ``param_intercept_cost``, ``param_class_weight``, ``params``, ``split<k>_test_score``, ``mean_test_score``,
-        ``std_test_score``, ``rank_test_score``, ``mean_fit_time``, ``largest_gap``, ``auto_radius`` (of its setting)
-        and ``constant_score`` (of always predicting the majority). It can be converted to a pandas DataFrame.
+        One entry per candidate: ``param_radius``, ``param_flip_cost``, ``param_norm``,
+        ``param_l2``, ``param_intercept_cost``, ``param_class_weight``, ``params``,
+        ``split<k>_test_score``, ``mean_test_score``, ``std_test_score``,
+        ``rank_test_score``, ``mean_fit_time``, ``largest_gap``, ``auto_radius`` (of its
+        setting) and ``constant_score`` (of always predicting the majority). It can be
+        converted to a pandas DataFrame.
     best_index_, best_params_, best_score_ : int, dict, float
         Index and parameters of the chosen candidate, and its mean score.
     radius_, flip_cost_, norm_, l2_, intercept_cost_, class_weight_
-        The chosen parameters. `flip_cost_` is None if `fit` took one per row; after the refit, `intercept_cost_`
-        is a number.
+        The chosen parameters. `flip_cost_` is None if `fit` took one per row; after the
+        refit, `intercept_cost_` is a number.
     n_splits_ : int
         Number of folds.
     coef_, intercept_, certified_intercept_, threshold_, sigmoids_, classes_
-        As in `WassersteinSVC`, from the refit; likewise `n_features_in_` and `feature_names_in_`.
+        As in `WassersteinSVC`, from the refit; likewise `n_features_in_` and
+        `feature_names_in_`.
     objective_, lower_bound_, gap_, radius_price_, n_iter_, result_
         The certificate of the refit, as in `WassersteinSVC`.
 
@@ -136,7 +154,10 @@ class WassersteinSVCCV(RobustClassifier):
     norms: Any = 2
     l2: Any = ("auto", 0.0)
     intercept_costs: Any = "auto"
-    threshold: Literal["auto", "accuracy", "balanced_accuracy", "optimum"] | Mapping[Any, float] = "auto"
+    threshold: (
+        Literal["auto", "accuracy", "balanced_accuracy", "optimum"]
+        | Mapping[Any, float]
+    ) = "auto"
     scoring: str | Callable[..., Any] | None = None
     selection: str | Callable[[dict[str, Any]], int] = "auto"
     refit: bool = True
@@ -144,147 +165,258 @@ class WassersteinSVCCV(RobustClassifier):
     def decision_function(self, X: Matrix) -> Vector:
         """Return the decision values, of shape (n_samples,) or (n_samples, n_classes)."""
         if hasattr(self, "cv_results_") and not hasattr(self, "intercept_"):
-            raise NotFittedError(f"This {type(self).__name__} has parameters but no classifier: fit with refit=True.")
+            raise NotFittedError(
+                f"This {type(self).__name__} has parameters but no classifier: fit with refit=True."
+            )
         return super().decision_function(X)
 
     @with_callbacks
     def fit(
-        self, X: Matrix, y: Labels, sample_weight: Values = None, groups: Labels = None, flip_cost: Values = None
+        self,
+        X: Matrix,
+        y: Labels,
+        sample_weight: Values = None,
+        groups: Labels = None,
+        flip_cost: Values = None,
     ) -> Self:
         """Choose the parameters by cross-validation and fit the classifier.
 
         Parameters
         ----------
         X, y, sample_weight, flip_cost
-            As in `WassersteinSVC.fit`. Scores that accept weights use them, too; `flip_cost` replaces the parameter.
+            As in `WassersteinSVC.fit`. Scores that accept weights use them, too;
+            `flip_cost` replaces the parameter.
         groups : array of shape (n_samples,), optional
             Groups for a splitter that keeps them together.
 
         Returns
         -------
         self
-            Ctrl-C raises KeyboardInterrupt; during the refit, the best classifier so far is stored first.
+            Ctrl-C raises KeyboardInterrupt; during the refit, the best classifier so
+            far is stored first.
         """
         with following(message=print) if self.verbose else nullcontext():
-            return self._fit(X, y, sample_weight, groups, flip_cost, TimeLimit.of(self.max_time))
+            return self._fit(
+                X, y, sample_weight, groups, flip_cost, TimeLimit.of(self.max_time)
+            )
 
     def _fit(self, X, y, sample_weight, groups, flip_cost, time: TimeLimit):
         rules = cross_validation.SELECTION_RULES
-        choose = rules.get(self.selection) if isinstance(self.selection, str) else self.selection
+        if isinstance(self.selection, str):
+            choose = rules.get(self.selection)
+        else:
+            choose = self.selection
         if not callable(choose):
             known = ", ".join(repr(name) for name in rules)
-            raise ValueError(f"selection must be {known} or a callable, got selection={self.selection!r}.")
+            raise ValueError(
+                f"selection must be {known} or a callable, got selection={self.selection!r}."
+            )
         check_calibration(self.calibration)
         scorer = cross_validation.checked_scorer(self.scoring)
-        for name in [name for name in vars(self) if name.endswith("_")]:  # of an earlier fit
+        for name in [
+            name for name in vars(self) if name.endswith("_")
+        ]:  # of an earlier fit
             delattr(self, name)
         balanced = self.class_weight == "auto" and weighs_classes_equally(self.scoring)
-        data = FitData(self, X, y, sample_weight, "balanced" if balanced else self.class_weight)
+        data = FitData(
+            self, X, y, sample_weight, "balanced" if balanced else self.class_weight
+        )
         self.classes_ = data.classes
         if self.threshold != "auto":
-            goal_of(self.threshold, self.classes_, self.fit_intercept)  # an error should not wait for the folds
-        folds, settings = self._folds(data, groups), self._settings(data, flip_cost, time)
-        context = self._init_callback_context(max_subtasks=len(folds) * len(settings) + bool(self.refit))
+            goal_of(
+                self.threshold, self.classes_, self.fit_intercept
+            )  # an error should not wait for the folds
+        folds = self._folds(data, groups)
+        settings = self._settings(data, flip_cost, time)
+        context = self._init_callback_context(
+            max_subtasks=len(folds) * len(settings) + bool(self.refit)
+        )
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         try:
             limit = time.share(1.0 + 1.0 / len(folds))
-            outcomes = self._score_all_paths(data, folds, settings, scorer, context, limit)
+            outcomes = self._score_all_paths(
+                data, folds, settings, scorer, context, limit
+            )
         except BaseException:  # such as Ctrl-C: also stop the paths in other threads
             time.stop()
             raise
         self.cv_results_ = cross_validation.results_table(settings, outcomes)
         scored = not np.isnan(self.cv_results_["mean_test_score"]).all()
-        self._store_choice(int((choose if scored else cross_validation.automatic)(self.cv_results_)))
+        self._store_choice(
+            int((choose if scored else cross_validation.automatic)(self.cv_results_))
+        )
         if self.refit:
-            self._refit((data.X, data.y, data.sample_weight, flip_cost), context, TimeLimit(time.left()))
-        context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
+            self._refit(
+                (data.X, data.y, data.sample_weight, flip_cost),
+                context,
+                TimeLimit(time.left()),
+            )
+        context.call_on_fit_task_end(
+            estimator=self, X=X, y=y, reconstruction_attributes={}
+        )
         return self
 
     def _folds(self, data: FitData, groups) -> list[Fold]:
         n_folds = min(N_FOLDS, max(2, np.unique(data.y, return_counts=True)[1].max()))
-        splitter = check_cv(n_folds if self.cv is None else self.cv, data.y, classifier=True)
+        splitter = check_cv(
+            n_folds if self.cv is None else self.cv, data.y, classifier=True
+        )
         parts = splits(splitter, data.X, data.y, groups, data.sample_weight)
         folds = [Fold(number, *part) for number, part in enumerate(parts)]
         self.n_splits_ = len(folds)
         return folds
 
     def _settings(self, data: FitData, flip_cost, time: TimeLimit) -> list[Setting]:
-        """Return the grid of settings, each with its radii; the first one is what the selection starts from."""
+        """Return the grid of settings, each with its radii.
+
+        The first one is what the selection starts from.
+        """
         norms = [norm_for(norm).p for norm in listed(self.norms, "norms")]
         norms = [norm if np.isinf(norm) else int(norm) for norm in norms]
-        flip_costs = [check_flip_cost(cost) for cost in listed(self.flip_costs, "flip_costs")]
+        flip_costs = [
+            check_flip_cost(cost) for cost in listed(self.flip_costs, "flip_costs")
+        ]
         if flip_cost is not None:
             flip_costs = [check_flip_costs(flip_cost, len(data.y))]
         ridges = [number_or_auto(ridge, "l2") for ridge in listed(self.l2, "l2")]
-        intercept_costs = list(map(prices.intercept_cost_or_auto, listed(self.intercept_costs, "intercept_costs")))
-        radii = cross_validation.N_RADII if self.radii is None else self.radii
+        intercept_costs = list(
+            map(
+                prices.intercept_cost_or_auto,
+                listed(self.intercept_costs, "intercept_costs"),
+            )
+        )
+        if self.radii is None:
+            radii = cross_validation.N_RADII
+        else:
+            radii = self.radii
         if isinstance(radii, numbers.Integral) and not isinstance(radii, bool):
             radii = check_count(radii, "radii", "an integer ≥ 1 or a list of radii")
         else:
-            radii = sorted((check_number(radius, "radii") for radius in listed(radii, "radii")), reverse=True)
-        intercept_costs = intercept_costs if self.fit_intercept else [math.inf]
+            radii = sorted(
+                (check_number(radius, "radii") for radius in listed(radii, "radii")),
+                reverse=True,
+            )
+        if self.fit_intercept:
+            intercept_costs = intercept_costs
+        else:
+            intercept_costs = [math.inf]
         # `share` is the part of the spread of the rows that is not due to gross errors.
-        settings, share = [], warn_of_far_cells(data.X, data.sample_weight, self)
+        settings = []
+        share = warn_of_far_cells(data.X, data.sample_weight, self)
         for done, norm in enumerate(norms):
-            common = {"norm": norm, "fit_intercept": bool(self.fit_intercept)} | prices.feature_prices(self)
-            ball = {**common, "l2": 0.0, "flip_cost": math.inf, "intercept_cost": "auto"}
+            common = {
+                "norm": norm,
+                "fit_intercept": bool(self.fit_intercept),
+            } | prices.feature_prices(self)
+            ball = {
+                **common,
+                "l2": 0.0,
+                "flip_cost": math.inf,
+                "intercept_cost": "auto",
+            }
             problems = data.problems(ball)
-            posed, limit = BinaryProblems.at_centre(problems, in_span=True), time.share(len(norms) - done)
-            rule = ball_by_rule(posed, "auto", "auto", self.solver, data.counts, limit, share)
+            posed = BinaryProblems.at_centre(problems, in_span=True)
+            limit = time.share(len(norms) - done)
+            rule = ball_by_rule(
+                posed, "auto", "auto", self.solver, data.counts, limit, share
+            )
             by_rule = isinstance(radii, int)
-            tried = cross_validation.default_radii(problems, radii, rule.radius) if by_rule else np.array(radii)
+            if by_rule:
+                tried = cross_validation.default_radii(problems, radii, rule.radius)
+            else:
+                tried = np.array(radii)
             for cost, ridge, price in product(flip_costs, ridges, intercept_costs):
                 ball = {**common, "flip_cost": cost, "intercept_cost": price}
                 ball["l2"] = rule.l2 if ridge is None else ridge
                 settings.append(Setting(data.class_weight, ball, tried, rule.radius))
         return settings
 
-    def _score_all_paths(self, data: FitData, folds, settings, scorer, context, time) -> list[list[PathScores]]:
-        """Return the scores by setting and fold. Folds are completed one by one, in case the time runs out."""
-        tol = cross_validation.CV_TOL if self.tol is None else max(self.tol, cross_validation.CV_TOL)
+    def _score_all_paths(
+        self, data: FitData, folds, settings, scorer, context, time
+    ) -> list[list[PathScores]]:
+        """Return the scores by setting and fold.
+
+        Folds are completed one by one, in case the time runs out.
+        """
+        if self.tol is None:
+            tol = cross_validation.CV_TOL
+        else:
+            tol = max(self.tol, cross_validation.CV_TOL)
         limits = {"solver": self.solver, "tol": tol, "max_iter": self.max_iter}
-        limits |= {"random_state": self.random_state, "n_threads": 1 if effective_n_jobs(self.n_jobs) > 1 else None}
+        limits |= {
+            "random_state": self.random_state,
+            "n_threads": 1 if effective_n_jobs(self.n_jobs) > 1 else None,
+        }
         pairs = [(setting, fold) for fold in folds for setting in settings]
-        # New processes may take longer to start than the time allows, and have their own clocks. On few rows nearly all
-        # is compiled code, which threads do at the same time.
-        n_jobs = spare_cores() if self.n_jobs is None and are_few(data.X) else self.n_jobs
-        prefer = "threads" if time.limited or n_jobs != self.n_jobs else None
+        # New processes may take longer to start than the time allows, and have their
+        # own clocks. On few rows nearly all is compiled code, which threads do at the
+        # same time.
+        if self.n_jobs is None and are_few(data.X):
+            n_jobs = spare_cores()
+        else:
+            n_jobs = self.n_jobs
+        if time.limited or n_jobs != self.n_jobs:
+            prefer = "threads"
+        else:
+            prefer = None
         score = delayed(cross_validation.score_path)
         tasks = (score(data, *pair, scorer, limits, time) for pair in pairs)
         outcomes = Parallel(n_jobs=n_jobs, prefer=prefer, return_as="generator")(tasks)
         done = []
         with stage("cross-validating"), taken_over() as tell:
-            for number, ((setting, fold), outcome) in enumerate(zip(pairs, outcomes, strict=True), start=1):
+            for number, ((setting, fold), outcome) in enumerate(
+                zip(pairs, outcomes, strict=True), start=1
+            ):
                 task = context.subcontext(task_name="path")
                 task.call_on_fit_task_begin(estimator=self)
                 done.append(outcome)
                 if self.verbose:
                     best = f"best score {outcome.scores.max():.4f}, {outcome.times.sum():.2f} s"
-                    print(f"[{number}/{len(pairs)}] {setting}, fold {fold.number}: {best}", flush=True)
+                    print(
+                        f"[{number}/{len(pairs)}] {setting}, fold {fold.number}: {best}",
+                        flush=True,
+                    )
                 tell(number / len(pairs))
                 task.call_on_fit_task_end(estimator=self)
         cross_validation.warn_of_large_gaps(done, tol, len(folds))
         return [done[index :: len(settings)] for index in range(len(settings))]
 
     def _store_choice(self, index: int) -> None:
-        self.best_index_, self.best_params_ = index, self.cv_results_["params"][index]
+        self.best_index_ = index
+        self.best_params_ = self.cv_results_["params"][index]
         self.best_score_ = float(self.cv_results_["mean_test_score"][index])
         for name, value in {"flip_cost": None, **self.best_params_}.items():
             setattr(self, f"{name}_", value)
         if self.verbose:
-            print(f"chosen: {self.best_params_}, mean score {self.best_score_:.4f}", flush=True)
+            print(
+                f"chosen: {self.best_params_}, mean score {self.best_score_:.4f}",
+                flush=True,
+            )
 
     def _refit(self, data: tuple[Any, Any, Any, Any], context, time: TimeLimit) -> None:
-        """Fit on all rows; if the classifier is constant where those of the folds were not, with a smaller radius."""
+        """Fit on all rows.
+
+        If the classifier is constant where those of the folds were not, with a smaller
+        radius.
+        """
         task = context.subcontext(task_name="refit")
         task.call_on_fit_task_begin(estimator=self)
-        constant, chosen = self._fit_chosen(*data, time), self.best_index_
+        constant = self._fit_chosen(*data, time)
+        chosen = self.best_index_
         results = self.cv_results_
-        differ = ~np.isclose(results["mean_test_score"], results["constant_score"], rtol=0.0, atol=ROUNDING)
-        radii, same = results["param_radius"], cross_validation.in_setting_of(results, chosen)
+        differ = ~np.isclose(
+            results["mean_test_score"],
+            results["constant_score"],
+            rtol=0.0,
+            atol=ROUNDING,
+        )
+        radii = results["param_radius"]
+        same = cross_validation.in_setting_of(results, chosen)
         # A chosen candidate that was constant in the folds, too, stays what it is.
         smaller = same & (radii < radii[chosen]) & differ & differ[chosen] & constant
-        for index in [*np.flatnonzero(smaller).tolist(), chosen] if smaller.any() else ():  # the last if none helps
+        for index in (
+            [*np.flatnonzero(smaller).tolist(), chosen] if smaller.any() else ()
+        ):  # the last if none helps
             self._store_choice(index)
             constant = self._fit_chosen(*data, time)
             if not constant:
@@ -297,25 +429,58 @@ class WassersteinSVCCV(RobustClassifier):
         task.call_on_fit_task_end(estimator=self)
 
     def _chosen_classifier(self) -> WassersteinSVC:
-        names = ("fit_intercept", "calibration", "solver", "tol", "max_iter", "random_state", "n_jobs", "verbose")
-        settings = {name: getattr(self, name) for name in names} | prices.feature_prices(self)  # X has no names here
-        goal = "balanced_accuracy" if weighs_classes_equally(self.scoring) else "accuracy"
-        settings["threshold"] = goal if self.threshold == "auto" else self.threshold
+        names = (
+            "fit_intercept",
+            "calibration",
+            "solver",
+            "tol",
+            "max_iter",
+            "random_state",
+            "n_jobs",
+            "verbose",
+        )
+        settings = {
+            name: getattr(self, name) for name in names
+        } | prices.feature_prices(self)  # X has no names here
+        if weighs_classes_equally(self.scoring):
+            goal = "balanced_accuracy"
+        else:
+            goal = "accuracy"
+        if self.threshold == "auto":
+            settings["threshold"] = goal
+        else:
+            settings["threshold"] = self.threshold
         return WassersteinSVC(**settings | self.best_params_)
 
     def _fit_chosen(self, X, y, sample_weight, flip_cost, time: TimeLimit) -> bool:
         """Fit with the chosen parameters; return whether the classifier is constant."""
         model = self._chosen_classifier().set_params(max_time=time)
         try:
-            with warnings.catch_warnings(), config_context(assume_finite=True):  # X is the checked array
-                # Here the scores have chosen a constant classifier or a large budget, and cells have been warned of.
+            with (
+                warnings.catch_warnings(),
+                config_context(assume_finite=True),
+            ):  # X is the checked array
+                # Here the scores have chosen a constant classifier or a large budget,
+                # and cells have been warned of.
                 ignored = "The fitted classifier is constant|radius / flip_cost|Different scales|Far-off rows"
                 warnings.filterwarnings("ignore", ignored, UserWarning)
                 model.fit(X, y, sample_weight, flip_cost)
-                return one_vs_rest.is_constant(model.decision_function(X))  # like X, it has no names of features
+                return one_vs_rest.is_constant(
+                    model.decision_function(X)
+                )  # like X, it has no names of features
         finally:  # an interrupted fit has stored its best result so far
-            self.__dict__.update({name: value for name, value in vars(model).items() if name.endswith("_")})
+            self.__dict__.update(
+                {
+                    name: value
+                    for name, value in vars(model).items()
+                    if name.endswith("_")
+                }
+            )
 
     def _trained_ball(self) -> dict[str, Any]:
-        ball = {"radius": self.radius_, "flip_cost": self.flip_cost_, "norm": self.norm_}
+        ball = {
+            "radius": self.radius_,
+            "flip_cost": self.flip_cost_,
+            "norm": self.norm_,
+        }
         return ball | {"feature_cost": prices.feature_costs(self)}

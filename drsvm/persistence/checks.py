@@ -1,9 +1,10 @@
 """Checks of model files from untrusted sources: of the archive before any object is built, then of the model.
 
-A few kilobytes of zip can unpack to gigabytes, and the directory of an archive may give wrong sizes: it is checked
-first, and then every member is read only up to the size given there. What is loaded must be a fitted classifier of this
-library, also at the end of a pipeline. It is checked as a whole, because a malformed classifier would only fail when it
-predicts; the attributes of scikit-learn's transformers are not checked.
+A few kilobytes of zip can unpack to gigabytes, and the directory of an archive may give
+wrong sizes: it is checked first, and then every member is read only up to the size
+given there. What is loaded must be a fitted classifier of this library, also at the end
+of a pipeline. It is checked as a whole, because a malformed classifier would only fail
+when it predicts; the attributes of scikit-learn's transformers are not checked.
 """
 
 import io
@@ -15,17 +16,26 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
 
-from drsvm.problem.result import Result
 from drsvm.persistence.names import NODES
+from drsvm.problem.result import Result
 
-Model: TypeAlias = Any  # a classifier, a Pipeline that ends in one, or what a file has in its place
+Model: TypeAlias = (
+    Any  # a classifier, a Pipeline that ends in one, or what a file has in its place
+)
 Json: TypeAlias = Any  # a value of JSON; objects of a schema are dicts of them
 
-RATIO = 50  # an archive may unpack to this many times its size; models do to 1 to 45 times, by their multipliers
-SMALL = 64 << 20  # any archive may unpack to this many bytes: the size of the multipliers of four million rows
-SMALL_TEXT = 2 << 20  # any schema.json may have this many; parsing takes up to 25 times the memory
+# An archive may unpack to this many times its size; models do to 1 to 45 times, by
+# their multipliers
+RATIO = 50
+SMALL = (
+    64 << 20
+)  # any archive may unpack to this many bytes: the size of the multipliers of four million rows
+SMALL_TEXT = (
+    2 << 20
+)  # any schema.json may have this many; parsing takes up to 25 times the memory
 OURS = "a WassersteinSVC, WassersteinSVCCV or WassersteinKernelSVC"
-MEMBERS = 100_000  # maximum number of members of an archive; a model has about nine arrays per class
+# Maximum number of members of an archive; a model has about nine arrays per class
+MEMBERS = 100_000
 
 
 class RejectedError(ValueError):
@@ -40,7 +50,8 @@ def require(condition: object, message: str) -> None:
 
 def members_of(archive: bytes) -> dict[str, bytearray]:
     """Return the content of an archive by name, also that of archives within it, which are sparse matrices."""
-    size, allowed = len(archive), max(SMALL, RATIO * len(archive))
+    size = len(archive)
+    allowed = max(SMALL, RATIO * len(archive))
     members = _read(archive, size, allowed)
     allowed -= sum(map(len, members.values()))
     for name in [name for name in members if name.endswith(".npz")]:
@@ -55,29 +66,52 @@ def _read(archive: bytes | bytearray, size: int, allowed: int) -> dict[str, byte
     with ZipFile(io.BytesIO(archive)) as packed:
         check_members(packed.infolist(), size, allowed)
         for member in packed.infolist():
-            # Read in blocks: otherwise zipfile inflates up to 2 GB before it compares sizes with the directory.
+            # Read in blocks: otherwise zipfile inflates up to 2 GB before it compares
+            # sizes with the directory.
             content = contents[member.filename] = bytearray()
             with packed.open(member) as stream:
-                while len(content) <= member.file_size and (block := stream.read(1 << 16)):
+                while len(content) <= member.file_size and (
+                    block := stream.read(1 << 16)
+                ):
                     content += block
     return contents
 
 
-def check_members(members: list[ZipInfo], size: int, allowed: int | None = None) -> None:
+def check_members(
+    members: list[ZipInfo], size: int, allowed: int | None = None
+) -> None:
     """Reject an archive of a given size whose directory lists more than a model contains."""
-    allowed = max(SMALL, RATIO * size) if allowed is None else allowed
+    if allowed is None:
+        allowed = max(SMALL, RATIO * size)
+    else:
+        allowed = allowed
     total = sum(member.file_size for member in members)
-    text = max((member.file_size for member in members if member.filename == "schema.json"), default=0)
-    for what, unpacked, limit in (("it", total, allowed), ("its schema.json", text, max(SMALL_TEXT, RATIO * size))):
+    text = max(
+        (member.file_size for member in members if member.filename == "schema.json"),
+        default=0,
+    )
+    for what, unpacked, limit in (
+        ("it", total, allowed),
+        ("its schema.json", text, max(SMALL_TEXT, RATIO * size)),
+    ):
         times = f"{unpacked / 1e6:,.0f} MB, {unpacked / size:,.0f} times the size of the file"
         rejection = f"{what} would unpack to {times}, which no drsvm model does. Do not trust its source."
         require(unpacked <= limit, rejection)
     for member in members:  # others are unpacked without a bound
         is_known = member.compress_type in (ZIP_STORED, ZIP_DEFLATED)
-        require(is_known, f"{member.filename!r} in it has a compression method that drsvm models never use.")
-    require(len(members) <= MEMBERS, f"it has {len(members):,} parts; a drsvm model has at most {MEMBERS:,}.")
+        require(
+            is_known,
+            f"{member.filename!r} in it has a compression method that drsvm models never use.",
+        )
+    require(
+        len(members) <= MEMBERS,
+        f"it has {len(members):,} parts; a drsvm model has at most {MEMBERS:,}.",
+    )
     names = {member.filename for member in members}
-    require(len(names) == len(members), "it has two parts with the same name, which drsvm models never have.")
+    require(
+        len(names) == len(members),
+        "it has two parts with the same name, which drsvm models never have.",
+    )
 
 
 def check_schema(schema: Json) -> None:
@@ -87,13 +121,19 @@ def check_schema(schema: Json) -> None:
     for entry in waiting:  # which grows
         node = entry if isinstance(entry, dict) else {}
         if {"__class__", "__module__", "__loader__"} & set(node):
-            name, kind = f"{node.get('__module__')}.{node.get('__class__')}", node.get("__loader__")
+            name = f"{node.get('__module__')}.{node.get('__class__')}"
+            kind = node.get("__loader__")
             if kind not in NODES.get(name, ()):
                 foreign.add(f"{name} ({kind})" if name in NODES else name)
-        waiting.extend(node.values() if node else entry if isinstance(entry, list) else ())
+        waiting.extend(
+            node.values() if node else entry if isinstance(entry, list) else ()
+        )
     names = ", ".join(sorted(foreign))[:1000]
     names = f"it contains {names if names.isprintable() else ascii(names)}, which no drsvm model needs"
-    require(not foreign, f"{names}: loading such types may run code. Do not trust its source.")
+    require(
+        not foreign,
+        f"{names}: loading such types may run code. Do not trust its source.",
+    )
 
 
 def our_classes() -> tuple[type, ...]:
@@ -110,14 +150,26 @@ def has_kernel(classifier: Model) -> bool:
 
 def classifiers(model: Model) -> Iterator[Model]:
     """Yield the classifiers at the end of a model: several in a fitted CalibratedClassifierCV."""
-    is_around = type(model).__name__ == "FrozenEstimator" or hasattr(model, "response_method")  # with a threshold
-    inner = [getattr(model, "estimator_", model.estimator)] if is_around else []
+    is_around = type(model).__name__ == "FrozenEstimator" or hasattr(
+        model, "response_method"
+    )  # with a threshold
+    if is_around:
+        inner = [getattr(model, "estimator_", model.estimator)]
+    else:
+        inner = []
     if hasattr(model, "calibrated_classifiers_"):
         inner = [one.estimator for one in model.calibrated_classifiers_]
     if hasattr(model, "steps"):
-        pairs = model.steps if isinstance(model.steps, list | tuple) else ()
-        are_pairs = pairs and all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs)
-        require(are_pairs, "the steps of its Pipeline are not pairs of a name and a step.")
+        if isinstance(model.steps, list | tuple):
+            pairs = model.steps
+        else:
+            pairs = ()
+        are_pairs = pairs and all(
+            isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs
+        )
+        require(
+            are_pairs, "the steps of its Pipeline are not pairs of a name and a step."
+        )
         for name, step in pairs[:-1]:
             is_step = step in (None, "passthrough") or hasattr(step, "transform")
             require(is_step, f"step {name!r} of its Pipeline is not a transformer.")
@@ -132,12 +184,18 @@ def check_given(model: Model) -> None:
     """Raise an error if a model is not one that can be saved, or not fitted."""
     for last in classifiers(model):
         kind = type(last).__name__
-        require(not hasattr(last, "best_estimator_"), f"{kind} is a search: save its best_estimator_.")
+        require(
+            not hasattr(last, "best_estimator_"),
+            f"{kind} is a search: save its best_estimator_.",
+        )
         is_ours = isinstance(last, our_classes()) or kind == "CalibratedClassifierCV"
         require(is_ours, f"it does not end in {OURS}, but in {kind}.")
         require(hasattr(last, "intercept_"), f"{kind} is not fitted: call fit first.")
         is_own = callable(getattr(last, "kernel", None))
-        require(not is_own, "its kernel is a function of your own: save it with joblib.dump, or name a kernel.")
+        require(
+            not is_own,
+            "its kernel is a function of your own: save it with joblib.dump, or name a kernel.",
+        )
 
 
 def check_loaded(content: object) -> None:
@@ -147,19 +205,41 @@ def check_loaded(content: object) -> None:
     parts = content if isinstance(content, dict) else {}
     require(isinstance(parts.get("metadata"), dict), "it has no metadata.")
     audit = parts.get("audit")
-    require(audit is None or (isinstance(audit, dict) and "model" in audit), "its audit is incomplete.")
+    require(
+        audit is None or (isinstance(audit, dict) and "model" in audit),
+        "its audit is incomplete.",
+    )
     tested = audit and audit["model"]
-    for last in [*classifiers(parts.get("model")), *(classifiers(tested) if tested is not None else ())]:
+    for last in [
+        *classifiers(parts.get("model")),
+        *(classifiers(tested) if tested is not None else ()),
+    ]:
         require(isinstance(last, our_classes()), f"it does not end in {OURS}.")
-        _check_classifier(last, *(("dual_coef_", "landmarks_") if has_kernel(last) else ("coef_", "coef_")))
+        _check_classifier(
+            last,
+            *(("dual_coef_", "landmarks_") if has_kernel(last) else ("coef_", "coef_")),
+        )
         results = vars(last).get("result_")  # None after partial_fit
-        for result in results if isinstance(results, list) else [] if results is None else [results]:
-            is_whole = isinstance(result, Result) and set(vars(result)) == {entry.name for entry in fields(Result)}
+        for result in (
+            results
+            if isinstance(results, list)
+            else []
+            if results is None
+            else [results]
+        ):
+            is_whole = isinstance(result, Result) and set(vars(result)) == {
+                entry.name for entry in fields(Result)
+            }
             require(is_whole, "the result in it is incomplete.")
             for entry in fields(Result):
-                kind: Any = {float: Real, int: Integral}.get(entry.type, get_origin(entry.type) or entry.type)  # pyright: ignore
+                kind: Any = {float: Real, int: Integral}.get(
+                    entry.type, get_origin(entry.type) or entry.type
+                )  # pyright: ignore
                 is_kind = isinstance(getattr(result, entry.name), kind)
-                require(is_kind, f"{entry.name} of the result in it is not of type {kind.__name__}.")
+                require(
+                    is_kind,
+                    f"{entry.name} of the result in it is not of type {kind.__name__}.",
+                )
     for model in filter(None, (parts["model"], tested)):
         threshold_around(model)  # or an error, if it is not a number
 
@@ -167,31 +247,54 @@ def check_loaded(content: object) -> None:
 def _check_classifier(model: Model, name: str, points: str) -> None:
     """Check that its arrays fit together: the one with a row per decision, and the one with a column per feature."""
     state = vars(model)
-    require(_is_array(state.get(name), 2), f"{name} is not an array of numbers with one row per decision.")
-    n_rows, classes, sigmoids = state[name].shape[0], state.get("classes_"), state.get("sigmoids_")
+    require(
+        _is_array(state.get(name), 2),
+        f"{name} is not an array of numbers with one row per decision.",
+    )
+    n_rows = state[name].shape[0]
+    classes = state.get("classes_")
+    sigmoids = state.get("sigmoids_")
     fits = _is_array(state.get("intercept_"), 1) and len(state["intercept_"]) == n_rows
     require(fits, f"intercept_ is not an array with one number per row of {name}.")
     n_classes = 2 if n_rows == 1 else n_rows
     fits = isinstance(classes, np.ndarray) and classes.shape == (n_classes,)
     require(fits, f"classes_ is not an array of {n_classes} labels.")
-    fits = _is_array(state.get(points), 2) and state.get("n_features_in_") == state[points].shape[1]
+    fits = (
+        _is_array(state.get(points), 2)
+        and state.get("n_features_in_") == state[points].shape[1]
+    )
     require(fits, f"n_features_in_ is not the number of columns of {points}.")
-    fits = sigmoids is None or (_is_array(sigmoids, 2) and sigmoids.shape == (n_rows, 2))
-    require(fits, f"sigmoids_ is not an array with a slope and an offset per row of {name}.")
+    fits = sigmoids is None or (
+        _is_array(sigmoids, 2) and sigmoids.shape == (n_rows, 2)
+    )
+    require(
+        fits, f"sigmoids_ is not an array with a slope and an offset per row of {name}."
+    )
     if not has_kernel(model):
         return
-    places, n_landmarks = state.get("landmark_indices_"), model.dual_coef_.shape[1]
-    fits = model.landmarks_.shape[0] == n_landmarks and getattr(places, "shape", None) == (n_landmarks,)
-    require(fits, "landmarks_ and landmark_indices_ do not have one entry per column of dual_coef_.")
+    places = state.get("landmark_indices_")
+    n_landmarks = model.dual_coef_.shape[1]
+    fits = model.landmarks_.shape[0] == n_landmarks and getattr(
+        places, "shape", None
+    ) == (n_landmarks,)
+    require(
+        fits,
+        "landmarks_ and landmark_indices_ do not have one entry per column of dual_coef_.",
+    )
     fits = isinstance(model.kernel, str) and isinstance(state.get("gamma_"), float)
     require(fits, "kernel and gamma_ are not a name and a number.")
     if model.kernel == "precomputed":
         are_columns = ((places >= 0) & (places < model.n_features_in_)).all()
-        require(are_columns, "landmark_indices_ are not columns of a precomputed kernel.")
+        require(
+            are_columns, "landmark_indices_ are not columns of a precomputed kernel."
+        )
     elif n_landmarks:  # a kernel of the library, which can be evaluated
         values = model._kernel().priced(model.landmarks_[:1])
         model._function().values(values, values)
 
 
 def _is_array(values: object, ndim: int) -> bool:
-    return getattr(values, "ndim", None) == ndim and getattr(values, "dtype", np.dtype(object)).kind == "f"
+    return (
+        getattr(values, "ndim", None) == ndim
+        and getattr(values, "dtype", np.dtype(object)).kind == "f"
+    )

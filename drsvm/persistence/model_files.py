@@ -3,9 +3,10 @@
     drsvm-model 5 sha256:…      ← one line: the format, and the checksum of everything after it
     zip archive                 ← {"model": Pipeline or classifier, "metadata": plain values, "audit": see `audits.py`}
 
-The archive contains objects as plain data (`nodes.py`). Only the types in a list may occur, under their public names
-(`names.py`), and everything else is rejected before any object is built. Before that, archives that would take far more
-memory or time than their size suggests are rejected.
+The archive contains objects as plain data (`nodes.py`). Only the types in a list may
+occur, under their public names (`names.py`), and everything else is rejected before any
+object is built. Before that, archives that would take far more memory or time than
+their size suggests are rejected.
 """
 
 import hashlib
@@ -18,10 +19,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 from drsvm import __version__
-from drsvm.utils.user_warnings import warn_user
 from drsvm.persistence import checks
 from drsvm.persistence.checks import Model, RejectedError, require
 from drsvm.persistence.nodes import SKLEARN, Builder, Writer
+from drsvm.utils.user_warnings import warn_user
 from drsvm.utils.writing import write_files
 
 if TYPE_CHECKING:  # at run time, this would import scipy
@@ -32,7 +33,9 @@ FORMAT = 5  # files of formats 1 to 4 were written before the first release
 
 
 class ModelFileError(ValueError):
-    """A model file is rejected, or a model cannot be saved; the message gives the reason.
+    """A model file is rejected, or a model cannot be saved.
+
+    The message gives the reason.
 
     Examples
     --------
@@ -53,20 +56,25 @@ class SavedModel(NamedTuple):
     audit: "Audit | None" = None
 
 
-def save_model(model: Model, path: str | Path, metadata: dict[str, Any] | None = None) -> None:
+def save_model(
+    model: Model, path: str | Path, metadata: dict[str, Any] | None = None
+) -> None:
     """Save a fitted classifier.
 
     Parameters
     ----------
     model : estimator of drsvm, Pipeline that ends in one, or CalibratedClassifierCV
-        The classifier, with scikit-learn's usual transformers before it (ColumnTransformer, encoders, imputers,
-        scalers, vectorizers, PCA, ...) and, if any, a kernel given by its name. A FixedThresholdClassifier may be
-        around it, or a TunedThresholdClassifierCV with a usual score of scikit-learn. Save others with joblib or skops.
-        Without the multipliers of rows on a Dask cluster, which stay there.
+        The classifier, with scikit-learn's usual transformers before it
+        (ColumnTransformer, encoders, imputers, scalers, vectorizers, PCA, ...) and, if
+        any, a kernel given by its name. A FixedThresholdClassifier may be around it, or
+        a TunedThresholdClassifierCV with a usual score of scikit-learn. Save others
+        with joblib or skops. Without the multipliers of rows on a Dask cluster, which
+        stay there.
     path : str or Path
         The file. An existing file is replaced only when the new one is complete.
     metadata : dict, optional
-        Plain values (strings, numbers, lists, dicts) to store with it, for `drsvm.persistence.load_metadata`.
+        Plain values (strings, numbers, lists, dicts) to store with it, for
+        `drsvm.persistence.load_metadata`.
 
     Raises
     ------
@@ -86,7 +94,10 @@ def save_model(model: Model, path: str | Path, metadata: dict[str, Any] | None =
 
 def save(saved: SavedModel, path: str | Path) -> None:
     """Write a file with all that belongs to a model."""
-    content: dict[str, Any] = {"model": saved.model, "metadata": {**saved.metadata, "drsvm": __version__}}
+    content: dict[str, Any] = {
+        "model": saved.model,
+        "metadata": {**saved.metadata, "drsvm": __version__},
+    }
     if saved.audit is not None:
         content["audit"] = saved.audit.packed(saved.model)
     try:
@@ -96,14 +107,18 @@ def save(saved: SavedModel, path: str | Path) -> None:
         except RejectedError:  # compressed, it would unpack to more than is allowed
             archive = _written(content, ZIP_STORED)
     except RejectedError as error:
-        raise ModelFileError(f"{Path(path)}: the model cannot be saved: {error}") from None
+        raise ModelFileError(
+            f"{Path(path)}: the model cannot be saved: {error}"
+        ) from None
     head = MAGIC + f"{FORMAT} sha256:{hashlib.sha256(archive).hexdigest()}\n".encode()
     write_files({Path(path): head + archive})
 
 
 def _written(content: dict[str, Any], compression: int) -> bytes:
     packed = io.BytesIO()
-    with ZipFile(packed, "w", compression, compresslevel=1) as archive:  # higher levels take long and save little
+    with ZipFile(
+        packed, "w", compression, compresslevel=1
+    ) as archive:  # higher levels take long and save little
         writer = Writer(archive)
         archive.writestr("schema.json", json.dumps(writer.node(content)))
     require(
@@ -127,13 +142,14 @@ def load_model(path: str | Path) -> Model:
     Returns
     -------
     Estimator of drsvm, or Pipeline
-        The fitted classifier. `drsvm.persistence.load_metadata` returns the metadata saved with it.
+        The fitted classifier. `drsvm.persistence.load_metadata` returns the metadata
+        saved with it.
 
     Raises
     ------
     ModelFileError
-        If the file is not a model file, is damaged, would unpack to far more than its size, or contains a type that no
-        model needs.
+        If the file is not a model file, is damaged, would unpack to far more than its
+        size, or contains a type that no model needs.
 
     Examples
     --------
@@ -149,7 +165,8 @@ def load_model(path: str | Path) -> Model:
 def load_metadata(path: str | Path) -> dict[str, Any]:
     """Load the metadata of a model file, with the same checks as `load_model`.
 
-    It is what was given to `save_model`, and the version that wrote the file under the key ``drsvm``.
+    It is what was given to `save_model`, and the version that wrote the file under the
+    key ``drsvm``.
 
     Examples
     --------
@@ -166,8 +183,9 @@ def load_metadata(path: str | Path) -> dict[str, Any]:
 def load_audit(path: str | Path) -> "Audit | None":
     """Load what ``drsvm fit`` keeps of its test in a model file, with the same checks as `load_model`.
 
-    It has the classifier that was tested as `model`, and ``shift(X, y=None)``, which measures how far new rows have
-    moved since, like `drsvm.measure_shift`. Files without a test have None.
+    It has the classifier that was tested as `model`, and ``shift(X, y=None)``, which
+    measures how far new rows have moved since, like `drsvm.measure_shift`. Files
+    without a test have None.
 
     Examples
     --------
@@ -223,8 +241,12 @@ class OpenModel:
         except RejectedError as error:
             raise ModelFileError(f"{self.path}: is rejected: {error}") from None
         except MemoryError:
-            raise ModelFileError(f"{self.path}: not enough memory to load it, or a size in it is wrong.") from None
-        except Exception as error:  # zipfile, json, numpy and the building of objects raise many kinds
+            raise ModelFileError(
+                f"{self.path}: not enough memory to load it, or a size in it is wrong."
+            ) from None
+        except (
+            Exception
+        ) as error:  # zipfile, json, numpy and the building of objects raise many kinds
             raise ModelFileError(
                 f"{self.path}: its content is not that of a drsvm model ({type(error).__name__}): save it again."
             ) from error
@@ -244,16 +266,25 @@ def _checked_archive(path: Path) -> bytes:
     except FileNotFoundError:
         raise ModelFileError(f"{path}: there is no such file.") from None
     except OSError as error:
-        raise ModelFileError(f"{path}: cannot be read ({error.strerror or error}).") from None
+        raise ModelFileError(
+            f"{path}: cannot be read ({error.strerror or error})."
+        ) from None
     words = head[len(MAGIC) :].decode("ascii", "replace").split()
     if not head.startswith(MAGIC) or len(words) != 2 or not words[0].isdigit():
-        raise ModelFileError(f"{path}: is not a drsvm model: create one with drsvm fit --model or save_model.")
+        raise ModelFileError(
+            f"{path}: is not a drsvm model: create one with drsvm fit --model or save_model."
+        )
     if int(words[0]) != FORMAT:
-        remedy = "upgrade drsvm" if int(words[0]) > FORMAT else "train the model again, and save it"
+        if int(words[0]) > FORMAT:
+            remedy = "upgrade drsvm"
+        else:
+            remedy = "train the model again, and save it"
         raise ModelFileError(
             f"{path}: has version {words[0]} of the format of model files, but drsvm {__version__} reads version "
             f"{FORMAT}: {remedy}."
         )
     if words[1] != f"sha256:{hashlib.sha256(archive).hexdigest()}":
-        raise ModelFileError(f"{path}: the checksum is wrong, so the file is truncated or was changed: copy it again.")
+        raise ModelFileError(
+            f"{path}: the checksum is wrong, so the file is truncated or was changed: copy it again."
+        )
     return archive

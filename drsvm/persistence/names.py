@@ -1,7 +1,8 @@
 """The names in model files: what may occur there, under names that do not depend on the module that defines it.
 
-A model file contains the public module of a class, the one from which users import it: ``drsvm.WassersteinSVC``, not
-``drsvm.estimators.linear.WassersteinSVC``, which may change.
+A model file contains the public module of a class, the one from which users import it:
+``drsvm.WassersteinSVC``, not ``drsvm.estimators.linear.WassersteinSVC``, which may
+change.
 """
 
 from importlib import import_module
@@ -29,7 +30,9 @@ CLASSES = {  # what usually comes before a linear classifier, and what it is mad
     "sklearn.metrics._scorer": "_CurveScorer",
     "sklearn.frozen": "FrozenEstimator",
 }
-SPARSE = {"scipy.sparse": "csr_array csr_matrix csc_array csc_matrix dia_array dia_matrix"}
+SPARSE = {
+    "scipy.sparse": "csr_array csr_matrix csc_array csc_matrix dia_array dia_matrix"
+}
 FUNCTIONS = {  # scores of features and of decisions, and numpy's functions of one array
     "sklearn.metrics": "accuracy_score balanced_accuracy_score f1_score fbeta_score precision_score recall_score",
     "sklearn.feature_selection": "f_classif chi2 f_regression mutual_info_classif mutual_info_regression r_regression",
@@ -38,16 +41,25 @@ FUNCTIONS = {  # scores of features and of decisions, and numpy's functions of o
         "log10 log1p log2 negative rad2deg radians reciprocal rint sign sin sinh sqrt square tan tanh trunc"
     ),
 }
-SCALARS = {"numpy": "float64 float32 float16 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool bool_ str_"}
+SCALARS = {
+    "numpy": "float64 float32 float16 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool bool_ str_"
+}
 PLAIN_TYPES = {
     "builtins": "dict list tuple slice str int float bool NoneType",
     "numpy": f"ndarray dtype datetime64 {SCALARS['numpy']}",
 }
 PLAIN_NODES = {
-    **{"dict": "DictNode PairsNode", "list": "ListNode", "tuple": "TupleNode", "slice": "SliceNode"},
+    **{
+        "dict": "DictNode PairsNode",
+        "list": "ListNode",
+        "tuple": "TupleNode",
+        "slice": "SliceNode",
+    },
     **{"ndarray": "NdArrayNode ObjectArrayNode", "dtype": "DTypeNode"},
 }
-NODES = {  # everything that a model file may name, with the kinds of nodes (see `nodes`) that may do so
+# Everything that a model file may name, with the kinds of nodes (see `nodes`) that may
+# do so
+NODES = {
     f"{home}.{name}": f"{nodes} {PLAIN_NODES.get(name, '')}".split()
     for homes, nodes in (
         (CLASSES, "ObjectNode"),
@@ -62,12 +74,19 @@ NODES = {  # everything that a model file may name, with the kinds of nodes (see
 
 
 def named(home: str, name: str) -> Any:
-    """Return the class, function or type that a file calls by a name in the tables; None if it does not exist."""
-    return type(None) if name == "NoneType" else getattr(import_module(home), name, None)
+    """Return the class, function or type that a file calls by a name in the tables.
+
+    None if it does not exist.
+    """
+    if name == "NoneType":
+        return type(None)
+    return getattr(import_module(home), name, None)
 
 
 def public_name(thing: object, homes: dict[str, str]) -> tuple[str, str] | None:
     """Return the module and the name that files have for a class or function, or None if it is not in the table."""
     name = getattr(thing, "__name__", "")
     home = next((home for home, names in homes.items() if name in names.split()), None)
-    return (home, name) if home is not None and named(home, name) is thing else None
+    if home is not None and named(home, name) is thing:
+        return (home, name)
+    return None

@@ -5,9 +5,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from drsvm.plotting.style import (
+    GivenAxes,
+    axes_for,
+    legend_below,
+    marked_styles,
+    numbered,
+    plain,
+    quiet,
+)
 from drsvm.problem.problem import Problem
 from drsvm.problem.result import History, Result
-from drsvm.plotting.style import GivenAxes, axes_for, legend_below, marked_styles, numbered, plain, quiet
 
 if TYPE_CHECKING:
     from drsvm.solvers.base import Solver
@@ -53,8 +61,9 @@ class ConvergenceDisplay:
     ) -> "ConvergenceDisplay":
         """Plot the histories of results.
 
-        A solver computes certificates only when needed; for a history of every iteration, run `solve` with a callback
-        (for instance one that returns False), or use `from_problem`.
+        A solver computes certificates only when needed; for a history of every
+        iteration, run `solve` with a callback (for instance one that returns False), or
+        use `from_problem`.
 
         Parameters
         ----------
@@ -63,13 +72,23 @@ class ConvergenceDisplay:
         ax, x, y
             As in `plot`.
         """
-        results = [results] if isinstance(results, Result) else results
+        if isinstance(results, Result):
+            results = [results]
+        else:
+            results = results
         if not isinstance(results, Mapping):
-            results = numbered((getattr(result, "solver", type(result).__name__), result) for result in results)
+            results = numbered(
+                (getattr(result, "solver", type(result).__name__), result)
+                for result in results
+            )
         for name, result in results.items():
             if not isinstance(result, Result):
-                raise TypeError(f"results must be returned by solve, got {type(result).__name__} for {name!r}.")
-        return cls(histories={name: result.history for name, result in results.items()}).plot(ax, x=x, y=y)
+                raise TypeError(
+                    f"results must be returned by solve, got {type(result).__name__} for {name!r}."
+                )
+        return cls(
+            histories={name: result.history for name, result in results.items()}
+        ).plot(ax, x=x, y=y)
 
     @classmethod
     def from_problem(
@@ -84,7 +103,8 @@ class ConvergenceDisplay:
     ) -> "ConvergenceDisplay":
         """Solve a problem with several solvers and plot their convergence.
 
-        Each solver first takes one untimed iteration, so that compilation is not measured.
+        Each solver first takes one untimed iteration, so that compilation is not
+        measured.
 
         Parameters
         ----------
@@ -102,10 +122,15 @@ class ConvergenceDisplay:
         solvers = [solvers] if isinstance(solvers, str) else solvers
         for solver in solvers:
             solve(problem, solver, **{**limits, "max_iter": 1})
-        results = [solve(problem, solver, callback=lambda progress: False, **limits) for solver in solvers]
+        results = [
+            solve(problem, solver, callback=lambda progress: False, **limits)
+            for solver in solvers
+        ]
         return cls.from_results(results, ax=ax, x=x, y=y)
 
-    def plot(self, ax: GivenAxes = None, *, x: str = "time", y: str = "gap") -> "ConvergenceDisplay":
+    def plot(
+        self, ax: GivenAxes = None, *, x: str = "time", y: str = "gap"
+    ) -> "ConvergenceDisplay":
         """Draw the plot, and return the display: its axes are then in `ax_`, its figure in `figure_`.
 
         Parameters
@@ -113,10 +138,11 @@ class ConvergenceDisplay:
         ax : matplotlib Axes, optional
             Axes to draw on; by default a new figure.
         x : {"time", "iteration"}
-            Seconds, or the solver's iterations (an epoch of an incremental method is one iteration).
+            Seconds, or the solver's iterations (an epoch of an incremental method is
+            one iteration).
         y : {"gap", "bounds"}
-            The proven gap on a logarithmic axis; or objective (solid lines) and lower bound (dotted), which close in on
-            the optimum.
+            The proven gap on a logarithmic axis; or objective (solid lines) and lower
+            bound (dotted), which close in on the optimum.
         """
         if x not in _TIMES:
             raise ValueError(f"x must be 'time' or 'iteration', got x={x!r}.")
@@ -124,23 +150,40 @@ class ConvergenceDisplay:
             raise ValueError(f"y must be 'gap' or 'bounds', got y={y!r}.")
         self.figure_, (self.ax_,) = axes_for("ConvergenceDisplay", ax)
         self.lines_ = {}
-        for (name, history), style in zip(self.histories.items(), marked_styles(len(self.histories)), strict=True):
+        for (name, history), style in zip(
+            self.histories.items(), marked_styles(len(self.histories)), strict=True
+        ):
             columns = history.to_dict()
             if y == "gap":
                 gaps = np.maximum(columns["gap"], SMALLEST_GAP)
-                style |= {"markevery": None} if len(gaps) < 10 else {}  # a run of one step is a single marker
-                self.lines_[name] = self.ax_.plot(columns[x], gaps, label=plain(name), **style)
+                style |= (
+                    {"markevery": None} if len(gaps) < 10 else {}
+                )  # a run of one step is a single marker
+                self.lines_[name] = self.ax_.plot(
+                    columns[x], gaps, label=plain(name), **style
+                )
             else:
-                above = self.ax_.plot(columns[x], columns["objective"], label=plain(name), **style | {"linestyle": "-"})
-                below = self.ax_.plot(columns[x], columns["lower_bound"], **style | {"linestyle": ":"})
+                above = self.ax_.plot(
+                    columns[x],
+                    columns["objective"],
+                    label=plain(name),
+                    **style | {"linestyle": "-"},
+                )
+                below = self.ax_.plot(
+                    columns[x], columns["lower_bound"], **style | {"linestyle": ":"}
+                )
                 self.lines_[name] = above + below
         if y == "gap":
             self.ax_.set(yscale="log", ylabel="proven gap")
         else:  # the optimum lies in [0, 1]; the first iterations may lie far outside
-            self.ax_.set(ylabel="objective (solid), lower bound (dotted)", ylim=(-0.02, 1.25))
+            self.ax_.set(
+                ylabel="objective (solid), lower bound (dotted)", ylim=(-0.02, 1.25)
+            )
         quiet(self.ax_)
         self.ax_.set_xlabel(_TIMES[x])
-        shown = np.concatenate([history.to_dict()[x] for history in self.histories.values()])
+        shown = np.concatenate(
+            [history.to_dict()[x] for history in self.histories.values()]
+        )
         positive = shown[shown > 0]
         if len(positive) and positive.max() > 30 * positive.min():
             self.ax_.set_xscale("log")

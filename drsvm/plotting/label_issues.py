@@ -2,9 +2,18 @@
 
 import numpy as np
 
-from drsvm.utils.annotations import Values
 from drsvm.audit.label_quality import LabelIssues
-from drsvm.plotting.style import FAINT, GREY, INK, VERMILLION, Display, GivenAxes, Look, quiet
+from drsvm.plotting.style import (
+    FAINT,
+    GREY,
+    INK,
+    VERMILLION,
+    Display,
+    GivenAxes,
+    Look,
+    quiet,
+)
+from drsvm.utils.annotations import Values
 
 BINS = 40
 
@@ -42,22 +51,50 @@ class LabelIssuesDisplay(Display):
         self.title = title
 
     @classmethod
-    def from_result(cls, result: LabelIssues, *, ax: GivenAxes = None) -> "LabelIssuesDisplay":
+    def from_result(
+        cls, result: LabelIssues, *, ax: GivenAxes = None
+    ) -> "LabelIssuesDisplay":
         """Plot the result of `find_label_issues`; `ax` is as in `plot`."""
-        title = f"{result.n_contradicted:,} of {len(result.ranking):,} labels contradicted"
-        return cls(label_score=result.label_score, is_label_issue=result.is_label_issue, title=title).plot(ax)
+        title = (
+            f"{result.n_contradicted:,} of {len(result.ranking):,} labels contradicted"
+        )
+        return cls(
+            label_score=result.label_score,
+            is_label_issue=result.is_label_issue,
+            title=title,
+        ).plot(ax)
 
     def _draw(self) -> None:
-        parts = [self.label_score[~self.is_label_issue], self.label_score[self.is_label_issue]]
+        parts = [
+            self.label_score[~self.is_label_issue],
+            self.label_score[self.is_label_issue],
+        ]
         edges = np.linspace(0.0, 1.0, BINS + 1)
         self.counts_ = np.array([np.histogram(part, edges)[0] for part in parts])
-        bars: Look = {"width": 1.0 / BINS, "align": "edge", "edgecolor": "white", "linewidth": 0.4}
+        bars: Look = {
+            "width": 1.0 / BINS,
+            "align": "edge",
+            "edgecolor": "white",
+            "linewidth": 0.4,
+        }
         kept, flagged = self.counts_
-        self.ax_.bar(edges[:-1], kept, color=FAINT, label=f"not flagged ({kept.sum():,})", **bars)
+        self.ax_.bar(
+            edges[:-1], kept, color=FAINT, label=f"not flagged ({kept.sum():,})", **bars
+        )
         bars |= {"bottom": kept, "hatch": "///"}
-        self.ax_.bar(edges[:-1], flagged, color=VERMILLION, label=f"flagged ({flagged.sum():,})", **bars)
+        self.ax_.bar(
+            edges[:-1],
+            flagged,
+            color=VERMILLION,
+            label=f"flagged ({flagged.sum():,})",
+            **bars,
+        )
         quiet(self.ax_)
         self.ax_.axvline(0.5, color=GREY, linewidth=1.2, linestyle="--")
-        self.ax_.set(xlabel="label score (below 0.5: another label is predicted)", ylabel="labels", xlim=(0.0, 1.0))
+        self.ax_.set(
+            xlabel="label score (below 0.5: another label is predicted)",
+            ylabel="labels",
+            xlim=(0.0, 1.0),
+        )
         self.ax_.set_title(self.title, loc="left", fontsize="medium", color=INK)
         self.ax_.legend(frameon=False)

@@ -8,15 +8,18 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score
 
-from drsvm.utils.annotations import Classifier, Labels, Matrix
-from drsvm.utils.clock import TimeLimit
-from drsvm.estimators.other_radii import fitted_at, radii_to_try
 from drsvm.audit.linear_model import behind_pipeline, last_step
+from drsvm.estimators.other_radii import fitted_at, radii_to_try
 from drsvm.plotting import style
 from drsvm.solvers.base import check_count
+from drsvm.utils.annotations import Classifier, Labels, Matrix
+from drsvm.utils.clock import TimeLimit
 
 HELD_OUT = "held-out data"
-_SCORE_STYLES: list[style.Look] = [{"color": style.GREEN, "linestyle": ":"}, {"color": style.BLUE, "linestyle": "-"}]
+_SCORE_STYLES: list[style.Look] = [
+    {"color": style.GREEN, "linestyle": ":"},
+    {"color": style.BLUE, "linestyle": "-"},
+]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -83,61 +86,112 @@ class RadiusPathDisplay:
         Parameters
         ----------
         estimator : WassersteinSVC, WassersteinSVCCV, or Pipeline ending in one
-            The classifier; a clone of it is fitted to X and y first, and its radius is marked.
+            The classifier; a clone of it is fitted to X and y first, and its radius is
+            marked.
         X, y : array, data frame or sparse matrix, array
             Training data.
         X_test, y_test : optional
             Held-out data.
         radii, n_radii : sequence of floats, int
-            The radii, or their number: log-spaced up to the one at which all weights are 0.
+            The radii, or their number: log-spaced up to the one at which all weights
+            are 0.
         metric : callable, default=sklearn.metrics.accuracy_score
-            A function of true and predicted labels, such as sklearn.metrics.balanced_accuracy_score.
+            A function of true and predicted labels, such as
+            sklearn.metrics.balanced_accuracy_score.
         positive : label, optional
-            The class that positive weights speak for, with several classes against the rest; by default the last.
+            The class that positive weights speak for, with several classes against the
+            rest; by default the last.
         ax, **options
             As in `plot`.
         """
         if (X_test is None) != (y_test is None):
-            raise ValueError("X_test and y_test must be given together: give both, or neither.")
+            raise ValueError(
+                "X_test and y_test must be given together: give both, or neither."
+            )
         fitted = clone(estimator).fit(X, y)
         classifier, rows, names = last_step(fitted, X)
         if not (hasattr(classifier, "radius_") and hasattr(classifier, "coef_")):
-            raise TypeError(f"estimator must be a WassersteinSVC or end in one, got {type(classifier).__name__}.")
-        labels, classes = np.ravel(np.asarray(y)), classifier.classes_.tolist()
+            raise TypeError(
+                f"estimator must be a WassersteinSVC or end in one, got {type(classifier).__name__}."
+            )
+        labels = np.ravel(np.asarray(y))
+        classes = classifier.classes_.tolist()
         if positive is not None and positive not in classes:
-            raise ValueError(f"positive={positive!r} is not one of the classes {classes}.")
+            raise ValueError(
+                f"positive={positive!r} is not one of the classes {classes}."
+            )
         if radii is None:
-            radii = radii_to_try(classifier, rows, labels, check_count(n_radii, "n_radii"), TimeLimit())
-        models = list(fitted_at(classifier, rows, labels, list(radii))) or [classifier]  # if no radius gives weights
+            radii = radii_to_try(
+                classifier, rows, labels, check_count(n_radii, "n_radii"), TimeLimit()
+            )
+        models = list(fitted_at(classifier, rows, labels, list(radii))) or [
+            classifier
+        ]  # if no radius gives weights
         data = {"training data": (rows, labels)}
         if X_test is not None:
-            data[HELD_OUT] = behind_pipeline(fitted, X_test)[1], np.ravel(np.asarray(y_test))
-        display = cls.of_fitted(models, data, metric, positive=positive, feature_names=names, radius=classifier.radius_)
+            data[HELD_OUT] = (
+                behind_pipeline(fitted, X_test)[1],
+                np.ravel(np.asarray(y_test)),
+            )
+        display = cls.of_fitted(
+            models,
+            data,
+            metric,
+            positive=positive,
+            feature_names=names,
+            radius=classifier.radius_,
+        )
         return display.plot(ax, **options)
 
     @classmethod
     def of_fitted(
-        cls, models: Sequence, data: Mapping[str, tuple], metric: Callable, *, positive: object, **names: Any
+        cls,
+        models: Sequence,
+        data: Mapping[str, tuple],
+        metric: Callable,
+        *,
+        positive: object,
+        **names: Any,
     ) -> Self:
         """Return classifiers of several radii with their scores on named rows and labels; nothing is drawn yet."""
         classes = models[0].classes_.tolist()
-        place = len(classes) - 1 if positive is None else classes.index(positive)
-        index, side = (0, 2 * place - 1) if len(classes) == 2 else (place, 1)
+        if positive is None:
+            place = len(classes) - 1
+        else:
+            place = classes.index(positive)
+        if len(classes) == 2:
+            index = 0
+            side = 2 * place - 1
+        else:
+            index = place
+            side = 1
         return cls(
             radii=np.array([model.radius_ for model in models]),
             weights=np.stack([side * model.coef_[index] for model in models]),
-            scores={name: [metric(y, model.predict(X)) for model in models] for name, (X, y) in data.items()},
-            score_name=getattr(metric, "__name__", "score").removesuffix("_score").replace("_", " "),
+            scores={
+                name: [metric(y, model.predict(X)) for model in models]
+                for name, (X, y) in data.items()
+            },
+            score_name=getattr(metric, "__name__", "score")
+            .removesuffix("_score")
+            .replace("_", " "),
             **names,
         )
 
     @property
     def best_radius(self) -> float | None:
-        """The radius with the best score on held-out data, the largest of several; None without such data."""
-        scores = self.scores.get(HELD_OUT)
-        return None if scores is None else float(self.radii[scores == np.nanmax(scores)].max())
+        """The radius with the best score on held-out data, the largest of several.
 
-    def plot(self, ax: style.GivenAxes = None, *, kind: str | None = None, n_named: int = 5) -> Self:
+        None without such data.
+        """
+        scores = self.scores.get(HELD_OUT)
+        if scores is None:
+            return None
+        return float(self.radii[scores == np.nanmax(scores)].max())
+
+    def plot(
+        self, ax: style.GivenAxes = None, *, kind: str | None = None, n_named: int = 5
+    ) -> Self:
         """Draw the plot, and return the display: `ax_` has its axes (an array for both panels), `figure_` its figure.
 
         Parameters
@@ -147,15 +201,20 @@ class RadiusPathDisplay:
         kind : {"weights", "scores", "both"}, optional
             Which panels to draw; by default both if there are scores.
         n_named : int
-            The number of features, by largest weights, that are coloured and named; the others are grey.
+            The number of features, by largest weights, that are coloured and named; the
+            others are grey.
         """
         kind = kind or ("both" if self.scores else "weights")
         panels = {"weights": [self._draw_weights], "scores": [self._draw_scores]}
         panels["both"] = panels["weights"] + panels["scores"]
         if kind not in panels:
-            raise ValueError(f"kind must be 'weights', 'scores' or 'both', got kind={kind!r}.")
+            raise ValueError(
+                f"kind must be 'weights', 'scores' or 'both', got kind={kind!r}."
+            )
         if kind != "weights" and not self.scores:
-            raise ValueError(f"kind={kind!r} needs scores: give them by the name of their data.")
+            raise ValueError(
+                f"kind={kind!r} needs scores: give them by the name of their data."
+            )
         self.figure_, axes = style.axes_for("RadiusPathDisplay", ax, len(panels[kind]))
         self.ax_ = axes if len(axes) > 1 else axes[0]
         for draw, panel in zip(panels[kind], axes, strict=True):
@@ -163,33 +222,61 @@ class RadiusPathDisplay:
             style.quiet(panel)
             positive = self.radii[self.radii > 0]
             if len(positive) and positive.max() >= 20 * positive.min():
-                linear = {"linthresh": positive.min(), "linscale": 0.4} if len(positive) < len(self.radii) else {}
-                panel.set_xscale("symlog" if linear else "log", **linear)  # with a linear part if 0 is among them
-                panel.xaxis.set_major_formatter("{x:g}")  # 0.01 is read faster than a power of ten
+                if len(positive) < len(self.radii):
+                    linear = {"linthresh": positive.min(), "linscale": 0.4}
+                else:
+                    linear = {}
+                panel.set_xscale(
+                    "symlog" if linear else "log", **linear
+                )  # with a linear part if 0 is among them
+                panel.xaxis.set_major_formatter(
+                    "{x:g}"
+                )  # 0.01 is read faster than a power of ten
             panel.set_xlabel("radius")
             style.mark_radius(panel, self.radius)
             if (best := self.best_radius) is not None:
                 name = f"highest on {HELD_OUT}: {best:.3g}"
-                panel.axvline(best, color=style.GREY, linewidth=1.2, linestyle=(0, (4, 2)), zorder=1, label=name)
+                panel.axvline(
+                    best,
+                    color=style.GREY,
+                    linewidth=1.2,
+                    linestyle=(0, (4, 2)),
+                    zorder=1,
+                    label=name,
+                )
             style.legend_below(panel, ncols=2)
         return self
 
     def _draw_weights(self, ax: style.Panel, n_named: int) -> None:
         sizes = np.abs(self.weights).max(axis=0)
         largest = np.argsort(-sizes, kind="stable")
-        named, others = largest[:n_named], largest[n_named : n_named + 200]
+        named = largest[:n_named]
+        others = largest[n_named : n_named + 200]
         ax.axhline(0.0, color=style.FAINT, linewidth=1.0)
         if len(others):
-            faint = {"color": style.FAINT, "linewidth": 0.8, "alpha": 0.7, "zorder": 1.5}
+            faint = {
+                "color": style.FAINT,
+                "linewidth": 0.8,
+                "alpha": 0.7,
+                "zorder": 1.5,
+            }
             lines = ax.plot(self.radii, self.weights[:, others], **faint)
             lines[0].set_label(f"{self.weights.shape[1] - len(named)} others")
         for feature, look in zip(named, style.line_styles(len(named)), strict=True):
-            name = f"feature {feature}" if self.feature_names is None else self.feature_names[feature]
-            ax.plot(self.radii, self.weights[:, feature], label=style.plain(name), **look)
+            if self.feature_names is None:
+                name = f"feature {feature}"
+            else:
+                name = self.feature_names[feature]
+            ax.plot(
+                self.radii, self.weights[:, feature], label=style.plain(name), **look
+            )
         ax.set_ylabel("weight")
 
     def _draw_scores(self, ax: style.Panel, n_named: int) -> None:
-        styles = _SCORE_STYLES if len(self.scores) <= 2 else style.line_styles(len(self.scores))
+        if len(self.scores) <= 2:
+            styles = _SCORE_STYLES
+        else:
+            styles = style.line_styles(len(self.scores))
         for (name, values), look in zip(self.scores.items(), styles, strict=False):
             ax.plot(self.radii, values, label=name, **{**look, "linewidth": 2.0})
         ax.set_ylabel(self.score_name)

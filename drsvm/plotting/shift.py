@@ -6,11 +6,20 @@ from typing import Any
 import numpy as np
 
 from drsvm.audit.batches import BatchShifts
-from drsvm.audit.shift import Shift
 from drsvm.audit.linear_model import index_of
-from drsvm.plotting.style import BLUE, FAINT, GREY, VERMILLION, Display, GivenAxes, quiet
+from drsvm.audit.shift import Shift
+from drsvm.plotting.style import (
+    BLUE,
+    FAINT,
+    GREY,
+    VERMILLION,
+    Display,
+    GivenAxes,
+    quiet,
+)
 
-BINS, TICKS = 32, 12
+BINS = 32
+TICKS = 12
 WIDE = 0.005  # the share of distances on each side that the plot may leave out
 
 
@@ -44,29 +53,56 @@ class ShiftDisplay(Display):
     title: str = ""
 
     @classmethod
-    def from_shift(cls, shift: Shift, *, label: Any = None, ax: GivenAxes = None) -> "ShiftDisplay":
+    def from_shift(
+        cls, shift: Shift, *, label: Any = None, ax: GivenAxes = None
+    ) -> "ShiftDisplay":
         """Plot what `measure_shift` has returned, with positive distances for the class `label`, by default the last.
 
         `ax` is as in `plot`.
         """
         classes = shift.before.classes
-        place = len(classes) - 1 if label is None else index_of(label, classes, "label")
+        if label is None:
+            place = len(classes) - 1
+        else:
+            place = index_of(label, classes, "label")
         before, after = (rows.by_class[place] for rows in (shift.before, shift.after))
-        title = f"moved by {shift.moved:.3g} (by chance up to {shift.moved_by_chance:.3g})"
-        return cls(before=before, after=after, label=classes.tolist()[place], title=title).plot(ax)
+        title = (
+            f"moved by {shift.moved:.3g} (by chance up to {shift.moved_by_chance:.3g})"
+        )
+        return cls(
+            before=before, after=after, label=classes.tolist()[place], title=title
+        ).plot(ax)
 
     def _draw(self) -> None:
         both = np.concatenate([self.before, self.after])
         both = both[np.isfinite(both)]
-        low, high = np.quantile(both, [WIDE, 1.0 - WIDE]) if len(both) else (-1.0, 1.0)
+        if len(both):
+            low, high = np.quantile(both, [WIDE, 1.0 - WIDE])
+        else:
+            low = -1.0
+            high = 1.0
         edges = np.linspace(min(low, 0.0), max(high, low + 1e-6), BINS + 1)
         now = {"color": VERMILLION, "histtype": "step", "linewidth": 1.8}
-        for values, name, look in ((self.before, "before", {"color": FAINT}), (self.after, "now", now)):
+        for values, name, look in (
+            (self.before, "before", {"color": FAINT}),
+            (self.after, "now", now),
+        ):
             shares = np.full(len(values), 1.0 / max(len(values), 1))
-            self.ax_.hist(np.clip(values, *edges[[0, -1]]), edges, weights=shares, label=name, **look)
+            self.ax_.hist(
+                np.clip(values, *edges[[0, -1]]),
+                edges,
+                weights=shares,
+                label=name,
+                **look,
+            )
         quiet(self.ax_)
-        self.ax_.axvline(0.0, color=GREY, linewidth=1.2, linestyle="--", label="threshold")
-        self.ax_.set(xlabel=f"signed distance from the boundary ({self.label} where positive)", ylabel="share of rows")
+        self.ax_.axvline(
+            0.0, color=GREY, linewidth=1.2, linestyle="--", label="threshold"
+        )
+        self.ax_.set(
+            xlabel=f"signed distance from the boundary ({self.label} where positive)",
+            ylabel="share of rows",
+        )
         self.ax_.set_title(self.title, loc="left", fontsize="medium")
         self.ax_.legend(frameon=False)
 
@@ -92,8 +128,13 @@ class BatchShiftsDisplay(Display):
     shifts: BatchShifts
 
     @classmethod
-    def from_shifts(cls, shifts: BatchShifts, *, ax: GivenAxes = None) -> "BatchShiftsDisplay":
-        """Plot the movement to every batch, given what `radius_from_batches` returns; `ax` is as in `plot`."""
+    def from_shifts(
+        cls, shifts: BatchShifts, *, ax: GivenAxes = None
+    ) -> "BatchShiftsDisplay":
+        """Plot the movement to every batch, given what `radius_from_batches` returns.
+
+        `ax` is as in `plot`.
+        """
         return cls(shifts=shifts).plot(ax)
 
     def _draw(self) -> None:
@@ -101,13 +142,27 @@ class BatchShiftsDisplay(Display):
         names = [str(name) for name in figures["batch"]]
         places = np.arange(len(names))
         self.ax_.bar(places, figures["moved"], color=FAINT, label="moved")
-        self.ax_.plot(places, figures["moved_by_chance"], color=GREY, linestyle="--", label="by chance")
-        self.ax_.plot(places, figures["expected_error"], color=BLUE, marker="o", label="expected errors")
+        self.ax_.plot(
+            places,
+            figures["moved_by_chance"],
+            color=GREY,
+            linestyle="--",
+            label="by chance",
+        )
+        self.ax_.plot(
+            places,
+            figures["expected_error"],
+            color=BLUE,
+            marker="o",
+            label="expected errors",
+        )
         if None not in figures["error_now"]:
             look = {"color": VERMILLION, "marker": "s", "linestyle": ":"}
             self.ax_.plot(places, figures["error_now"], label="errors", **look)
         quiet(self.ax_)
         shown = places[:: max(1, len(places) // TICKS)]
-        self.ax_.set_xticks(shown, [names[place] for place in shown], rotation=30, ha="right")
+        self.ax_.set_xticks(
+            shown, [names[place] for place in shown], rotation=30, ha="right"
+        )
         self.ax_.set_ylabel("units of shifts; share of errors")
         self.ax_.legend(frameon=False)

@@ -14,12 +14,22 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Panel: TypeAlias = "Axes"
-GivenAxes: TypeAlias = "Axes | Sequence[Axes] | np.ndarray | None"  # as many as there are panels; None: a new figure
-Look: TypeAlias = dict[str, Any]  # arguments for a function of matplotlib: colours, markers, widths
+# As many as there are panels; None: a new figure
+GivenAxes: TypeAlias = "Axes | Sequence[Axes] | np.ndarray | None"
+Look: TypeAlias = dict[
+    str, Any
+]  # arguments for a function of matplotlib: colours, markers, widths
 T = TypeVar("T")
 
-BLUE, VERMILLION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
-PURPLE, SKY, GREY, FAINT, INK = "#CC79A7", "#56B4E9", "#7A7A7A", "#B8B8B8", "#1A1A1A"
+BLUE = "#0072B2"
+VERMILLION = "#D55E00"
+GREEN = "#009E73"
+ORANGE = "#E69F00"
+PURPLE = "#CC79A7"
+SKY = "#56B4E9"
+GREY = "#7A7A7A"
+FAINT = "#B8B8B8"
+INK = "#1A1A1A"
 COLOURS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
 DASHES = ((5, 1.5), (1, 1), (5, 1.2, 1, 1.2), (3, 1, 1, 1, 1, 1), (8, 2))
 STROKES = ("-", *((0, dashes) for dashes in DASHES))
@@ -27,7 +37,10 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "h", "p")
 
 
 def axes_for(
-    what: str, ax: GivenAxes = None, n_panels: int = 1, widths: Sequence[float] | None = None
+    what: str,
+    ax: GivenAxes = None,
+    n_panels: int = 1,
+    widths: Sequence[float] | None = None,
 ) -> tuple["Figure", np.ndarray]:
     """Return the figure and an array of axes: those that are passed, or new ones side by side, of relative widths."""
     optional("matplotlib", f"{what} needs")
@@ -36,7 +49,9 @@ def axes_for(
 
         width = 6.4 if n_panels == 1 else 5.4 * n_panels
         figure = plt.figure(figsize=(width, 4.2), layout="constrained")
-        return figure, figure.subplots(1, n_panels, squeeze=False, width_ratios=widths).ravel()
+        return figure, figure.subplots(
+            1, n_panels, squeeze=False, width_ratios=widths
+        ).ravel()
     axes = np.ravel(np.asarray(ax, dtype=object))
     if len(axes) != n_panels or not all(hasattr(panel, "plot") for panel in axes):
         raise ValueError(f"{what} needs {n_panels} matplotlib axes as ax, got {ax!r}.")
@@ -64,7 +79,8 @@ class Display:
 
 def numbered(named: Iterable[tuple[str, T]]) -> dict[str, T]:
     """Return a dict from pairs of names and values; repeated names are numbered."""
-    values, counts = {}, Counter()
+    values = {}
+    counts = Counter()
     for name, value in named:
         counts[name] += 1
         values[name if counts[name] == 1 else f"{name} ({counts[name]})"] = value
@@ -75,16 +91,24 @@ def line_styles(count: int) -> list[Look]:
     """Return colours and line styles for `count` lines, each pair once."""
     # The styles of a second round of colours are shifted, so that no pair repeats.
     strokes = [STROKES[(k + k // len(COLOURS)) % len(STROKES)] for k in range(count)]
-    return [{"color": c, "linestyle": s, "linewidth": 2.0} for c, s in zip(cycle(COLOURS), strokes, strict=False)]
+    return [
+        {"color": c, "linestyle": s, "linewidth": 2.0}
+        for c, s in zip(cycle(COLOURS), strokes, strict=False)
+    ]
 
 
 def marked_styles(count: int) -> list[Look]:
     """Return styles for lines that cross or coincide: besides colour and stroke, each has a marker of its own."""
     styles = line_styles(count)
     for k, style in enumerate(styles):
-        # The first marker of each line lies elsewhere, so that lines that coincide hide no other's markers.
+        # The first marker of each line lies elsewhere, so that lines that coincide hide
+        # no other's markers.
         places = (k % 4) / 32, 1 / 8
-        style |= {"marker": MARKERS[k % len(MARKERS)], "markersize": 6.0, "markevery": places}
+        style |= {
+            "marker": MARKERS[k % len(MARKERS)],
+            "markersize": 6.0,
+            "markevery": places,
+        }
     return styles
 
 
@@ -105,19 +129,37 @@ def legend_below(ax: Panel, ncols: int) -> None:
     """Put the legend below the axes and their label, however low the axes are."""
     from matplotlib.transforms import ScaledTranslation
 
-    lines = 3.3 * float(ax.xaxis.label.get_fontsize()) / 72  # in inches: ticks, their labels and that of the axis
+    lines = (
+        3.3 * float(ax.xaxis.label.get_fontsize()) / 72
+    )  # in inches: ticks, their labels and that of the axis
     below = ax.transAxes + ScaledTranslation(0.0, -lines, ax.figure.dpi_scale_trans)
-    place: Look = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "bbox_transform": below, "borderaxespad": 0.2}
-    ax.legend(frameon=False, fontsize="small", ncols=ncols, columnspacing=1.2, handletextpad=0.5, **place)
+    place: Look = {
+        "loc": "upper center",
+        "bbox_to_anchor": (0.5, 0.0),
+        "bbox_transform": below,
+        "borderaxespad": 0.2,
+    }
+    ax.legend(
+        frameon=False,
+        fontsize="small",
+        ncols=ncols,
+        columnspacing=1.2,
+        handletextpad=0.5,
+        **place,
+    )
 
 
 def short(text: object, length: int = 24) -> str:
     """Return a name, truncated to leave room for the plot."""
     name = str(text)
-    return name if len(name) <= length else name[: length - 2] + "…"
+    if len(name) <= length:
+        return name
+    return name[: length - 2] + "…"
 
 
 def plain(text: object, length: int = 24) -> str:
     """Return a name that matplotlib shows literally, truncated to leave room for the plot."""
     name = short(text, length).replace("$", r"\$")
-    return f"\u200b{name}" if name.startswith("_") else name  # matplotlib omits such names from the legend
+    return (
+        f"\u200b{name}" if name.startswith("_") else name
+    )  # matplotlib omits such names from the legend

@@ -1,6 +1,11 @@
-"""Where rows may be other than in this process's memory; `drsvm.engines` registers the places."""
+"""Where rows may be other than in this process's memory.
 
-from __future__ import annotations  # importing drsvm registers the places, and must not import numpy
+`drsvm.engines` registers the places.
+"""
+
+from __future__ import (
+    annotations,
+)  # importing drsvm registers the places, and must not import numpy
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
@@ -29,7 +34,9 @@ class Backend(ABC):
 
     def kernel_rows(self, points: Matrix, function: KernelFunction) -> FunctionRows:
         """Return the rows of a kernel (see `problem/kernel_rows.py`)."""
-        raise TypeError(f"A kernel does not take X of type {type(points).__name__}: use WassersteinSVC.")
+        raise TypeError(
+            f"A kernel does not take X of type {type(points).__name__}: use WassersteinSVC."
+        )
 
     @abstractmethod
     def with_labels(self, X: Matrix, y: Labels) -> tuple[Matrix, Labels]:
@@ -48,7 +55,12 @@ class Backend(ABC):
         """Return about `size` evenly spaced rows, as a matrix of numpy or scipy."""
 
     @abstractmethod
-    def mapped(self, X: Matrix, function: Callable[..., Matrix], parameters: tuple[np.ndarray, ...]) -> Matrix:
+    def mapped(
+        self,
+        X: Matrix,
+        function: Callable[..., Matrix],
+        parameters: tuple[np.ndarray, ...],
+    ) -> Matrix:
         """Return a function of blocks of rows and arrays of parameters, which keeps the number of columns."""
 
     @abstractmethod
@@ -56,16 +68,26 @@ class Backend(ABC):
         """Return the distinct labels."""
 
     @abstractmethod
-    def by_class(self, y: Labels, classes: np.ndarray, values: np.ndarray, weights=None) -> Labels:
+    def by_class(
+        self, y: Labels, classes: np.ndarray, values: np.ndarray, weights=None
+    ) -> Labels:
         """Return the value of its class for every row, times its weight if there is one."""
 
     @abstractmethod
-    def masses_of_classes(self, y: Labels, classes: np.ndarray, weights=None) -> np.ndarray:
+    def masses_of_classes(
+        self, y: Labels, classes: np.ndarray, weights=None
+    ) -> np.ndarray:
         """Return the number of rows of every class, or the sum of their weights."""
 
     @abstractmethod
     def counts_for_radius(
-        self, problem: Problem, y: Labels, classes: np.ndarray, positive, factors: np.ndarray, sample_weight
+        self,
+        problem: Problem,
+        y: Labels,
+        classes: np.ndarray,
+        positive,
+        factors: np.ndarray,
+        sample_weight,
     ) -> Any:
         """Return how many rows each row counts for in the automatic radius: as many as its given weight.
 
@@ -81,7 +103,13 @@ class Backend(ABC):
         """Return the labels for decision values: the second class where they are positive, or that of the largest."""
 
     @abstractmethod
-    def by_row(self, function: Callable[..., np.ndarray], values: Matrix, parameters, n_columns: int) -> Matrix:
+    def by_row(
+        self,
+        function: Callable[..., np.ndarray],
+        values: Matrix,
+        parameters,
+        n_columns: int,
+    ) -> Matrix:
         """Return a function of decision values, computed in numpy, that has `n_columns` columns."""
 
     def by_block(self, X, function, shape: tuple[int, ...]) -> Any:
@@ -93,7 +121,9 @@ class Backend(ABC):
         """Return fitted weights as an array of the library that X comes from."""
 
 
-_places: dict[str, tuple[str, str, str]] = {}  # by library: the estimators' parameter `engine`, module, class there
+_places: dict[
+    str, tuple[str, str, str]
+] = {}  # by library: the estimators' parameter `engine`, module, class there
 CUDA = 2  # the number of CUDA devices in the DLPack standard
 
 
@@ -117,10 +147,15 @@ def _place_of(X: Matrix) -> tuple[str, str, str] | None:
     """Return where X is, by the library that its type, or that of the first of a list of futures, comes from."""
     if type(X).__module__ == "numpy":
         return None
-    first = X[0] if isinstance(X, list | tuple) and len(X) > 0 else X
+    if isinstance(X, list | tuple) and len(X) > 0:
+        first = X[0]
+    else:
+        first = X
     library = type(first).__module__.partition(".")[0]
     if first is not X:
-        return _places.get(library) if library in ("dask", "distributed") else None
+        if library in ("dask", "distributed"):
+            return _places.get(library)
+        return None
     device = getattr(X, "__dlpack_device__", None)
     # CuPy takes arrays of any library on a CUDA device over without a copy.
     on_cuda = device is not None and library != "numpy" and int(device()[0]) == CUDA
@@ -136,7 +171,9 @@ def engine_of(X: Matrix) -> str:
 def backend_of(X: Matrix) -> Backend | None:
     """Return the backend for X; None if it is in this process's memory."""
     place = _place_of(X)
-    return None if place is None else getattr(import_module(place[1]), place[2])()
+    if place is None:
+        return None
+    return getattr(import_module(place[1]), place[2])()
 
 
 def is_remote(X: Matrix) -> bool:

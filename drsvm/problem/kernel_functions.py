@@ -1,8 +1,9 @@
 """Kernel functions k(x, z) = φ(x)·φ(z): what a classifier needs to know of the feature space H.
 
-Each has a block of values for two sets of points, the squared norms k(x, x) and, where there is one, a constant L with
-‖φ(x) − φ(x′)‖ ≤ L ‖x − x′‖₂. Points are arrays of numpy, CuPy or scipy (sparse). The values are those that are
-computed, up to their last digit: what is proven is about the problem with these values.
+Each has a block of values for two sets of points, the squared norms k(x, x) and, where
+there is one, a constant L with ‖φ(x) − φ(x′)‖ ≤ L ‖x − x′‖₂. Points are arrays of
+numpy, CuPy or scipy (sparse). The values are those that are computed, up to their last
+digit: what is proven is about the problem with these values.
 """
 
 import math
@@ -19,12 +20,16 @@ from scipy.spatial.distance import cdist
 from drsvm.utils.annotations import Matrix, Vector
 from drsvm.utils.compensated_sums import ULP, careful_transposed_dot
 
-GROWTHS = 60  # steps of the search for the shift that turns a row: each bound is valid, the last one the best
+# Steps of the search for the shift that turns a row: each bound is valid, the last one
+# the best
+GROWTHS = 60
 
 
 def squared_norms(X: Matrix) -> Vector:
     """Return x·x for every row."""
-    return np.asarray(X.multiply(X).sum(axis=1)).ravel() if sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
+    if sparse.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    return np.einsum("ij,ij->i", X, X)
 
 
 def dense(X: Matrix) -> np.ndarray:
@@ -38,15 +43,22 @@ def _far(t) -> np.ndarray:
 
 
 def _ones(X: Matrix) -> Vector:
-    return np.ones(X.shape[0]) if sparse.issparse(X) else np.ones_like(X[:, 0], dtype=np.float64)
+    if sparse.issparse(X):
+        return np.ones(X.shape[0])
+    return np.ones_like(X[:, 0], dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class KernelFunction(ABC):
     """A positive definite function of two points."""
 
-    lipschitz: ClassVar[float | None] = None  # the L with ‖φ(x) − φ(x′)‖ ≤ L ‖x − x′‖₂, if there is one
-    proven: ClassVar[bool] = True  # whether it is positive definite for all points; otherwise values are checked
+    lipschitz: ClassVar[float | None] = (
+        None  # the L with ‖φ(x) − φ(x′)‖ ≤ L ‖x − x′‖₂, if there is one
+    )
+    proven: ClassVar[bool] = (
+        # Whether it is positive definite for all points; otherwise values are checked
+        True
+    )
     precision: ClassVar[float] = 2 * ULP  # relative error of the values
 
     @abstractmethod
@@ -58,11 +70,17 @@ class KernelFunction(ABC):
         """Return k(x, x) for every row."""
 
     def exponents(self, X: Matrix, Z: Matrix) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return matrices A, B with k(x, z) = exp(min(ABᵀ, 0)) for points in arrays; None if there are none."""
+        """Return matrices A, B with k(x, z) = exp(min(ABᵀ, 0)) for points in arrays.
+
+        None if there are none.
+        """
         return None
 
     def norm_of_sum(self, X: Matrix, c: Vector) -> float | None:
-        """Return ‖Σ c_i φ(x_i)‖ where φ is known, rounded up; None: from values of the kernel."""
+        """Return ‖Σ c_i φ(x_i)‖ where φ is known, rounded up.
+
+        None: from values of the kernel.
+        """
         return None
 
 
@@ -136,24 +154,36 @@ class Rbf(Radial):
         return math.sqrt(2.0 * self.gamma)
 
     def exponents(self, X, Z):
-        left = -self.gamma * squared_norms(X)[:, None], 2.0 * self.gamma * X, _ones(X)[:, None]
+        left = (
+            -self.gamma * squared_norms(X)[:, None],
+            2.0 * self.gamma * X,
+            _ones(X)[:, None],
+        )
         right = _ones(Z)[:, None], Z, -self.gamma * squared_norms(Z)[:, None]
         return np.concatenate(left, axis=1), np.concatenate(right, axis=1)
 
     def least_shifts(self, distances) -> np.ndarray:
-        """Return how far x must move for φ(x) to move by given distances; inf from √2 on, which no shift reaches."""
+        """Return how far x must move for φ(x) to move by given distances.
+
+        Inf from √2 on, which no shift reaches.
+        """
         with np.errstate(divide="ignore"):
-            return np.sqrt(-np.log1p(-np.minimum(0.5 * np.square(distances), 1.0)) / self.gamma)
+            return np.sqrt(
+                -np.log1p(-np.minimum(0.5 * np.square(distances), 1.0)) / self.gamma
+            )
 
     def shifts_to_boundary(self, values, slopes, norms, offsets, start) -> np.ndarray:
         """Return how far x must move at least for f(x) + b > 0 to become 0, with f(x) and ‖∇f(x)‖ known besides ‖f‖.
 
-        A shift by u with k = exp(−γu²) leaves f at k f(x) − k ‖∇f(x)‖ u − ‖f⊥‖ √(1 − k² (1 + 2γu²)) or above, where f⊥
-        is orthogonal to φ(x) and its derivatives: ‖f⊥‖² = ‖f‖² − f(x)² − ‖∇f(x)‖²/2γ. If b + this is still M > 0, u can
-        grow by M over the most that it changes per unit. The search begins with shifts that are known to be too short.
+        A shift by u with k = exp(−γu²) leaves f at k f(x) − k ‖∇f(x)‖ u − ‖f⊥‖ √(1 − k²
+        (1 + 2γu²)) or above, where f⊥ is orthogonal to φ(x) and its derivatives: ‖f⊥‖²
+        = ‖f‖² − f(x)² − ‖∇f(x)‖²/2γ. If b + this is still M > 0, u can grow by M over
+        the most that it changes per unit. The search begins with shifts that are known
+        to be too short.
         """
         rest = self._rest(values, slopes, norms)
-        # With γ = 1, the derivative of k is at most 0.858, that of uk 1, and that of the root 1.042.
+        # With γ = 1, the derivative of k is at most 0.858, that of uk 1, and that of
+        # the root 1.042.
         rates = slopes + math.sqrt(self.gamma) * (0.86 * np.abs(values) + 1.05 * rest)
         shifts = start
         for _ in range(GROWTHS):
@@ -166,18 +196,27 @@ class Rbf(Radial):
     def lowest_after_shifts(self, values, slopes, norms, offsets, shifts) -> np.ndarray:
         """Return bounds below f + b after shifts between each of the given lengths and the next, one per column.
 
-        They are those of `shifts_to_boundary` with every term at its worst; beyond the last length, f is above −‖f‖.
+        They are those of `shifts_to_boundary` with every term at its worst; beyond the
+        last length, f is above −‖f‖.
         """
         rest = self._rest(values, slopes, norms)[:, None]
         t = self.gamma * shifts**2
-        k, values, slopes = np.exp(-t), values[:, None], slopes[:, None]
-        lowest = np.minimum(values * k[:-1], values * k[1:]) - slopes * (k[:-1] * shifts[1:]) - rest * _far(t[1:])
+        k = np.exp(-t)
+        values = values[:, None]
+        slopes = slopes[:, None]
+        lowest = (
+            np.minimum(values * k[:-1], values * k[1:])
+            - slopes * (k[:-1] * shifts[1:])
+            - rest * _far(t[1:])
+        )
         lowest = np.maximum(np.column_stack([lowest, -norms]), -norms[:, None])
         return lowest + offsets[:, None]
 
     def _rest(self, values, slopes, norms) -> np.ndarray:
         """Return ‖f⊥‖ of `shifts_to_boundary`."""
-        return np.sqrt(np.maximum(norms**2 - values**2 - slopes**2 / (2.0 * self.gamma), 0.0))
+        return np.sqrt(
+            np.maximum(norms**2 - values**2 - slopes**2 / (2.0 * self.gamma), 0.0)
+        )
 
     def gradients(self, X, Z, terms) -> np.ndarray:
         """Return the gradients of Σ_j c_ij k(·, z_j) at every row x_i, from the terms c_ij k(x_i, z_j)."""
@@ -189,7 +228,8 @@ class Laplacian(Radial):
     """exp(−γ ‖x − z‖₁)."""
 
     def distances(self, X, Z):
-        X, Z = dense(X), dense(Z)
+        X = dense(X)
+        Z = dense(Z)
         if isinstance(X, np.ndarray):
             return cdist(X, Z, "cityblock")
         distances = np.zeros((len(X), len(Z)), like=X)  # on a card
@@ -215,7 +255,12 @@ class Given(KernelFunction):
         return values
 
     def squares(self, X):
-        return np.array([float(self.values(X[i : i + 1], X[i : i + 1])[0, 0]) for i in range(X.shape[0])])
+        return np.array(
+            [
+                float(self.values(X[i : i + 1], X[i : i + 1])[0, 0])
+                for i in range(X.shape[0])
+            ]
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,11 +275,15 @@ class Precomputed(KernelFunction):
         """Relative error of the values: a table may have been rounded to single precision before it became double."""
         table = np.asarray(self.table)
         with np.errstate(over="ignore"):
-            is_single = np.array_equal(table, table.astype(np.float32)) and not np.array_equal(table, np.rint(table))
+            is_single = np.array_equal(
+                table, table.astype(np.float32)
+            ) and not np.array_equal(table, np.rint(table))
         return float(np.finfo(np.float32 if is_single else np.float64).eps)
 
     def values(self, X, Z):
-        return np.asarray(self.table)[np.ix_(X[:, 0], Z[:, 0])].astype(np.float64, copy=False)
+        return np.asarray(self.table)[np.ix_(X[:, 0], Z[:, 0])].astype(
+            np.float64, copy=False
+        )
 
     def squares(self, X):
         return np.asarray(self.table)[X[:, 0], X[:, 0]].astype(np.float64, copy=False)

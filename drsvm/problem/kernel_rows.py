@@ -1,11 +1,13 @@
 """Rows φ(x_i) in the feature space H of a kernel, relative to their centre if there is an intercept.
 
-Weights are functions f = Σ_j c_j φ(x_j) of the rows themselves: a vector of weights has one coefficient c_j for every
-row, ‖f‖² = c·Kc, and the problem is that of norm 2 otherwise. With a centre μ = Σ ρ_j φ(x_j) the rows are φ(x_i) − μ:
-their products with f are (Kc)_i − ρ·Kc, and Σ_i s_i (φ(x_i) − μ) has the coefficients s − (Σ s) ρ.
+Weights are functions f = Σ_j c_j φ(x_j) of the rows themselves: a vector of weights has
+one coefficient c_j for every row, ‖f‖² = c·Kc, and the problem is that of norm 2
+otherwise. With a centre μ = Σ ρ_j φ(x_j) the rows are φ(x_i) − μ: their products with f
+are (Kc)_i − ρ·Kc, and Σ_i s_i (φ(x_i) − μ) has the coefficients s − (Σ s) ρ.
 
-The certificate needs no more of a vector of H than its norm, which is the only entry of its `coordinates`. Coefficients
-are vectors of numpy; points, values and what has an entry per row are arrays of the rows' library.
+The certificate needs no more of a vector of H than its norm, which is the only entry of
+its `coordinates`. Coefficients are vectors of numpy; points, values and what has an
+entry per row are arrays of the rows' library.
 """
 
 import math
@@ -18,30 +20,44 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import eigvalsh
 
-from drsvm.utils.annotations import Labels, Matrix, Values, Vector
-from drsvm.utils.clock import Stopwatch, TimeLimit
 from drsvm.problem.backends import backend_of, to_numpy
-from drsvm.utils.compensated_sums import ULP, careful_transposed_dot
 from drsvm.problem.kernel_functions import KernelFunction, Precomputed
 from drsvm.problem.memory_rows import HostRows, MemoryRows
 from drsvm.problem.problem import Problem
 from drsvm.problem.rows import Rows
+from drsvm.utils.annotations import Labels, Matrix, Values, Vector
+from drsvm.utils.clock import Stopwatch, TimeLimit
+from drsvm.utils.compensated_sums import ULP, careful_transposed_dot
 from drsvm.utils.parallel import memory_size, over, slices, usable_threads
 
-MAX_STORED, SHARE_OF_TIME = 5000, 0.2  # rows up to which all values are kept, unless they take more than this share
+# rows up to which all values are kept, unless they take more than this share
+MAX_STORED = 5000
+SHARE_OF_TIME = 0.2
 BLOCK = 256  # rows of a block of values, and terms that are added one by one
 VALUES_OF_A_BLOCK = 1 << 16  # a block has more rows if it has fewer values than this
-# Least number of rows whose mean is the centre, if values are not kept, and about how many values this takes.
-FEWEST_FOR_CENTRE, PAIRS_FOR_CENTRE = 20, 5_000_000
-REMEMBERED = 12  # number of products that are kept: certificates need the same ones as the solver
-NOTICEABLE, NOT_ROUNDING = 2e-8, 1e-9  # errors of squared norms from which sums are careful; more than an error
-SAME = 1e-13  # A squared distance from the centre below this share of the squared norm is a rounding error
-MAX_CHECKED = 2000  # number of rows on which a kernel that may be any function is checked
+# Least number of rows whose mean is the centre, if values are not kept, and about how
+# many values this takes.
+FEWEST_FOR_CENTRE = 20
+PAIRS_FOR_CENTRE = 5_000_000
+# Number of products that are kept: certificates need the same ones as the solver
+REMEMBERED = 12
+# errors of squared norms from which sums are careful; more than an error
+NOTICEABLE = 2e-8
+NOT_ROUNDING = 1e-9
+# A squared distance from the centre below this share of the squared norm is a rounding
+# error
+SAME = 1e-13
+MAX_CHECKED = (
+    2000  # number of rows on which a kernel that may be any function is checked
+)
 NOT_POSITIVE = "The kernel is not positive definite on these rows ({}), so nothing can be proven: use another one."
 
 
 class FunctionRows(Rows):
-    """The rows of `points` as functions of a kernel; `centre` has a weight for every row, or is None."""
+    """The rows of `points` as functions of a kernel.
+
+    `centre` has a weight for every row, or is None.
+    """
 
     place = "functions of a kernel"
     is_kernel = True
@@ -53,20 +69,40 @@ class FunctionRows(Rows):
 
     centre: Matrix
 
-    def __init__(self, points: Matrix, function: KernelFunction, centre=None, values=None, keeps: bool = True):
-        self.points, self.function, self.centre = points, function, centre
+    def __init__(
+        self,
+        points: Matrix,
+        function: KernelFunction,
+        centre=None,
+        values=None,
+        keeps: bool = True,
+    ):
+        self.points = points
+        self.function = function
+        self.centre = centre
         n = points.shape[0]
-        self.shape, self.stored = (n, n), n * n
-        self._values, self.keeps = values, keeps and n <= MAX_STORED
+        self.shape = (n, n)
+        self.stored = n * n
+        self._values = values
+        self.keeps = keeps and n <= MAX_STORED
         self._products = deque(maxlen=REMEMBERED)
         self.squares = function.squares(points)
         if not (np.isfinite(self.squares).all() and (self.squares >= 0.0).all()):
-            row = int(np.argmin(np.where(np.isfinite(self.squares), self.squares, -math.inf)))
-            raise ValueError(NOT_POSITIVE.format(f"k(x, x) = {self.squares[row]:g} for row {row}"))
-        self._rounding = ULP * (min(n, BLOCK) + n / BLOCK + 8)  # of sums, and of their multiples
-        self._negligible = max(NOT_ROUNDING, 4.0 * function.precision)  # relative size of errors of the values
+            row = int(
+                np.argmin(np.where(np.isfinite(self.squares), self.squares, -math.inf))
+            )
+            raise ValueError(
+                NOT_POSITIVE.format(f"k(x, x) = {self.squares[row]:g} for row {row}")
+            )
+        self._rounding = ULP * (
+            min(n, BLOCK) + n / BLOCK + 8
+        )  # of sums, and of their multiples
+        self._negligible = max(
+            NOT_ROUNDING, 4.0 * function.precision
+        )  # relative size of errors of the values
 
-    # --- values of the kernel ---------------------------------------------------------------------------------------
+    # --- values of the kernel
+    # ---------------------------------------------------------------------------------------
 
     @abstractmethod
     def between(self, some: Matrix, others: Matrix) -> Matrix:
@@ -74,14 +110,19 @@ class FunctionRows(Rows):
 
     @abstractmethod
     def at(self, points: Matrix, c: Vector) -> Vector:
-        """Return f(x) = Σ_j c_j k(x, x_j) at given points; errors of the sum are those of `_rounding`.
+        """Return f(x) = Σ_j c_j k(x, x_j) at given points.
+
+        Errors of the sum are those of `_rounding`.
 
         In memory, c may have a column for each of several functions.
         """
 
     @abstractmethod
     def _stored_products(self, columns: list[Vector]) -> list[Vector]:
-        """Return Kc for each of several c, with such errors too; where memory is what takes the time, in one pass."""
+        """Return Kc for each of several c, with such errors too.
+
+        Where memory is what takes the time, in one pass.
+        """
 
     @abstractmethod
     def with_features(self, X: Matrix) -> Rows:
@@ -93,7 +134,10 @@ class FunctionRows(Rows):
 
     @property
     def values(self) -> Matrix:
-        """All values of the kernel, if there are few rows, and time for them; otherwise None."""
+        """All values of the kernel, if there are few rows, and time for them.
+
+        Otherwise None.
+        """
         if self._values is None and self.keeps:
             self._values = self.between(self.points, self.points)
             every = np.arange(self.shape[0])
@@ -104,7 +148,11 @@ class FunctionRows(Rows):
         """Return k(x_i, x_j) for every row i, or for some rows, and the chosen rows j."""
         if self.values is not None:
             # They are symmetric, and rows are read much faster.
-            return (self.values[chosen] if isinstance(rows, slice) else self.values[chosen[:, None], rows]).T
+            return (
+                self.values[chosen]
+                if isinstance(rows, slice)
+                else self.values[chosen[:, None], rows]
+            ).T
         return self.between(self.points[rows], self.points[chosen])
 
     def product(self, c: Vector) -> Vector:
@@ -112,7 +160,12 @@ class FunctionRows(Rows):
         own = self.vector(c)
         known = self._known_product(own)
         if known is None:
-            known = self.remember(own, self._by_sides(own) if self.values is None else self._products_of([own])[0])
+            known = self.remember(
+                own,
+                self._by_sides(own)
+                if self.values is None
+                else self._products_of([own])[0],
+            )
         return known
 
     def _known_product(self, c: Vector) -> Vector | None:
@@ -120,15 +173,22 @@ class FunctionRows(Rows):
         if not bool(c.any()):
             return np.zeros_like(c)
         largest = int(np.abs(c).argmax())
-        for known, product in list(self._products):  # classes that share the rows add to it in other threads
+        for known, product in list(
+            self._products
+        ):  # classes that share the rows add to it in other threads
             size = float(known[largest])
-            factor = float(c[largest]) / size if abs(size) > 1e-300 else 0.0
+            if abs(size) > 1e-300:
+                factor = float(c[largest]) / size
+            else:
+                factor = 0.0
             if bool((np.abs(c - factor * known) <= 4 * ULP * np.abs(c)).all()):
                 return factor * product
         return None
 
     def _products_of(self, columns: list[Vector]) -> list[Vector]:
-        return [self.at(self.points, c) for c in columns] if self.values is None else self._stored_products(columns)
+        if self.values is None:
+            return [self.at(self.points, c) for c in columns]
+        return self._stored_products(columns)
 
     def _by_sides(self, c: Vector) -> Vector:
         """Return Kc from one product for each sign: a certificate also tries multipliers of which one side is smaller.
@@ -138,17 +198,28 @@ class FunctionRows(Rows):
         sides = _sides(c)
         products: list[Matrix] = [self._known_product(side) for side in sides]
         unknown = [k for k in (0, 1) if products[k] is None]
-        for k, product in zip(unknown, self._products_of([sides[k] for k in unknown]) if unknown else (), strict=True):
+        for k, product in zip(
+            unknown,
+            self._products_of([sides[k] for k in unknown]) if unknown else (),
+            strict=True,
+        ):
             products[k] = self.remember(sides[k], product)
         return products[0] - products[1]
 
     def prepare(self, c: Vector, signed: Vector, time: TimeLimit) -> bool:
-        """Compute Kc, and the products for multipliers with these signs; return False if there is no time for that."""
-        n, sides = self.shape[0], _sides(signed)
+        """Compute Kc, and the products for multipliers with these signs.
+
+        Return False if there is no time for that.
+        """
+        n = self.shape[0]
+        sides = _sides(signed)
         if self.values is None:
-            others, per_row = [np.zeros_like(side) for side in sides], int(np.count_nonzero(signed))
+            others = [np.zeros_like(side) for side in sides]
+            per_row = int(np.count_nonzero(signed))
             for part in slices(n, 4 * BLOCK * usable_threads()):
-                if time.limited and not time.allows(self.seconds_per_value * per_row * (n - part.start)):
+                if time.limited and not time.allows(
+                    self.seconds_per_value * per_row * (n - part.start)
+                ):
                     return False
                 for side, product in zip(sides, others, strict=True):
                     product[part] = self.at(self.points[part], side)
@@ -164,7 +235,9 @@ class FunctionRows(Rows):
         """How long it takes to compute a value that is not known, measured on some."""
         if self._values is not None:
             return 0.0
-        watch, some, others = Stopwatch(), self.points[: BLOCK * usable_threads()], self.points[-8 * BLOCK :]
+        watch = Stopwatch()
+        some = self.points[: BLOCK * usable_threads()]
+        others = self.points[-8 * BLOCK :]
         self.between(some, others)
         return watch.elapsed() / (some.shape[0] * others.shape[0])
 
@@ -178,33 +251,51 @@ class FunctionRows(Rows):
         some = np.random.default_rng(0).permutation(self.shape[0])[:MAX_CHECKED]
         values = to_numpy(self.between(self.points[some], self.points[some]))
         small = self._negligible
-        if not np.isfinite(values).all() or np.abs(values - values.T).max() > small * np.abs(values).max():
-            raise ValueError(NOT_POSITIVE.format("its values are not finite, or not symmetric"))
+        if (
+            not np.isfinite(values).all()
+            or np.abs(values - values.T).max() > small * np.abs(values).max()
+        ):
+            raise ValueError(
+                NOT_POSITIVE.format("its values are not finite, or not symmetric")
+            )
         lowest = float(eigvalsh(values, subset_by_index=[0, 0])[0])
         if lowest < -small * len(some) * float(self.squares.max()):
-            raise ValueError(NOT_POSITIVE.format(f"an eigenvalue of its matrix is {lowest:.3g}"))
+            raise ValueError(
+                NOT_POSITIVE.format(f"an eigenvalue of its matrix is {lowest:.3g}")
+            )
 
-    # --- the protocol -----------------------------------------------------------------------------------------------
+    # --- the protocol
+    # -----------------------------------------------------------------------------------------------
 
     def coordinates(self, w):
-        """Return the norm of a function, as the only entry; rounding errors make it no smaller."""
+        """Return the norm of a function, as the only entry.
+
+        Rounding errors make it no smaller.
+        """
         known = self._known_norm(w)
         if known is not None:
             return np.array([known])
         c = self.vector(w)
-        square, size = float(c @ self.product(w)), float(np.abs(c) @ np.sqrt(self.squares)) ** 2
+        square = float(c @ self.product(w))
+        size = float(np.abs(c) @ np.sqrt(self.squares)) ** 2
         error = self._rounding * size
         if error > NOTICEABLE * square and self.values is not None:
             products, errors = careful_transposed_dot(to_numpy(self.values), w)
             (square,), (error,) = careful_transposed_dot(products[:, None], w)
             error += float(np.abs(w) @ errors)
         if square < -self._negligible * size:
-            raise ValueError(NOT_POSITIVE.format(f"c·Kc = {square:g} for some coefficients c"))
-        return np.array([math.sqrt(max(square, 0.0) + self.function.precision * size + error)])
+            raise ValueError(
+                NOT_POSITIVE.format(f"c·Kc = {square:g} for some coefficients c")
+            )
+        return np.array(
+            [math.sqrt(max(square, 0.0) + self.function.precision * size + error)]
+        )
 
     def weights_of(self, coordinates, along):
         norm = float(self.coordinates(along)[0])
-        return along * (float(coordinates[0]) / norm) if norm > 0.0 else along
+        if norm > 0.0:
+            return along * (float(coordinates[0]) / norm)
+        return along
 
     def _known_norm(self, w) -> float | None:
         """Return the norm of a function where that needs no values of the kernel."""
@@ -217,7 +308,9 @@ class FunctionRows(Rows):
 
     def mean_of(self, w) -> float:
         """Return f·μ."""
-        return 0.0 if self.centre is None else float(self.means @ self.vector(w))
+        if self.centre is None:
+            return 0.0
+        return float(self.means @ self.vector(w))
 
     def dot(self, v, shift=0.0):
         return self.product(v) + (shift - self.mean_of(v))
@@ -227,15 +320,27 @@ class FunctionRows(Rows):
             return to_numpy(c)
         total = float(c.sum())
         centred = to_numpy(c - total * self.centre)
-        if self._known_product(self.vector(centred)) is None:  # sides may be known, or have few entries other than 0
+        if (
+            self._known_product(self.vector(centred)) is None
+        ):  # sides may be known, or have few entries other than 0
             self.remember(centred, self._by_sides(c) - total * self.means)
         return centred
 
     def weighted_sums(self, columns: list[Vector]) -> list[np.ndarray]:
         """Return `weighted_sum` for each of several c, with products that take one pass over values that are kept."""
-        sums = [to_numpy(c if self.centre is None else c - float(c.sum()) * self.centre) for c in columns]
-        for c, centred, product in zip(columns, sums, self._products_of(columns), strict=True):
-            self.remember(centred, product if self.centre is None else product - float(c.sum()) * self.means)
+        sums = [
+            to_numpy(c if self.centre is None else c - float(c.sum()) * self.centre)
+            for c in columns
+        ]
+        for c, centred, product in zip(
+            columns, sums, self._products_of(columns), strict=True
+        ):
+            self.remember(
+                centred,
+                product
+                if self.centre is None
+                else product - float(c.sum()) * self.means,
+            )
         return sums
 
     def centred_squares(self) -> Vector:
@@ -261,20 +366,30 @@ class FunctionRows(Rows):
         return rows.content_keys(problem.with_rows(rows))
 
     def taken(self, rows):
-        values = None if self._values is None else self._values[rows][:, rows]
-        centre = None if self.centre is None else self.centre[rows] / self.centre[rows].sum()
+        if self._values is None:
+            values = None
+        else:
+            values = self._values[rows][:, rows]
+        if self.centre is None:
+            centre = None
+        else:
+            centre = self.centre[rows] / self.centre[rows].sum()
         return type(self)(self.points[rows], self.function, centre, values)
 
     def centred(self, weights, some) -> "FunctionRows":
         """Return the rows relative to a weighted mean, of all or of some of them."""
         centre = np.zeros_like(weights)
         centre[some] = weights[some]
-        return type(self)(self.points, self.function, centre / centre.sum(), self.values, self.keeps)
+        return type(self)(
+            self.points, self.function, centre / centre.sum(), self.values, self.keeps
+        )
 
     def relabelled(self, problem, positive, sample_weight):
         attributes = super().relabelled(problem, positive, sample_weight)
         if self.centre is not None:
-            attributes["rows"] = self.centred(attributes["sample_weight"], np.flatnonzero(self.centre))
+            attributes["rows"] = self.centred(
+                attributes["sample_weight"], np.flatnonzero(self.centre)
+            )
         return attributes
 
     def on_features(self, features):
@@ -288,10 +403,14 @@ class FunctionRows(Rows):
 
 
 class KernelRows(FunctionRows, HostRows):
-    """Functions whose values are arrays of numpy, computed in blocks by threads; points may be sparse."""
+    """Functions whose values are arrays of numpy, computed in blocks by threads.
+
+    Points may be sparse.
+    """
 
     def between(self, some, others):
-        out, values = np.empty((some.shape[0], others.shape[0])), self.function.values
+        out = np.empty((some.shape[0], others.shape[0]))
+        values = self.function.values
 
         def fill(part):
             out[part] = values(some[part], others)
@@ -307,10 +426,16 @@ class KernelRows(FunctionRows, HostRows):
     def at(self, points, c):
         used = np.flatnonzero(np.atleast_2d(c.T).any(axis=0))
         landmarks = self.points[used]
-        return _added(points.shape[0], c[used], lambda part: self.function.values(points[part], landmarks))
+        return _added(
+            points.shape[0],
+            c[used],
+            lambda part: self.function.values(points[part], landmarks),
+        )
 
     def _stored_products(self, columns):
-        products = _added(self.shape[0], np.column_stack(columns), lambda part: self.values[part])
+        products = _added(
+            self.shape[0], np.column_stack(columns), lambda part: self.values[part]
+        )
         return list(np.ascontiguousarray(products.T))
 
     def _known_norm(self, w):
@@ -329,35 +454,66 @@ def _sides(c: Vector) -> tuple[Vector, Vector]:
 
 
 def _added(n: int, c: Vector, values: Callable[[slice], np.ndarray]) -> np.ndarray:
-    """Return the products of blocks of values with c; terms are added in blocks, so that errors hardly grow with n."""
+    """Return the products of blocks of values with c.
+
+    Terms are added in blocks, so that errors hardly grow with n.
+    """
 
     def add(part):
         block = values(part)
-        return np.sum([block[:, k : k + BLOCK] @ c[k : k + BLOCK] for k in range(0, len(c), BLOCK)], axis=0)
+        return np.sum(
+            [
+                block[:, k : k + BLOCK] @ c[k : k + BLOCK]
+                for k in range(0, len(c), BLOCK)
+            ],
+            axis=0,
+        )
 
     size = max(BLOCK, VALUES_OF_A_BLOCK // max(len(c), 1))
-    return np.concatenate(over(slices(n, size), add)) if n and len(c) else np.zeros((n, *c.shape[1:]))
+    if n and len(c):
+        return np.concatenate(over(slices(n, size), add))
+    return np.zeros((n, *c.shape[1:]))
 
 
 def rows_of_functions(points: Matrix, function: KernelFunction) -> FunctionRows:
     """Return the rows of a kernel where the points are, or are to be."""
     backend = backend_of(points)
-    return KernelRows(points, function) if backend is None else backend.kernel_rows(points, function)
+    if backend is None:
+        return KernelRows(points, function)
+    return backend.kernel_rows(points, function)
 
 
 def in_feature_space(
-    points: Matrix, function: KernelFunction, y: Labels, weights=None, *, time: TimeLimit | None = None, **parameters
+    points: Matrix,
+    function: KernelFunction,
+    y: Labels,
+    weights=None,
+    *,
+    time: TimeLimit | None = None,
+    **parameters,
 ) -> Problem:
-    """Return the problem of a kernel; the parameters are those of `Problem` except norm and the features' prices."""
+    """Return the problem of a kernel.
+
+    The parameters are those of `Problem` except norm and the features' prices.
+    """
     problem = Problem.of_checked(**rows_of_functions(points, function).data(y, weights))
     if not function.proven:  # it may be any function
         problem.rows.check_positive()
     problem = problem.in_order().replace(**parameters)
-    rows, n = problem.rows, problem.n_rows
+    rows = problem.rows
+    n = problem.n_rows
     if time is not None and time.limited:
-        rows.keeps = rows.keeps and n**2 * rows.seconds_per_value <= SHARE_OF_TIME * max(time.left(), 0.1)
+        rows.keeps = (
+            rows.keeps
+            and n** 2 * rows.seconds_per_value <= SHARE_OF_TIME * max(time.left(), 0.1)
+        )
     if not problem.fit_intercept:
         return problem
-    every = rows.keeps or n**2 <= PAIRS_FOR_CENTRE  # otherwise, the mean of some is known sooner
-    some = slice(n) if every else problem.drawn_rows(max(FEWEST_FOR_CENTRE, PAIRS_FOR_CENTRE // n))
+    every = (
+        rows.keeps or n**2 <= PAIRS_FOR_CENTRE
+    )  # otherwise, the mean of some is known sooner
+    if every:
+        some = slice(n)
+    else:
+        some = problem.drawn_rows(max(FEWEST_FOR_CENTRE, PAIRS_FOR_CENTRE // n))
     return problem.with_rows(rows.centred(problem.sample_weight, some))

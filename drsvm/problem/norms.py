@@ -1,11 +1,15 @@
-"""The three norms. Only this module translates the norm p of the shifts into the norm q of the weights.
+"""The three norms.
 
-A shift of the features is measured in the p-norm, the weights in the dual q-norm, 1/p + 1/q = 1:
-p = inf ↔ q = 1 (sparse weights), p = 2 ↔ q = 2, p = 1 ↔ q = ∞.
+Only this module translates the norm p of the shifts into the norm q of the weights.
 
-All that depends on a norm is here, or named here: its cone for the interior point (`compiled/cones.py`) and its geometry
-for the incremental methods (`compiled/epigraph.py`, `compiled/geometry.py`). Methods of their own for some norms, such as
-dual coordinate ascent, keep them in tables by class; a norm that is not listed there is solved by the interior point.
+A shift of the features is measured in the p-norm, the weights in the dual q-norm, 1/p +
+1/q = 1: p = inf ↔ q = 1 (sparse weights), p = 2 ↔ q = 2, p = 1 ↔ q = ∞.
+
+All that depends on a norm is here, or named here: its cone for the interior point
+(`compiled/cones.py`) and its geometry for the incremental methods
+(`compiled/epigraph.py`, `compiled/geometry.py`). Methods of their own for some norms,
+such as dual coordinate ascent, keep them in tables by class; a norm that is not listed
+there is solved by the interior point.
 """
 
 import math
@@ -17,9 +21,7 @@ import numpy as np
 from scipy.linalg.blas import dnrm2
 from scipy.special import ndtri
 
-from drsvm.compiled import cones
-from drsvm.compiled import epigraph
-from drsvm.compiled import geometry
+from drsvm.compiled import cones, epigraph, geometry
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,10 @@ class Norm(ABC):
     """The number under which the projection onto the epigraph is found."""
 
     geometry: ClassVar[type | None] = None
-    """The geometry of the proximal step; without one, the incremental methods reject the norm."""
+    """The geometry of the proximal step.
+
+    Without one, the incremental methods reject the norm.
+    """
 
     share_of_chance: ClassVar[float] = 1.0
     """What `radius="auto"` takes, of the size of the gradient with random labels."""
@@ -56,11 +61,17 @@ class Norm(ABC):
 
     @abstractmethod
     def project_ball(self, w, radius: float) -> np.ndarray:
-        """Return the point of the q-ball of the given radius that is nearest to w; the radius may be infinite."""
+        """Return the point of the q-ball of the given radius that is nearest to w.
+
+        The radius may be infinite.
+        """
 
     @abstractmethod
     def project_priced_ball(self, w, radius: float, prices) -> np.ndarray:
-        """Return the point u with ‖prices ⊙ u‖_q ≤ radius that is nearest to w; all numbers must be finite."""
+        """Return the point u with ‖prices ⊙ u‖_q ≤ radius that is nearest to w.
+
+        All numbers must be finite.
+        """
 
     @abstractmethod
     def remainder(self, total: float, part: float) -> tuple[float, float, float]:
@@ -74,12 +85,17 @@ class Norm(ABC):
         """Return the typical p-norm of normal variables with these deviations."""
         return self.dual.value(deviations)
 
-    def project_epigraph(self, x, s: float, stiffness: float = 1.0) -> tuple[np.ndarray, float]:
+    def project_epigraph(
+        self, x, s: float, stiffness: float = 1.0
+    ) -> tuple[np.ndarray, float]:
         """Return the point (w, λ) of {‖w‖_q ≤ λ} that is nearest to (x, s).
 
-        The distance is stiffness · ‖w − x‖² + (λ − s)²; the ordinary projection has stiffness 1.
+        The distance is stiffness · ‖w − x‖² + (λ − s)²; the ordinary projection has
+        stiffness 1.
         """
-        x = np.array(x, dtype=np.float64, order="C")  # a copy: numba would recompile kernels for read-only arrays
+        x = np.array(
+            x, dtype=np.float64, order="C"
+        )  # a copy: numba would recompile kernels for read-only arrays
         w = np.empty_like(x)
         return w, epigraph.project(self.code, x, float(s), float(stiffness), w)
 
@@ -107,7 +123,9 @@ class L1(Norm):
         if self.value(w) <= radius:
             return w.copy()
         sizes = np.abs(w)
-        return np.sign(w) * np.maximum(sizes - epigraph.threshold(sizes, float(radius), 0.0), 0.0)
+        return np.sign(w) * np.maximum(
+            sizes - epigraph.threshold(sizes, float(radius), 0.0), 0.0
+        )
 
     def project_priced_ball(self, w, radius: float, prices) -> np.ndarray:
         sizes = np.abs(w)
@@ -157,8 +175,11 @@ class L2(Norm):
             return w.copy()
         if radius <= TINY * length:
             return np.zeros_like(w)
-        squares, curvature = (priced / length) ** 2, (prices / largest(prices)) ** 2
-        near = w / (1.0 + _ellipsoid_multiplier(squares, curvature, radius / length) * curvature)
+        squares = (priced / length) ** 2
+        curvature = (prices / largest(prices)) ** 2
+        near = w / (
+            1.0 + _ellipsoid_multiplier(squares, curvature, radius / length) * curvature
+        )
         return _shrunk(near, euclidean(prices * near), radius)
 
     def remainder(self, total: float, part: float) -> tuple[float, float, float]:
@@ -210,14 +231,18 @@ def _shrunk(u, size: float, radius: float) -> np.ndarray:
 def _ellipsoid_multiplier(squares, curvature, share: float) -> float:
     """Return μ ≥ 0 with Σ_j z_j² / (1 + μ h_j)² = share², for Σ z_j² = 1 and 0 < share < 1.
 
-    The inverse root of the sum is a concave function of μ, so Newton's method approaches the solution from below.
+    The inverse root of the sum is a concave function of μ, so Newton's method
+    approaches the solution from below.
     """
     mu = 0.0
     for _ in range(100):
         scaled = squares / (1.0 + mu * curvature) ** 2
         total = float(scaled.sum())
         slope = float((scaled * curvature / (1.0 + mu * curvature)).sum())
-        step = total / slope * (math.sqrt(total) / share - 1.0) if slope > 0 else 0.0
+        if slope > 0:
+            step = total / slope * (math.sqrt(total) / share - 1.0)
+        else:
+            step = 0.0
         mu += max(step, 0.0)
         if step <= 1e-15 * mu:
             break
@@ -244,4 +269,6 @@ def norm_for(norm) -> Norm:
     try:
         return _BY_P[float(norm)]
     except (TypeError, ValueError, KeyError):
-        raise ValueError(f"norm must be 1, 2 or inf (it measures feature shifts), got norm={norm!r}.") from None
+        raise ValueError(
+            f"norm must be 1, 2 or inf (it measures feature shifts), got norm={norm!r}."
+        ) from None

@@ -5,14 +5,21 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from scipy import sparse
 
-Summable: TypeAlias = Any  # what a query returns: something with `+`, such as a number or one of the classes below
+# What a query returns: something with `+`, such as a number or one of the classes below
+Summable: TypeAlias = Any
 
 
 class Sums(tuple):
-    """Numbers, arrays and other values that are added entry by entry; None stays None."""
+    """Numbers, arrays and other values that are added entry by entry.
+
+    None stays None.
+    """
 
     def __add__(self, other):
-        return Sums(None if one is None else one + two for one, two in zip(self, other, strict=True))
+        return Sums(
+            None if one is None else one + two
+            for one, two in zip(self, other, strict=True)
+        )
 
 
 class Largest(float):
@@ -26,11 +33,16 @@ class Joined(tuple):
     """Arrays with an entry or row for each of a few samples, which are put one below the other; None stays None."""
 
     def __add__(self, other):
-        return Joined(None if one is None else _stacked(one, two) for one, two in zip(self, other, strict=True))
+        return Joined(
+            None if one is None else _stacked(one, two)
+            for one, two in zip(self, other, strict=True)
+        )
 
 
 def _stacked(one, two):
-    return sparse.vstack([one, two], format="csr") if sparse.issparse(one) else np.concatenate([one, two])
+    if sparse.issparse(one):
+        return sparse.vstack([one, two], format="csr")
+    return np.concatenate([one, two])
 
 
 class Distinct(NamedTuple):
@@ -46,7 +58,9 @@ class Distinct(NamedTuple):
         return cls(distinct, np.bincount(places, masses, minlength=len(distinct)))
 
     def __add__(self, other) -> "Distinct":  # pyright: ignore[reportIncompatibleMethodOverride]
-        numbers, masses = (np.concatenate(pair) for pair in zip(self, other, strict=True))
+        numbers, masses = (
+            np.concatenate(pair) for pair in zip(self, other, strict=True)
+        )
         return Distinct.of(numbers, masses)
 
 
@@ -61,5 +75,9 @@ class Moments(NamedTuple):
         mass = self.mass + other.mass
         share = other.mass / mass
         apart = other.means - self.means
-        variances = (1.0 - share) * self.variances + share * other.variances + share * (1.0 - share) * apart**2
+        variances = (
+            (1.0 - share) * self.variances
+            + share * other.variances
+            + share * (1.0 - share) * apart**2
+        )
         return Moments(mass, self.means + share * apart, variances)

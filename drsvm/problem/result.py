@@ -23,7 +23,9 @@ class Status(Enum):
 
     OPTIMAL = "the proven gap is at most the tolerance"
     OPTIMAL_WITHIN_BOUNDS = "among classifiers with limited weights, the proven gap is at most the tolerance"
-    OPTIMAL_IN_SPAN = "among functions of the landmarks, the proven gap is at most the tolerance"
+    OPTIMAL_IN_SPAN = (
+        "among functions of the landmarks, the proven gap is at most the tolerance"
+    )
     STALLED = "no further progress is possible in floating point"
     ITERATION_LIMIT = "the iteration limit was reached"
     TIME_LIMIT = "the time limit was reached"
@@ -39,7 +41,11 @@ class Status(Enum):
     @property
     def reached(self) -> bool:
         """Whether the tolerance was reached, possibly for some classifiers only."""
-        return self in (Status.OPTIMAL, Status.OPTIMAL_WITHIN_BOUNDS, Status.OPTIMAL_IN_SPAN)
+        return self in (
+            Status.OPTIMAL,
+            Status.OPTIMAL_WITHIN_BOUNDS,
+            Status.OPTIMAL_IN_SPAN,
+        )
 
     def __str__(self) -> str:
         return self.name.lower().replace("_", " ")
@@ -89,12 +95,16 @@ class History:
     """
 
     def __init__(self) -> None:
-        self._columns: dict[str, list[float] | np.ndarray] = {name: [] for name in _RECORDED}
+        self._columns: dict[str, list[float] | np.ndarray] = {
+            name: [] for name in _RECORDED
+        }
 
     def append(self, progress: Progress) -> None:
         """Add one entry."""
         for name, column in self._columns.items():
-            column = self._columns[name] = list(column) if isinstance(column, np.ndarray) else column
+            column = self._columns[name] = (
+                list(column) if isinstance(column, np.ndarray) else column
+            )
             column.append(getattr(progress, name))
 
     def __len__(self) -> int:
@@ -104,7 +114,13 @@ class History:
         """Return the columns iteration, time, objective, lower_bound, gap and radius_price as arrays."""
         *columns, prices = (np.array(self._columns[name]) for name in _RECORDED)
         gaps = np.maximum(columns[2] - columns[3], 0.0)
-        return dict(zip((*_RECORDED[:-1], "gap", _RECORDED[-1]), (*columns, gaps, prices), strict=True))
+        return dict(
+            zip(
+                (*_RECORDED[:-1], "gap", _RECORDED[-1]),
+                (*columns, gaps, prices),
+                strict=True,
+            )
+        )
 
     def __getstate__(self) -> dict[str, np.ndarray]:
         """Return plain arrays, which any serialisation format can store."""
@@ -123,12 +139,16 @@ class History:
 
     def to_frame(self):
         """Return the columns as a pandas DataFrame (pandas must be installed)."""
-        pandas = optional("pandas", "to_frame needs", remark=" to_dict works without it.")
+        pandas = optional(
+            "pandas", "to_frame needs", remark=" to_dict works without it."
+        )
         return pandas.DataFrame(self.to_dict())
 
     def to_json(self) -> str:
         """Return the columns as JSON."""
-        return json.dumps({name: column.tolist() for name, column in self.to_dict().items()})
+        return json.dumps(
+            {name: column.tolist() for name, column in self.to_dict().items()}
+        )
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -146,13 +166,16 @@ class Result:
     hinge_dual, flip_dual : arrays
         The multipliers α and β that prove the bound, one entry per given row.
     contribution_bound, weight_bound : float
-        Infinite if the lower bound holds for all classifiers. Where weights cost nothing (radius = l2 = 0, or features
-        that cannot shift, without ridge) or next to nothing, rounding allows no good bound for all. It holds for those
-        with ``Σ_j s_j |w_j|`` up to `contribution_bound` (at least 10⁶); s_j is the root mean square of feature j,
-        centred if the intercept is free and the feature far from 0. This includes all with ‖w‖_q up to `weight_bound`.
-        The status is then OPTIMAL_WITHIN_BOUNDS instead of OPTIMAL.
+        Infinite if the lower bound holds for all classifiers. Where weights cost
+        nothing (radius = l2 = 0, or features that cannot shift, without ridge) or next
+        to nothing, rounding allows no good bound for all. It holds for those with ``Σ_j
+        s_j |w_j|`` up to `contribution_bound` (at least 10⁶); s_j is the root mean
+        square of feature j, centred if the intercept is free and the feature far from
+        0. This includes all with ‖w‖_q up to `weight_bound`. The status is then
+        OPTIMAL_WITHIN_BOUNDS instead of OPTIMAL.
     status, solver, n_iter, time, tol, history
-        How the run ended, the solver, its iterations, seconds and tolerance, and the progress of the run.
+        How the run ended, the solver, its iterations, seconds and tolerance, and the
+        progress of the run.
 
     Examples
     --------
@@ -190,7 +213,9 @@ class Result:
     @property
     def relative_gap(self) -> float:
         """The gap divided by the objective (0 if both are 0)."""
-        return self.gap / self.objective if self.objective > 0 else 0.0
+        if self.objective > 0:
+            return self.gap / self.objective
+        return 0.0
 
     @property
     def condition(self) -> str:
@@ -198,7 +223,9 @@ class Result:
         if np.isinf(self.weight_bound):
             return ""
         contributions = f"sum_j s_j |w_j| up to {self.contribution_bound:.0e}, s_j the root mean square of feature j"
-        return f"weights of norm up to {self.weight_bound:.4g} (in fact {contributions})"
+        return (
+            f"weights of norm up to {self.weight_bound:.4g} (in fact {contributions})"
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes, with the name of the status: some serialisation formats cannot store an enum."""
@@ -209,14 +236,35 @@ class Result:
             object.__setattr__(self, name, Status[value] if name == "status" else value)
 
     def to_json(self) -> str:
-        """Return everything except the multipliers and `info` as JSON; infinite bounds of the weights become null."""
-        plain = {name: getattr(self, name) for name in ("intercept", "radius_price", "objective", "lower_bound", "gap")}
-        bounds = {"weight_bound": self.weight_bound, "contribution_bound": self.contribution_bound}
-        bounds = {name: None if np.isinf(bound) else bound for name, bound in bounds.items()}
+        """Return everything except the multipliers and `info` as JSON.
+
+        Infinite bounds of the weights become null.
+        """
+        plain = {
+            name: getattr(self, name)
+            for name in ("intercept", "radius_price", "objective", "lower_bound", "gap")
+        }
+        bounds = {
+            "weight_bound": self.weight_bound,
+            "contribution_bound": self.contribution_bound,
+        }
+        bounds = {
+            name: None if np.isinf(bound) else bound for name, bound in bounds.items()
+        }
         how = {"status": str(self.status), "message": self.status.message}
-        how |= {name: getattr(self, name) for name in ("solver", "n_iter", "time", "tol")}
+        how |= {
+            name: getattr(self, name) for name in ("solver", "n_iter", "time", "tol")
+        }
         history = json.loads(self.history.to_json())
-        return json.dumps({"weights": self.weights.tolist(), **plain, **bounds, **how, "history": history})
+        return json.dumps(
+            {
+                "weights": self.weights.tolist(),
+                **plain,
+                **bounds,
+                **how,
+                "history": history,
+            }
+        )
 
     def __repr__(self) -> str:
         used = np.count_nonzero(self.weights)
@@ -241,13 +289,46 @@ class Results(list[Result]):
         self.labels = [str(label) for label in labels]
 
     def __repr__(self) -> str:
-        labels = self.labels if len(self.labels) == len(self) else list(map(str, range(len(self))))  # it was changed
+        # it was changed
+        if len(self.labels) == len(self):
+            labels = self.labels
+        else:
+            labels = list(map(str, range(len(self))))
         reached = sum(result.status.reached for result in self)
-        rows: list[tuple[str, ...]] = [("class", "objective", "gap", "radius price", "nonzero", "iterations", "status")]
+        rows: list[tuple[str, ...]] = [
+            (
+                "class",
+                "objective",
+                "gap",
+                "radius price",
+                "nonzero",
+                "iterations",
+                "status",
+            )
+        ]
         for label, one in zip(labels, self, strict=True):
-            figures = f"{one.objective:.8f}", f"{one.gap:.1e}", f"{one.radius_price:.5g}"
-            rows.append((label, *figures, str(np.count_nonzero(one.weights)), str(one.n_iter), str(one.status)))
-        first, *others, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
-        lines = ["  ".join([row[0].ljust(first), *map(str.rjust, row[1:-1], others), row[-1]]) for row in rows]
+            figures = (
+                f"{one.objective:.8f}",
+                f"{one.gap:.1e}",
+                f"{one.radius_price:.5g}",
+            )
+            rows.append(
+                (
+                    label,
+                    *figures,
+                    str(np.count_nonzero(one.weights)),
+                    str(one.n_iter),
+                    str(one.status),
+                )
+            )
+        first, *others, _ = (
+            max(map(len, column)) for column in zip(*rows, strict=True)
+        )
+        lines = [
+            "  ".join(
+                [row[0].ljust(first), *map(str.rjust, row[1:-1], others), row[-1]]
+            )
+            for row in rows
+        ]
         title = f"Results: {len(self)} classes, each against the rest; {reached} reached the tolerance"
         return "\n  ".join([title, *lines])

@@ -1,8 +1,9 @@
 """Rows of a problem, wherever they are: one class, whose methods are the protocol.
 
-A problem has the parameters; its rows compute what depends on all of them. Vectors with an entry per row are arrays of
-one library (numpy here, CuPy on a card), and everything in `row_operations` is computed from their products. Sharded
-rows (`engines/sharded`) have no such vectors here: they add up the same functions over their shards.
+A problem has the parameters; its rows compute what depends on all of them. Vectors with
+an entry per row are arrays of one library (numpy here, CuPy on a card), and everything
+in `row_operations` is computed from their products. Sharded rows (`engines/sharded`)
+have no such vectors here: they add up the same functions over their shards.
 """
 
 from abc import ABC, abstractmethod
@@ -12,18 +13,27 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from drsvm.utils.annotations import Costs, Labels, Matrix, Vector
 from drsvm.certificate.multipliers import ArrayMultipliers, Multipliers
 from drsvm.problem.reducers import Summable
-from drsvm.problem.risk import expected_loss, smallest_best_price, worst_case_error, worst_case_hinge
+from drsvm.problem.risk import (
+    expected_loss,
+    smallest_best_price,
+    worst_case_error,
+    worst_case_hinge,
+)
 from drsvm.problem.validation import check_labels, check_weights
+from drsvm.utils.annotations import Costs, Labels, Matrix, Vector
 
 if TYPE_CHECKING:
     from drsvm.problem.problem import Problem
 
-NOISE = 1e-10  # what may be a rounding error of the mean of a column, in units of its size
+NOISE = (
+    1e-10  # what may be a rounding error of the mean of a column, in units of its size
+)
 
-Attributes: TypeAlias = dict[str, Any]  # attributes of a problem in their checked form, by name
+Attributes: TypeAlias = dict[
+    str, Any
+]  # attributes of a problem in their checked form, by name
 
 
 class RowsLost(RuntimeError):
@@ -31,7 +41,10 @@ class RowsLost(RuntimeError):
 
 
 class Rows(ABC):
-    """The rows x_i of a problem. Methods that take a problem need its labels and weights as well."""
+    """The rows x_i of a problem.
+
+    Methods that take a problem need its labels and weights as well.
+    """
 
     shape: tuple[int, int]
     dtype: np.dtype
@@ -39,16 +52,31 @@ class Rows(ABC):
     is_sparse: bool
     rounding: float  # bound on the error of `weighted_sum`, relative to Σ_i |c_i x_ij|
 
-    is_kernel: bool = False  # whether the rows are functions φ(x_i) of a kernel, and weights are their coefficients
-    own_solver: str | None = None  # name of the only solver that takes such rows; None: any may
+    # Whether the rows are functions φ(x_i) of a kernel, and weights are their
+    # coefficients
+    is_kernel: bool = False
+    own_solver: str | None = (
+        None  # name of the only solver that takes such rows; None: any may
+    )
     place: str = "in this process's memory"
-    readable: bool = False  # whether single rows can be read in this process: methods that work row by row need this
-    is_sharded: bool = False  # whether the rows are in shards that have a state of their own, on several machines
-    copyable: bool = False  # whether the rows are small enough, and near enough, to be copied
-    selectable: bool = True  # whether a working set of the rows can be copied to where they are
-    most_distinct: int | None = None  # most distinct flip costs that are collected from a shard; None: any number
+    # Whether single rows can be read in this process: methods that work row by row need
+    # this
+    readable: bool = False
+    # Whether the rows are in shards that have a state of their own, on several machines
+    is_sharded: bool = False
+    copyable: bool = (
+        False  # whether the rows are small enough, and near enough, to be copied
+    )
+    selectable: bool = (
+        True  # whether a working set of the rows can be copied to where they are
+    )
+    most_distinct: int | None = (
+        # Most distinct flip costs that are collected from a shard; None: any number
+        None
+    )
 
-    # --- products, of rows whose vectors are arrays -----------------------------------------------------------------
+    # --- products, of rows whose vectors are arrays
+    # -----------------------------------------------------------------
 
     def vector(self, values) -> Vector:
         """Return values as an array of floats of the rows' library."""
@@ -90,7 +118,8 @@ class Rows(ABC):
         """Return the weighted means and deviations of dense columns, computed relative to a row."""
         origin = self.some(1)[0].astype(np.float64)
         centred = self.seen_from(origin)
-        means, squares = centred.weighted_sum(weights), centred.sum_of_squares(weights)
+        means = centred.weighted_sum(weights)
+        squares = centred.sum_of_squares(weights)
         return origin + means, np.sqrt(np.maximum(squares - means**2, 0.0))
 
     def careful_margins(self, problem: "Problem", w: np.ndarray, b: float) -> Vector:
@@ -99,61 +128,101 @@ class Rows(ABC):
 
     def content_keys(self, problem: "Problem") -> Vector:
         """Return numbers that depend on what rows contain, but on neither the order nor the signs of the columns."""
-        factors = keys = problem.sample_weight * (problem.signs - float(problem.sample_weight @ problem.signs))
-        for _ in range(2):  # once, columns of 0 and 1 that differ alike between the classes would count the same
+        factors = keys = problem.sample_weight * (
+            problem.signs - float(problem.sample_weight @ problem.signs)
+        )
+        for _ in range(2):
+            # Once, columns of 0 and 1 that differ alike between the classes would count
+            # the same
             difference = self.weighted_sum(factors)
-            keys = self.dot(np.where(np.abs(difference) > NOISE * problem.column_sizes, difference, 0.0))
+            keys = self.dot(
+                np.where(
+                    np.abs(difference) > NOISE * problem.column_sizes, difference, 0.0
+                )
+            )
             factors = factors * (1.0 + keys / (np.abs(keys).max() or 1.0))
         return keys
 
-    # --- functions of all rows --------------------------------------------------------------------------------------
+    # --- functions of all rows
+    # --------------------------------------------------------------------------------------
 
     @cached_property
     def known(self) -> dict[Any, Any]:
         """Values of queries that are kept, with the vectors that they depend on."""
         return {}
 
-    def query(self, problem: "Problem", function: Callable[..., Summable], *arguments, once: bool = False) -> Summable:
+    def query(
+        self,
+        problem: "Problem",
+        function: Callable[..., Summable],
+        *arguments,
+        once: bool = False,
+    ) -> Summable:
         """Return function(problem, *arguments), or the sum of its values over the shards.
 
         `once`: the result is small and does not depend on the radius, and may be kept.
         """
         if not once or np.ndarray in map(type, arguments):
             return function(problem, *arguments)
-        costs = None if isinstance(problem.flip_cost, float) else problem.flip_cost
+        if isinstance(problem.flip_cost, float):
+            costs = None
+        else:
+            costs = problem.flip_cost
         vectors = problem.signs, problem.sample_weight, costs
         key = function, problem.norm, *map(id, vectors), arguments
         if key not in self.known:
-            self.known[key] = vectors, function(problem, *arguments)  # the vectors must not make room for others
+            self.known[key] = (
+                vectors,
+                function(problem, *arguments),
+            )  # the vectors must not make room for others
         return self.known[key][1]
 
-    def price_and_risk(self, problem: "Problem", w: np.ndarray, b: float, size: float) -> tuple[float, float]:
+    def price_and_risk(
+        self, problem: "Problem", w: np.ndarray, b: float, size: float
+    ) -> tuple[float, float]:
         """Return the smallest optimal λ ≥ size, and the worst-case risk with it."""
         margins = self.careful_margins(problem, w, b)
-        price = float(smallest_best_price(margins, problem.sample_weight, size, problem.radius, problem.flip_cost))
+        price = float(
+            smallest_best_price(
+                margins, problem.sample_weight, size, problem.radius, problem.flip_cost
+            )
+        )
         loss = expected_loss(margins, problem.sample_weight, price, problem.flip_cost)
         return price, problem.radius * price + loss
 
-    def worst_case(self, problem: "Problem", loss: str, w: np.ndarray, b: float, size: float, radii) -> np.ndarray:
+    def worst_case(
+        self, problem: "Problem", loss: str, w: np.ndarray, b: float, size: float, radii
+    ) -> np.ndarray:
         """Return the worst-case risk for every radius, where a unit of shift changes a decision by `size`."""
         risk = {"hinge": worst_case_hinge, "zero-one": worst_case_error}[loss]
-        return risk(problem.margins(w, b), problem.sample_weight, size, radii, problem.flip_cost)
+        return risk(
+            problem.margins(w, b), problem.sample_weight, size, radii, problem.flip_cost
+        )
 
     def engine(self, problem: "Problem", n_threads: int | None) -> Any:
-        """Return the interior point's engine where the rows are; None: that of this machine's cores."""
+        """Return the interior point's engine where the rows are.
+
+        None: that of this machine's cores.
+        """
         return None
 
-    # --- vectors ----------------------------------------------------------------------------------------------------
+    # --- vectors
+    # ----------------------------------------------------------------------------------------------------
 
     def multipliers(self, problem: "Problem", hinge_dual, flip_dual) -> Multipliers:
-        """Return multipliers, which may have any values, clipped to their bounds; None means 0."""
+        """Return multipliers, which may have any values, clipped to their bounds.
+
+        None means 0.
+        """
         return ArrayMultipliers(problem, hinge_dual, flip_dual)
 
     def zeros(self) -> Vector:
         """Return a vector of zeros."""
         return np.broadcast_to(self.vector(0.0), self.shape[:1])
 
-    def multiples_of_weights(self, problem: "Problem", positive: float, negative: float) -> Vector:
+    def multiples_of_weights(
+        self, problem: "Problem", positive: float, negative: float
+    ) -> Vector:
         """Return the vector of the weights, times one factor for each class."""
         return np.where(problem.signs > 0, positive, negative) * problem.sample_weight
 
@@ -162,7 +231,9 @@ class Rows(ABC):
         if len(values) != problem.n_given:
             return None
         values = self.vector(values)
-        return values if problem.kept is None else values[problem.kept]
+        if problem.kept is None:
+            return values
+        return values[problem.kept]
 
     def to_given_rows(self, problem: "Problem", values) -> Vector:
         """Expand values of the kept rows to all given rows, with 0 for rows with weight 0."""
@@ -172,16 +243,22 @@ class Rows(ABC):
         expanded[problem.kept] = values
         return expanded
 
-    # --- other rows, labels and costs -------------------------------------------------------------------------------
+    # --- other rows, labels and costs
+    # -------------------------------------------------------------------------------
 
     def data(self, y: Labels, sample_weight) -> Attributes:
         """Return the attributes of a problem with these rows, without those of weight 0."""
         n = self.shape[0]
         classes, signs = check_labels(y, n)
-        rows, signs, weights, kept = self, self.vector(signs), self.checked_weights(sample_weight, n), None
+        rows = self
+        signs = self.vector(signs)
+        weights = self.checked_weights(sample_weight, n)
+        kept = None
         if not weights.all():
             kept = np.flatnonzero(weights)
-            rows, signs, weights = self.kept(kept), signs[kept], weights[kept]
+            rows = self.kept(kept)
+            signs = signs[kept]
+            weights = weights[kept]
             if abs(float(signs.sum())) == len(signs):
                 raise ValueError(
                     f"Only the label {classes.tolist()[int(signs[0] > 0)]!r} remains after removing the rows with "
@@ -206,7 +283,9 @@ class Rows(ABC):
     def on_features(self, features) -> "Rows":
         """Return the rows with some of the features (sorted indices)."""
 
-    def mapped(self, problem: "Problem", function: Callable[[Matrix], Matrix]) -> "Rows":
+    def mapped(
+        self, problem: "Problem", function: Callable[[Matrix], Matrix]
+    ) -> "Rows":
         """Return rows with other features for the same samples: a function of blocks of rows, which returns arrays."""
         raise TypeError(f"Rows that are {self.place} are not mapped to other features.")
 
@@ -219,31 +298,46 @@ class Rows(ABC):
         weights = self.checked_weights(sample_weight, problem.n_given)
         signs = np.where(self.vector(positive) > 0, 1.0, -1.0)
         kept = slice(None) if problem.kept is None else problem.kept
-        return {"signs": signs[kept], "sample_weight": weights[kept], "classes": np.array([False, True])}
+        return {
+            "signs": signs[kept],
+            "sample_weight": weights[kept],
+            "classes": np.array([False, True]),
+        }
 
-    def counted(self, problem: "Problem", counts) -> "tuple[Problem, Vector | None, float | None]":
+    def counted(
+        self, problem: "Problem", counts
+    ) -> "tuple[Problem, Vector | None, float | None]":
         """Return a problem, and how many rows its rows count for: an array, or the variance of a pull by weight."""
         return problem, self.multipliers_from(problem, counts), None
 
-    # --- samples ----------------------------------------------------------------------------------------------------
+    # --- samples
+    # ----------------------------------------------------------------------------------------------------
 
     @abstractmethod
     def some(self, size: int) -> Matrix:
         """Return roughly `size` evenly spaced rows, as a matrix of numpy or scipy."""
 
     def drawn(self, problem: "Problem", size: int) -> "Problem":
-        """Return the problem on about `size` rows with weights that sum to 1; in memory they are drawn by contents."""
+        """Return the problem on about `size` rows with weights that sum to 1.
+
+        In memory they are drawn by contents.
+        """
         return problem.subset(problem.drawn_rows(size))
 
     def drawn_by_class(self, problem: "Problem", size: int) -> "Problem":
         """Return the problem on a random sample: `size` rows of a larger class, and the same weight of each class."""
         members = [np.flatnonzero(problem.signs == sign) for sign in (-1.0, 1.0)]
-        drawn, weights = [], []
-        for places, all_of_class in zip(drawn_members(list(map(len, members)), [size, size]), members, strict=True):
+        drawn = []
+        weights = []
+        for places, all_of_class in zip(
+            drawn_members(list(map(len, members)), [size, size]), members, strict=True
+        ):
             few = all_of_class[np.asarray(places, like=all_of_class)]
             share = problem.sample_weight[few]
             drawn.append(few)
-            weights.append(share * (problem.sample_weight[all_of_class].sum() / share.sum()))
+            weights.append(
+                share * (problem.sample_weight[all_of_class].sum() / share.sum())
+            )
         return problem.subset(np.concatenate(drawn), np.concatenate(weights))
 
     @abstractmethod
@@ -255,6 +349,8 @@ def drawn_members(counts: list[int], sizes: list[int]) -> list[np.ndarray]:
     """Return the places of so many random members of each class, or of all if it has fewer."""
     random = np.random.default_rng(0)
     return [
-        np.arange(count) if count <= size else np.sort(random.choice(count, size, replace=False))
+        np.arange(count)
+        if count <= size
+        else np.sort(random.choice(count, size, replace=False))
         for count, size in zip(counts, sizes, strict=True)
     ]

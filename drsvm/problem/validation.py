@@ -11,7 +11,9 @@ from scipy import sparse
 from drsvm.utils.annotations import Costs, Labels, Matrix
 from drsvm.utils.parallel import over, slices
 
-BLOCK_BYTES = 1 << 22  # size of the row blocks in which large data are processed, to keep temporary arrays small
+BLOCK_BYTES = (
+    1 << 22
+)  # size of the row blocks in which large data are processed, to keep temporary arrays small
 
 
 def row_blocks(X: Matrix) -> list[slice]:
@@ -23,11 +25,16 @@ def row_blocks(X: Matrix) -> list[slice]:
 
 def check_number(value, name: str, *, infinite: bool = False) -> float:
     """Return `value` as a float ≥ 0, or raise an error."""
-    if not isinstance(value, float) and (isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real)):
+    if not isinstance(value, float) and (
+        isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real)
+    ):
         raise TypeError(f"{name} must be a number, got {value!r}.")
     number = float(value)
     if math.isnan(number) or number < 0 or (math.isinf(number) and not infinite):
-        limits = "at least 0 (inf is allowed)" if infinite else "finite and at least 0"
+        if infinite:
+            limits = "at least 0 (inf is allowed)"
+        else:
+            limits = "finite and at least 0"
         raise ValueError(f"{name} must be {limits}, got {name}={value!r}.")
     return number
 
@@ -39,7 +46,9 @@ def check_flip_cost(value) -> float:
     """Return the cost of flipping a label as a float; 0 and inf are allowed."""
     cost = check_number(value, "flip_cost", infinite=True)
     if 0 < cost < SMALLEST_FLIP_COST:
-        raise ValueError(f"flip_cost must be 0 or at least {SMALLEST_FLIP_COST:g}, got flip_cost={value!r}: use 0.")
+        raise ValueError(
+            f"flip_cost must be 0 or at least {SMALLEST_FLIP_COST:g}, got flip_cost={value!r}: use 0."
+        )
     return cost
 
 
@@ -53,22 +62,41 @@ def check_flip_costs(value, n: int, kept: np.ndarray | None = None) -> Costs:
     if np.ndim(value) == 0:
         return check_flip_cost(value)
     costs = _one_per(value, n, "flip_cost", "row")
-    _refuse(costs, ~(costs >= 0), "flip_cost", "row", "costs must be at least 0 (inf is allowed: a verified label)")
+    _refuse(
+        costs,
+        ~(costs >= 0),
+        "flip_cost",
+        "row",
+        "costs must be at least 0 (inf is allowed: a verified label)",
+    )
     tiny = (costs > 0) & (costs < SMALLEST_FLIP_COST)
-    _refuse(costs, tiny, "flip_cost", "row", f"costs must be 0 or at least {SMALLEST_FLIP_COST:g}: use 0")
+    _refuse(
+        costs,
+        tiny,
+        "flip_cost",
+        "row",
+        f"costs must be 0 or at least {SMALLEST_FLIP_COST:g}: use 0",
+    )
     costs = costs if kept is None else costs[kept]
     return float(costs[0]) if (costs == costs[0]).all() else costs
 
 
-PRICE_RANGE = (1e-100, 1e100)  # of finite prices of features and of the intercept, so that dividing by them is safe
-_PRICE_RULE = f"prices must lie between {PRICE_RANGE[0]:g} and {PRICE_RANGE[1]:g}, or be inf"
+PRICE_RANGE = (
+    1e-100,
+    1e100,
+)  # of finite prices of features and of the intercept, so that dividing by them is safe
+_PRICE_RULE = (
+    f"prices must lie between {PRICE_RANGE[0]:g} and {PRICE_RANGE[1]:g}, or be inf"
+)
 
 
 def check_intercept_cost(value) -> float:
     """Return the price of the intercept as a float; inf means that it is free."""
     cost = check_number(value, "intercept_cost", infinite=True)
     if not _is_price(cost):
-        raise ValueError(f"intercept_cost={value!r} is out of range: {_PRICE_RULE} (a free intercept).")
+        raise ValueError(
+            f"intercept_cost={value!r} is out of range: {_PRICE_RULE} (a free intercept)."
+        )
     return cost
 
 
@@ -77,11 +105,19 @@ def check_feature_costs(value, d: int) -> np.ndarray | None:
     if value is None:
         return None
     costs = _one_per(value, d, "feature_cost", "feature")
-    _refuse(costs, ~_is_price(costs), "feature_cost", "feature", f"{_PRICE_RULE} (a feature that cannot shift)")
+    _refuse(
+        costs,
+        ~_is_price(costs),
+        "feature_cost",
+        "feature",
+        f"{_PRICE_RULE} (a feature that cannot shift)",
+    )
     return None if (costs == 1).all() else costs
 
 
-def in_order_of_features(value, names: Sequence[str] | None, parameter: str, otherwise: float):
+def in_order_of_features(
+    value, names: Sequence[str] | None, parameter: str, otherwise: float
+):
     """Return the values of a parameter in the order of the features if it is a dict by name, else unchanged."""
     if not isinstance(value, Mapping):
         return value
@@ -92,7 +128,9 @@ def in_order_of_features(value, names: Sequence[str] | None, parameter: str, oth
         )
     unknown = [name for name in value if name not in set(names)]
     if unknown:
-        raise ValueError(f"{parameter} names {unknown[0]!r}, which is not among the features {_shown(names)}.")
+        raise ValueError(
+            f"{parameter} names {unknown[0]!r}, which is not among the features {_shown(names)}."
+        )
     return [value.get(name, otherwise) for name in names]
 
 
@@ -115,10 +153,15 @@ def check_monotonic_signs(value, d: int) -> np.ndarray | None:
 
 
 def _one_per(value, count: int, name: str, what: str, kinds: str = "fiu") -> np.ndarray:
-    """Return the values as a new float64 array with one entry per row or feature; a number is repeated."""
+    """Return the values as a new float64 array with one entry per row or feature.
+
+    A number is repeated.
+    """
     values = np.asarray(value)
     if values.dtype.kind not in kinds:
-        raise TypeError(f"{name} must contain real numbers, got {name}={value!r} with dtype {values.dtype}.")
+        raise TypeError(
+            f"{name} must contain real numbers, got {name}={value!r} with dtype {values.dtype}."
+        )
     if values.ndim == 0:
         return np.full(count, float(values))
     if values.shape != (count,):
@@ -128,9 +171,13 @@ def _one_per(value, count: int, name: str, what: str, kinds: str = "fiu") -> np.
     return values.astype(np.float64)
 
 
-def _refuse(values: np.ndarray, bad: np.ndarray, name: str, what: str, rule: str) -> None:
+def _refuse(
+    values: np.ndarray, bad: np.ndarray, name: str, what: str, rule: str
+) -> None:
     if bad.any():
-        raise ValueError(f"{name} has {values[bad][0]:g} at {what} {int(np.argmax(bad))}: {rule}.")
+        raise ValueError(
+            f"{name} has {values[bad][0]:g} at {what} {int(np.argmax(bad))}: {rule}."
+        )
 
 
 def check_rows(X: "Matrix | CheckedRows") -> Matrix:
@@ -146,7 +193,8 @@ def check_rows(X: "Matrix | CheckedRows") -> Matrix:
 class CheckedRows:
     """Rows in the form that `as_rows` returns and known to be finite: `check_rows` returns them without another check.
 
-    An estimator checks its rows once and then builds one problem per class, fold and setting from them.
+    An estimator checks its rows once and then builds one problem per class, fold and
+    setting from them.
     """
 
     rows: Matrix
@@ -163,28 +211,43 @@ def as_rows(X: Matrix) -> Matrix:
                 f"X must have two dimensions (rows, features), got shape {given.shape}: "
                 "use X.reshape(-1, 1) for one feature."
             )
-        rows = np.ascontiguousarray(given, dtype=_float_type(given.dtype)).view(np.ndarray)
+        rows = np.ascontiguousarray(given, dtype=_float_type(given.dtype)).view(
+            np.ndarray
+        )
         rows.flags.writeable = False
     if 0 in rows.shape:
-        raise ValueError(f"X is empty: its shape is {rows.shape}, but at least one row and one feature are needed.")
+        raise ValueError(
+            f"X is empty: its shape is {rows.shape}, but at least one row and one feature are needed."
+        )
     return rows
 
 
 def _float_type(dtype: np.dtype) -> np.dtype:
     if dtype.kind not in "fiub":
-        remedy = "take the real part" if dtype.kind == "c" else "convert it to numbers, for instance X.astype(float)"
+        if dtype.kind == "c":
+            remedy = "take the real part"
+        else:
+            remedy = "convert it to numbers, for instance X.astype(float)"
         raise TypeError(f"X must contain real numbers, got dtype {dtype}: {remedy}.")
-    return dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
+    if dtype in (np.float32, np.float64):
+        return dtype
+    return np.dtype(np.float64)
 
 
 def _sparse_rows(X: Matrix) -> Matrix:
     dtype = _float_type(X.dtype)
     if X.ndim != 2:
-        raise ValueError(f"X must have two dimensions (rows, features), got shape {X.shape}.")
+        raise ValueError(
+            f"X must have two dimensions (rows, features), got shape {X.shape}."
+        )
     X = X if X.format == "csr" else X.tocsr()
-    kind = np.int32 if max(X.nnz, *X.shape) <= np.iinfo(np.int32).max else np.int64
+    if max(X.nnz, *X.shape) <= np.iinfo(np.int32).max:
+        kind = np.int32
+    else:
+        kind = np.int64
     indices, indptr = (part.astype(kind, copy=False) for part in (X.indices, X.indptr))
-    # A new object with its own flags, because sorting and setting flags must not affect the caller's matrix.
+    # A new object with its own flags, because sorting and setting flags must not affect
+    # the caller's matrix.
     rows = sparse.csr_array((X.data, indices, indptr), shape=X.shape, copy=False)
     if not rows.has_canonical_format:
         rows = rows.copy()
@@ -192,24 +255,35 @@ def _sparse_rows(X: Matrix) -> Matrix:
     return rows if rows.dtype == dtype else rows.astype(dtype)
 
 
-LARGEST_ENTRY = 1e100  # larger entries of X are refused: sums of their squares overflow, and nothing could be proven
+# Larger entries of X are refused: sums of their squares overflow, and nothing could be
+# proven
+LARGEST_ENTRY = 1e100
 
 
 def check_entries(rows: Matrix) -> None:
     """Raise an error that names the first entry that is not a number of ordinary size."""
     stored = rows.data if sparse.issparse(rows) else rows
-    blocks = slices(stored.shape[0], max(1, BLOCK_BYTES // (8 * (1 if stored.ndim == 1 else stored.shape[1]))))
+    blocks = slices(
+        stored.shape[0],
+        max(1, BLOCK_BYTES // (8 * (1 if stored.ndim == 1 else stored.shape[1]))),
+    )
 
     def is_ordinary(block: slice) -> bool:  # minimum and maximum are NaN if an entry is
-        return float(stored[block].min()) >= -LARGEST_ENTRY and float(stored[block].max()) <= LARGEST_ENTRY
+        return (
+            float(stored[block].min()) >= -LARGEST_ENTRY
+            and float(stored[block].max()) <= LARGEST_ENTRY
+        )
 
     ordinary = over(blocks, is_ordinary)
     if not all(ordinary):
-        first, block = blocks[ordinary.index(False)].start, stored[blocks[ordinary.index(False)]]
+        first = blocks[ordinary.index(False)].start
+        block = stored[blocks[ordinary.index(False)]]
         bad = np.argwhere(~(np.abs(block, dtype=np.float64) <= LARGEST_ENTRY))[0]
-        i, j = first + bad[0], bad[-1]
+        i = first + bad[0]
+        j = bad[-1]
         if stored.ndim == 1:
-            i, j = np.searchsorted(rows.indptr, i, side="right") - 1, rows.indices[i]
+            j = rows.indices[i]
+            i = np.searchsorted(rows.indptr, i, side="right") - 1
         value = block[tuple(bad)]
         large = ", which is too large," if np.isfinite(value) else ""
         raise ValueError(
@@ -221,9 +295,14 @@ def check_entries(rows: Matrix) -> None:
 def check_that_labels_are_given(y: Labels) -> None:
     """Raise an error that names the first row whose label is None, NaN or pandas.NA."""
     labels = np.asarray(y)
-    given = labels.ravel().tolist() if labels.ndim and labels.dtype.kind in "fO" else ()
+    if labels.ndim and labels.dtype.kind in "fO":
+        given = labels.ravel().tolist()
+    else:
+        given = ()
     texts = ["" if isinstance(label, str) else str(label) for label in given]
-    gaps = [row for row, text in enumerate(texts) if text in ("None", "nan", "<NA>", "NaT")]
+    gaps = [
+        row for row, text in enumerate(texts) if text in ("None", "nan", "<NA>", "NaT")
+    ]
     if gaps:
         raise ValueError(
             f"y has {texts[gaps[0]]} in place of a label in {len(gaps)} of {len(texts)} rows, the first of them row "
@@ -232,26 +311,36 @@ def check_that_labels_are_given(y: Labels) -> None:
 
 
 def check_label_vector(y: Labels, n: int) -> np.ndarray:
-    """Return the labels as an array with one entry per row; there may be any number of classes."""
+    """Return the labels as an array with one entry per row.
+
+    There may be any number of classes.
+    """
     labels = np.asarray(y)
     if labels.ndim == 2 and 1 in labels.shape:
         labels = labels.ravel()
     if labels.shape != (n,):
-        raise ValueError(f"y must have one label per row of X: X has {n} rows, y has shape {labels.shape}.")
+        raise ValueError(
+            f"y must have one label per row of X: X has {n} rows, y has shape {labels.shape}."
+        )
     if labels.dtype.kind == "c":
         raise TypeError("y must not be complex.")
     if labels.dtype.kind == "O":
         check_that_labels_are_given(labels)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise ValueError(f"y has {labels[~np.isfinite(labels)][0]} among its labels: drop those rows.")
+        raise ValueError(
+            f"y has {labels[~np.isfinite(labels)][0]} among its labels: drop those rows."
+        )
     return labels
 
 
 def check_labels(y: Labels, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the two classes in sorted order and the signs ±1 of the rows (+1 for the second class)."""
     labels = check_label_vector(y, n)
-    if labels.dtype.kind in "fiub" and len(labels) > 0:  # two numbers are found without sorting all labels
-        low, high = labels.min(), labels.max()
+    if (
+        labels.dtype.kind in "fiub" and len(labels) > 0
+    ):  # two numbers are found without sorting all labels
+        low = labels.min()
+        high = labels.max()
         positive = labels == high
         if low < high and (positive | (labels == low)).all():
             return np.array([low, high]), np.where(positive, 1.0, -1.0)
@@ -274,17 +363,28 @@ def check_classes(classes: np.ndarray) -> None:
     """Raise an error unless there are two classes."""
     if len(classes) != 2:
         several = "with more classes, solve one problem per class against the rest"
-        remedy = "one class cannot be separated" if len(classes) == 1 else several
-        raise ValueError(f"y must have exactly two labels, got {len(classes)} ({_shown(classes.tolist())}): {remedy}.")
+        if len(classes) == 1:
+            remedy = "one class cannot be separated"
+        else:
+            remedy = several
+        raise ValueError(
+            f"y must have exactly two labels, got {len(classes)} ({_shown(classes.tolist())}): {remedy}."
+        )
 
 
-def check_signed_rows(X: Matrix, signs, sample_weight=None) -> tuple[Matrix, np.ndarray, np.ndarray]:
+def check_signed_rows(
+    X: Matrix, signs, sample_weight=None
+) -> tuple[Matrix, np.ndarray, np.ndarray]:
     """Return rows, their labels ±1, of which all may be equal, and their weights, which are not scaled."""
-    X, signs = check_rows(X), np.asarray(signs, dtype=np.float64)
+    X = check_rows(X)
+    signs = np.asarray(signs, dtype=np.float64)
     n = X.shape[0]
     if signs.shape != (n,) or not np.isin(signs, (-1.0, 1.0)).all():
         raise ValueError(f"signs must contain {n} values of -1 or 1, one per row.")
-    weights = np.ones(n) if sample_weight is None else check_unscaled_weights(sample_weight, n)
+    if sample_weight is None:
+        weights = np.ones(n)
+    else:
+        weights = check_unscaled_weights(sample_weight, n)
     check_total(weights.max())
     return X, signs, weights
 
@@ -295,21 +395,28 @@ def check_weights(sample_weight, n: int) -> np.ndarray:
         return np.full(n, 1.0 / n)
     weights = check_unscaled_weights(sample_weight, n)
     check_total(weights.max())
-    weights /= weights.max()  # before the sum, so that huge weights cannot overflow and tiny ones cannot vanish
-    return weights / float(weights.sum(dtype=np.longdouble))  # so exactly that their order does not matter
+    # Before the sum, so that huge weights cannot overflow and tiny ones cannot vanish
+    weights /= weights.max()
+    return weights / float(
+        weights.sum(dtype=np.longdouble)
+    )  # so exactly that their order does not matter
 
 
 def check_total(largest: float) -> None:
     """Raise an error unless some weight is positive."""
     if not largest > 0:
-        raise ValueError("sample_weight is 0 for every row: at least one row of each class needs a positive weight.")
+        raise ValueError(
+            "sample_weight is 0 for every row: at least one row of each class needs a positive weight."
+        )
 
 
 def check_unscaled_weights(sample_weight, n: int) -> np.ndarray:
     """Return the weights as a new array with one entry per row, all of them finite and at least 0."""
     weights = _one_per(sample_weight, n, "sample_weight", "row", "fiub")
     bad = ~(np.isfinite(weights) & (weights >= 0))
-    _refuse(weights, bad, "sample_weight", "row", "weights must be finite and at least 0")
+    _refuse(
+        weights, bad, "sample_weight", "row", "weights must be finite and at least 0"
+    )
     return weights
 
 
@@ -317,7 +424,9 @@ def check_weight_vector(weights, d: int, name: str = "weights") -> np.ndarray:
     """Return a weight vector of length d as float64."""
     vector = np.asarray(weights, dtype=np.float64)
     if vector.shape != (d,):
-        raise ValueError(f"{name} must have one entry per feature ({d}), got shape {vector.shape}.")
+        raise ValueError(
+            f"{name} must have one entry per feature ({d}), got shape {vector.shape}."
+        )
     if not np.isfinite(vector).all():
         raise ValueError(f"{name} has NaN or infinite entries.")
     return vector

@@ -1,11 +1,12 @@
 """A page about a classifier: how well it does, what is proven about it, what an adversary could do, what to do next.
 
-    model, X, y ──► inputs ──► work (rivals, path, worst case) ──► analysis ──► page ──► Report
+    model, X, y ──► inputs ──► work (rivals, path, worst case) ──► analysis ──► page ──►
+    Report
                                                                       │          ▲
                                                                       └► figures ┘
 
-The page is one HTML file without scripts or external resources. All formats are written from the same analysis,
-HTML and Markdown from the same Jinja templates.
+The page is one HTML file without scripts or external resources. All formats are written
+from the same analysis, HTML and Markdown from the same Jinja templates.
 """
 
 import json
@@ -13,16 +14,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from drsvm.utils.lazy import optional
 from drsvm.report.figures import draw_all
 from drsvm.report.inputs import Figures, Given
-from drsvm.report.page import document, next_step, plain_words
 from drsvm.report.material import analyse, following_report, report_stage
+from drsvm.report.page import document, next_step, plain_words
+from drsvm.utils.lazy import optional
 from drsvm.utils.writing import write_files
 
 __all__ = ["Report", "make_report"]
 
-FORMATS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json"}  # by the end of a name
+FORMATS = {
+    ".html": "html",
+    ".htm": "html",
+    ".md": "md",
+    ".json": "json",
+}  # by the end of a name
 
 
 @dataclass(frozen=True)
@@ -64,8 +70,16 @@ class Report:
         """
         path = Path(path)
         if not path.parent.is_dir():
-            raise FileNotFoundError(f"{path}: the folder {path.parent} does not exist: create it first.")
-        write_files({path: self.content(format or FORMATS.get(path.suffix.lower(), "html")).encode("utf-8")})
+            raise FileNotFoundError(
+                f"{path}: the folder {path.parent} does not exist: create it first."
+            )
+        write_files(
+            {
+                path: self.content(
+                    format or FORMATS.get(path.suffix.lower(), "html")
+                ).encode("utf-8")
+            }
+        )
         return path
 
     def content(self, format: str) -> str:
@@ -73,7 +87,10 @@ class Report:
         if format not in FORMATS.values():
             raise ValueError(f"format must be html, md or json, got {format!r}.")
         if format == "json":
-            return json.dumps(self.summary, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+            return (
+                json.dumps(self.summary, indent=2, ensure_ascii=False, allow_nan=False)
+                + "\n"
+            )
         return self.html if format == "html" else self.markdown
 
 
@@ -102,21 +119,24 @@ def make_report(
     Parameters
     ----------
     model : WassersteinSVC, WassersteinSVCCV, WassersteinKernelSVC, Pipeline ending in one, search over one, or None
-        The classifier, whose kernel, if it has one, must be "rbf": the page then has upper bounds in place of exact
-        worst cases, importances in place of weights, and no radius path. None for a linear one with default settings. A
-        clone of it is fitted, even if it is fitted already: the held-out rows must be new to it.
+        The classifier, whose kernel, if it has one, must be "rbf": the page then has
+        upper bounds in place of exact worst cases, importances in place of weights, and
+        no radius path. None for a linear one with default settings. A clone of it is
+        fitted, even if it is fitted already: the held-out rows must be new to it.
     X, y : array, data frame or sparse matrix, array or series
         The data. The names of a data frame's columns and rows and of a series are used.
     X_test, y_test : optional
         Held-out data. If they are given, all rows of X are for training.
     test_size : float
-        The share of the rows that are held out otherwise, stratified by class; 0 for none.
+        The share of the rows that are held out otherwise, stratified by class; 0 for
+        none.
     random_state : int, RandomState or None
         Which rows are held out.
     feature_names : sequence of str, optional
         Names of the features.
     row_names : sequence, optional
-        Names of the rows, such as ids; by default the index of a data frame, otherwise numbers from 0.
+        Names of the rows, such as ids; by default the index of a data frame, otherwise
+        numbers from 0.
     row_note : str, optional
         A sentence for the page that explains these names.
     label : str, optional
@@ -124,12 +144,12 @@ def make_report(
     title : str, optional
         Title of the page.
     standardise : bool
-        Whether to put a `ClippedScaler` in front of the model. Ignored for a Pipeline, which has its
-        own steps.
+        Whether to put a `ClippedScaler` in front of the model. Ignored for a Pipeline,
+        which has its own steps.
     positive : label, optional
-        With two classes, the one that positive weights speak for; by default the second. With more, the one whose
-        decision against the rest is shown; by default the largest. The certificates, accuracies and error rates cover
-        all classes.
+        With two classes, the one that positive weights speak for; by default the
+        second. With more, the one whose decision against the rest is shown; by default
+        the largest. The certificates, accuracies and error rates cover all classes.
     progress : callable, optional
         Called with the fraction done and a short description of the next step.
 

@@ -17,29 +17,35 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
 import drsvm
-from drsvm.utils.annotations import Matrix
-from drsvm.utils.clock import Stopwatch, TimeLimit
-from drsvm.tables.files import files_of
-from drsvm.estimators.kernel import WassersteinKernelSVC
-from drsvm.audit.label_issues import find_label_issues, flexible_classifier, robust_classifier
+from drsvm.audit.label_issues import (
+    find_label_issues,
+    flexible_classifier,
+    robust_classifier,
+)
 from drsvm.audit.label_quality import LabelIssues
-from drsvm.estimators.scores import scores
+from drsvm.audit.worst_distribution import worst_case_distribution
+from drsvm.estimators.kernel import WassersteinKernelSVC
 from drsvm.estimators.other_radii import fitted_at, radii_to_try
-from drsvm.utils.messages import Message, Parameter
+from drsvm.estimators.scores import scores
 from drsvm.problem.kernel_functions import dense
 from drsvm.problem.result import Status
 from drsvm.problem.validation import check_weights
-from drsvm.audit.worst_distribution import worst_case_distribution
-from drsvm.utils.progress import Tell, following, stage, taken_over
 from drsvm.report.analysis import Analysis
 from drsvm.report.inputs import Figures, Given, Material, prepare, results_of
 from drsvm.report.verdict import Alternative, worth_trying
+from drsvm.tables.files import files_of
+from drsvm.utils.annotations import Matrix
+from drsvm.utils.clock import Stopwatch, TimeLimit
+from drsvm.utils.messages import Message, Parameter
+from drsvm.utils.progress import Tell, following, stage, taken_over
 
-N_RADII, FOLDS = 8, 5
+N_RADII = 8
+FOLDS = 5
 TREES = {"max_iter": 100, "max_leaf_nodes": 31}  # scikit-learn's defaults
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
-# The parts of the work that the stages take, as measured with a few hundred and with 30,000 samples.
+# The parts of the work that the stages take, as measured with a few hundred and with
+# 30,000 samples.
 STAGES = {
     "fitting": (0.0, 0.15),
     "fitting other classifiers": (0.15, 0.25),
@@ -51,12 +57,16 @@ STAGES = {
 }
 
 
-def following_report(progress: Callable[[float, str], object] | None) -> AbstractContextManager[None]:
+def following_report(
+    progress: Callable[[float, str], object] | None,
+) -> AbstractContextManager[None]:
     """Call a function with the fraction of a whole report that is done, and with the name of the current stage."""
     if progress is None:
         return nullcontext()
     if not callable(progress):
-        raise TypeError(f"progress must be a function of a fraction and a text, got {progress!r}.")
+        raise TypeError(
+            f"progress must be a function of a fraction and a text, got {progress!r}."
+        )
 
     def begin(name: str) -> Tell:
         first, last = STAGES[name]
@@ -72,7 +82,10 @@ def following_report(progress: Callable[[float, str], object] | None) -> Abstrac
 
 @contextmanager
 def report_stage(name: str) -> Iterator[Tell]:
-    """Begin a stage of the report; yield the function that reports its progress, as the work inside does not."""
+    """Begin a stage of the report.
+
+    Yield the function that reports its progress, as the work inside does not.
+    """
     with stage(name), taken_over() as tell:
         yield tell
 
@@ -82,24 +95,47 @@ def analyse(model, given: Given, *, positive) -> Analysis:
     watch = Stopwatch()
     with report_stage("fitting"):
         material = prepare(model, given)
-        index, classes = 0, material.classifier.classes_.tolist()
+        index = 0
+        classes = material.classifier.classes_.tolist()
         if positive is not None and positive not in classes:
-            raise ValueError(f"positive={positive!r} is not one of the classes {classes}.")
+            raise ValueError(
+                f"positive={positive!r} is not one of the classes {classes}."
+            )
         if len(classes) > 2:  # the largest class, unless one is chosen
             counts = np.unique(material.y, return_counts=True)[1]
-            index = int(np.argmax(counts)) if positive is None else classes.index(positive)
-        trained = classes[index] if len(classes) > 2 else classes[1]  # the positive class of the shown problem
+            if positive is None:
+                index = int(np.argmax(counts))
+            else:
+                index = classes.index(positive)
+        # the positive class of the shown problem
+        if len(classes) > 2:
+            trained = classes[index]
+        else:
+            trained = classes[1]
         positive = trained if positive is None else positive
     with report_stage("fitting other classifiers"):
-        models = {type(material.classifier).__name__: material.classifier, **_rivals(material)}
-        trees = None if _time_left(material, watch).over else _trees(material)
-        others = {} if _time_left(material, watch).over else _others(material)
+        models = {
+            type(material.classifier).__name__: material.classifier,
+            **_rivals(material),
+        }
+        if _time_left(material, watch).over:
+            trees = None
+        else:
+            trees = _trees(material)
+        if _time_left(material, watch).over:
+            others = {}
+        else:
+            others = _others(material)
     with report_stage("checking the labels") as tell:
         issues = _label_issues(material, tell, _time_left(material, watch).share(3))
     with report_stage("trying other radii") as tell:
-        path = {} if material.curved else _path(material, tell, _time_left(material, watch))
+        if material.curved:
+            path = {}
+        else:
+            path = _path(material, tell, _time_left(material, watch))
     with report_stage("finding the worst case"):
-        (X, y, _), attack = material.judged, {"positive": positive, **material.ball_of(material.judged.y)}
+        (X, y, _) = material.judged
+        attack = {"positive": positive, **material.ball_of(material.judged.y)}
         return Analysis(
             material=material,
             index=index,
@@ -107,7 +143,9 @@ def analyse(model, given: Given, *, positive) -> Analysis:
             models=models,
             path=path,
             weights=check_weights(material.row_weights(trained), len(material.y)),
-            distribution=None if material.curved else worst_case_distribution(material.classifier, X, y, **attack),
+            distribution=None
+            if material.curved
+            else worst_case_distribution(material.classifier, X, y, **attack),
             label_issues=issues,
             provenance=provenance(material),
             trees=trees,
@@ -115,7 +153,9 @@ def analyse(model, given: Given, *, positive) -> Analysis:
         )
 
 
-def _label_issues(material: Material, tell: Tell, time: TimeLimit) -> LabelIssues | None:
+def _label_issues(
+    material: Material, tell: Tell, time: TimeLimit
+) -> LabelIssues | None:
     if np.unique(material.y, return_counts=True)[1].min() < 2 or time.over:
         return None
     limit = time.seconds / FOLDS if time.limited else None
@@ -125,7 +165,12 @@ def _label_issues(material: Material, tell: Tell, time: TimeLimit) -> LabelIssue
     model = robust_classifier(material.X, standardise=False, **settings)
     with warnings.catch_warnings(record=True, action="always") as caught:
         judges = {"estimator": model, "second_opinion": "auto", "cv": FOLDS}
-        issues = find_label_issues(material.X, material.y, callback=lambda done, total: tell(done / total), **judges)
+        issues = find_label_issues(
+            material.X,
+            material.y,
+            callback=lambda done, total: tell(done / total),
+            **judges,
+        )
     material.warn([warning.message for warning in caught], "Labels worth checking: ")
     return issues
 
@@ -136,43 +181,75 @@ def _rivals(material: Material) -> dict[str, ClassifierMixin]:
     logistic = LogisticRegression(class_weight=weights, max_iter=1000)
     rivals = {
         "LinearSVC": LinearSVC(class_weight=weights, random_state=0),
-        "LogisticRegression": logistic if len(material.classifier.classes_) == 2 else OneVsRestClassifier(logistic),
+        "LogisticRegression": logistic
+        if len(material.classifier.classes_) == 2
+        else OneVsRestClassifier(logistic),
     }
-    with warnings.catch_warnings(action="ignore"):  # they keep their default iterations, even if they do not converge
-        return {name: rival.fit(material.X, material.y) for name, rival in rivals.items()}
+    with warnings.catch_warnings(
+        action="ignore"
+    ):  # they keep their default iterations, even if they do not converge
+        return {
+            name: rival.fit(material.X, material.y) for name, rival in rivals.items()
+        }
 
 
 def _trees(material: Material) -> ClassifierMixin | None:
-    """Return boosted trees, which follow boundaries of any shape; None where they need too much memory, or no rows."""
+    """Return boosted trees, which follow boundaries of any shape.
+
+    None where they need too much memory, or no rows.
+    """
     if not material.judged.held_out:
         return None
     model = flexible_classifier(material.X, **TREES)
-    return None if model is None else model.fit(material.X, material.y)
+    if model is None:
+        return None
+    return model.fit(material.X, material.y)
 
 
 def _others(material: Material) -> dict[Alternative, ClassifierMixin]:
     """Return classifiers that find more rows of a class that this one misses, with default settings."""
-    model, (X, y, held_out) = material.classifier, material.judged
+    model = material.classifier
+    (X, y, held_out) = material.judged
     if not held_out:
         return {}
-    found = worth_trying(scores(np.asarray(model.decision_function(X)), y, model.classes_, new_rows=True), model)
+    found = worth_trying(
+        scores(
+            np.asarray(model.decision_function(X)), y, model.classes_, new_rows=True
+        ),
+        model,
+    )
     with warnings.catch_warnings(action="ignore"):  # they are only offered
-        return {one: clone(model).set_params(**one.settings).fit(material.X, material.y) for one in found}
+        return {
+            one: clone(model).set_params(**one.settings).fit(material.X, material.y)
+            for one in found
+        }
 
 
 def _time_left(material: Material, watch: Stopwatch) -> TimeLimit:
     seconds = material.setting("max_time")
-    return TimeLimit() if seconds is None else TimeLimit(seconds - watch.elapsed())
+    if seconds is None:
+        return TimeLimit()
+    return TimeLimit(seconds - watch.elapsed())
 
 
-def _path(material: Material, tell: Tell, time: TimeLimit) -> dict[float, ClassifierMixin]:
-    """Return the classifier and others like it by radius; none if w = 0 is optimal for every radius."""
+def _path(
+    material: Material, tell: Tell, time: TimeLimit
+) -> dict[float, ClassifierMixin]:
+    """Return the classifier and others like it by radius.
+
+    None if w = 0 is optimal for every radius.
+    """
     of_fit = material.classifier, material.X, material.y
-    radii, found = radii_to_try(*of_fit, N_RADII, time.share(N_RADII)), {}
+    radii = radii_to_try(*of_fit, N_RADII, time.share(N_RADII))
+    found = {}
     for place, model in enumerate(fitted_at(*of_fit, radii, time)):
         found |= {} if model is None else {radii[place]: model}
         tell((place + 1) / len(radii))
-    late = any(result.status is Status.TIME_LIMIT for model in found.values() for result in results_of(model))
+    late = any(
+        result.status is Status.TIME_LIMIT
+        for model in found.values()
+        for result in results_of(model)
+    )
     if late or len(found) < len(radii):
         text = "Time ran out before the classifiers for all radii were found: increase {} for exact curves."
         material.warn([Message(text, Parameter("max_time"))])
@@ -181,16 +258,33 @@ def _path(material: Material, tell: Tell, time: TimeLimit) -> dict[float, Classi
 
 def provenance(material: Material) -> Figures:
     """Return what an auditor needs to recognise data and model: digests, versions and the date."""
-    file, judged, own = material.source.file, material.judged, material.classifier
-    parts = [own.dual_coef_, dense(own.landmarks_)] if material.curved else [own.coef_]
+    file = material.source.file
+    judged = material.judged
+    own = material.classifier
+    if material.curved:
+        parts = [own.dual_coef_, dense(own.landmarks_)]
+    else:
+        parts = [own.coef_]
     versions = {package: version(package) for package in PACKAGES}
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "data_file": file and {"name": file.name, "sha256": _digest(*map(Path.read_bytes, files_of(file)))},
+        "data_file": file
+        and {
+            "name": file.name,
+            "sha256": _digest(*map(Path.read_bytes, files_of(file))),
+        },
         "training_rows_sha256": _digest_of_rows(material.X, material.y),
-        "held_out_rows_sha256": _digest_of_rows(judged.X, judged.y) if judged.held_out else None,
-        "model_sha256": _digest(*map(_floats, [*parts, own.intercept_]), _text(own.classes_)),
-        "versions": {"drsvm": drsvm.__version__, "python": platform.python_version(), **versions},
+        "held_out_rows_sha256": _digest_of_rows(judged.X, judged.y)
+        if judged.held_out
+        else None,
+        "model_sha256": _digest(
+            *map(_floats, [*parts, own.intercept_]), _text(own.classes_)
+        ),
+        "versions": {
+            "drsvm": drsvm.__version__,
+            "python": platform.python_version(),
+            **versions,
+        },
     }
 
 
@@ -199,7 +293,12 @@ def _digest_of_rows(X: Matrix, y: np.ndarray) -> str:
     if not sparse.issparse(X):
         return _digest(_floats(X), _text(y))
     rows = sparse.csr_array(X)
-    return _digest(_floats(rows.data), rows.indices.astype("<i8"), rows.indptr.astype("<i8"), _text(y))
+    return _digest(
+        _floats(rows.data),
+        rows.indices.astype("<i8"),
+        rows.indptr.astype("<i8"),
+        _text(y),
+    )
 
 
 def _floats(values) -> np.ndarray:

@@ -6,20 +6,26 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from drsvm.utils.annotations import Matrix
 from drsvm.estimators.scores import Figures, column_deviations
+from drsvm.utils.annotations import Matrix
 
-NEGLIGIBLE_SHIFT = 0.02  # in standard deviations of a typical column: being safe from less helps nobody
-CARRIES = 0.05  # what has less than this share of the largest weight, or importance, carries nothing
+# In standard deviations of a typical column: being safe from less helps nobody
+NEGLIGIBLE_SHIFT = 0.02
+# What has less than this share of the largest weight, or importance, carries nothing
+CARRIES = 0.05
 LEAST = 0.1  # and nothing is important whose shuffling costs less than CARRIES of this
 FOUND = 0.5  # a class is missed if less than this share of its rows is found
-MOVED, CERTAIN = 0.5, 5.0  # a column has moved by this many standard deviations, and this many standard errors
-DEARER = 5  # how many times as much a missed row of a rare class costs in the example of costs
+# a column has moved by this many standard deviations, and this many standard errors
+MOVED = 0.5
+CERTAIN = 5.0
+# How many times as much a missed row of a rare class costs in the example of costs
+DEARER = 5
 
 
 def is_guess(figures: Figures) -> bool:
     """Return whether neither balanced accuracy nor ranks are clearly better than those of a coin."""
-    limits, n_classes = figures["intervals"], len(figures["confusion"])
+    limits = figures["intervals"]
+    n_classes = len(figures["confusion"])
     above = limits["balanced_accuracy"][0] > 1.0 / n_classes
     return not above and (limits["roc_auc"] is None or limits["roc_auc"][0] <= 0.5)
 
@@ -28,15 +34,22 @@ def missed_class(figures: Figures) -> object | None:
     """Return the class, of those rarer than the average, whose rows are found least often; None if most are found."""
     rows = {label: sum(line.values()) for label, line in figures["confusion"].items()}
     average = figures["rows"] / len(rows)
-    missed = {label: figures["recall"][label] for label, count in rows.items() if 0 < count < average}
+    missed = {
+        label: figures["recall"][label]
+        for label, count in rows.items()
+        if 0 < count < average
+    }
     label = min(missed, key=lambda label: missed[label], default=None)
-    return label if label is not None and missed[label] < FOUND else None
+    if label is not None and missed[label] < FOUND:
+        return label
+    return None
 
 
 def finds(figures: Figures, label: object) -> str:
     """Return how many rows of a class are found, and how many others are taken for them."""
     confusion = figures["confusion"]
-    found, predicted = confusion[label][label], sum(line[label] for line in confusion.values())
+    found = confusion[label][label]
+    predicted = sum(line[label] for line in confusion.values())
     return f"finds {found:,} of {sum(confusion[label].values()):,} {label}, with {predicted - found:,} false alarms"
 
 
@@ -59,11 +72,18 @@ class Alternative:
 def important(falls: Mapping[str, float]) -> list[tuple[str, float]]:
     """Return the columns whose shuffling costs more than noise does, with the fall of the ROC AUC, largest first."""
     largest = max(falls.values(), default=0.0)
-    return [(name, fall) for name, fall in falls.items() if fall >= CARRIES * max(largest, LEAST)]
+    return [
+        (name, fall)
+        for name, fall in falls.items()
+        if fall >= CARRIES * max(largest, LEAST)
+    ]
 
 
 def worth_trying(figures: Figures, model: BaseEstimator) -> list[Alternative]:
-    """Return settings that find more rows of a class that is missed; none if one was given for that."""
+    """Return settings that find more rows of a class that is missed.
+
+    None if one was given for that.
+    """
     label = missed_class(figures)
     if label is None or is_guess(figures) or not aims_at_accuracy(model):
         return []
@@ -71,15 +91,22 @@ def worth_trying(figures: Figures, model: BaseEstimator) -> list[Alternative]:
     other, *more = (name for name in figures["confusion"] if name != label)
     if more:  # thresholds and costs are for two classes
         return [balanced]
-    at_balance = Alternative("threshold", "balanced-accuracy", {"threshold": "balanced_accuracy"})
-    by_cost = Alternative("costs", f"{other}=1,{label}={DEARER}", {"threshold": {other: 1, label: DEARER}})
+    at_balance = Alternative(
+        "threshold", "balanced-accuracy", {"threshold": "balanced_accuracy"}
+    )
+    by_cost = Alternative(
+        "costs", f"{other}=1,{label}={DEARER}", {"threshold": {other: 1, label: DEARER}}
+    )
     return [at_balance, balanced, by_cost]
 
 
 def aims_at_accuracy(model: BaseEstimator) -> bool:
     """Return whether every row counts the same for the threshold, and no class was given more weight."""
     given = model.get_params()
-    return given["class_weight"] in (None, "auto") and given["threshold"] in ("accuracy", "optimum")
+    return given["class_weight"] in (None, "auto") and given["threshold"] in (
+        "accuracy",
+        "optimum",
+    )
 
 
 def is_negligible(radius: float, X: Matrix) -> bool:
@@ -92,7 +119,8 @@ def is_negligible(radius: float, X: Matrix) -> bool:
 def moved_columns(X: Matrix, X_new: Matrix, columns: Sequence[str]) -> list[str]:
     """Return the columns whose mean differs between training rows and new ones by far more than chance explains."""
     old, new = (np.asarray(rows.mean(axis=0)).ravel() for rows in (X, X_new))
-    sizes, deviations = np.abs(new - old), column_deviations(X)
+    sizes = np.abs(new - old)
+    deviations = column_deviations(X)
     errors = deviations * np.sqrt(1.0 / X.shape[0] + 1.0 / X_new.shape[0])
     moved = (sizes >= MOVED * deviations) & (sizes > CERTAIN * errors)
     return list(dict.fromkeys(np.array(columns, dtype=object)[moved]))

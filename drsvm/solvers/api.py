@@ -1,6 +1,7 @@
 """`solve`, and the solvers by name.
 
-`base` has the parts of a solver, `loop` runs any of them, `selection` knows their names and what they cost.
+`base` has the parts of a solver, `loop` runs any of them, `selection` knows their names
+and what they cost.
 """
 
 from dataclasses import replace
@@ -8,17 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.utils.annotations import Values
-from drsvm.utils.clock import TimeLimit
 from drsvm.problem.centring import Centred
 from drsvm.problem.problem import Problem, check_problem
 from drsvm.problem.result import Result, Status
 from drsvm.solvers.base import Solver, check_start
 from drsvm.solvers.loop import Callback, run
-from drsvm.solvers.selection import AUTO_TOL, alternatives, is_auto, make_solver
 from drsvm.solvers.reformulation.span_of_rows import in_span_of_rows
+from drsvm.solvers.selection import AUTO_TOL, alternatives, is_auto, make_solver
+from drsvm.utils.annotations import Values
+from drsvm.utils.clock import TimeLimit
 
-FAILED = {Status.STALLED, Status.ITERATION_LIMIT}  # how a run ends that another solver may improve on
+FAILED = {
+    Status.STALLED,
+    Status.ITERATION_LIMIT,
+}  # how a run ends that another solver may improve on
 PATIENCE = 5.0  # how much longer than the solver that failed the next one may run
 
 
@@ -43,39 +47,46 @@ def solve(
     problem : Problem
         Data and parameters.
     solver : str or Solver
-        Name of a solver, or a solver object with settings. All take a flip cost for each row and a price of the
-        intercept ("admm" without ridge), and all but "interior-point" and "conic" reject signs of weights, features
-        that cannot shift, and prices of features with a ridge; "auto" picks one that takes the problem.
+        Name of a solver, or a solver object with settings. All take a flip cost for
+        each row and a price of the intercept ("admm" without ridge), and all but
+        "interior-point" and "conic" reject signs of weights, features that cannot
+        shift, and prices of features with a ridge; "auto" picks one that takes the
+        problem.
     tol : float, optional
-        The run ends as soon as objective − lower bound ≤ tol. By default 1e-6 for "auto", regardless of the solver it
-        picks, and otherwise the named solver's own default: 1e-8 for "interior-point", 1e-6 for "dual-coordinate" and
-        "feature-working-set", 1e-4 for "isg", "ippa", "hybrid", "admm" and "federated", 1e-7 for
-        "conic".
+        The run ends as soon as objective − lower bound ≤ tol. By default 1e-6 for
+        "auto", regardless of the solver it picks, and otherwise the named solver's own
+        default: 1e-8 for "interior-point", 1e-6 for "dual-coordinate" and
+        "feature-working-set", 1e-4 for "isg", "ippa", "hybrid", "admm" and "federated",
+        1e-7 for "conic".
     max_iter, max_time : int, float or TimeLimit, optional
-        Limits on iterations and seconds; several calls can share a `drsvm.utils.clock.TimeLimit`. Except for the first one,
-        no step is started that is expected to end too late. Compiling the kernels, the first time they are needed,
-        does not count.
+        Limits on iterations and seconds; several calls can share a
+        `drsvm.utils.clock.TimeLimit`. Except for the first one, no step is started that
+        is expected to end too late. Compiling the kernels, the first time they are
+        needed, does not count.
     start : Result or (weights, intercept), optional
         Starting point.
     callback : callable, optional
-        Called with a `drsvm.problem.Progress` after every certificate; a true return value stops the run. With a
-        callback, the interior-point solver proves its gap in every iteration, otherwise only towards the end.
+        Called with a `drsvm.problem.Progress` after every certificate; a true return
+        value stops the run. With a callback, the interior-point solver proves its gap
+        in every iteration, otherwise only towards the end.
     random_state : int or Generator, optional
         Seed for randomised solvers.
     n_threads : int, optional
         Threads for the work over the rows; by default all cores.
     polish : bool
-        Whether "interior-point" and "dual-coordinate" go on to 0.003 times `tol`, as far as limits and rounding allow.
-        The gap bounds the error of the objective; that of the weights is larger, and this makes it small too, for a
-        few more iterations. The estimators do so.
+        Whether "interior-point" and "dual-coordinate" go on to 0.003 times `tol`, as
+        far as limits and rounding allow. The gap bounds the error of the objective;
+        that of the weights is larger, and this makes it small too, for a few more
+        iterations. The estimators do so.
     **settings
         Settings of the named solver.
 
     Returns
     -------
     Result
-        Its status tells how the run ended; `solve` never warns. Ctrl-C ends the run with the best point so far and the
-        status INTERRUPTED. So does the loss of rows on a cluster, with the status LOST and the cause in info["lost"].
+        Its status tells how the run ended; `solve` never warns. Ctrl-C ends the run
+        with the best point so far and the status INTERRUPTED. So does the loss of rows
+        on a cluster, with the status LOST and the cause in info["lost"].
 
     Examples
     --------
@@ -88,9 +99,23 @@ def solve(
     1
     """
     check_problem(problem, "solve")
-    limits = {"tol": tol, "max_iter": max_iter, "random_state": random_state, "n_threads": n_threads, "polish": polish}
+    limits = {
+        "tol": tol,
+        "max_iter": max_iter,
+        "random_state": random_state,
+        "n_threads": n_threads,
+        "polish": polish,
+    }
     time = TimeLimit.of(max_time)
-    return solve_centred(Centred(problem), solver, settings, start=start, callback=callback, max_time=time, **limits)
+    return solve_centred(
+        Centred(problem),
+        solver,
+        settings,
+        start=start,
+        callback=callback,
+        max_time=time,
+        **limits,
+    )
 
 
 def solve_centred(
@@ -104,38 +129,62 @@ def solve_centred(
 ) -> Result:
     """Solve a problem where its rows have been moved to, and return the result for where they were.
 
-    Columns that are far from 0 are shifted, unless the rows have been moved before. The first attempt is in the span of
-    the rows, if these are few and wide; if rounding takes too much of the proof there, a second one goes on with all
-    features.
+    Columns that are far from 0 are shifted, unless the rows have been moved before. The
+    first attempt is in the span of the rows, if these are few and wide; if rounding
+    takes too much of the proof there, a second one goes on with all features.
     """
     if centred.offset is None and not centred.is_narrow:
         centred = Centred.of(centred.problem)
-    auto, is_wide = is_auto(solver), centred.problem.n_rows < centred.problem.n_features
-    narrow = in_span_of_rows(centred) if is_wide and auto else centred
+    auto = is_auto(solver)
+    is_wide = centred.problem.n_rows < centred.problem.n_features
+    if is_wide and auto:
+        narrow = in_span_of_rows(centred)
+    else:
+        narrow = centred
     if narrow is not centred:
         check_start(centred.problem, start)  # before it is put into other coordinates
     if auto and options["tol"] is None:
         options["tol"] = AUTO_TOL
     while True:
         chosen = make_solver(solver, narrow.problem, **settings or {})
-        result = run(narrow.problem, chosen, start=narrow.to_centred(start), max_time=max_time, **options)
+        result = run(
+            narrow.problem,
+            chosen,
+            start=narrow.to_centred(start),
+            max_time=max_time,
+            **options,
+        )
         if auto and result.status in FAILED and options["max_iter"] is None:
             result = _with_other_solvers(narrow.problem, result, max_time, options)
         result = narrow.from_centred(result)
-        if not narrow.is_narrow or not result.status.reached or result.gap <= result.tol:
+        if (
+            not narrow.is_narrow
+            or not result.status.reached
+            or result.gap <= result.tol
+        ):
             return result
-        narrow, start = narrow.with_all_features(), result
+        narrow = narrow.with_all_features()
+        start = result
 
 
-def _with_other_solvers(problem: Problem, result: Result, time: TimeLimit, options: dict[str, Any]) -> Result:
+def _with_other_solvers(
+    problem: Problem, result: Result, time: TimeLimit, options: dict[str, Any]
+) -> Result:
     """Return the best result that other solvers can reach if `auto` has picked one that fails."""
     for other in alternatives(problem, result.solver):
         allowed = TimeLimit(PATIENCE * max(result.time, 0.1), within=time)
         again = run(problem, other, start=result, max_time=allowed, **options)
-        spent = {"n_iter": result.n_iter + again.n_iter, "time": result.time + again.time}
-        ran_out = again.status is Status.TIME_LIMIT and not time.over  # of its own allowance
+        spent = {
+            "n_iter": result.n_iter + again.n_iter,
+            "time": result.time + again.time,
+        }
+        ran_out = (
+            again.status is Status.TIME_LIMIT and not time.over
+        )  # of its own allowance
         better = again if again.gap < result.gap else result
-        result = replace(better, status=result.status if ran_out else again.status, **spent)
+        result = replace(
+            better, status=result.status if ran_out else again.status, **spent
+        )
         if result.status not in FAILED:
             break
     return result

@@ -1,7 +1,7 @@
 """The parts of a solver: settings, runs, and the data exchanged between a run and the loop (`loop.py`).
 
-A solver is a frozen dataclass of settings. Its `start` creates a State; the loop calls `state.step()` and, if
-`state.certificate_due()`, certifies `state.candidate()`.
+A solver is a frozen dataclass of settings. Its `start` creates a State; the loop calls
+`state.step()` and, if `state.certificate_due()`, certifies `state.candidate()`.
 """
 
 import math
@@ -14,16 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.utils.clock import TimeLimit
 from drsvm.problem.norms import Norm
 from drsvm.problem.problem import Problem
 from drsvm.problem.result import Result
 from drsvm.problem.risk import by_row
 from drsvm.problem.validation import check_weight_vector
+from drsvm.utils.clock import TimeLimit
 
-POLISHED, FINEST_AIM = 0.003, 1e-10
+POLISHED = 0.003
+FINEST_AIM = 1e-10
 """A run that is to polish goes on to this share of the tolerance, but no further than to this gap, which rounding
-usually allows. The error of the weights shrinks more slowly than the gap, at worst as its square root."""
+usually allows. The error of the weights shrinks more slowly than the gap, at worst as
+its square root."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +62,10 @@ class Limits:
 
 
 def generator_of(random_state: Any) -> np.random.Generator:
-    """Return a random generator for a seed, or the one that is given; without a seed, it is always the same."""
+    """Return a random generator for a seed, or the one that is given.
+
+    Without a seed, it is always the same.
+    """
     if isinstance(random_state, np.random.Generator):
         return random_state
     if isinstance(random_state, np.random.RandomState):
@@ -71,7 +76,9 @@ def generator_of(random_state: Any) -> np.random.Generator:
 def share_of_way(first: float, gap: float, tol: float) -> float:
     """Return log(first / gap) / log(first / tol), from 0 to 1: iterations divide the gap by about the same factor."""
     tol = max(tol, 1e-12)  # a smaller one is out of reach
-    return math.log(first / gap) / math.log(first / tol) if tol < gap < first else float(gap <= tol)
+    if tol < gap < first:
+        return math.log(first / gap) / math.log(first / tol)
+    return float(gap <= tol)
 
 
 class State(ABC):
@@ -131,7 +138,8 @@ def _of_current(name: str) -> Any:
 class Relay(State):
     """A run that several states carry out in turn: all calls are passed on to the `current` one.
 
-    Subclasses define in `successor` which state takes over and when, and what the states have in common.
+    Subclasses define in `successor` which state takes over and when, and what the
+    states have in common.
     """
 
     def __init__(self, first: State):
@@ -149,11 +157,16 @@ class Relay(State):
             self.current = following
         self.current.step()
 
-    candidate, on_certificate = _of_current("candidate"), _of_current("on_certificate")
-    certificate_due, share_done = _of_current("certificate_due"), _of_current("share_done")
-    close, info = _of_current("close"), _of_current("info")
-    finished, gives_up = _of_current("finished"), _of_current("gives_up")
-    step_seconds, taken = _of_current("step_seconds"), _of_current("taken")
+    candidate = _of_current("candidate")
+    on_certificate = _of_current("on_certificate")
+    certificate_due = _of_current("certificate_due")
+    share_done = _of_current("share_done")
+    close = _of_current("close")
+    info = _of_current("info")
+    finished = _of_current("finished")
+    gives_up = _of_current("gives_up")
+    step_seconds = _of_current("step_seconds")
+    taken = _of_current("taken")
 
 
 class Price(Flag):
@@ -161,7 +174,9 @@ class Price(Flag):
 
     FLIPS = auto()  # a flip cost for each row
     INTERCEPT = auto()  # a finite price of the intercept
-    COLUMNS = auto()  # finite prices of features without ridge: factors of the columns (see `priced_columns.py`)
+    # Finite prices of features without ridge: factors of the columns (see
+    # `priced_columns.py`)
+    COLUMNS = auto()
     FEATURES = auto()  # other prices of features
     SIGNS = auto()  # prescribed signs of weights
 
@@ -171,13 +186,20 @@ EVERY_PRICE = ~Price(0)
 
 def prices_of(problem: Problem) -> dict[Price, str]:
     """Return the prices of a problem, in words."""
-    priced, trusted = problem.feature_cost is not None, bool(problem.trusted_features.any())
+    priced = problem.feature_cost is not None
+    trusted = bool(problem.trusted_features.any())
     ridge = f" with l2={problem.l2:g}" if problem.l2 > 0 else ""
     found = {
         Price.FLIPS: ("a flip_cost for each row", by_row(problem.flip_cost)),
         Price.COLUMNS: ("feature_cost", priced and not trusted and not ridge),
-        Price.FEATURES: (f"feature_cost{'=inf' if trusted else ridge}", priced and (trusted or bool(ridge))),
-        Price.INTERCEPT: (f"intercept_cost={problem.intercept_cost:g}", problem.prices_intercept),
+        Price.FEATURES: (
+            f"feature_cost{'=inf' if trusted else ridge}",
+            priced and (trusted or bool(ridge)),
+        ),
+        Price.INTERCEPT: (
+            f"intercept_cost={problem.intercept_cost:g}",
+            problem.prices_intercept,
+        ),
         Price.SIGNS: ("monotonic_cst", problem.monotonic_cst is not None),
     }
     return {price: words for price, (words, holds) in found.items() if holds}
@@ -214,9 +236,15 @@ class Solver(ABC):
             return f"solver {self.name!r} does not support norm={problem.norm}: use solver='interior-point'."
         if self.prices == EVERY_PRICE or not problem.has_prices:
             return None
-        refused = ", ".join(words for price, words in prices_of(problem).items() if price not in self.prices)
+        refused = ", ".join(
+            words
+            for price, words in prices_of(problem).items()
+            if price not in self.prices
+        )
         remedy = "use solver='interior-point' or solver='auto'"
-        return f"solver {self.name!r} does not support {refused}: {remedy}." if refused else None
+        if refused:
+            return f"solver {self.name!r} does not support {refused}: {remedy}."
+        return None
 
     @abstractmethod
     def start(self, problem: Problem, limits: Limits) -> State:
@@ -236,15 +264,35 @@ def check_limits(
     watched: bool = False,
     polish: bool = False,
 ) -> Limits:
-    """Return the limits of a run; those that are not given are the solver's defaults."""
+    """Return the limits of a run.
+
+    Those that are not given are the solver's defaults.
+    """
     tol = solver.default_tol if tol is None else tol
     if not isinstance(tol, numbers.Real) or not float(tol) >= 0:
         raise ValueError(f"tol must be a number ≥ 0, got tol={tol!r}.")
-    steps = check_count(solver.default_max_iter if max_iter is None else max_iter, "max_iter")
-    threads = None if n_threads is None else check_count(n_threads, "n_threads")
+    steps = check_count(
+        solver.default_max_iter if max_iter is None else max_iter, "max_iter"
+    )
+    if n_threads is None:
+        threads = None
+    else:
+        threads = check_count(n_threads, "n_threads")
     first = check_start(problem, start)
-    aim = max(POLISHED * tol, min(tol, FINEST_AIM)) if polish and solver.polishes_quickly else tol
-    return Limits(float(aim), steps, TimeLimit.of(max_time), threads, random_state, first, watched, float(tol))
+    if polish and solver.polishes_quickly:
+        aim = max(POLISHED * tol, min(tol, FINEST_AIM))
+    else:
+        aim = tol
+    return Limits(
+        float(aim),
+        steps,
+        TimeLimit.of(max_time),
+        threads,
+        random_state,
+        first,
+        watched,
+        float(tol),
+    )
 
 
 def check_count(value, name: str, allowed: str = "an integer ≥ 1") -> int:
@@ -255,19 +303,30 @@ def check_count(value, name: str, allowed: str = "an integer ≥ 1") -> int:
 
 
 def check_start(problem: Problem, start) -> Candidate | None:
-    """Return the start as a candidate; multipliers are kept if they match the rows of this problem."""
+    """Return the start as a candidate.
+
+    Multipliers are kept if they match the rows of this problem.
+    """
     if start is None:
         return None
     if not isinstance(start, Result):
         try:
             weights, intercept = start
         except (TypeError, ValueError):
-            raise TypeError(f"start must be a Result or (weights, intercept), got {type(start).__name__}.") from None
+            raise TypeError(
+                f"start must be a Result or (weights, intercept), got {type(start).__name__}."
+            ) from None
         alpha = beta = None
     else:
-        weights, intercept, alpha, beta = start.weights, start.intercept, start.hinge_dual, start.flip_dual
-        alpha, beta = problem.multipliers_from(alpha), problem.multipliers_from(beta)
+        weights = start.weights
+        intercept = start.intercept
+        alpha = start.hinge_dual
+        beta = start.flip_dual
+        alpha = problem.multipliers_from(alpha)
+        beta = problem.multipliers_from(beta)
     weights = check_weight_vector(weights, problem.n_features, "start")
     if not isinstance(intercept, numbers.Real) or not math.isfinite(intercept):
         raise ValueError(f"start must have a finite intercept, got {intercept!r}.")
-    return Candidate(weights, float(intercept) if problem.fit_intercept else 0.0, alpha, beta)
+    return Candidate(
+        weights, float(intercept) if problem.fit_intercept else 0.0, alpha, beta
+    )

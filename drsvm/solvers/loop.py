@@ -1,7 +1,8 @@
 """The main loop of all solvers, which handles time, certificates, callbacks and status.
 
-The loop calls `state.step()` and, when `state.certificate_due()`, evaluates `state.candidate()` with
-`certificate/certificate.py`; it keeps the best classifier and the best lower bound so far.
+The loop calls `state.step()` and, when `state.certificate_due()`, evaluates
+`state.candidate()` with `certificate/certificate.py`; it keeps the best classifier and
+the best lower bound so far.
 """
 
 import math
@@ -12,20 +13,34 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.utils.clock import Stopwatch
-from drsvm.utils.interrupts import Interrupts, recorded_interrupts
-from drsvm.certificate.certificate import SLIGHT, DualPoint, PrimalPoint, dual_point, primal_point
+from drsvm.certificate.certificate import (
+    SLIGHT,
+    DualPoint,
+    PrimalPoint,
+    dual_point,
+    primal_point,
+)
 from drsvm.certificate.dual_bound import uncharged_features
 from drsvm.problem.problem import Problem
 from drsvm.problem.result import History, Progress, Result, Status
 from drsvm.problem.rows import RowsLost
+from drsvm.solvers.base import (
+    Candidate,
+    Limits,
+    Solver,
+    State,
+    check_limits,
+    share_of_way,
+)
+from drsvm.utils.clock import Stopwatch
+from drsvm.utils.interrupts import Interrupts, recorded_interrupts
 from drsvm.utils.parallel import single_threaded_blas, threads_limited
 from drsvm.utils.progress import Tell, nobody, taken_over
-from drsvm.solvers.base import Candidate, Limits, Solver, State, check_limits, share_of_way
 
 Callback = Callable[[Progress], object]
 
-RECENT = 3  # number of steps and certificates used to predict how long the next ones will take
+# Number of steps and certificates used to predict how long the next ones will take
+RECENT = 3
 ROUNDING = 1e-9
 """Weights below this fraction of the largest one are rounding errors, and so is a smaller increase of the objective."""
 
@@ -33,14 +48,27 @@ FAR_ENOUGH = (Status.STALLED, Status.ITERATION_LIMIT, Status.TIME_LIMIT)
 """How a run may end between the gap that it is to reach and the one it aims at."""
 
 
-def run(problem: Problem, solver: Solver, *, callback: Callback | None = None, **limits) -> Result:
-    """Run a solver until there is a reason to stop, such as Ctrl-C; the limits are those of `drsvm.solve`."""
-    problem = problem if solver.reads_views else problem.in_memory()
+def run(
+    problem: Problem, solver: Solver, *, callback: Callback | None = None, **limits
+) -> Result:
+    """Run a solver until there is a reason to stop, such as Ctrl-C.
+
+    The limits are those of `drsvm.solve`.
+    """
+    if solver.reads_views:
+        problem = problem
+    else:
+        problem = problem.in_memory()
     checked = check_limits(problem, solver, watched=callback is not None, **limits)
-    # The vectors are too small for BLAS threads to help, and blocks of rows have their own threads; besides, BLAS's
-    # threads keep a core busy for a while after a call.
+    # The vectors are too small for BLAS threads to help, and blocks of rows have their
+    # own threads; besides, BLAS's threads keep a core busy for a while after a call.
     one_thread = threads_limited(checked.n_threads), single_threaded_blas()
-    with taken_over() as tell, recorded_interrupts() as interrupts, one_thread[0], one_thread[1]:
+    with (
+        taken_over() as tell,
+        recorded_interrupts() as interrupts,
+        one_thread[0],
+        one_thread[1],
+    ):
         loop = _Loop(problem, solver, checked, callback, tell, interrupts)
         best = loop.best
         try:
@@ -49,23 +77,34 @@ def run(problem: Problem, solver: Solver, *, callback: Callback | None = None, *
             if best.gap <= checked.tol:
                 status = best.status(checked.tol)
             else:
-                status = Status.TIME_LIMIT if checked.time.spent else loop.iterate()
+                if checked.time.spent:
+                    status = Status.TIME_LIMIT
+                else:
+                    status = loop.iterate()
                 interrupts.check()
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         except RowsLost as error:
-            loop.info, status = {"lost": str(error)}, Status.LOST
+            loop.info = {"lost": str(error)}
+            status = Status.LOST
         near_enough = status in FAR_ENOUGH and best.gap <= checked.accepted
         return loop.result(best.status(checked.accepted) if near_enough else status)
 
 
 class _Best:
-    """The best classifier and the best bound so far; they may come from different iterations."""
+    """The best classifier and the best bound so far.
+
+    They may come from different iterations.
+    """
 
     def __init__(self, problem: Problem, tol: float):
-        # A bound may lose a share of the tolerance to what is only known in advance about rounding errors.
-        self.problem, self.tol, self.slight = problem, tol, max(SLIGHT, 0.05 * tol)
-        # w = 0 without multipliers: the objective is 1 for all parameters, the bound is 0.
+        # A bound may lose a share of the tolerance to what is only known in advance
+        # about rounding errors.
+        self.problem = problem
+        self.tol = tol
+        self.slight = max(SLIGHT, 0.05 * tol)
+        # w = 0 without multipliers: the objective is 1 for all parameters, the bound is
+        # 0.
         self.primal = PrimalPoint(np.zeros(problem.n_features), 0.0, 0.0, 1.0)
         zeros = problem.rows.zeros()
         self.dual = DualPoint(zeros, zeros, 0.0)
@@ -73,7 +112,9 @@ class _Best:
 
     @property
     def lower_bound(self) -> float:
-        return min(self.dual.lower_bound, self.primal.objective)  # rounding may lift the bound above
+        return min(
+            self.dual.lower_bound, self.primal.objective
+        )  # rounding may lift the bound above
 
     @property
     def gap(self) -> float:
@@ -81,36 +122,60 @@ class _Best:
 
     def certify(self, candidate: Candidate) -> None:
         """Keep the classifier and the bound of a candidate, where they are better."""
-        # An extreme candidate may overflow or give NaN; it then fails the comparisons below and is ignored.
+        # An extreme candidate may overflow or give NaN; it then fails the comparisons
+        # below and is ignored.
         with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(candidate.weights).all() and math.isfinite(candidate.intercept):
+            if np.isfinite(candidate.weights).all() and math.isfinite(
+                candidate.intercept
+            ):
                 # Copied, because the state may keep modifying its array.
-                primal = primal_point(self.problem, np.array(candidate.weights), candidate.intercept)
+                primal = primal_point(
+                    self.problem, np.array(candidate.weights), candidate.intercept
+                )
                 if primal.objective < self.primal.objective:
                     self.primal = primal
                     limited = math.isfinite(self.dual.contribution_bound)
                     if limited and not self.dual.covers(self.problem, primal.weights):
                         self.prove_again()  # it was proven for smaller weights only
             if candidate.hinge_dual is not None or candidate.flip_dual is not None:
-                self.dual = max(self.dual, self._dual_point(candidate.hinge_dual, candidate.flip_dual), key=self._rank)
+                self.dual = max(
+                    self.dual,
+                    self._dual_point(candidate.hinge_dual, candidate.flip_dual),
+                    key=self._rank,
+                )
 
     def prove_again(self) -> None:
         """State the bound that the multipliers prove now."""
         self.dual = self._dual_point(self.dual.hinge_dual, self.dual.flip_dual)
 
     def _dual_point(self, hinge_dual, flip_dual) -> DualPoint:
-        wanted = {"reference": self.primal.weights, "slight": self.slight, "enough": self.primal.objective - self.tol}
+        wanted = {
+            "reference": self.primal.weights,
+            "slight": self.slight,
+            "enough": self.primal.objective - self.tol,
+        }
         return dual_point(self.problem, hinge_dual, flip_dual, **wanted)
 
     def _rank(self, dual: DualPoint) -> tuple[float, bool, float]:
-        """Prefer what is enough for all weights, then the larger bound; NaN is the worst."""
+        """Prefer what is enough for all weights, then the larger bound.
+
+        NaN is the worst.
+        """
         bound = dual.lower_bound if dual.lower_bound >= 0.0 else 0.0
-        return min(bound, self.primal.objective - self.tol), math.isinf(dual.contribution_bound), bound
+        return (
+            min(bound, self.primal.objective - self.tol),
+            math.isinf(dual.contribution_bound),
+            bound,
+        )
 
     def status(self, tol: float) -> Status:
         """Return the status if the gap is at most the tolerance."""
-        unconditional = math.isinf(self.dual.contribution_bound) or self.primal.objective <= tol
-        return Status.OPTIMAL if unconditional else Status.OPTIMAL_WITHIN_BOUNDS
+        unconditional = (
+            math.isinf(self.dual.contribution_bound) or self.primal.objective <= tol
+        )
+        if unconditional:
+            return Status.OPTIMAL
+        return Status.OPTIMAL_WITHIN_BOUNDS
 
 
 class _Loop:
@@ -125,18 +190,24 @@ class _Loop:
         tell: Tell,
         interrupts: Interrupts,
     ):
-        self.problem, self.solver, self.limits = problem, solver, limits
-        self.callback, self.tell, self.interrupts = callback, tell, interrupts
+        self.problem = problem
+        self.solver = solver
+        self.limits = limits
+        self.callback = callback
+        self.tell = tell
+        self.interrupts = interrupts
         self.watch = Stopwatch()
         self.step_times: deque[float] = deque(maxlen=RECENT)
         self.certificate_times: deque[float] = deque(maxlen=RECENT)
-        self.best, self.history = _Best(problem, limits.tol), History()
+        self.best = _Best(problem, limits.tol)
+        self.history = History()
         self.iteration = 0
         self.info: dict[str, Any] = {}
 
     def iterate(self) -> Status:
         """Take steps until there is a reason to stop, with a certificate where one is due."""
-        time, state = self.limits.time, self.solver.start(self.problem, self.limits)
+        time = self.limits.time
+        state = self.solver.start(self.problem, self.limits)
         try:
             reason = None
             if time.left() < math.inf and not time.allows(state.step_seconds):
@@ -147,8 +218,12 @@ class _Loop:
                 self.step_times.append(watch.elapsed())
                 self.iteration += state.taken
                 self.interrupts.check()
-                left, step, all_done = time.left(), max(self.step_times), self.iteration >= self.limits.max_iter
-                late = left <= step + max(self.certificate_times, default=step)  # for another step and a certificate
+                left = time.left()
+                step = max(self.step_times)
+                all_done = self.iteration >= self.limits.max_iter
+                late = left <= step + max(
+                    self.certificate_times, default=step
+                )  # for another step and a certificate
                 late = late or (left < math.inf and not time.allows(state.step_seconds))
                 if late or all_done or state.finished or state.certificate_due():
                     reason = self._certify(state, late)
@@ -160,8 +235,12 @@ class _Loop:
             return reason
         except KeyboardInterrupt:
             time.stop()  # so that `candidate` runs no further epochs
-            if self.iteration and not len(self.history):  # do not lose steps that have not been certified yet
-                with suppress(Exception):  # the step that was interrupted may have left the state half changed
+            if self.iteration and not len(
+                self.history
+            ):  # do not lose steps that have not been certified yet
+                with suppress(
+                    Exception
+                ):  # the step that was interrupted may have left the state half changed
                     self.best.certify(state.candidate())
             raise
         finally:
@@ -172,41 +251,68 @@ class _Loop:
         share = state.share_done()
         if share is None:
             share = share_of_way(1.0, self.best.gap, self.limits.tol)
-        seconds, left = self.watch.elapsed(), max(self.limits.time.left(), 0.0)
-        return max(share, self.iteration / self.limits.max_iter, seconds / (seconds + left))
+        seconds = self.watch.elapsed()
+        left = max(self.limits.time.left(), 0.0)
+        return max(
+            share, self.iteration / self.limits.max_iter, seconds / (seconds + left)
+        )
 
     def _certify(self, state: State, late: bool) -> Status | None:
         """Compute a certificate, notify state and callback, and return the reason to stop, if any."""
-        best, watch = self.best, Stopwatch()
+        best = self.best
+        watch = Stopwatch()
         best.certify(state.candidate())
         if state.forgot_multipliers():
             best.prove_again()
-        objective, bound = best.primal.objective, best.lower_bound
+        objective = best.primal.objective
+        bound = best.lower_bound
         state.on_certificate(objective - bound)
         self.certificate_times.append(watch.elapsed())
-        progress = Progress(self.iteration, self.watch.elapsed(), objective, bound, best.primal.radius_price)
+        progress = Progress(
+            self.iteration,
+            self.watch.elapsed(),
+            objective,
+            bound,
+            best.primal.radius_price,
+        )
         self.history.append(progress)
         stop = False
         if self.callback is not None:
             self.interrupts.check()
             stop = self.callback(progress)
-            self.interrupts.pending = False  # a callback may handle Ctrl-C itself, as a debugger does
+            self.interrupts.pending = (
+                False  # a callback may handle Ctrl-C itself, as a debugger does
+            )
         reached = best.status(self.limits.tol)
-        # If there is hope for a bound for all weights, one for limited weights is not enough.
-        final = objective - bound <= self.limits.tol and (best.has_free_weights or reached is Status.OPTIMAL)
+        # If there is hope for a bound for all weights, one for limited weights is not
+        # enough.
+        final = objective - bound <= self.limits.tol and (
+            best.has_free_weights or reached is Status.OPTIMAL
+        )
         if final or stop:
             return reached if final else Status.STOPPED
-        return Status.TIME_LIMIT if late else Status.STALLED if state.finished else None
+        if late:
+            return Status.TIME_LIMIT
+        if state.finished:
+            return Status.STALLED
+        return None
 
     def result(self, status: Status) -> Result:
         """Return the best classifier and bound so far."""
-        best, zeros, tol = self.best, self.problem.rows.zeros, self.limits.accepted
+        best = self.best
+        zeros = self.problem.rows.zeros
+        tol = self.limits.accepted
         if status is Status.OPTIMAL and math.isfinite(best.dual.contribution_bound):
-            best.dual = DualPoint(zeros(), zeros(), 0.0)  # this bound holds for all classifiers
+            best.dual = DualPoint(
+                zeros(), zeros(), 0.0
+            )  # this bound holds for all classifiers
         if status.reached:
             with suppress(RowsLost):  # what has been proven stays so
-                best.primal = without_rounding(self.problem, best.primal, best.lower_bound, tol)
-        primal, dual = best.primal, best.dual
+                best.primal = without_rounding(
+                    self.problem, best.primal, best.lower_bound, tol
+                )
+        primal = best.primal
+        dual = best.dual
         return Result(
             weights=primal.weights,
             intercept=primal.intercept,
@@ -227,28 +333,43 @@ class _Loop:
         )
 
 
-def without_rounding(problem: Problem, point: PrimalPoint, lower_bound: float, tol: float) -> PrimalPoint:
-    """Return an optimal classifier without the weights that do not matter; its gap is still at most tol.
+def without_rounding(
+    problem: Problem, point: PrimalPoint, lower_bound: float, tol: float
+) -> PrimalPoint:
+    """Return an optimal classifier without the weights that do not matter.
 
-    Interior solutions have no weight that is exactly 0. With q = 1 most optimal weights are, so there larger ones are
-    tried too. The objective is computed again, so the certificate stays strict.
+    Its gap is still at most tol.
+
+    Interior solutions have no weight that is exactly 0. With q = 1 most optimal weights
+    are, so there larger ones are tried too. The objective is computed again, so the
+    certificate stays strict.
     """
     sizes = np.abs(point.weights)
     largest = float(sizes.max(initial=0.0))
     if largest == 0.0:
         return point
     allowed = lower_bound + tol
-    if problem.radius * problem.norm_of(point.weights) <= max(1e-5, 10.0 * tol):  # all together hardly cost anything
-        for intercept in (0.0, float(np.sign(point.intercept)), point.intercept):  # a free one is −1, 0 or 1
+    if problem.radius * problem.norm_of(point.weights) <= max(
+        1e-5, 10.0 * tol
+    ):  # all together hardly cost anything
+        for intercept in (
+            0.0,
+            float(np.sign(point.intercept)),
+            point.intercept,
+        ):  # a free one is −1, 0 or 1
             zero = primal_point(problem, np.zeros_like(point.weights), intercept)
             if zero.objective <= min(allowed, point.objective + ROUNDING):
                 return zero
     if problem.rows.is_kernel:  # coefficients of functions, none of which is a feature
         return point
-    for share in (1e-2, 1e-3, 1e-4, 1e-6, ROUNDING) if problem.norm.q == 1 else (ROUNDING,):
+    for share in (
+        (1e-2, 1e-3, 1e-4, 1e-6, ROUNDING) if problem.norm.q == 1 else (ROUNDING,)
+    ):
         small = (sizes > 0) & (sizes <= share * largest)
         if small.any():
-            tidy = primal_point(problem, np.where(small, 0.0, point.weights), point.intercept)
+            tidy = primal_point(
+                problem, np.where(small, 0.0, point.weights), point.intercept
+            )
             if tidy.objective <= allowed:
                 return tidy
     return point

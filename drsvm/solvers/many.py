@@ -5,21 +5,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.utils.clock import Stopwatch, TimeLimit
 from drsvm.certificate.certificate import PrimalPoint
 from drsvm.problem.problem import Problem, check_problem
 from drsvm.problem.result import Result, Status
-from drsvm.utils.parallel import over, single_threaded_blas, spare_cores, threads_limited
 from drsvm.solvers.api import solve
 from drsvm.solvers.base import Solver, check_count, check_limits, check_start
-from drsvm.solvers.interior_point.small import SmallState, is_small
 from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
+from drsvm.solvers.interior_point.small import SmallState, is_small
 from drsvm.solvers.interior_point.starts import Start, start_at, start_beside
 from drsvm.solvers.interior_point.state import CHEAP
 from drsvm.solvers.landmarks.landmark_solver import rough_solver
 from drsvm.solvers.loop import ROUNDING, without_rounding
+from drsvm.utils.clock import Stopwatch, TimeLimit
+from drsvm.utils.parallel import (
+    over,
+    single_threaded_blas,
+    spare_cores,
+    threads_limited,
+)
 
-WORTH_THREADS = 5_000_000  # entries times features of all problems from which threads save more time than they take
+# Entries times features of all problems from which threads save more time than they
+# take
+WORTH_THREADS = 5_000_000
 
 
 def solve_many(
@@ -32,27 +39,29 @@ def solve_many(
 ) -> list[Result]:
     """Solve many problems, such as one set of rows with other radii, weights or labels.
 
-    On few rows much of the work is compiled, and threads solve several problems at a time. Problems with many rows are
-    solved one after the other, each with all threads. `Problem.replace` and `Problem.relabelled` return problems that
-    share their rows; for a fold, pass sample weights that are 0 elsewhere.
+    On few rows much of the work is compiled, and threads solve several problems at a
+    time. Problems with many rows are solved one after the other, each with all threads.
+    `Problem.replace` and `Problem.relabelled` return problems that share their rows;
+    for a fold, pass sample weights that are 0 elsewhere.
 
     Parameters
     ----------
     problems : iterable of Problem
         The problems.
     solver, **options
-        As in `drsvm.solve`, for every problem; a callback may be called by several threads.
+        As in `drsvm.solve`, for every problem; a callback may be called by several
+        threads.
     max_time : float or TimeLimit, optional
         Time limit for all problems together, in seconds.
     n_threads : int, optional
-        Threads; by default one per core, and one in a worker of joblib. The results do not depend on it if all problems
-        have few rows.
+        Threads; by default one per core, and one in a worker of joblib. The results do
+        not depend on it if all problems have few rows.
 
     Returns
     -------
     list of Result
-        In the order of the problems. Ctrl-C ends the running ones with the status INTERRUPTED, and the others with
-        TIME_LIMIT.
+        In the order of the problems. Ctrl-C ends the running ones with the status
+        INTERRUPTED, and the others with TIME_LIMIT.
 
     Examples
     --------
@@ -63,14 +72,24 @@ def solve_many(
     >>> [result.gap <= 1e-6 for result in results]
     [True, True, True]
     """
-    problems, time = list(problems), TimeLimit.of(max_time)
+    problems = list(problems)
+    time = TimeLimit.of(max_time)
     for problem in problems:
         check_problem(problem, "solve_many")
-    threads = spare_cores() if n_threads is None else check_count(n_threads, "n_threads")
+    if n_threads is None:
+        threads = spare_cores()
+    else:
+        threads = check_count(n_threads, "n_threads")
     few_rows = all(is_small(problem) for problem in problems)
 
     def solve_one(problem: Problem) -> Result:
-        result = solve(problem, solver, max_time=time, n_threads=1 if few_rows else n_threads, **options)
+        result = solve(
+            problem,
+            solver,
+            max_time=time,
+            n_threads=1 if few_rows else n_threads,
+            **options,
+        )
         if result.status is Status.INTERRUPTED:
             time.stop()
         return result
@@ -80,44 +99,74 @@ def solve_many(
 
 
 Classifier = tuple[np.ndarray, float]
-Solution = Result | Classifier | None  # what is known about the solution of a problem, with or without a proof
+Solution = (
+    Result | Classifier | None
+)  # what is known about the solution of a problem, with or without a proof
 
 
 def rough_classifiers(
-    problems: Sequence[Problem], starts: Sequence[Solution], *, tol: float, max_time: TimeLimit, n_threads=None
+    problems: Sequence[Problem],
+    starts: Sequence[Solution],
+    *,
+    tol: float,
+    max_time: TimeLimit,
+    n_threads=None,
 ) -> list[Classifier | None]:
     """Return classifiers that need no proof, for problems that are much like one whose solution is known, or None.
 
-    They are as if the gap were about `tol`. None: there was no time. Ctrl-C raises KeyboardInterrupt.
+    They are as if the gap were about `tol`. None: there was no time. Ctrl-C raises
+    KeyboardInterrupt.
     """
     if not all(is_small(problem) for problem in problems):
         limits = {"tol": tol, "max_time": max_time, "n_threads": n_threads}
-        return [_classifier(result) for result in solve_many(problems, rough_solver(problems[0]), **limits)]
-    settings, begins = InteriorPoint(), dict[int, Start | None]()
-    limits = check_limits(problems[0], settings, tol=tol, max_time=max_time, n_threads=1)
+        return [
+            _classifier(result)
+            for result in solve_many(problems, rough_solver(problems[0]), **limits)
+        ]
+    settings = InteriorPoint()
+    begins = dict[int, Start | None]()
+    limits = check_limits(
+        problems[0], settings, tol=tol, max_time=max_time, n_threads=1
+    )
     for problem, start in zip(problems, starts, strict=True):
         if id(start) not in begins:  # it may be the same for all
             first = check_start(problem, start)
-            begins[id(start)] = None if first is None else start_at(problem, first)
+            if first is None:
+                begins[id(start)] = None
+            else:
+                begins[id(start)] = start_at(problem, first)
 
-    spare = list[SmallState]()  # one per thread: runs that have ended leave their memory to the next ones
+    spare = list[
+        SmallState
+    ]()  # one per thread: runs that have ended leave their memory to the next ones
 
     def classifier_of(index: int) -> Classifier | None:
-        problem, start = problems[index], begins[id(starts[index])]
-        run = spare.pop().again(problem, limits, start) if spare else SmallState(problem, settings, limits, start)
+        problem = problems[index]
+        start = begins[id(starts[index])]
+        if spare:
+            run = spare.pop().again(problem, limits, start)
+        else:
+            run = SmallState(problem, settings, limits, start)
         found = run.classifier if run.to_the_end() else None
         spare.append(run)
-        return found or _classifier(solve(problem, tol=tol, max_time=max_time, n_threads=1))
+        return found or _classifier(
+            solve(problem, tol=tol, max_time=max_time, n_threads=1)
+        )
 
     work = sum(problem.n_rows * problem.n_features**2 for problem in problems)
-    with threads_limited(spare_cores() if work > WORTH_THREADS else 1), single_threaded_blas():
+    with (
+        threads_limited(spare_cores() if work > WORTH_THREADS else 1),
+        single_threaded_blas(),
+    ):
         return over(range(len(problems)), classifier_of)
 
 
 def _classifier(result: Result) -> Classifier | None:
     if result.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
-    return None if result.status is Status.TIME_LIMIT else (result.weights, result.intercept)
+    if result.status is Status.TIME_LIMIT:
+        return None
+    return (result.weights, result.intercept)
 
 
 class Rough(NamedTuple):
@@ -129,32 +178,60 @@ class Rough(NamedTuple):
     time: float
 
 
-def rough_path(problem: Problem, radii: Iterable[float], *, tol: float, max_time: TimeLimit) -> list[Rough]:
-    """Return classifiers of few rows for decreasing radii, which need no proof; fewer if the time is up.
+def rough_path(
+    problem: Problem, radii: Iterable[float], *, tol: float, max_time: TimeLimit
+) -> list[Rough]:
+    """Return classifiers of few rows for decreasing radii, which need no proof.
+
+    Fewer if the time is up.
 
     Where steps fail, the gap is proven. Ctrl-C raises KeyboardInterrupt.
     """
-    settings, path, run, start = InteriorPoint(), list[Rough](), None, None
-    limits = check_limits(problem, settings, tol=tol / CHEAP, max_time=max_time, n_threads=1)
-    least_constant = 2.0 * min(problem.masses_of_classes())  # objective of constant classifiers
+    settings = InteriorPoint()
+    path = list[Rough]()
+    run = None
+    start = None
+    limits = check_limits(
+        problem, settings, tol=tol / CHEAP, max_time=max_time, n_threads=1
+    )
+    least_constant = 2.0 * min(
+        problem.masses_of_classes()
+    )  # objective of constant classifiers
     for radius in radii:
         if max_time.over:
             break
-        watch, here = Stopwatch(), problem.replace(radius=float(radius))
-        run = SmallState(here, settings, limits) if run is None else run.again(here, limits, start)
+        watch = Stopwatch()
+        here = problem.replace(radius=float(radius))
+        if run is None:
+            run = SmallState(here, settings, limits)
+        else:
+            run = run.again(here, limits, start)
         if run.to_the_end():
-            weights, intercept = run.point[: here.n_features].copy(), run.classifier[1]
+            weights = run.point[: here.n_features].copy()
+            intercept = run.classifier[1]
             margins = here.margins(weights, intercept)
-            price = here.radius_price(weights, margins, intercept)  # in simple arithmetic: it proves nothing here
-            point = PrimalPoint(weights, intercept, price, here.objective_at(weights, margins, price))
-            # A score cannot tell whether single weights are 0 or tiny, except that there are many with q = 1.
+            price = here.radius_price(
+                weights, margins, intercept
+            )  # in simple arithmetic: it proves nothing here
+            point = PrimalPoint(
+                weights, intercept, price, here.objective_at(weights, margins, price)
+            )
+            # A score cannot tell whether single weights are 0 or tiny, except that
+            # there are many with q = 1.
             if point.objective >= least_constant - ROUNDING or here.norm.q == 1:
-                point = without_rounding(here, point, point.objective - run.central_gap, tol)
-            path.append(Rough(point.weights, point.intercept, run.central_gap, watch.elapsed()))
+                point = without_rounding(
+                    here, point, point.objective - run.central_gap, tol
+                )
+            path.append(
+                Rough(point.weights, point.intercept, run.central_gap, watch.elapsed())
+            )
             start = start_beside(here, point)
         else:
-            result, start = solve(here, tol=tol, max_time=max_time, n_threads=1), None
+            result = solve(here, tol=tol, max_time=max_time, n_threads=1)
+            start = None
             if result.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
-            path.append(Rough(result.weights, result.intercept, result.gap, result.time))
+            path.append(
+                Rough(result.weights, result.intercept, result.gap, result.time)
+            )
     return path

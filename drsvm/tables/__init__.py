@@ -2,12 +2,13 @@
 
     file → table → what each column contains → Dataset → preparation for a classifier
 
-`files` opens them; `svmlight`, `csv_files` and `arrow_tables` read them; `reading` chooses `columns`, finds their
-`kinds`, `values` and `copies`, and takes `notes` for a `dataset`. `row_files` and `streamed_tables` are for data that
-do not fit into memory.
+`files` opens them; `svmlight`, `csv_files` and `arrow_tables` read them; `reading`
+chooses `columns`, finds their `kinds`, `values` and `copies`, and takes `notes` for a
+`dataset`. `row_files` and `streamed_tables` are for data that do not fit into memory.
 
-Errors (`DataFileError`) name the file, the line or column, and the remedy. Only `preparation` needs scikit-learn, which
-takes long to import: an error in a file is reported before.
+Errors (`DataFileError`) name the file, the line or column, and the remedy. Only
+`preparation` needs scikit-learn, which takes long to import: an error in a file is
+reported before.
 """
 
 from typing import TYPE_CHECKING

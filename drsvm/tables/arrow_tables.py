@@ -1,6 +1,7 @@
 """Tables of pyarrow: Parquet and Arrow files, or folders of them.
 
-Files are read with one thread: with several, a process that ends soon afterwards may crash.
+Files are read with one thread: with several, a process that ends soon afterwards may
+crash.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -25,7 +26,9 @@ else:  # pyarrow takes long to import, and may be missing
     Column = Table = Any
 
 BLOCK_ROWS = 1 << 16  # number of rows that are read at a time
-DAMAGED = "is not a Parquet or Arrow file, or is truncated or damaged ({}): copy it again."
+DAMAGED = (
+    "is not a Parquet or Arrow file, or is truncated or damaged ({}): copy it again."
+)
 
 
 def pyarrow_or_error() -> ModuleType:
@@ -44,7 +47,10 @@ def columns_of(table: Table) -> dict[str, Column]:
 
 
 def taken(table: Table, rows: np.ndarray) -> Table:
-    """Return rows of a table or column; without a copy if they are all of them, in order."""
+    """Return rows of a table or column.
+
+    Without a copy if they are all of them, in order.
+    """
     if len(rows) == len(table) and (np.diff(rows) == 1).all():
         return table
     return table.take(rows)
@@ -64,7 +70,9 @@ def cleaned(table: Table, empty: frozenset[str]) -> Table:
         if is_text(column):
             column = compute.utf8_trim_whitespace(column)
             is_empty = compute.is_in(column, pyarrow.array(sorted(empty), column.type))
-            columns[name] = compute.if_else(is_empty, pyarrow.scalar(None, column.type), column)
+            columns[name] = compute.if_else(
+                is_empty, pyarrow.scalar(None, column.type), column
+            )
     return pyarrow.table(columns)
 
 
@@ -75,14 +83,22 @@ class ArrowTable:
     """
 
     def __init__(self, path: Path, sample_rows: int | None = None):
-        self.path, self.sample_rows, self.files = path, sample_rows, files_of(path)
-        self._stamps = [(file.stat().st_size, file.stat().st_mtime_ns) for file in self.files]
+        self.path = path
+        self.sample_rows = sample_rows
+        self.files = files_of(path)
+        self._stamps = [
+            (file.stat().st_size, file.stat().st_mtime_ns) for file in self.files
+        ]
         schemas, n_rows, _ = zip(*map(_opened, self.files), strict=True)
-        self.schema, self.n_rows = schemas[0], sum(n_rows)
+        self.schema = schemas[0]
+        self.n_rows = sum(n_rows)
         self.names = list(self.schema.names)
         for name in self.names:
             if (count := self.names.count(name)) > 1:
-                raise invalid(path, f"{count} columns are called {name!r}: rename them, or leave out all but one.")
+                raise invalid(
+                    path,
+                    f"{count} columns are called {name!r}: rename them, or leave out all but one.",
+                )
         self.notes: list[str] = []
         self.renamed: dict[str, str] = {}
         self.first = 0  # the row where the current block begins
@@ -93,7 +109,10 @@ class ArrowTable:
             raise invalid(path, "no rows found.")
 
     def blocks(self, columns: list[str]) -> Iterator[Table]:
-        """Yield tables of consecutive rows, and report the progress; `place` counts from the current one."""
+        """Yield tables of consecutive rows, and report the progress.
+
+        `place` counts from the current one.
+        """
         pyarrow = pyarrow_or_error()
         for file, stamp in zip(self.files, self._stamps, strict=True):
             try:
@@ -102,44 +121,75 @@ class ArrowTable:
                     for first in range(0, len(table), BLOCK_ROWS):
                         block = table.slice(first, BLOCK_ROWS)
                         yield block
-                        pyarrow.default_memory_pool().release_unused()  # pyarrow would keep more and more of it
+                        # Pyarrow would keep more and more of it
+                        pyarrow.default_memory_pool().release_unused()
                         self.first += len(block)
                         tell(self.first / self.n_rows)
             except (pyarrow.ArrowException, OSError) as error:
                 raise invalid(file, DAMAGED.format(error)) from None
-            if not file.exists() or (file.stat().st_size, file.stat().st_mtime_ns) != stamp:
-                raise invalid(file, "changed while it was read: wait until it is complete, and try again.")
+            if (
+                not file.exists()
+                or (file.stat().st_size, file.stat().st_mtime_ns) != stamp
+            ):
+                raise invalid(
+                    file,
+                    "changed while it was read: wait until it is complete, and try again.",
+                )
         self.first = 0
 
     def _sample(self, columns: list[str]) -> Table:
         """Return a table of about `sample_rows` rows, from all of its blocks, or of all rows."""
-        share = 1.0 if self.sample_rows is None else min(1.0, self.sample_rows / self.n_rows)
-        parts, wanted, seen = [], 0.0, 0
+        if self.sample_rows is None:
+            share = 1.0
+        else:
+            share = min(1.0, self.sample_rows / self.n_rows)
+        parts = []
+        wanted = 0.0
+        seen = 0
         for block in self.blocks(columns):
             seen += len(block)
             # Some rows of every block: tables are often sorted, by time or by label.
             take = round(seen * share - wanted)
             wanted += take
             step = len(block) / max(take, 1)
-            parts.append(block if share == 1.0 else block.take([int(step * number) for number in range(take)]))
+            parts.append(
+                block
+                if share == 1.0
+                else block.take([int(step * number) for number in range(take)])
+            )
         pyarrow = pyarrow_or_error()
         try:
-            return pyarrow.concat_tables(parts, promote_options="permissive")  # integers in one file, floats in another
+            return pyarrow.concat_tables(
+                parts, promote_options="permissive"
+            )  # integers in one file, floats in another
         except pyarrow.ArrowException as error:
-            raise invalid(self.path, f"has a column whose type differs between files ({error}): convert one.") from None
+            raise invalid(
+                self.path,
+                f"has a column whose type differs between files ({error}): convert one.",
+            ) from None
 
-    def read(self, wanted: list[str], as_text: str | None, empty: frozenset[str]) -> Table:
+    def read(
+        self, wanted: list[str], as_text: str | None, empty: frozenset[str]
+    ) -> Table:
         types = pyarrow_or_error().types
         kinds = {name: self.schema.field(name).type for name in wanted}
-        odd = {name: kind for name, kind in kinds.items() if types.is_nested(kind) or types.is_binary(kind)}
+        odd = {
+            name: kind
+            for name, kind in kinds.items()
+            if types.is_nested(kind) or types.is_binary(kind)
+        }
         if odd:
-            listed = " and ".join(f"column {name!r} has type {kind}" for name, kind in odd.items())
+            listed = " and ".join(
+                f"column {name!r} has type {kind}" for name, kind in odd.items()
+            )
             drops = [Parameter("drop", name) for name in odd]
             what = "{}: drop it with" + " {}" * len(drops) + "."
             raise invalid(self.path, Message(what, listed, *drops, fixes=drops))
         return with_text(self._sample(wanted), as_text, empty)
 
-    def as_written(self, table: Table, names: list[str], empty: frozenset[str]) -> Table:
+    def as_written(
+        self, table: Table, names: list[str], empty: frozenset[str]
+    ) -> Table:
         return table  # its numbers are not texts
 
     def swallowed(self, name: str, cell: str) -> bool:
@@ -147,7 +197,10 @@ class ArrowTable:
 
     def texts(self, wanted: list[str]) -> dict[str, list[str]]:
         columns = self._sample(wanted).columns if wanted else []
-        lists = [["" if value is None else _text(value) for value in column.to_pylist()] for column in columns]
+        lists = [
+            ["" if value is None else _text(value) for value in column.to_pylist()]
+            for column in columns
+        ]
         return dict(zip(wanted, lists, strict=True))
 
     def place(self, row: int) -> str:
@@ -157,23 +210,37 @@ class ArrowTable:
 def with_text(table: Table, name: str | None, empty: frozenset[str]) -> Table:
     """Return a table without blanks around texts, with one column, that of the labels, as text."""
     if name is not None:
-        pyarrow, place = pyarrow_or_error(), table.column_names.index(name)
-        encoded = table.column(place).combine_chunks().dictionary_encode()  # each label is converted once
-        words = [None if value is None else _text(value) for value in encoded.dictionary.to_pylist()]
-        table = table.set_column(place, name, pyarrow.array(words, "string").take(encoded.indices))
+        pyarrow = pyarrow_or_error()
+        place = table.column_names.index(name)
+        encoded = (
+            table.column(place).combine_chunks().dictionary_encode()
+        )  # each label is converted once
+        words = [
+            None if value is None else _text(value)
+            for value in encoded.dictionary.to_pylist()
+        ]
+        table = table.set_column(
+            place, name, pyarrow.array(words, "string").take(encoded.indices)
+        )
     return cleaned(table, empty)
 
 
 def _text(value: object) -> str:
     """Return the text that a CSV file would contain: 1 rather than 1.0, even in a column of floats."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
 
 
-def _opened(path: Path) -> "tuple[pyarrow.Schema, int, Callable[[list[str]], Iterable[pyarrow.RecordBatch]]]":
+def _opened(
+    path: Path,
+) -> "tuple[pyarrow.Schema, int, Callable[[list[str]], Iterable[pyarrow.RecordBatch]]]":
     """Return the columns of a file, the number of its rows, and a function that reads some columns in batches."""
     pyarrow = pyarrow_or_error()
     if compression_of(path):
-        raise invalid(path, "Parquet files are compressed internally: unpack this one first.")
+        raise invalid(
+            path, "Parquet files are compressed internally: unpack this one first."
+        )
     try:
         if path.suffix.lower() in ARROW:
             batches = pyarrow.ipc.open_file(pyarrow.memory_map(str(path)))
@@ -182,8 +249,14 @@ def _opened(path: Path) -> "tuple[pyarrow.Schema, int, Callable[[list[str]], Ite
             return batches.schema, n_rows, lambda columns: map(batches.get_batch, every)
         from pyarrow import parquet  # pyright: ignore[reportMissingImports]
 
-        file = parquet.ParquetFile(path, memory_map=True)  # which saves copies of what is still compressed
+        file = parquet.ParquetFile(
+            path, memory_map=True
+        )  # which saves copies of what is still compressed
         read = partial(file.iter_batches, BLOCK_ROWS, use_threads=False)
-        return file.schema_arrow, file.metadata.num_rows, lambda columns: read(columns=columns)
+        return (
+            file.schema_arrow,
+            file.metadata.num_rows,
+            lambda columns: read(columns=columns),
+        )
     except (pyarrow.ArrowException, OSError) as error:
         raise invalid(path, DAMAGED.format(error)) from None

@@ -1,20 +1,23 @@
 """Rows that occur more than once: copies of each other, or alike by nature.
 
-Copies on both sides of a split make held-out figures too good, so they are kept together. Rows of a table with a few
-categories often coincide, and keeping those together would leave a test of unseen combinations only. They differ from
-copies in a column with many different values: if rows that agree in all other columns agree in this one, too, far
-more often than chance explains, they are copies. A table of categories only, or of one such column, has none.
+Copies on both sides of a split make held-out figures too good, so they are kept
+together. Rows of a table with a few categories often coincide, and keeping those
+together would leave a test of unseen combinations only. They differ from copies in a
+column with many different values: if rows that agree in all other columns agree in this
+one, too, far more often than chance explains, they are copies. A table of categories
+only, or of one such column, has none.
 """
 
 from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from drsvm.utils.annotations import Matrix
 from drsvm.tables.arrow_tables import Column, Table
 from drsvm.tables.values import Coded, coded, typed
+from drsvm.utils.annotations import Matrix
 
-CLEARLY_MORE = 20.0  # times more often than by chance that a column agrees in rows that agree in all others
+# Times more often than by chance that a column agrees in rows that agree in all others
+CLEARLY_MORE = 20.0
 
 
 def copies_of(X: Table | Matrix) -> np.ndarray | None:
@@ -28,13 +31,18 @@ def copies_of(X: Table | Matrix) -> np.ndarray | None:
         return copies_among(cells[:, place] for place in range(X.shape[1]))
     X = X.tocsr()
     entries = _mixed(_mixed(X.indices.astype(np.uint64)) ^ _codes(X.data))
-    sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(entries, dtype=np.uint64)])
+    sums = np.concatenate(
+        [np.zeros(1, dtype=np.uint64), np.cumsum(entries, dtype=np.uint64)]
+    )
     rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
 
     def terms() -> Iterator[np.ndarray]:
         # A column that is mostly 0 agrees too often by chance to be informative.
-        for column in np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]) > 0.8 * X.shape[0]):
-            mine, term = column == X.indices, np.zeros(X.shape[0], dtype=np.uint64)
+        for column in np.flatnonzero(
+            np.bincount(X.indices, minlength=X.shape[1]) > 0.8 * X.shape[0]
+        ):
+            mine = column == X.indices
+            term = np.zeros(X.shape[0], dtype=np.uint64)
             term[rows[mine]] = entries[mine]
             yield term
 
@@ -43,24 +51,38 @@ def copies_of(X: Table | Matrix) -> np.ndarray | None:
 
 def copies_among(columns: Iterable[Column | Coded]) -> np.ndarray | None:
     """Return the same for rows given by their columns: of pyarrow, pandas or numpy, or coded."""
-    # The place is mixed in, too: equal numbers in two columns must not change places unnoticed.
-    terms = [_mixed(_mixed(_codes(column)) + np.uint64(place)) for place, column in enumerate(columns)]
+    # The place is mixed in, too: equal numbers in two columns must not change places
+    # unnoticed.
+    terms = [
+        _mixed(_mixed(_codes(column)) + np.uint64(place))
+        for place, column in enumerate(columns)
+    ]
     return _groups(sum(terms, start=np.zeros(1, dtype=np.uint64)), iter(terms))
 
 
 def held_out_rows(
-    y: np.ndarray, size: float, seed: int | np.random.RandomState | None, copies: np.ndarray | None
+    y: np.ndarray,
+    size: float,
+    seed: int | np.random.RandomState | None,
+    copies: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return training rows and a share or number of test rows, stratified; copies stay together where possible."""
+    """Return training rows and a share or number of test rows, stratified.
+
+    Copies stay together where possible.
+    """
     from sklearn.model_selection import train_test_split
     from sklearn.utils import check_random_state
 
     if copies is None or not can_stay_together(y, copies):
-        train, test = train_test_split(np.arange(len(y)), test_size=size, random_state=seed, stratify=y)
+        train, test = train_test_split(
+            np.arange(len(y)), test_size=size, random_state=seed, stratify=y
+        )
         return train, test
     first = first_of_each(copies)
     share = size / len(y) if size >= 1 else size
-    test = train_test_split(first, test_size=share, random_state=seed, stratify=y[first])[1]
+    test = train_test_split(
+        first, test_size=share, random_state=seed, stratify=y[first]
+    )[1]
     is_test = np.isin(copies, copies[test])
     rows = check_random_state(seed).permutation(len(y))
     return rows[~is_test[rows]], rows[is_test[rows]]
@@ -82,21 +104,31 @@ def about_copies(y: np.ndarray, copies: np.ndarray | None) -> list[str]:
     if copies is None:
         return []
     counts = np.unique(copies, return_counts=True)[1]
-    repeated = f"{counts[counts > 1].sum():,} of {len(copies):,} rows occur more than once"
+    repeated = (
+        f"{counts[counts > 1].sum():,} of {len(copies):,} rows occur more than once"
+    )
     if can_stay_together(y, copies):
         return [f"{repeated}; copies of a row are held out together, or not at all."]
-    return [f"{repeated}, some of them both in training and in the test, whose figures are therefore too good."]
+    return [
+        f"{repeated}, some of them both in training and in the test, whose figures are therefore too good."
+    ]
 
 
 def _groups(hashes: np.ndarray, terms: Iterator[np.ndarray]) -> np.ndarray | None:
-    """Return the group of every row if there are copies; the terms are what each column adds to the hashes."""
+    """Return the group of every row if there are copies.
+
+    The terms are what each column adds to the hashes.
+    """
     different, groups = np.unique(hashes, return_inverse=True)
     if len(different) == len(hashes):
         return None
-    equal, pairs = _equal_pairs(hashes), 0.5 * len(hashes) * (len(hashes) - 1.0)
+    equal = _equal_pairs(hashes)
+    pairs = 0.5 * len(hashes) * (len(hashes) - 1.0)
     for term in terms:
         chance = _equal_pairs(term) / pairs
-        if CLEARLY_MORE * chance < 1.0 and equal > CLEARLY_MORE * chance * _equal_pairs(hashes - term):
+        if CLEARLY_MORE * chance < 1.0 and equal > CLEARLY_MORE * chance * _equal_pairs(
+            hashes - term
+        ):
             return groups
     return None
 
@@ -112,7 +144,9 @@ def _codes(column: Column | Coded) -> np.ndarray:
     if numbers is None:
         cells = column if isinstance(column, Coded) else coded(column)
         return cells.codes.astype(np.int64).view(np.uint64)
-    return np.where(np.isnan(numbers), np.nan, numbers + 0.0).view(np.uint64)  # one kind of NaN, and no -0.0
+    return np.where(np.isnan(numbers), np.nan, numbers + 0.0).view(
+        np.uint64
+    )  # one kind of NaN, and no -0.0
 
 
 def _mixed(values: np.ndarray) -> np.ndarray:

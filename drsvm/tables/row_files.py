@@ -17,14 +17,16 @@ from numpy.lib import format as npy
 from numpy.typing import ArrayLike, DTypeLike
 from scipy import sparse
 
-from drsvm.utils.annotations import Matrix, Vector
 from drsvm.tables.arrow_tables import ArrowTable
 from drsvm.tables.columns import found_or_error
 from drsvm.tables.files import DataFileError, invalid
+from drsvm.utils.annotations import Matrix, Vector
 from drsvm.utils.messages import Message, Parameter
 from drsvm.utils.writing import written
 
-Block: TypeAlias = tuple[Matrix, Vector | None, Vector | None]  # rows, labels and weights
+Block: TypeAlias = tuple[
+    Matrix, Vector | None, Vector | None
+]  # rows, labels and weights
 
 RESERVE = 1 << 26  # bytes of disk space that are left free
 DESCRIPTION = "rows.json"  # the file in a folder of rows that names their features
@@ -36,8 +38,9 @@ OR_PREPARED = "or pass an iterable of prepared blocks."
 class RowsOnDisk:
     """Rows in memory-mapped files, with their labels and weights, if any, in memory.
 
-    It is a context manager: temporary files are removed at the end of a ``with`` block, by `close`, or when the object
-    is no longer used. The rows of open files stay valid on most systems, but do not rely on it.
+    It is a context manager: temporary files are removed at the end of a ``with`` block,
+    by `close`, or when the object is no longer used. The rows of open files stay valid
+    on most systems, but do not rely on it.
 
     Attributes
     ----------
@@ -60,12 +63,25 @@ class RowsOnDisk:
     """
 
     def __init__(
-        self, folder: Path, X: Matrix, y=None, sample_weight=None, names: list[str] | None = None, remove=False
+        self,
+        folder: Path,
+        X: Matrix,
+        y=None,
+        sample_weight=None,
+        names: list[str] | None = None,
+        remove=False,
     ):
-        self.folder, self.names = folder, names
+        self.folder = folder
+        self.names = names
         self.X: Matrix = X
-        self.y, self.sample_weight = y, sample_weight
-        self._remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True) if remove else None
+        self.y = y
+        self.sample_weight = sample_weight
+        if remove:
+            self._remove = weakref.finalize(
+                self, shutil.rmtree, folder, ignore_errors=True
+            )
+        else:
+            self._remove = None
 
     def close(self) -> None:
         """Remove temporary files."""
@@ -80,7 +96,10 @@ class RowsOnDisk:
         self.close()
 
     def __repr__(self) -> str:
-        shape = "closed" if self.X is None else f"{self.X.shape[0]:,} × {self.X.shape[1]:,} {self.X.dtype}"
+        if self.X is None:
+            shape = "closed"
+        else:
+            shape = f"{self.X.shape[0]:,} × {self.X.shape[1]:,} {self.X.dtype}"
         return f"RowsOnDisk({self.folder}: {shape})"
 
 
@@ -93,9 +112,11 @@ def rows_on_disk(
 ) -> RowsOnDisk:
     """Return rows that need not fit into memory, in the form that estimators and `Problem` use without a copy.
 
-    Arrays in .npy files are opened as they are. Everything else is written to files once: into a temporary folder that
-    is removed at the end, or into one that is kept and can be opened again. Columns are neither standardised nor
-    encoded: pass an iterable of prepared blocks, or use ``drsvm fit``, which prepares tables of any size.
+    Arrays in .npy files are opened as they are. Everything else is written to files
+    once: into a temporary folder that is removed at the end, or into one that is kept
+    and can be opened again. Columns are neither standardised nor encoded: pass an
+    iterable of prepared blocks, or use ``drsvm fit``, which prepares tables of any
+    size.
 
     Parameters
     ----------
@@ -109,7 +130,8 @@ def rows_on_disk(
     label : str, optional
         For Parquet and Arrow: the column of the labels. All others are features.
     folder : path, optional
-        Where to write the rows and keep them; by default a temporary folder (in ``TMPDIR``, if that is set).
+        Where to write the rows and keep them; by default a temporary folder (in
+        ``TMPDIR``, if that is set).
     progress : callable, optional
         Called with the number of rows written so far.
 
@@ -149,20 +171,32 @@ def rows_on_disk(
         [label] = found_or_error(path, table.names, [label], "label")
     features = [name for name in table.names if name != label]
     kinds = {name: str(table.schema.field(name).type) for name in features}
-    odd = [name for name, kind in kinds.items() if not kind.startswith(("int", "uint", "float", "double", "bool"))]
+    odd = [
+        name
+        for name, kind in kinds.items()
+        if not kind.startswith(("int", "uint", "float", "double", "bool"))
+    ]
     if odd:
         what = f"column {odd[0]!r} has type {kinds[odd[0]]}, not numbers"
         raise invalid(path, f"{what}: use drsvm fit, which encodes it, {OR_PREPARED}")
-    narrow = all(kind in ("float", "halffloat", "bool", "int8", "uint8") for kind in kinds.values())
+    narrow = all(
+        kind in ("float", "halffloat", "bool", "int8", "uint8")
+        for kind in kinds.values()
+    )
     dtype = np.dtype(np.float32 if narrow else np.float64)
     needed = table.n_rows * len(features) * dtype.itemsize
-    return _written(_numbers(table, label, features, dtype), folder, progress, features, needed)
+    return _written(
+        _numbers(table, label, features, dtype), folder, progress, features, needed
+    )
 
 
 def opened_folder(folder: Path, remove: bool = False) -> RowsOnDisk:
     """Return the rows in a folder that `rows_on_disk` has written, or that looks like one; it may be temporary."""
     description = folder / DESCRIPTION
-    known = json.loads(description.read_text()) if description.exists() else {}
+    if description.exists():
+        known = json.loads(description.read_text())
+    else:
+        known = {}
     if (folder / "X.npy").exists():
         X = _mapped(folder / "X.npy")
     else:
@@ -171,13 +205,21 @@ def opened_folder(folder: Path, remove: bool = False) -> RowsOnDisk:
             listed = ", ".join(f"{name}.npy" for name in CSR)
             raise invalid(folder, f"{listed} do not fit together: write them again.")
         n_features = known.get("n_features") or int(indices.max()) + 1
-        X = sparse.csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_features))
+        X = sparse.csr_array(
+            (data, indices, indptr), shape=(len(indptr) - 1, n_features)
+        )
     files = {name: folder / f"{name}.npy" for name in ("y", "sample_weight")}
-    vectors = {name: np.array(_mapped(file)) for name, file in files.items() if file.exists()}
+    vectors = {
+        name: np.array(_mapped(file)) for name, file in files.items() if file.exists()
+    }
     for name, values in vectors.items():
         if len(values) != X.shape[0]:
-            raise invalid(folder, f"has {X.shape[0]} rows but {len(values)} entries in {name}.npy: write them again.")
-    y, weights = vectors.get("y"), vectors.get("sample_weight")
+            raise invalid(
+                folder,
+                f"has {X.shape[0]} rows but {len(values)} entries in {name}.npy: write them again.",
+            )
+    y = vectors.get("y")
+    weights = vectors.get("sample_weight")
     return RowsOnDisk(folder, X, y, weights, known.get("names"), remove)
 
 
@@ -187,10 +229,18 @@ def _mapped(path: Path) -> np.ndarray:
     except FileNotFoundError:
         raise invalid(path, "no such file.") from None
     except (ValueError, EOFError, OSError) as error:
-        raise invalid(path, f"is truncated, changed or not a .npy file ({error}): write it again.") from None
+        raise invalid(
+            path, f"is truncated, changed or not a .npy file ({error}): write it again."
+        ) from None
 
 
-def _written(blocks: Iterable[Block], folder, progress, names: list[str] | None = None, needed: int = 0) -> RowsOnDisk:
+def _written(
+    blocks: Iterable[Block],
+    folder,
+    progress,
+    names: list[str] | None = None,
+    needed: int = 0,
+) -> RowsOnDisk:
     with new_folder(folder, needed) as where:
         with RowWriter(where, names) as writer:
             for X, y, sample_weight in blocks:
@@ -204,10 +254,16 @@ def _written(blocks: Iterable[Block], folder, progress, names: list[str] | None 
 
 @contextmanager
 def new_folder(folder: str | Path | None, needed: int) -> Iterator[Path]:
-    """Create a folder for `needed` bytes, a temporary one by default; if the block fails, nothing of it remains."""
+    """Create a folder for `needed` bytes, a temporary one by default.
+
+    If the block fails, nothing of it remains.
+    """
     path = Path(tempfile.mkdtemp(prefix="drsvm-") if folder is None else folder)
     if path.is_dir() and any(path.iterdir()):
-        raise invalid(path, "is not empty: name a new folder, or give this one as the source of the rows.")
+        raise invalid(
+            path,
+            "is not empty: name a new folder, or give this one as the source of the rows.",
+        )
     path.mkdir(parents=True, exist_ok=True)
     try:
         check_space(path, needed)
@@ -219,7 +275,9 @@ def new_folder(folder: str | Path | None, needed: int) -> Iterator[Path]:
 
 
 def _blocks_of(source: Any) -> Iterator[Block]:
-    if callable(getattr(source, "next", None)) and callable(getattr(source, "reset", None)):
+    if callable(getattr(source, "next", None)) and callable(
+        getattr(source, "reset", None)
+    ):
         received: list[Block] = []
 
         def input_data(data, label=None, weight=None, **_) -> None:
@@ -228,7 +286,9 @@ def _blocks_of(source: Any) -> Iterator[Block]:
         source.reset()
         while source.next(input_data):  # as XGBoost's iterators do
             if not received:
-                raise DataFileError("next(input_data) returned True without a call of input_data(data=..., label=...).")
+                raise DataFileError(
+                    "next(input_data) returned True without a call of input_data(data=..., label=...)."
+                )
             yield from received
             received.clear()
         return
@@ -238,12 +298,16 @@ def _blocks_of(source: Any) -> Iterator[Block]:
     for block in source:
         X, *vectors = block if isinstance(block, tuple) else (block,)
         if len(vectors) > 2:
-            raise DataFileError(f"a block is X, (X, y) or (X, y, sample_weight), got {len(block)} entries.")
+            raise DataFileError(
+                f"a block is X, (X, y) or (X, y, sample_weight), got {len(block)} entries."
+            )
         y, weights, *_ = *vectors, None, None
         yield X, y, weights
 
 
-def _numbers(table: ArrowTable, label: str | None, features: list[str], dtype: np.dtype) -> Iterator[Block]:
+def _numbers(
+    table: ArrowTable, label: str | None, features: list[str], dtype: np.dtype
+) -> Iterator[Block]:
     wanted = [*features, *([label] if label else [])]
     for block in table.blocks(wanted):
         X = np.empty((len(block), len(features)), dtype=dtype)
@@ -251,7 +315,10 @@ def _numbers(table: ArrowTable, label: str | None, features: list[str], dtype: n
             column = block.column(place)
             if column.null_count:
                 what = f"column {name!r} is empty in {table.place(int(np.argmax(column.is_null())))}"
-                raise invalid(table.path, f"{what}: use drsvm fit, which fills empty cells, {OR_PREPARED}")
+                raise invalid(
+                    table.path,
+                    f"{what}: use drsvm fit, which fills empty cells, {OR_PREPARED}",
+                )
             if name != label:
                 X[:, place] = column.to_numpy()
         yield X, block.column(len(features)).to_numpy() if label else None, None
@@ -262,21 +329,36 @@ def check_space(folder: Path, needed: int) -> None:
     free = shutil.disk_usage(folder).free - RESERVE
     if needed > free:
         what = "the rows need {:.3g} GB of disk space, but only {:.3g} GB are free: choose another disk with {}."
-        raise invalid(folder, Message(what, needed / 1e9, max(free, 0) / 1e9, Parameter("folder")))
+        raise invalid(
+            folder, Message(what, needed / 1e9, max(free, 0) / 1e9, Parameter("folder"))
+        )
 
 
 class GrowingArray:
-    """A .npy file that grows along its first axis; its header is completed at the end."""
+    """A .npy file that grows along its first axis.
+
+    Its header is completed at the end.
+    """
 
     def __init__(self, path: Path, dtype: DTypeLike, width: int | None = None):
-        self.path, self.dtype, self.width, self.length = path, np.dtype(dtype), width, 0
+        self.path = path
+        self.dtype = np.dtype(dtype)
+        self.width = width
+        self.length = 0
         self.stream = path.open("w+b")
         self._write_header()
 
     def _write_header(self) -> None:
         # numpy leaves room in the header for a longer first axis.
-        shape = (self.length,) if self.width is None else (self.length, self.width)
-        description = {"descr": npy.dtype_to_descr(self.dtype), "fortran_order": False, "shape": shape}
+        if self.width is None:
+            shape = (self.length,)
+        else:
+            shape = (self.length, self.width)
+        description = {
+            "descr": npy.dtype_to_descr(self.dtype),
+            "fortran_order": False,
+            "shape": shape,
+        }
         npy.write_array_header_1_0(self.stream, description)
 
     def append(self, values: ArrayLike) -> None:
@@ -295,7 +377,8 @@ class RowWriter:
     """Writes blocks of rows like the first, and vectors such as their labels, into files, complete after ``with``."""
 
     def __init__(self, folder: Path, names: list[str] | None = None):
-        self.folder, self.names = folder, names
+        self.folder = folder
+        self.names = names
         self._arrays: dict[str, GrowingArray] = {}
         self._first: dict[str, int | None] = {}
         self._vectors: dict[str, list[np.ndarray]] = {}
@@ -318,12 +401,19 @@ class RowWriter:
         """Write a block; vectors have one entry per row, or are None."""
         self._n_blocks += 1
         X = X if sparse.issparse(X) else np.asarray(X)
-        form = {"sparse": sparse.issparse(X), "columns": X.shape[1] if X.ndim == 2 else None}
+        form = {
+            "sparse": sparse.issparse(X),
+            "columns": X.shape[1] if X.ndim == 2 else None,
+        }
         form |= {name: values is not None for name, values in vectors.items()}
         if form["columns"] is None:
-            raise DataFileError(f"block {self._n_blocks} has shape {X.shape}: a block must have rows and columns.")
+            raise DataFileError(
+                f"block {self._n_blocks} has shape {X.shape}: a block must have rows and columns."
+            )
         if X.dtype.kind not in "fiub":
-            raise DataFileError(f"block {self._n_blocks} has dtype {X.dtype}: encode text as numbers before.")
+            raise DataFileError(
+                f"block {self._n_blocks} has dtype {X.dtype}: encode text as numbers before."
+            )
         self._first = self._first or form
         for what, value in self._first.items():
             if form[what] != value:
@@ -344,22 +434,30 @@ class RowWriter:
             if values is not None:
                 vector = np.array(values).ravel()
                 if len(vector) != n:
-                    raise DataFileError(f"block {self._n_blocks} has {n} rows, but {len(vector)} entries in {name}.")
+                    raise DataFileError(
+                        f"block {self._n_blocks} has {n} rows, but {len(vector)} entries in {name}."
+                    )
                 self._vectors.setdefault(name, []).append(vector)
         self.n_rows += n
 
-    def _array(self, name: str, dtype: DTypeLike, width: int | None = None) -> GrowingArray:
+    def _array(
+        self, name: str, dtype: DTypeLike, width: int | None = None
+    ) -> GrowingArray:
         if name not in self._arrays:
             self._arrays[name] = GrowingArray(self.folder / f"{name}.npy", dtype, width)
         return self._arrays[name]
 
     def _complete(self) -> None:
         if self._first["sparse"]:
-            starts, path = np.concatenate([[0], *self._counts]).cumsum(), self.folder / "indices.npy"
+            starts = np.concatenate([[0], *self._counts]).cumsum()
+            path = self.folder / "indices.npy"
             if max(starts[-1], self.n_rows) <= LARGEST_INT32:
                 starts = starts.astype(np.int32)
-            else:  # scipy takes one type for both, and so does the solver: indices are rewritten block by block
-                given, wide = np.load(path, mmap_mode="r"), GrowingArray(path.with_suffix(".new"), np.int64)
+            else:
+                # Scipy takes one type for both, and so does the solver: indices are
+                # rewritten block by block
+                given = np.load(path, mmap_mode="r")
+                wide = GrowingArray(path.with_suffix(".new"), np.int64)
                 for first in range(0, len(given), RESERVE // 64):
                     wide.append(given[first : first + RESERVE // 64])
                 wide.complete()

@@ -1,4 +1,7 @@
-"""svmlight files: parsed by scikit-learn; errors, and values that it accepts too readily, are located line by line."""
+"""svmlight files: parsed by scikit-learn.
+
+Errors, and values that it accepts too readily, are located line by line.
+"""
 
 import io
 from collections.abc import Iterator
@@ -16,10 +19,14 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 COLUMN_OPTIONS = ("label", "features", "drop", "id", "categorical", "numeric")
-LONELY = 10  # the last feature looks mistyped if only one row has it and its index is this many times the previous one
+# The last feature looks mistyped if only one row has it and its index is this many
+# times the previous one
+LONELY = 10
 
 
-def read_svmlight(path: Path, options: ReadOptions, notes: list[str], schema: Schema | None = None) -> Dataset:
+def read_svmlight(
+    path: Path, options: ReadOptions, notes: list[str], schema: Schema | None = None
+) -> Dataset:
     """Read an svmlight file: a new one, or one for a trained model, with the features that the model has."""
     if schema is None and any(getattr(options, name) for name in COLUMN_OPTIONS):
         what = "{}, {}, {}, {}, {} and {} do not apply to svmlight files: omit them."
@@ -31,18 +38,36 @@ def read_svmlight(path: Path, options: ReadOptions, notes: list[str], schema: Sc
     else:
         if schema.index_base == 1 and X.nnz and int(X.indices.min()) == 0:
             line = _line_with_index(path, 0)
-            raise invalid(path, f"line {line} has the index 0, but the model was trained with indices from 1.")
-        beyond = np.unique(X.indices[X.indices >= schema.n_features + schema.index_base])
+            raise invalid(
+                path,
+                f"line {line} has the index 0, but the model was trained with indices from 1.",
+            )
+        beyond = np.unique(
+            X.indices[X.indices >= schema.n_features + schema.index_base]
+        )
         what = f"{len(beyond)} features that are not in the training file (up to index {beyond.max(initial=0)})"
-        notes = [*notes, *([f"{path.name} has {what}: they are ignored."] if len(beyond) else [])]
+        notes = [
+            *notes,
+            *([f"{path.name} has {what}: they are ignored."] if len(beyond) else []),
+        ]
     from scipy import sparse  # it takes long to import
 
     # The first `n_features` features, counted from 0, with 32-bit indices if possible.
-    kind = np.int32 if max(X.nnz, schema.n_features) <= np.iinfo(np.int32).max else np.int64
+    if max(X.nnz, schema.n_features) <= np.iinfo(np.int32).max:
+        kind = np.int32
+    else:
+        kind = np.int64
     width = max(X.shape[1] - schema.index_base, schema.n_features, 0)
-    entries = X.data, (X.indices - schema.index_base).astype(kind), X.indptr.astype(kind)
+    entries = (
+        X.data,
+        (X.indices - schema.index_base).astype(kind),
+        X.indptr.astype(kind),
+    )
     X = sparse.csr_array(entries, shape=(X.shape[0], width))
-    X = X if width == schema.n_features else X[:, : schema.n_features]
+    if width == schema.n_features:
+        X = X
+    else:
+        X = X[:, : schema.n_features]
     return Dataset(X, whole_numbers(y), schema, notes, path, np.arange(len(y)))
 
 
@@ -51,8 +76,12 @@ def _parse(path: Path) -> tuple["csr_array", np.ndarray]:
     from sklearn.datasets import load_svmlight_file
 
     with opened(path) as stream:
-        # Compressed streams are slow to read line by line, so the content is read at once.
-        lines = stream if compression_of(path) is None else io.BytesIO(stream.read())
+        # Compressed streams are slow to read line by line, so the content is read at
+        # once.
+        if compression_of(path) is None:
+            lines = stream
+        else:
+            lines = io.BytesIO(stream.read())
         try:
             X, y = load_svmlight_file(lines, zero_based=True)
         except (ValueError, OverflowError) as error:
@@ -64,16 +93,28 @@ def _parse(path: Path) -> tuple["csr_array", np.ndarray]:
     return X, y
 
 
-def _new_schema(path: Path, X: "csr_array", options: ReadOptions) -> tuple[Schema, list[str]]:
-    """Return the schema of a new file, with notes; unless requested, indices start at 0 only if 0 occurs twice."""
-    base, notes = int(options.index_base != 0), []
+def _new_schema(
+    path: Path, X: "csr_array", options: ReadOptions
+) -> tuple[Schema, list[str]]:
+    """Return the schema of a new file, with notes.
+
+    Unless requested, indices start at 0 only if 0 occurs twice.
+    """
+    base = int(options.index_base != 0)
+    notes = []
     zeros = int(np.count_nonzero(X.indices == 0))
     if zeros and options.index_base != 0:
         if zeros == 1 or options.index_base == 1:
             what = "{}line {} has the index 0: correct it, or use {} if the indices start at 0."
             only = "only " if zeros == 1 else ""
-            raise invalid(path, Message(what, only, _line_with_index(path, 0), Parameter("index_base", 0)))
-        base, notes = 0, ["Indices are assumed to start at 0, because the index 0 occurs."]
+            raise invalid(
+                path,
+                Message(
+                    what, only, _line_with_index(path, 0), Parameter("index_base", 0)
+                ),
+            )
+        base = 0
+        notes = ["Indices are assumed to start at 0, because the index 0 occurs."]
     n_features = int(X.indices.max()) + 1 - base if X.nnz else 0
     if n_features == 0:
         raise invalid(path, "no features found: every line has only a label.")
@@ -83,13 +124,18 @@ def _new_schema(path: Path, X: "csr_array", options: ReadOptions) -> tuple[Schem
             "line {} has the index {}, which gives {:,} features, more than the limit of {:,}: correct the index if it "
             "is mistyped, or allow it with {}."
         )
-        where, allowed = (_line_with_index(path, largest), largest), Parameter("max_features", n_features)
-        raise invalid(path, Message(what, *where, n_features, options.max_features, allowed))
+        where = (_line_with_index(path, largest), largest)
+        allowed = Parameter("max_features", n_features)
+        raise invalid(
+            path, Message(what, *where, n_features, options.max_features, allowed)
+        )
     used = np.flatnonzero(np.bincount(X.indices))
     is_far = n_features >= 1000 and len(used) > 1 and largest >= LONELY * used[-2]
     if is_far and np.count_nonzero(X.indices == largest) == 1:
         line = _line_with_index(path, largest)
-        notes.append(f"Feature {largest} occurs only in line {line}, far from all others: is its index mistyped?")
+        notes.append(
+            f"Feature {largest} occurs only in line {line}, far from all others: is its index mistyped?"
+        )
     return Schema(kind="sparse", n_features=n_features, index_base=base), notes
 
 
@@ -97,7 +143,9 @@ def _line_with_index(path: Path, wanted: int) -> int:
     return next(
         number
         for number, line in _lines(path)
-        if any(parsed(int, pair.partition(b":")[0]) == wanted for pair in line.split()[1:])
+        if any(
+            parsed(int, pair.partition(b":")[0]) == wanted for pair in line.split()[1:]
+        )
     )
 
 
@@ -123,9 +171,13 @@ def _shown(text: bytes) -> str:
 
 def _error_in(line: bytes) -> str | None:
     label, *pairs = line.split()
-    value, before = parsed(float, label), -1
+    value = parsed(float, label)
+    before = -1
     if value is None:
-        remedy = "several labels per row are not supported" if b"," in label else "a line is 'label index:value ...'"
+        if b"," in label:
+            remedy = "several labels per row are not supported"
+        else:
+            remedy = "a line is 'label index:value ...'"
         what = "the label {} is not a number ({}; for another format use {})"
         return Message(what, _shown(label), remedy, Parameter("format"))
     if not np.isfinite(value):
@@ -134,7 +186,8 @@ def _error_in(line: bytes) -> str | None:
         name, colon, text = pair.partition(b":")
         if name == b"qid":
             continue
-        index, value = parsed(int, name), parsed(float, text)
+        index = parsed(int, name)
+        value = parsed(float, text)
         if not colon or index is None or value is None:
             return f"{_shown(pair)} is not of the form index:value"
         if index < 0:

@@ -1,16 +1,25 @@
 """Names for what functions take where no library has a common type.
 
-A matrix of rows may be one of numpy, of scipy.sparse, of CuPy, or a view of a file: what they share is what the code
-uses, not a class. Vectors of CuPy have the methods of numpy's, so they are annotated as these.
+A matrix of rows may be one of numpy, of scipy.sparse, of CuPy, or a view of a file:
+what they share is what the code uses, not a class. Vectors of CuPy have the methods of
+numpy's, so they are annotated as these.
 """
 
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-Matrix: TypeAlias = Any  # rows with `shape`, `dtype` and `@`: an array or a sparse matrix, here or on a card
-Labels: TypeAlias = Any  # whatever scikit-learn takes as labels: arrays, lists, columns of a data frame
-Values: TypeAlias = Any  # an array, a list or a column of numbers: one for each row, feature or class
-Classifier: TypeAlias = Any  # an estimator or a pipeline of any library; where it says so, (weights, intercept)
-NormName: TypeAlias = Literal[1, 2, "1", "2", "inf"] | float  # what users write for a norm
+# Rows with `shape`, `dtype` and `@`: an array or a sparse matrix, here or on a card
+Matrix: TypeAlias = Any
+Labels: TypeAlias = (
+    Any  # whatever scikit-learn takes as labels: arrays, lists, columns of a data frame
+)
+Values: TypeAlias = (
+    Any  # an array, a list or a column of numbers: one for each row, feature or class
+)
+# An estimator or a pipeline of any library; where it says so, (weights, intercept)
+Classifier: TypeAlias = Any
+NormName: TypeAlias = (
+    Literal[1, 2, "1", "2", "inf"] | float
+)  # what users write for a norm
 
 if TYPE_CHECKING:  # importing drsvm must not import numpy
     import numpy as np

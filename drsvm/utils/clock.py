@@ -6,15 +6,24 @@ import threading
 import time
 from contextlib import contextmanager
 
-GRACE, RELATIVE_GRACE = 0.3, 0.1  # a limit may be exceeded by this many seconds, or by this share of it if that is more
+# a limit may be exceeded by this many seconds, or by this share of it if that is more
+GRACE = 0.3
+RELATIVE_GRACE = 0.1
 
 
 class Pauses:
-    """A clock that stands still during pauses; overlapping pauses, in any threads, count once."""
+    """A clock that stands still during pauses.
+
+    Overlapping pauses, in any threads, count once.
+    """
 
     def __init__(self):
-        self._lock, self._open = threading.Lock(), 0
-        self._state: tuple[float, float | None] = 0.0, None  # length of the finished pauses, start of the current one
+        self._lock = threading.Lock()
+        self._open = 0
+        self._state: tuple[float, float | None] = (
+            0.0,
+            None,
+        )  # length of the finished pauses, start of the current one
 
     def begin(self) -> None:
         with self._lock:
@@ -62,19 +71,31 @@ class Stopwatch:
     def __setstate__(self, state: tuple[dict[str, object], float, float]) -> None:
         attributes, elapsed, moment = state
         vars(self).update(attributes)
-        self.start = pauses.now() - elapsed - (time.perf_counter() - moment)  # the time of the transfer counts
+        self.start = (
+            pauses.now() - elapsed - (time.perf_counter() - moment)
+        )  # the time of the transfer counts
 
 
 class TimeLimit(Stopwatch):
     """A number of seconds, starting now, for a call and everything that it calls.
 
-    `max_time` may be a TimeLimit wherever it may be a number; its time is already running. The limit of one problem
-    always allows a first step. If several problems share a limit, those that start after the time is up do nothing:
-    their limit is `spent`.
+    `max_time` may be a TimeLimit wherever it may be a number; its time is already
+    running. The limit of one problem always allows a first step. If several problems
+    share a limit, those that start after the time is up do nothing: their limit is
+    `spent`.
     """
 
-    def __init__(self, seconds: float = math.inf, *, within: "TimeLimit | None" = None, spent: bool = False):
-        self.seconds, self.within, self.spent, self.shared = seconds, within, spent, False
+    def __init__(
+        self,
+        seconds: float = math.inf,
+        *,
+        within: "TimeLimit | None" = None,
+        spent: bool = False,
+    ):
+        self.seconds = seconds
+        self.within = within
+        self.spent = spent
+        self.shared = False
         self.start = pauses.now()
 
     @classmethod
@@ -85,7 +106,9 @@ class TimeLimit(Stopwatch):
         if max_time is None:
             return cls()
         if not isinstance(max_time, numbers.Real) or not float(max_time) > 0:
-            raise ValueError(f"max_time must be a number of seconds > 0, got max_time={max_time!r}.")
+            raise ValueError(
+                f"max_time must be a number of seconds > 0, got max_time={max_time!r}."
+            )
         return cls(float(max_time))
 
     @property
@@ -97,7 +120,9 @@ class TimeLimit(Stopwatch):
         own = self.seconds
         if own < math.inf:
             own -= pauses.now() - self.start
-        return own if self.within is None else min(own, self.within.left())
+        if self.within is None:
+            return own
+        return min(own, self.within.left())
 
     @property
     def over(self) -> bool:
@@ -123,4 +148,5 @@ class TimeLimit(Stopwatch):
 
     def stop(self) -> None:
         """End the time at once, for all that share this limit."""
-        self.seconds, self.spent = -math.inf, True
+        self.seconds = -math.inf
+        self.spent = True

@@ -1,8 +1,8 @@
 """Ctrl-C whose exception gets lost.
 
-Python drops a KeyboardInterrupt that is raised in a destructor, in the callback of a weak reference, or in a function
-that C calls, such as those of numba's compiler. So that a run does not continue as if nothing had happened, it also
-keeps a record.
+Python drops a KeyboardInterrupt that is raised in a destructor, in the callback of a
+weak reference, or in a function that C calls, such as those of numba's compiler. So
+that a run does not continue as if nothing had happened, it also keeps a record.
 """
 
 import signal
@@ -16,7 +16,8 @@ class Interrupts:
     """A record of Ctrl-C: a handler of the signal that calls the previous one, which raises KeyboardInterrupt."""
 
     def __init__(self, previous: Any):
-        self.previous, self.pending = previous, False
+        self.previous = previous
+        self.pending = False
 
     def __call__(self, number, frame) -> None:
         self.pending = True
@@ -32,7 +33,8 @@ class Interrupts:
 def recorded_interrupts() -> Iterator[Interrupts]:
     """Record Ctrl-C while the block runs, if Python turns it into a KeyboardInterrupt.
 
-    Python delivers Ctrl-C only to the main thread; in other threads, nothing is recorded.
+    Python delivers Ctrl-C only to the main thread; in other threads, nothing is
+    recorded.
     """
     previous = signal.getsignal(signal.SIGINT)
     interrupts = Interrupts(previous)

@@ -11,9 +11,12 @@ def lazy_names(
 ) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
     """Return `__getattr__`, `__dir__` and `__all__` of a package.
 
-    `names` are separated by spaces, by the module to import them from, relative to the package (".problem").
+    `names` are separated by spaces, by the module to import them from, relative to the
+    package (".problem").
     """
-    homes = {name: module for module, listed in names.items() for name in listed.split()}
+    homes = {
+        name: module for module, listed in names.items() for name in listed.split()
+    }
 
     def get(name: str) -> object:
         if name not in homes:
@@ -24,19 +27,29 @@ def lazy_names(
 
     def list_names() -> list[str]:
         found = vars(sys.modules[package])
-        return sorted({*found["__all__"], *(name for name in found if name.startswith("__"))})
+        return sorted(
+            {*found["__all__"], *(name for name in found if name.startswith("__"))}
+        )
 
     return get, list_names, sorted(homes)
 
 
 def optional(module: str, purpose: str, *packages: str, remark: str = "") -> ModuleType:
-    """Import a module of an optional dependency; if it is missing, the error names the packages to install."""
+    """Import a module of an optional dependency.
+
+    If it is missing, the error names the packages to install.
+    """
     try:
         return import_module(module)
     except ImportError:
-        raise ImportError(f"{purpose} {missing(*packages or (module,))}{remark}") from None
+        raise ImportError(
+            f"{purpose} {missing(*packages or (module,))}{remark}"
+        ) from None
 
 
 def missing(*packages: str) -> str:
-    """Return the command that installs packages, as the end of a sentence; any installation of drsvm finds them."""
+    """Return the command that installs packages, as the end of a sentence.
+
+    Any installation of drsvm finds them.
+    """
     return f"{' and '.join(packages)}: pip install {' '.join(packages)}."

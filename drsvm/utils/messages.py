@@ -1,4 +1,7 @@
-"""Messages that name parameters, for which every interface has its own spelling; values as text and for JSON."""
+"""Messages that name parameters, for which every interface has its own spelling.
+
+Values as text and for JSON.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -6,20 +9,26 @@ from typing import Any, NamedTuple
 
 
 class Parameter(NamedTuple):
-    """A parameter, perhaps with a value to try, in place of an old one if there is one; spelled as in Python."""
+    """A parameter, perhaps with a value to try, in place of an old one if there is one.
+
+    Spelled as in Python.
+    """
 
     name: str
     value: object = None
     old: str | None = None
 
     def __str__(self) -> str:
-        return self.name if self.value is None else f"{self.name}={self.value!r}"
+        if self.value is None:
+            return self.name
+        return f"{self.name}={self.value!r}"
 
 
 class Message(str):
     """A text with parameters: ``Message("Allow more with {}.", Parameter("max_time"))``; without values, any text.
 
-    `fixes` are parameters to add, replace or remove, which solve the problem that it names.
+    `fixes` are parameters to add, replace or remove, which solve the problem that it
+    names.
     """
 
     _template: str
@@ -28,7 +37,9 @@ class Message(str):
 
     def __new__(cls, template: str, *values: object, fixes: Sequence[Parameter] = ()):
         message = super().__new__(cls, template.format(*values) if values else template)
-        message._template, message._values, message.fixes = template, values, fixes
+        message._template = template
+        message._values = values
+        message.fixes = fixes
         return message
 
     def __getnewargs__(self):
@@ -47,7 +58,9 @@ class Message(str):
 
 def number(value: float) -> str:
     """Return a number of a column as text."""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
 
 
 def plain(value: Any) -> Any:
@@ -60,4 +73,6 @@ def plain(value: Any) -> Any:
         return plain(value.tolist())
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else str(value)
-    return value if isinstance(value, str | int | float | bool | None) else str(value)
+    if isinstance(value, str | int | float | bool | None):
+        return value
+    return str(value)

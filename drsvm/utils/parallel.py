@@ -1,8 +1,9 @@
 """Threads: over parts of large arrays, for checks, certificates and other sums over the rows; and those of BLAS.
 
-The parts depend on the sizes only, never on the number of threads, and results are returned in their order: sums are
-the same with any number of threads. Threads end with each run or, outside a run, with each call; a process that is
-forked during a run starts its own.
+The parts depend on the sizes only, never on the number of threads, and results are
+returned in their order: sums are the same with any number of threads. Threads end with
+each run or, outside a run, with each call; a process that is forked during a run starts
+its own.
 """
 
 import math
@@ -23,14 +24,20 @@ R = TypeVar("R")
 
 PART = 1 << 16  # number of entries of a vector in a part
 WORTHWHILE = 1 << 17  # number of entries from which simple arithmetic is worth a thread
-LARGE = 1000  # order of a matrix from which BLAS's own threads speed up its factorisation
+LARGE = (
+    1000  # order of a matrix from which BLAS's own threads speed up its factorisation
+)
 
 
 class threads_limited:
-    """Use at most this many threads in a block; None: one per core. They start when they are needed."""
+    """Use at most this many threads in a block; None: one per core.
+
+    They start when they are needed.
+    """
 
     def __init__(self, n_threads: int | None):
-        self.most, self.process = n_threads or available_cores(), 0
+        self.most = n_threads or available_cores()
+        self.process = 0
         self.pool: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> None:
@@ -63,7 +70,9 @@ def memory_size() -> float:
 
 def spare_cores() -> int:
     """Return the default number of tasks to run at a time: one in a worker of joblib, else one per core."""
-    return 1 if get_active_backend()[0].nesting_level else available_cores()
+    if get_active_backend()[0].nesting_level:
+        return 1
+    return available_cores()
 
 
 def usable_threads() -> int:
@@ -73,7 +82,10 @@ def usable_threads() -> int:
 
 
 def over(parts: Iterable[T], work: Callable[[T], R]) -> list[R]:
-    """Return work(part) for every part, in order; numpy's error state is that of the caller."""
+    """Return work(part) for every part, in order.
+
+    Numpy's error state is that of the caller.
+    """
     parts = list(parts)
     threads = _threads.get()
     if len(parts) < 2 or (threads is not None and threads.most < 2):
@@ -81,30 +93,43 @@ def over(parts: Iterable[T], work: Callable[[T], R]) -> list[R]:
     if threads is None:
         with threads_limited(None):
             return over(parts, work)
-    waiting, results = iter(range(len(parts))), {}
+    waiting = iter(range(len(parts)))
+    results = {}
 
     def take_parts() -> None:
-        _threads.set(threads_limited(1))  # to wait for other threads of the same pool might take forever
-        for k in waiting:  # a part is taken by one thread only: this step holds the interpreter's lock
+        _threads.set(
+            threads_limited(1)
+        )  # to wait for other threads of the same pool might take forever
+        for k in (
+            waiting
+        ):  # a part is taken by one thread only: this step holds the interpreter's lock
             results[k] = work(parts[k])
 
     if threads.pool is None or threads.process != os.getpid():
-        threads.pool, threads.process = ThreadPoolExecutor(threads.most - 1), os.getpid()
+        threads.pool = ThreadPoolExecutor(threads.most - 1)
+        threads.process = os.getpid()
     n_others = min(threads.most, len(parts)) - 1  # the caller's thread does its share
-    others = [threads.pool.submit(copy_context().run, take_parts) for _ in range(n_others)]
+    others = [
+        threads.pool.submit(copy_context().run, take_parts) for _ in range(n_others)
+    ]
     copy_context().run(take_parts)
     for other in others:
         other.result()
     return [results[k] for k in range(len(parts))]
 
 
-def elementwise(like: int | np.ndarray, values: Callable[[slice], np.ndarray]) -> np.ndarray:
+def elementwise(
+    like: int | np.ndarray, values: Callable[[slice], np.ndarray]
+) -> np.ndarray:
     """Return an array like another one, or of a given length, whose parts are values(part), in parts of any size."""
     n = like if isinstance(like, int) else len(like)
-    is_whole = n <= WORTHWHILE or not isinstance(like, int | np.ndarray)  # a card takes vectors as a whole
+    is_whole = n <= WORTHWHILE or not isinstance(
+        like, int | np.ndarray
+    )  # a card takes vectors as a whole
     if is_whole or (n_threads := usable_threads()) < 2:
         return values(slice(0, n))
-    out, size = np.empty(n), max(WORTHWHILE, math.ceil(n / n_threads))
+    out = np.empty(n)
+    size = max(WORTHWHILE, math.ceil(n / n_threads))
 
     def fill(first):
         out[first : first + size] = values(slice(first, min(first + size, n)))
@@ -119,7 +144,10 @@ def slices(n: int, size: int) -> list[slice]:
 
 
 def parts_of(like: int | np.ndarray) -> list[slice]:
-    """Return slices of vectors of the same length as an array, or of a given length; a card takes them as a whole."""
+    """Return slices of vectors of the same length as an array, or of a given length.
+
+    A card takes them as a whole.
+    """
     n = like if isinstance(like, int) else len(like)
     return slices(n, PART if isinstance(like, int | np.ndarray) else max(n, 1))
 
@@ -127,7 +155,10 @@ def parts_of(like: int | np.ndarray) -> list[slice]:
 def over_parts(like: int | np.ndarray, work: Callable[[slice], R]) -> list[R]:
     """Return work(part) for every part of vectors like an array, or of a given length."""
     n = like if isinstance(like, int) else len(like)
-    return [work(slice(0, n))] if 0 < n <= PART else over(parts_of(like), work)  # most vectors are one part
+    # most vectors are one part
+    if 0 < n <= PART:
+        return [work(slice(0, n))]
+    return over(parts_of(like), work)
 
 
 def total(like: int | np.ndarray, work: Callable[[slice], float | np.ndarray]) -> float:
@@ -136,7 +167,9 @@ def total(like: int | np.ndarray, work: Callable[[slice], float | np.ndarray]) -
     if 0 < n <= PART:
         return float(work(slice(0, n)))
     values = [float(value) for value in over(parts_of(like), work)]
-    return math.fsum(values) if all(map(math.isfinite, values)) else sum(values)
+    if all(map(math.isfinite, values)):
+        return math.fsum(values)
+    return sum(values)
 
 
 _lock = threading.Lock()
@@ -154,14 +187,17 @@ def _blas():
 def blas_threads_for(order: int):
     """Return a context in which BLAS may use several threads for the factorisation of a matrix, if it is large."""
     n_threads = usable_threads() if order >= LARGE else 1
-    return _blas().limit(limits=n_threads, user_api="blas") if n_threads > 1 else nullcontext()
+    if n_threads > 1:
+        return _blas().limit(limits=n_threads, user_api="blas")
+    return nullcontext()
 
 
 @contextmanager
 def single_threaded_blas():
     """Limit BLAS to one thread: it is faster on small vectors, and shares of the rows have their own threads.
 
-    The setting is process-wide: the first of several concurrent runs makes it, the last one reverts it.
+    The setting is process-wide: the first of several concurrent runs makes it, the last
+    one reverts it.
     """
     global _n_limited, _limit
     with _lock:

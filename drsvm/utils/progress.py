@@ -9,13 +9,15 @@ The work reports which share of it is done, and whoever shows that follows it:
             with part(0.0, 0.5):                # a part of a stage, from 0 to 1 again
                 tell(0.1)                       # 5 % of the stage
 
-`verbose` of the estimators (`lines`), the bars of the command line (`cli/terminal.py`) and `progress` of `make_report`
-follow it. Solvers report shares in one place, the loop (`solvers/loop.py`), which also passes each certificate to the
-`callback` of `solve`. Progress belongs to a thread; if it is not followed, reporting costs next to nothing.
+`verbose` of the estimators (`lines`), the bars of the command line (`cli/terminal.py`)
+and `progress` of `make_report` follow it. Solvers report shares in one place, the loop
+(`solvers/loop.py`), which also passes each certificate to the `callback` of `solve`.
+Progress belongs to a thread; if it is not followed, reporting costs next to nothing.
 
-Messages explain a delay, once per process. They are also logged by the logger ``drsvm``. In an interactive interpreter
-or a notebook, a message that nothing else would show is printed on standard error, unless the logger has a level of its
-own: ``logging.getLogger("drsvm").setLevel("WARNING")`` ends this.
+Messages explain a delay, once per process. They are also logged by the logger
+``drsvm``. In an interactive interpreter or a notebook, a message that nothing else
+would show is printed on standard error, unless the logger has a level of its own:
+``logging.getLogger("drsvm").setLevel("WARNING")`` ends this.
 """
 
 import builtins
@@ -33,8 +35,10 @@ Tell = Callable[[float], None]
 Begin = Callable[[str], Tell]
 T = TypeVar("T")
 
-# Lines are printed at least this many seconds apart, also from the start of a stage, and after this share of it.
-FIRST_LINE, SHARE_OF_LINE = 4.0, 0.05
+# Lines are printed at least this many seconds apart, also from the start of a stage,
+# and after this share of it.
+FIRST_LINE = 4.0
+SHARE_OF_LINE = 0.05
 
 logger = logging.getLogger("drsvm")
 
@@ -72,12 +76,16 @@ def _within(span: _Span | None, value: T) -> Iterator[T]:
 
 
 @contextmanager
-def following(begin: Begin | None = None, message: Callable[[str], object] | None = None) -> Iterator[None]:
+def following(
+    begin: Begin | None = None, message: Callable[[str], object] | None = None
+) -> Iterator[None]:
     """Follow the stages of the work in the block, which `begin` receives by name, and the messages of all threads."""
     if message is not None:
         _receivers.append(message)
     try:
-        with _within(_Span(begin, lambda share: None), None) if begin else nullcontext():
+        with (
+            _within(_Span(begin, lambda share: None), None) if begin else nullcontext()
+        ):
             yield
     finally:
         if message is not None:
@@ -87,7 +95,9 @@ def following(begin: Begin | None = None, message: Callable[[str], object] | Non
 def stage(text: str) -> AbstractContextManager[None]:
     """Name the work in a block, and start at 0."""
     span = _span.get()
-    return nullcontext() if span is None else _within(_Span(span.begin, span.begin(text)), None)
+    if span is None:
+        return nullcontext()
+    return _within(_Span(span.begin, span.begin(text)), None)
 
 
 def part(first: float, last: float) -> AbstractContextManager[None]:
@@ -106,9 +116,14 @@ def tell(share: float) -> None:
 
 
 def taken_over() -> AbstractContextManager[Tell]:
-    """Enter a block with a function in place of `tell`; other work inside the block is not reported."""
+    """Enter a block with a function in place of `tell`.
+
+    Other work inside the block is not reported.
+    """
     span = _span.get()
-    return nullcontext(nobody) if span is None else _within(None, span.report)
+    if span is None:
+        return nullcontext(nobody)
+    return _within(None, span.report)
 
 
 def nobody(share: float) -> None:
@@ -124,7 +139,9 @@ def message_once(text: str, level: int = logging.INFO) -> None:
     for receive in list(_receivers):
         receive(text)
     is_interactive = hasattr(sys, "ps1") or hasattr(builtins, "__IPYTHON__")
-    is_shown = bool(_receivers) or logger.isEnabledFor(level) or logger.level != logging.NOTSET
+    is_shown = (
+        bool(_receivers) or logger.isEnabledFor(level) or logger.level != logging.NOTSET
+    )
     if is_interactive and not is_shown:
         print(text, file=sys.stderr, flush=True)
 
@@ -153,7 +170,8 @@ class Pace:
 
     def seconds_left(self) -> float | None:
         """Return the seconds that the rest is expected to take, or None if nothing is known yet."""
-        (begun, before), (last, share) = self._records[0], self._records[-1]
+        (begun, before) = self._records[0]
+        (last, share) = self._records[-1]
         if share <= before:
             return None
         at_last = (1.0 - share) * (last - begun) / (share - before)
@@ -164,15 +182,23 @@ def lines(write: Callable[[str], object]) -> Begin:
     """Return a function for `following` that writes a line now and then for stages of more than a few seconds."""
 
     def begin(text: str) -> Tell:
-        pace, last = Pace(), (0.0, 0.0)
+        pace = Pace()
+        last = (0.0, 0.0)
 
         def tell(share: float) -> None:
             nonlocal last
             pace.record(share)
-            seconds, left = pace.seconds, pace.seconds_left()
-            if seconds >= last[0] + FIRST_LINE and last[1] + SHARE_OF_LINE <= pace.share < 1.0 and left is not None:
+            seconds = pace.seconds
+            left = pace.seconds_left()
+            if (
+                seconds >= last[0] + FIRST_LINE
+                and last[1] + SHARE_OF_LINE <= pace.share < 1.0
+                and left is not None
+            ):
                 last = seconds, pace.share
-                write(f"{text}: {pace.share:.0%} after {duration(seconds)}, about {duration(left)} left")
+                write(
+                    f"{text}: {pace.share:.0%} after {duration(seconds)}, about {duration(left)} left"
+                )
 
         return tell
 
@@ -181,5 +207,8 @@ def lines(write: Callable[[str], object]) -> Begin:
 
 def duration(seconds: float) -> str:
     """Return a time in words, such as 40 s or 3 min."""
-    size, unit = next((pair for pair in ((3600.0, "h"), (60.0, "min")) if seconds >= 2 * pair[0]), (1.0, "s"))
+    size, unit = next(
+        (pair for pair in ((3600.0, "h"), (60.0, "min")) if seconds >= 2 * pair[0]),
+        (1.0, "s"),
+    )
     return f"{seconds / size:.0f} {unit}"

@@ -10,7 +10,9 @@ from contextvars import ContextVar
 from pathlib import Path
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-ends_soon = ContextVar("ends_soon", default=False)  # the process: it is a command, which ends when files are written
+ends_soon = ContextVar(
+    "ends_soon", default=False
+)  # the process: it is a command, which ends when files are written
 
 
 @contextmanager
@@ -27,8 +29,13 @@ def written(path: str | Path) -> Iterator[None]:
 
 def write_files(contents: Mapping[Path, bytes]) -> None:
     """Write all files or none: first to temporary files in the same folders, which then replace them."""
-    targets = [path.resolve() for path in contents if path.is_file() or not path.exists()]  # others are devices
-    drafts = {target: target.with_name(f".{target.name}.{secrets.token_hex(4)}") for target in targets}
+    targets = [
+        path.resolve() for path in contents if path.is_file() or not path.exists()
+    ]  # others are devices
+    drafts = {
+        target: target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+        for target in targets
+    }
     try:
         for path, content in contents.items():
             target = path.resolve()  # a link stays a link
@@ -39,7 +46,9 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
                     os.fsync(stream.fileno())
             if target.is_file():
                 drafts[target].chmod(target.stat().st_mode & 0o777)
-        if ends_soon.get():  # Ctrl-C is too late from now on; if it came before, this raises KeyboardInterrupt
+        # Ctrl-C is too late from now on; if it came before, this raises
+        # KeyboardInterrupt
+        if ends_soon.get():
             signal.signal(signal.SIGINT, signal.SIG_IGN)
         for target, draft in drafts.items():
             draft.replace(target)

@@ -2,10 +2,11 @@
 Is this batch different?
 ========================
 
-A classifier is in use, and every month brings new rows without labels. `measure_shift` tells how far they have moved,
-what error to expect, and what is not exceeded if rows and labels moved no farther than the classifier sees. Here a
-sensor drifts from the fourth month on. It is repaired for the last month, but then the meaning of the labels changes,
-which nobody can see without labels.
+A classifier is in use, and every month brings new rows without labels. `measure_shift`
+tells how far they have moved, what error to expect, and what is not exceeded if rows
+and labels moved no farther than the classifier sees. Here a sensor drifts from the
+fourth month on. It is repaired for the last month, but then the meaning of the labels
+changes, which nobody can see without labels.
 """
 
 import numpy as np
@@ -28,21 +29,26 @@ X_train, y_train = month(0.0)
 X_audit, y_audit = month(0.0)
 model = WassersteinSVC().fit(X_train, y_train)
 
-# %%
-# The audited rows were not used for training: distances of training rows would be too large. Every month is compared
-# with them. The labels are passed as well, as they would arrive later, to see how good the expectations were.
+# %% The audited rows were not used for training: distances of training rows would be
+# too large. Every month is compared with them. The labels are passed as well, as they
+# would arrive later, to see how good the expectations were.
 
-months = [month(drift) for drift in (0.0, 0.0, 0.0, 1.0, 2.0, 3.0)] + [month(0.0, changed=0.2)]
-shifts = [measure_shift(model, X_audit, y_audit, X, y, random_state=0) for X, y in months]
+months = [month(drift) for drift in (0.0, 0.0, 0.0, 1.0, 2.0, 3.0)] + [
+    month(0.0, changed=0.2)
+]
+shifts = [
+    measure_shift(model, X_audit, y_audit, X, y, random_state=0) for X, y in months
+]
 print(shifts[5])
 
-# %%
-# In the last month the error is far above the expected one. `relation` says why: the movement within the classes is
-# larger than what all rows show together.
+# %% In the last month the error is far above the expected one. `relation` says why: the
+# movement within the classes is larger than what all rows show together.
 
 for number in (6, 7):
     shift = shifts[number - 1]
-    print(f"month {number}: relation {shift.relation:.2f} (by chance up to {shift.relation_by_chance:.2f})")
+    print(
+        f"month {number}: relation {shift.relation:.2f} (by chance up to {shift.relation_by_chance:.2f})"
+    )
 
 plt.style.use("drsvm.plotting.quiet")
 figure, (rows, line) = plt.subplots(1, 2, figsize=(11, 4.4))

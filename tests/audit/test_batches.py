@@ -11,17 +11,30 @@ from drsvm import WassersteinSVC, radius_from_batches
 
 def rows(steps=(0.0, 0.0, 1.0), n=200):
     rng = np.random.default_rng(0)
-    y, batch = rng.integers(0, 2, n * len(steps)), np.repeat(np.arange(len(steps)), n)
-    return rng.normal(size=(len(y), 2)) + y[:, None] + np.array(steps)[batch, None], y, batch
+    y = rng.integers(0, 2, n * len(steps))
+    batch = np.repeat(np.arange(len(steps)), n)
+    return (
+        rng.normal(size=(len(y), 2)) + y[:, None] + np.array(steps)[batch, None],
+        y,
+        batch,
+    )
 
 
 def test_each_batch_is_measured_against_the_one_before():
     X, y, batch = rows()
     found = radius_from_batches(WassersteinSVC(radius=0.1), X, y, batch, random_state=0)
     still, moved = found.shifts
-    assert found.names == [1, 2] and not still.more_than_chance and moved.more_than_chance
-    assert found.radius == moved.moved == pytest.approx(2**0.5, abs=0.25) and found.coverage == pytest.approx(2 / 3)
-    assert moved.n_before == 100 and moved.n_after == 200 and moved.error_now > moved.error_before + 0.1
+    assert (
+        found.names == [1, 2] and not still.more_than_chance and moved.more_than_chance
+    )
+    assert found.radius == moved.moved == pytest.approx(
+        2**0.5, abs=0.25
+    ) and found.coverage == pytest.approx(2 / 3)
+    assert (
+        moved.n_before == 100
+        and moved.n_after == 200
+        and moved.error_now > moved.error_before + 0.1
+    )
     assert "errors now" in str(found) and len(str(found).splitlines()) == 4
     again = radius_from_batches(WassersteinSVC(radius=0.1), X, y, batch, random_state=0)
     assert again.to_dict() == found.to_dict()
@@ -30,12 +43,20 @@ def test_each_batch_is_measured_against_the_one_before():
 def test_texts_come_in_the_order_of_their_rows_and_dates_are_sorted():
     pandas = pytest.importorskip("pandas")
     X, y, batch = rows()
-    model, frame = make_pipeline(StandardScaler(), LogisticRegression()), pandas.DataFrame(X, columns=["a", "b"])
+    model = make_pipeline(StandardScaler(), LogisticRegression())
+    frame = pandas.DataFrame(X, columns=["a", "b"])
     months = np.array(["May", "June", "April"])[batch]
     assert radius_from_batches(model, frame, y, months).names == ["June", "April"]
-    days = np.array(["2024-05-01", "2024-06-01", "2024-04-01"], dtype="datetime64[D]")[batch]
-    table = radius_from_batches(model, frame, pandas.Series(y), pandas.Series(days)).to_frame()
-    assert table["batch"].astype(str).str[:7].tolist() == ["2024-05", "2024-06"] and (table["rows"] == 200).all()
+    days = np.array(["2024-05-01", "2024-06-01", "2024-04-01"], dtype="datetime64[D]")[
+        batch
+    ]
+    table = radius_from_batches(
+        model, frame, pandas.Series(y), pandas.Series(days)
+    ).to_frame()
+    assert (
+        table["batch"].astype(str).str[:7].tolist() == ["2024-05", "2024-06"]
+        and (table["rows"] == 200).all()
+    )
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,12 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import KFold, RepeatedStratifiedKFold, StratifiedKFold, cross_val_predict
+from sklearn.model_selection import (
+    KFold,
+    RepeatedStratifiedKFold,
+    StratifiedKFold,
+    cross_val_predict,
+)
 from sklearn.neighbors import NearestCentroid
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -32,7 +37,11 @@ def with_wrong_labels(X, y, share=0.1, seed=0):
     wrong = np.zeros(len(y), dtype=bool)
     wrong[rng.permutation(len(y))[: round(share * len(y))]] = True
     offsets = rng.integers(1, len(classes), size=len(y))
-    return StandardScaler().fit_transform(X), classes[np.where(wrong, (codes + offsets) % len(classes), codes)], wrong
+    return (
+        StandardScaler().fit_transform(X),
+        classes[np.where(wrong, (codes + offsets) % len(classes), codes)],
+        wrong,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +52,9 @@ def tumours():
 @pytest.fixture(scope="module")
 def wines():
     X, y = load_wine(return_X_y=True)
-    return with_wrong_labels(X, np.array(["barolo", "grignolino", "barbera"])[y], share=0.2)
+    return with_wrong_labels(
+        X, np.array(["barolo", "grignolino", "barbera"])[y], share=0.2
+    )
 
 
 @pytest.fixture(scope="module")
@@ -52,28 +63,41 @@ def found(tumours):
 
 
 def same(one: LabelIssues, other: LabelIssues) -> bool:
-    return np.allclose(one.margin, other.margin, atol=1e-9) and one.summary() == other.summary()
+    return (
+        np.allclose(one.margin, other.margin, atol=1e-9)
+        and one.summary() == other.summary()
+    )
 
 
-# --- ranking ------------------------------------------------------------------------------------------------------
+# --- ranking
+# ------------------------------------------------------------------------------------------------------
 
 
 def test_wrong_labels_come_first_and_the_columns_agree_with_each_other(tumours, found):
     wrong = tumours[2]
-    assert wrong[found.ranking[:20]].mean() >= 0.9 and roc_auc_score(wrong, -found.label_score) >= 0.95
+    assert (
+        wrong[found.ranking[:20]].mean() >= 0.9
+        and roc_auc_score(wrong, -found.label_score) >= 0.95
+    )
     assert np.all(np.diff(found.margin[found.ranking]) >= 0)
     np.testing.assert_allclose(found.label_score, 1 / (1 + np.exp(-found.margin)))
-    contradicted = found.predicted_label != found.given_label  # by a classifier that has not seen the row
-    assert found.label_score[contradicted].max() < found.label_score[~contradicted].mean()
+    contradicted = (
+        found.predicted_label != found.given_label
+    )  # by a classifier that has not seen the row
+    assert (
+        found.label_score[contradicted].max() < found.label_score[~contradicted].mean()
+    )
     assert not (found.is_label_issue & ~contradicted).any()
 
 
 def test_a_splitter_keeps_rows_apart_and_a_number_of_folds_ranks_better():
     rng = np.random.default_rng(0)
-    X, wrong = rng.standard_normal((300, 20)), rng.random(300) < 0.3
+    X = rng.standard_normal((300, 20))
+    wrong = rng.random(300) < 0.3
     y = (X[:, 0] + X[:, 1] > 0.8) ^ wrong
     folds = list(StratifiedKFold(5, shuffle=True, random_state=0).split(X, y))
-    together, apart = find_label_issues(X, y), find_label_issues(X, y, cv=folds)
+    together = find_label_issues(X, y)
+    apart = find_label_issues(X, y, cv=folds)
     np.testing.assert_array_equal(together.predicted_label, apart.predicted_label)
     np.testing.assert_array_equal(together.is_label_issue, apart.is_label_issue)
     assert roc_auc_score(wrong, -together.margin) > roc_auc_score(wrong, -apart.margin)
@@ -83,56 +107,88 @@ def test_several_classes(wines):
     X, y, wrong = wines
     issues = find_label_issues(X, y)
     assert wrong[issues.ranking[: wrong.sum()]].mean() >= 0.9
-    assert set(issues.predicted_label) <= set(y) and issues.given_label.tolist() == y.tolist()
-    assert wrong[issues.is_label_issue].mean() >= 0.9 and issues.is_label_issue[wrong].mean() >= 0.6
+    assert (
+        set(issues.predicted_label) <= set(y)
+        and issues.given_label.tolist() == y.tolist()
+    )
+    assert (
+        wrong[issues.is_label_issue].mean() >= 0.9
+        and issues.is_label_issue[wrong].mean() >= 0.6
+    )
 
 
 @pytest.mark.parametrize("data", ["tumours", "wines"])
 def test_margins_are_those_of_classifiers_that_did_not_see_the_row(data, request):
     X, y, _ = request.getfixturevalue(data)
-    model, folds = LogisticRegression(C=0.1), StratifiedKFold(4, shuffle=True, random_state=3)
+    model = LogisticRegression(C=0.1)
+    folds = StratifiedKFold(4, shuffle=True, random_state=3)
     decisions = cross_val_predict(model, X, y, cv=folds, method="decision_function")
-    decisions = np.column_stack([-decisions, decisions]) / 2 if decisions.ndim == 1 else decisions
+    decisions = (
+        np.column_stack([-decisions, decisions]) / 2
+        if decisions.ndim == 1
+        else decisions
+    )
     issues = find_label_issues(X, y, estimator=model, cv=4, random_state=3)
     classes, given = np.unique(y, return_inverse=True)
     own = np.arange(len(classes)) == given[:, None]
     expected = decisions[own] - np.where(own, -np.inf, decisions).max(axis=1)
     np.testing.assert_allclose(issues.margin, expected)
-    np.testing.assert_array_equal(issues.predicted_label, classes[decisions.argmax(axis=1)])
+    np.testing.assert_array_equal(
+        issues.predicted_label, classes[decisions.argmax(axis=1)]
+    )
     assert not hasattr(model, "coef_")
 
 
 def test_the_default_classifier_has_the_default_settings(tumours):
     X, y, _ = tumours
     scaled = ClippedScaler().fit_transform(X)
-    expected, found = WassersteinSVC().fit(scaled, y), robust_classifier(X).fit(X, y)[-1]
-    assert found.radius_ == pytest.approx(expected.radius_) and found.l2_ == pytest.approx(expected.l2_)
+    expected = WassersteinSVC().fit(scaled, y)
+    found = robust_classifier(X).fit(X, y)[-1]
+    assert found.radius_ == pytest.approx(
+        expected.radius_
+    ) and found.l2_ == pytest.approx(expected.l2_)
     assert found.intercept_cost_ == pytest.approx(expected.intercept_cost_)
     assert found.objective_ == pytest.approx(expected.objective_, abs=1e-4)
     assert robust_classifier(X, radius=0.3).fit(X, y)[-1].radius_ == 0.3
 
 
-# --- kinds of data ------------------------------------------------------------------------------------------------
+# --- kinds of data
+# ------------------------------------------------------------------------------------------------
 
 
 def test_frames_and_lists_give_the_same(tumours):
     X, y, _ = tumours
-    X, y = X[:150], y[:150]
+    X = X[:150]
+    y = y[:150]
     plain = find_label_issues(X, y, standardise=False, cv=3)
     frame = pd.DataFrame(X, index=np.arange(150)[::-1]).add_prefix("f")
-    assert same(find_label_issues(frame, pd.Series(y, index=frame.index), standardise=False, cv=3), plain)
-    assert same(find_label_issues(X.tolist(), y.tolist(), standardise=False, cv=3), plain)
+    assert same(
+        find_label_issues(
+            frame, pd.Series(y, index=frame.index), standardise=False, cv=3
+        ),
+        plain,
+    )
+    assert same(
+        find_label_issues(X.tolist(), y.tolist(), standardise=False, cv=3), plain
+    )
 
 
 @pytest.mark.parametrize("container", [sparse.csr_array, sparse.csc_matrix])
 def test_sparse_rows_are_not_centred(tumours, container):
     X, y, _ = tumours
-    rows, y = container(X[:150] + 1.0), y[:150]
-    uncentred = robust_classifier(rows, standardise=False, radius=0.1)  # the automatic one depends on the storage
+    rows = container(X[:150] + 1.0)
+    y = y[:150]
+    uncentred = robust_classifier(
+        rows, standardise=False, radius=0.1
+    )  # the automatic one depends on the storage
     judged = find_label_issues(rows, y, estimator=uncentred, cv=3)
-    free = clone(uncentred).set_params(labeljudge__intercept_cost=np.inf)  # a price depends on it too
+    free = clone(uncentred).set_params(
+        labeljudge__intercept_cost=np.inf
+    )  # a price depends on it too
     dense = find_label_issues(rows.toarray(), y, estimator=free, cv=3)
-    np.testing.assert_allclose(find_label_issues(rows, y, estimator=free, cv=3).margin, dense.margin, atol=1e-2)
+    np.testing.assert_allclose(
+        find_label_issues(rows, y, estimator=free, cv=3).margin, dense.margin, atol=1e-2
+    )
     automatic = find_label_issues(rows, y, standardise=False, cv=3)
     assert np.corrcoef(automatic.margin, judged.margin)[0, 1] > 0.8
 
@@ -146,8 +202,12 @@ def test_the_scale_of_the_features_does_not_matter(tumours, found):
 def test_a_pipeline_and_weights(tumours):
     X, y, _ = tumours
     weights = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
-    alone = find_label_issues(X, y, estimator=LinearSVC(random_state=0), sample_weight=weights)
-    piped = find_label_issues(X, y, estimator=make_pipeline(LinearSVC(random_state=0)), sample_weight=weights)
+    alone = find_label_issues(
+        X, y, estimator=LinearSVC(random_state=0), sample_weight=weights
+    )
+    piped = find_label_issues(
+        X, y, estimator=make_pipeline(LinearSVC(random_state=0)), sample_weight=weights
+    )
     assert same(alone, piped)
     unweighted = find_label_issues(X, y, estimator=LinearSVC(random_state=0))
     assert not np.allclose(alone.margin, unweighted.margin, atol=1e-3)
@@ -163,40 +223,61 @@ def test_folds_at_once_and_one_by_one_say_nearly_the_same(found, found_fold_by_f
     assert np.corrcoef(found.margin, found_fold_by_fold.margin)[0, 1] > 0.99
     assert not np.array_equal(found.margin, found_fold_by_fold.margin)
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(100, 60))  # problems with fewer than three rows per feature are in an order by content
+    X = rng.normal(
+        size=(100, 60)
+    )  # problems with fewer than three rows per feature are in an order by content
     y = X[:, 0] + 0.3 * rng.normal(size=100) > 0
     cv = list(StratifiedKFold(5).split(X, y))
-    wide = [find_label_issues(X, y, estimator=one, cv=cv) for one in (None, robust_classifier(X, kind=WassersteinSVC))]
+    wide = [
+        find_label_issues(X, y, estimator=one, cv=cv)
+        for one in (None, robust_classifier(X, kind=WassersteinSVC))
+    ]
     assert np.corrcoef(wide[0].margin, wide[1].margin)[0, 1] > 0.95
 
 
 def test_rows_that_folds_leave_out_are_not_learnt_from(tumours):
     """Copies of the judged rows with other labels, in no training set, change nothing."""
     X, y, _ = tumours
-    X, y = X[:150], y[:150]
+    X = X[:150]
+    y = y[:150]
     folds = list(StratifiedKFold(3).split(X, y))
-    plain = find_label_issues(X, y, estimator=robust_classifier(X, kind=WassersteinSVC, radius=0.1, l2=0.1), cv=folds)
-    both, labels = np.vstack([X, X]), np.append(y, 1 - y)
+    plain = find_label_issues(
+        X,
+        y,
+        estimator=robust_classifier(X, kind=WassersteinSVC, radius=0.1, l2=0.1),
+        cv=folds,
+    )
+    both = np.vstack([X, X])
+    labels = np.append(y, 1 - y)
     apart = [(train, np.append(test, test + 150)) for train, test in folds]
-    found = find_label_issues(both, labels, estimator=robust_classifier(X, radius=0.1, l2=0.1), cv=apart)
+    found = find_label_issues(
+        both, labels, estimator=robust_classifier(X, radius=0.1, l2=0.1), cv=apart
+    )
     np.testing.assert_allclose(found.margin[:150], plain.margin, atol=1e-9)
 
 
 def test_rows_without_weight_are_judged_but_do_not_count(tumours, found_fold_by_fold):
     X, y, _ = tumours
-    odd, labels, weights = np.vstack([X, 50 * X[:3]]), np.append(y, y[:3]), np.append(np.ones(len(y)), np.zeros(3))
+    odd = np.vstack([X, 50 * X[:3]])
+    labels = np.append(y, y[:3])
+    weights = np.append(np.ones(len(y)), np.zeros(3))
     folds = StratifiedKFold(5, shuffle=True, random_state=0).split(X, y)
     tested = [(train, np.append(test, len(y) + np.arange(3))) for train, test in folds]
     issues = find_label_issues(odd, labels, cv=tested, sample_weight=weights)
-    np.testing.assert_allclose(issues.margin[: len(y)], found_fold_by_fold.margin, atol=1e-9)
+    np.testing.assert_allclose(
+        issues.margin[: len(y)], found_fold_by_fold.margin, atol=1e-9
+    )
     assert len(issues.ranking) == len(y) + 3
 
 
 def test_repeated_folds_are_averaged(tumours):
     X, y = (values[:150] for values in tumours[:2])
-    folds = list(RepeatedStratifiedKFold(n_splits=4, n_repeats=2, random_state=5).split(X, y))
+    folds = list(
+        RepeatedStratifiedKFold(n_splits=4, n_repeats=2, random_state=5).split(X, y)
+    )
     both, *halves = (
-        find_label_issues(X, y, estimator=LogisticRegression(), cv=cv).margin for cv in (folds, folds[:4], folds[4:])
+        find_label_issues(X, y, estimator=LogisticRegression(), cv=cv).margin
+        for cv in (folds, folds[:4], folds[4:])
     )
     np.testing.assert_allclose(both, sum(halves) / 2)
 
@@ -205,22 +286,29 @@ def test_repeated_folds_are_averaged(tumours):
 def test_jobs_and_seeds(tumours, found):
     X, y, _ = tumours
     assert same(find_label_issues(X, y, n_jobs=2), found)
-    assert not np.allclose(find_label_issues(X, y, random_state=1).margin, found.margin, atol=1e-3)
+    assert not np.allclose(
+        find_label_issues(X, y, random_state=1).margin, found.margin, atol=1e-3
+    )
 
 
 def test_progress(tumours, capsys):
     done = []
-    find_label_issues(*tumours[:2], cv=3, verbose=1, callback=lambda *counts: done.append(counts))
+    find_label_issues(
+        *tumours[:2], cv=3, verbose=1, callback=lambda *counts: done.append(counts)
+    )
     assert done == [(1, 3), (2, 3), (3, 3)]
     assert capsys.readouterr().out.count("rows judged") == 3
 
 
-# --- flags --------------------------------------------------------------------------------------------------------
+# --- flags
+# --------------------------------------------------------------------------------------------------------
 
 
 def test_correct_labels_of_separable_data_are_not_flagged():
     y = np.arange(100) % 2
-    issues = find_label_issues(np.random.default_rng(0).normal(size=(100, 3)) + 8.0 * y[:, None], y)
+    issues = find_label_issues(
+        np.random.default_rng(0).normal(size=(100, 3)) + 8.0 * y[:, None], y
+    )
     assert not issues.is_label_issue.any() and issues.n_contradicted == 0
 
 
@@ -228,7 +316,11 @@ def test_random_labels_make_a_constant_classifier_that_judges_nothing():
     y = np.arange(60) % 3 == 0
     with pytest.warns(UserWarning, match="constant in 5 of 5 folds"):
         issues = find_label_issues(np.zeros((60, 2)), y)
-    assert (issues.label_score == 0.5).all() and not issues.is_label_issue.any() and issues.n_contradicted == 0
+    assert (
+        (issues.label_score == 0.5).all()
+        and not issues.is_label_issue.any()
+        and issues.n_contradicted == 0
+    )
     np.testing.assert_array_equal(issues.predicted_label, y)
 
 
@@ -236,34 +328,50 @@ def test_classes_with_fewer_rows_than_folds(wines):
     X, y, _ = wines
     kept = np.append(np.flatnonzero(y != "barbera"), np.flatnonzero(y == "barbera")[:3])
     assert np.isfinite(find_label_issues(X[kept], y[kept]).margin).all()
-    X, y, done = [[0.0], [1.0], [8.0], [9.0]], ["<a>", "<a>", "b", "b"], []  # two rows per class are enough
-    issues = find_label_issues(X, y, estimator=LinearSVC(), callback=lambda *counts: done.append(counts))
+    # two rows per class are enough
+    X = [[0.0], [1.0], [8.0], [9.0]]
+    y = ["<a>", "<a>", "b", "b"]
+    done = []
+    issues = find_label_issues(
+        X, y, estimator=LinearSVC(), callback=lambda *counts: done.append(counts)
+    )
     assert done[-1] == (2, 2) and issues.predicted_label.tolist() == y
     html = issues._repr_html_()
-    assert html.count("<tr>") == 5 and "&lt;a&gt;" in html and "<a>" not in html and "<th>predicted</th>" in html
+    assert (
+        html.count("<tr>") == 5
+        and "&lt;a&gt;" in html
+        and "<a>" not in html
+        and "<th>predicted</th>" in html
+    )
 
 
 def flagged_rows(values, given):
     decisions = np.column_stack([np.negative(values), values]) / 2
-    return np.flatnonzero(flagged(decisions, np.array(given), np.ones(len(given)))).tolist()
+    return np.flatnonzero(
+        flagged(decisions, np.array(given), np.ones(len(given)))
+    ).tolist()
 
 
 def test_a_row_is_flagged_beyond_the_mean_margin_of_the_predicted_class():
-    #        mean margin of class 1: (3 + 2 + 1 - 2) / 4 = 1; of class 0: (2 + 2 - 1.5 - 0.5) / 4 = 0.5
+    # mean margin of class 1: (3 + 2 + 1 - 2) / 4 = 1; of class 0: (2 + 2 - 1.5 - 0.5) /
+    # 4 = 0.5
     values = [3.0, 2.0, 1.0, -2.0, -2.0, -2.0, 1.5, 0.5]
     given = [1, 1, 1, 1, 0, 0, 0, 0]
     assert flagged_rows(values, given) == [3, 6]  # 0.5 is not beyond 1
     # A class with a negative mean margin has the threshold 0.
-    values, given = [-3.0, -3.0, 0.1, -1.0, -1.0, 0.2], [1, 1, 1, 0, 0, 0]
+    values = [-3.0, -3.0, 0.1, -1.0, -1.0, 0.2]
+    given = [1, 1, 1, 0, 0, 0]
     assert flagged_rows(values, given) == [0, 1, 5]
 
 
 def test_a_doubled_weight_is_a_doubled_row():
     rng = np.random.default_rng(0)
-    decisions, given = rng.normal(size=(60, 3)), rng.integers(3, size=60)
+    decisions = rng.normal(size=(60, 3))
+    given = rng.integers(3, size=60)
     counts = rng.integers(1, 4, size=60)
     repeated = np.repeat(decisions, counts, axis=0), np.repeat(given, counts)
-    one, other = flagged(decisions, given, counts.astype(float)), flagged(*repeated, np.ones(counts.sum()))
+    one = flagged(decisions, given, counts.astype(float))
+    other = flagged(*repeated, np.ones(counts.sum()))
     assert one.any() and np.array_equal(np.repeat(one, counts), other)
 
 
@@ -271,7 +379,8 @@ def test_ties_favour_the_given_label():
     assert judge(np.zeros((3, 2)), np.array([0, 1, 1]))[0].tolist() == [0, 1, 1]
 
 
-# --- second opinion -----------------------------------------------------------------------------------------------
+# --- second opinion
+# -----------------------------------------------------------------------------------------------
 
 
 def ring(n=600, seed=0):
@@ -282,11 +391,18 @@ def ring(n=600, seed=0):
 
 def test_only_what_both_contradict_is_flagged_and_ranked_first():
     X, y = ring()
-    alone, both = find_label_issues(X, y), find_label_issues(X, y, second_opinion="auto")
+    alone = find_label_issues(X, y)
+    both = find_label_issues(X, y, second_opinion="auto")
     np.testing.assert_array_equal(both.margin, alone.margin)
-    assert alone.second_label is None and alone.n_contradicted > 100 > 3 * both.n_contradicted > 0
+    assert (
+        alone.second_label is None
+        and alone.n_contradicted > 100 > 3 * both.n_contradicted > 0
+    )
     agreed = (both.predicted_label != y) & (both.second_label != y)
-    assert agreed[both.ranking[: agreed.sum()]].all() and not (both.is_label_issue & ~agreed).any()
+    assert (
+        agreed[both.ranking[: agreed.sum()]].all()
+        and not (both.is_label_issue & ~agreed).any()
+    )
     assert (
         both.to_dict()["second_label"] is both.second_label
         and "They are wrong, or the classes overlap" in both.summary()
@@ -295,47 +411,86 @@ def test_only_what_both_contradict_is_flagged_and_ranked_first():
 
 def test_any_classifier_may_be_asked(tumours):
     X, y, _ = tumours
-    forest, done = RandomForestClassifier(20, random_state=0), []
+    forest = RandomForestClassifier(20, random_state=0)
+    done = []
     folds = StratifiedKFold(3, shuffle=True, random_state=0)
     expected = cross_val_predict(forest, X, y, cv=folds)
-    issues = find_label_issues(X, y, cv=3, second_opinion=forest, callback=lambda *counts: done.append(counts))
-    assert np.mean(issues.second_label == expected) > 0.99 and done[-1] == (6, 6)  # ties may differ
-    with pytest.raises(TypeError, match="second_opinion must be None, 'auto', or a classifier"):
+    issues = find_label_issues(
+        X, y, cv=3, second_opinion=forest, callback=lambda *counts: done.append(counts)
+    )
+    assert np.mean(issues.second_label == expected) > 0.99 and done[-1] == (
+        6,
+        6,
+    )  # ties may differ
+    with pytest.raises(
+        TypeError, match="second_opinion must be None, 'auto', or a classifier"
+    ):
         find_label_issues(X, y, second_opinion="forest")
 
 
 def test_a_kernel_finds_wrong_labels_that_a_linear_classifier_cannot_see():
     X, y = make_circles(200, noise=0.1, factor=0.4, random_state=0)
     y[:12] = 1 - y[:12]
-    assert set(find_label_issues(X, y, estimator=WassersteinKernelSVC()).ranking[:12]) == set(range(12))
+    assert set(
+        find_label_issues(X, y, estimator=WassersteinKernelSVC()).ranking[:12]
+    ) == set(range(12))
 
 
 def test_a_constant_second_opinion_does_not_count(tumours):
     X, y, _ = tumours
-    alone, both = (find_label_issues(X[:30], y[:30], cv=3, second_opinion=one) for one in (None, "auto"))
-    assert same(alone, both) and both.second_label is None  # trees need 20 rows in a leaf
+    alone, both = (
+        find_label_issues(X[:30], y[:30], cv=3, second_opinion=one)
+        for one in (None, "auto")
+    )
+    assert (
+        same(alone, both) and both.second_label is None
+    )  # trees need 20 rows in a leaf
 
 
 def test_large_sparse_rows_have_no_second_opinion(monkeypatch, tumours):
     X, y, _ = tumours
     rows = sparse.csr_array(X[:150])
-    assert find_label_issues(rows, y[:150], cv=2, second_opinion="auto").second_label is not None
+    assert (
+        find_label_issues(rows, y[:150], cv=2, second_opinion="auto").second_label
+        is not None
+    )
     monkeypatch.setattr("drsvm.audit.label_issues.DENSE_ENTRIES", 1000)
-    assert find_label_issues(rows, y[:150], cv=2, second_opinion="auto").second_label is None
+    assert (
+        find_label_issues(rows, y[:150], cv=2, second_opinion="auto").second_label
+        is None
+    )
 
 
-# --- output -------------------------------------------------------------------------------------------------------
+# --- output
+# -------------------------------------------------------------------------------------------------------
 
 
-def test_the_frame_has_the_usual_columns_and_keeps_the_index(tumours, found, monkeypatch):
+def test_the_frame_has_the_usual_columns_and_keeps_the_index(
+    tumours, found, monkeypatch
+):
     X, y, _ = tumours
-    assert list(found.to_frame()) == ["is_label_issue", "label_score", "given_label", "predicted_label"]
-    frame = pd.DataFrame(X[:150]).add_prefix("f").assign(label=y[:150]).sample(frac=1.0, random_state=0)
-    for rows, labels in ((frame.drop(columns="label"), frame["label"]), (X[frame.index], frame["label"])):
+    assert list(found.to_frame()) == [
+        "is_label_issue",
+        "label_score",
+        "given_label",
+        "predicted_label",
+    ]
+    frame = (
+        pd.DataFrame(X[:150])
+        .add_prefix("f")
+        .assign(label=y[:150])
+        .sample(frac=1.0, random_state=0)
+    )
+    for rows, labels in (
+        (frame.drop(columns="label"), frame["label"]),
+        (X[frame.index], frame["label"]),
+    ):
         joined = frame.join(find_label_issues(rows, labels, cv=2).to_frame())
         assert (joined["label"] == joined["given_label"]).all()
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r"pip install pandas\. to_dict works without it"):
+    with pytest.raises(
+        ImportError, match=r"pip install pandas\. to_dict works without it"
+    ):
         found.to_frame()
 
 
@@ -343,28 +498,40 @@ def test_it_prints_readably(found):
     lines = str(found).splitlines()
     assert lines[0] == repr(found)
     assert f"{found.n_contradicted} of 569 labels contradicted" in lines[0]
-    assert f"{found.is_label_issue.sum()} of them flagged" in lines[0] and "estimated" not in lines[0]
+    assert (
+        f"{found.is_label_issue.sum()} of them flagged" in lines[0]
+        and "estimated" not in lines[0]
+    )
     assert [int(line.split()[0]) for line in lines[2:]] == found.ranking[:10].tolist()
     with pytest.raises(AttributeError):  # it is frozen
         found.margin = 3
 
 
-# --- errors -------------------------------------------------------------------------------------------------------
+# --- errors
+# -------------------------------------------------------------------------------------------------------
 
 
 def test_bad_arguments(tumours, wines):
     X, y, _ = tumours
     with pytest.raises(ValueError, match="at least two classes, got one: 0"):
         find_label_issues(X, np.zeros(len(y), dtype=int))
-    with pytest.raises(ValueError, match=r"Only one row has the label 'setosaa'.*mistyped"):
+    with pytest.raises(
+        ValueError, match=r"Only one row has the label 'setosaa'.*mistyped"
+    ):
         find_label_issues(X[:5], ["setosa", "setosaa", "setosa", "iris", "iris"])
-    with pytest.raises(TypeError, match="must have a decision_function, got RandomForestClassifier"):
+    with pytest.raises(
+        TypeError, match="must have a decision_function, got RandomForestClassifier"
+    ):
         find_label_issues(X, y, estimator=RandomForestClassifier())
     with pytest.raises(TypeError, match="fit takes no sample_weight"):
-        find_label_issues(X, y, estimator=NearestCentroid(), sample_weight=np.ones(len(y)))
+        find_label_issues(
+            X, y, estimator=NearestCentroid(), sample_weight=np.ones(len(y))
+        )
     with pytest.raises(ValueError, match="cv never tests row"):
         find_label_issues(X, y, cv=[(np.arange(300), np.arange(300, 569))])
-    with pytest.raises(ValueError, match="cv must be at least 2 folds, or a splitter, got cv=1"):
+    with pytest.raises(
+        ValueError, match="cv must be at least 2 folds, or a splitter, got cv=1"
+    ):
         find_label_issues(X, y, cv=1)
     with pytest.raises(ValueError, match="inconsistent"):
         find_label_issues(X, y[:-1])
@@ -375,32 +542,49 @@ def test_bad_arguments(tumours, wines):
         find_label_issues(np.where(X[3, 1] == X, np.nan, X), y)
     X, y, _ = wines
     order = np.argsort(y)
-    with pytest.raises(ValueError, match="Fold 1 has no row of class 'barbera' to train on"):
+    with pytest.raises(
+        ValueError, match="Fold 1 has no row of class 'barbera' to train on"
+    ):
         find_label_issues(X[order], y[order], cv=KFold(2))
     y = np.arange(len(y)) % 6
-    with pytest.raises(ValueError, match=r"returned 15 values per row for 6 classes.*decision_function_shape='ovr'"):
+    with pytest.raises(
+        ValueError,
+        match=r"returned 15 values per row for 6 classes.*decision_function_shape='ovr'",
+    ):
         find_label_issues(X, y, estimator=SVC(decision_function_shape="ovo"))
 
 
 def test_a_table_of_polars_gives_one(tumours, monkeypatch):
-    X, y = tumours[0][:60, :3], tumours[1][:60]
+    X = tumours[0][:60, :3]
+    y = tumours[1][:60]
     series = type("Series", (np.ndarray,), {"__module__": "polars.series.series"})
     found = find_label_issues(X, y.view(series), cv=2)
-    monkeypatch.setitem(sys.modules, "polars", SimpleNamespace(DataFrame=lambda columns: ("polars", columns)))
+    monkeypatch.setitem(
+        sys.modules,
+        "polars",
+        SimpleNamespace(DataFrame=lambda columns: ("polars", columns)),
+    )
     library, columns = found.to_frame()
     assert library == found.library == "polars" and columns["given_label"] == y.tolist()
 
 
-# --- texts --------------------------------------------------------------------------------------------------------
+# --- texts
+# --------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def sentences():
     """Return counts of the words in short texts, a few of which tell the class, labels, and which are wrong."""
     rng = np.random.default_rng(0)
-    y, tells = rng.integers(0, 2, 240), rng.normal(size=1500) * (rng.random(1500) < 0.2)
-    shares = rng.permutation(1.0 / np.arange(1.0, 1501.0)) * np.exp(np.outer([-1.0, 1.0], tells))
-    counts = np.array([rng.multinomial(30, shares[label] / shares[label].sum()) for label in y], dtype=float)
+    y = rng.integers(0, 2, 240)
+    tells = rng.normal(size=1500) * (rng.random(1500) < 0.2)
+    shares = rng.permutation(1.0 / np.arange(1.0, 1501.0)) * np.exp(
+        np.outer([-1.0, 1.0], tells)
+    )
+    counts = np.array(
+        [rng.multinomial(30, shares[label] / shares[label].sum()) for label in y],
+        dtype=float,
+    )
     wrong = rng.random(240) < 0.2
     return sparse.csr_array(counts), np.where(wrong, 1 - y, y), wrong
 
@@ -409,16 +593,30 @@ def test_text_is_not_standardised(sentences):
     counts, y, wrong = sentences
     words = TfidfTransformer().fit_transform(counts)
     words.data[words.indptr[3] : words.indptr[4]] = 0.0  # a text of unknown words
-    found, plain = find_label_issues(words, y), find_label_issues(words, y, standardise=False)
+    found = find_label_issues(words, y)
+    plain = find_label_issues(words, y, standardise=False)
     assert same(found, plain)
     scaled = find_label_issues(words, y, estimator=robust_classifier(words))
-    assert roc_auc_score(wrong, -found.margin) > roc_auc_score(wrong, -scaled.margin) + 0.05
-    kept, before = (((one.predicted_label != y) & ~wrong).sum() for one in (found, scaled))
+    assert (
+        roc_auc_score(wrong, -found.margin)
+        > roc_auc_score(wrong, -scaled.margin) + 0.05
+    )
+    kept, before = (
+        ((one.predicted_label != y) & ~wrong).sum() for one in (found, scaled)
+    )
     assert kept < 0.8 * before, "fewer correct labels are contradicted"
 
 
 def test_sparse_tables_are_standardised(sentences):
-    rng, y = np.random.default_rng(1), sentences[1]
-    towns = sparse.csr_array((rng.integers(0, 5, 240)[:, None] == np.arange(5)).astype(float))
-    table = sparse.hstack([rng.lognormal(8.0, size=(240, 1)) * (1 + y[:, None]), towns], format="csr")
-    assert same(find_label_issues(table, y), find_label_issues(table, y, estimator=robust_classifier(table)))
+    rng = np.random.default_rng(1)
+    y = sentences[1]
+    towns = sparse.csr_array(
+        (rng.integers(0, 5, 240)[:, None] == np.arange(5)).astype(float)
+    )
+    table = sparse.hstack(
+        [rng.lognormal(8.0, size=(240, 1)) * (1 + y[:, None]), towns], format="csr"
+    )
+    assert same(
+        find_label_issues(table, y),
+        find_label_issues(table, y, estimator=robust_classifier(table)),
+    )

@@ -16,16 +16,20 @@ from sklearn.svm import SVC
 
 from drsvm import WassersteinKernelSVC, WassersteinSVC, measure_shift, worst_case_risk
 from drsvm.audit.columns import column_shifts, summaries
-from drsvm.audit.movement import Pooled, by_chance, expected_errors
 from drsvm.audit.confidence import band
+from drsvm.audit.movement import Pooled, by_chance, expected_errors
 
-numbers = st.lists(st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0, 3.0]), min_size=1, max_size=9).map(np.array)
+numbers = st.lists(
+    st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0, 3.0]), min_size=1, max_size=9
+).map(np.array)
 
 
 @given(numbers, numbers, st.randoms(use_true_random=False))
 def test_the_distance_is_that_of_optimal_transport(old, new, random):
     pooled = Pooled(old[None], new[None])
-    assert pooled.distances(pooled.masses())[0] == pytest.approx(wasserstein_distance(old, new), abs=1e-12)
+    assert pooled.distances(pooled.masses())[0] == pytest.approx(
+        wasserstein_distance(old, new), abs=1e-12
+    )
     weights = np.array([random.random() + 0.01 for _ in new])
     masses = np.concatenate([np.full(len(old), 1 / len(old)), -weights / weights.sum()])
     expected = wasserstein_distance(old, new, v_weights=weights)
@@ -35,13 +39,23 @@ def test_the_distance_is_that_of_optimal_transport(old, new, random):
 def coupled_errors(old, codes, new):
     """Return the errors of the coupling that pairs equal numbers alike, as a program over masses between the rows.
 
-    Of all plans of least cost with a convex cost of moves, the one with least squares divides equal rows alike.
+    Of all plans of least cost with a convex cost of moves, the one with least squares
+    divides equal rows alike.
     """
-    rows, places = np.unique(old), np.unique(new)
-    masses, arriving = [(old == value).mean() for value in rows], [(new == value).mean() for value in places]
-    cost = (rows[:, None] - places) ** 2  # strictly convex: only the monotone plan is optimal
-    equal = [np.kron(np.eye(len(rows)), np.ones(len(places))), np.kron(np.ones(len(rows)), np.eye(len(places)))]
-    plan = linprog(cost.ravel(), A_eq=np.vstack(equal), b_eq=[*masses, *arriving]).x.reshape(cost.shape)
+    rows = np.unique(old)
+    places = np.unique(new)
+    masses = [(old == value).mean() for value in rows]
+    arriving = [(new == value).mean() for value in places]
+    cost = (
+        rows[:, None] - places
+    ) ** 2  # strictly convex: only the monotone plan is optimal
+    equal = [
+        np.kron(np.eye(len(rows)), np.ones(len(places))),
+        np.kron(np.ones(len(rows)), np.eye(len(places))),
+    ]
+    plan = linprog(
+        cost.ravel(), A_eq=np.vstack(equal), b_eq=[*masses, *arriving]
+    ).x.reshape(cost.shape)
     positive = np.array([codes[old == value].mean() for value in rows])
     return positive @ plan @ (places <= 0) + (1 - positive) @ plan @ (places >= 0)
 
@@ -55,9 +69,12 @@ def test_expected_errors_are_those_of_the_monotone_coupling(old, new, random):
 
 def test_tied_rows_share_alike():
     """60/40 rows at ±1 before and 59/41 after, all right before: one in a hundred is expected to be wrong."""
-    before, after = np.repeat([-1.0, 1.0], [60, 40]), np.repeat([-1.0, 1.0], [59, 41])
+    before = np.repeat([-1.0, 1.0], [60, 40])
+    after = np.repeat([-1.0, 1.0], [59, 41])
     codes = (before > 0).astype(int)
-    assert expected_errors(np.stack([-before, before]), codes, np.stack([-after, after])) == pytest.approx(0.01)
+    assert expected_errors(
+        np.stack([-before, before]), codes, np.stack([-after, after])
+    ) == pytest.approx(0.01)
 
 
 def rows(n=300, seed=0, apart=1.0):
@@ -78,36 +95,55 @@ def test_equal_rows_have_not_moved(model):
     assert shift.error_before == shift.error_now == pytest.approx(1 - model.score(X, y))
     assert shift.expected_error == pytest.approx(shift.error_before)
     assert shift.worst_error == pytest.approx(shift.error_before + band(0.95, len(y)))
-    assert shift.relation == pytest.approx(0.0, abs=1e-7) and shift.shares_now == shift.shares_before
+    assert (
+        shift.relation == pytest.approx(0.0, abs=1e-7)
+        and shift.shares_now == shift.shares_before
+    )
 
 
 @pytest.mark.parametrize("norm", [1, 2, math.inf])
 def test_a_shift_along_the_weights_is_measured_exactly(norm):
     X, y = rows(seed=1)
-    model = WassersteinSVC(radius=0.1, norm=norm, feature_cost=[0.5, 1.0, 2.0]).fit(*rows())
-    priced = np.linalg.norm(model.coef_[0] / [0.5, 1.0, 2.0], {1: math.inf, 2: 2, math.inf: 1}[norm])
+    model = WassersteinSVC(radius=0.1, norm=norm, feature_cost=[0.5, 1.0, 2.0]).fit(
+        *rows()
+    )
+    priced = np.linalg.norm(
+        model.coef_[0] / [0.5, 1.0, 2.0], {1: math.inf, 2: 2, math.inf: 1}[norm]
+    )
     step = np.array([0.2, -0.1, 0.3])
     shift = measure_shift(model, X, y, X + step, y, random_state=0)
     assert shift.moved == pytest.approx(abs(model.coef_[0] @ step) / priced, rel=1e-5)
     assert shift.moved <= np.linalg.norm(step * [0.5, 1.0, 2.0], norm) * (1 + 1e-6)
-    worst = worst_case_risk(model, X, y, radius=shift.moved, loss="zero-one", confidence=0.95)
-    assert shift.worst_error == pytest.approx(worst, abs=1e-6) and shift.error_now <= shift.worst_error
+    worst = worst_case_risk(
+        model, X, y, radius=shift.moved, loss="zero-one", confidence=0.95
+    )
+    assert (
+        shift.worst_error == pytest.approx(worst, abs=1e-6)
+        and shift.error_now <= shift.worst_error
+    )
     assert [each.name for each in shift.columns] == ["2", "0", "1"]
 
 
 def test_rows_that_change_places_are_seen_with_labels_only(model):
     X, y = rows(600, seed=1, apart=2.0)
-    X, y = np.vstack([X, 2.0 - X]), np.append(y, 1 - y)  # symmetric: labels can be exchanged without a trace
+    # symmetric: labels can be exchanged without a trace
+    X = np.vstack([X, 2.0 - X])
+    y = np.append(y, 1 - y)
     shift = measure_shift(model, X, y, X, 1 - y, random_state=0)
     assert shift.moved == 0.0 and shift.relation > 10 * shift.relation_by_chance
-    assert shift.error_now > 1 - shift.error_before - 0.05 and "change places" in str(shift)
+    assert shift.error_now > 1 - shift.error_before - 0.05 and "change places" in str(
+        shift
+    )
 
 
 def test_other_shares_are_no_change_of_the_relation(model):
     X, y = rows(3_000, seed=1)
     kept = np.flatnonzero((y == 0) | (np.arange(len(y)) % 4 == 0))
-    before, after = kept[::2], np.setdiff1d(np.arange(len(y)), kept[::2])
-    shift = measure_shift(model, X[before], y[before], X[after], y[after], random_state=0)
+    before = kept[::2]
+    after = np.setdiff1d(np.arange(len(y)), kept[::2])
+    shift = measure_shift(
+        model, X[before], y[before], X[after], y[after], random_state=0
+    )
     assert shift.more_than_chance and shift.relation < shift.relation_by_chance
     assert shift.shares_before[1] < 0.3 < 0.6 < shift.shares_now[1]
     gone = measure_shift(model, X, y, X[y == 0], y[y == 0], random_state=0)
@@ -119,43 +155,81 @@ def test_several_classes():
     y = rng.integers(0, 3, 900)
     X = rng.normal(size=(900, 2)) + np.array([[0, 0], [3, 0], [0, 3]])[y]
     model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X[:300], y[:300])
-    near, far = (measure_shift(model, X[300:600], y[300:600], X[600:] + by, random_state=0) for by in (0.0, [1.0, 0.5]))
+    near, far = (
+        measure_shift(model, X[300:600], y[300:600], X[600:] + by, random_state=0)
+        for by in (0.0, [1.0, 0.5])
+    )
     assert near.moved < far.moved and far.more_than_chance
     assert near.error_before == pytest.approx(1 - model.score(X[300:600], y[300:600]))
     truth = 1 - model.score(np.add(X[600:], [1.0, 0.5]), y[600:])
-    assert abs(far.expected_error - truth) < abs(far.error_before - truth) and truth <= far.worst_error
+    assert (
+        abs(far.expected_error - truth) < abs(far.error_before - truth)
+        and truth <= far.worst_error
+    )
 
 
-@pytest.mark.parametrize("kind", [WassersteinKernelSVC(radius=0.05), SVC()], ids=["own", "SVC"])
+@pytest.mark.parametrize(
+    "kind", [WassersteinKernelSVC(radius=0.05), SVC()], ids=["own", "SVC"]
+)
 def test_kernels(kind):
     X, y = rows(400)
     model = kind.fit(X[:100], y[:100])
-    shift = measure_shift(model, X[100:250], y[100:250], X[250:] + 0.4, y[250:], random_state=0)
-    assert 0 < shift.moved <= 0.4 * math.sqrt(3) + 0.2 and shift.error_now <= shift.worst_error
-    bound = worst_case_risk(model, X[100:250], y[100:250], radius=shift.moved, loss="zero-one", confidence=0.95)
+    shift = measure_shift(
+        model, X[100:250], y[100:250], X[250:] + 0.4, y[250:], random_state=0
+    )
+    assert (
+        0 < shift.moved <= 0.4 * math.sqrt(3) + 0.2
+        and shift.error_now <= shift.worst_error
+    )
+    bound = worst_case_risk(
+        model,
+        X[100:250],
+        y[100:250],
+        radius=shift.moved,
+        loss="zero-one",
+        confidence=0.95,
+    )
     assert shift.worst_error == pytest.approx(bound, abs=1e-5)
 
 
 def test_columns_that_cannot_shift_have_a_figure_of_their_own(model):
     X, y = rows(seed=1)
-    fixed = measure_shift(model, X, y, np.add(X, [0.0, 0.0, 0.5]), feature_cost=[1.0, 1.0, math.inf], random_state=0)
+    fixed = measure_shift(
+        model,
+        X,
+        y,
+        np.add(X, [0.0, 0.0, 0.5]),
+        feature_cost=[1.0, 1.0, math.inf],
+        random_state=0,
+    )
     w = model.coef_[0]
-    assert fixed.moved_fixed == pytest.approx(0.5 * abs(w[2]) / np.hypot(w[0], w[1]), rel=1e-5)
+    assert fixed.moved_fixed == pytest.approx(
+        0.5 * abs(w[2]) / np.hypot(w[0], w[1]), rel=1e-5
+    )
     assert "by columns that cannot shift" in str(fixed)
     nothing = measure_shift(([0.0, 0.0, 0.0], 1.0), X, y, X + 1.0, random_state=0)
-    assert nothing.moved == 0.0 and nothing.error_before == pytest.approx((y == 0).mean())
+    assert nothing.moved == 0.0 and nothing.error_before == pytest.approx(
+        (y == 0).mean()
+    )
     assert nothing.expected_error == pytest.approx(nothing.error_before)
 
 
 def test_chance_is_exceeded_as_often_as_it_should():
     """Both samples are drawn anew, with heavy tails or with ties only."""
     rng = np.random.default_rng(0)
-    for draw in (lambda n: rng.standard_t(2, size=(1, n)), lambda n: rng.integers(0, 2, (1, n)) * 1.0):
+    for draw in (
+        lambda n: rng.standard_t(2, size=(1, n)),
+        lambda n: rng.integers(0, 2, (1, n)) * 1.0,
+    ):
         alarms = 0
         for _ in range(200):
             pooled = Pooled(draw(40), draw(60))
             chance = by_chance(
-                lambda each, pooled=pooled: pooled.distances(each)[0], pooled.masses(), 200_000, 0.95, rng
+                lambda each, pooled=pooled: pooled.distances(each)[0],
+                pooled.masses(),
+                200_000,
+                0.95,
+                rng,
             )
             alarms += pooled.distances(pooled.masses())[0] > chance
         assert alarms <= 10 + 3 * math.sqrt(200 * 0.05 * 0.95)
@@ -163,7 +237,9 @@ def test_chance_is_exceeded_as_often_as_it_should():
 
 def test_distances_that_are_equal_up_to_rounding_are_no_more_than_chance():
     for n in range(3, 40):
-        pooled = Pooled(np.zeros((1, n)), np.eye(1, n))  # wherever the one row that differs is, it moved by 1/n
+        pooled = Pooled(
+            np.zeros((1, n)), np.eye(1, n)
+        )  # wherever the one row that differs is, it moved by 1/n
         chance = by_chance(
             lambda split, pooled=pooled: pooled.distances(split)[0],
             pooled.masses(),
@@ -175,35 +251,70 @@ def test_distances_that_are_equal_up_to_rounding_are_no_more_than_chance():
 
 
 def test_rows_that_are_infinitely_far_away_have_moved_there():
-    before, after = np.array([[-np.inf, -np.inf, 0.0, 1.0]]), np.array([[-np.inf, 0.0, 0.0, 1.0]])
-    for old, new, expected in ((before, before, 0.0), (before, after, np.inf), (before + 1.0, before + 1.0, 0.0)):
+    before = np.array([[-np.inf, -np.inf, 0.0, 1.0]])
+    after = np.array([[-np.inf, 0.0, 0.0, 1.0]])
+    for old, new, expected in (
+        (before, before, 0.0),
+        (before, after, np.inf),
+        (before + 1.0, before + 1.0, 0.0),
+    ):
         pooled = Pooled(old, new)
         assert pooled.distances(pooled.masses())[0] == expected
 
 
 @given(arrays.arrays(np.float64, (8, 2), elements=st.floats(-5, 5, width=32)))
 def test_columns_move_in_their_own_units(X):
-    shifts = {each.name: each.distance for each in column_shifts(summaries(X), summaries(np.add(X, [2.0, 0.0])))}
+    shifts = {
+        each.name: each.distance
+        for each in column_shifts(summaries(X), summaries(np.add(X, [2.0, 0.0])))
+    }
     assert shifts == {"0": pytest.approx(2.0)}
 
 
 def test_columns_of_tables(model):
     pandas = pytest.importorskip("pandas")
-    old = pandas.DataFrame({"age": [20.0, 30.0, 40.0, None], "town": ["a", "a", "b", None], "on": [True, False] * 2})
-    old["day"] = pandas.to_datetime(["2024-01-01", "2024-01-02", "2024-01-03", "2024-01-04"])
-    new = old.assign(age=[30.0, 40.0, 50.0, 60.0], town=["b", "b", "b", "c"], day=old["day"] + pandas.Timedelta("1D"))
-    shifts = {each.name: each.distance for each in column_shifts(summaries(old), summaries(new))}
-    assert shifts == {"age": pytest.approx(15.0, rel=0.1), "age (empty)": 0.25, "town": 0.75, "day": 86_400.0}
+    old = pandas.DataFrame(
+        {
+            "age": [20.0, 30.0, 40.0, None],
+            "town": ["a", "a", "b", None],
+            "on": [True, False] * 2,
+        }
+    )
+    old["day"] = pandas.to_datetime(
+        ["2024-01-01", "2024-01-02", "2024-01-03", "2024-01-04"]
+    )
+    new = old.assign(
+        age=[30.0, 40.0, 50.0, 60.0],
+        town=["b", "b", "b", "c"],
+        day=old["day"] + pandas.Timedelta("1D"),
+    )
+    shifts = {
+        each.name: each.distance
+        for each in column_shifts(summaries(old), summaries(new))
+    }
+    assert shifts == {
+        "age": pytest.approx(15.0, rel=0.1),
+        "age (empty)": 0.25,
+        "town": 0.75,
+        "day": 86_400.0,
+    }
 
 
 def test_results_are_printed_and_returned(model):
     pytest.importorskip("pandas")
     X, y = rows(seed=1)
     shift = measure_shift(model, X, y, X + 1.0, y, random_state=0)
-    assert "more than chance explains" in str(shift) and "<table>" in shift._repr_html_()
+    assert (
+        "more than chance explains" in str(shift) and "<table>" in shift._repr_html_()
+    )
     assert list(shift.to_frame().columns) == ["name", "distance", "by_chance", "size"]
-    assert shift.to_dict()["moved"] == shift.moved and len(shift.to_dict()["columns"]) == 3
-    assert measure_shift(model, X, y, X + 1.0, y, random_state=0).to_dict() == shift.to_dict()
+    assert (
+        shift.to_dict()["moved"] == shift.moved and len(shift.to_dict()["columns"]) == 3
+    )
+    assert (
+        measure_shift(model, X, y, X + 1.0, y, random_state=0).to_dict()
+        == shift.to_dict()
+    )
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,12 @@ def rows(n=120, n_classes=2, seed=0):
 
 def write_table(path, columns, delimiter=","):
     """Write columns of any values, by name; numbers have all digits."""
-    lines = [columns, *zip(*(np.asarray(values).tolist() for values in columns.values()), strict=True)]
+    lines = [
+        columns,
+        *zip(
+            *(np.asarray(values).tolist() for values in columns.values()), strict=True
+        ),
+    ]
     path.write_text("".join(delimiter.join(map(str, line)) + "\n" for line in lines))
     return path
 

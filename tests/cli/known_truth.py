@@ -9,7 +9,11 @@ import pandas as pd
 GOOD = ["excellent", "lovely", "superb", "great", "fine", "charming"]
 BAD = ["dreadful", "dull", "awful", "poor", "boring", "weak"]
 WORDS = [f"word{k}" for k in range(200)]
-MEANINGFUL = ("x0", "x1", "x2")  # columns of a linear boundary, of which the second speaks against the label
+MEANINGFUL = (
+    "x0",
+    "x1",
+    "x2",
+)  # columns of a linear boundary, of which the second speaks against the label
 
 
 @dataclass(frozen=True)
@@ -19,7 +23,9 @@ class Truth:
     draw: Callable[[np.random.Generator, int], tuple[pd.DataFrame, np.ndarray]]
     n: int
     advice: str  # the kind of the next step
-    matter: tuple[str, ...] = MEANINGFUL  # the columns that say something about the label
+    matter: tuple[str, ...] = (
+        MEANINGFUL  # the columns that say something about the label
+    )
     curved: bool = False
     useless: bool = False
     misses: str | None = None  # a class of which most rows are missed
@@ -34,7 +40,9 @@ def linear_rows(rng: np.random.Generator, n: int, noise: float = 0.5):
 def table(X, score, wrong=None, **columns) -> tuple[pd.DataFrame, np.ndarray]:
     """Return features, further columns and the label, yes for a positive score unless it is wrong."""
     wrong = np.zeros(len(score), dtype=bool) if wrong is None else wrong
-    frame = pd.DataFrame(np.round(X, 4), columns=[f"x{k}" for k in range(X.shape[1])]).assign(**columns)
+    frame = pd.DataFrame(
+        np.round(X, 4), columns=[f"x{k}" for k in range(X.shape[1])]
+    ).assign(**columns)
     return frame.assign(label=np.where((score > 0) ^ wrong, "yes", "no")), wrong
 
 
@@ -81,7 +89,9 @@ def leak(rng, n):
 
 def numeric_leak(rng, n):
     X, score = linear_rows(rng, n, noise=2.5)
-    refund = np.where((score > 0) ^ (rng.random(n) < 0.004), 20.0, 0.0)  # with a few exceptions
+    refund = np.where(
+        (score > 0) ^ (rng.random(n) < 0.004), 20.0, 0.0
+    )  # with a few exceptions
     return table(X, score, refund=np.round(refund + rng.random(n), 2))
 
 
@@ -97,7 +107,10 @@ def useless(rng, n):
 def text(rng, n):
     score = rng.normal(size=n)
     kinds = [GOOD if (one > 0) == (rng.random() < 0.9) else BAD for one in score]
-    reviews = [" ".join(rng.permutation([*rng.choice(WORDS, 12), *rng.choice(kind, 3)])) for kind in kinds]
+    reviews = [
+        " ".join(rng.permutation([*rng.choice(WORDS, 12), *rng.choice(kind, 3)]))
+        for kind in kinds
+    ]
     frame = pd.DataFrame({"review": reviews, "stars": rng.integers(1, 6, n)})
     return frame.assign(label=np.where(score > 0, "yes", "no")), np.zeros(n, dtype=bool)
 
@@ -121,14 +134,51 @@ TRUTHS = {
     "labels correct": Truth(wrong_labels(0.0), 600, "save"),
     "10 % wrong": Truth(wrong_labels(0.1), 800, "check the labels"),
     "25 % wrong": Truth(wrong_labels(0.25), 800, "check the labels"),
-    "leak": Truth(leak, 400, "drop", matter=("closed",), notes=("closed alone determines the label",)),
-    "numeric leak": Truth(numeric_leak, 400, "drop", matter=("refund",), notes=("refund alone determines the label",)),
-    "drifted": Truth(linear, 400, "train on such rows", misses="no", notes=("half a standard deviation or more",)),
+    "leak": Truth(
+        leak,
+        400,
+        "drop",
+        matter=("closed",),
+        notes=("closed alone determines the label",),
+    ),
+    "numeric leak": Truth(
+        numeric_leak,
+        400,
+        "drop",
+        matter=("refund",),
+        notes=("refund alone determines the label",),
+    ),
+    "drifted": Truth(
+        linear,
+        400,
+        "train on such rows",
+        misses="no",
+        notes=("half a standard deviation or more",),
+    ),
     "unscaled": Truth(unscaled, 400, "save"),
     "useless label": Truth(useless, 400, "do not use it", matter=(), useless=True),
-    "text column": Truth(text, 400, "do not use it", matter=(), useless=True, notes=("left out: review (free text",)),
+    "text column": Truth(
+        text,
+        400,
+        "do not use it",
+        matter=(),
+        useless=True,
+        notes=("left out: review (free text",),
+    ),
     "duplicates": Truth(duplicates, 600, "save", notes=("5", "6")),
-    "wide": Truth(wide, 120, "do not use it", matter=tuple(f"x{k}" for k in range(10)), useless=True),
-    "circle, 25 % wrong": Truth(wrong_labels_of_a_circle, 800, "check the labels", matter=("x0", "x1"), curved=True),
+    "wide": Truth(
+        wide,
+        120,
+        "do not use it",
+        matter=tuple(f"x{k}" for k in range(10)),
+        useless=True,
+    ),
+    "circle, 25 % wrong": Truth(
+        wrong_labels_of_a_circle,
+        800,
+        "check the labels",
+        matter=("x0", "x1"),
+        curved=True,
+    ),
     "overlap": Truth(overlap, 400, "check the labels"),
 }

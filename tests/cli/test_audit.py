@@ -15,37 +15,60 @@ def test_audit(answer_of, error_of, model, table):
 
     answer = answer_of("audit", model, table, "--radii", "0,0.1")
     X, y = rows()
-    labels, saved = PETS[y], load_model(model)
+    labels = PETS[y]
+    saved = load_model(model)
     ball = {"radius": [0.0, 0.1], "flip_cost": saved[-1].flip_cost, "norm": 2}
-    np.testing.assert_allclose(answer["risks"]["risk"], worst_case_risk(saved, X, labels, **ball))
-    np.testing.assert_allclose(answer["risks"]["error"], worst_case_risk(saved, X, labels, loss="zero-one", **ball))
+    np.testing.assert_allclose(
+        answer["risks"]["risk"], worst_case_risk(saved, X, labels, **ball)
+    )
+    np.testing.assert_allclose(
+        answer["risks"]["error"],
+        worst_case_risk(saved, X, labels, loss="zero-one", **ball),
+    )
     low, high = answer["scores"]["intervals"]["accuracy"]
     assert low < answer["scores"]["accuracy"] < high and answer["leads"] is None
-    assert answer["scores"]["accuracy"] == pytest.approx(1 - answer["risks"]["error"][0])
-    assert "--norm must be one of 1, 2, inf, got 'foo'" in error_of("audit", model, table, "--norm", "foo")
+    assert answer["scores"]["accuracy"] == pytest.approx(
+        1 - answer["risks"]["error"][0]
+    )
+    assert "--norm must be one of 1, 2, inf, got 'foo'" in error_of(
+        "audit", model, table, "--norm", "foo"
+    )
 
 
 def test_audit_with_other_classifiers(drsvm_command, model, table, tmp_path):
     pytest.importorskip("matplotlib")
     audit = ("audit", model, table, "--compare")
-    code, out, err = drsvm_command(*audit, "--plot", tmp_path / "r.svg", "--csv", tmp_path / "r.csv")
+    code, out, err = drsvm_command(
+        *audit, "--plot", tmp_path / "r.svg", "--csv", tmp_path / "r.csv"
+    )
     assert code == 0 and "risk LinearSVC" in out and "error LogisticRegression" in out
     assert "are trained on the audited file" in err
     read = list(csv.DictReader(io.StringIO((tmp_path / "r.csv").read_text())))
     own = read[3]  # the training radius
-    assert float(own["risk_drsvm"]) <= min(float(own["risk_LinearSVC"]), float(own["risk_LogisticRegression"]))
+    assert float(own["risk_drsvm"]) <= min(
+        float(own["risk_LinearSVC"]), float(own["risk_LogisticRegression"])
+    )
     assert (tmp_path / "r.svg").read_text().startswith("<?xml")
     code, _, err = drsvm_command(*audit, "--train", table)
     assert code == 0 and "audited file" not in err
 
 
-def test_leads_are_said_only_if_the_others_have_not_seen_the_rows(drsvm_command, model, table, tmp_path):
+def test_leads_are_said_only_if_the_others_have_not_seen_the_rows(
+    drsvm_command, model, table, tmp_path
+):
     X, y = rows(seed=5)
     other = write_csv(tmp_path / "other.csv", X, PETS[y])
     out = drsvm_command("audit", model, other, "--compare", "--train", table)[1]
-    assert "  accuracy: " in out and "LinearSVC (95\u202f%: " in out and "if the rows are new to them" in out
+    assert (
+        "  accuracy: " in out
+        and "LinearSVC (95\u202f%: " in out
+        and "if the rows are new to them" in out
+    )
     for more in ((), ("--train", other)):
-        assert "LinearSVC (95" not in drsvm_command("audit", model, other, "--compare", *more)[1]
+        assert (
+            "LinearSVC (95"
+            not in drsvm_command("audit", model, other, "--compare", *more)[1]
+        )
 
 
 def test_audit_of_three_classes(drsvm_command, answer_of, tmp_path):
@@ -58,27 +81,53 @@ def test_audit_of_three_classes(drsvm_command, answer_of, tmp_path):
     alone = answer_of(*audit)["risks"]
     assert list(alone)[1:5] == ["risk", "risk_drsvm_a", "risk_drsvm_b", "risk_drsvm_c"]
     shown = drsvm_command(*audit)[1]
-    assert "drsvm" not in shown and "error of each class against the rest, by radius" in shown
+    assert (
+        "drsvm" not in shown
+        and "error of each class against the rest, by radius" in shown
+    )
     lines = [line.split() for line in shown.splitlines() if line.startswith("c ")]
-    assert lines == [["c", *(f"{value:.4f}" for value in alone[f"{word}_drsvm_c"])] for word in ("risk", "error")]
+    assert lines == [
+        ["c", *(f"{value:.4f}" for value in alone[f"{word}_drsvm_c"])]
+        for word in ("risk", "error")
+    ]
     saved = load_model(tmp_path / "m.drsvm")
     errors = worst_case_risk(saved, X, labels, radius=[0.0, 0.2], loss="zero-one")
     np.testing.assert_allclose(alone["error"], errors)
     assert errors[0] == pytest.approx(1 - saved.score(X, labels))
     compared = answer_of(*audit, "--compare", "--plot", tmp_path / "r.svg")["risks"]
-    assert compared["error_drsvm"] == alone["error"] and "error_LogisticRegression" in compared
+    assert (
+        compared["error_drsvm"] == alone["error"]
+        and "error_LogisticRegression" in compared
+    )
     assert (tmp_path / "r.svg").read_text().startswith("<?xml")
 
 
-def test_audit_by_row_with_costs_for_the_population(drsvm_command, answer_of, error_of, model, table):
+def test_audit_by_row_with_costs_for_the_population(
+    drsvm_command, answer_of, error_of, model, table
+):
     audit = ("audit", model, table, "--radii", "0,0.1")
     plain = answer_of(*audit)["risks"]
-    assert all(more >= own for own, more in zip(plain["error"], plain["population"], strict=True))
-    by_row = answer_of(*audit, "--limit", "row", "--costs", "cat=1,dog=4", "--confidence", "0.8")["risks"]
-    assert "risk" not in by_row and by_row["error"][1] <= by_row["cost"][1] <= 4 * by_row["error"][1]
+    assert all(
+        more >= own
+        for own, more in zip(plain["error"], plain["population"], strict=True)
+    )
+    by_row = answer_of(
+        *audit, "--limit", "row", "--costs", "cat=1,dog=4", "--confidence", "0.8"
+    )["risks"]
+    assert (
+        "risk" not in by_row
+        and by_row["error"][1] <= by_row["cost"][1] <= 4 * by_row["error"][1]
+    )
     assert by_row["cost"][1] <= by_row["population_cost"][1] <= 4
     shown = drsvm_command(*audit, "--limit", "row", "--confidence", "0.8")[1]
-    assert "each row shifted by at most the radius" in shown and "with 80% confidence" in shown
-    assert "--limit must be one of average, row, got 'rows'" in error_of(*audit, "--limit", "rows")
-    assert "give the costs of missing each of two classes" in error_of(*audit, "--costs", "yes")
+    assert (
+        "each row shifted by at most the radius" in shown
+        and "with 80% confidence" in shown
+    )
+    assert "--limit must be one of average, row, got 'rows'" in error_of(
+        *audit, "--limit", "rows"
+    )
+    assert "give the costs of missing each of two classes" in error_of(
+        *audit, "--costs", "yes"
+    )
     assert "confidence must be at least 0.5" in error_of(*audit, "--confidence", "95")

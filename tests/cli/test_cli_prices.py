@@ -17,11 +17,19 @@ def people(tmp_path):
     """Return a table with two numbers, a category and a column of verified labels, and the parts of it."""
     rng = np.random.default_rng(3)
     left = np.arange(N) % 2 == 1
-    age, calls = rng.normal(size=N) - left, rng.normal(size=N) + 0.3 * left
+    age = rng.normal(size=N) - left
+    calls = rng.normal(size=N) + 0.3 * left
     town = np.where(rng.random(N) < 0.3 + 0.3 * left, "Oslo", "Rome")
     checked = rng.random(N) < 0.4
-    columns = {"age": age.round(4), "calls": calls.round(4), "town": town, "checked": np.where(checked, "yes", "no")}
-    path = write_table(tmp_path / "people.csv", {**columns, "state": np.where(left, "gone", "here")})
+    columns = {
+        "age": age.round(4),
+        "calls": calls.round(4),
+        "town": town,
+        "checked": np.where(checked, "yes", "no"),
+    }
+    path = write_table(
+        tmp_path / "people.csv", {**columns, "state": np.where(left, "gone", "here")}
+    )
     return path, left, checked
 
 
@@ -32,9 +40,13 @@ def fitted(drsvm_command, people, tmp_path):
     def fitted(*options):
         out = tmp_path / "m.drsvm"
         path = people[0]
-        options = options if "--verified" in options else ("--drop", "checked", *options)
+        options = (
+            options if "--verified" in options else ("--drop", "checked", *options)
+        )
         radius = () if "--cv" in options else ("--radius", 0.1)
-        code, _, err = drsvm_command("fit", path, "--label", "state", *radius, "--model", out, *options)
+        code, _, err = drsvm_command(
+            "fit", path, "--label", "state", *radius, "--model", out, *options
+        )
         assert code == 0, err
         return load_model(out), load_metadata(out)["feature_names"]
 
@@ -42,7 +54,9 @@ def fitted(drsvm_command, people, tmp_path):
 
 
 def test_a_text_column_is_trusted_with_all_its_categories(fitted):
-    model, names = fitted("--trust-column", "town", "--trust-column", "age", "--l2", 0.01)
+    model, names = fitted(
+        "--trust-column", "town", "--trust-column", "age", "--l2", 0.01
+    )
     assert names == ["age", "calls", "town=Oslo", "town=Rome"]
     np.testing.assert_array_equal(model[-1].feature_cost, [np.inf, 1, np.inf, np.inf])
 
@@ -62,7 +76,9 @@ def test_verified_labels_and_prices_by_class(fitted, people):
     plain, names = fitted()
     assert "checked" not in names
     X = plain[:-1].transform(pandas.read_csv(people[0]))
-    model, names = fitted("--verified", "checked", "--flip-cost", "gone=0.4", "--flip-cost", "here=2")
+    model, names = fitted(
+        "--verified", "checked", "--flip-cost", "gone=0.4", "--flip-cost", "here=2"
+    )
     assert model[-1].flip_cost == {"gone": 0.4, "here": 2.0} and "checked" not in names
     costs = np.where(checked, np.inf, np.where(left, 0.4, 2.0))
     expected = WassersteinSVC(radius=0.1).fit(X, labels, flip_cost=costs)
@@ -71,39 +87,67 @@ def test_verified_labels_and_prices_by_class(fitted, people):
 
 
 def test_the_price_of_the_intercept(fitted):
-    free, priced = fitted()[0][-1], fitted("--intercept-cost", 0.01)[0][-1]
+    free = fitted()[0][-1]
+    priced = fitted("--intercept-cost", 0.01)[0][-1]
     assert priced.intercept_cost == 0.01 and priced.objective_ > free.objective_
 
 
-@pytest.mark.parametrize("further", [(), ("--cv", "--folds", 2), ("--kernel", "rbf", "--gamma", 0.1)], ids=str)
+@pytest.mark.parametrize(
+    "further",
+    [(), ("--cv", "--folds", 2), ("--kernel", "rbf", "--gamma", 0.1)],
+    ids=str,
+)
 def test_costs_of_missing_a_class(fitted, further):
     model, _ = fitted("--costs", "gone=10, here=1", *further)
     assert model[-1].threshold == {"gone": 10.0, "here": 1.0}
-    assert model[-1].threshold_ > 0.2 and model[-1].certified_intercept_ > model[-1].intercept_
+    assert (
+        model[-1].threshold_ > 0.2
+        and model[-1].certified_intercept_ > model[-1].intercept_
+    )
 
 
 def test_costs_are_named(drsvm_command, answer_of, people, svmlight):
-    options = ("--label", "state", "--drop", "checked", "--kernel", "linear", "--costs", "gone=10,here=1")
-    assert answer_of("fit", people[0], *options)["parameters"]["threshold"] == {"gone": 10.0, "here": 1.0}
+    options = (
+        "--label",
+        "state",
+        "--drop",
+        "checked",
+        "--kernel",
+        "linear",
+        "--costs",
+        "gone=10,here=1",
+    )
+    assert answer_of("fit", people[0], *options)["parameters"]["threshold"] == {
+        "gone": 10.0,
+        "here": 1.0,
+    }
     shown = " ".join(drsvm_command("fit", people[0], *options)[1].split())
     assert "costs of missing a class: gone=10, here=1; " in shown
     # Labels may be numbers.
-    assert answer_of("fit", svmlight, "--costs", "0=1,1=3")["parameters"]["threshold"] == {"0": 1.0, "1": 3.0}
+    assert answer_of("fit", svmlight, "--costs", "0=1,1=3")["parameters"][
+        "threshold"
+    ] == {"0": 1.0, "1": 3.0}
 
 
 def test_costs_need_two_classes(error_of, tmp_path):
     columns = {"a": np.arange(30.0), "kind": np.array(["x", "y", "z"]).repeat(10)}
     path = write_table(tmp_path / "three.csv", columns)
-    assert "give a cost for each of the two classes of y, ['x', 'y', 'z']; for more, leave it out." in error_of(
-        "fit", path, "--costs", "x=1,y=2"
+    assert (
+        "give a cost for each of the two classes of y, ['x', 'y', 'z']; for more, leave it out."
+        in error_of("fit", path, "--costs", "x=1,y=2")
     )
 
 
 @pytest.mark.thorough
 def test_prices_with_cross_validation(fitted):
-    """The preparation is fitted in the folds; prices refer to the columns of all rows."""
+    """The preparation is fitted in the folds.
+
+    Prices refer to the columns of all rows.
+    """
     search = ("--cv", "--folds", 3, "--flip-cost", 5)
-    model, _ = fitted(*search, "--trust-column", "town", "--increasing", "age", "--l2", 0.01)
+    model, _ = fitted(
+        *search, "--trust-column", "town", "--increasing", "age", "--l2", 0.01
+    )
     np.testing.assert_array_equal(model[-1].feature_cost, [1, 1, np.inf, np.inf])
     np.testing.assert_array_equal(model[-1].monotonic_cst, [1, 0, 0, 0])
 
@@ -111,36 +155,92 @@ def test_prices_with_cross_validation(fitted):
 @pytest.mark.thorough
 def test_comparisons_and_reports_with_prices(answer_of, people, tmp_path):
     path = people[0]
-    options = ("--label", "state", "--drop", "checked", "--trust-column", "town", "--increasing", "age", "--l2", 0.01)
-    assert answer_of("compare", path, *options, "--intercept-cost", 1, "--solvers", "auto")["features"] == 4
+    options = (
+        "--label",
+        "state",
+        "--drop",
+        "checked",
+        "--trust-column",
+        "town",
+        "--increasing",
+        "age",
+        "--l2",
+        0.01,
+    )
+    assert (
+        answer_of(
+            "compare", path, *options, "--intercept-cost", 1, "--solvers", "auto"
+        )["features"]
+        == 4
+    )
     columns = pd.read_csv(path)
-    columns["state"] = np.where(columns["age"] < columns["calls"], "gone", "here")  # no label looks wrong
+    columns["state"] = np.where(
+        columns["age"] < columns["calls"], "gone", "here"
+    )  # no label looks wrong
     columns.to_csv(path, index=False)
-    made = answer_of("report", path, *options, "--costs", "gone=10,here=1", "--output", tmp_path / "r.html")
+    made = answer_of(
+        "report",
+        path,
+        *options,
+        "--costs",
+        "gone=10,here=1",
+        "--output",
+        tmp_path / "r.html",
+    )
     assert "--costs gone=10,here=1" in made["summary"]["next"]["command"]
 
 
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--flip-cost", "1", "--flip-cost", "2"], "give one number, or one for every class"),
+        (
+            ["--flip-cost", "1", "--flip-cost", "2"],
+            "give one number, or one for every class",
+        ),
         (["--flip-cost", "gone=much"], "give one number, or one for every class"),
-        (["--flip-cost", "lost=2", "--flip-cost", "here=1"], "lost: unknown label; the labels are gone, here"),
+        (
+            ["--flip-cost", "lost=2", "--flip-cost", "here=1"],
+            "lost: unknown label; the labels are gone, here",
+        ),
         (["--flip-cost", "gone=2"], "no price for the classes ['here']"),
-        (["--increasing", "age", "--decreasing", "age"], "cannot be both --increasing and --decreasing"),
+        (
+            ["--increasing", "age", "--decreasing", "age"],
+            "cannot be both --increasing and --decreasing",
+        ),
         (["--increasing", "town"], "has categories, which have no order"),
         (["--trust-column", "ages"], "did you mean 'age'?"),
         (["--verified", "checked"], "changes nothing while all labels are trusted"),
         (["--verified", "calls", "--flip-cost", "2"], "must contain yes or no"),
         (["--intercept-cost", "0"], "intercept_cost=0.0 is out of range"),
-        (["--costs", "gone=1,lost=2"], "--costs lost: unknown label; the labels are gone, here"),
+        (
+            ["--costs", "gone=1,lost=2"],
+            "--costs lost: unknown label; the labels are gone, here",
+        ),
         (["--costs", "gone=1,here=2", "--no-intercept"], "use fit_intercept=True"),
-        (["--costs", "gone=1,here=2", "--threshold", "accuracy"], "use --threshold or --costs, not both"),
-        (["--costs", "5"], "--costs 5: give the costs of missing each of two classes, such as --costs no=1,yes=10."),
-        (["--costs", "gone=1"], "--costs gone=1: give the costs of missing each of two classes"),
-        (["--costs", "gone=1,here=much"], "--costs gone=1,here=much: give the costs of missing each of two classes"),
-        (["--costs", "gone=1,gone=2"], "--costs gone=1,gone=2: give the costs of missing each"),
-        (["--costs", "gone=-1,here=2"], "threshold['gone'] must be finite and at least 0, got threshold['gone']=-1"),
+        (
+            ["--costs", "gone=1,here=2", "--threshold", "accuracy"],
+            "use --threshold or --costs, not both",
+        ),
+        (
+            ["--costs", "5"],
+            "--costs 5: give the costs of missing each of two classes, such as --costs no=1,yes=10.",
+        ),
+        (
+            ["--costs", "gone=1"],
+            "--costs gone=1: give the costs of missing each of two classes",
+        ),
+        (
+            ["--costs", "gone=1,here=much"],
+            "--costs gone=1,here=much: give the costs of missing each of two classes",
+        ),
+        (
+            ["--costs", "gone=1,gone=2"],
+            "--costs gone=1,gone=2: give the costs of missing each",
+        ),
+        (
+            ["--costs", "gone=-1,here=2"],
+            "threshold['gone'] must be finite and at least 0, got threshold['gone']=-1",
+        ),
         (["--costs", "gone=0,here=0"], "one of the costs must be above 0"),
     ],
 )

@@ -17,18 +17,26 @@ from drsvm.persistence import load_metadata
 
 @pytest.fixture
 def pipe_in(monkeypatch):
-    return lambda content: monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    return lambda content: monkeypatch.setattr(
+        sys, "stdin", io.TextIOWrapper(io.BytesIO(content))
+    )
 
 
 @pytest.mark.parametrize("packed", [bytes, gzip.compress])
-def test_standard_input_is_a_data_file(drsvm_command, answer_of, table, model, pipe_in, packed):
+def test_standard_input_is_a_data_file(
+    drsvm_command, answer_of, table, model, pipe_in, packed
+):
     content = packed(table.read_bytes())
     expected = answer_of("fit", table, "--label", "kind", "--test-size", 0.25)
     pipe_in(content)
-    code, out, err = drsvm_command("fit", "-", "--label", "kind", "--test-size", 0.25, "--json")
+    code, out, err = drsvm_command(
+        "fit", "-", "--label", "kind", "--test-size", 0.25, "--json"
+    )
     answer = json.loads(out)
     assert (code, err, answer["file"]) == (0, "", "-")
-    assert answer["weights"] == expected["weights"] and answer["test"] == expected["test"]
+    assert (
+        answer["weights"] == expected["weights"] and answer["test"] == expected["test"]
+    )
     printed = drsvm_command("predict", model, table)[1]
     for arguments in ([], ["--output", "-"]):
         pipe_in(content)
@@ -36,12 +44,19 @@ def test_standard_input_is_a_data_file(drsvm_command, answer_of, table, model, p
     assert not Path("-").exists()
 
 
-def test_standard_input_as_a_test_file(drsvm_command, answer_of, table, tmp_path, pipe_in):
+def test_standard_input_as_a_test_file(
+    drsvm_command, answer_of, table, tmp_path, pipe_in
+):
     pipe_in(table.read_bytes())
     out = tmp_path / "m.drsvm"
     answer = answer_of("fit", table, "--test", "-", "--model", out)
-    intervals = answer["test"].pop("intervals")  # only of rows that the model has not seen
-    assert intervals.keys() == {"accuracy", "balanced_accuracy", "roc_auc"} and answer["test"] == answer["train"]
+    intervals = answer["test"].pop(
+        "intervals"
+    )  # only of rows that the model has not seen
+    assert (
+        intervals.keys() == {"accuracy", "balanced_accuracy", "roc_auc"}
+        and answer["test"] == answer["train"]
+    )
     pipe_in(table.read_bytes())
     drsvm_command("fit", "-", "--model", out)
     assert load_metadata(out)["training"]["file"] == "standard input"
@@ -51,7 +66,10 @@ def test_standard_input_as_a_test_file(drsvm_command, answer_of, table, tmp_path
     ("content", "expected"),
     [
         (b"", "standard input: is empty."),
-        (b"a,b,label\n1,2,x\n3,oops,y\n5,6,x\n", "standard input: column 'b' contains the text 'oops' (line 3)"),
+        (
+            b"a,b,label\n1,2,x\n3,oops,y\n5,6,x\n",
+            "standard input: column 'b' contains the text 'oops' (line 3)",
+        ),
         (b"a,b,label\n1,2,x\n3,4,x\n", "standard input: all 2 rows have the label 'x'"),
     ],
 )
@@ -63,10 +81,19 @@ def test_errors_name_standard_input(error_of, pipe_in, content, expected):
 def test_invalid_uses_of_a_dash(error_of, table, model):
     for arguments, expected in (
         (("fit", "-", "--test", "-"), "standard input can be read only once"),
-        (("audit", model, "-", "--compare", "--train", "-"), "standard input can be read only once"),
+        (
+            ("audit", model, "-", "--compare", "--train", "-"),
+            "standard input can be read only once",
+        ),
         (("predict", "-", table), "a model cannot be read from standard input"),
-        (("fit", table, "--model", "-"), "only predictions can be written to standard output"),
-        (("audit", model, table, "--csv", "-"), "only predictions can be written to standard output"),
+        (
+            ("fit", table, "--model", "-"),
+            "only predictions can be written to standard output",
+        ),
+        (
+            ("audit", model, table, "--csv", "-"),
+            "only predictions can be written to standard output",
+        ),
     ):
         assert expected in error_of(*arguments)
 
@@ -77,7 +104,10 @@ def test_a_pipe_is_a_data_file(drsvm_command, table, model, tmp_path):
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_bytes, args=[table.read_bytes()])
     writer.start()
-    assert drsvm_command("predict", model, pipe)[:2] == drsvm_command("predict", model, table)[:2]
+    assert (
+        drsvm_command("predict", model, pipe)[:2]
+        == drsvm_command("predict", model, table)[:2]
+    )
     writer.join()
 
 
@@ -88,7 +118,9 @@ def test_a_failed_plot_leaves_no_table(error_of, model, table, tmp_path, monkeyp
         raise ValueError("no ink")
 
     monkeypatch.setattr("drsvm.plotting.RiskCurveDisplay.plot", fail)
-    err = error_of("audit", model, table, "--csv", tmp_path / "r.csv", "--plot", tmp_path / "r.png")
+    err = error_of(
+        "audit", model, table, "--csv", tmp_path / "r.csv", "--plot", tmp_path / "r.png"
+    )
     assert "no ink" in err and not (tmp_path / "r.csv").exists()
 
 
@@ -102,7 +134,15 @@ def test_an_input_file_is_not_overwritten(error_of, table, model, tmp_path):
         ("predict", model, table, "--output", table),
         ("predict", model, table, "--output", model),
         ("audit", model, table, "--csv", table),
-        ("audit", model, table, "--csv", tmp_path / "x.png", "--plot", tmp_path / "x.png"),
+        (
+            "audit",
+            model,
+            table,
+            "--csv",
+            tmp_path / "x.png",
+            "--plot",
+            tmp_path / "x.png",
+        ),
     ):
         assert "choose another name" in error_of(*arguments)
     assert table.read_bytes() == content
@@ -110,13 +150,22 @@ def test_an_input_file_is_not_overwritten(error_of, table, model, tmp_path):
 
 def test_outputs_that_cannot_be_written(error_of, table, tmp_path, monkeypatch):
     (tmp_path / "thesis.txt").write_text("years of work")
-    assert "exists and is not a drsvm model" in error_of("fit", table, "--model", tmp_path / "thesis.txt")
+    assert "exists and is not a drsvm model" in error_of(
+        "fit", table, "--model", tmp_path / "thesis.txt"
+    )
     assert (tmp_path / "thesis.txt").read_text() == "years of work"
-    for output, expected in ((tmp_path / "no" / "m.drsvm", "does not exist"), (tmp_path, "is a folder")):
+    for output, expected in (
+        (tmp_path / "no" / "m.drsvm", "does not exist"),
+        (tmp_path, "is a folder"),
+    ):
         assert expected in error_of("fit", table, "--model", output)
-    assert "must end in .png" in error_of("compare", table, "--plot", tmp_path / "p.bmp")
+    assert "must end in .png" in error_of(
+        "compare", table, "--plot", tmp_path / "p.bmp"
+    )
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert "pip install matplotlib" in error_of("compare", table, "--plot", tmp_path / "p.png")
+    assert "pip install matplotlib" in error_of(
+        "compare", table, "--plot", tmp_path / "p.png"
+    )
 
 
 def test_a_model_with_a_damaged_array_is_bad_input(error_of, model, table):
@@ -124,14 +173,26 @@ def test_a_model_with_a_damaged_array_is_bad_input(error_of, model, table):
     content = model.read_bytes()
     head, _, archive = content.partition(b"\n")
     packed = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(archive)) as old, zipfile.ZipFile(packed, "w") as new:
+    with (
+        zipfile.ZipFile(io.BytesIO(archive)) as old,
+        zipfile.ZipFile(packed, "w") as new,
+    ):
         for name in old.namelist():
-            new.writestr(name, old.read(name).replace(b")", b" ", 1) if name.endswith(".npy") else old.read(name))
+            new.writestr(
+                name,
+                old.read(name).replace(b")", b" ", 1)
+                if name.endswith(".npy")
+                else old.read(name),
+            )
     checksum = hashlib.sha256(packed.getvalue()).hexdigest().encode()
-    model.write_bytes(head[: head.index(b":") + 1] + checksum + b"\n" + packed.getvalue())
+    model.write_bytes(
+        head[: head.index(b":") + 1] + checksum + b"\n" + packed.getvalue()
+    )
     for command in ("predict", "audit"):
         assert "is not a drsvm model" in error_of(command, table, table)
-        assert f"{model}: its content is not that of a drsvm model" in error_of(command, model, table)
+        assert f"{model}: its content is not that of a drsvm model" in error_of(
+            command, model, table
+        )
 
 
 def test_a_missing_extra_is_named(error_of, model, tmp_path, monkeypatch):

@@ -63,18 +63,29 @@ def arguments(request, model, table, tmp_path, monkeypatch):
     """Return the arguments of a command, and the files that it writes."""
     if request.param == "export":
         pytest.importorskip("skl2onnx")
-    words = [word.replace("OUT", str(tmp_path / "out")) for word in COMMANDS[request.param]]
+    words = [
+        word.replace("OUT", str(tmp_path / "out")) for word in COMMANDS[request.param]
+    ]
     words = [{"TABLE": table, "MODEL": model}.get(word, word) for word in words]
-    return words, [Path(word) for word in words if str(word).startswith(str(tmp_path / "out"))]
+    return words, [
+        Path(word) for word in words if str(word).startswith(str(tmp_path / "out"))
+    ]
 
 
 @pytest.mark.parametrize(
     "arguments",
-    [pytest.param(name, marks=[pytest.mark.thorough] if name in SLOW else []) for name in COMMANDS],
+    [
+        pytest.param(name, marks=[pytest.mark.thorough] if name in SLOW else [])
+        for name in COMMANDS
+    ],
     indirect=True,
 )
-@pytest.mark.parametrize("moment", ["first file", "last file", "before the first", "output"])
-def test_a_command_that_is_interrupted_at_its_end(command_of_a_process, arguments, moment, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "moment", ["first file", "last file", "before the first", "output"]
+)
+def test_a_command_that_is_interrupted_at_its_end(
+    command_of_a_process, arguments, moment, tmp_path, monkeypatch
+):
     words, files = arguments
     before = set(tmp_path.iterdir())
     if moment == "first file":
@@ -109,18 +120,33 @@ drsvm.cli.main()
 """
 
 
-def test_a_process_that_has_written_its_files_ends_as_usual_in_spite_of_ctrl_c(tmp_path):
-    done = subprocess.run([sys.executable, "-c", PROCESS], cwd=tmp_path, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0 and done.stderr == "" and (tmp_path / "out.csv").exists()
+def test_a_process_that_has_written_its_files_ends_as_usual_in_spite_of_ctrl_c(
+    tmp_path,
+):
+    done = subprocess.run(
+        [sys.executable, "-c", PROCESS],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (
+        done.returncode == 0 and done.stderr == "" and (tmp_path / "out.csv").exists()
+    )
 
 
-def test_an_interrupted_fit_leaves_no_spool(command_of_a_process, table, tmp_path, monkeypatch):
+def test_an_interrupted_fit_leaves_no_spool(
+    command_of_a_process, table, tmp_path, monkeypatch
+):
     from pyarrow import csv, parquet
 
-    path, spool = tmp_path / "table.parquet", tmp_path / "spool"
+    path = tmp_path / "table.parquet"
+    spool = tmp_path / "spool"
     parquet.write_table(csv.read_csv(table), path)
     sends_signal(monkeypatch, os, "fsync")
-    code, _, err = command_of_a_process("fit", path, "--spool", spool, "--model", tmp_path / "m.drsvm")
+    code, _, err = command_of_a_process(
+        "fit", path, "--spool", spool, "--model", tmp_path / "m.drsvm"
+    )
     assert code == 130 and "nothing was written" in err and not spool.exists()
 
 
@@ -140,7 +166,14 @@ except typer.Exit as ended:
 
 def ended(line, folder, stdout=subprocess.PIPE):
     command = [sys.executable, "-c", WRITING.format(line)]
-    return subprocess.run(command, cwd=folder, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=60)
+    return subprocess.run(
+        command,
+        cwd=folder,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+    )
 
 
 def test_a_file_that_exceeds_a_limit_is_named(tmp_path):
@@ -159,7 +192,11 @@ def test_a_full_disk_behind_standard_output(tmp_path, size):
     with open("/dev/full", "w") as full:
         done = ended(f"print('x' * {size})", tmp_path, full)
     message = "error: standard output: No space left on device"
-    assert done.returncode == 2 and done.stderr.startswith(message) and len(done.stderr.splitlines()) == 1
+    assert (
+        done.returncode == 2
+        and done.stderr.startswith(message)
+        and len(done.stderr.splitlines()) == 1
+    )
 
 
 def test_a_full_disk_as_json(drsvm_command, table, tmp_path, monkeypatch):
@@ -167,6 +204,8 @@ def test_a_full_disk_as_json(drsvm_command, table, tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    code, out, _ = drsvm_command("fit", table, "--model", tmp_path / "m.drsvm", "--json")
+    code, out, _ = drsvm_command(
+        "fit", table, "--model", tmp_path / "m.drsvm", "--json"
+    )
     assert code == 2 and str(tmp_path / "m.drsvm") in json.loads(out)["error"]
     assert list(tmp_path.iterdir()) == [table]

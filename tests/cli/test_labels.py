@@ -21,7 +21,10 @@ def mislabelled(tmp_path):
     table = write_csv(tmp_path / "pets.csv", X, labels)
     lines = table.read_text().splitlines()
     cells = ["id,remark", *(f'p{k:03},"a, b"' for k in range(len(labels)))]
-    table.write_text("\n".join(f"{cell},{line}" for cell, line in zip(cells, lines, strict=True)) + "\n")
+    table.write_text(
+        "\n".join(f"{cell},{line}" for cell, line in zip(cells, lines, strict=True))
+        + "\n"
+    )
     return table
 
 
@@ -30,48 +33,89 @@ def table_in(path):
 
 
 def test_the_worst_rows_are_those_with_wrong_labels(answer_of, mislabelled):
-    answer = answer_of("labels", mislabelled, "--drop", "id,remark", "--top", len(WRONG))
+    answer = answer_of(
+        "labels", mislabelled, "--drop", "id,remark", "--top", len(WRONG)
+    )
     worst = answer["worst"]
     assert set(worst["row"]) == set((WRONG + 1).tolist())
     assert not any(map(eq, worst["given_label"], worst["predicted_label"]))
-    assert worst["label_score"] == sorted(worst["label_score"]) and worst["label_score"][-1] < 0.5
+    assert (
+        worst["label_score"] == sorted(worst["label_score"])
+        and worst["label_score"][-1] < 0.5
+    )
     assert 0 < answer["flagged"] <= len(WRONG) + 2
-    assert len(WRONG) - 2 <= answer["contradicted"] <= len(WRONG) + 2 and answer["wrong_labels"] is None  # too few rows
+    assert (
+        len(WRONG) - 2 <= answer["contradicted"] <= len(WRONG) + 2
+        and answer["wrong_labels"] is None
+    )  # too few rows
     assert (answer["rows"], answer["features"]) == (120, 3)
 
 
 def test_the_text_says_what_is_not_proven(drsvm_command, mislabelled):
-    code, out, _ = drsvm_command("labels", mislabelled, "--drop", "id,remark", "--top", 3)
+    code, out, _ = drsvm_command(
+        "labels", mislabelled, "--drop", "id,remark", "--top", 3
+    )
     words = " ".join(out.split())
     order = "most doubtful label first (those that both classifiers contradict on top)"
     assert code == 0 and f"3 of 120 rows, {order}" in words
-    assert "proves nothing about a single label" in words and "They are wrong, or the classes overlap" in words
+    assert (
+        "proves nothing about a single label" in words
+        and "They are wrong, or the classes overlap" in words
+    )
     assert "given label" in words and "predicted label" in words
 
 
-def test_the_table_has_the_columns_of_the_file_and_the_new_ones(answer_of, mislabelled, tmp_path, monkeypatch):
+def test_the_table_has_the_columns_of_the_file_and_the_new_ones(
+    answer_of, mislabelled, tmp_path, monkeypatch
+):
     """Also if the file is standard input."""
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(mislabelled.read_bytes())))
+    monkeypatch.setattr(
+        "sys.stdin", io.TextIOWrapper(io.BytesIO(mislabelled.read_bytes()))
+    )
     answer_of("labels", "-", "--drop", "id,remark", "--csv", tmp_path / "out.csv")
-    table, original = table_in(tmp_path / "out.csv"), table_in(mislabelled)
+    table = table_in(tmp_path / "out.csv")
+    original = table_in(mislabelled)
     assert [{name: row[name] for name in original[0]} for row in table] == original
     assert [int(row["row"]) for row in table] == list(range(1, 121))
     assert sorted(int(row["rank"]) for row in table) == list(range(1, 121))
-    assert {k for k, row in enumerate(table) if int(row["rank"]) <= len(WRONG)} == set(WRONG.tolist())
+    assert {k for k, row in enumerate(table) if int(row["rank"]) <= len(WRONG)} == set(
+        WRONG.tolist()
+    )
     for row in table:
-        assert row["given_label"] == row["kind"] and row["is_label_issue"] in ("True", "False")
+        assert row["given_label"] == row["kind"] and row["is_label_issue"] in (
+            "True",
+            "False",
+        )
         assert 0 <= float(row["label_score"]) <= 1
 
 
-def test_rows_are_numbered_as_in_the_file_if_some_are_dropped(answer_of, mislabelled, tmp_path):
+def test_rows_are_numbered_as_in_the_file_if_some_are_dropped(
+    answer_of, mislabelled, tmp_path
+):
     lines = mislabelled.read_text().splitlines()
-    mislabelled.write_text("\n".join([lines[0], *(["new,,1,,2,cat"] * 5), *lines[1:]]) + "\n")
-    options = ("--drop", "id,remark", "--missing", "drop", "--top", len(WRONG), "--csv", tmp_path / "out.csv")
+    mislabelled.write_text(
+        "\n".join([lines[0], *(["new,,1,,2,cat"] * 5), *lines[1:]]) + "\n"
+    )
+    options = (
+        "--drop",
+        "id,remark",
+        "--missing",
+        "drop",
+        "--top",
+        len(WRONG),
+        "--csv",
+        tmp_path / "out.csv",
+    )
     answer = answer_of("labels", mislabelled, *options)
     assert set(answer["worst"]["row"]) == set((WRONG + 6).tolist())
     table = table_in(tmp_path / "out.csv")
     assert table[0]["row"] == "6" and table[0]["id"] == "p000" and len(table) == 120
-    assert answer_of("labels", mislabelled, "--drop", "id,remark", "--missing", "fill")["rows"] == 125
+    assert (
+        answer_of("labels", mislabelled, "--drop", "id,remark", "--missing", "fill")[
+            "rows"
+        ]
+        == 125
+    )
 
 
 def test_a_name_that_is_taken(answer_of, tmp_path):
@@ -79,21 +123,38 @@ def test_a_name_that_is_taken(answer_of, tmp_path):
     table = write_csv(tmp_path / "t.csv", X, PETS[y], names=("rank", "row", "depth"))
     answer_of("labels", table, "--csv", tmp_path / "out.csv")
     header = (tmp_path / "out.csv").read_text().splitlines()[0].split(",")
-    assert header[:4] == ["rank", "row", "depth", "kind"] and {"drsvm_rank", "drsvm_row"} <= set(header)
+    assert header[:4] == ["rank", "row", "depth", "kind"] and {
+        "drsvm_rank",
+        "drsvm_row",
+    } <= set(header)
 
 
 def test_several_classes_and_a_plot(answer_of, tmp_path):
     pytest.importorskip("matplotlib")
     X, y = rows(n_classes=3)
     table = write_csv(tmp_path / "t.csv", X, np.array(["cat", "dog", "emu"])[y])
-    answer = answer_of("labels", table, "--plot", tmp_path / "p.png", "--folds", 3, "--seed", 4)
+    answer = answer_of(
+        "labels", table, "--plot", tmp_path / "p.png", "--folds", 3, "--seed", 4
+    )
     assert set(answer["worst"]["predicted_label"]) <= {"cat", "dog", "emu"}
-    assert answer["plot"] == str(tmp_path / "p.png") and (tmp_path / "p.png").stat().st_size > 5000
+    assert (
+        answer["plot"] == str(tmp_path / "p.png")
+        and (tmp_path / "p.png").stat().st_size > 5000
+    )
 
 
 def test_svmlight_and_parquet(answer_of, svmlight, tmp_path):
-    assert answer_of("labels", svmlight, "--csv", tmp_path / "out.csv", "--radius", 0.1)["rows"] == 120
-    assert (tmp_path / "out.csv").read_text().startswith("row,rank,is_label_issue,label_score,given_label")
+    assert (
+        answer_of("labels", svmlight, "--csv", tmp_path / "out.csv", "--radius", 0.1)[
+            "rows"
+        ]
+        == 120
+    )
+    assert (
+        (tmp_path / "out.csv")
+        .read_text()
+        .startswith("row,rank,is_label_issue,label_score,given_label")
+    )
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
@@ -113,10 +174,14 @@ def test_bad_input(error_of, mislabelled, tmp_path):
         (["--solver", "magic"], "--solver must be one of auto"),
         (["--class-weight", "heavy"], "--class-weight must be one of auto"),
     ):
-        assert message in error_of("labels", mislabelled, "--drop", "id,remark", *arguments)
+        assert message in error_of(
+            "labels", mislabelled, "--drop", "id,remark", *arguments
+        )
     lines = mislabelled.read_text().splitlines()
     mislabelled.write_text("\n".join([*lines, "p120,,1,2,3,catt"]) + "\n")
-    assert "Only one row has the label 'catt'" in error_of("labels", mislabelled, "--drop", "id,remark")
+    assert "Only one row has the label 'catt'" in error_of(
+        "labels", mislabelled, "--drop", "id,remark"
+    )
 
 
 def test_text_is_not_standardised(answer_of, tmp_path):
@@ -124,6 +189,11 @@ def test_text_is_not_standardised(answer_of, tmp_path):
     from sklearn.preprocessing import normalize
 
     X, y = rows()
-    dump_svmlight_file(normalize(np.exp(X)), y, str(tmp_path / "words.svm"), zero_based=False)
-    found, plain = (answer_of("labels", tmp_path / "words.svm", *more) for more in ((), ("--no-standardise",)))
+    dump_svmlight_file(
+        normalize(np.exp(X)), y, str(tmp_path / "words.svm"), zero_based=False
+    )
+    found, plain = (
+        answer_of("labels", tmp_path / "words.svm", *more)
+        for more in ((), ("--no-standardise",))
+    )
     assert found["worst"] == plain["worst"] and found["notes"] == plain["notes"]

@@ -9,8 +9,8 @@ from sklearn.datasets import make_circles
 
 import drsvm
 from drsvm.cli.tasks import positive_class
-from drsvm.tables.values import Coded, labels_of
 from drsvm.persistence import load_model
+from drsvm.tables.values import Coded, labels_of
 
 
 def test_help_shows_the_defaults_of_the_estimator(drsvm_command):
@@ -31,8 +31,14 @@ def test_help_shows_the_defaults_of_the_estimator(drsvm_command):
         (["--solver", "magic"], "--solver must be one of auto, interior-point"),
         (["--missing", "zero"], "--missing must be one of fill, drop, error"),
         (["--format", "xls"], "--format must be one of csv, parquet, svmlight"),
-        (["--class-weight", "heavy"], "--class-weight must be one of auto, balanced, none"),
-        (["--test-size", "0.3", "--test", "x.csv"], "use --test or --test-size, not both"),
+        (
+            ["--class-weight", "heavy"],
+            "--class-weight must be one of auto, balanced, none",
+        ),
+        (
+            ["--test-size", "0.3", "--test", "x.csv"],
+            "use --test or --test-size, not both",
+        ),
         (["--test-size", "0.001"], "--test-size 0.001"),
         (["--test", "missing.csv"], "missing.csv: no such file"),
         (["--delimiter", ";"], "the delimiter seems to be a comma."),
@@ -41,7 +47,9 @@ def test_help_shows_the_defaults_of_the_estimator(drsvm_command):
     ],
 )
 def test_bad_options(drsvm_command, table, tmp_path, arguments, expected):
-    code, out, err = drsvm_command("fit", table, "--model", tmp_path / "m.drsvm", *arguments)
+    code, out, err = drsvm_command(
+        "fit", table, "--model", tmp_path / "m.drsvm", *arguments
+    )
     assert code == 2 and out == ""
     assert expected in re.sub(r"\s*\n?[│]?\s+", " ", err)
     assert not (tmp_path / "m.drsvm").exists()
@@ -52,17 +60,33 @@ def rings(tmp_path):
     """Return a table with a class around the other one, and a column of noise."""
     X, y = make_circles(300, noise=0.1, factor=0.4, random_state=0)
     X = np.column_stack([X, np.random.default_rng(0).normal(size=300)])
-    return write_csv(tmp_path / "rings.csv", X, np.array(["outer", "inner"])[y], ("across", "up", "noise"))
+    return write_csv(
+        tmp_path / "rings.csv",
+        X,
+        np.array(["outer", "inner"])[y],
+        ("across", "up", "noise"),
+    )
 
 
 def test_a_kernel_from_fit_to_predictions(drsvm_command, answer_of, rings, tmp_path):
-    model, exported = tmp_path / "m.drsvm", tmp_path / "m.onnx"
-    code, out, _ = drsvm_command("fit", rings, "--kernel", "rbf", "--gamma", 0.5, "--model", model)
+    model = tmp_path / "m.drsvm"
+    exported = tmp_path / "m.onnx"
+    code, out, _ = drsvm_command(
+        "fit", rings, "--kernel", "rbf", "--gamma", 0.5, "--model", model
+    )
     assert code == 0 and "weights" not in out
-    assert "on average in the feature space, which covers shifts of the features by" in out
+    assert (
+        "on average in the feature space, which covers shifts of the features by" in out
+    )
     assert re.search(r"above the optimum \(tolerance 1e-04: optimal\); landmarks", out)
-    assert re.search(r"^kernel +rbf, gamma 0\.5; made of \d+ of the 300 rows", out, re.MULTILINE)
-    assert re.search(r"^importance +(up|across) 0\.\d{3}, (up|across) 0\.\d{3}: how much", out, re.MULTILINE)
+    assert re.search(
+        r"^kernel +rbf, gamma 0\.5; made of \d+ of the 300 rows", out, re.MULTILINE
+    )
+    assert re.search(
+        r"^importance +(up|across) 0\.\d{3}, (up|across) 0\.\d{3}: how much",
+        out,
+        re.MULTILINE,
+    )
     found = answer_of("predict", model, rings, "--probability")
     assert found["scores"]["accuracy"] > 0.93
     saved = load_model(model)
@@ -70,29 +94,50 @@ def test_a_kernel_from_fit_to_predictions(drsvm_command, answer_of, rings, tmp_p
     code, out, _ = drsvm_command("audit", model, rings)
     assert code == 0 and "upper bounds of the worst case" in out
     pytest.importorskip("skl2onnx")
-    assert drsvm_command("export", model, "--onnx", exported)[0] == 0 and exported.stat().st_size > 0
+    assert (
+        drsvm_command("export", model, "--onnx", exported)[0] == 0
+        and exported.stat().st_size > 0
+    )
 
 
 def test_sparse_rows_have_importances_by_their_index(answer_of, svmlight):
     answer = answer_of("fit", svmlight, "--kernel", "rbf")
     assert answer["kernel"]["landmarks"] <= 120
-    assert answer["parameters"]["kernel"] == "rbf" and list(answer["importances"])[-1] == "3"
+    assert (
+        answer["parameters"]["kernel"] == "rbf"
+        and list(answer["importances"])[-1] == "3"
+    )
 
 
 def test_labels_are_judged_by_a_kernel(answer_of, rings):
     text = rings.read_text().splitlines()
     wrong = range(1, 301, 30)
     for row in wrong:
-        given, other = ("inner", "outer") if text[row].endswith("inner") else ("outer", "inner")
+        given, other = (
+            ("inner", "outer") if text[row].endswith("inner") else ("outer", "inner")
+        )
         text[row] = text[row].removesuffix(given) + other
     rings.write_text("\n".join(text))
-    assert len({*answer_of("labels", rings, "--kernel", "rbf", "--top", len(wrong))["worst"]["row"]} & {*wrong}) >= 8
+    assert (
+        len(
+            {
+                *answer_of("labels", rings, "--kernel", "rbf", "--top", len(wrong))[
+                    "worst"
+                ]["row"]
+            }
+            & {*wrong}
+        )
+        >= 8
+    )
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--increasing", "up"], "--increasing does not go with --kernel rbf, because it fixes the sign of a weight"),
+        (
+            ["--increasing", "up"],
+            "--increasing does not go with --kernel rbf, because it fixes the sign of a weight",
+        ),
         (["--trust-column", "up"], "--trust-column does not go with --kernel rbf"),
         (["--norm", "inf"], "--norm does not go with --kernel rbf"),
         (["--solver", "ippa"], "there is one solver for kernels"),
@@ -110,17 +155,42 @@ def test_what_does_not_go_with_a_kernel(error_of, rings, options, words):
 def test_help_has_words_in_place_of_types(drsvm_command):
     for command in ("fit", "predict", "audit", "labels", "report", "compare", "export"):
         shown = drsvm_command(command, "--help")[1]
-        options = [line for line in shown.splitlines() if re.match(r"│[ *]+--", line) and "--help" not in line]
-        assert options and not [line for line in options if re.search(r"<(bool|str|int|float|list|path)", line)]
+        options = [
+            line
+            for line in shown.splitlines()
+            if re.match(r"│[ *]+--", line) and "--help" not in line
+        ]
+        assert options and not [
+            line
+            for line in options
+            if re.search(r"<(bool|str|int|float|list|path)", line)
+        ]
 
 
 def test_words_may_be_written_as_in_python(drsvm_command, table, tmp_path):
-    for arguments in (["--threshold", "balanced_accuracy"], ["--threshold", "balanced-accuracy"]):
+    for arguments in (
+        ["--threshold", "balanced_accuracy"],
+        ["--threshold", "balanced-accuracy"],
+    ):
         path = tmp_path / f"{arguments[1]}.drsvm"
-        assert drsvm_command("fit", table, "--kernel", "linear", "--model", path, *arguments)[0] == 0
+        assert (
+            drsvm_command(
+                "fit", table, "--kernel", "linear", "--model", path, *arguments
+            )[0]
+            == 0
+        )
         assert load_model(path)[-1].threshold == "balanced_accuracy"
     path = tmp_path / "m.drsvm"
-    arguments = ("--kernel", "linear", "--radius", 0.1, "--solver", "interior_point", "--model", path)
+    arguments = (
+        "--kernel",
+        "linear",
+        "--radius",
+        0.1,
+        "--solver",
+        "interior_point",
+        "--model",
+        path,
+    )
     assert drsvm_command("fit", table, *arguments)[0] == 0
     assert load_model(path)[-1].solver == "interior-point"
 
@@ -145,9 +215,19 @@ def test_the_positive_class_by_what_it_means(labels, given, expected):
 def test_positive_classes_that_are_not_there(answer_of, error_of, tmp_path):
     X, y = rows(60, 3)
     table = write_csv(tmp_path / "t.csv", X, np.array(["x", "X", "z"])[y])
-    assert "--positive is for two classes, and there are 3: omit it" in error_of("fit", table, "--positive", "z")
+    assert "--positive is for two classes, and there are 3: omit it" in error_of(
+        "fit", table, "--positive", "z"
+    )
     for given in ("w", "Z "):
-        assert "unknown label; the labels are X, x, z" in error_of("report", table, "--positive", given)
+        assert "unknown label; the labels are X, x, z" in error_of(
+            "report", table, "--positive", given
+        )
     table = write_csv(tmp_path / "t.csv", X[y < 2], np.array(["NO", "YES"])[y[y < 2]])
-    answer = answer_of("fit", table, "--positive", "no", "--model", tmp_path / "m.drsvm")
-    assert answer["positive"] == answer_of("predict", tmp_path / "m.drsvm", table)["positive"] == "NO"
+    answer = answer_of(
+        "fit", table, "--positive", "no", "--model", tmp_path / "m.drsvm"
+    )
+    assert (
+        answer["positive"]
+        == answer_of("predict", tmp_path / "m.drsvm", table)["positive"]
+        == "NO"
+    )

@@ -1,7 +1,7 @@
 """Tables as people have them: `drsvm fit` with nothing but --label succeeds, or says what to type instead.
 
-Each table has its expected outcome next to it. What is fitted on the command line gives the same labels in Python, on
-the raw data frame.
+Each table has its expected outcome next to it. What is fitted on the command line gives
+the same labels in Python, on the raw data frame.
 """
 
 import os
@@ -33,7 +33,9 @@ def with_gaps(values, share):
 def frame(**columns):
     """Return a table of two numbers, further columns, and the label."""
     numbers = {"usage": USAGE.round(3), "tenure": TENURE}
-    return pandas.DataFrame({**numbers, **columns, "churn": np.where(CHURN, "Yes", "No")})
+    return pandas.DataFrame(
+        {**numbers, **columns, "churn": np.where(CHURN, "Yes", "No")}
+    )
 
 
 FITTED = {
@@ -108,10 +110,16 @@ FITTED = {
 @pytest.mark.parametrize("name", FITTED)
 def test_what_is_fitted_as_it_stands(answer_of, tmp_path, name):
     table, expected = FITTED[name]
-    path, model = tmp_path / "people.csv", tmp_path / "people.drsvm"
+    path = tmp_path / "people.csv"
+    model = tmp_path / "people.drsvm"
     table.to_csv(path, index=False)
-    answer, schema = answer_of("fit", path, "--label", "churn", "--model", model), load_metadata(model)["schema"]
-    outcome = {**schema, "features": answer["features"], "classes": sorted(answer["classes"])}
+    answer = answer_of("fit", path, "--label", "churn", "--model", model)
+    schema = load_metadata(model)["schema"]
+    outcome = {
+        **schema,
+        "features": answer["features"],
+        "classes": sorted(answer["classes"]),
+    }
     assert {what: outcome[what] for what in expected} == expected
     assert answer["train"]["accuracy"] > 0.75
     _check_labels_in_python(answer_of, path, model)
@@ -124,22 +132,34 @@ def _check_labels_in_python(answer_of, path, model, **reading):
     loaded = load_model(model)
     assert loaded.predict(raw).tolist() == answer["predictions"]["prediction"]
     shuffled = raw[raw.columns[::-1]]
-    np.testing.assert_allclose(loaded.decision_function(shuffled), answer["predictions"]["decision"], rtol=1e-9)
+    np.testing.assert_allclose(
+        loaded.decision_function(shuffled), answer["predictions"]["decision"], rtol=1e-9
+    )
 
 
 def test_decimal_commas(drsvm_command, answer_of, tmp_path):
-    path, model = tmp_path / "people.csv", tmp_path / "people.drsvm"
-    frame(income=(1000 * RNG.random(N)).round(2)).to_csv(path, index=False, sep=";", decimal=",")
+    path = tmp_path / "people.csv"
+    model = tmp_path / "people.drsvm"
+    frame(income=(1000 * RNG.random(N)).round(2)).to_csv(
+        path, index=False, sep=";", decimal=","
+    )
     code, _, err = drsvm_command("fit", path, "--label", "churn", "--model", model)
     assert code == 0 and "decimal commas: usage, income." in err
     raw = pandas.read_csv(path, sep=";")  # with texts such as "1,5"
     answer = answer_of("predict", model, path)
-    assert load_model(model).predict(raw).tolist() == answer["predictions"]["prediction"]
+    assert (
+        load_model(model).predict(raw).tolist() == answer["predictions"]["prediction"]
+    )
 
 
 def test_dots_that_separate_thousands(drsvm_command, answer_of, tmp_path):
-    """They do where the decimals of another column have commas; a new file is read alike, even without commas."""
-    path, model, new = (tmp_path / name for name in ("people.csv", "people.drsvm", "new.csv"))
+    """They do where the decimals of another column have commas.
+
+    A new file is read alike, even without commas.
+    """
+    path, model, new = (
+        tmp_path / name for name in ("people.csv", "people.drsvm", "new.csv")
+    )
     dotted = [f"{k}.{k:03}" if k % 2 else str(k) for k in range(100, 100 + N)]
     table = frame(sales=dotted, rate=[f"{k % 7},{k % 100:02}" for k in range(N)])
     table.drop(columns="usage").to_csv(path, index=False, sep=";")
@@ -150,33 +170,59 @@ def test_dots_that_separate_thousands(drsvm_command, answer_of, tmp_path):
     assert decisions[0] == decisions[1]
 
 
-def test_blanks_that_separate_thousands_say_nothing_about_commas(drsvm_command, tmp_path):
+def test_blanks_that_separate_thousands_say_nothing_about_commas(
+    drsvm_command, tmp_path
+):
     path = tmp_path / "people.csv"
-    table = frame(km=[f"{k} {k:03}" for k in range(100, 100 + N)], sales=[f"{k},{k:03}" for k in range(100, 100 + N)])
+    table = frame(
+        km=[f"{k} {k:03}" for k in range(100, 100 + N)],
+        sales=[f"{k},{k:03}" for k in range(100, 100 + N)],
+    )
     table.to_csv(path, index=False)
     code, _, err = drsvm_command("fit", path, "--label", "churn")
-    assert code == 0 and "thousands separators: km, sales." in err and "decimal commas" not in err
+    assert (
+        code == 0
+        and "thousands separators: km, sales." in err
+        and "decimal commas" not in err
+    )
 
 
 REFUSED = {
     "mixed types": (
-        frame(age=np.where(np.arange(N) % 50 == 7, "unknown", RNG.integers(18, 90, N).astype(str))),
-        ["column 'age' contains the text 'unknown' (line 9), while 294 of 300 values are numbers"],
+        frame(
+            age=np.where(
+                np.arange(N) % 50 == 7, "unknown", RNG.integers(18, 90, N).astype(str)
+            )
+        ),
+        [
+            "column 'age' contains the text 'unknown' (line 9), while 294 of 300 values are numbers"
+        ],
         ["--missing-values", "unknown"],
     ),
     "many texts among numbers": (
         frame(size=[f"{k % 5}x" if k % 6 == 0 else str(k % 9 + 36) for k in range(N)]),
-        ["column 'size' contains the text '0x' (line 2), while 250 of 300 values are numbers", "--categorical size"],
+        [
+            "column 'size' contains the text '0x' (line 2), while 250 of 300 values are numbers",
+            "--categorical size",
+        ],
         ["--numeric", "size"],
     ),
     "ambiguous commas": (
         frame(salary=[f"{k + 1},{k:03}" for k in range(N)]).drop(columns="usage"),
-        ["column 'salary' contains '1,000' (line 2): the comma may separate thousands or decimals"],
+        [
+            "column 'salary' contains '1,000' (line 2): the comma may separate thousands or decimals"
+        ],
         ["--decimal", "."],
     ),
     "ambiguous dots": (
-        frame(sales=[f"{k // 100 + 1}.{k:03}" if k % 2 else str(k + 100) for k in range(N)]).drop(columns="usage"),
-        ["column 'sales' contains '1.001' (line 3): the dot may separate thousands or decimals"],
+        frame(
+            sales=[
+                f"{k // 100 + 1}.{k:03}" if k % 2 else str(k + 100) for k in range(N)
+            ]
+        ).drop(columns="usage"),
+        [
+            "column 'sales' contains '1.001' (line 3): the dot may separate thousands or decimals"
+        ],
         ["--decimal", ","],
     ),
     "infinite": (
@@ -186,10 +232,16 @@ REFUSED = {
     ),
     "several at once": (
         frame(
-            age=np.where(np.arange(N) % 50 == 7, "not given", RNG.integers(18, 90, N).astype(str)),
+            age=np.where(
+                np.arange(N) % 50 == 7, "not given", RNG.integers(18, 90, N).astype(str)
+            ),
             rate=np.where(np.arange(N) == 4, np.inf, RNG.normal(size=N).round(2)),
         ),
-        ["2 things need a decision", "the text 'not given' (line 9)", "column 'rate' is infinite"],
+        [
+            "2 things need a decision",
+            "the text 'not given' (line 9)",
+            "column 'rate' is infinite",
+        ],
         ["--missing-values", "not given", "--missing-values", "inf"],
     ),
 }
@@ -199,7 +251,8 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_refused_says_what_to_type(drsvm_command, answer_of, tmp_path, name):
     table, messages, options = REFUSED[name]
-    path, model = tmp_path / "my people.csv", tmp_path / "people.drsvm"
+    path = tmp_path / "my people.csv"
+    model = tmp_path / "people.drsvm"
     table.to_csv(path, index=False)
     given = ["fit", str(path), "--label", "churn", "--model", str(model)]
     code, out, err = drsvm_command(*given)
@@ -209,24 +262,46 @@ def test_what_is_refused_says_what_to_type(drsvm_command, answer_of, tmp_path, n
     assert title == "Try:" and shlex.split(remedy) == ["drsvm", *given, *options]
     code, _, err = drsvm_command(*shlex.split(remedy)[1:])
     assert code == 0, err
-    dots = {"decimal": ",", "thousands": "."} if name == "ambiguous dots" else {}  # pandas cannot know either
+    dots = (
+        {"decimal": ",", "thousands": "."} if name == "ambiguous dots" else {}
+    )  # pandas cannot know either
     _check_labels_in_python(answer_of, path, model, **dots)
 
 
 def test_misspelt_columns_are_corrected_in_the_command(drsvm_command, tmp_path):
     path = tmp_path / "people.csv"
     frame(age=RNG.integers(18, 90, N)).to_csv(path, index=False)
-    given = ("fit", path, "--label=chrun", "--drop", "usage,tenur", "--increasing", "Age")
+    given = (
+        "fit",
+        path,
+        "--label=chrun",
+        "--drop",
+        "usage,tenur",
+        "--increasing",
+        "Age",
+    )
     code, _, err = drsvm_command(*given)
-    assert code == 2 and all(f"did you mean {name!r}" in err for name in ("churn", "tenure", "age"))
+    assert code == 2 and all(
+        f"did you mean {name!r}" in err for name in ("churn", "tenure", "age")
+    )
     remedy = shlex.split(err.splitlines()[-1])
-    assert remedy[3:] == ["--label", "churn", "--drop", "usage,tenure", "--increasing", "age"]
+    assert remedy[3:] == [
+        "--label",
+        "churn",
+        "--drop",
+        "usage,tenure",
+        "--increasing",
+        "age",
+    ]
     assert drsvm_command(*remedy[1:])[0] == 0
 
 
 REAL = {
     "adult": (["--label", "class"], {"columns": 14, "features": 108}),
-    "titanic": (["--label", "survived", "--drop", "alive"], {"columns": 12, "features": 29}),
+    "titanic": (
+        ["--label", "survived", "--drop", "alive"],
+        {"columns": 12, "features": 29},
+    ),
 }
 
 
@@ -238,15 +313,24 @@ def test_real_tables(answer_of, tmp_path, name):
     from sklearn.linear_model import LogisticRegression
 
     options, expected = REAL[name]
-    path, model = Path(os.environ["DRSVM_DATA"]) / f"{name}.csv.xz", tmp_path / "m.drsvm"
-    answer, schema = answer_of("fit", path, *options, "--model", model), load_metadata(model)["schema"]
-    assert {"columns": len(schema["columns"]), "features": answer["features"]} == expected
+    path = Path(os.environ["DRSVM_DATA"]) / f"{name}.csv.xz"
+    model = tmp_path / "m.drsvm"
+    answer = answer_of("fit", path, *options, "--model", model)
+    schema = load_metadata(model)["schema"]
+    assert {
+        "columns": len(schema["columns"]),
+        "features": answer["features"],
+    } == expected
     _check_labels_in_python(answer_of, path, model)
 
-    loaded, raw = load_model(model), pandas.read_csv(path)
+    loaded = load_model(model)
+    raw = pandas.read_csv(path)
     labels = raw.pop(options[1]).to_numpy()
     rows = np.random.default_rng(0).permutation(len(raw))
-    train, test = raw.iloc[rows[len(rows) // 4 :]], raw.iloc[rows[: len(rows) // 4]]
-    rival = LogisticRegression(max_iter=2000).fit(loaded[:-1].transform(train), labels[train.index])
+    train = raw.iloc[rows[len(rows) // 4 :]]
+    test = raw.iloc[rows[: len(rows) // 4]]
+    rival = LogisticRegression(max_iter=2000).fit(
+        loaded[:-1].transform(train), labels[train.index]
+    )
     best = rival.score(loaded[:-1].transform(test), labels[test.index])
     assert answer["test"]["accuracy"] > best - (0.01 if name == "adult" else 0.05)

@@ -20,23 +20,34 @@ def test_names_in_brackets_are_not_markup(drsvm_command, tmp_path, monkeypatch):
     X, y = rows(40)
     folder = tmp_path / "[bold]"
     folder.mkdir()
-    table = write_csv(folder / "[x].csv", X, np.array(["[red]", "[/b]"])[y], names=("[i]a", "b", "c"))
+    table = write_csv(
+        folder / "[x].csv", X, np.array(["[red]", "[/b]"])[y], names=("[i]a", "b", "c")
+    )
     code, out, err = drsvm_command("fit", table)
-    assert code == 0 and "[red] (20)" in out and "reading [x].csv" in err and "[i]a" in out
+    assert (
+        code == 0 and "[red] (20)" in out and "reading [x].csv" in err and "[i]a" in out
+    )
     code, out, _ = drsvm_command("report", table, "--output", folder / "r.html")
     assert code == 0 and f"report written to {folder / 'r.html'}" in out
-    code, out, _ = drsvm_command("compare", table, "--solvers", "auto", "--positive", "[red]")
+    code, out, _ = drsvm_command(
+        "compare", table, "--solvers", "auto", "--positive", "[red]"
+    )
     assert code == 0 and "positive: [red]" in out
 
 
 def test_bad_files_as_json(drsvm_command, tmp_path):
     code, out, err = drsvm_command("fit", tmp_path / "none.csv", "--json")
     assert code == 2 and "no such file" in err
-    assert json.loads(out) == {"error": f"{tmp_path / 'none.csv'}: no such file.", "exit_code": 2}
+    assert json.loads(out) == {
+        "error": f"{tmp_path / 'none.csv'}: no such file.",
+        "exit_code": 2,
+    }
     assert drsvm_command("fit", tmp_path)[0] == 2
 
 
-def test_an_interrupt_is_exit_code_130_and_leaves_nothing(drsvm_command, table, tmp_path, monkeypatch):
+def test_an_interrupt_is_exit_code_130_and_leaves_nothing(
+    drsvm_command, table, tmp_path, monkeypatch
+):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
@@ -49,7 +60,10 @@ def test_an_interrupt_is_exit_code_130_and_leaves_nothing(drsvm_command, table, 
 def test_warnings_of_the_library_name_options(answer_of, table):
     notes = answer_of("fit", table, "--radius", 50, "--flip-cost", "inf")["notes"]
     note = next(note for note in notes if "classifier is constant" in note)
-    assert all(option in note for option in ("--radius auto", "--class-weight balanced", "--cv"))
+    assert all(
+        option in note
+        for option in ("--radius auto", "--class-weight balanced", "--cv")
+    )
     assert "WassersteinSVCCV" not in note and "class_weight" not in note
 
 
@@ -76,10 +90,22 @@ def test_corrected_commands(given, fix, expected):
 
 
 def test_parameters_in_messages_are_options():
-    message = Message("{}, {} or {}", Parameter("max_time"), Parameter("drop", "my id"), Parameter("WassersteinSVCCV"))
+    message = Message(
+        "{}, {} or {}",
+        Parameter("max_time"),
+        Parameter("drop", "my id"),
+        Parameter("WassersteinSVCCV"),
+    )
     expected = "--max-time, --drop 'my id' or --cv"
-    assert in_options(message) == in_options(UserWarning(message)) == in_options(ValueError(message)) == expected
-    assert in_options("as it is") == "as it is" and "No such" in in_options(OSError(2, "No such file"))
+    assert (
+        in_options(message)
+        == in_options(UserWarning(message))
+        == in_options(ValueError(message))
+        == expected
+    )
+    assert in_options("as it is") == "as it is" and "No such" in in_options(
+        OSError(2, "No such file")
+    )
 
 
 @pytest.fixture
@@ -101,7 +127,11 @@ def bar_of():
 def test_stages_begin_at_zero_and_the_time_left_follows(bar_of, clock):
     make, draw = bar_of
     bar = make("fitting [b]")
-    assert "fitting [b]" in draw(bar) and "time left" not in draw(bar) and "%" not in draw(bar), "nothing is known"
+    assert (
+        "fitting [b]" in draw(bar)
+        and "time left" not in draw(bar)
+        and "%" not in draw(bar)
+    ), "nothing is known"
     tell = bar.begin("choosing the radius")
     assert " 0%" in draw(bar) and "time left -:--:--" in draw(bar)
     clock.now += 100.0  # longer than a bar usually remembers
@@ -114,4 +144,8 @@ def test_stages_begin_at_zero_and_the_time_left_follows(bar_of, clock):
     assert "25%" in draw(bar), "a bar does not shrink"
     tell(1.0)
     bar.begin("")
-    assert "fitting [b] " in draw(bar) and " 0%" in draw(bar) and "time left -:--:--" in draw(bar)
+    assert (
+        "fitting [b] " in draw(bar)
+        and " 0%" in draw(bar)
+        and "time left -:--:--" in draw(bar)
+    )

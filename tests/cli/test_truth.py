@@ -1,7 +1,8 @@
 """Every sentence of ``fit`` and ``report`` on tables of known truth is true there, and the advice is the right one.
 
-A sentence without a check is an error: whoever adds one says here what would make it false. Figures of the test are
-compared with those of many fresh rows of the same population, within what chance explains.
+A sentence without a check is an error: whoever adds one says here what would make it
+false. Figures of the test are compared with those of many fresh rows of the same
+population, within what chance explains.
 """
 
 import math
@@ -45,19 +46,36 @@ class World:
     def share(self) -> dict[str, float]:
         return self.fresh["label"].value_counts(normalize=True).to_dict()
 
-    def near(self, shown: float, expected: float, n: float, slack: float = 0.03) -> bool:
+    def near(
+        self, shown: float, expected: float, n: float, slack: float = 0.03
+    ) -> bool:
         """Return whether a rate of n test rows is what chance and a smaller training set make of the expected one."""
-        return abs(shown - expected) <= 4.0 * math.sqrt(max(expected * (1 - expected), 0.01) / n) + slack
+        return (
+            abs(shown - expected)
+            <= 4.0 * math.sqrt(max(expected * (1 - expected), 0.01) / n) + slack
+        )
 
 
 # Tables that are much like another one take their time in ``make test-long`` only.
-ALIKE = ("xor", "labels correct", "10 % wrong", "leak", "unscaled", "circle, 25 % wrong", "overlap")
-TABLES = [pytest.param(name, marks=pytest.mark.thorough) if name in ALIKE else name for name in TRUTHS]
+ALIKE = (
+    "xor",
+    "labels correct",
+    "10 % wrong",
+    "leak",
+    "unscaled",
+    "circle, 25 % wrong",
+    "overlap",
+)
+TABLES = [
+    pytest.param(name, marks=pytest.mark.thorough) if name in ALIKE else name
+    for name in TRUTHS
+]
 
 
 @pytest.fixture(scope="module", params=TABLES)
 def world(request, tmp_path_factory, one_command):
-    truth, rng = TRUTHS[request.param], np.random.default_rng(list(TRUTHS).index(request.param))
+    truth = TRUTHS[request.param]
+    rng = np.random.default_rng(list(TRUTHS).index(request.param))
     folder = tmp_path_factory.mktemp("truth")
     frame, wrong = truth.draw(rng, truth.n)
     fresh = truth.draw(rng, FRESH)[0]
@@ -72,14 +90,29 @@ def world(request, tmp_path_factory, one_command):
         monkeypatch.setattr("typer.main.get_command", one_command)
         given = [folder / "table.csv", "--label", "label", *more]
         remember_choices(monkeypatch)
-        fitted, fit_notes = said(monkeypatch, "fit", *given, "--model", folder / "m.drsvm")
-        told, report_notes = said(monkeypatch, "report", *given, "--output", folder / "r.md")
+        fitted, fit_notes = said(
+            monkeypatch, "fit", *given, "--model", folder / "m.drsvm"
+        )
+        told, report_notes = said(
+            monkeypatch, "report", *given, "--output", folder / "r.md"
+        )
     model = load_model(folder / "m.drsvm")
     rows = fresh.drop(columns="label")
     page = (folder / "r.md").read_text(encoding="utf-8")
-    notes = [line.removeprefix("note: ") for line in (fit_notes + report_notes).splitlines()]
+    notes = [
+        line.removeprefix("note: ") for line in (fit_notes + report_notes).splitlines()
+    ]
     return World(
-        truth, frame, wrong, fresh, model.predict(rows), model.decision_function(rows), fitted, told, page, notes
+        truth,
+        frame,
+        wrong,
+        fresh,
+        model.predict(rows),
+        model.decision_function(rows),
+        fitted,
+        told,
+        page,
+        notes,
     )
 
 
@@ -87,7 +120,8 @@ def remember_choices(monkeypatch) -> None:
     """Let the second of two commands take the kernel that the first has chosen for the same rows."""
     from drsvm.cli import kernel_choice
 
-    known, choose = {}, kernel_choice.choose
+    known = {}
+    choose = kernel_choice.choose
 
     def remembered(*given):
         X = given[4]
@@ -105,7 +139,8 @@ def said(monkeypatch, *arguments) -> tuple[str, str]:
 
     from drsvm.cli import main
 
-    out, err = io.StringIO(), io.StringIO()
+    out = io.StringIO()
+    err = io.StringIO()
     monkeypatch.setattr("sys.stdout", out)
     monkeypatch.setattr("sys.stderr", err)
     with pytest.raises(SystemExit) as ended:
@@ -114,19 +149,24 @@ def said(monkeypatch, *arguments) -> tuple[str, str]:
     return out.getvalue(), err.getvalue()
 
 
-# --- what fit says, by the first word of its lines --------------------------------------------------------------------
+# --- what fit says, by the first word of its lines
+# --------------------------------------------------------------------
 
 
 def data(text, world):
     counts = world.frame["label"].value_counts()
-    n_features = {"text": 1}.get("text" if "review" in world.frame else "", world.frame.shape[1] - 1)
+    n_features = {"text": 1}.get(
+        "text" if "review" in world.frame else "", world.frame.shape[1] - 1
+    )
     plural = "feature" if n_features == 1 else "features"
     classes = f"labels no ({counts['no']:,}), yes ({counts['yes']:,}); positive: yes"
     assert text == f"{len(world.frame):,} rows, {n_features} {plural}, {classes}"
 
 
 def choice(text, world):
-    assert text.startswith("kernel rbf: ROC AUC on unseen rows" if world.truth.curved else "linear: ")
+    assert text.startswith(
+        "kernel rbf: ROC AUC on unseen rows" if world.truth.curved else "linear: "
+    )
     if "does not rank" in text:
         assert not world.truth.curved and "0." in text
 
@@ -134,27 +174,39 @@ def choice(text, world):
 def adversary(text, world):
     shifts = [value(number) for number in re.findall(rf"by {NUMBER}", text)]
     assert ("too little to matter in practice" in text) == (shifts[-1] < 0.02)
-    assert "all labels are trusted" in text and "numbers clipped and standardised" in text
+    assert (
+        "all labels are trusted" in text and "numbers clipped and standardised" in text
+    )
 
 
 def proof(text, world):
-    gap, tolerance = re.search(rf"at most {NUMBER} above the optimum \(tolerance {NUMBER}: optimal\)", text).groups()
+    gap, tolerance = re.search(
+        rf"at most {NUMBER} above the optimum \(tolerance {NUMBER}: optimal\)", text
+    ).groups()
     assert value(gap) <= value(tolerance)
 
 
 def figures(text, world, trained: bool = False):
     pattern = rf"accuracy {NUMBER} \(always (\w+): {NUMBER}\), balanced {NUMBER}, ROC AUC {NUMBER} \({NUMBER} rows\)"
     accuracy, label, always, balanced, area, n = re.search(pattern, text).groups()
-    n, truth = value(n), world.fresh["label"]
-    assert label == max(world.share, key=world.share.get) or abs(world.share[label] - 0.5) < 0.1
+    n = value(n)
+    truth = world.fresh["label"]
+    assert (
+        label == max(world.share, key=world.share.get)
+        or abs(world.share[label] - 0.5) < 0.1
+    )
     assert world.near(value(always), world.share[label], n, 0.02)
     if trained:  # optimistic
         return
     rarer = min(world.share.values()) * n
     few = 0.12 if len(world.frame) < 200 else 0.04  # what fewer training rows cost
     assert world.near(value(accuracy), (world.predicted == truth).mean(), n, few)
-    assert world.near(value(balanced), balanced_accuracy_score(truth, world.predicted), rarer, few)
-    assert world.near(value(area), roc_auc_score(truth == "yes", world.decisions), rarer, few)
+    assert world.near(
+        value(balanced), balanced_accuracy_score(truth, world.predicted), rarer, few
+    )
+    assert world.near(
+        value(area), roc_auc_score(truth == "yes", world.decisions), rarer, few
+    )
     limits = re.search(rf"intervals[^:]*: accuracy {NUMBER} to {NUMBER}", text).groups()
     assert value(limits[0]) <= value(accuracy) <= value(limits[1])
 
@@ -164,16 +216,26 @@ def training(text, world):
 
 
 def advice(text, world):
-    assert text == "do not use it: on the test rows it is not clearly better than guessing" and world.truth.useless
+    assert (
+        text == "do not use it: on the test rows it is not clearly better than guessing"
+        and world.truth.useless
+    )
 
 
 def most_missed(text, world):
     label = world.truth.misses
     assert text.startswith(f"most {label}: ") and is_missed(world, label)
-    found = re.findall(rf"finds {NUMBER} of {NUMBER} {label}, with {NUMBER} false alarms", text)
-    assert all(0 <= value(hits) <= value(rows) and value(alarms) >= 0 for hits, rows, alarms in found)
+    found = re.findall(
+        rf"finds {NUMBER} of {NUMBER} {label}, with {NUMBER} false alarms", text
+    )
+    assert all(
+        0 <= value(hits) <= value(rows) and value(alarms) >= 0
+        for hits, rows, alarms in found
+    )
     hits = [value(one[0]) for one in found]
-    assert label == "no" or (len(hits) == 4 and min(hits[1:]) > hits[0]), "what is offered finds more"
+    assert label == "no" or (len(hits) == 4 and min(hits[1:]) > hits[0]), (
+        "what is offered finds more"
+    )
 
 
 def is_missed(world, label) -> bool:
@@ -199,8 +261,23 @@ def model(text, world):
     assert text.endswith(f"trained on all {len(world.frame):,} rows")
 
 
-CHECKS = (data, choice, adversary, proof, training, advice, weights, kernel, importance, model)
-LINES = {"test": figures, "missed": most_missed, **{check.__name__: check for check in CHECKS}}
+CHECKS = (
+    data,
+    choice,
+    adversary,
+    proof,
+    training,
+    advice,
+    weights,
+    kernel,
+    importance,
+    model,
+)
+LINES = {
+    "test": figures,
+    "missed": most_missed,
+    **{check.__name__: check for check in CHECKS},
+}
 
 
 def test_what_fit_says(world):
@@ -209,14 +286,27 @@ def test_what_fit_says(world):
     for name, text in told.items():
         LINES[name](text, world)
     assert ("advice" in told) == world.truth.useless
-    assert ("missed" in told) == (world.truth.misses is not None) or world.truth.advice == "train on such rows"
-    table = re.findall(r"^ +(no|yes) +([\d,]+) +([\d.]+) +[\d.]+ +([\d,]+) +([\d,]+)$", told["test"], re.MULTILINE)
+    assert ("missed" in told) == (
+        world.truth.misses is not None
+    ) or world.truth.advice == "train on such rows"
+    table = re.findall(
+        r"^ +(no|yes) +([\d,]+) +([\d.]+) +[\d.]+ +([\d,]+) +([\d,]+)$",
+        told["test"],
+        re.MULTILINE,
+    )
     for label, rows, recall, no, yes in table:
         assert value(no) + value(yes) == value(rows)
-        assert value(recall) == pytest.approx((value(yes) if label == "yes" else value(no)) / value(rows), abs=1e-4)
+        assert value(recall) == pytest.approx(
+            (value(yes) if label == "yes" else value(no)) / value(rows), abs=1e-4
+        )
 
 
-NOTES = ("left out: review (free text", "clipped: ", "closed alone determines", "refund alone determines")
+NOTES = (
+    "left out: review (free text",
+    "clipped: ",
+    "closed alone determines",
+    "refund alone determines",
+)
 NOTES += (
     "half a standard deviation or more between the means of training and test rows, in x0: ",
     "occur more than once",
@@ -226,26 +316,45 @@ NOTES += (
 def test_notes(world):
     for note in world.notes:
         assert any(known in note for known in NOTES), f"not checked: {note}"
-        assert "clipped: " in note or any(note.startswith(start) for start in world.truth.notes), note
-    assert all(any(note.startswith(start) for note in world.notes) for start in world.truth.notes if len(start) > 1)
+        assert "clipped: " in note or any(
+            note.startswith(start) for start in world.truth.notes
+        ), note
+    assert all(
+        any(note.startswith(start) for note in world.notes)
+        for start in world.truth.notes
+        if len(start) > 1
+    )
 
 
-# --- what report says: patterns of sentences, with what makes them true -----------------------------------------------
+# --- what report says: patterns of sentences, with what makes them true
+# -----------------------------------------------
 
 
 def decided(world, accuracy, n, name, label, always):
     few = 0.12 if len(world.frame) < 200 else 0.05
-    assert world.near(value(accuracy) / 100, (world.predicted == world.fresh["label"]).mean(), value(n), few)
+    assert world.near(
+        value(accuracy) / 100,
+        (world.predicted == world.fresh["label"]).mean(),
+        value(n),
+        few,
+    )
     assert world.near(value(always) / 100, world.share[label], value(n), 0.02)
 
 
 def missed(world, label, found, rows, again, alarms):
-    assert label == again == world.truth.misses and value(found) < 0.5 * value(rows) and is_missed(world, label)
+    assert (
+        label == again == world.truth.misses
+        and value(found) < 0.5 * value(rows)
+        and is_missed(world, label)
+    )
 
 
 def standing(world, words):
     if world.truth.curved:
-        assert re.match(r"Ahead of LinearSVC and LogisticRegression, (level with|behind) boosted trees", words)
+        assert re.match(
+            r"Ahead of LinearSVC and LogisticRegression, (level with|behind) boosted trees",
+            words,
+        )
     else:  # nothing is clearly better than a linear classifier there
         assert not re.search(r"[Bb]ehind", words)
     assert set(re.findall("|".join(RIVALS), words)) == set(RIVALS)
@@ -259,11 +368,16 @@ def worst(world, own, bound, first, second, calm, attacked):
     assert bool(bound) == world.truth.curved
     errors = 100 * (world.predicted != world.fresh["label"]).mean()
     assert value(own) >= errors - 8 and value(first) > 0 and value(second) > 0
-    assert errors - 2 <= value(calm) <= errors + 30 and value(own) < value(attacked) >= value(calm)
+    assert errors - 2 <= value(calm) <= errors + 30 and value(own) < value(
+        attacked
+    ) >= value(calm)
 
 
 def proven(world, shift, kind, gap, small):
-    assert bool(small) == (value(shift) < 0.02) and ("kernel" in kind) == world.truth.curved
+    assert (
+        bool(small) == (value(shift) < 0.02)
+        and ("kernel" in kind) == world.truth.curved
+    )
     assert value(gap) <= 1e-4 and world.fitted.count("all labels are trusted") == 1
 
 
@@ -276,11 +390,17 @@ def contradicted(world, count, total, rows):
     named = [int(row) for row in re.findall(r"\d+", rows)]
     assert world.wrong[np.array(named) - 1].mean() >= 0.8 or not world.wrong.any()
     many = value(count) >= 0.05 * value(total)
-    assert many == (world.truth.advice == "check the labels") or world.truth.advice == "drop"
+    assert (
+        many == (world.truth.advice == "check the labels")
+        or world.truth.advice == "drop"
+    )
 
 
 def wrong_share(world, share, low, high, rows):
-    assert value(low) - 0.5 <= 100 * world.wrong.mean() <= value(high) + 0.5 and world.wrong.any()
+    assert (
+        value(low) - 0.5 <= 100 * world.wrong.mean() <= value(high) + 0.5
+        and world.wrong.any()
+    )
     named = [int(row) for row in re.findall(r"\d+", rows)]
     assert world.wrong[np.array(named) - 1].mean() >= 0.8  # rows are numbered from 1
 
@@ -288,7 +408,11 @@ def wrong_share(world, share, low, high, rows):
 def carried(world, words):
     columns = re.findall(r"(\w+) \((for|against|0\.\d{3})\)", words)
     assert {name for name, _ in columns} == set(world.truth.matter)
-    assert all((side == "against") == (name == "x1") for name, side in columns if not side.startswith("0"))
+    assert all(
+        (side == "against") == (name == "x1")
+        for name, side in columns
+        if not side.startswith("0")
+    )
 
 
 def determined(world, column):
@@ -354,14 +478,20 @@ def test_what_report_says(world):
             pytest.fail(f"not checked: {text}")
     assert written.startswith("report written to ")
     assert re.fullmatch(f"next: {NEXT[world.truth.advice]}", step), step
-    assert ("drsvm labels" in step and "--kernel rbf" in step) == ("drsvm labels" in step and world.truth.curved)
+    assert ("drsvm labels" in step and "--kernel rbf" in step) == (
+        "drsvm labels" in step and world.truth.curved
+    )
 
 
-# --- the sections of the page -----------------------------------------------------------------------------------------
+# --- the sections of the page
+# -----------------------------------------------------------------------------------------
 
 
 def objective(world, terms, moved, value_of_it):
-    assert bool(moved) == ("before the threshold is placed" in world.told) or world.truth.useless
+    assert (
+        bool(moved) == ("before the threshold is placed" in world.told)
+        or world.truth.useless
+    )
 
 
 def lower_bound(world, kind, bound, gap):
@@ -388,15 +518,25 @@ def worst_distribution(world, share, shift):
 
 
 def hinge(world, calm, attacked, error):
-    assert value(calm) <= value(attacked) and f"up to {error}\u202f% of the held-out rows are errors;" in world.told
+    assert (
+        value(calm) <= value(attacked)
+        and f"up to {error}\u202f% of the held-out rows are errors;" in world.told
+    )
 
 
 def at_most(world, error):
-    assert world.truth.curved and f"up to {error}\u202f% of the held-out rows are errors (an upper bound)" in world.told
+    assert (
+        world.truth.curved
+        and f"up to {error}\u202f% of the held-out rows are errors (an upper bound)"
+        in world.told
+    )
 
 
 def judged_labels(world, share, total, flagged):
-    assert value(flagged) <= value(share) <= value(total) == round(0.75 * len(world.frame)) or "x0" in world.frame
+    assert (
+        value(flagged) <= value(share) <= value(total) == round(0.75 * len(world.frame))
+        or "x0" in world.frame
+    )
 
 
 def multipliers(world, share):
@@ -412,9 +552,7 @@ def always_true(world, *found):
 
 
 PERCENT = rf"{NUMBER}\s%"
-UNITS = (
-    r"(?:features in standard deviations|6 features in standard deviations and the other one, .*, in original units)"
-)
+UNITS = r"(?:features in standard deviations|6 features in standard deviations and the other one, .*, in original units)"
 SECTIONS = {
     r"What Wasserstein(?:Kernel)?SVC predicts on the [\d,]+ held-out rows\.": always_true,
     r"Settings that find more (yes|no), on the same rows:": offered,
@@ -483,11 +621,23 @@ SECTIONS = {
 
 def test_what_the_page_says(world):
     sections = world.page[world.page.index("## Class by class") :]
-    paragraphs = [line for line in sections.splitlines() if line and not re.match(r"[|#]|---", line)]
-    for text in (sentence for line in paragraphs for sentence in re.split(r"(?<=\.) (?=[A-Z])", line)):
+    paragraphs = [
+        line
+        for line in sections.splitlines()
+        if line and not re.match(r"[|#]|---", line)
+    ]
+    for text in (
+        sentence
+        for line in paragraphs
+        for sentence in re.split(r"(?<=\.) (?=[A-Z])", line)
+    ):
         if text in world.notes:
             continue
-        found = [(check, match) for pattern, check in SECTIONS.items() if (match := re.fullmatch(pattern, text))]
+        found = [
+            (check, match)
+            for pattern, check in SECTIONS.items()
+            if (match := re.fullmatch(pattern, text))
+        ]
         assert found, f"not checked: {text}"
         found[0][0](world, *found[0][1].groups())
     rows = re.findall(r"^\| (no|yes) \| ([\d,]+) \| ([\d.]+)", sections, re.MULTILINE)

@@ -11,11 +11,8 @@ import pytest
 from cli_tables import letters, write_table
 
 from drsvm.cli import tasks as work
-from drsvm.tables import ReadOptions
-from drsvm.tables import arrow_tables
-from drsvm.tables import rows_on_disk
-from drsvm.tables import streamed_tables
 from drsvm.persistence import load_model
+from drsvm.tables import ReadOptions, arrow_tables, rows_on_disk, streamed_tables
 
 BAD_FILES = {
     "wrong.csv": (b"a,b,label\n1,2,x\n3\n", "line 3 has 1 columns"),
@@ -23,7 +20,10 @@ BAD_FILES = {
     "one.csv": (b"a,b,label\n1,2,x\n3,4,x\n", "all 2 rows have the label 'x'"),
     "cut.svm.xz": (b"\xfd7zXZ\x00\x00\x04", "truncated"),
     "far.svm": (b"1 1:1\n-1 10000000:1\n", "line 2 has the index 10000000"),
-    "numbers.csv": (b"a,price\n" + b"".join(b"%d,%d.5\n" % (k * k, k) for k in range(30)), "too many for class labels"),
+    "numbers.csv": (
+        b"a,price\n" + b"".join(b"%d,%d.5\n" % (k * k, k) for k in range(30)),
+        "too many for class labels",
+    ),
 }
 
 
@@ -42,7 +42,10 @@ def test_bad_files(drsvm_command, tmp_path, name):
 def test_more_than_two_classes_need_a_choice(answer_of, error_of, tmp_path):
     table, *_ = letters(tmp_path, 60)
     assert "--positive a" in error_of("compare", table)
-    assert answer_of("compare", table, "--positive", "b", "--solvers", "auto")["positive"] == "b"
+    assert (
+        answer_of("compare", table, "--positive", "b", "--solvers", "auto")["positive"]
+        == "b"
+    )
     assert "unknown label" in error_of("compare", table, "--positive", "z")
 
 
@@ -93,35 +96,90 @@ def write(path, content):
     return path
 
 
-def test_a_table_that_does_not_fit_is_trained_on_disk(answer_of, table, tmp_path, temporary, little_memory):
-    arguments = (table, "--label", "y", "--radius", 0.05, "--drop", "checked", "--model", tmp_path / "m.drsvm")
+def test_a_table_that_does_not_fit_is_trained_on_disk(
+    answer_of, table, tmp_path, temporary, little_memory
+):
+    arguments = (
+        table,
+        "--label",
+        "y",
+        "--radius",
+        0.05,
+        "--drop",
+        "checked",
+        "--model",
+        tmp_path / "m.drsvm",
+    )
     streamed = answer_of("fit", *arguments)
-    assert any("is read in blocks" in note and "temporary folder" in note for note in streamed["notes"])
+    assert any(
+        "is read in blocks" in note and "temporary folder" in note
+        for note in streamed["notes"]
+    )
     assert not list(temporary.iterdir()), "temporary files are removed"
-    assert streamed["proven"] and streamed["rows"] == N and streamed["probability"]["slopes"][0] > 0
+    assert (
+        streamed["proven"]
+        and streamed["rows"] == N
+        and streamed["probability"]["slopes"][0] > 0
+    )
     assert streamed["held_out"]["rows"] + streamed["held_out"]["trained_on"] == N
-    assert 0.2 < streamed["held_out"]["rows"] / N < 0.3 and streamed["test"]["accuracy"] > 0.7
+    assert (
+        0.2 < streamed["held_out"]["rows"] / N < 0.3
+        and streamed["test"]["accuracy"] > 0.7
+    )
     assert load_model(tmp_path / "m.drsvm").classes_.tolist() == ["no", "yes"]
     predicted = answer_of("predict", tmp_path / "m.drsvm", table)
-    assert predicted["scores"]["accuracy"] == pytest.approx(streamed["train"]["accuracy"])
+    assert predicted["scores"]["accuracy"] == pytest.approx(
+        streamed["train"]["accuracy"]
+    )
 
 
-def test_the_optimum_is_that_of_the_table_in_memory(answer_of, table, tmp_path, monkeypatch, temporary):
-    arguments = (table, "--label", "y", "--radius", 0.05, "--drop", "checked", "--tol", 1e-9, "--test-size", 0)
+def test_the_optimum_is_that_of_the_table_in_memory(
+    answer_of, table, tmp_path, monkeypatch, temporary
+):
+    arguments = (
+        table,
+        "--label",
+        "y",
+        "--radius",
+        0.05,
+        "--drop",
+        "checked",
+        "--tol",
+        1e-9,
+        "--test-size",
+        0,
+    )
     in_memory = answer_of("fit", *arguments)
     monkeypatch.setattr(work, "available_memory", lambda: 1e5)
     streamed = answer_of("fit", *arguments)
-    [one], [other] = in_memory["certificates"], streamed["certificates"]
+    [one] = in_memory["certificates"]
+    [other] = streamed["certificates"]
     assert one["objective"] == pytest.approx(other["objective"], abs=1e-9)
-    assert in_memory["classes"] == streamed["classes"] and in_memory["train"] == streamed["train"]
+    assert (
+        in_memory["classes"] == streamed["classes"]
+        and in_memory["train"] == streamed["train"]
+    )
 
 
-def test_means_and_deviations_are_those_of_all_rows(answer_of, tmp_path, monkeypatch, temporary):
+def test_means_and_deviations_are_those_of_all_rows(
+    answer_of, tmp_path, monkeypatch, temporary
+):
     monkeypatch.setattr(streamed_tables, "SAMPLE_ROWS", 300)
     content = columns()
     content["height"] += np.arange(N)  # early rows differ from late ones
     table = write(tmp_path / "table.parquet", content)
-    answer_of("fit", table, "--label", "y", "--drop", "checked", "--spool", tmp_path / "kept", "--radius", 0.1)
+    answer_of(
+        "fit",
+        table,
+        "--label",
+        "y",
+        "--drop",
+        "checked",
+        "--spool",
+        tmp_path / "kept",
+        "--radius",
+        0.1,
+    )
     rows = rows_on_disk(tmp_path / "kept")
     np.testing.assert_allclose(rows.X[:, :2].mean(axis=0), 0.0, atol=1e-9)
     np.testing.assert_allclose(rows.X[:, :2].std(axis=0), 1.0, atol=1e-9)
@@ -129,11 +187,19 @@ def test_means_and_deviations_are_those_of_all_rows(answer_of, tmp_path, monkeyp
     assert not list(temporary.iterdir())
 
 
-def test_a_folder_of_tables_that_does_not_fit(answer_of, tmp_path, temporary, little_memory):
+def test_a_folder_of_tables_that_does_not_fit(
+    answer_of, tmp_path, temporary, little_memory
+):
     (tmp_path / "parts").mkdir()
     content = columns()
-    write(tmp_path / "parts" / "1.parquet", {name: values[:1500] for name, values in content.items()})
-    write(tmp_path / "parts" / "2.parquet", {name: values[1500:] for name, values in content.items()})
+    write(
+        tmp_path / "parts" / "1.parquet",
+        {name: values[:1500] for name, values in content.items()},
+    )
+    write(
+        tmp_path / "parts" / "2.parquet",
+        {name: values[1500:] for name, values in content.items()},
+    )
     answer = answer_of("fit", tmp_path / "parts", "--label", "y", "--radius", 0.05)
     assert answer["rows"] == N and answer["proven"]
     assert any("is read in blocks" in note for note in answer["notes"])
@@ -146,27 +212,52 @@ def write_arrow(path, content):
         file.write_table(pa.table(content))
 
 
-@pytest.mark.parametrize(("ending", "write_part"), [("csv", write_table), ("parquet", write), ("arrow", write_arrow)])
-def test_every_command_reads_a_folder_like_one_file(answer_of, tmp_path, ending, write_part):
+@pytest.mark.parametrize(
+    ("ending", "write_part"),
+    [("csv", write_table), ("parquet", write), ("arrow", write_arrow)],
+)
+def test_every_command_reads_a_folder_like_one_file(
+    answer_of, tmp_path, ending, write_part
+):
     content = columns(90)
-    whole, folder, parts = write_table(tmp_path / "whole.csv", content), tmp_path / "folder", (0, 30, 50, 90)
+    whole = write_table(tmp_path / "whole.csv", content)
+    folder = tmp_path / "folder"
+    parts = (0, 30, 50, 90)
     (folder / ".hidden").mkdir(parents=True)
     for first, last in pairwise(parts):
-        write_part(folder / f"{first}.{ending}", {name: values[first:last] for name, values in content.items()})
-        write_part(folder / ".hidden" / f"{first}.{ending}", {"other": [1, 2], "columns": [3, 4]})
+        write_part(
+            folder / f"{first}.{ending}",
+            {name: values[first:last] for name, values in content.items()},
+        )
+        write_part(
+            folder / ".hidden" / f"{first}.{ending}",
+            {"other": [1, 2], "columns": [3, 4]},
+        )
     (folder / "_SUCCESS").write_text("")
     model = tmp_path / "m.drsvm"
-    of_file = answer_of("fit", whole, "--label", "y", "--radius", 0.05, "--model", model)
+    of_file = answer_of(
+        "fit", whole, "--label", "y", "--radius", 0.05, "--model", model
+    )
     of_folder = answer_of("fit", folder, "--label", "y", "--radius", 0.05)
-    assert of_folder["certificates"][0]["objective"] == of_file["certificates"][0]["objective"]
+    assert (
+        of_folder["certificates"][0]["objective"]
+        == of_file["certificates"][0]["objective"]
+    )
     for command in (("predict", model), ("audit", model), ("labels", "--label", "y")):
         answers = [answer_of(*command, path) for path in (whole, folder)]
         figures = [
-            {name: value for name, value in answer.items() if name not in ("file", "notes")} for answer in answers
+            {
+                name: value
+                for name, value in answer.items()
+                if name not in ("file", "notes")
+            }
+            for answer in answers
         ]
         assert figures[0] == figures[1]
     answer_of("report", folder, "--label", "y", "--output", tmp_path / "r.json")
-    digest = sha256(b"".join((folder / f"{first}.{ending}").read_bytes() for first in parts[:-1])).hexdigest()
+    digest = sha256(
+        b"".join((folder / f"{first}.{ending}").read_bytes() for first in parts[:-1])
+    ).hexdigest()
     known = json.loads((tmp_path / "r.json").read_text())["provenance"]["data_file"]
     assert known == {"name": "folder", "sha256": digest}
 
@@ -180,17 +271,25 @@ def test_folders_that_are_no_table(error_of, tmp_path):
 
     text = "a,b,y\n1,2,no\n2,3,yes\n"
     (tmp_path / "empty").mkdir()
-    assert "empty: contains no CSV, Parquet or Arrow files" in error_of("fit", tmp_path / "empty")
+    assert "empty: contains no CSV, Parquet or Arrow files" in error_of(
+        "fit", tmp_path / "empty"
+    )
     mixed = folder("mixed", a_csv=text, b_parquet="")
     assert "mixed: contains csv and parquet files: move" in error_of("fit", mixed)
     other = folder("other", a_csv=text, b_csv=text.replace("b", "c"))
     assert "b.csv: has other columns than a.csv" in error_of("fit", other)
     headless = folder("headless", a_csv=text, b_csv="1,2,3\n3,4,5\n")
     assert "b.csv: has other columns than a.csv" in error_of("fit", headless)
-    assert "svm: contains svmlight files: give one of them" in error_of("fit", folder("svm", a_svm="1 1:2\n-1 1:3\n"))
+    assert "svm: contains svmlight files: give one of them" in error_of(
+        "fit", folder("svm", a_svm="1 1:2\n-1 1:3\n")
+    )
     ragged = folder("ragged", a_csv=text, b_csv="a,b,y\n1,2,no\n1,2\n")
     assert "ragged/b.csv: line 3 has 2 columns" in error_of("fit", ragged)
-    wrong = folder("wrong", a_csv="a,b,y\n" + "1,2,no\n2,3,yes\n" * 10, b_csv='\n"a",b,y\n1,2,no\nx,2,no\n')
+    wrong = folder(
+        "wrong",
+        a_csv="a,b,y\n" + "1,2,no\n2,3,yes\n" * 10,
+        b_csv='\n"a",b,y\n1,2,no\nx,2,no\n',
+    )
     assert "the text 'x' (line 4 of b.csv)" in error_of("fit", wrong)
 
 
@@ -198,22 +297,47 @@ def test_many_categories_are_kept_sparse(answer_of, tmp_path, temporary):
     content = columns()
     content["shop"] = [f"shop {number % 300}" for number in range(N)]
     table = write(tmp_path / "table.parquet", content)
-    answer = answer_of("fit", table, "--label", "y", "--radius", 0.05, "--spool", tmp_path / "kept")
-    assert answer["features"] > 300 and answer["proven"] and answer["test"]["accuracy"] > 0.7
+    answer = answer_of(
+        "fit", table, "--label", "y", "--radius", 0.05, "--spool", tmp_path / "kept"
+    )
+    assert (
+        answer["features"] > 300
+        and answer["proven"]
+        and answer["test"]["accuracy"] > 0.7
+    )
     assert (tmp_path / "kept" / "indptr.npy").exists()
 
 
 def test_verified_labels_and_empty_cells(answer_of, tmp_path, temporary, monkeypatch):
     content = columns()
-    content["height"] = [None if number % 10 == 0 else value for number, value in enumerate(content["height"])]
-    content["y"] = [None if number % 100 == 1 else str(value) for number, value in enumerate(content["y"])]
+    content["height"] = [
+        None if number % 10 == 0 else value
+        for number, value in enumerate(content["height"])
+    ]
+    content["y"] = [
+        None if number % 100 == 1 else str(value)
+        for number, value in enumerate(content["y"])
+    ]
     table = write(tmp_path / "table.parquet", content)
-    arguments = (table, "--label", "y", "--verified", "checked", "--flip-cost", 2, "--radius", 0.05, "--test-size", 0)
+    arguments = (
+        table,
+        "--label",
+        "y",
+        "--verified",
+        "checked",
+        "--flip-cost",
+        2,
+        "--radius",
+        0.05,
+        "--test-size",
+        0,
+    )
     arguments = (*arguments, "--tol", 1e-9)
     in_memory = answer_of("fit", *arguments)
     streamed = answer_of("fit", *arguments, "--spool", tmp_path / "kept")
     assert streamed["rows"] == in_memory["rows"] == N - N // 100
-    [one], [other] = in_memory["certificates"], streamed["certificates"]
+    [one] = in_memory["certificates"]
+    [other] = streamed["certificates"]
     assert one["objective"] == pytest.approx(other["objective"], abs=1e-9)
 
 
@@ -222,8 +346,12 @@ def test_a_class_that_is_not_among_the_test_rows(answer_of, tmp_path, temporary)
     content["y"][:] = "no"
     content["y"][7] = "yes"
     table = write(tmp_path / "table.parquet", content)
-    answer = answer_of("fit", table, "--label", "y", "--radius", 0.01, "--spool", tmp_path / "kept")
-    assert answer["held_out"] is None and any("no rows are held out" in note for note in answer["notes"])
+    answer = answer_of(
+        "fit", table, "--label", "y", "--radius", 0.01, "--spool", tmp_path / "kept"
+    )
+    assert answer["held_out"] is None and any(
+        "no rows are held out" in note for note in answer["notes"]
+    )
 
 
 def test_a_test_file(answer_of, table, tmp_path, temporary, little_memory):
@@ -234,13 +362,17 @@ def test_a_test_file(answer_of, table, tmp_path, temporary, little_memory):
 
 def test_errors_name_the_remedy(error_of, table, tmp_path, temporary, little_memory):
     assert "there is no column 'z' (--label)" in error_of("fit", table, "--label", "z")
-    assert "--cv needs all rows in memory: omit it" in error_of("fit", table, "--label", "y", "--cv")
+    assert "--cv needs all rows in memory: omit it" in error_of(
+        "fit", table, "--label", "y", "--cv"
+    )
     text = tmp_path / "table.csv"
     text.write_text("a,y\n" + "1.5,0\n2.5,1\n" * 10_000)
     assert "convert it to Parquet, which is read in blocks" in error_of("fit", text)
     spool = ("--spool", tmp_path / "new")
     assert "--spool is for Parquet and Arrow files" in error_of("fit", text, *spool)
-    assert "is not empty: name a new folder" in error_of("fit", table, "--label", "y", "--spool", tmp_path)
+    assert "is not empty: name a new folder" in error_of(
+        "fit", table, "--label", "y", "--spool", tmp_path
+    )
     assert not list(temporary.iterdir())
 
 
@@ -254,14 +386,22 @@ def test_cells_that_the_sample_did_not_show(error_of, tmp_path, temporary, monke
     assert not (tmp_path / "kept").exists()
 
 
-def test_someone_at_a_terminal_sees_how_far_the_work_is(drsvm_command, table, tmp_path, monkeypatch):
-    code, _, err = drsvm_command("fit", table, "--label", "y", "--spool", tmp_path / "new")
+def test_someone_at_a_terminal_sees_how_far_the_work_is(
+    drsvm_command, table, tmp_path, monkeypatch
+):
+    code, _, err = drsvm_command(
+        "fit", table, "--label", "y", "--spool", tmp_path / "new"
+    )
     assert code == 0 and "is read in blocks" in err
-    assert not any(word in err for word in ("time left", "%", "solving", "preparing")), "a file has no bars"
+    assert not any(
+        word in err for word in ("time left", "%", "solving", "preparing")
+    ), "a file has no bars"
     monkeypatch.setattr("drsvm.cli.screen.Screen.on_terminal", True)
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "120")
-    code, _, err = drsvm_command("fit", table, "--label", "y", "--spool", tmp_path / "kept")
+    code, _, err = drsvm_command(
+        "fit", table, "--label", "y", "--spool", tmp_path / "kept"
+    )
     shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", err)
     assert code == 0 and "time left" in shown and "100%" in shown
     assert "table.parquet: preparing" in shown
@@ -270,8 +410,17 @@ def test_someone_at_a_terminal_sees_how_far_the_work_is(drsvm_command, table, tm
 
 
 def test_every_row_is_told_of(table, told):
-    streamed_tables.stream_table(table, ReadOptions(label="y"), standardise=True, test_share=0.25, seed=0, folder=None)
+    streamed_tables.stream_table(
+        table,
+        ReadOptions(label="y"),
+        standardise=True,
+        test_share=0.25,
+        seed=0,
+        folder=None,
+    )
     shares = [share for stage, share in told if stage == "preparing"]
     assert shares == sorted(shares) and shares[-1] == 1.0
-    assert len(shares) >= 3 * N / arrow_tables.BLOCK_ROWS, "a sample, means and deviations, and the features"
+    assert len(shares) >= 3 * N / arrow_tables.BLOCK_ROWS, (
+        "a sample, means and deviations, and the features"
+    )
     assert len(set(shares)) > 2 * N / arrow_tables.BLOCK_ROWS

@@ -50,7 +50,11 @@ print(json.dumps({"values": values, "compiled": sum(scaled.stats.cache_misses.va
 def compiled_package(tmp_path_factory):
     """Return a folder with the package, two small kernels in it, and their compiled code beside them."""
     site = tmp_path_factory.mktemp("compiled")
-    shutil.copytree(Path(drsvm.__file__).parent, site / "drsvm", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        Path(drsvm.__file__).parent,
+        site / "drsvm",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
     (site / "drsvm/compiled/probe.py").write_text(PROBE)
     (site / "drsvm/compiled/neighbour.py").write_text(NEIGHBOUR.format(factor=2.0))
     assert run(site) == {"values": [6.0, 6.0], "compiled": 2, "told": [NOTICE]}
@@ -64,11 +68,22 @@ def site(compiled_package, tmp_path):
 
 
 def started(site, code=CHILD, **variables):
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA")}
-    environment["PYTHONDONTWRITEBYTECODE"] = "1"  # a file that is rewritten within a second would not be read again
-    environment |= {"PYTHONPATH": str(site), **{name: str(value) for name, value in variables.items()}}
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("NUMBA")
+    }
+    environment["PYTHONDONTWRITEBYTECODE"] = (
+        "1"  # a file that is rewritten within a second would not be read again
+    )
+    environment |= {
+        "PYTHONPATH": str(site),
+        **{name: str(value) for name, value in variables.items()},
+    }
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen([sys.executable, "-W", "error", "-c", code], cwd=site, env=environment, **pipes)
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", code], cwd=site, env=environment, **pipes
+    )
 
 
 def finished(child):
@@ -113,7 +128,9 @@ def flipped(content):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    "damage", [lambda content: content[: len(content) // 2], lambda _: b"", flipped], ids=["half", "empty", "flipped"]
+    "damage",
+    [lambda content: content[: len(content) // 2], lambda _: b"", flipped],
+    ids=["half", "empty", "flipped"],
 )
 @pytest.mark.parametrize("kind", ["nbi", "nbc"])
 def test_a_damaged_file_is_recompiled_and_repaired(site, kind, damage):
@@ -141,7 +158,9 @@ def test_two_processes_with_an_empty_cache(site):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("variable", unless_long(["XDG_CACHE_HOME"], ["XDG_CACHE_HOME", "NUMBA_CACHE_DIR"]))
+@pytest.mark.parametrize(
+    "variable", unless_long(["XDG_CACHE_HOME"], ["XDG_CACHE_HOME", "NUMBA_CACHE_DIR"])
+)
 @pytest.mark.skipif(sys.platform != "linux", reason="user-wide caches are elsewhere")
 def test_a_read_only_package_is_cached_elsewhere(site, tmp_path, variable):
     block(site)
@@ -164,7 +183,11 @@ def test_nothing_is_cached_if_numba_lacks_what_the_cache_needs(site, tmp_path):
     block(site)
     lack = "import numba.core.caching; del numba.core.caching.CompileResultCacheImpl"
     found = run(site, f"{lack}\n{CHILD}", NUMBA_CACHE_DIR=tmp_path / "cache")
-    assert found["values"] == [6.0, 6.0] and found["compiled"] == 2 and "cannot be cached" in found["told"][0]
+    assert (
+        found["values"] == [6.0, 6.0]
+        and found["compiled"] == 2
+        and "cannot be cached" in found["told"][0]
+    )
     assert not list((tmp_path / "cache").rglob("*.nb?"))
 
 
@@ -189,7 +212,11 @@ class Pair(NamedTuple):
 
 @pytest.mark.parametrize(
     ("function", "argument"),
-    [(lambda x: np.full(2, x), 1.0), (lambda x: x, np.zeros(2)), (lambda x: (1, Pair(x, x)), 1.0)],
+    [
+        (lambda x: np.full(2, x), 1.0),
+        (lambda x: x, np.zeros(2)),
+        (lambda x: (1, Pair(x, x)), 1.0),
+    ],
     ids=["new array", "given array", "pair in a tuple"],
 )
 def test_kernels_that_python_calls_return_numbers(function, argument):
@@ -219,5 +246,10 @@ print(quadrupled(np.ones(1)))
 
 
 def test_inner_functions_are_compiled_as_usual_if_numba_lacks_what_they_need():
-    child = subprocess.run([sys.executable, "-c", WITHOUT_PRIVATE_PARTS], capture_output=True, text=True, timeout=120)
+    child = subprocess.run(
+        [sys.executable, "-c", WITHOUT_PRIVATE_PARTS],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert child.stdout == "4.0\n", child.stderr

@@ -14,8 +14,8 @@ from drsvm.compiled.compiling import kernel
 from drsvm.compiled.geometry import Box, Diamond, Euclidean, point_at
 from drsvm.compiled.single_sample_prox import LINES, ProximalStep
 from drsvm.problem.norms import norm_for
-from drsvm.solvers.paper.proximal_steps import proximal_step
 from drsvm.solvers.paper.incremental.epochs import Epochs
+from drsvm.solvers.paper.proximal_steps import proximal_step
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
 
@@ -51,44 +51,70 @@ def test_steps_are_exact_proximal_steps(norm):
             parameters["flip_cost"] = 2.0 / lam  # at the triple kink
         b = float(rng.normal()) if fit_intercept else 0.0
         rows = sparse.csr_array(np.vstack([x, np.zeros_like(x)]))
-        problem = Problem(rows, [1, -1], norm=norm, fit_intercept=fit_intercept, **parameters)
+        problem = Problem(
+            rows, [1, -1], norm=norm, fit_intercept=fit_intercept, **parameters
+        )
         epochs = epochs_of(problem)
         epochs._next_order = lambda: np.array([0])
         epochs.terms = epochs.terms._replace(free=1.0 if fit_intercept else 0.0)
         point = epochs.origin()
-        point.w[:], point.scalars[:2] = w, (lam, b)
+        point.w[:] = w
+        point.scalars[:2] = (lam, b)
         epochs.proximal(point, eta, 1.0)
         intercept = b if fit_intercept else None
-        expected = proximal_step(x, 1, w, lam, step=eta, norm=norm, intercept=intercept, **parameters)
-        size = 1 + np.abs(w).max() + lam + eta * (parameters["radius"] + np.abs(x).max() + 3)
+        expected = proximal_step(
+            x, 1, w, lam, step=eta, norm=norm, intercept=intercept, **parameters
+        )
+        size = (
+            1
+            + np.abs(w).max()
+            + lam
+            + eta * (parameters["radius"] + np.abs(x).max() + 3)
+        )
         np.testing.assert_allclose(point.w, expected.weights, rtol=0, atol=1e-8 * size)
         assert point.scalars[0] == pytest.approx(expected.radius_price, abs=1e-8 * size)
         assert point.scalars[1] == pytest.approx(expected.intercept, abs=1e-8 * size)
-        kinks += 0 < point.flip[0] < 1 and point.hinge[0] > 0 and point.hinge[0] + point.flip[0] < 1 - 1e-9
+        kinks += (
+            0 < point.flip[0] < 1
+            and point.hinge[0] > 0
+            and point.hinge[0] + point.flip[0] < 1 - 1e-9
+        )
     assert kinks > 5
 
 
 @pytest.mark.parametrize("batch_size", [1, 4])
-@pytest.mark.parametrize(("norm", "l2"), [(1, 0.0), (1, 0.8), (2, 0.0), (2, 0.8), (math.inf, 0.0)])
+@pytest.mark.parametrize(
+    ("norm", "l2"), [(1, 0.0), (1, 0.8), (2, 0.0), (2, 0.8), (math.inf, 0.0)]
+)
 def test_subgradient_steps_are_projected_ones(norm, batch_size, l2):
     problem = well_conditioned_instance(1, 30, 5, norm=norm, l2=l2, fit_intercept=True)
     epochs = epochs_of(problem)
     point = epochs.origin()
     eta = 0.3 * epochs.natural_step
-    w, b = 0.1 * np.random.default_rng(2).normal(size=5), 0.01  # no two pieces of a loss are equally large
+    # no two pieces of a loss are equally large
+    w = 0.1 * np.random.default_rng(2).normal(size=5)
+    b = 0.01
     lam = 1.1 * problem.norm.value(w)
-    point.w[:], point.scalars[:2] = w, (lam, b)
+    point.w[:] = w
+    point.scalars[:2] = (lam, b)
     for _ in range(3):
         epochs.subgradient(point, eta, 1.0, batch_size)
         for first in range(0, 30, batch_size):
-            X, y = problem.X[first : first + batch_size], problem.signs[first : first + batch_size]
+            X = problem.X[first : first + batch_size]
+            y = problem.signs[first : first + batch_size]
             m = y * (X @ w + b)
-            hinge, flipped = 1 - m, 1 + m - problem.flip_cost * lam
+            hinge = 1 - m
+            flipped = 1 + m - problem.flip_cost * lam
             active = np.maximum(np.maximum(hinge, flipped), 0)
-            one, two, none = (pieces.astype(float) for pieces in (hinge == active, flipped == active, active == 0))
-            sigma1, sigma2 = one / (one + two + none), two / (one + two + none)
+            one, two, none = (
+                pieces.astype(float)
+                for pieces in (hinge == active, flipped == active, active == 0)
+            )
+            sigma1 = one / (one + two + none)
+            sigma2 = two / (one + two + none)
             gradient = (sigma1 - sigma2) * y / len(y)
-            w, b = w / (1 + eta * l2) + eta * (gradient @ X), b + eta * epochs.terms.free * gradient.sum()
+            w = w / (1 + eta * l2) + eta * (gradient @ X)
+            b = b + eta * epochs.terms.free * gradient.sum()
             lam -= eta * (problem.radius - problem.flip_cost * sigma2.mean())
             w, lam = problem.norm.project_epigraph(w, lam)
     np.testing.assert_allclose(point.w, w, rtol=1e-9, atol=1e-12)
@@ -104,19 +130,26 @@ def test_memory_with_a_fixed_centre_is_a_proximal_step_on_the_whole(norm, kind, 
     weights = np.random.default_rng(4).uniform(0.5, 2.0, 60)
     problem = Problem(X, y, norm=norm, l2=l2, fit_intercept=True, sample_weight=weights)
     epochs = epochs_of(problem, "shuffled")
-    step, point = 0.5 * epochs.natural_step, epochs.origin()
-    total, pi = 60 * step, problem.sample_weight
+    step = 0.5 * epochs.natural_step
+    point = epochs.origin()
+    total = 60 * step
+    pi = problem.sample_weight
     for _ in range(300):
-        point.w[:], point.scalars[:] = 0.0, 0.0  # back to the centre
+        # back to the centre
+        point.w[:] = 0.0
+        point.scalars[:] = 0.0
         epochs.memory(point, step)
     gradient, turn = problem.weighted_sum(pi * (point.hinge - point.flip))
     lam = total * (problem.flip_cost * float(pi @ point.flip) - problem.radius)
     stiffness = 1 + total * l2
     w, lam = problem.norm.project_epigraph(total * gradient / stiffness, lam, stiffness)
     np.testing.assert_allclose(point.w, w, rtol=1e-9, atol=1e-12)
-    assert point.scalars[:2] == pytest.approx([lam, total * epochs.terms.free * turn], rel=1e-9, abs=1e-12)
+    assert point.scalars[:2] == pytest.approx(
+        [lam, total * epochs.terms.free * turn], rel=1e-9, abs=1e-12
+    )
     m = problem.margins(w, point.scalars[1])
-    hinge, flipped = 1 - m, 1 + m - problem.flip_cost * lam
+    hinge = 1 - m
+    flipped = 1 + m - problem.flip_cost * lam
     loss = np.maximum(np.maximum(hinge, flipped), 0)
     assert 0 <= float(pi @ (loss - point.hinge * hinge - point.flip * flipped)) <= 1e-3
 
@@ -126,7 +159,8 @@ def test_wide_sparse_rows_take_the_same_steps_as_narrow_ones(norm):
     """Features that never occur change nothing, regardless of the shortcuts that keep an epoch cheap."""
     X, y = random_rows(np.random.default_rng(5), 80, 6, "gaussian")
     columns = np.sort(np.random.default_rng(6).choice(3000, 6, replace=False))
-    indices, indptr = np.tile(columns, 80).astype(np.int32), np.arange(0, 481, 6, dtype=np.int32)
+    indices = np.tile(columns, 80).astype(np.int32)
+    indptr = np.arange(0, 481, 6, dtype=np.int32)
     wide = sparse.csr_array((X.ravel(), indices, indptr), shape=(80, 3000))
     ends = []
     for rows in (X, wide):
@@ -154,22 +188,43 @@ def evaluate(step, geometry, delta, sigma2, towards, ball):
 
 
 @pytest.mark.parametrize("ball", [-1.0, 0.7], ids=["free lam", "held lam"])
-@pytest.mark.parametrize("line", LINES, ids=["hinge", "mostly hinge", "both", "flipped", "inside"])
+@pytest.mark.parametrize(
+    "line", LINES, ids=["hinge", "mostly hinge", "both", "flipped", "inside"]
+)
 @pytest.mark.parametrize("kind", [Diamond, Euclidean, Box])
 def test_slopes_of_the_proximal_step_are_derivatives(kind, line, ball):
     """Wrong slopes would only slow the solution down, so the slopes are compared with finite differences."""
 
     def point_on(step, w, z, t):
-        delta, sigma2 = line.delta + line.delta_slope * t, line.sigma2 + line.sigma2_slope * t
+        delta = line.delta + line.delta_slope * t
+        sigma2 = line.sigma2 + line.sigma2_slope * t
         geometry = Euclidean(float(w @ z), float(w @ w - (w @ z) ** 2 / (z @ z)))
         if kind is not Euclidean:
             geometry = kind(np.stack([w, z]), len(z), None)
-        return Numbers(*evaluate(step, geometry, delta, sigma2, (line.delta_slope, line.sigma2_slope), ball))
+        return Numbers(
+            *evaluate(
+                step,
+                geometry,
+                delta,
+                sigma2,
+                (line.delta_slope, line.sigma2_slope),
+                ball,
+            )
+        )
 
-    t, h = 0.2, 1e-6
+    t = 0.2
+    h = 1e-6
     for w, z in SAMPLES:
-        step = ProximalStep(0.8, 1.5, 1.2, True, 0.3, 0.3, 0.1, 1.0, float(z @ z), 1.0, 1e-15)
-        before, point, after = (point_on(step, w, z, place) for place in (t - h, t, t + h))
-        assert (after.margin - before.margin) / (2 * h) == pytest.approx(point.margin_slope, rel=1e-6, abs=1e-8)
+        step = ProximalStep(
+            0.8, 1.5, 1.2, True, 0.3, 0.3, 0.1, 1.0, float(z @ z), 1.0, 1e-15
+        )
+        before, point, after = (
+            point_on(step, w, z, place) for place in (t - h, t, t + h)
+        )
+        assert (after.margin - before.margin) / (2 * h) == pytest.approx(
+            point.margin_slope, rel=1e-6, abs=1e-8
+        )
         if ball < 0:
-            assert (after.lam - before.lam) / (2 * h) == pytest.approx(point.lam_slope, rel=1e-6, abs=1e-8)
+            assert (after.lam - before.lam) / (2 * h) == pytest.approx(
+                point.lam_slope, rel=1e-6, abs=1e-8
+            )

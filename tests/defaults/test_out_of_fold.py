@@ -15,19 +15,34 @@ from drsvm.defaults.out_of_fold import folds_by_content
 
 def test_rows_are_judged_by_a_formula_in_folds_or_as_they_are(monkeypatch):
     X, y = make_classification(900, 6, weights=[0.8], random_state=0)
-    solved, left_out, formula = [], [], out_of_fold.decisions_without
-    monkeypatch.setattr(out_of_fold, "rough_classifiers", lambda parts, starts, **_: solved.extend(parts) or starts)
-    monkeypatch.setattr(out_of_fold, "decisions_without", lambda *given: left_out.append(given) or formula(*given))
+    solved = []
+    left_out = []
+    formula = out_of_fold.decisions_without
+    monkeypatch.setattr(
+        out_of_fold,
+        "rough_classifiers",
+        lambda parts, starts, **_: solved.extend(parts) or starts,
+    )
+    monkeypatch.setattr(
+        out_of_fold,
+        "decisions_without",
+        lambda *given: left_out.append(given) or formula(*given),
+    )
     ball = {"radius": 0.02, "l2": 0.001}
     WassersteinSVC(**ball).fit(X, y)
     assert len(left_out) == 1 and not solved
-    WassersteinSVC(**ball, flip_cost=1.0).fit(X, y)  # the formula is for labels that cannot be flipped
+    WassersteinSVC(**ball, flip_cost=1.0).fit(
+        X, y
+    )  # the formula is for labels that cannot be flipped
     assert len(solved) == 5 and {part.n_rows for part in solved} <= {719, 720, 721}
     for few_rows, per_feature, expected in ((100, 1000, 1), (100, 20, 0)):
         solved.clear()
         monkeypatch.setattr(out_of_fold, "FEW_ROWS", few_rows)
         monkeypatch.setattr(out_of_fold, "ROWS_PER_FEATURE", per_feature)
-        assert np.isfinite(WassersteinSVC(**ball, flip_cost=1.0).fit(X, y).threshold_) and len(solved) == expected
+        assert (
+            np.isfinite(WassersteinSVC(**ball, flip_cost=1.0).fit(X, y).threshold_)
+            and len(solved) == expected
+        )
     assert len(left_out) == 1
     for cv in (3, StratifiedKFold(4)):
         solved.clear()
@@ -36,7 +51,9 @@ def test_rows_are_judged_by_a_formula_in_folds_or_as_they_are(monkeypatch):
 
 
 @pytest.mark.parametrize("status", [Status.INTERRUPTED, Status.TIME_LIMIT])
-def test_ctrl_c_and_lack_of_time_leave_the_threshold_of_the_problem(rare, status, monkeypatch):
+def test_ctrl_c_and_lack_of_time_leave_the_threshold_of_the_problem(
+    rare, status, monkeypatch
+):
     def stopped(parts, starts, **_):
         if status is Status.INTERRUPTED:
             raise KeyboardInterrupt
@@ -44,9 +61,17 @@ def test_ctrl_c_and_lack_of_time_leave_the_threshold_of_the_problem(rare, status
 
     monkeypatch.setattr(out_of_fold, "rough_classifiers", stopped)
     model = WassersteinSVC(radius=0.02, l2=0.001, threshold="balanced_accuracy", cv=5)
-    with pytest.raises(KeyboardInterrupt) if status is Status.INTERRUPTED else nullcontext():
+    with (
+        pytest.raises(KeyboardInterrupt)
+        if status is Status.INTERRUPTED
+        else nullcontext()
+    ):
         model.fit(*rare)
-    assert model.threshold_ == 0.0 and model.intercept_[0] == model.result_.intercept and model.gap_ <= 1e-6
+    assert (
+        model.threshold_ == 0.0
+        and model.intercept_[0] == model.result_.intercept
+        and model.gap_ <= 1e-6
+    )
 
 
 def test_pairs_of_indices_are_about_the_given_rows(rare):
@@ -56,10 +81,20 @@ def test_pairs_of_indices_are_about_the_given_rows(rare):
     kept = np.flatnonzero(weights)
     places = np.full(len(y), -1)
     places[kept] = np.arange(len(kept))
-    of_kept = [(places[train][places[train] >= 0], places[test][places[test] >= 0]) for train, test in folds]
-    one = WassersteinSVC(0.3, cv=folds, threshold="balanced_accuracy").fit(X, y, weights)
-    other = WassersteinSVC(0.3, cv=of_kept, threshold="balanced_accuracy").fit(X[kept], y[kept])
-    assert one.threshold_ == pytest.approx(other.threshold_, abs=1e-8) and one.threshold_ != 0.0
+    of_kept = [
+        (places[train][places[train] >= 0], places[test][places[test] >= 0])
+        for train, test in folds
+    ]
+    one = WassersteinSVC(0.3, cv=folds, threshold="balanced_accuracy").fit(
+        X, y, weights
+    )
+    other = WassersteinSVC(0.3, cv=of_kept, threshold="balanced_accuracy").fit(
+        X[kept], y[kept]
+    )
+    assert (
+        one.threshold_ == pytest.approx(other.threshold_, abs=1e-8)
+        and one.threshold_ != 0.0
+    )
 
 
 def test_folds_by_content_have_all_classes_and_do_not_depend_on_the_storage(rare):
@@ -67,5 +102,11 @@ def test_folds_by_content_have_all_classes_and_do_not_depend_on_the_storage(rare
     problem = Problem(X, y)
     folds = folds_by_content(problem, y, np.ones(len(y)))
     assert np.bincount(folds).min() >= len(y) // 5 - 2
-    assert all(np.ptp([(folds[y == label] == k).sum() for k in range(5)]) <= 1 for label in (0, 1))
-    np.testing.assert_array_equal(folds_by_content(problem.on_rows(sparse.csr_array(X)), y, np.ones(len(y))), folds)
+    assert all(
+        np.ptp([(folds[y == label] == k).sum() for k in range(5)]) <= 1
+        for label in (0, 1)
+    )
+    np.testing.assert_array_equal(
+        folds_by_content(problem.on_rows(sparse.csr_array(X)), y, np.ones(len(y))),
+        folds,
+    )

@@ -30,9 +30,12 @@ def in_full(monkeypatch, *data, **options):
         return WassersteinSVC(**options).fit(*data)
 
 
-def test_less_is_taken_where_it_ranks_better_and_not_with_wrong_labels(uneven, monkeypatch):
+def test_less_is_taken_where_it_ranks_better_and_not_with_wrong_labels(
+    uneven, monkeypatch
+):
     (X, new), (y, y_new) = ((one[:1200], one[1200:]) for one in uneven)
-    full, model = in_full(monkeypatch, X, y), WassersteinSVC().fit(X, y)
+    full = in_full(monkeypatch, X, y)
+    model = WassersteinSVC().fit(X, y)
     share = model.radius_ / full.radius_
     assert (
         share == pytest.approx(min(SHARES, key=lambda one: abs(one - share)))
@@ -40,33 +43,43 @@ def test_less_is_taken_where_it_ranks_better_and_not_with_wrong_labels(uneven, m
         and model.l2_ == pytest.approx(share**2 * full.l2_)
     )
     assert model.gap_ <= 1e-6 and model.result_.status.reached
-    auc, before = (roc_auc_score(y_new, one.decision_function(new)) for one in (model, full))
+    auc, before = (
+        roc_auc_score(y_new, one.decision_function(new)) for one in (model, full)
+    )
     assert auc > before + 0.01
     given = WassersteinSVC(l2=full.l2_).fit(X, y)
     assert given.l2_ == full.l2_ and given.radius_ < full.radius_
     given = WassersteinSVC(0.1 * full.radius_).fit(X, y)
     assert given.radius_ == 0.1 * full.radius_ and given.l2_ <= full.l2_
     wrong = np.where(np.random.default_rng(1).random(1200) < 0.4, 1 - y, y)
-    assert WassersteinSVC().fit(X, wrong).radius_ == in_full(monkeypatch, X, wrong).radius_
+    assert (
+        WassersteinSVC().fit(X, wrong).radius_ == in_full(monkeypatch, X, wrong).radius_
+    )
 
 
 def test_order_copies_and_few_rows(uneven, monkeypatch):
-    X, y = uneven[0][:700], uneven[1][:700]
+    X = uneven[0][:700]
+    y = uneven[1][:700]
     counts = np.random.default_rng(0).integers(1, 4, 700)
     weighted = WassersteinSVC().fit(X, y, counts)
     order = np.random.default_rng(1).permutation(np.repeat(np.arange(700), counts))
     repeated = WassersteinSVC().fit(X[order], y[order])
     assert weighted.radius_ < 0.5 * in_full(monkeypatch, X, y, counts).radius_
     assert repeated.radius_ == pytest.approx(weighted.radius_, rel=1e-6)
-    np.testing.assert_allclose(repeated.decision_function(X), weighted.decision_function(X), atol=1e-5)
+    np.testing.assert_allclose(
+        repeated.decision_function(X), weighted.decision_function(X), atol=1e-5
+    )
     few = X[:59], y[:59]
-    assert WassersteinSVC().fit(*few).radius_ == in_full(monkeypatch, *few).radius_, "these prove nothing"
+    assert WassersteinSVC().fit(*few).radius_ == in_full(monkeypatch, *few).radius_, (
+        "these prove nothing"
+    )
 
 
 def test_many_rows_are_judged_by_some(uneven, monkeypatch):
     monkeypatch.setattr(evidence, "MAX_ROWS", 1000)
     X, y = uneven
-    radius, full = WassersteinSVC().fit(X, y).radius_, in_full(monkeypatch, X, y).radius_
+    radius = WassersteinSVC().fit(X, y).radius_
+    full = in_full(monkeypatch, X, y).radius_
     assert radius < 0.5 * full
     for data in ((X[::-1], y[::-1]), (X, y, np.ones(3000))):
         assert WassersteinSVC().fit(*data).radius_ == pytest.approx(radius, rel=1e-6)
@@ -75,11 +88,14 @@ def test_many_rows_are_judged_by_some(uneven, monkeypatch):
 def final_boards():
     """Return the boards in which tic-tac-toe can end, as 27 columns of 0 and 1, and whether the first player won."""
     square = np.arange(9).reshape(3, 3)
-    lines = np.array([*square, *square.T, square.diagonal(), np.fliplr(square).diagonal()])
+    lines = np.array(
+        [*square, *square.T, square.diagonal(), np.fliplr(square).diagonal()]
+    )
     boards = np.array(list(product((0, 1, 2), repeat=9)))
     won = [(boards == player)[:, lines].all(axis=2).any(axis=1) for player in (0, 1, 2)]
     moves = [(boards == player).sum(axis=1) for player in (0, 1, 2)]
-    first, second = won[1] & ~won[2] & (moves[1] == moves[2] + 1), won[2] & ~won[1] & (moves[1] == moves[2])
+    first = won[1] & ~won[2] & (moves[1] == moves[2] + 1)
+    second = won[2] & ~won[1] & (moves[1] == moves[2])
     ended = first | second | (~won[1] & ~won[2] & (moves[1] == 5) & (moves[2] == 4))
     return np.eye(3)[boards[ended]].reshape(-1, 27), first[ended].astype(int)
 
@@ -90,12 +106,23 @@ def test_a_sharp_rule_is_found_among_wrong_labels():
     assert X.shape == (958, 27)
     rng = np.random.default_rng(0)
     order = rng.permutation(len(y))
-    train, test = order[:400], order[400:]
-    X, wrong = StandardScaler().fit_transform(X), np.where(rng.random(958) < 0.2, 1 - y, y)
+    train = order[:400]
+    test = order[400:]
+    X = StandardScaler().fit_transform(X)
+    wrong = np.where(rng.random(958) < 0.2, 1 - y, y)
     model = WassersteinSVC().fit(X[train], wrong[train])
-    assert model.score(X[test], y[test]) > 0.95 > 0.8 > in_full_score(X, wrong, y, train, test)
-    reordered = WassersteinSVC(n_jobs=2).fit(X[train[::-1]][:, ::-1], wrong[train[::-1]])
-    assert (reordered.radius_, reordered.l2_) == pytest.approx((model.radius_, model.l2_), rel=1e-6)
+    assert (
+        model.score(X[test], y[test])
+        > 0.95
+        > 0.8
+        > in_full_score(X, wrong, y, train, test)
+    )
+    reordered = WassersteinSVC(n_jobs=2).fit(
+        X[train[::-1]][:, ::-1], wrong[train[::-1]]
+    )
+    assert (reordered.radius_, reordered.l2_) == pytest.approx(
+        (model.radius_, model.l2_), rel=1e-6
+    )
     thin = WassersteinSVC().fit(sparse.csr_array(X[train]), wrong[train])
     assert thin.score(X[test], y[test]) > 0.95
 
@@ -106,9 +133,12 @@ def in_full_score(X, wrong, y, train, test):
 
 
 def test_several_classes_are_judged_too(uneven, monkeypatch):
-    X, y = uneven[0][:900], uneven[1][:900]
+    X = uneven[0][:900]
+    y = uneven[1][:900]
     three = np.where(X[:, -1] > 1.0, 2, y)
-    assert WassersteinSVC().fit(X, three).radius_ < in_full(monkeypatch, X, three).radius_
+    assert (
+        WassersteinSVC().fit(X, three).radius_ < in_full(monkeypatch, X, three).radius_
+    )
 
 
 @pytest.mark.parametrize(("n", "d"), [(100, 10), (400, 20)])
@@ -116,16 +146,25 @@ def test_the_first_stays_where_there_is_nothing_to_find(n, d, monkeypatch):
     stayed = []
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        X, y = rng.normal(size=(n, d)), rng.integers(0, 2, n)
-        stayed.append(WassersteinSVC().fit(X, y).radius_ == in_full(monkeypatch, X, y).radius_)
+        X = rng.normal(size=(n, d))
+        y = rng.integers(0, 2, n)
+        stayed.append(
+            WassersteinSVC().fit(X, y).radius_ == in_full(monkeypatch, X, y).radius_
+        )
     assert np.mean(stayed) > 0.8
 
 
 def test_a_perfect_candidate_is_ahead_of_a_constant_one():
     """No row tells more than another then: the lead has no variance."""
-    labels, ones = np.arange(80) % 2, np.ones(80)
+    labels = np.arange(80) % 2
+    ones = np.ones(80)
     judged = evidence.Judged([], labels, labels, ones, 80.0)
     ranks = {1: np.zeros((80, 1)), 2: labels[:, None].astype(float)}
     assert evidence.best_if_significant([[1], [2]], ranks.get, judged) == 2
     assert evidence.best_if_significant([[2], [1]], ranks.get, judged) == 2
-    assert evidence.best_if_significant([[2], [1]], lambda one: ranks[2] if one == 2 else None, judged) == 2
+    assert (
+        evidence.best_if_significant(
+            [[2], [1]], lambda one: ranks[2] if one == 2 else None, judged
+        )
+        == 2
+    )

@@ -1,4 +1,7 @@
-"""Chunks of given data: errors, weights and chunks without rows; and quantiles of numbers in several places."""
+"""Chunks of given data: errors, weights and chunks without rows.
+
+And quantiles of numbers in several places.
+"""
 
 import math
 
@@ -34,7 +37,9 @@ def test_chunks_must_have_the_same_features():
         def __getitem__(self, rows):
             return np.ones((rows.stop - rows.start, 2 if rows.start == 0 else 3))
 
-    with pytest.raises(ValueError, match="Chunk 1 of X has 3 columns, but chunk 0 has 2"):
+    with pytest.raises(
+        ValueError, match="Chunk 1 of X has 3 columns, but chunk 0 has 2"
+    ):
         sharded_problem(Uneven(), np.array([1, -1, 1, -1]), [2])
 
 
@@ -47,7 +52,11 @@ def test_empty_chunks_and_chunks_without_weight():
     weights = np.ones(400)
     weights[100:200] = 0.0
     problem = sharded_problem(*DATA, [0, 100, 200, 200], weights)
-    assert (problem.n_given, problem.n_rows, len(problem.rows.coordinator.shards)) == (400, 300, 2)
+    assert (problem.n_given, problem.n_rows, len(problem.rows.coordinator.shards)) == (
+        400,
+        300,
+        2,
+    )
     check(problem, Problem(*DATA, sample_weight=weights))
 
 
@@ -71,10 +80,15 @@ def looks(numbers, masses, cuts=(10, 50)):
     return look, asked
 
 
-@for_each(kind=["even", "ties", "outliers", "tiny"], which=[MASS, MOMENT], descending=[False, True])
+@for_each(
+    kind=["even", "ties", "outliers", "tiny"],
+    which=[MASS, MOMENT],
+    descending=[False, True],
+)
 def test_quantiles_from_histograms_are_exact(few_numbers, descending, which, kind):
     rng = np.random.default_rng(3)
-    numbers, masses = rng.exponential(size=200), rng.random(200)
+    numbers = rng.exponential(size=200)
+    masses = rng.random(200)
     numbers = {
         "even": numbers,
         "ties": np.ceil(2 * numbers),
@@ -87,7 +101,9 @@ def test_quantiles_from_histograms_are_exact(few_numbers, descending, which, kin
     for share in (0.0, 0.01, 0.5, 0.97):
         goal = share * sums[which, -1]
         first = int(np.searchsorted(sums[which], goal, side="right"))
-        number, mass, moment = crossing(look, Bins(0.0, math.inf, 1.0, descending), goal, which)
+        number, mass, moment = crossing(
+            look, Bins(0.0, math.inf, 1.0, descending), goal, which
+        )
         assert number == numbers[order][first]
         before = numbers[order] > number if descending else numbers[order] < number
         assert mass == pytest.approx(masses[order][before].sum())
@@ -98,8 +114,16 @@ def test_quantiles_from_histograms_are_exact(few_numbers, descending, which, kin
 def test_numbers_beyond_the_limits():
     numbers = np.array([-1.0, 0.0, 1e300, math.inf])
     with np.errstate(all="ignore"):
-        assert Bins(0.0, math.inf, 1.0).bins_of(numbers).tolist() == [0, 0, quantiles.N_BINS - 1, quantiles.N_BINS - 1]
-    assert Bins(0.0, 2.0, 1.0, descending=True).bins_of(numbers).tolist() == [quantiles.N_BINS - 1] * 2 + [0] * 2
+        assert Bins(0.0, math.inf, 1.0).bins_of(numbers).tolist() == [
+            0,
+            0,
+            quantiles.N_BINS - 1,
+            quantiles.N_BINS - 1,
+        ]
+    assert (
+        Bins(0.0, 2.0, 1.0, descending=True).bins_of(numbers).tolist()
+        == [quantiles.N_BINS - 1] * 2 + [0] * 2
+    )
 
 
 def test_many_equal_numbers_are_few():

@@ -14,7 +14,9 @@ from drsvm.solvers import InteriorPoint
 
 
 def test_threads_are_used_only_for_enough_work():
-    small, large = (CpuEngine(well_conditioned_instance(0, n, 5), 8) for n in (3000, 40_000))
+    small, large = (
+        CpuEngine(well_conditioned_instance(0, n, 5), 8) for n in (3000, 40_000)
+    )
     assert small.n_threads == 1 and small.small
     assert 1 < large.n_threads <= 4 and not large.small
 
@@ -34,7 +36,10 @@ def test_the_answer_is_the_same(tmp_path):
     problem = Problem(X, np.where(X[:, 0] + random.normal(size=3000) > 0, 1, -1))
     found = solve(problem, InteriorPoint(state_folder=str(tmp_path)))
     expected = solve(problem, InteriorPoint(compiled_steps=False))
-    assert found.objective == expected.objective and found.lower_bound == expected.lower_bound
+    assert (
+        found.objective == expected.objective
+        and found.lower_bound == expected.lower_bound
+    )
     assert not list(tmp_path.iterdir())
 
 
@@ -47,7 +52,8 @@ def test_a_folder_that_does_not_exist(tmp_path):
 def test_tiny_multipliers_do_not_stop_a_step():
     """They are lost if 1 is added and taken away again, as a compiler may that changes the order of sums."""
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(300, 4)), rng.choice([-1, 1], 300)
+    X = rng.normal(size=(300, 4))
+    y = rng.choice([-1, 1], 300)
     problem = Problem(X, y, radius=0.1, flip_cost=rng.choice([100.0, math.inf], 300))
     engine = CpuEngine(problem)
     direction = 1e-9 * rng.normal(size=4), 1e-9
@@ -63,7 +69,9 @@ FLIP_COSTS = {"one flip cost": 0.7, "flip costs": np.linspace(0.2, 2.0, 300)}
 @pytest.fixture(params=FLIP_COSTS.values(), ids=FLIP_COSTS.keys())
 def problem(request):
     weights = np.linspace(0.5, 1.5, 300)
-    return well_conditioned_instance(0, 300, 4, flip_cost=request.param, fit_intercept=True, sample_weight=weights)
+    return well_conditioned_instance(
+        0, 300, 4, flip_cost=request.param, fit_intercept=True, sample_weight=weights
+    )
 
 
 @pytest.fixture
@@ -75,7 +83,9 @@ def multipliers(problem):
     return working, alpha, beta
 
 
-POINT, LEVEL, MU = np.array([0.3, -0.2, 0.1, 0.4, 0.05]), 1.3, 0.1
+POINT = np.array([0.3, -0.2, 0.1, 0.4, 0.05])
+LEVEL = 1.3
+MU = 0.1
 
 
 def test_fixed_rows_enter_the_sums(problem, multipliers):
@@ -96,17 +106,25 @@ def test_fixed_rows_enter_the_sums(problem, multipliers):
 
 def test_the_working_rows_are_those_of_an_engine_of_all_rows(problem, multipliers):
     working, alpha, beta = multipliers
-    reduced, whole = WorkingSetEngine(problem, *multipliers), CpuEngine(problem)
-    assert reduced.mass == pytest.approx(problem.sample_weight[working].sum()) and whole.mass == pytest.approx(1.0)
+    reduced = WorkingSetEngine(problem, *multipliers)
+    whole = CpuEngine(problem)
+    assert reduced.mass == pytest.approx(
+        problem.sample_weight[working].sum()
+    ) and whole.mass == pytest.approx(1.0)
     assert reduced.weight / reduced.mass == pytest.approx(whole.weight)
     for engine in (reduced, whole):
         engine.center(POINT, LEVEL, MU)
     for own, of_all in zip(reduced.multipliers(), whole.multipliers(), strict=True):
         np.testing.assert_allclose(own[working], of_all[working], rtol=1e-12)
-    rest = WorkingSetEngine(problem, np.setdiff1d(np.arange(300), working), np.zeros(300), np.zeros(300))
+    rest = WorkingSetEngine(
+        problem, np.setdiff1d(np.arange(300), working), np.zeros(300), np.zeros(300)
+    )
     rest.center(POINT, LEVEL, MU)
-    parts, total = (reduced.curvature()[1], rest.curvature()[1]), whole.curvature()[1]
-    np.testing.assert_allclose(np.triu(parts[0].gram + parts[1].gram), np.triu(total.gram))
+    parts = (reduced.curvature()[1], rest.curvature()[1])
+    total = whole.curvature()[1]
+    np.testing.assert_allclose(
+        np.triu(parts[0].gram + parts[1].gram), np.triu(total.gram)
+    )
     v, balance = problem.weighted_sum(alpha - beta)
     predictor = parts[0].predictor + parts[1].predictor + np.append(v, balance)
     np.testing.assert_allclose(predictor, total.predictor, atol=1e-14)

@@ -31,7 +31,11 @@ def own_client(two_workers):
 def client_here():
     """A cluster in this process, which starts quickly."""
     cluster = new_cluster(processes=False, host=None, n_workers=1, threads_per_worker=2)
-    with cluster, distributed.Client(cluster, set_as_default=False) as client, client.as_current():
+    with (
+        cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+        client.as_current(),
+    ):
         yield client
 
 
@@ -67,7 +71,8 @@ def test_a_killed_worker_costs_its_chunks_and_no_more(own_client, mapped):
     rows = da.from_array(X, chunks=(200, D)), da.from_array(y, chunks=200)
     problem = Problem(*rows, **BALL)
     if mapped:  # and what it had computed of them
-        problem, X = problem.with_rows(problem.rows.mapped(problem, np.tanh)), np.tanh(X)
+        problem = problem.with_rows(problem.rows.mapped(problem, np.tanh))
+        X = np.tanh(X)
     expected = solve(Problem(X, y, **BALL), "interior-point", tol=1e-9)
     places = dict(problem.rows.coordinator.places)
     victim = places[0]
@@ -75,7 +80,9 @@ def test_a_killed_worker_costs_its_chunks_and_no_more(own_client, mapped):
     assert result.status is Status.OPTIMAL
     assert result.objective == pytest.approx(expected.objective, abs=1e-9)
     assert result.weights == pytest.approx(expected.weights, abs=1e-6)
-    assert sorted(problem.rows.coordinator.restored) == sorted(k for k, place in places.items() if place == victim)
+    assert sorted(problem.rows.coordinator.restored) == sorted(
+        k for k, place in places.items() if place == victim
+    )
 
 
 @pytest.mark.thorough
@@ -88,7 +95,10 @@ def test_workers_that_are_gone(client_here, impatient):
             time.sleep(0.05)
 
     result = solve(problem, tol=1e-9, callback=once_at(5, dismiss_all))
-    assert result.status is Status.LOST and "no worker at work for 1 s" in result.info["lost"]
+    assert (
+        result.status is Status.LOST
+        and "no worker at work for 1 s" in result.info["lost"]
+    )
     assert result.n_iter == 5 and 0 < result.gap < 1
     with pytest.raises(RowsLost):
         problem.price_and_objective(np.ones(D))
@@ -99,7 +109,9 @@ def test_a_killed_worker_does_not_stop_a_federated_run(own_client):
     """Its rows are computed again elsewhere, and begin with multipliers 0."""
     problem, here = both()
     victim = next(iter(problem.rows.coordinator.places.values()))
-    result = solve(problem, "federated", tol=1e-3, callback=once_at(3, kill, own_client, victim))
+    result = solve(
+        problem, "federated", tol=1e-3, callback=once_at(3, kill, own_client, victim)
+    )
     optimum = solve(here, "interior-point", tol=1e-8).objective
     assert problem.rows.coordinator.restored and result.gap <= 1e-3
     assert result.lower_bound - 1e-8 <= optimum <= result.objective + 1e-8
@@ -114,7 +126,11 @@ def test_a_worker_that_joins_does_not_disturb(client_here):
         client_here.wait_for_workers(2)
 
     result = solve(problem, "federated", tol=1e-3, callback=once_at(3, hire))
-    assert len(client_here.nthreads()) == 2 and result.gap <= 1e-3 and not problem.rows.coordinator.restored
+    assert (
+        len(client_here.nthreads()) == 2
+        and result.gap <= 1e-3
+        and not problem.rows.coordinator.restored
+    )
 
 
 def test_errors_of_the_shards_are_raised_as_they_are(own_client):
@@ -130,15 +146,31 @@ def test_rows_that_cannot_be_computed_again(own_client):
     workers = list(own_client.nthreads())
     places = list(zip([slice(0, 500), slice(500, N)], workers, strict=True))
     X, y = (
-        [own_client.scatter(values[half], workers=[worker], hash=False) for half, worker in places] for values in (X, y)
+        [
+            own_client.scatter(values[half], workers=[worker], hash=False)
+            for half, worker in places
+        ]
+        for values in (X, y)
     )
-    result = solve(Problem(X, y, **BALL), tol=1e-9, callback=once_at(4, kill, own_client, workers[0]))
-    assert result.status is Status.LOST and "pass rows that Dask can compute again" in result.info["lost"]
+    result = solve(
+        Problem(X, y, **BALL),
+        tol=1e-9,
+        callback=once_at(4, kill, own_client, workers[0]),
+    )
+    assert (
+        result.status is Status.LOST
+        and "pass rows that Dask can compute again" in result.info["lost"]
+    )
 
 
 def test_a_scheduler_that_is_gone(client_here, impatient):
     problem, _ = both()
-    assert problem.rows.coordinator.groups(range(3)) == [(0, 2), (1,)]  # one task for each thread
+    assert problem.rows.coordinator.groups(range(3)) == [
+        (0, 2),
+        (1,),
+    ]  # one task for each thread
 
     result = solve(problem, tol=1e-9, callback=once_at(3, client_here.cluster.close))
-    assert result.status is Status.LOST and "start another cluster" in result.info["lost"]
+    assert (
+        result.status is Status.LOST and "start another cluster" in result.info["lost"]
+    )

@@ -1,4 +1,7 @@
-"""Rows and kernels on a graphics card, compared with the CPU. They need a card: `pytest -m gpu tests/engines`."""
+"""Rows and kernels on a graphics card, compared with the CPU.
+
+They need a card: `pytest -m gpu tests/engines`.
+"""
 
 import math
 
@@ -35,7 +38,8 @@ try:
 except GpuError as error:
     pytest.skip(str(error), allow_module_level=True)
 
-N, D = 3000, 12
+N = 3000
+D = 12
 NORMS = (1, 2, math.inf)
 
 
@@ -57,7 +61,9 @@ def check(X, y, tol=1e-8, solver="interior-point", **ball):
     """Return the result on the card, which has the same proven optimum as on the CPU."""
     expected = solve(Problem(X, y, **ball), "interior-point", tol=tol)
     result = solve(Problem(on_card(X), y, **ball), solver, tol=tol)
-    assert result.gap <= tol and result.objective == pytest.approx(expected.objective, abs=2 * tol)
+    assert result.gap <= tol and result.objective == pytest.approx(
+        expected.objective, abs=2 * tol
+    )
     return result
 
 
@@ -66,72 +72,125 @@ KINDS = {
     "float32": lambda X: X.astype(np.float32),
     "sparse": lambda X: sparse.csr_array(np.where(np.abs(X) > 0.8, X, 0.0)),
 }
-INTERCEPTS = {"none": {}, "free": {"fit_intercept": True}, "priced": {"fit_intercept": True, "intercept_cost": 1.0}}
+INTERCEPTS = {
+    "none": {},
+    "free": {"fit_intercept": True},
+    "priced": {"fit_intercept": True, "intercept_cost": 1.0},
+}
 
 
-@for_each(intercept=INTERCEPTS, flip_cost=[1.0, math.inf, "rows"], l2=[0.0, 1.0], norm=NORMS, kind=KINDS)
+@for_each(
+    intercept=INTERCEPTS,
+    flip_cost=[1.0, math.inf, "rows"],
+    l2=[0.0, 1.0],
+    norm=NORMS,
+    kind=KINDS,
+)
 @for_each(weighted=[False, True])
 def test_the_same_optimum(kind, norm, l2, flip_cost, intercept, weighted):
     X, y = samples()
-    X, rng = KINDS[kind](X), np.random.default_rng(1)
+    X = KINDS[kind](X)
+    rng = np.random.default_rng(1)
     costs = 3.0 * rng.random(N) if flip_cost == "rows" else flip_cost
-    ball = {"radius": 0.05, "norm": norm, "l2": l2, "flip_cost": costs, **INTERCEPTS[intercept]}
-    ball |= {"sample_weight": rng.integers(0, 3, size=N).astype(float)} if weighted else {}
+    ball = {
+        "radius": 0.05,
+        "norm": norm,
+        "l2": l2,
+        "flip_cost": costs,
+        **INTERCEPTS[intercept],
+    }
+    ball |= (
+        {"sample_weight": rng.integers(0, 3, size=N).astype(float)} if weighted else {}
+    )
     result = check(X, y, solver="auto", **ball)
-    assert isinstance(result.hinge_dual, cupy().ndarray) and result.hinge_dual.shape == (N,)
+    assert isinstance(
+        result.hinge_dual, cupy().ndarray
+    ) and result.hinge_dual.shape == (N,)
 
 
 def test_prices_and_signs():
     X, y = samples()
     prices = np.linspace(0.5, 2.0, D)
     prices[3] = math.inf
-    check(X, y, radius=0.05, feature_cost=prices, monotonic_cst=np.resize([1, 0, -1], D))
+    check(
+        X, y, radius=0.05, feature_cost=prices, monotonic_cst=np.resize([1, 0, -1], D)
+    )
 
 
 def test_radius_max_path_and_risk():
     X, y = samples()
-    here, there = Problem(X, y, fit_intercept=True), Problem(on_card(X), y, fit_intercept=True)
+    here = Problem(X, y, fit_intercept=True)
+    there = Problem(on_card(X), y, fit_intercept=True)
     assert radius_max(there) == pytest.approx(radius_max(here), rel=1e-6)
-    paths = [radius_path(problem, [0.3, 0.1, 0.03], tol=1e-8) for problem in (here, there)]
-    np.testing.assert_allclose(*([r.objective for r in path.results] for path in paths), atol=2e-8)
+    paths = [
+        radius_path(problem, [0.3, 0.1, 0.03], tol=1e-8) for problem in (here, there)
+    ]
+    np.testing.assert_allclose(
+        *([r.objective for r in path.results] for path in paths), atol=2e-8
+    )
     model = WassersteinSVC(radius=0.05, flip_cost=1.0).fit(X, y)
     for loss in ("hinge", "zero-one"):
         risks = [worst_case_risk(model, rows, y, loss=loss) for rows in (X, on_card(X))]
         np.testing.assert_allclose(*risks, rtol=1e-9)
-    here, there = (measure_shift(model, rows, y, rows + 1, random_state=0) for rows in (X, on_card(X)))
+    here, there = (
+        measure_shift(model, rows, y, rows + 1, random_state=0)
+        for rows in (X, on_card(X))
+    )
     assert there.moved == pytest.approx(here.moved, rel=1e-5)
-    names, numbers = zip(*((column[0], column[1:]) for column in there.columns), strict=True)
+    names, numbers = zip(
+        *((column[0], column[1:]) for column in there.columns), strict=True
+    )
     assert list(names) == [column[0] for column in here.columns]
-    np.testing.assert_allclose(numbers, [column[1:] for column in here.columns], rtol=1e-6)
+    np.testing.assert_allclose(
+        numbers, [column[1:] for column in here.columns], rtol=1e-6
+    )
 
 
 @for_each(fit_intercept=[False, True], norm=NORMS)
 def test_a_newton_matrix_that_is_not_formed(norm, fit_intercept, monkeypatch):
     monkeypatch.setattr(engine, "MAX_FEATURES", 10)
     X, y = samples()
-    check(KINDS["sparse"](X), y, tol=1e-6, radius=0.05, norm=norm, fit_intercept=fit_intercept)
+    check(
+        KINDS["sparse"](X),
+        y,
+        tol=1e-6,
+        radius=0.05,
+        norm=norm,
+        fit_intercept=fit_intercept,
+    )
 
 
 def test_far_columns_are_shifted_and_ill_conditioned_ones_solved():
     rng = np.random.default_rng(2)
     scale = np.logspace(0, -3, 40)
     X = rng.normal(size=(20_000, 40)) * scale + 0.5
-    y = np.where((X - 0.5) @ rng.normal(size=40) + 0.5 * rng.normal(size=20_000) > 0, 1, -1)
+    y = np.where(
+        (X - 0.5) @ rng.normal(size=40) + 0.5 * rng.normal(size=20_000) > 0, 1, -1
+    )
     for norm in NORMS:
-        assert check(X, y, tol=1e-7, radius=0.01, norm=norm, fit_intercept=True).status is Status.OPTIMAL
+        assert (
+            check(X, y, tol=1e-7, radius=0.01, norm=norm, fit_intercept=True).status
+            is Status.OPTIMAL
+        )
 
 
 @pytest.mark.parametrize("kind", ["dense", "float32"])
 def test_rows_that_do_not_fit_cross_in_every_pass(kind, monkeypatch):
     X, y = samples()
     X = KINDS[kind](X)
-    monkeypatch.setattr(backend, "free_memory", lambda: 600_000)  # less than the rows and their state take
+    monkeypatch.setattr(
+        backend, "free_memory", lambda: 600_000
+    )  # less than the rows and their state take
     monkeypatch.setattr(backend, "BLOCK_BYTES", 10_000)
-    # A given ridge: the automatic one comes from a rough solution, which depends on where the rows are.
+    # A given ridge: the automatic one comes from a rough solution, which depends on
+    # where the rows are.
     expected = WassersteinSVC(radius=0.05, l2=0.005, tol=1e-8).fit(X, y)
     model = WassersteinSVC(radius=0.05, l2=0.005, tol=1e-8, engine="gpu").fit(X, y)
     assert model.objective_ == pytest.approx(expected.objective_, abs=2e-8)
-    assert isinstance(model.coef_, np.ndarray) and (model.predict(X) == expected.predict(X)).mean() > 0.99
+    assert (
+        isinstance(model.coef_, np.ndarray)
+        and (model.predict(X) == expected.predict(X)).mean() > 0.99
+    )
 
 
 def test_state_that_does_not_fit_is_an_error(monkeypatch):
@@ -141,34 +200,46 @@ def test_state_that_does_not_fit_is_an_error(monkeypatch):
         WassersteinSVC(radius=0.05, engine="gpu").fit(X, y)
 
 
-@pytest.mark.parametrize("labels", [np.array([-1, 1]), np.array(["no", "yes"])], ids=str)
+@pytest.mark.parametrize(
+    "labels", [np.array([-1, 1]), np.array(["no", "yes"])], ids=str
+)
 def test_the_estimator_stays_on_the_card(labels):
     X, y = samples()
     X += 1.0
     named = labels[(y > 0).astype(int)]
     given = {"tol": 1e-8, "calibration": "sigmoid"}
-    expected, model = WassersteinSVC(**given).fit(X, named), WassersteinSVC(**given).fit(on_card(X), named)
-    assert isinstance(model.coef_, cupy().ndarray) and model.radius_ == pytest.approx(expected.radius_, rel=1e-2)
+    expected = WassersteinSVC(**given).fit(X, named)
+    model = WassersteinSVC(**given).fit(on_card(X), named)
+    assert isinstance(model.coef_, cupy().ndarray) and model.radius_ == pytest.approx(
+        expected.radius_, rel=1e-2
+    )
     np.testing.assert_allclose(model.coef_.get(), expected.coef_, atol=1e-2)
     decided = model.predict(on_card(X))
     decided = decided.get() if isinstance(decided, cupy().ndarray) else decided
     assert (decided == expected.predict(X)).mean() > 0.999
     assert (model.predict(X) == decided).all()  # rows in main memory too
-    np.testing.assert_allclose(model.predict_proba(on_card(X)).get(), expected.predict_proba(X), atol=0.02)
+    np.testing.assert_allclose(
+        model.predict_proba(on_card(X)).get(), expected.predict_proba(X), atol=0.02
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_a_scaler_in_front_stays_on_the_card(dtype):
     X = samples()[0].astype(dtype)
     X[3] = 1e6
-    here, there = ClippedScaler().fit(X), ClippedScaler().fit(on_card(X))
+    here = ClippedScaler().fit(X)
+    there = ClippedScaler().fit(on_card(X))
     np.testing.assert_allclose(there.upper_, here.upper_)
     found = there.transform(on_card(X))
     assert isinstance(found, cupy().ndarray) and found.dtype == dtype
     np.testing.assert_allclose(found.get(), here.transform(X), rtol=1e-4, atol=1e-4)
     stored = sparse.csr_array(X * (np.abs(X) > 1))
     found = ClippedScaler().fit(on_card(stored)).transform(on_card(stored))
-    np.testing.assert_allclose(found.get().toarray(), ClippedScaler().fit_transform(stored).toarray(), rtol=1e-4)
+    np.testing.assert_allclose(
+        found.get().toarray(),
+        ClippedScaler().fit_transform(stored).toarray(),
+        rtol=1e-4,
+    )
 
 
 def three_classes():
@@ -180,11 +251,18 @@ def three_classes():
 def test_three_classes_of_weight():
     X, y = three_classes()
     expected = WassersteinSVC(radius=0.05, class_weight="balanced", tol=1e-8).fit(X, y)
-    given = {"radius": 0.05, "class_weight": "balanced", "tol": 1e-8, "calibration": "sigmoid"}
+    given = {
+        "radius": 0.05,
+        "class_weight": "balanced",
+        "tol": 1e-8,
+        "calibration": "sigmoid",
+    }
     model = WassersteinSVC(**given).fit(on_card(X), on_card(y))
     np.testing.assert_allclose(model.objective_, expected.objective_, atol=2e-8)
     chances = model.predict_proba(on_card(X)).get()
-    assert (chances.argmax(axis=1) == model.predict(X)).all() and abs(np.log(chances)[np.arange(N), y].mean()) < 1.0
+    assert (chances.argmax(axis=1) == model.predict(X)).all() and abs(
+        np.log(chances)[np.arange(N), y].mean()
+    ) < 1.0
     assert (model.predict(on_card(X)).get() == expected.predict(X)).mean() > 0.999
 
 
@@ -192,23 +270,35 @@ def test_three_classes_of_weight():
 def test_three_classes_of_rows_in_main_memory(labels):
     X, codes = three_classes()
     y = labels[codes]
-    expected, model = (WassersteinSVC(radius=0.05, l2=0.005, engine=engine).fit(X, y) for engine in ("cpu", "gpu"))
-    assert isinstance(model.coef_, np.ndarray) and model.coef_.shape == (3, 5) and len(model.result_) == 3
+    expected, model = (
+        WassersteinSVC(radius=0.05, l2=0.005, engine=engine).fit(X, y)
+        for engine in ("cpu", "gpu")
+    )
+    assert (
+        isinstance(model.coef_, np.ndarray)
+        and model.coef_.shape == (3, 5)
+        and len(model.result_) == 3
+    )
     assert model.classes_.tolist() == labels.tolist() and model.gap_.max() <= 1e-6
     np.testing.assert_allclose(model.objective_, expected.objective_, atol=2e-6)
     exact = expected.decision_function(X)
-    np.testing.assert_allclose(model.decision_function(X), exact, atol=1e-3 * exact.std())
+    np.testing.assert_allclose(
+        model.decision_function(X), exact, atol=1e-3 * exact.std()
+    )
 
 
 def test_tensors_of_torch():
     torch = pytest.importorskip("torch")
     X, y = samples()
-    rows, labels = torch.asarray(X, device="cuda"), torch.asarray(y, device="cuda")
+    rows = torch.asarray(X, device="cuda")
+    labels = torch.asarray(y, device="cuda")
     model = WassersteinSVC(radius=0.05).fit(rows, labels)
     assert isinstance(model.coef_, torch.Tensor) and model.coef_.is_cuda
     decided = model.predict(rows)
     assert isinstance(decided, torch.Tensor) and decided.is_cuda
-    assert (decided.cpu().numpy() == WassersteinSVC(radius=0.05).fit(X, y).predict(X)).mean() > 0.999
+    assert (
+        decided.cpu().numpy() == WassersteinSVC(radius=0.05).fit(X, y).predict(X)
+    ).mean() > 0.999
 
 
 def test_bad_values_and_other_solvers():
@@ -222,18 +312,30 @@ def test_bad_values_and_other_solvers():
         Problem(on_card(X[:5]), y)
 
 
-FUNCTIONS = {"rbf": Rbf(0.3), "laplacian": Laplacian(0.2), "poly": Polynomial(0.3, 2, 1.0), "linear": Linear()}
+FUNCTIONS = {
+    "rbf": Rbf(0.3),
+    "laplacian": Laplacian(0.2),
+    "poly": Polynomial(0.3, 2, 1.0),
+    "linear": Linear(),
+}
 
 
 def curved_samples(n=700, d=3):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, d))
-    return X, np.where(X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=n) > 0, 1, -1), rng.integers(0, 3, size=n)
+    return (
+        X,
+        np.where(X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=n) > 0, 1, -1),
+        rng.integers(0, 3, size=n),
+    )
 
 
 @pytest.fixture(params=["kept", "in tiles"])
 def many_rows(request, monkeypatch):
-    """Few rows keep all values of the kernel; with more of them, values are computed in tiles, here small ones."""
+    """Few rows keep all values of the kernel.
+
+    With more of them, values are computed in tiles, here small ones.
+    """
     if request.param == "in tiles":
         monkeypatch.setattr("drsvm.problem.kernel_rows.MAX_STORED", 100)
         monkeypatch.setattr("drsvm.problem.kernel_rows.PAIRS_FOR_CENTRE", 200_000)
@@ -241,19 +343,43 @@ def many_rows(request, monkeypatch):
         monkeypatch.setattr(gpu_rows, "TILE_COLUMNS", 100)
 
 
-@for_each(intercept_cost=[math.inf, 0.7], flip_cost=[math.inf, 1.0, "rows"], name=FUNCTIONS)
+@for_each(
+    intercept_cost=[math.inf, 0.7], flip_cost=[math.inf, 1.0, "rows"], name=FUNCTIONS
+)
 @pytest.mark.usefixtures("many_rows")
 def test_the_same_optimum_of_a_kernel(name, flip_cost, intercept_cost):
     X, y, weights = curved_samples()
-    costs = np.random.default_rng(1).uniform(0.5, 3.0, size=len(y)) if flip_cost == "rows" else flip_cost
-    ball = {"radius": 0.02, "flip_cost": costs, "l2": 0.01, "fit_intercept": True, "intercept_cost": intercept_cost}
-    here, there = (in_feature_space(rows, FUNCTIONS[name], y, weights, **ball) for rows in (X, ForCard(X)))
-    expected, result = solve(here, tol=1e-7), solve(there, tol=1e-7)
-    assert result.gap <= 1e-7 and result.objective == pytest.approx(expected.objective, abs=2e-7)
-    assert isinstance(result.weights, np.ndarray) and isinstance(result.hinge_dual, cupy().ndarray)
-    order = np.searchsorted(to_numpy(there.kept), here.kept)  # rows in memory are in another order
+    costs = (
+        np.random.default_rng(1).uniform(0.5, 3.0, size=len(y))
+        if flip_cost == "rows"
+        else flip_cost
+    )
+    ball = {
+        "radius": 0.02,
+        "flip_cost": costs,
+        "l2": 0.01,
+        "fit_intercept": True,
+        "intercept_cost": intercept_cost,
+    }
+    here, there = (
+        in_feature_space(rows, FUNCTIONS[name], y, weights, **ball)
+        for rows in (X, ForCard(X))
+    )
+    expected = solve(here, tol=1e-7)
+    result = solve(there, tol=1e-7)
+    assert result.gap <= 1e-7 and result.objective == pytest.approx(
+        expected.objective, abs=2e-7
+    )
+    assert isinstance(result.weights, np.ndarray) and isinstance(
+        result.hinge_dual, cupy().ndarray
+    )
+    order = np.searchsorted(
+        to_numpy(there.kept), here.kept
+    )  # rows in memory are in another order
     margins = to_numpy(there.margins(result.weights))
-    np.testing.assert_allclose(margins[order], here.margins(result.weights[order]), atol=1e-10)
+    np.testing.assert_allclose(
+        margins[order], here.margins(result.weights[order]), atol=1e-10
+    )
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -261,7 +387,9 @@ def test_the_same_optimum_of_a_kernel(name, flip_cost, intercept_cost):
 def test_sums_and_norms_are_those_in_memory(name):
     X, _, c = curved_samples()
     here, there = (rows_of_functions(rows, FUNCTIONS[name]) for rows in (X, ForCard(X)))
-    np.testing.assert_allclose(to_numpy(there.at(X[:50], c)), here.at(X[:50], c), rtol=1e-12)
+    np.testing.assert_allclose(
+        to_numpy(there.at(X[:50], c)), here.at(X[:50], c), rtol=1e-12
+    )
     c = c - c.mean()
     assert there.coordinates(c)[0] == pytest.approx(here.coordinates(c)[0], rel=1e-8)
 
@@ -270,27 +398,48 @@ def test_estimators_of_kernels_work_where_the_rows_are():
     X, y = make_moons(600, noise=0.25, random_state=0)
     settings = {"radius": 0.01, "l2": 0.005, "tol": 1e-6}
     expected = WassersteinKernelSVC(**settings).fit(X, y)
-    for place, rows, labels in (("gpu", X, y), ("auto", cupy().asarray(X), cupy().asarray(y))):
+    for place, rows, labels in (
+        ("gpu", X, y),
+        ("auto", cupy().asarray(X), cupy().asarray(y)),
+    ):
         model = WassersteinKernelSVC(**settings, engine=place).fit(rows, labels)
-        assert model.objective_ == pytest.approx(expected.objective_, abs=2e-6) and model.gap_ <= 1e-6
-        assert isinstance(model.landmarks_, np.ndarray) and abs(model.threshold_ - expected.threshold_) < 0.1
-        there, here = model.predict(cupy().asarray(X)), model.predict(X)
+        assert (
+            model.objective_ == pytest.approx(expected.objective_, abs=2e-6)
+            and model.gap_ <= 1e-6
+        )
+        assert (
+            isinstance(model.landmarks_, np.ndarray)
+            and abs(model.threshold_ - expected.threshold_) < 0.1
+        )
+        there = model.predict(cupy().asarray(X))
+        here = model.predict(X)
         assert isinstance(there, cupy().ndarray) and isinstance(here, np.ndarray)
-        assert (to_numpy(there) == here).mean() > 0.99 and (here == expected.predict(X)).mean() > 0.98
+        assert (to_numpy(there) == here).mean() > 0.99 and (
+            here == expected.predict(X)
+        ).mean() > 0.98
 
 
 def test_several_classes_of_a_kernel_with_the_rules_and_probabilities():
     X, y = load_iris(return_X_y=True)
     names = np.array(["one", "two", "three"])[y]
-    model = WassersteinKernelSVC(calibration="sigmoid", engine="gpu").fit(X, names, np.r_[np.zeros(5), np.ones(145)])
-    assert model.score(X, names) > 0.9 and model.gap_.max() <= 1e-4 and model.landmark_indices_.min() >= 5
+    model = WassersteinKernelSVC(calibration="sigmoid", engine="gpu").fit(
+        X, names, np.r_[np.zeros(5), np.ones(145)]
+    )
+    assert (
+        model.score(X, names) > 0.9
+        and model.gap_.max() <= 1e-4
+        and model.landmark_indices_.min() >= 5
+    )
     shares = model.predict_proba(cupy().asarray(X))
     np.testing.assert_allclose(to_numpy(shares), model.predict_proba(X), atol=1e-9)
 
 
 def test_rules_of_many_rows_come_from_a_sample():
     X, y = make_moons(7000, noise=0.3, random_state=0)
-    here, there = (WassersteinKernelSVC(threshold="optimum", engine=engine).fit(X, y) for engine in ("cpu", "gpu"))
+    here, there = (
+        WassersteinKernelSVC(threshold="optimum", engine=engine).fit(X, y)
+        for engine in ("cpu", "gpu")
+    )
     assert there.gap_ <= 1e-4 and there.radius_ == pytest.approx(here.radius_, rel=0.05)
     assert there.objective_ == pytest.approx(here.objective_, abs=5e-3)
 
@@ -299,4 +448,6 @@ def test_what_a_card_does_not_take():
     X, y = make_moons(60, noise=0.25, random_state=0)
     for kernel in ("precomputed", lambda X, Z: X @ Z.T):
         with pytest.raises(ValueError, match="engine='cpu'"):
-            WassersteinKernelSVC(kernel, engine="gpu").fit(X @ X.T if kernel == "precomputed" else X, y)
+            WassersteinKernelSVC(kernel, engine="gpu").fit(
+                X @ X.T if kernel == "precomputed" else X, y
+            )

@@ -9,7 +9,14 @@ import drsvm.engines.cpu as cpu
 import drsvm.engines.matrices as matrices
 from drsvm import Problem
 from drsvm.engines.cpu import CpuEngine
-from drsvm.engines.matrices import DENSE_FROM, BlasMatrices, OwnMatrices, SharedMatrix, WideRows, in_fastest_form
+from drsvm.engines.matrices import (
+    DENSE_FROM,
+    BlasMatrices,
+    OwnMatrices,
+    SharedMatrix,
+    WideRows,
+    in_fastest_form,
+)
 from drsvm.utils.parallel import threads_limited
 
 ROWS_OF_BLOCKS = unless_long(np.asarray, np.float32)  # float32 takes time to compile
@@ -17,9 +24,17 @@ WAYS = {
     "tiles": (np.asarray, OwnMatrices, {"MANY_ROWS": 0}),
     "tiles, float32": (np.float32, OwnMatrices, {"MANY_ROWS": 0}),
     "BLAS": (np.asarray, BlasMatrices, {"FEW_FEATURES": 0}),
-    "BLAS, many blocks": (ROWS_OF_BLOCKS, BlasMatrices, {"FEW_FEATURES": 0, "BLOCK_BYTES": 1, "MIN_ROWS": 100}),
+    "BLAS, many blocks": (
+        ROWS_OF_BLOCKS,
+        BlasMatrices,
+        {"FEW_FEATURES": 0, "BLOCK_BYTES": 1, "MIN_ROWS": 100},
+    ),
     "sparse, one each": (sparse.csr_array, OwnMatrices, {}),
-    "sparse, shared": (sparse.csr_array, SharedMatrix, {"OWN_BYTES": 1, "ROWS_AT_A_TIME": 300}),
+    "sparse, shared": (
+        sparse.csr_array,
+        SharedMatrix,
+        {"OWN_BYTES": 1, "ROWS_AT_A_TIME": 300},
+    ),
     "sparse, a part each": (sparse.csr_array, SharedMatrix, {"OWN_BYTES": 4}),
 }
 
@@ -33,11 +48,17 @@ def rows_and_labels(n, d):
     return X, np.where(np.arange(n) % 3, 1, -1)
 
 
-@pytest.mark.parametrize(("container", "kind", "settings"), WAYS.values(), ids=WAYS.keys())
+@pytest.mark.parametrize(
+    ("container", "kind", "settings"), WAYS.values(), ids=WAYS.keys()
+)
 @pytest.mark.parametrize("n_threads", [1, 5])
 @pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize(("n", "d"), [(700, 1), (700, 2), (700, 5), (9000, 8), (700, 17), (700, 64)])
-def test_the_equations_are_those_of_numpy(monkeypatch, container, kind, settings, n_threads, intercept, n, d):
+@pytest.mark.parametrize(
+    ("n", "d"), [(700, 1), (700, 2), (700, 5), (9000, 8), (700, 17), (700, 64)]
+)
+def test_the_equations_are_those_of_numpy(
+    monkeypatch, container, kind, settings, n_threads, intercept, n, d
+):
     monkeypatch.setattr(cpu, "THREAD_WORK", 1)
     monkeypatch.setattr(cpu, "SHARE_WORK", 1)
     monkeypatch.setattr("drsvm.engines.matrices.SMALL", 0)
@@ -49,13 +70,21 @@ def test_the_equations_are_those_of_numpy(monkeypatch, container, kind, settings
     engine.center(np.random.default_rng(1).normal(size=engine.n_linear), 1.7, 0.3)
     _, curvature = engine.curvature()
     alpha, beta, gamma, g1, g2, g3 = engine.of_rows
-    d1, d2, d3 = alpha / g1, beta / g2, gamma / g3
+    d1 = alpha / g1
+    d2 = beta / g2
+    d3 = gamma / g3
     h = (4 * d1 * d2 + d3 * (d1 + d2)) / (d1 + d2 + d3)
-    np.testing.assert_allclose(np.triu(curvature.gram), np.triu(X.T @ (h[:, None] * X)), rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(
+        np.triu(curvature.gram), np.triu(X.T @ (h[:, None] * X)), rtol=1e-11, atol=1e-13
+    )
     column = -np.where(y > 0, 1, -1) * d2 * (2 * d1 + d3) / (d1 + d2 + d3)
     extended = np.column_stack([X, np.ones(n)])[:, : engine.n_linear]
-    np.testing.assert_allclose(curvature.column, extended.T @ column, rtol=1e-10, atol=1e-13)
-    np.testing.assert_allclose(curvature.border, (extended.T @ h) * intercept, rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(
+        curvature.column, extended.T @ column, rtol=1e-10, atol=1e-13
+    )
+    np.testing.assert_allclose(
+        curvature.border, (extended.T @ h) * intercept, rtol=1e-11, atol=1e-13
+    )
 
 
 def test_a_matrix_can_be_formed_again():
@@ -67,12 +96,16 @@ def test_a_matrix_can_be_formed_again():
 
 
 def test_threads_share_features_evenly():
-    X = sparse.random_array((4000, 900), density=0.02, rng=np.random.default_rng(0), format="csr")
+    X = sparse.random_array(
+        (4000, 900), density=0.02, rng=np.random.default_rng(0), format="csr"
+    )
     engine = CpuEngine(Problem(X, np.where(np.arange(4000) % 2, 1, -1)), 1)
     shared = SharedMatrix(engine.rows.X, 4, 4, np.empty(0))
     widths = np.array([after - begin for begin, after in shared.parts])
     assert len(widths) == 4 and widths.min() > 0
-    assert widths[0] < widths[-1]  # of a triangle: the rows of the first features are longer
+    assert (
+        widths[0] < widths[-1]
+    )  # of a triangle: the rows of the first features are longer
 
 
 def test_groups_of_threads_have_a_matrix_each_if_there_is_room():
@@ -103,14 +136,21 @@ def test_sparse_rows_stay_sparse_unless_they_are_small_or_have_few_zeros(monkeyp
 @pytest.mark.parametrize("container", [np.asarray, np.float32, sparse.csr_array])
 @pytest.mark.parametrize("n_threads", [1, 2, 3])
 @pytest.mark.parametrize(("n", "d"), [(1, 1), (7, 40), (20, 25)])
-def test_gram_matrices_of_rows_are_those_of_numpy(monkeypatch, container, n_threads, n, d):
+def test_gram_matrices_of_rows_are_those_of_numpy(
+    monkeypatch, container, n_threads, n, d
+):
     monkeypatch.setattr(matrices, "FEATURES_AT_A_TIME", 8)
     rng = np.random.default_rng(n)
     X = np.round(3 * rng.normal(size=(n, d)))
-    h, scale = rng.random(n), rng.random(d)
+    h = rng.random(n)
+    scale = rng.random(d)
     with threads_limited(n_threads):
         rows = WideRows(container(X), n_threads)
         for metric in (scale, np.full(d, 0.3), np.full(d, 2.0)):
             expected = (X * metric**2) @ X.T
-            np.testing.assert_allclose(np.triu(rows.gram(metric)), np.triu(expected), rtol=1e-6, atol=1e-9)
-        assert rows.curvature_of_features(h).sum() == pytest.approx((h @ X**2).sum(), rel=1e-6)
+            np.testing.assert_allclose(
+                np.triu(rows.gram(metric)), np.triu(expected), rtol=1e-6, atol=1e-9
+            )
+        assert rows.curvature_of_features(h).sum() == pytest.approx(
+            (h @ X**2).sum(), rel=1e-6
+        )

@@ -14,8 +14,8 @@ from sharded_here import check, samples, sharded, sharded_problem
 from thorough import examples, for_each, unless_long
 
 from drsvm import Problem, Status, radius_max, radius_path, solve
-from drsvm.engines.cpu import CpuEngine, engine_for
 from drsvm.certificate.certificate import dual_point
+from drsvm.engines.cpu import CpuEngine, engine_for
 from drsvm.problem.risk import worst_case_error, worst_case_hinge
 from drsvm.problem.rows import RowsLost
 
@@ -33,7 +33,10 @@ def problem(data):
 
 @st.composite
 def cut_problems(draw, **options):
-    """Draw a problem, some with a flip cost per row, and the same one in shards; a shard may have one class only."""
+    """Draw a problem, some with a flip cost per row, and the same one in shards.
+
+    A shard may have one class only.
+    """
     problem = draw(problems(**options))
     if draw(st.booleans()) and problem.n_rows > 2:
         costs = generator(draw).choice([0.5, 1.0, 2.0, math.inf], size=problem.n_given)
@@ -47,10 +50,16 @@ def test_prices_objectives_and_worst_cases(data):
     problem, there = data.draw(cut_problems())
     w, b = data.draw(classifiers(problem))
     expected = problem.price_and_objective(w, b)
-    assert there.price_and_objective(w, b) == pytest.approx(expected, rel=1e-9, abs=1e-12)
-    radii, size = np.array([0.0, 0.01, 0.1, 1.0, 100.0]) * problem.typical_row_norm(), problem.norm_of(w)
+    assert there.price_and_objective(w, b) == pytest.approx(
+        expected, rel=1e-9, abs=1e-12
+    )
+    radii = np.array([0.0, 0.01, 0.1, 1.0, 100.0]) * problem.typical_row_norm()
+    size = problem.norm_of(w)
     known = problem.margins(w, b), problem.sample_weight, size, radii, problem.flip_cost
-    hinge, errors = (there.rows.worst_case(there, loss, w, b, size, radii) for loss in ("hinge", "zero-one"))
+    hinge, errors = (
+        there.rows.worst_case(there, loss, w, b, size, radii)
+        for loss in ("hinge", "zero-one")
+    )
     assert hinge == pytest.approx(worst_case_hinge(*known), rel=1e-9, abs=1e-12)
     assert errors == pytest.approx(worst_case_error(*known), rel=1e-9, abs=1e-9)
 
@@ -60,15 +69,24 @@ def test_bounds_of_multipliers(data):
     problem, there = data.draw(cut_problems())
     factors = [data.draw(st.floats(-0.5, 1.5)) for _ in range(4)]
     local, remote = (
-        dual_point(each, each.multiples_of_weights(*factors[:2]), each.multiples_of_weights(*factors[2:]))
+        dual_point(
+            each,
+            each.multiples_of_weights(*factors[:2]),
+            each.multiples_of_weights(*factors[2:]),
+        )
         for each in (problem, there)
     )
-    if problem.radius == problem.l2 == 0:  # free weights: sums of shards are hardly ever 0, which proves less
+    if (
+        problem.radius == problem.l2 == 0
+    ):  # free weights: sums of shards are hardly ever 0, which proves less
         assert 0 <= remote.lower_bound <= local.lower_bound * (1 + 1e-9) + 1e-8
         return
     assert remote.lower_bound == pytest.approx(local.lower_bound, rel=1e-9, abs=1e-11)
     shards = there.rows.coordinator.shards
-    vectors = [np.concatenate([shard.values(v) for shard in shards]) for v in (remote.hinge_dual, remote.flip_dual)]
+    vectors = [
+        np.concatenate([shard.values(v) for shard in shards])
+        for v in (remote.hinge_dual, remote.flip_dual)
+    ]
     assert vectors[0] == pytest.approx(local.hinge_dual, rel=1e-9, abs=1e-12)
     assert vectors[1] == pytest.approx(local.flip_dual, rel=1e-9, abs=1e-12)
 
@@ -79,22 +97,39 @@ def test_sums_over_the_rows(data):
     w, b = data.draw(classifiers(problem))
     scale = np.abs(problem.X).max() + 1e-300
     assert there.masses_of_classes() == pytest.approx(problem.masses_of_classes())
-    assert there.flip_costs_of_classes() == pytest.approx(problem.flip_costs_of_classes())
-    (found, imbalance), known = there.gradient_of_classes(0.3, 0.7), problem.gradient_of_classes(0.3, 0.7)
-    assert found == pytest.approx(known[0], abs=1e-12 * scale) and imbalance == pytest.approx(known[1], abs=1e-12)
+    assert there.flip_costs_of_classes() == pytest.approx(
+        problem.flip_costs_of_classes()
+    )
+    (found, imbalance) = there.gradient_of_classes(0.3, 0.7)
+    known = problem.gradient_of_classes(0.3, 0.7)
+    assert found == pytest.approx(
+        known[0], abs=1e-12 * scale
+    ) and imbalance == pytest.approx(known[1], abs=1e-12)
     assert there.flips_pay(w, b) == problem.flips_pay(w, b)
     rounding = 1e-12 * (1 + np.abs(problem.X @ np.diag(w)).sum(axis=1).max())
-    assert tuple(there.decisions(w, b)) == pytest.approx(tuple(problem.decisions(w, b)), rel=1e-12, abs=rounding)
+    assert tuple(there.decisions(w, b)) == pytest.approx(
+        tuple(problem.decisions(w, b)), rel=1e-12, abs=rounding
+    )
     assert there.typical_row_norm() == pytest.approx(problem.typical_row_norm())
     prices = np.linspace(1, 2, problem.n_features)
-    assert there.typical_row_norm(prices) == pytest.approx(problem.typical_row_norm(prices))
+    assert there.typical_row_norm(prices) == pytest.approx(
+        problem.typical_row_norm(prices)
+    )
     for found, known in zip(there.moments(), problem.moments(), strict=True):
         assert found == pytest.approx(known, rel=1e-7, abs=1e-7 * scale)
     for pilot in (None, (w, b)):
-        for found, known in zip(there.pull_variances(pilot), problem.pull_variances(pilot), strict=True):
-            assert found == pytest.approx(known, abs=1e-12 * (1 + scale**2))  # sums may cancel
+        for found, known in zip(
+            there.pull_variances(pilot), problem.pull_variances(pilot), strict=True
+        ):
+            assert found == pytest.approx(
+                known, abs=1e-12 * (1 + scale**2)
+            )  # sums may cancel
     for sign in (1.0, -1.0):
-        for found, known in zip(there.masses_by_flip_cost(sign), problem.masses_by_flip_cost(sign), strict=True):
+        for found, known in zip(
+            there.masses_by_flip_cost(sign),
+            problem.masses_by_flip_cost(sign),
+            strict=True,
+        ):
             assert found == pytest.approx(known)
 
 
@@ -141,13 +176,17 @@ def steps(engine):
 @given(st.data())
 def test_engine_of_shards(data):
     problem, there = data.draw(cut_problems(scales=(1.0,)))
-    one, other = CpuEngine(problem, 1), engine_for(there)
-    assert other.weight == pytest.approx(one.weight) and other.mass == pytest.approx(one.mass)
+    one = CpuEngine(problem, 1)
+    other = engine_for(there)
+    assert other.weight == pytest.approx(one.weight) and other.mass == pytest.approx(
+        one.mass
+    )
     upper = np.triu_indices(problem.n_features)
     for known, found in zip(steps(one), steps(other), strict=True):
         for value, expected in zip(flat(found), flat(known), strict=True):
             if np.ndim(expected) == 2 and expected.shape == 2 * (problem.n_features,):
-                value, expected = value[upper], expected[upper]
+                value = value[upper]
+                expected = expected[upper]
             assert value == pytest.approx(expected, rel=1e-7, abs=1e-9)
 
 
@@ -158,49 +197,84 @@ def flat(answer):
     return [] if answer is None else [answer]
 
 
-@for_each(intercept=["none", "free", "priced"], l2=[0.0, 1.0], flip_cost=[1.0, math.inf], norm=NORMS)
+@for_each(
+    intercept=["none", "free", "priced"],
+    l2=[0.0, 1.0],
+    flip_cost=[1.0, math.inf],
+    norm=NORMS,
+)
 def test_the_same_optimum(data, norm, flip_cost, l2, intercept):
-    ball = {"norm": norm, "flip_cost": flip_cost, "l2": l2, "fit_intercept": intercept != "none"}
+    ball = {
+        "norm": norm,
+        "flip_cost": flip_cost,
+        "l2": l2,
+        "fit_intercept": intercept != "none",
+    }
     ball["intercept_cost"] = 2.0 if intercept == "priced" else math.inf
     check(sharded_problem(*data, [3, 250], **ball), Problem(*data, **ball))
 
 
-@pytest.mark.parametrize("kind", unless_long(["csr", "far from 0"], ["csr", "float32", "far from 0"]))
+@pytest.mark.parametrize(
+    "kind", unless_long(["csr", "far from 0"], ["csr", "float32", "far from 0"])
+)
 def test_other_rows(data, kind):
     X, y = data
-    X = {"csr": sparse.csr_array(np.round(X)), "float32": X.astype(np.float32), "far from 0": X + 480.0}[kind]
+    X = {
+        "csr": sparse.csr_array(np.round(X)),
+        "float32": X.astype(np.float32),
+        "far from 0": X + 480.0,
+    }[kind]
     problem = sharded_problem(X, y, [3, 250], fit_intercept=True)
     check(problem, Problem(X, y, fit_intercept=True))
-    assert all(type(shard.X) is type(X) and shard.X.dtype == X.dtype for shard in problem.rows.coordinator.shards)
+    assert all(
+        type(shard.X) is type(X) and shard.X.dtype == X.dtype
+        for shard in problem.rows.coordinator.shards
+    )
 
 
 def test_prices_of_rows_and_features(data):
     costs = np.random.default_rng(0).choice([0.5, 1.0, math.inf], size=400)
-    ball = {"feature_cost": np.array([0.5, 1.0, 2.0, math.inf, 1.0]), "monotonic_cst": [1, 0, -1, 0, 0]}
+    ball = {
+        "feature_cost": np.array([0.5, 1.0, 2.0, math.inf, 1.0]),
+        "monotonic_cst": [1, 0, -1, 0, 0],
+    }
     ball |= {"fit_intercept": True, "intercept_cost": 3.0}
     weights = np.random.default_rng(1).integers(0, 3, size=400)
     here = Problem(*data, sample_weight=weights, flip_cost=costs, **ball)
-    # Where weights cost nothing, a sum that is not quite 0 limits the bound: rows in memory have it cancelled.
+    # Where weights cost nothing, a sum that is not quite 0 limits the bound: rows in
+    # memory have it cancelled.
     check(sharded_problem(*data, [3, 250], weights, costs, **ball), here, tol=1e-7)
 
 
 def test_a_wide_chunk_is_no_wide_problem(monkeypatch):
     monkeypatch.setattr("drsvm.engines.cpu.WIDE_FROM", 100)
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(60, 150)), np.where(np.arange(60) % 2 == 0, 1, -1)
+    X = rng.normal(size=(60, 150))
+    y = np.where(np.arange(60) % 2 == 0, 1, -1)
     check(sharded_problem(X, y, [20]), Problem(X, y))
 
 
 def test_paths_and_the_largest_radius(data):
-    problem, known = sharded_problem(*data, [3, 250], fit_intercept=True), Problem(*data, fit_intercept=True)
+    problem = sharded_problem(*data, [3, 250], fit_intercept=True)
+    known = Problem(*data, fit_intercept=True)
     assert radius_max(problem) == pytest.approx(radius_max(known), rel=1e-6)
     radii = np.geomspace(1.0, 0.01, 5) * radius_max(known)
-    found, expected = radius_path(problem, radii, tol=1e-8), radius_path(known, radii, tol=1e-8)
-    assert [r.objective for r in found.results] == pytest.approx([r.objective for r in expected.results], abs=2e-8)
+    found = radius_path(problem, radii, tol=1e-8)
+    expected = radius_path(known, radii, tol=1e-8)
+    assert [r.objective for r in found.results] == pytest.approx(
+        [r.objective for r in expected.results], abs=2e-8
+    )
     for price in (2.0, math.inf):
-        ball = {"feature_cost": [price, 0.5, 1, 1, 1], "fit_intercept": True, "intercept_cost": 2.0, "l2": 0.01}
+        ball = {
+            "feature_cost": [price, 0.5, 1, 1, 1],
+            "fit_intercept": True,
+            "intercept_cost": 2.0,
+            "l2": 0.01,
+        }
         there = sharded_problem(*data, [3, 250], **ball)
-        assert radius_max(there) == pytest.approx(radius_max(Problem(*data, **ball)), rel=1e-3)
+        assert radius_max(there) == pytest.approx(
+            radius_max(Problem(*data, **ball)), rel=1e-3
+        )
 
 
 def test_a_start_from_few_rows():
@@ -209,8 +283,12 @@ def test_a_start_from_few_rows():
     drawn = problem.drawn(2000)
     assert 1000 < drawn.n_rows < 4000
     assert drawn.sample_weight.sum() == pytest.approx(1.0)
-    assert {tuple(row) for row in drawn.X.tolist()} <= {tuple(row) for row in X.tolist()}
-    assert solve(problem).objective == pytest.approx(solve(Problem(X, y)).objective, abs=2e-6)
+    assert {tuple(row) for row in drawn.X.tolist()} <= {
+        tuple(row) for row in X.tolist()
+    }
+    assert solve(problem).objective == pytest.approx(
+        solve(Problem(X, y)).objective, abs=2e-6
+    )
     equal = np.repeat([[1.0, 0.5], [-1.0, 0.25]], 5000, axis=0)
     assert 100 <= sharded_problem(equal, equal[:, 0], [4000]).drawn(200).n_rows <= 400
 
@@ -219,7 +297,9 @@ def test_samples_by_class():
     X, y = samples(3000)
     y[:40] = 1
     y[40:] = -1
-    few = sharded_problem(X, y, [30, 1000]).drawn(600)  # each class has its share: rules count rows of equal weight
+    few = sharded_problem(X, y, [30, 1000]).drawn(
+        600
+    )  # each class has its share: rules count rows of equal weight
     assert (few.signs > 0).sum() == 8 and (few.signs < 0).sum() == 592
     assert pytest.approx(1.0 / np.square(few.sample_weight).sum(), rel=0.01) == 600.0
     drawn = sharded_problem(X, y, [30, 1000]).drawn_by_class(100)
@@ -228,7 +308,8 @@ def test_samples_by_class():
 
 
 def test_an_iteration_takes_three_rounds(problem):
-    engine, coordinator = engine_for(problem), problem.rows.coordinator
+    engine = engine_for(problem)
+    coordinator = problem.rows.coordinator
     first = coordinator.n_rounds
     rounds = [coordinator.n_rounds for _ in steps(engine)]
     assert rounds[:6] == list(range(first + 1, first + 7))
@@ -237,8 +318,12 @@ def test_an_iteration_takes_three_rounds(problem):
 
 
 def before_round(coordinator, number, act):
-    """Let something happen before a round; return the list of the messages of all rounds."""
-    original, passed = coordinator.round, []
+    """Let something happen before a round.
+
+    Return the list of the messages of all rounds.
+    """
+    original = coordinator.round
+    passed = []
 
     def round_(message):
         passed.append(message)
@@ -254,7 +339,9 @@ def before_round(coordinator, number, act):
 def test_a_shard_that_has_lost_its_state_makes_all_changes_again(data, problem, rounds):
     expected = solve(sharded_problem(*data, [100]), tol=1e-9)
     coordinator = problem.rows.coordinator
-    passed = before_round(coordinator, rounds, lambda _: coordinator.shards[1].runs.clear())
+    passed = before_round(
+        coordinator, rounds, lambda _: coordinator.shards[1].runs.clear()
+    )
     result = solve(problem, tol=1e-9)
     assert len(passed) > rounds
     assert result.objective == pytest.approx(expected.objective, abs=1e-12)
@@ -263,12 +350,16 @@ def test_a_shard_that_has_lost_its_state_makes_all_changes_again(data, problem, 
 
 
 def test_a_question_that_comes_twice_has_the_same_answer(data, problem):
-    """A cluster may ask again if it has lost an answer; the change must not be made twice."""
+    """A cluster may ask again if it has lost an answer.
+
+    The change must not be made twice.
+    """
     coordinator = problem.rows.coordinator
     round_ = coordinator.round
 
     def twice(message):
-        first, second = round_(message), round_(message)
+        first = round_(message)
+        second = round_(message)
         assert pickle.dumps(first) == pickle.dumps(second)
         return second
 
@@ -277,10 +368,13 @@ def test_a_question_that_comes_twice_has_the_same_answer(data, problem):
 
 
 def test_only_what_is_in_use_stays_in_the_shards(problem):
-    shards, kept = problem.rows.coordinator.shards, []
+    shards = problem.rows.coordinator.shards
+    kept = []
 
     def count(progress):
-        kept.append(max(len(run.slots) for shard in shards for run in shard.runs.values()))
+        kept.append(
+            max(len(run.slots) for shard in shards for run in shard.runs.values())
+        )
 
     result = solve(problem, callback=count)
     assert len(kept) > 5 and max(kept) <= 3
@@ -296,20 +390,28 @@ def test_a_start_at_a_result(data, problem):
     result = solve(problem, tol=1e-8)
     again = solve(problem, tol=1e-8, start=result)
     assert again.n_iter == 0 and again.gap == pytest.approx(result.gap, abs=1e-12)
-    elsewhere = solve(sharded_problem(*data, [200]), tol=1e-8, start=result)  # its multipliers are in other shards
-    assert elsewhere.n_iter > 0 and elsewhere.objective == pytest.approx(result.objective, abs=2e-8)
+    elsewhere = solve(
+        sharded_problem(*data, [200]), tol=1e-8, start=result
+    )  # its multipliers are in other shards
+    assert elsewhere.n_iter > 0 and elsewhere.objective == pytest.approx(
+        result.objective, abs=2e-8
+    )
 
 
 @pytest.mark.parametrize("rounds", [10, 20])
 def test_an_interrupted_round(data, problem, rounds):
-    """Some shards may have made a change whose answer never came; what they have still proves a bound."""
+    """Some shards may have made a change whose answer never came.
+
+    What they have still proves a bound.
+    """
 
     def interrupt(message):
         problem.rows.coordinator.shards[0].reply(message)
         raise KeyboardInterrupt
 
     passed = before_round(problem.rows.coordinator, rounds, interrupt)
-    result, optimum = solve(problem, tol=1e-8), solve(Problem(*data), tol=1e-8)
+    result = solve(problem, tol=1e-8)
+    optimum = solve(Problem(*data), tol=1e-8)
     assert result.status is Status.INTERRUPTED and len(passed) > rounds
     assert result.lower_bound <= optimum.objective <= result.objective
     assert result.lower_bound > 0 and result.objective < 1
@@ -326,8 +428,13 @@ def test_lost_rows_end_a_run_with_what_was_proven(problem):
         raise RowsLost("Both workers are gone: start others.")
 
     result = solve(problem, tol=1e-8, callback=lose)
-    assert result.status is Status.LOST and result.info == {"lost": "Both workers are gone: start others."}
-    assert result.gap < 0.1 and result.lower_bound <= expected.objective <= result.objective + 1e-3
+    assert result.status is Status.LOST and result.info == {
+        "lost": "Both workers are gone: start others."
+    }
+    assert (
+        result.gap < 0.1
+        and result.lower_bound <= expected.objective <= result.objective + 1e-3
+    )
     with pytest.raises(RowsLost, match="start others"):
         radius_max(problem)
 

@@ -12,11 +12,11 @@ import pytest
 from thorough import for_each
 
 from drsvm import WassersteinKernelSVC, WassersteinSVC
+from drsvm.compiled import interior_point_sample as interior_point
+from drsvm.compiled.interior_point_passes import Step
+from drsvm.compiled.interior_point_sample import Tile
 from drsvm.engines.gpu import device
 from drsvm.engines.gpu.cuda_kernels import samples_source
-from drsvm.compiled import interior_point_sample as interior_point
-from drsvm.compiled.interior_point_sample import Tile
-from drsvm.compiled.interior_point_passes import Step
 
 LOOP = """
 #define __device__
@@ -67,7 +67,9 @@ def compiled(tmp_path_factory):
     folder = tmp_path_factory.mktemp("samples")
     (folder / "samples.cpp").write_text(samples_source(LOOP) + PASSES)
     options = ["-std=c++14", "-O1", "-ffp-contract=off", "-shared", "-fPIC"]
-    subprocess.run([compiler, *options, "samples.cpp", "-o", "samples.so"], cwd=folder, check=True)
+    subprocess.run(
+        [compiler, *options, "samples.cpp", "-o", "samples.so"], cwd=folder, check=True
+    )
     return ctypes.CDLL(str(folder / "samples.so"))
 
 
@@ -76,7 +78,9 @@ def plain():
     """Return the module of the kernels, not compiled."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(numba.config, "DISABLE_JIT", True)
-        spec = importlib.util.spec_from_file_location("plain_samples", interior_point.__file__)
+        spec = importlib.util.spec_from_file_location(
+            "plain_samples", interior_point.__file__
+        )
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
     return module
@@ -84,7 +88,8 @@ def plain():
 
 def random_samples(rng, n, extreme, flips):
     scale = 10.0 ** rng.uniform(-12, 6, n) if extreme else np.ones(n)
-    weights, signs = rng.random(n) * scale / n, rng.choice([-1.0, 1.0], n)
+    weights = rng.random(n) * scale / n
+    signs = rng.choice([-1.0, 1.0], n)
     flips, kappa = {
         "none": (np.zeros(1), np.zeros(1)),
         "same": (np.ones(1), np.array([1.5])),
@@ -96,19 +101,26 @@ def random_samples(rng, n, extreme, flips):
 
 @for_each(extreme=[False, True], flips=["none", "same", "own"])
 def test_the_same_numbers_as_in_python(compiled, plain, flips, extreme):
-    rng, n = np.random.default_rng(5), 50
+    rng = np.random.default_rng(5)
+    n = 50
     weights, signs, flips, kappa, margins = random_samples(rng, n, extreme, flips)
-    dm, mu = 1e-2 * margins * rng.random(n), 1e-3
+    dm = 1e-2 * margins * rng.random(n)
+    mu = 1e-3
     step = Step(np.zeros(0), 0.02, 0.1 * mu, 0.7, 0.8, 1e-3)
     outcomes = []
     for run in (partial(run_in_cpp, compiled), partial(run_in_python, plain)):
-        state, correction, coefficients = np.zeros((6, n)), np.zeros((4, n)), np.zeros((2, n))
-        rates, h = np.zeros((2, n)), np.zeros(n)
+        state = np.zeros((6, n))
+        correction = np.zeros((4, n))
+        coefficients = np.zeros((2, n))
+        rates = np.zeros((2, n))
+        h = np.zeros(n)
         tile = Tile(state, weights, signs, flips, kappa)
         found = [
             run("center", tile, step, [margins], [1.3, mu], 0),
             run("curvature", tile, step, [h, coefficients], [], 2),
-            run("predict", tile, step, [dm, correction, coefficients, rates], [0.02], 5),
+            run(
+                "predict", tile, step, [dm, correction, coefficients, rates], [0.02], 5
+            ),
             coefficients.copy(),
             rates.copy(),
         ]
@@ -125,17 +137,31 @@ def test_the_same_numbers_as_in_python(compiled, plain, flips, extreme):
 
 def run_in_cpp(library, name, tile, step, arrays, numbers, n_sums):
     steps = step.target, step.lam_change, step.primal, step.dual, step.left
-    call = Call(*map(pointer, tile), len(tile.weights), int(len(tile.flips) > 1), (ctypes.c_double * 5)(*steps))
-    out, numbers = np.zeros(5), np.array([*numbers, 0.0])
+    call = Call(
+        *map(pointer, tile),
+        len(tile.weights),
+        int(len(tile.flips) > 1),
+        (ctypes.c_double * 5)(*steps),
+    )
+    out = np.zeros(5)
+    numbers = np.array([*numbers, 0.0])
     pointers = (POINTER * len(arrays))(*map(pointer, arrays))
     getattr(library, name)(call, pointers, pointer(numbers), pointer(out))
     return out[:n_sums]
 
 
 def run_in_python(module, name, tile, step, arrays, numbers, n_sums):
-    flips, kappa = (one if len(one) > 1 else float(one[0]) for one in (tile.flips, tile.kappa))
+    flips, kappa = (
+        one if len(one) > 1 else float(one[0]) for one in (tile.flips, tile.kappa)
+    )
     along = [step] if name in ("longest_steps", "move") else []
-    arguments = tile._replace(flips=flips, kappa=kappa), *along, arrays[0], *numbers, *arrays[1:]
+    arguments = (
+        tile._replace(flips=flips, kappa=kappa),
+        *along,
+        arrays[0],
+        *numbers,
+        *arrays[1:],
+    )
     with np.errstate(all="ignore"):
         found = getattr(module, name)(*arguments)
     return np.array([] if found is None else np.atleast_1d(found), dtype=float)[:n_sums]
@@ -148,8 +174,14 @@ def test_a_missing_card_is_explained():
         pass
     else:
         pytest.skip("there is a card")
-    X, y = np.eye(4), [0, 1, 0, 1]
-    for estimator in (WassersteinSVC(threshold="optimum"), WassersteinKernelSVC(threshold="optimum")):
-        with pytest.raises(device.GpuError, match=r"install CuPy .* or use engine='cpu'"):
+    X = np.eye(4)
+    y = [0, 1, 0, 1]
+    for estimator in (
+        WassersteinSVC(threshold="optimum"),
+        WassersteinKernelSVC(threshold="optimum"),
+    ):
+        with pytest.raises(
+            device.GpuError, match=r"install CuPy .* or use engine='cpu'"
+        ):
             estimator.set_params(engine="gpu").fit(X, y)
         assert estimator.set_params(engine="cpu").fit(X, y).gap_ <= 1e-4

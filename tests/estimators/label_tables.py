@@ -22,7 +22,8 @@ def halves(rng, values):
     return (values > np.quantile(values, rng.uniform(0.35, 0.65))).astype(int)
 
 
-# --- correct labels -----------------------------------------------------------------------------------------------
+# --- correct labels
+# -----------------------------------------------------------------------------------------------
 
 
 def waves(rng, n):
@@ -34,8 +35,11 @@ def waves(rng, n):
 
 def measured_with_errors(rng, n):
     """The label depends on factors of which the features are inexact measurements."""
-    factors, d = rng.normal(size=(n, 3)), rng.integers(3, 10)
-    X = factors @ rng.normal(size=(3, d)) + rng.uniform(0.3, 1.5) * rng.normal(size=(n, d))
+    factors = rng.normal(size=(n, 3))
+    d = rng.integers(3, 10)
+    X = factors @ rng.normal(size=(3, d)) + rng.uniform(0.3, 1.5) * rng.normal(
+        size=(n, d)
+    )
     return X, halves(rng, factors @ direction(rng, 3))
 
 
@@ -47,8 +51,10 @@ def missing_column(rng, n):
 
 def clusters(rng, n):
     """Overlapping normal clusters, two or three of each class."""
-    d, k = rng.integers(2, 8), int(rng.choice([4, 6]))
-    centres, widths = rng.normal(size=(k, d)) * rng.uniform(0.8, 2), rng.uniform(0.6, 1.5, size=k)
+    d = rng.integers(2, 8)
+    k = int(rng.choice([4, 6]))
+    centres = rng.normal(size=(k, d)) * rng.uniform(0.8, 2)
+    widths = rng.uniform(0.6, 1.5, size=k)
     which = rng.integers(k, size=n)
     return centres[which] + widths[which, None] * rng.normal(size=(n, d)), which % 2
 
@@ -56,8 +62,14 @@ def clusters(rng, n):
 def heavy_tailed_causes(rng, n):
     """Outcomes with heavy-tailed causes that are not in the table, of features that may have heavy tails too."""
     d = rng.integers(2, 9)
-    X = rng.normal(size=(n, d)) if rng.random() < 0.5 else rng.standard_t(2.5, size=(n, d))
-    f = X @ direction(rng, d) + rng.uniform(0.2, 0.7) * rng.standard_t(rng.choice([2, 3]), size=n)
+    X = (
+        rng.normal(size=(n, d))
+        if rng.random() < 0.5
+        else rng.standard_t(2.5, size=(n, d))
+    )
+    f = X @ direction(rng, d) + rng.uniform(0.2, 0.7) * rng.standard_t(
+        rng.choice([2, 3]), size=n
+    )
     return X, (f > 0).astype(int)
 
 
@@ -70,7 +82,9 @@ def rare_events(rng, n):
 def groups(rng, n):
     """Every group of rows has its own probability."""
     X = np.column_stack([rng.normal(size=(n, 3)), rng.integers(0, 3, size=(n, 2))])
-    tree = DecisionTreeRegressor(max_leaf_nodes=int(rng.integers(6, 20)), random_state=0).fit(X, rng.normal(size=n))
+    tree = DecisionTreeRegressor(
+        max_leaf_nodes=int(rng.integers(6, 20)), random_state=0
+    ).fit(X, rng.normal(size=n))
     leaves, group = np.unique(tree.apply(X), return_inverse=True)
     return X, drawn(rng, rng.beta(0.7, rng.uniform(0.7, 2), size=len(leaves))[group])
 
@@ -78,16 +92,30 @@ def groups(rng, n):
 def waiting_times(rng, n):
     """Whether an event occurs within a period, at rates that depend on the features."""
     d = rng.integers(4, 10)
-    X = np.column_stack([rng.normal(size=(n, d - 2)), rng.exponential(size=n), rng.random(n) < 0.3])
-    rate = np.exp(rng.uniform(0.7, 1.8) * (X @ direction(rng, d)) + rng.uniform(-2, 0.5))
+    X = np.column_stack(
+        [rng.normal(size=(n, d - 2)), rng.exponential(size=n), rng.random(n) < 0.3]
+    )
+    rate = np.exp(
+        rng.uniform(0.7, 1.8) * (X @ direction(rng, d)) + rng.uniform(-2, 0.5)
+    )
     return X, drawn(rng, 1.0 - np.exp(-rate))
 
 
-KINDS = (waves, measured_with_errors, missing_column, clusters, heavy_tailed_causes, rare_events, groups, waiting_times)
+KINDS = (
+    waves,
+    measured_with_errors,
+    missing_column,
+    clusters,
+    heavy_tailed_causes,
+    rare_events,
+    groups,
+    waiting_times,
+)
 CORRECT = {kind.__name__: kind for kind in KINDS}
 
 
-# --- learnable tables, some of whose labels are made wrong --------------------------------------------------------
+# --- learnable tables, some of whose labels are made wrong
+# --------------------------------------------------------
 
 
 def linear(rng, n):
@@ -97,13 +125,16 @@ def linear(rng, n):
 
 
 def separated(rng, n):
-    d, y = rng.integers(2, 12), drawn(rng, np.full(n, rng.uniform(0.3, 0.7)))
+    d = rng.integers(2, 12)
+    y = drawn(rng, np.full(n, rng.uniform(0.3, 0.7)))
     X = rng.normal(size=(n, d)) @ (np.eye(d) + 0.3 * rng.normal(size=(d, d)))
     return X + 4.5 * y[:, None] * direction(rng, d), y
 
 
 def moons(rng, n):
-    X, y = make_moons(n, noise=rng.uniform(0.1, 0.3), random_state=int(rng.integers(1000)))
+    X, y = make_moons(
+        n, noise=rng.uniform(0.1, 0.3), random_state=int(rng.integers(1000))
+    )
     return np.column_stack([X, rng.normal(size=(n, rng.integers(0, 5)))]), y
 
 
@@ -114,7 +145,14 @@ def shells(rng, n):
 
 def hypercube(rng, n):
     seed = int(rng.integers(1000))
-    return make_classification(n, 10, n_informative=5, flip_y=0.0, class_sep=rng.uniform(1.2, 2), random_state=seed)
+    return make_classification(
+        n,
+        10,
+        n_informative=5,
+        flip_y=0.0,
+        class_sep=rng.uniform(1.2, 2),
+        random_state=seed,
+    )
 
 
 def steps(rng, n):
@@ -122,11 +160,14 @@ def steps(rng, n):
     return X, ((X[:, 0] > 0.3) | (X[:, 1] > 0.8)).astype(int)
 
 
-LEARNABLE = {kind.__name__: kind for kind in (linear, separated, moons, shells, hypercube, steps)}
+LEARNABLE = {
+    kind.__name__: kind for kind in (linear, separated, moons, shells, hypercube, steps)
+}
 
 
 def with_wrong_labels(rng, y, by_class):
     """Return labels of which 5 to 35 % are wrong, at the same rate or at one for each class, and which they are."""
-    share, skew = rng.uniform(0.05, 0.35), rng.uniform(0.3, 1.7) if by_class else 1.0
+    share = rng.uniform(0.05, 0.35)
+    skew = rng.uniform(0.3, 1.7) if by_class else 1.0
     wrong = rng.random(len(y)) < np.minimum(share * np.array([skew, 2 - skew]), 0.45)[y]
     return np.where(wrong, 1 - y, y), wrong

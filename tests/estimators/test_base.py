@@ -7,10 +7,16 @@ import pytest
 from drsvm import WassersteinSVC, WassersteinSVCCV
 
 
-@pytest.mark.parametrize("estimator", [WassersteinSVC(), WassersteinSVCCV()], ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize(
+    "estimator",
+    [WassersteinSVC(), WassersteinSVCCV()],
+    ids=lambda one: type(one).__name__,
+)
 def test_published_pages(estimator, tmp_path, monkeypatch):
     package = metadata.PathDistribution(tmp_path)
-    (tmp_path / "METADATA").write_text("Name: drsvm\nProject-URL: Documentation, https://docs.example/\n")
+    (tmp_path / "METADATA").write_text(
+        "Name: drsvm\nProject-URL: Documentation, https://docs.example/\n"
+    )
     monkeypatch.setattr(metadata, "metadata", lambda name: package.metadata)
     page = f"https://docs.example/generated/drsvm.{type(estimator).__name__}.html"
     assert estimator._get_doc_link() == page

@@ -17,7 +17,9 @@ from drsvm.utils.messages import number
 
 
 @pytest.mark.filterwarnings("ignore:Skipping check")
-@parametrize_with_checks([ClippedScaler(), ClippedScaler(limit=np.inf, with_mean=False, with_std=False)])
+@parametrize_with_checks(
+    [ClippedScaler(), ClippedScaler(limit=np.inf, with_mean=False, with_std=False)]
+)
 def test_scikit_learn_finds_nothing_wrong(estimator, check):
     check(estimator)
 
@@ -26,29 +28,51 @@ def test_scikit_learn_finds_nothing_wrong(estimator, check):
 def rows():
     """Return 300 rows: normal ones, heavy tails, whole numbers, a rare 0/1 column, amounts that are mostly 0."""
     rng = np.random.default_rng(0)
-    rare, amounts = rng.random(300) < 0.04, rng.lognormal(size=300) * (rng.random(300) < 0.07)
-    columns = rng.normal(size=300), rng.standard_t(2, size=300), rng.poisson(3.0, 300), rare, amounts
+    rare = rng.random(300) < 0.04
+    amounts = rng.lognormal(size=300) * (rng.random(300) < 0.07)
+    columns = (
+        rng.normal(size=300),
+        rng.standard_t(2, size=300),
+        rng.poisson(3.0, 300),
+        rare,
+        amounts,
+    )
     return np.column_stack([*columns, np.full(300, 7.0)])
 
 
 def test_limits_are_robust_deviations_from_the_median(rows):
-    scaler, column = ClippedScaler().fit(rows), rows[:, 0]
-    low, middle, high = np.quantile(column, [0.1, 0.5, 0.9], method="averaged_inverted_cdf")
+    scaler = ClippedScaler().fit(rows)
+    column = rows[:, 0]
+    low, middle, high = np.quantile(
+        column, [0.1, 0.5, 0.9], method="averaged_inverted_cdf"
+    )
     reach = 4.0 * (high - low) / 2.5631031310892
-    np.testing.assert_allclose([scaler.lower_[0], scaler.upper_[0]], [middle - reach, middle + reach])
+    np.testing.assert_allclose(
+        [scaler.lower_[0], scaler.upper_[0]], [middle - reach, middle + reach]
+    )
     clipped = np.clip(rows, scaler.lower_, scaler.upper_)
-    np.testing.assert_allclose(scaler.transform(rows), StandardScaler().fit_transform(clipped))
-    np.testing.assert_allclose(scaler.inverse_transform(scaler.transform(rows)), clipped, atol=1e-9)
-    np.testing.assert_allclose(ClippedScaler(np.inf).fit_transform(rows), StandardScaler().fit_transform(rows))
+    np.testing.assert_allclose(
+        scaler.transform(rows), StandardScaler().fit_transform(clipped)
+    )
+    np.testing.assert_allclose(
+        scaler.inverse_transform(scaler.transform(rows)), clipped, atol=1e-9
+    )
+    np.testing.assert_allclose(
+        ClippedScaler(np.inf).fit_transform(rows), StandardScaler().fit_transform(rows)
+    )
 
 
 def test_mostly_equal_cells_are_clipped_by_those_that_differ(rows):
-    scaler, amounts = ClippedScaler().fit(rows), rows[:, 4]
+    scaler = ClippedScaler().fit(rows)
+    amounts = rows[:, 4]
     middle = np.sort(amounts[amounts > 0])[(np.count_nonzero(amounts) - 1) // 2]
     assert scaler.upper_[4] == pytest.approx(4.0 * middle)
     below, above = scaler.count_clipped(rows)
     assert above[3] == 0 and scaler.upper_[5] == np.inf  # 0/1, and constant
-    assert above.tolist() == (rows > scaler.upper_).sum(axis=0).tolist() and below.sum() > 0
+    assert (
+        above.tolist() == (rows > scaler.upper_).sum(axis=0).tolist()
+        and below.sum() > 0
+    )
 
 
 @pytest.mark.parametrize("error", [999.0, -1e6, 1e200])
@@ -58,7 +82,9 @@ def test_other_rows_hardly_change_with_an_error(rows, error):
     before, after = (ClippedScaler().fit(X).transform(rows) for X in (rows, wrong))
     others = np.arange(300) != 17
     np.testing.assert_allclose(after[others, :3], before[others, :3], atol=0.2)
-    assert 0.5 < np.std(after[others, 3:5]) / np.std(before[others, 3:5]) < 1  # of 12 and 19 cells one is wrong
+    assert (
+        0.5 < np.std(after[others, 3:5]) / np.std(before[others, 3:5]) < 1
+    )  # of 12 and 19 cells one is wrong
 
 
 @given(st.integers(0, 2**32 - 1), st.booleans(), st.booleans())
@@ -69,12 +95,17 @@ def test_weights_are_copies_and_signs_do_not_matter(seed, gaps, stored_sparsely)
     weights = rng.integers(0, 4, 30)
     weights[0] = 1
     kind = sparse.csr_array if stored_sparsely else np.asarray
-    weighted, copied = ClippedScaler().fit(kind(X), None, weights), ClippedScaler().fit(kind(np.repeat(X, weights, 0)))
+    weighted = ClippedScaler().fit(kind(X), None, weights)
+    copied = ClippedScaler().fit(kind(np.repeat(X, weights, 0)))
     np.testing.assert_allclose(weighted.upper_, copied.upper_)
     other = ClippedScaler().fit(kind(-X), None, weights)
-    np.testing.assert_allclose([-other.upper_, -other.lower_], [weighted.lower_, weighted.upper_])
+    np.testing.assert_allclose(
+        [-other.upper_, -other.lower_], [weighted.lower_, weighted.upper_]
+    )
     found, same = (scaler.transform(kind(X)) for scaler in (weighted, copied))
-    np.testing.assert_allclose(*(one.toarray() if stored_sparsely else one for one in (found, same)), atol=1e-9)
+    np.testing.assert_allclose(
+        *(one.toarray() if stored_sparsely else one for one in (found, same)), atol=1e-9
+    )
 
 
 def test_gaps_stay_and_do_not_count(rows):
@@ -91,7 +122,9 @@ def test_sparse_rows_keep_their_zeros(rows):
     for kind in (sparse.csr_array, sparse.csc_matrix, sparse.coo_array):
         found = ClippedScaler().fit(kind(rows)).transform(kind(rows))
         np.testing.assert_array_equal(found.toarray() == 0, rows == 0)
-    dense = ClippedScaler(with_mean=False).fit_transform(rows[:, 3:])  # the limits of others may lie beyond 0
+    dense = ClippedScaler(with_mean=False).fit_transform(
+        rows[:, 3:]
+    )  # the limits of others may lie beyond 0
     np.testing.assert_allclose(ClippedScaler().fit_transform(X[:, 3:]).toarray(), dense)
     assert X.nnz == np.count_nonzero(rows)  # the caller's matrix is not changed
 
@@ -101,7 +134,9 @@ def test_blocks_share_the_limits_of_the_first(rows):
     upper = scaler.upper_.copy()
     scaler.partial_fit(rows[200:])
     np.testing.assert_array_equal(scaler.upper_, upper)
-    np.testing.assert_allclose(scaler.scaler_.mean_, np.clip(rows, scaler.lower_, upper).mean(axis=0))
+    np.testing.assert_allclose(
+        scaler.scaler_.mean_, np.clip(rows, scaler.lower_, upper).mean(axis=0)
+    )
     assert scaler.fit(rows[:100]).scaler_.n_samples_seen_ == 100
 
 
@@ -122,15 +157,25 @@ def test_limits_must_be_positive_numbers(rows, limit):
 
 def test_the_farthest_cells_come_first(rows):
     wrong = rows.copy()
-    wrong[[3, 4], 0], wrong[5, 2] = [9999.0, 50.0], -999.0
+    wrong[[3, 4], 0] = [9999.0, 50.0]
+    wrong[5, 2] = -999.0
     scaler = ClippedScaler().fit(wrong)
-    texts, in_tails = clipped_cells(scaler, ["height", *"bcdef"], wrong, lambda _, value: number(value))
+    texts, in_tails = clipped_cells(
+        scaler, ["height", *"bcdef"], wrong, lambda _, value: number(value)
+    )
     assert [*texts] == ["height", "c", "b"]  # the tails of b are heavy
     assert in_tails == (sum(scaler.count_clipped(wrong))[[3, 4, 5]].sum(), 1)
     assert texts["height"] == f"2 cells above {scaler.upper_[0]:.3g}, up to 9,999"
-    assert texts["c"].startswith("1 cell below -") and texts["c"].endswith("down to -999")
+    assert texts["c"].startswith("1 cell below -") and texts["c"].endswith(
+        "down to -999"
+    )
     wrong = sparse.csr_array(wrong)
-    assert "9999" in clipped_cells(ClippedScaler().fit(wrong), [*"abcdef"], wrong, lambda _, value: str(value)).far["a"]
+    assert (
+        "9999"
+        in clipped_cells(
+            ClippedScaler().fit(wrong), [*"abcdef"], wrong, lambda _, value: str(value)
+        ).far["a"]
+    )
 
 
 def test_one_bad_row_does_not_ruin_the_classifier(tmp_path):
@@ -141,4 +186,7 @@ def test_one_bad_row_does_not_ruin_the_classifier(tmp_path):
     model = make_pipeline(ClippedScaler(), WassersteinSVC()).fit(wrong, y[train])
     assert model.score(X[~train], y[~train]) > 0.95
     save_model(model, tmp_path / "model.drsvm")
-    np.testing.assert_array_equal(load_model(tmp_path / "model.drsvm").decision_function(X), model.decision_function(X))
+    np.testing.assert_array_equal(
+        load_model(tmp_path / "model.drsvm").decision_function(X),
+        model.decision_function(X),
+    )

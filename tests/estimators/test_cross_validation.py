@@ -8,18 +8,36 @@ from scipy import sparse
 from sklearn.metrics import get_scorer
 
 from drsvm import Problem, WassersteinSVC
-from drsvm.utils.clock import TimeLimit
-from drsvm.estimators.fit_data import FitData
 from drsvm.estimators import cross_validation
-from drsvm.estimators.cross_validation import Fold, PathScores, Setting, automatic, default_radii, results_table
+from drsvm.estimators.cross_validation import (
+    Fold,
+    PathScores,
+    Setting,
+    automatic,
+    default_radii,
+    results_table,
+)
+from drsvm.estimators.fit_data import FitData
+from drsvm.utils.clock import TimeLimit
 
 RULES = cross_validation.SELECTION_RULES
-BALL = {"flip_cost": 5.0, "norm": 2, "l2": 0.0, "fit_intercept": True, "feature_cost": None}
+BALL = {
+    "flip_cost": 5.0,
+    "norm": 2,
+    "l2": 0.0,
+    "fit_intercept": True,
+    "feature_cost": None,
+}
 LIMITS = {"solver": "auto", "tol": 1e-4, "max_iter": None}
 
 
 def setting(radii=(0.2, 0.1), class_weight=None, auto_radius=0.1, **ball):
-    return Setting(class_weight, {**BALL, "intercept_cost": "auto", **ball}, np.array(radii), auto_radius)
+    return Setting(
+        class_weight,
+        {**BALL, "intercept_cost": "auto", **ball},
+        np.array(radii),
+        auto_radius,
+    )
 
 
 @pytest.fixture
@@ -35,18 +53,34 @@ def rows():
 def test_flip_costs_of_rows_are_no_parameter_but_are_sliced():
     costs = np.arange(6.0)
     one = setting(flip_cost=costs)
-    assert one.params(0.2) == {"radius": 0.2, "norm": 2, "l2": 0.0, "intercept_cost": "auto", "class_weight": None}
+    assert one.params(0.2) == {
+        "radius": 0.2,
+        "norm": 2,
+        "l2": 0.0,
+        "intercept_cost": "auto",
+        "class_weight": None,
+    }
     np.testing.assert_array_equal(one.ball_of([4, 1])["flip_cost"], [4.0, 1.0])
-    assert setting().ball_of([4, 1])["flip_cost"] == 5.0 == setting().params(0.1)["flip_cost"]
+    assert (
+        setting().ball_of([4, 1])["flip_cost"]
+        == 5.0
+        == setting().params(0.1)["flip_cost"]
+    )
     assert str(one) == "norm 2, ridge 0, flip cost by row, intercept cost auto"
-    assert str(setting(class_weight="balanced")).endswith("flip cost 5.0, intercept cost auto, class weights balanced")
+    assert str(setting(class_weight="balanced")).endswith(
+        "flip cost 5.0, intercept cost auto, class weights balanced"
+    )
 
 
 # Radii
 
 
 def test_default_radii_are_the_automatic_one_and_halves():
-    problems = [Problem(np.ones((6, 2)), [1, 1, 1, -1, -1, -1], flip_cost=np.inf, fit_intercept=True)]
+    problems = [
+        Problem(
+            np.ones((6, 2)), [1, 1, 1, -1, -1, -1], flip_cost=np.inf, fit_intercept=True
+        )
+    ]
     assert default_radii(problems, 4, 0.3).tolist() == [0.3, 0.15, 0.075, 0.0375]
     assert default_radii(problems, 1, 0.3).tolist() == [0.3]
     # Rows that do not differ have no automatic radius: their length takes its place.
@@ -61,35 +95,54 @@ def test_default_radii_are_the_automatic_one_and_halves():
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_accuracies_are_those_of_the_scorer(rows, n_classes, weighted, container):
     X, y = rows
-    X, y = container(X[y < n_classes]), np.array(["a", "b", "c"])[y[y < n_classes]]
+    X = container(X[y < n_classes])
+    y = np.array(["a", "b", "c"])[y[y < n_classes]]
     weights = np.linspace(1.0, 3.0, len(y)) if weighted else None
     order = np.random.default_rng(2).permutation(len(y))
     fold = Fold(0, order[: len(y) // 2], order[len(y) // 2 :])
-    arguments = FitData(WassersteinSVC(), X, y, weights, None), setting((50.0, 0.3, 0.03)), fold
-    scorers, score_path = (None, get_scorer("accuracy")), cross_validation.score_path
-    fast, slow = (score_path(*arguments, scorer, LIMITS, TimeLimit()) for scorer in scorers)
+    arguments = (
+        FitData(WassersteinSVC(), X, y, weights, None),
+        setting((50.0, 0.3, 0.03)),
+        fold,
+    )
+    scorers = (None, get_scorer("accuracy"))
+    score_path = cross_validation.score_path
+    fast, slow = (
+        score_path(*arguments, scorer, LIMITS, TimeLimit()) for scorer in scorers
+    )
     np.testing.assert_allclose(fast.scores, slow.scores, rtol=1e-12)
     assert fast.constant == pytest.approx(slow.constant, rel=1e-12) and fast.complete
     counts = np.ones(len(y)) if weights is None else weights
-    totals = {label: counts[fold.train][y[fold.train] == label].sum() for label in np.unique(y)}
+    totals = {
+        label: counts[fold.train][y[fold.train] == label].sum()
+        for label in np.unique(y)
+    }
     majority = max(totals, key=totals.__getitem__)
     expected = np.average(y[fold.test] == majority, weights=counts[fold.test])
-    assert fast.constant == pytest.approx(expected) == fast.scores[0]  # the largest radius leaves no weight
+    assert (
+        fast.constant == pytest.approx(expected) == fast.scores[0]
+    )  # the largest radius leaves no weight
     assert fast.scores[2] > fast.constant + 0.2
 
 
 def test_without_time_there_are_no_scores(rows):
-    data, fold = FitData(WassersteinSVC(), *rows, None, None), Fold(0, np.arange(45), np.arange(45, 90))
+    data = FitData(WassersteinSVC(), *rows, None, None)
+    fold = Fold(0, np.arange(45), np.arange(45, 90))
     spent = TimeLimit(1e-9, spent=True)
     outcome = cross_validation.score_path(data, setting(), fold, None, {}, spent)
-    assert not outcome.complete and np.isnan(outcome.scores).all() and np.isnan(outcome.constant)
+    assert (
+        not outcome.complete
+        and np.isnan(outcome.scores).all()
+        and np.isnan(outcome.constant)
+    )
 
 
 # The table
 
 
 def test_only_complete_folds_count():
-    one, other = setting(), setting(class_weight="balanced")
+    one = setting()
+    other = setting(class_weight="balanced")
     good = PathScores(np.array([0.9, 0.8]), *np.ones((2, 2)), constant=0.6)
     bad = PathScores(np.array([0.1, 0.9]), *np.ones((2, 2)), constant=0.2)
     late = bad._replace(complete=False, constant=np.nan)
@@ -98,7 +151,9 @@ def test_only_complete_folds_count():
     np.testing.assert_array_equal(table["split1_test_score"], np.full(4, np.nan))
     np.testing.assert_array_equal(table["constant_score"], np.full(4, 0.6))
     assert RULES["best"](table) == RULES["one-standard-error"](table) == 0
-    assert RULES["auto"](table) == 0  # one fold has no standard error: any advantage counts
+    assert (
+        RULES["auto"](table) == 0
+    )  # one fold has no standard error: any advantage counts
     nothing = results_table([one], [[late]])
     assert np.isnan(nothing["mean_test_score"]).all() and automatic(nothing) == 1
 
@@ -106,7 +161,9 @@ def test_only_complete_folds_count():
 def test_the_constant_score_is_that_of_the_first_setting():
     scores = PathScores(np.array([0.9, 0.8]), *np.ones((2, 2)), constant=0.7)
     balanced = [[scores._replace(constant=value) for value in (0.3, 0.7)]]
-    table = results_table([setting(), setting(class_weight="balanced")], [[scores, scores], *balanced])
+    table = results_table(
+        [setting(), setting(class_weight="balanced")], [[scores, scores], *balanced]
+    )
     np.testing.assert_allclose(table["constant_score"], np.full(4, 0.7))
     assert table["param_intercept_cost"].tolist() == ["auto"] * 4
     assert table["auto_radius"].tolist() == [0.1] * 4
@@ -124,7 +181,10 @@ def table(scores, radii=RADII, settings=None, auto_radius=0.22):
     settings = ["first"] * len(radii) if settings is None else settings
     return {
         "param_radius": np.array(radii),
-        "params": [{"radius": radius, "norm": norm} for radius, norm in zip(radii, settings, strict=True)],
+        "params": [
+            {"radius": radius, "norm": norm}
+            for radius, norm in zip(radii, settings, strict=True)
+        ],
         "auto_radius": np.full(len(radii), auto_radius),
         "mean_test_score": scores.mean(axis=1),
         **{f"split{k}_test_score": scores[:, k] for k in range(scores.shape[1])},
@@ -149,7 +209,11 @@ def test_the_best_mean_and_the_largest_radius_within_one_standard_error():
 
 
 def test_one_standard_error_stays_with_the_other_parameters_of_the_best():
-    results = table([[0.6] * 3, spread(0.83, 0.05), spread(0.80, 0.05)], (2.0, 0.5, 0.2), ["other", "first", "first"])
+    results = table(
+        [[0.6] * 3, spread(0.83, 0.05), spread(0.80, 0.05)],
+        (2.0, 0.5, 0.2),
+        ["other", "first", "first"],
+    )
     results["mean_test_score"][0] = 0.81
     assert RULES["one-standard-error"](results) == 1
 
@@ -159,34 +223,59 @@ def test_one_standard_error_stays_with_the_other_parameters_of_the_best():
 
 def test_auto_starts_from_the_automatic_radius_in_the_first_setting():
     scores = [[0.8] * 3] * 6
-    results = table(scores, (1.0, 0.2, 0.1) * 2, ["first"] * 3 + ["second"] * 3, auto_radius=0.13)
+    results = table(
+        scores, (1.0, 0.2, 0.1) * 2, ["first"] * 3 + ["second"] * 3, auto_radius=0.13
+    )
     results["auto_radius"][3:] = 0.2
-    assert RULES["auto"](results) == automatic(results) == 2  # 0.13 is nearer to 0.1 on a log scale
+    assert (
+        RULES["auto"](results) == automatic(results) == 2
+    )  # 0.13 is nearer to 0.1 on a log scale
 
 
 @pytest.mark.parametrize(("lead", "chosen"), [(0.019, 2), (0.021, 3)])
 def test_auto_leaves_it_only_for_a_clear_lead_in_the_same_folds(lead, chosen):
-    own = np.array([0.9, 0.5, 0.7])  # the folds differ much more than two candidates in one of them
-    results = table([[0.5] * 3, [0.6] * 3, own, own + spread(lead, 0.02)], settings=["first"] * 3 + ["second"])
+    own = np.array(
+        [0.9, 0.5, 0.7]
+    )  # the folds differ much more than two candidates in one of them
+    results = table(
+        [[0.5] * 3, [0.6] * 3, own, own + spread(lead, 0.02)],
+        settings=["first"] * 3 + ["second"],
+    )
     assert RULES["best"](results) == 3 and RULES["auto"](results) == chosen
-    # The radius stays nevertheless if its score is within the error of the best one itself.
-    assert RULES["auto"](table([[0.5] * 3, [0.6] * 3, own, own + spread(lead, 0.02)])) == 2
-    assert RULES["auto"](table([[0.5], [0.8], [0.79], [0.6]])) == 1  # one fold has no standard error
+    # The radius stays nevertheless if its score is within the error of the best one
+    # itself.
+    assert (
+        RULES["auto"](table([[0.5] * 3, [0.6] * 3, own, own + spread(lead, 0.02)])) == 2
+    )
+    assert (
+        RULES["auto"](table([[0.5], [0.8], [0.79], [0.6]])) == 1
+    )  # one fold has no standard error
     assert RULES["auto"](table([[0.5], [0.8], [0.8], [0.6]])) == 2
 
 
 def test_auto_then_takes_the_good_radius_nearest_to_the_automatic_one():
     settings = ["first"] * 4 + ["second"] * 4
-    scores = [[0.5] * 3] * 4 + [spread(0.89, 0.02), spread(0.9, 0.02), spread(0.885, 0.02), [0.8] * 3]
+    scores = [[0.5] * 3] * 4 + [
+        spread(0.89, 0.02),
+        spread(0.9, 0.02),
+        spread(0.885, 0.02),
+        [0.8] * 3,
+    ]
     results = table(scores, RADII * 2, settings, auto_radius=0.1)
-    assert RULES["auto"](results) == 6  # not 0.1, whose score is worse, nor the first setting
+    assert (
+        RULES["auto"](results) == 6
+    )  # not 0.1, whose score is worse, nor the first setting
     assert RULES["one-standard-error"](results) == 4
 
 
 def test_auto_with_scores_that_are_missing():
-    results = table([[0.5] * 3, [0.8] * 3, [np.nan] * 3, [0.6] * 3])  # the automatic radius has no score
+    results = table(
+        [[0.5] * 3, [0.8] * 3, [np.nan] * 3, [0.6] * 3]
+    )  # the automatic radius has no score
     assert RULES["auto"](results) == 1
-    results["split2_test_score"][:] = np.nan  # a fold that was not completed does not count in the standard error
+    results["split2_test_score"][:] = (
+        np.nan
+    )  # a fold that was not completed does not count in the standard error
     results["split0_test_score"][1] = 0.9
     results["split1_test_score"][1] = 0.7
     assert RULES["one-standard-error"](results) == 1
@@ -199,22 +288,35 @@ def test_every_rule_keeps_its_promise(seed, n_folds, n_settings):
     scores = np.round(rng.uniform(0.4, 0.9, (len(radii), n_folds)), 1)
     settings = np.repeat(["first", "second", "third"][:n_settings], 4).tolist()
     results = table(scores, radii, settings, auto_radius=rng.uniform(0.01, 1.0))
-    means, start = scores.mean(axis=1), automatic(results)
-    assert cross_validation.in_setting_of(results, 0).tolist() == [setting == "first" for setting in settings]
-    error = scores.std(axis=1, ddof=1) / np.sqrt(n_folds) if n_folds > 1 else np.zeros(len(radii))
+    means = scores.mean(axis=1)
+    start = automatic(results)
+    assert cross_validation.in_setting_of(results, 0).tolist() == [
+        setting == "first" for setting in settings
+    ]
+    error = (
+        scores.std(axis=1, ddof=1) / np.sqrt(n_folds)
+        if n_folds > 1
+        else np.zeros(len(radii))
+    )
     best = RULES["best"](results)
     assert means[best] == pytest.approx(means.max()) and settings[start] == "first"
     for rule in ("auto", "one-standard-error"):
         chosen = RULES[rule](results)
-        good = settings[chosen] == settings[best] and means[chosen] >= means[best] - error[best] - 1e-9
+        good = (
+            settings[chosen] == settings[best]
+            and means[chosen] >= means[best] - error[best] - 1e-9
+        )
         assert good or (rule == "auto" and chosen == start)
     lead = scores[best] - scores[start]
     if RULES["auto"](results) != start:
-        assert lead.mean() > (lead.std(ddof=1) / np.sqrt(n_folds) if n_folds > 1 else 0.0)
+        assert lead.mean() > (
+            lead.std(ddof=1) / np.sqrt(n_folds) if n_folds > 1 else 0.0
+        )
     assert radii[RULES["one-standard-error"](results)] >= radii[best]
 
 
-EQUAL, UNEQUAL = ("balanced_accuracy", "f1_macro", "recall_macro"), ("accuracy", "f1_micro", None, lambda *_: 0.0)
+EQUAL = ("balanced_accuracy", "f1_macro", "recall_macro")
+UNEQUAL = ("accuracy", "f1_micro", None, lambda *_: 0.0)
 
 
 @pytest.mark.parametrize("scoring", [*EQUAL, *UNEQUAL])

@@ -8,7 +8,14 @@ import pytest
 from scipy import sparse
 from thorough import unless_long
 
-from drsvm import ClippedScaler, WassersteinSVC, WassersteinSVCCV, load_model, save_model, worst_case_risk
+from drsvm import (
+    ClippedScaler,
+    WassersteinSVC,
+    WassersteinSVCCV,
+    load_model,
+    save_model,
+    worst_case_risk,
+)
 from drsvm.defaults.out_of_fold import Unseen
 from drsvm.defaults.probability import fitted_sigmoids
 from drsvm.estimators.fit_data import FitData, RemoteFit
@@ -40,7 +47,11 @@ def on_cluster(X, y):
 
 
 @pytest.mark.parametrize(
-    "parameters", unless_long([{}], [{}, {"norm": math.inf, "radius": 0.05}, {"norm": 1, "flip_cost": 2.0}]), ids=str
+    "parameters",
+    unless_long(
+        [{}], [{}, {"norm": math.inf, "radius": 0.05}, {"norm": 1, "flip_cost": 2.0}]
+    ),
+    ids=str,
 )
 def test_it_is_the_same_classifier(data, parameters):
     here = WassersteinSVC(**parameters, tol=1e-9).fit(*data)
@@ -48,8 +59,13 @@ def test_it_is_the_same_classifier(data, parameters):
     assert there.classes_.tolist() == ["no", "yes"] and there.n_features_in_ == 4
     assert there.radius_ == pytest.approx(here.radius_, rel=1e-6)
     assert there.intercept_cost_ == pytest.approx(here.intercept_cost_, rel=1e-9)
-    assert there.objective_ == pytest.approx(here.objective_, rel=1e-3) and there.gap_ <= 1e-9
-    np.testing.assert_allclose(there.coef_, here.coef_, atol=2e-3 * np.abs(here.coef_).max())
+    assert (
+        there.objective_ == pytest.approx(here.objective_, rel=1e-3)
+        and there.gap_ <= 1e-9
+    )
+    np.testing.assert_allclose(
+        there.coef_, here.coef_, atol=2e-3 * np.abs(here.coef_).max()
+    )
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -59,13 +75,16 @@ def test_evidence_is_that_of_a_sample(n_classes, monkeypatch):
     y = (X @ rng.normal(size=20) + rng.normal(size=600) > 0).astype(int)
     X *= np.logspace(-3, 0, 20)  # columns of a small scale decide
     y = y if n_classes == 2 else np.where(X[:, -1] > 1.0, 2, y)
-    here, there = WassersteinSVC().fit(X, y), WassersteinSVC().fit(*on_cluster(X, y))
+    here = WassersteinSVC().fit(X, y)
+    there = WassersteinSVC().fit(*on_cluster(X, y))
     monkeypatch.setattr("drsvm.estimators.fit_data.MIN_ROWS", np.inf)
     assert there.radius_ == pytest.approx(here.radius_, rel=1e-6)
     assert there.radius_ < 0.5 * WassersteinSVC().fit(*on_cluster(X, y)).radius_
 
 
-@pytest.mark.parametrize("kind", ["array", "unknown lengths", "frame", "futures", "sparse"])
+@pytest.mark.parametrize(
+    "kind", ["array", "unknown lengths", "frame", "futures", "sparse"]
+)
 def test_a_scaler_in_front(data, client, kind, monkeypatch):
     X = data[0].copy()
     X[5] = 1e6
@@ -76,14 +95,20 @@ def test_a_scaler_in_front(data, client, kind, monkeypatch):
         "unknown lengths": lambda: there[there[:, 0] > -np.inf],
         "frame": lambda: dd.from_dask_array(there, columns=[*"abcd"]),
         "futures": lambda: client.scatter(blocks),
-        "sparse": lambda: client.scatter([sparse.csr_matrix(block) for block in blocks]),  # older Dask joins no arrays
+        "sparse": lambda: client.scatter(
+            [sparse.csr_matrix(block) for block in blocks]
+        ),  # older Dask joins no arrays
     }[kind]()
     here = ClippedScaler(with_mean=kind != "sparse").fit(X)
     scaler = ClippedScaler().fit(there)
     np.testing.assert_allclose(scaler.upper_, here.upper_)
-    assert list(getattr(scaler, "feature_names_in_", "")) == ([*"abcd"] if kind == "frame" else [])
+    assert list(getattr(scaler, "feature_names_in_", "")) == (
+        [*"abcd"] if kind == "frame" else []
+    )
     found = scaler.transform(there).compute()
-    np.testing.assert_allclose(found.toarray() if kind == "sparse" else found, here.transform(X), atol=1e-9)
+    np.testing.assert_allclose(
+        found.toarray() if kind == "sparse" else found, here.transform(X), atol=1e-9
+    )
     monkeypatch.setattr("drsvm.estimators.clipped_scaler.SAMPLE_ROWS", 50)
     np.testing.assert_allclose(ClippedScaler().fit(there).upper_, here.upper_, rtol=0.5)
     with pytest.raises(TypeError, match="takes no sample_weight"):
@@ -95,11 +120,19 @@ def test_it_is_saved_without_what_belongs_to_the_rows(data, tmp_path):
         WassersteinSVC(radius=0.05, l2=0.01, threshold={"no": 1, "yes": 5}).fit(*rows)
         for rows in (data, on_cluster(*data))
     )
-    assert there.threshold_ == pytest.approx(here.threshold_, abs=0.15) and there.threshold_ < -0.3
-    assert there.certified_intercept_ == pytest.approx(here.certified_intercept_, abs=0.02)
+    assert (
+        there.threshold_ == pytest.approx(here.threshold_, abs=0.15)
+        and there.threshold_ < -0.3
+    )
+    assert there.certified_intercept_ == pytest.approx(
+        here.certified_intercept_, abs=0.02
+    )
     save_model(there, tmp_path / "model.drsvm")
     loaded = load_model(tmp_path / "model.drsvm")
-    assert loaded.threshold == here.threshold and loaded.certified_intercept_ == there.certified_intercept_
+    assert (
+        loaded.threshold == here.threshold
+        and loaded.certified_intercept_ == there.certified_intercept_
+    )
     np.testing.assert_array_equal(loaded.predict(data[0]), there.predict(data[0]))
     assert loaded.gap_ == there.gap_ and loaded.result_.hinge_dual.shape == (0,)
 
@@ -108,30 +141,62 @@ def test_it_is_saved_without_what_belongs_to_the_rows(data, tmp_path):
 def test_predictions_are_computed_when_they_are_asked_for(data):
     X, y = on_cluster(*data)
     model = WassersteinSVC(radius=0.05, calibration="sigmoid").fit(X, y)
-    values, labels, chances = model.decision_function(X), model.predict(X), model.predict_proba(X)
-    assert isinstance(values, da.Array) and isinstance(labels, da.Array) and chances.shape == (600, 2)
-    np.testing.assert_allclose(chances.compute(), model.predict_proba(data[0]), rtol=1e-12)
-    np.testing.assert_allclose(model.predict_log_proba(X).compute(), np.log(chances.compute()), atol=1e-12)
+    values = model.decision_function(X)
+    labels = model.predict(X)
+    chances = model.predict_proba(X)
+    assert (
+        isinstance(values, da.Array)
+        and isinstance(labels, da.Array)
+        and chances.shape == (600, 2)
+    )
+    np.testing.assert_allclose(
+        chances.compute(), model.predict_proba(data[0]), rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        model.predict_log_proba(X).compute(), np.log(chances.compute()), atol=1e-12
+    )
     here = WassersteinSVC(radius=0.05, calibration="sigmoid").fit(*data)
-    np.testing.assert_allclose(chances.compute(), here.predict_proba(data[0]), atol=2e-3)
-    np.testing.assert_allclose(values.compute(), model.decision_function(data[0]), rtol=1e-12)
+    np.testing.assert_allclose(
+        chances.compute(), here.predict_proba(data[0]), atol=2e-3
+    )
+    np.testing.assert_allclose(
+        values.compute(), model.decision_function(data[0]), rtol=1e-12
+    )
     assert (labels.compute() == model.predict(data[0])).all()
     risks = [worst_case_risk(model, *rows) for rows in ((X, y), data)]
     np.testing.assert_allclose(*risks, rtol=1e-9)
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("parameters", [{}, {"norm": math.inf}, {"flip_cost": 1.0, "n_jobs": 3}])
+@pytest.mark.parametrize(
+    "parameters", [{}, {"norm": math.inf}, {"flip_cost": 1.0, "n_jobs": 3}]
+)
 def test_three_classes_are_three_problems(three_classes, parameters):
     X, y = three_classes
     here = WassersteinSVC(**parameters).fit(X, y)
-    there = WassersteinSVC(**parameters).fit(da.from_array(X, chunks=(60, -1)), da.from_array(y, chunks=60))
+    there = WassersteinSVC(**parameters).fit(
+        da.from_array(X, chunks=(60, -1)), da.from_array(y, chunks=60)
+    )
     assert there.classes_.tolist() == here.classes_.tolist() and len(there.result_) == 3
-    assert (there.radius_, there.l2_) == pytest.approx((here.radius_, here.l2_), rel=1e-9)
-    for name in ("coef_", "intercept_", "objective_", "lower_bound_", "gap_", "radius_price_"):
+    assert (there.radius_, there.l2_) == pytest.approx(
+        (here.radius_, here.l2_), rel=1e-9
+    )
+    for name in (
+        "coef_",
+        "intercept_",
+        "objective_",
+        "lower_bound_",
+        "gap_",
+        "radius_price_",
+    ):
         assert getattr(there, name).shape == getattr(here, name).shape
-    assert there.gap_.max() <= 1e-6 and there.threshold_ == here.threshold_ == 0.0 and there.n_iter_ > 0
-    exact, decided = here.decision_function(X), there.decision_function(da.from_array(X, chunks=(60, -1))).compute()
+    assert (
+        there.gap_.max() <= 1e-6
+        and there.threshold_ == here.threshold_ == 0.0
+        and there.n_iter_ > 0
+    )
+    exact = here.decision_function(X)
+    decided = there.decision_function(da.from_array(X, chunks=(60, -1))).compute()
     np.testing.assert_allclose(decided, exact, atol=1e-3 * exact.std())
 
 
@@ -149,12 +214,22 @@ def places_of_rows(names):
 @pytest.mark.thorough
 def test_problems_of_classes_share_their_rows(three_classes, client):
     X, y = three_classes
-    rows = da.from_array(X[:, ::-1], chunks=(73, -1)).astype(np.int64)  # must be converted, which is a copy
+    rows = da.from_array(X[:, ::-1], chunks=(73, -1)).astype(
+        np.int64
+    )  # must be converted, which is a copy
     data = RemoteFit(WassersteinSVC(), rows, da.from_array(y, chunks=73), None, None)
-    problems = data.problems({"radius": 0.1, "intercept_cost": 1.0, "fit_intercept": True})
+    problems = data.problems(
+        {"radius": 0.1, "intercept_cost": 1.0, "fit_intercept": True}
+    )
     names = [problem.rows.coordinator.name for problem in problems]
-    shared = [places for of_worker in client.run(places_of_rows, names).values() for places in of_worker.values()]
-    assert len(problems) == 3 and max(map(len, shared)) > 1  # a block may be on both workers
+    shared = [
+        places
+        for of_worker in client.run(places_of_rows, names).values()
+        for places in of_worker.values()
+    ]
+    assert (
+        len(problems) == 3 and max(map(len, shared)) > 1
+    )  # a block may be on both workers
     assert all(len(set(places)) == 1 for places in shared)
 
 
@@ -162,13 +237,27 @@ def test_problems_of_classes_share_their_rows(three_classes, client):
 def test_three_classes_and_their_weights(three_classes):
     X, y = three_classes
     parts = da.from_array(X, chunks=(60, -1)), da.from_array(y, chunks=60)
-    here = WassersteinSVC(radius=0.1, class_weight={"setosa": 1.0, "versicolor": 3.0, "virginica": 2.0}, tol=1e-8)
-    there = WassersteinSVC(**here.get_params()).set_params(calibration="sigmoid").fit(*parts)
+    here = WassersteinSVC(
+        radius=0.1,
+        class_weight={"setosa": 1.0, "versicolor": 3.0, "virginica": 2.0},
+        tol=1e-8,
+    )
+    there = (
+        WassersteinSVC(**here.get_params())
+        .set_params(calibration="sigmoid")
+        .fit(*parts)
+    )
     here.fit(X, y)
-    judged = Unseen(here.decision_function(X), np.searchsorted(here.classes_, y), np.ones(len(y)))
-    np.testing.assert_allclose(there.sigmoids_, fitted_sigmoids(judged, 3), rtol=0.02)  # class weights do not count
+    judged = Unseen(
+        here.decision_function(X), np.searchsorted(here.classes_, y), np.ones(len(y))
+    )
+    np.testing.assert_allclose(
+        there.sigmoids_, fitted_sigmoids(judged, 3), rtol=0.02
+    )  # class weights do not count
     chances = there.predict_proba(parts[0]).compute()
-    np.testing.assert_array_equal(there.classes_[chances.argmax(axis=1)], there.predict(parts[0]).compute())
+    np.testing.assert_array_equal(
+        there.classes_[chances.argmax(axis=1)], there.predict(parts[0]).compute()
+    )
     np.testing.assert_allclose(there.objective_, here.objective_, atol=1e-7)
     assert (there.predict(parts[0]).compute() == here.predict(X)).mean() > 0.99
 
@@ -176,8 +265,15 @@ def test_three_classes_and_their_weights(three_classes):
 @pytest.mark.thorough
 def test_costs_by_class_weights_and_balance(data):
     weights = np.random.default_rng(1).random(600) + 0.5
-    here = WassersteinSVC(radius=0.05, flip_cost={"yes": 1.0, "no": math.inf}, class_weight="balanced", tol=1e-8)
-    there = WassersteinSVC(**here.get_params()).fit(*on_cluster(*data), da.from_array(weights, chunks=(CUTS,)))
+    here = WassersteinSVC(
+        radius=0.05,
+        flip_cost={"yes": 1.0, "no": math.inf},
+        class_weight="balanced",
+        tol=1e-8,
+    )
+    there = WassersteinSVC(**here.get_params()).fit(
+        *on_cluster(*data), da.from_array(weights, chunks=(CUTS,))
+    )
     here.fit(*data, weights)
     assert there.objective_ == pytest.approx(here.objective_, abs=1e-7)
 
@@ -186,7 +282,11 @@ def test_costs_by_class_weights_and_balance(data):
 def test_classes_are_equalised_as_far(data):
     X, y = data
     rng = np.random.default_rng(4)
-    y = np.where(rng.random(600) < 0.3, np.where(y == "yes", "no", "yes"), np.where(rng.random(600) < 0.6, "no", y))
+    y = np.where(
+        rng.random(600) < 0.3,
+        np.where(y == "yes", "no", "yes"),
+        np.where(rng.random(600) < 0.6, "no", y),
+    )
     here, there = (WassersteinSVC(threshold="optimum", tol=1e-8) for _ in range(2))
     here.fit(X, y)
     there.fit(*on_cluster(X, y))
@@ -201,7 +301,9 @@ def test_classes_are_equalised_as_far(data):
 def test_weights_count_as_rows_in_the_automatic_radius(data, class_weight):
     weights = np.random.default_rng(1).integers(0, 5, size=600).astype(float)
     model = WassersteinSVC(class_weight=class_weight)
-    there = model.fit(*on_cluster(*data), da.from_array(weights, chunks=(CUTS,))).radius_
+    there = model.fit(
+        *on_cluster(*data), da.from_array(weights, chunks=(CUTS,))
+    ).radius_
     assert there == pytest.approx(model.fit(*data, weights).radius_, rel=1e-6)
     repeated = [np.repeat(column, weights.astype(int), axis=0) for column in data]
     assert there == pytest.approx(model.fit(*repeated).radius_, rel=1e-6)
@@ -212,8 +314,12 @@ def test_weights_count_as_rows_in_the_automatic_radius(data, class_weight):
 def test_weights_count_as_rows_of_three_classes_too(three_classes):
     X, y = three_classes
     weights = np.random.default_rng(1).integers(1, 5, size=len(y)).astype(float)
-    model = WassersteinSVC(class_weight={"setosa": 1.0, "versicolor": 3.0, "virginica": 0.5})
-    there = model.fit(da.from_array(X, chunks=(60, -1)), da.from_array(y, chunks=60), weights).radius_
+    model = WassersteinSVC(
+        class_weight={"setosa": 1.0, "versicolor": 3.0, "virginica": 0.5}
+    )
+    there = model.fit(
+        da.from_array(X, chunks=(60, -1)), da.from_array(y, chunks=60), weights
+    ).radius_
     assert there == pytest.approx(model.fit(X, y, weights).radius_, rel=1e-6)
 
 
@@ -229,16 +335,27 @@ def test_data_frames_have_names(data):
 
 
 def test_blocks_may_be_sparse_futures(data, client):
-    X, y = np.where(np.abs(data[0] - 2.0) > 1.0, data[0] - 2.0, 0.0), data[1]
-    blocks = [client.scatter(sparse.csr_matrix(X[rows])) for rows in (slice(0, 200), slice(200, 600))]
+    X = np.where(np.abs(data[0] - 2.0) > 1.0, data[0] - 2.0, 0.0)
+    y = data[1]
+    blocks = [
+        client.scatter(sparse.csr_matrix(X[rows]))
+        for rows in (slice(0, 200), slice(200, 600))
+    ]
     labels = [client.scatter(y[rows]) for rows in (slice(0, 200), slice(200, 600))]
-    there, here = (WassersteinSVC(tol=1e-8).fit(*rows) for rows in ((blocks, labels), (sparse.csr_matrix(X), y)))
+    there, here = (
+        WassersteinSVC(tol=1e-8).fit(*rows)
+        for rows in ((blocks, labels), (sparse.csr_matrix(X), y))
+    )
     assert there.objective_ == pytest.approx(here.objective_, rel=1e-3)
 
 
 def test_an_engine_that_does_not_fit_the_data_says_what_to_do(data):
     X, y = on_cluster(*data)
-    cases = ("cpu", (X, y), "compute X first"), ("dask", data, "from_array"), ("spark", data, "auto, cpu, gpu, dask")
+    cases = (
+        ("cpu", (X, y), "compute X first"),
+        ("dask", data, "from_array"),
+        ("spark", data, "auto, cpu, gpu, dask"),
+    )
     for engine, rows, message in cases:
         with pytest.raises(ValueError, match=message):
             WassersteinSVC(engine=engine).fit(*rows)

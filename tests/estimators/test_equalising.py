@@ -7,8 +7,8 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from drsvm import Status, WassersteinKernelSVC, WassersteinSVC
-from drsvm.estimators import solving
 from drsvm.defaults.one_vs_rest import factors_of_classes
+from drsvm.estimators import solving
 from drsvm.estimators.solving import STEPS
 
 
@@ -23,7 +23,10 @@ def rare_and_noisy(seed, n=600):
 
 def share_of_way(model, y):
     """Return how far the weights are from half-way to balanced ones, and check that both classes are as far."""
-    automatic, balanced = (factors_of_classes(kind, model.classes_, y, None) for kind in ("auto", "balanced"))
+    automatic, balanced = (
+        factors_of_classes(kind, model.classes_, y, None)
+        for kind in ("auto", "balanced")
+    )
     shares = np.log(model.class_factors_ / automatic) / np.log(balanced / automatic)
     assert shares[0] == pytest.approx(shares[1], abs=1e-9)
     return float(shares[0])
@@ -35,10 +38,16 @@ def test_a_rare_class_with_wrong_labels_is_not_given_up(seed):
     model = WassersteinSVC().fit(X, y)
     share = share_of_way(model, y)
     assert share > 0.0 and STEPS * share == pytest.approx(round(STEPS * share))
-    assert roc_auc_score(correct, model.decision_function(X)) > 0.7 and model.gap_ <= 1e-6
+    assert (
+        roc_auc_score(correct, model.decision_function(X)) > 0.7 and model.gap_ <= 1e-6
+    )
     factors = factors_of_classes("auto", model.classes_, y, None)
     given = dict(
-        enumerate(factors * (factors_of_classes("balanced", model.classes_, y, None) / factors) ** (share - 1 / STEPS))
+        enumerate(
+            factors
+            * (factors_of_classes("balanced", model.classes_, y, None) / factors)
+            ** (share - 1 / STEPS)
+        )
     )
     with pytest.warns(UserWarning, match="constant"):  # no further than needed
         assert not WassersteinSVC(class_weight=given).fit(X, y).coef_.any()
@@ -55,13 +64,20 @@ def test_weights_stay_halfway_where_that_is_enough_or_nothing_helps():
         with pytest.warns(UserWarning, match="constant"):
             model = WassersteinSVC(radius=100.0, class_weight=class_weight).fit(X, y)
         assert not model.coef_.any()
-        np.testing.assert_allclose(model.class_factors_, factors_of_classes(class_weight, model.classes_, y, None))
+        np.testing.assert_allclose(
+            model.class_factors_,
+            factors_of_classes(class_weight, model.classes_, y, None),
+        )
 
 
 def test_kernels():
     X, y, correct = rare_and_noisy(4, n=300)
     kernel = WassersteinKernelSVC("linear", radius=0.01, threshold="optimum").fit(X, y)
-    assert share_of_way(kernel, y) > 0.0 and kernel.dual_coef_.any() and kernel.gap_ <= 1e-4
+    assert (
+        share_of_way(kernel, y) > 0.0
+        and kernel.dual_coef_.any()
+        and kernel.gap_ <= 1e-4
+    )
     assert roc_auc_score(correct, kernel.decision_function(X)) > 0.65
 
 
@@ -73,7 +89,11 @@ def test_ctrl_c_ends_each_of_the_solutions(number, monkeypatch):
     def interrupted(*given, **options):
         calls.append(given)
         result = fitting_solve(*given, **options)
-        return replace(result, status=Status.INTERRUPTED) if len(calls) == number else result
+        return (
+            replace(result, status=Status.INTERRUPTED)
+            if len(calls) == number
+            else result
+        )
 
     fitting_solve = solving.solve_centred
     monkeypatch.setattr(solving, "solve_centred", interrupted)

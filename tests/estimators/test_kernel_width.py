@@ -21,16 +21,31 @@ def checkerboard():
 
 
 def widest(X, weights=None):
-    return WIDTH / np.average(((X - np.average(X, axis=0, weights=weights)) ** 2).sum(axis=1), weights=weights)
+    return WIDTH / np.average(
+        ((X - np.average(X, axis=0, weights=weights)) ** 2).sum(axis=1), weights=weights
+    )
 
 
 def test_curves_are_found_and_planes_need_no_narrow_functions(checkerboard):
     X, y = checkerboard
     model = WassersteinKernelSVC().fit(X[:250], y[:250])
-    assert model.gamma_ == pytest.approx(FACTORS[-1] * widest(X[:250])) and model.gap_ <= model.tol
+    assert (
+        model.gamma_ == pytest.approx(FACTORS[-1] * widest(X[:250]))
+        and model.gap_ <= model.tol
+    )
     assert model.score(X[250:], y[250:]) > 0.75
-    assert WassersteinKernelSVC(gamma=widest(X[:250])).fit(X[:250], y[:250]).score(X[250:], y[250:]) < 0.65
-    separated = {"n_informative": 4, "n_redundant": 0, "class_sep": 1.5, "n_clusters_per_class": 1}
+    assert (
+        WassersteinKernelSVC(gamma=widest(X[:250]))
+        .fit(X[:250], y[:250])
+        .score(X[250:], y[250:])
+        < 0.65
+    )
+    separated = {
+        "n_informative": 4,
+        "n_redundant": 0,
+        "class_sep": 1.5,
+        "n_clusters_per_class": 1,
+    }
     X, y = make_classification(200, 6, **separated, random_state=0)
     assert WassersteinKernelSVC().fit(X, y).gamma_ == pytest.approx(widest(X))
 
@@ -38,15 +53,22 @@ def test_curves_are_found_and_planes_need_no_narrow_functions(checkerboard):
 def test_order_and_copies_of_rows_do_not_matter(checkerboard, monkeypatch):
     """Also if there are more rows than are judged for the width: copies are no further rows."""
     monkeypatch.setattr(kernel_problems, "some_rows", partial(some_rows, most=150))
-    X, y = checkerboard[0][:120], checkerboard[1][:120]
+    X = checkerboard[0][:120]
+    y = checkerboard[1][:120]
     counts = 1 + np.arange(120) % 3
     order = np.random.default_rng(1).permutation(np.repeat(np.arange(120), counts))
     weighted = WassersteinKernelSVC().fit(X, y, counts)
     repeated = WassersteinKernelSVC().fit(X[order], y[order])
     for name in ("gamma_", "radius_", "l2_", "threshold_"):
-        assert getattr(weighted, name) == pytest.approx(getattr(repeated, name), rel=1e-5, abs=1e-6), name
-    np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=1e-3)
-    assert len(repeated.result_.weights) == 120 and len(repeated.result_.hinge_dual) == 240
+        assert getattr(weighted, name) == pytest.approx(
+            getattr(repeated, name), rel=1e-5, abs=1e-6
+        ), name
+    np.testing.assert_allclose(
+        weighted.decision_function(X), repeated.decision_function(X), atol=1e-3
+    )
+    assert (
+        len(repeated.result_.weights) == 120 and len(repeated.result_.hinge_dual) == 240
+    )
 
 
 def test_weights_are_those_of_the_judged_rows(monkeypatch):
@@ -59,7 +81,8 @@ def test_weights_are_those_of_the_judged_rows(monkeypatch):
 
     monkeypatch.setattr(kernel_problems, "best_if_significant", first)
     rng = np.random.default_rng(0)
-    X, weights = rng.normal(size=(60, 3)), rng.integers(0, 5, 60)
+    X = rng.normal(size=(60, 3))
+    weights = rng.integers(0, 5, 60)
     WassersteinKernelSVC(class_weight=None).fit(X, X[:, 0] > 0, weights)
     (judged,) = seen
     shares = judged.counts / judged.counts.sum()
@@ -68,8 +91,12 @@ def test_weights_are_those_of_the_judged_rows(monkeypatch):
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_copies_are_joined_if_label_and_flip_cost_agree(container):
-    X = np.array([[0.0, 1.0], [2.0, 0.0], [-0.0, 1.0], [0.0, 1.0], [2.0, 0.0], [0.0, 1.0]])
-    y, costs, weights = np.array([0, 1, 0, 1, 1, 0]), np.array([1.0, 1.0, 1.0, 1.0, 1.0, 2.0]), np.arange(1.0, 7.0)
+    X = np.array(
+        [[0.0, 1.0], [2.0, 0.0], [-0.0, 1.0], [0.0, 1.0], [2.0, 0.0], [0.0, 1.0]]
+    )
+    y = np.array([0, 1, 0, 1, 1, 0])
+    costs = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 2.0])
+    weights = np.arange(1.0, 7.0)
     model = WassersteinKernelSVC()
     data = kernel_problems.KernelFit(model, container(X), y, weights)
     data.join_copies(costs)
@@ -82,11 +109,14 @@ def test_copies_are_joined_if_label_and_flip_cost_agree(container):
 
 def test_the_lead_of_rows_that_count_several_times():
     rng = np.random.default_rng(0)
-    codes, counts = rng.integers(0, 2, 60), rng.integers(1, 4, 60)
+    codes = rng.integers(0, 2, 60)
+    counts = rng.integers(1, 4, 60)
     first, second = rng.normal(size=(2, 60)) + codes
     copies = np.repeat(np.arange(60), counts)
     parts = [auc_parts(values, codes, counts) for values in (first, second)]
-    assert counts @ parts[0] == pytest.approx(roc_auc_score(codes, first, sample_weight=counts))
+    assert counts @ parts[0] == pytest.approx(
+        roc_auc_score(codes, first, sample_weight=counts)
+    )
     many = [auc_parts(values[copies], codes[copies]) for values in (first, second)]
     lead = errors_ahead(*many, codes[copies], np.ones(len(copies)))
     assert errors_ahead(*parts, codes, counts) == pytest.approx(lead)
@@ -95,7 +125,13 @@ def test_the_lead_of_rows_that_count_several_times():
 
 def test_some_rows_have_the_shares_of_all():
     rng = np.random.default_rng(0)
-    X, y, weights = rng.normal(size=(900, 3)), np.arange(900) % 3 == 0, np.arange(900) % 2
+    X = rng.normal(size=(900, 3))
+    y = np.arange(900) % 3 == 0
+    weights = np.arange(900) % 2
     rows = some_rows(X, y, weights, 90)
-    assert len(rows) in (89, 90, 91) and weights[rows].all() and abs(y[rows].mean() - 1 / 3) < 0.02
+    assert (
+        len(rows) in (89, 90, 91)
+        and weights[rows].all()
+        and abs(y[rows].mean() - 1 / 3) < 0.02
+    )
     assert len(some_rows(X, y, None)) == 900

@@ -29,7 +29,15 @@ NAMES = ["age", "height", "income"]
 
 @pytest.fixture
 def data():
-    X, y = make_classification(120, 3, n_informative=3, n_redundant=0, flip_y=0.05, class_sep=1.5, random_state=1)
+    X, y = make_classification(
+        120,
+        3,
+        n_informative=3,
+        n_redundant=0,
+        flip_y=0.05,
+        class_sep=1.5,
+        random_state=1,
+    )
     return StandardScaler().fit_transform(X), np.where(y, "yes", "no")
 
 
@@ -41,7 +49,9 @@ def frame(data):
 
 def model(**parameters):
     """Return a classifier that has no prices but the given ones."""
-    return plain_svc(**{"radius": 0.1, "flip_cost": 10.0, "intercept_cost": math.inf, **parameters})
+    return plain_svc(
+        **{"radius": 0.1, "flip_cost": 10.0, "intercept_cost": math.inf, **parameters}
+    )
 
 
 def same_classifier(one, other, atol=1e-5):
@@ -57,7 +67,10 @@ def test_flip_costs_by_class(data):
     fitted = model(flip_cost={"no": 1.0, "yes": math.inf}).fit(X, y)
     costs = np.where(y == "no", 1.0, math.inf)
     expected = solve(Problem(X, y, 0.1, costs, fit_intercept=True))
-    assert fitted.objective_ == pytest.approx(expected.objective, abs=1e-6) and fitted.gap_ <= 1e-6
+    assert (
+        fitted.objective_ == pytest.approx(expected.objective, abs=1e-6)
+        and fitted.gap_ <= 1e-6
+    )
     same_classifier(fitted, model().fit(X, y, flip_cost=costs), atol=1e-12)
     assert abs(fitted.objective_ - model(flip_cost=1.0).fit(X, y).objective_) > 1e-3
 
@@ -66,7 +79,9 @@ def test_equal_flip_costs_are_one_flip_cost(data):
     X, y = data
     one = model(flip_cost=2.0).fit(X, y)
     same_classifier(model(flip_cost={"no": 2.0, "yes": 2}).fit(X, y), one, atol=0)
-    same_classifier(model(flip_cost=7.0).fit(X, y, flip_cost=np.full(len(y), 2.0)), one, atol=0)
+    same_classifier(
+        model(flip_cost=7.0).fit(X, y, flip_cost=np.full(len(y), 2.0)), one, atol=0
+    )
     same_classifier(model(flip_cost=7.0).fit(X, y, flip_cost=2.0), one, atol=0)
 
 
@@ -77,17 +92,28 @@ def test_flip_costs_by_class_with_more_classes(three_classes):
     assert (fitted.gap_ <= 1e-6).all()
     for k, label in enumerate(fitted.classes_):
         weights = np.where(y == label, 2.0, 1.0)
-        problem = Problem(X, y == label, 0.1, [costs[each] for each in y], sample_weight=weights, fit_intercept=True)
+        problem = Problem(
+            X,
+            y == label,
+            0.1,
+            [costs[each] for each in y],
+            sample_weight=weights,
+            fit_intercept=True,
+        )
         assert fitted.objective_[k] == pytest.approx(solve(problem).objective, abs=1e-6)
 
 
 def test_rows_of_weight_0_and_their_flip_costs_do_not_matter(data):
     X, y = data
-    weights, costs = np.ones(len(y)), np.full(len(y), 2.0)
-    weights[:20], costs[:20] = 0.0, 0.01
+    weights = np.ones(len(y))
+    costs = np.full(len(y), 2.0)
+    weights[:20] = 0.0
+    costs[:20] = 0.01
     costs[20:40] = math.inf
     fitted = model().fit(X, y, weights, costs)
-    assert fitted.objective_ == pytest.approx(model().fit(X[20:], y[20:], flip_cost=costs[20:]).objective_, abs=1e-6)
+    assert fitted.objective_ == pytest.approx(
+        model().fit(X[20:], y[20:], flip_cost=costs[20:]).objective_, abs=1e-6
+    )
 
 
 @pytest.mark.parametrize(
@@ -106,7 +132,10 @@ def test_wrong_flip_costs(data, flip_cost, message):
 
 def test_a_budget_for_all_labels_of_the_cheap_class_is_reported(data):
     X, y = data
-    with pytest.warns(UserWarning, match=r"radius=0.1, at a flip_cost of .* flip every label of the .* class"):
+    with pytest.warns(
+        UserWarning,
+        match=r"radius=0.1, at a flip_cost of .* flip every label of the .* class",
+    ):
         model(flip_cost={"no": 0.01, "yes": 50.0}).fit(X, y)
 
 
@@ -114,13 +143,28 @@ def test_flip_costs_are_routed_to_every_fold(data):
     X, y = data
     costs = np.where(np.arange(len(y)) % 3 == 0, math.inf, 1.0)
     with config_context(enable_metadata_routing=True):
-        pipeline = make_pipeline(StandardScaler(), model().set_fit_request(flip_cost=True))
+        pipeline = make_pipeline(
+            StandardScaler(), model().set_fit_request(flip_cost=True)
+        )
         fitted = pipeline.fit(X, y, flip_cost=costs)
-        scores = cross_validate(pipeline, X, y, params={"flip_cost": costs}, return_estimator=True, return_indices=True)
-        search = GridSearchCV(pipeline, {"wassersteinsvc__radius": [0.05, 0.1]}).fit(X, y, flip_cost=costs)
+        scores = cross_validate(
+            pipeline,
+            X,
+            y,
+            params={"flip_cost": costs},
+            return_estimator=True,
+            return_indices=True,
+        )
+        search = GridSearchCV(pipeline, {"wassersteinsvc__radius": [0.05, 0.1]}).fit(
+            X, y, flip_cost=costs
+        )
     same_classifier(fitted[-1], model().fit(X, y, flip_cost=costs))
-    first, rows = scores["estimator"][0], scores["indices"]["train"][0]
-    same_classifier(first[-1], model().fit(first[:-1].transform(X[rows]), y[rows], flip_cost=costs[rows]))
+    first = scores["estimator"][0]
+    rows = scores["indices"]["train"][0]
+    same_classifier(
+        first[-1],
+        model().fit(first[:-1].transform(X[rows]), y[rows], flip_cost=costs[rows]),
+    )
     assert search.best_estimator_[-1]._flip_cost_by_row
 
 
@@ -132,7 +176,10 @@ def test_feature_costs(data, frame):
     costs = [1.0, 3.0, math.inf]
     fitted = model(feature_cost=costs).fit(X, y)
     expected = solve(Problem(X, y, 0.1, 10.0, fit_intercept=True, feature_cost=costs))
-    assert fitted.objective_ == pytest.approx(expected.objective, abs=1e-6) and fitted.gap_ <= 1e-6
+    assert (
+        fitted.objective_ == pytest.approx(expected.objective, abs=1e-6)
+        and fitted.gap_ <= 1e-6
+    )
     by_name = model(feature_cost={"height": 3.0, "income": math.inf}).fit(frame, y)
     same_classifier(by_name, fitted, atol=0)
     unpriced = model().fit(X, y)
@@ -146,27 +193,47 @@ def test_signs(data, frame):
     opposite = np.zeros(3, dtype=int)
     strongest = np.argmax(np.abs(free.coef_[0]))
     opposite[strongest] = -np.sign(free.coef_[0, strongest])
-    fitted = model(monotonic_cst=opposite).fit(X, y)  # the objective is convex: the weight stops at 0
+    fitted = model(monotonic_cst=opposite).fit(
+        X, y
+    )  # the objective is convex: the weight stops at 0
     assert fitted.coef_[0, strongest] == pytest.approx(0.0, abs=1e-6)
-    assert (fitted.coef_[0] * opposite >= 0).all() and fitted.objective_ > free.objective_ + 1e-3
-    same_classifier(model(monotonic_cst=np.sign(free.coef_[0]).astype(int)).fit(X, y), free, atol=1e-4)
-    named = model(monotonic_cst={NAMES[strongest]: int(opposite[strongest])}).fit(frame, y)
+    assert (
+        fitted.coef_[0] * opposite >= 0
+    ).all() and fitted.objective_ > free.objective_ + 1e-3
+    same_classifier(
+        model(monotonic_cst=np.sign(free.coef_[0]).astype(int)).fit(X, y),
+        free,
+        atol=1e-4,
+    )
+    named = model(monotonic_cst={NAMES[strongest]: int(opposite[strongest])}).fit(
+        frame, y
+    )
     same_classifier(named, fitted, atol=0)
 
 
 def test_signs_need_two_classes(three_classes):
     X, y = three_classes
-    with pytest.raises(ValueError, match="monotonic_cst needs two classes, got 3: leave it out"):
+    with pytest.raises(
+        ValueError, match="monotonic_cst needs two classes, got 3: leave it out"
+    ):
         model(monotonic_cst=[1, 0, 0, 0]).fit(X, y)
-    same_classifier(model(monotonic_cst=[0, 0, 0, 0]).fit(X, y), model().fit(X, y), atol=0)
+    same_classifier(
+        model(monotonic_cst=[0, 0, 0, 0]).fit(X, y), model().fit(X, y), atol=0
+    )
 
 
 @pytest.mark.parametrize("parameter", ["feature_cost", "monotonic_cst"])
 def test_wrong_names_of_features(data, frame, parameter):
     X, y = data
-    with pytest.raises(ValueError, match=rf"{parameter} names features \(.*\), but X has no names: pass a data frame"):
+    with pytest.raises(
+        ValueError,
+        match=rf"{parameter} names features \(.*\), but X has no names: pass a data frame",
+    ):
         model(**{parameter: {"age": 1}}).fit(X, y)
-    with pytest.raises(ValueError, match=rf"{parameter} names 'weight', which is not among the features age, height"):
+    with pytest.raises(
+        ValueError,
+        match=rf"{parameter} names 'weight', which is not among the features age, height",
+    ):
         model(**{parameter: {"weight": 1}}).fit(frame, y)
     with pytest.raises(ValueError, match=rf"{parameter} .*one entry per feature"):
         model(**{parameter: [1, 1]}).fit(X, y)
@@ -176,7 +243,9 @@ def test_the_automatic_radius_counts_features_by_their_price(data):
     X, y = data
     problem = Problem(X, y, fit_intercept=True)
     expected = auto_radius(Problem(X * [1.0, 3.0, 0.5], y, fit_intercept=True))
-    assert auto_radius(problem.replace(feature_cost=[1.0, 3.0, 0.5])) == pytest.approx(expected, rel=0.05)
+    assert auto_radius(problem.replace(feature_cost=[1.0, 3.0, 0.5])) == pytest.approx(
+        expected, rel=0.05
+    )
     trusted = problem.replace(feature_cost=[1.0, 1.0, math.inf])
     assert 0 < auto_radius(trusted) < auto_radius(problem)
     assert auto_radius(problem.replace(feature_cost=np.full(3, math.inf))) == 0.0
@@ -187,7 +256,9 @@ def test_the_automatic_radius_counts_features_by_their_price(data):
 
 def price_of_intercept(X, weights=None, cost="auto", **ball):
     labels = np.arange(X.shape[0]) % 2
-    problem = Problem(X, labels, sample_weight=weights, **{"fit_intercept": True, **ball})
+    problem = Problem(
+        X, labels, sample_weight=weights, **{"fit_intercept": True, **ball}
+    )
     return prices.with_intercept_cost(problem, cost).intercept_cost
 
 
@@ -199,7 +270,9 @@ def test_the_automatic_price_is_the_deviation_of_a_typical_column(data):
     assert price_of_intercept(X, norm=math.inf) == pytest.approx(1.0)
     deviations = np.array([1.0, 2.0, 5.0])
     assert price_of_intercept(X * deviations) == pytest.approx(math.sqrt(30.0 / 3.0))
-    assert price_of_intercept(X, feature_cost=deviations) == pytest.approx(math.sqrt(30.0 / 3.0))
+    assert price_of_intercept(X, feature_cost=deviations) == pytest.approx(
+        math.sqrt(30.0 / 3.0)
+    )
     trusted = price_of_intercept(X, feature_cost=np.array([1.0, 2.0, math.inf]))
     assert trusted == pytest.approx(math.sqrt(5.0 / 2.0))
     constant = np.c_[X, np.full(len(y), 9.0)]  # a column that cannot be of use
@@ -217,9 +290,15 @@ def test_the_automatic_price_of_sparse_rows_is_their_mean_norm(data, norm):
     weights = np.linspace(1.0, 2.0, len(X))
     costs = np.array([1.0, 3.0, math.inf])
     expected = np.average(np.linalg.norm(X, norm, axis=1), weights=weights)
-    assert price_of_intercept(sparse.csr_array(X), weights, norm=norm) == pytest.approx(expected)
-    expected = np.average(np.linalg.norm(X * [1.0, 3.0, 0.0], norm, axis=1), weights=weights)
-    found = price_of_intercept(sparse.csr_array(X), weights, norm=norm, feature_cost=costs)
+    assert price_of_intercept(sparse.csr_array(X), weights, norm=norm) == pytest.approx(
+        expected
+    )
+    expected = np.average(
+        np.linalg.norm(X * [1.0, 3.0, 0.0], norm, axis=1), weights=weights
+    )
+    found = price_of_intercept(
+        sparse.csr_array(X), weights, norm=norm, feature_cost=costs
+    )
     assert found == pytest.approx(expected)
     assert price_of_intercept(sparse.csr_array((3, 2)), norm=norm) == 1.0
 
@@ -231,16 +310,23 @@ def test_rows_are_copied_only_if_they_must_be_shifted(data, dtype):
     X = np.asarray(X - np.average(X, axis=0, weights=weights), dtype=dtype)
 
     def centred(rows, **parameters):
-        problem = Problem(rows, y, sample_weight=weights, **{"fit_intercept": True, **parameters})
+        problem = Problem(
+            rows, y, sample_weight=weights, **{"fit_intercept": True, **parameters}
+        )
         return problem, at_centre(problem)
 
-    for parameters in ({"fit_intercept": False, "intercept_cost": 1.0}, {"intercept_cost": math.inf}):
+    for parameters in (
+        {"fit_intercept": False, "intercept_cost": 1.0},
+        {"intercept_cost": math.inf},
+    ):
         problem, found = centred(X + 5.0, **parameters)
         assert found.problem is problem and found.offset is None
     if dtype is np.float64:
         assert centred(X, intercept_cost=0.5)[1].offset is None
     _, found = centred(X + 5.0, intercept_cost=0.5)
-    assert found.problem.X.dtype == dtype and found.offset == pytest.approx(5.0, abs=1e-6)
+    assert found.problem.X.dtype == dtype and found.offset == pytest.approx(
+        5.0, abs=1e-6
+    )
     np.testing.assert_allclose(found.problem.X, X, atol=2e-6)
     _, found = centred(sparse.csr_array(X + 5.0), intercept_cost=0.5)
     assert found.offset is None
@@ -250,8 +336,11 @@ def test_rows_are_copied_only_if_they_must_be_shifted(data, dtype):
 @given(unit=powers_of_ten(), shift=st.floats(-20.0, 20.0))
 @examples(4, 100)
 def test_with_the_defaults_neither_unit_nor_origin_matters(norm, unit, shift):
-    # From 60 rows on, unseen rows judge the ball in folds that depend on the origin: choices that are even may differ.
-    X, y = make_classification(59, 3, n_informative=3, n_redundant=0, flip_y=0.1, random_state=2)
+    # From 60 rows on, unseen rows judge the ball in folds that depend on the origin:
+    # choices that are even may differ.
+    X, y = make_classification(
+        59, 3, n_informative=3, n_redundant=0, flip_y=0.1, random_state=2
+    )
     here = plain_svc(norm=norm, tol=1e-9).fit(X, y)
     there = plain_svc(norm=norm, tol=1e-9).fit(unit * (X + shift), y)
     assert there.radius_ == pytest.approx(unit * here.radius_, rel=1e-6)
@@ -262,9 +351,15 @@ def test_with_the_defaults_neither_unit_nor_origin_matters(norm, unit, shift):
 
 
 def test_words_other_than_auto_are_no_price(data):
-    with pytest.raises(ValueError, match="intercept_cost must be a number or 'auto', got intercept_cost='free'"):
+    with pytest.raises(
+        ValueError,
+        match="intercept_cost must be a number or 'auto', got intercept_cost='free'",
+    ):
         model(intercept_cost="free").fit(*data)
-    with pytest.raises(ValueError, match="intercept_cost must be a number or 'auto', got intercept_cost='free'"):
+    with pytest.raises(
+        ValueError,
+        match="intercept_cost must be a number or 'auto', got intercept_cost='free'",
+    ):
         WassersteinSVCCV(intercept_costs=("auto", "free")).fit(*data)
 
 
@@ -272,16 +367,30 @@ def test_words_other_than_auto_are_no_price(data):
 def test_a_priced_intercept_does_not_depend_on_the_origin(data, dtype):
     X, y = data
     keep = np.r_[0:40, np.flatnonzero(y == "yes")]  # classes of unequal size
-    X, y, weights = X[keep], y[keep], np.linspace(1.0, 2.0, len(keep))
+    X = X[keep]
+    y = y[keep]
+    weights = np.linspace(1.0, 2.0, len(keep))
     priced = model(radius=0.02, intercept_cost=0.5)
     here = clone(priced).fit(X.astype(dtype), y, weights)
     shift = np.array([20.0, -3.0, 0.0])
     moved = clone(priced).fit((X + shift).astype(dtype), y, weights)
     np.testing.assert_allclose(moved.coef_, here.coef_, atol=1e-4)
-    np.testing.assert_allclose(moved.intercept_ + moved.coef_ @ shift, here.intercept_, atol=1e-3)
+    np.testing.assert_allclose(
+        moved.intercept_ + moved.coef_ @ shift, here.intercept_, atol=1e-3
+    )
     assert moved.objective_ == pytest.approx(here.objective_, abs=2e-6)
     centred = X - np.average(X, axis=0, weights=weights)
-    expected = solve(Problem(centred, y, 0.02, 10.0, sample_weight=weights, fit_intercept=True, intercept_cost=0.5))
+    expected = solve(
+        Problem(
+            centred,
+            y,
+            0.02,
+            10.0,
+            sample_weight=weights,
+            fit_intercept=True,
+            intercept_cost=0.5,
+        )
+    )
     assert here.objective_ == pytest.approx(expected.objective, abs=2e-6)
     assert here.objective_ > model(radius=0.02).fit(X, y, weights).objective_ + 1e-3
 
@@ -310,11 +419,19 @@ def test_every_class_has_its_own_centre(three_classes):
     X, y = three_classes
     sides = np.where(y == y[0], 2.0, 1.0)
     centre = np.average(X, axis=0, weights=sides)
-    problem = Problem(X - centre, y == y[0], sample_weight=sides, fit_intercept=True, intercept_cost=1.0)
+    problem = Problem(
+        X - centre,
+        y == y[0],
+        sample_weight=sides,
+        fit_intercept=True,
+        intercept_cost=1.0,
+    )
     fitted = model(intercept_cost=1.0).fit(X, y)
     ball = {"radius": fitted.radius_, "flip_cost": fitted.flip_cost}
     expected = solve(problem.replace(**ball)).objective
-    assert fitted.objective_[fitted.classes_ == y[0]] == pytest.approx(expected, abs=2e-6)
+    assert fitted.objective_[fitted.classes_ == y[0]] == pytest.approx(
+        expected, abs=2e-6
+    )
     here, moved = (model(intercept_cost=1.0).fit(rows, y) for rows in (X, X + 10.0))
     np.testing.assert_allclose(moved.objective_, here.objective_, atol=2e-6)
     np.testing.assert_array_equal(moved.predict(X + 10.0), here.predict(X))
@@ -329,7 +446,9 @@ def test_wrong_intercept_costs(data, cost):
 def test_without_an_intercept_its_price_is_ignored(data):
     X, y = data
     same_classifier(
-        model(fit_intercept=False, intercept_cost=0.5).fit(X, y), model(fit_intercept=False).fit(X, y), atol=0
+        model(fit_intercept=False, intercept_cost=0.5).fit(X, y),
+        model(fit_intercept=False).fit(X, y),
+        atol=0,
     )
 
 
@@ -340,19 +459,29 @@ def test_the_worst_case_is_that_of_the_trained_prices(data):
     X, y = data
     fitted = model(feature_cost=[1.0, 3.0, math.inf]).fit(X, y)
     assert worst_case_risk(fitted, X, y) == pytest.approx(fitted.objective_, abs=1e-12)
-    assert worst_case_risk(fitted, X, y, feature_cost=np.ones(3)) > fitted.objective_ + 1e-3
-    priced = model(intercept_cost=1.0).fit(X, y)  # X is centred, so its intercept is priced where it is
-    assert worst_case_risk(priced, X, y, intercept_cost=1.0) == pytest.approx(priced.objective_, abs=1e-9)
+    assert (
+        worst_case_risk(fitted, X, y, feature_cost=np.ones(3))
+        > fitted.objective_ + 1e-3
+    )
+    priced = model(intercept_cost=1.0).fit(
+        X, y
+    )  # X is centred, so its intercept is priced where it is
+    assert worst_case_risk(priced, X, y, intercept_cost=1.0) == pytest.approx(
+        priced.objective_, abs=1e-9
+    )
 
 
 def test_the_worst_case_asks_for_flip_costs_of_rows(data):
     X, y = data
     costs = np.where(y == "no", 1.0, math.inf)
-    by_class, by_row = model(flip_cost={"no": 1.0, "yes": math.inf}).fit(X, y), model().fit(X, y, flip_cost=costs)
+    by_class = model(flip_cost={"no": 1.0, "yes": math.inf}).fit(X, y)
+    by_row = model().fit(X, y, flip_cost=costs)
     for fitted in (by_class, by_row):
         with pytest.raises(ValueError, match="flip_cost is required"):
             worst_case_risk(fitted, X, y)
-        assert worst_case_risk(fitted, X, y, flip_cost=costs) == pytest.approx(fitted.objective_, abs=1e-12)
+        assert worst_case_risk(fitted, X, y, flip_cost=costs) == pytest.approx(
+            fitted.objective_, abs=1e-12
+        )
 
 
 # Rows in blocks
@@ -362,7 +491,9 @@ def fed(estimator, X, y, rounds, flip_cost=None):
     for _ in range(rounds):
         for rows in np.array_split(np.arange(len(y)), 3):
             costs = None if flip_cost is None else flip_cost[rows]
-            estimator.partial_fit(X[rows], y[rows], classes=np.unique(y), flip_cost=costs)
+            estimator.partial_fit(
+                X[rows], y[rows], classes=np.unique(y), flip_cost=costs
+            )
     return estimator
 
 
@@ -374,7 +505,11 @@ def test_blocks_act_as_one_set_with_prices(data, container, l2):
     X, y = (np.concatenate([part] * 3) for part in data)
     X = container(X if container is sparse.csr_array else X + 3.0)
     for costs in (np.resize([0.5, 2.0, math.inf], len(data[1])), None):
-        prices = {"intercept_cost": 0.5, "l2": l2, "flip_cost": {"no": 1.0, "yes": math.inf} if costs is None else 1.0}
+        prices = {
+            "intercept_cost": 0.5,
+            "l2": l2,
+            "flip_cost": {"no": 1.0, "yes": math.inf} if costs is None else 1.0,
+        }
         costs = None if costs is None else np.concatenate([costs] * 3)
         whole = model(**prices).fit(X, y, flip_cost=costs)
         few, many = (fed(model(**prices), X, y, rounds, costs) for rounds in (1, 60))
@@ -388,25 +523,37 @@ def worst_case_of(estimator, X, y, whole, costs):
     shift = 0.0 if sparse.issparse(X) else float(estimator.coef_[0] @ X.mean(axis=0))
     costs = np.where(y == "no", 1.0, math.inf) if costs is None else costs
     problem = Problem(
-        rows, y, whole.radius, costs, l2=whole.l2, fit_intercept=True, intercept_cost=whole.intercept_cost
+        rows,
+        y,
+        whole.radius,
+        costs,
+        l2=whole.l2,
+        fit_intercept=True,
+        intercept_cost=whole.intercept_cost,
     )
     return problem.objective(estimator.coef_[0], float(estimator.intercept_[0]) + shift)
 
 
 def test_partial_fit_continues_from_a_fit_with_prices(data):
-    X, y = data[0] + 5.0, data[1]
+    X = data[0] + 5.0
+    y = data[1]
     whole = model(intercept_cost=0.5).fit(X, y)
     before = whole.coef_.copy(), whole.intercept_.copy()
     whole.partial_fit(X[:30], y[:30])
     fit = whole._block_fits[0]
     np.testing.assert_allclose(fit.centre, X[:30].mean(axis=0))
-    assert np.abs(whole.coef_ - before[0]).max() < 0.5 and np.abs(whole.intercept_ - before[1]).max() < 2.0
+    assert (
+        np.abs(whole.coef_ - before[0]).max() < 0.5
+        and np.abs(whole.intercept_ - before[1]).max() < 2.0
+    )
 
 
 def test_partial_fit_routes_flip_costs_of_rows(data):
     X, y = data
     costs = np.where(y == "no", 1.0, math.inf)
-    by_class = model(flip_cost={"no": 1.0, "yes": math.inf}).partial_fit(X, y, classes=["no", "yes"])
+    by_class = model(flip_cost={"no": 1.0, "yes": math.inf}).partial_fit(
+        X, y, classes=["no", "yes"]
+    )
     with config_context(enable_metadata_routing=True):
         by_row = model().set_partial_fit_request(flip_cost=True)
         assert by_row.get_metadata_routing().partial_fit.requests["flip_cost"] is True
@@ -424,13 +571,18 @@ def test_a_first_block_of_weight_0_is_an_error(data):
     X, y = data
     only = y == "no"
     with pytest.raises(ValueError, match="sample_weight is 0 for every row"):
-        model(intercept_cost=1.0, class_weight={"no": 0.0}).partial_fit(X[only], y[only], classes=["no", "yes"])
+        model(intercept_cost=1.0, class_weight={"no": 0.0}).partial_fit(
+            X[only], y[only], classes=["no", "yes"]
+        )
 
 
 @pytest.mark.parametrize(
     ("given_prices", "message"),
     [
-        ({"feature_cost": [1.0, 2.0, 1.0]}, "does not support feature_cost: multiply the columns by their prices"),
+        (
+            {"feature_cost": [1.0, 2.0, 1.0]},
+            "does not support feature_cost: multiply the columns by their prices",
+        ),
         ({"monotonic_cst": [1, 0, 0]}, "does not support monotonic_cst: use fit"),
     ],
 )
@@ -442,7 +594,9 @@ def test_partial_fit_refuses_prices(data, given_prices, message):
 
 def test_partial_fit_takes_prices_that_change_nothing(data):
     X, y = data
-    neutral = model(feature_cost=np.ones(3), monotonic_cst=[0, 0, 0]).partial_fit(X, y, classes=["no", "yes"])
+    neutral = model(feature_cost=np.ones(3), monotonic_cst=[0, 0, 0]).partial_fit(
+        X, y, classes=["no", "yes"]
+    )
     same_classifier(neutral, model().partial_fit(X, y, classes=["no", "yes"]), atol=0)
 
 
@@ -452,22 +606,36 @@ def test_partial_fit_takes_prices_that_change_nothing(data):
 def test_cross_validation_with_prices(data, frame):
     _, y = data
     of_features = {"feature_cost": {"income": 4.0}, "monotonic_cst": {"age": 1}}
-    fixed = {"radii": [0.05, 0.2], "flip_costs": 10.0, "cv": 3, "selection": "best", **PLAIN}
-    chosen = WassersteinSVCCV(**fixed, **of_features, intercept_costs=1.0).fit(frame + 10.0, y)
+    fixed = {
+        "radii": [0.05, 0.2],
+        "flip_costs": 10.0,
+        "cv": 3,
+        "selection": "best",
+        **PLAIN,
+    }
+    chosen = WassersteinSVCCV(**fixed, **of_features, intercept_costs=1.0).fit(
+        frame + 10.0, y
+    )
     assert chosen.intercept_cost_ == 1.0
-    same = model(**of_features, intercept_cost=1.0, radius=chosen.radius_).fit(frame + 10.0, y)
+    same = model(**of_features, intercept_cost=1.0, radius=chosen.radius_).fit(
+        frame + 10.0, y
+    )
     same_classifier(chosen, same, atol=1e-4)
     with config_context(transform_output="default"):
         folds = cross_validate(same, frame + 10.0, y, cv=3, return_train_score=False)
     row = list(chosen.cv_results_["param_radius"]).index(chosen.radius_)
-    assert chosen.cv_results_["mean_test_score"][row] == pytest.approx(folds["test_score"].mean(), abs=0.01)
+    assert chosen.cv_results_["mean_test_score"][row] == pytest.approx(
+        folds["test_score"].mean(), abs=0.01
+    )
     with pytest.raises(ValueError, match="monotonic_cst names 'size'"):
         WassersteinSVCCV(**fixed, monotonic_cst={"size": 1}).fit(frame, y)
 
 
 def test_default_radii_with_prices(data):
     X, y = data
-    chosen = WassersteinSVCCV(radii=3, flip_costs=2.0, cv=2, feature_cost=[1.0, 2.0, 1.0]).fit(X, y)
+    chosen = WassersteinSVCCV(
+        radii=3, flip_costs=2.0, cv=2, feature_cost=[1.0, 2.0, 1.0]
+    ).fit(X, y)
     assert chosen.gap_ <= 1e-6
 
 
@@ -476,19 +644,33 @@ def test_default_radii_with_prices(data):
 
 def test_parameters_survive_copies_and_files(data, frame, tmp_path):
     _, y = data
-    costly = {"flip_cost": {"no": 1.0, "yes": math.inf}, "feature_cost": {"age": math.inf}, "monotonic_cst": [1, 0, -1]}
+    costly = {
+        "flip_cost": {"no": 1.0, "yes": math.inf},
+        "feature_cost": {"age": math.inf},
+        "monotonic_cst": [1, 0, -1],
+    }
     fitted = model(**costly, intercept_cost=2.0).fit(frame, y)
     assert clone(fitted).get_params() == fitted.get_params()
     save_model(fitted, tmp_path / "model.drsvm")
-    for copy in (pickle.loads(pickle.dumps(fitted)), load_model(tmp_path / "model.drsvm")):
+    for copy in (
+        pickle.loads(pickle.dumps(fitted)),
+        load_model(tmp_path / "model.drsvm"),
+    ):
         assert copy.get_params() == fitted.get_params()
         np.testing.assert_array_equal(copy.predict(frame), fitted.predict(frame))
-    changed = clone(fitted).set_params(feature_cost=None, monotonic_cst=None, flip_cost=10.0, intercept_cost=math.inf)
+    changed = clone(fitted).set_params(
+        feature_cost=None, monotonic_cst=None, flip_cost=10.0, intercept_cost=math.inf
+    )
     same_classifier(changed.fit(frame, y), model().fit(frame, y), atol=0)
 
 
 def test_other_estimators_have_no_prices(data):
     """A pipeline passes a flip cost only to the step that asked for it."""
     X, y = data
-    with config_context(enable_metadata_routing=True), pytest.raises(TypeError, match="flip_cost"):
-        make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y, flip_cost=np.ones(len(y)))
+    with (
+        config_context(enable_metadata_routing=True),
+        pytest.raises(TypeError, match="flip_cost"),
+    ):
+        make_pipeline(StandardScaler(), LogisticRegression()).fit(
+            X, y, flip_cost=np.ones(len(y))
+        )

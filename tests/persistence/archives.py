@@ -12,7 +12,8 @@ from sklearn.preprocessing import KBinsDiscretizer
 from drsvm.persistence.model_files import FORMAT, MAGIC
 from drsvm.persistence.nodes import Writer
 
-# What KBinsDiscretizer is given where its default will change; scikit-learn 1.6 has no such parameter.
+# What KBinsDiscretizer is given where its default will change; scikit-learn 1.6 has no
+# such parameter.
 BY_QUANTILES = {"quantile_method": "averaged_inverted_cdf"}
 if "quantile_method" not in signature(KBinsDiscretizer).parameters:
     BY_QUANTILES = {}
@@ -25,7 +26,11 @@ def data(n_classes=2, n=90):
 
 
 def with_checksum(archive, version=FORMAT):
-    return MAGIC + f"{version} sha256:{hashlib.sha256(archive).hexdigest()}\n".encode() + archive
+    return (
+        MAGIC
+        + f"{version} sha256:{hashlib.sha256(archive).hexdigest()}\n".encode()
+        + archive
+    )
 
 
 def archive_of(file):
@@ -50,11 +55,19 @@ def packed(members, compression=zipfile.ZIP_DEFLATED):
 
 
 def schema_only(schema):
-    return packed({"schema.json": schema if isinstance(schema, str) else json.dumps(schema)})
+    return packed(
+        {"schema.json": schema if isinstance(schema, str) else json.dumps(schema)}
+    )
 
 
 def node(home, name, loader, content=None, **parts):
-    return {"__module__": home, "__class__": name, "__loader__": loader, "content": content, **parts}
+    return {
+        "__module__": home,
+        "__class__": name,
+        "__loader__": loader,
+        "content": content,
+        **parts,
+    }
 
 
 def npy(array, **options):

@@ -19,8 +19,14 @@ def round_trip(file):
         save_model(model, file, metadata)
         loaded = load_model(file)
         np.testing.assert_array_equal(loaded.predict(rows), model.predict(rows))
-        decide = "decision_function" if hasattr(model, "decision_function") else "predict_proba"
-        np.testing.assert_array_equal(getattr(loaded, decide)(rows), getattr(model, decide)(rows))
+        decide = (
+            "decision_function"
+            if hasattr(model, "decision_function")
+            else "predict_proba"
+        )
+        np.testing.assert_array_equal(
+            getattr(loaded, decide)(rows), getattr(model, decide)(rows)
+        )
         return loaded
 
     return round_trip

@@ -16,9 +16,15 @@ from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClas
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from drsvm import ClippedScaler, WassersteinKernelSVC, WassersteinSVC, WassersteinSVCCV, load_model
-from drsvm.tables.values import Style
+from drsvm import (
+    ClippedScaler,
+    WassersteinKernelSVC,
+    WassersteinSVC,
+    WassersteinSVCCV,
+    load_model,
+)
 from drsvm.persistence.onnx_models import to_onnx
+from drsvm.tables.values import Style
 
 pandas = pytest.importorskip("pandas")
 
@@ -55,7 +61,9 @@ def table(n=200, seed=0):
         {
             "the age": rng.normal(40, 10, n).round(1),
             "gap-py": np.where(rng.random(n) < 0.3, np.nan, rng.normal(size=n)),
-            "town": rng.choice(["Rome", "Oslo", "Bonn", "Ulm", None], n, p=[0.5, 0.3, 0.1, 0.02, 0.08]),
+            "town": rng.choice(
+                ["Rome", "Oslo", "Bonn", "Ulm", None], n, p=[0.5, 0.3, 0.1, 0.02, 0.08]
+            ),
             "member": rng.choice(["yes", "no"], n),
             "label": rng.choice(["x", "y"], n),  # also the name of an output
         }
@@ -68,9 +76,15 @@ def inputs_of(model, frame):
     """Return the inputs of an exported model: the columns as its reader reads them."""
     reader = model[0]
     cells = reader.transform(frame)
-    kinds = [object if (reader.styles or {}).get(name) == Style.CATEGORY else float for name in reader.columns]
+    kinds = [
+        object if (reader.styles or {}).get(name) == Style.CATEGORY else float
+        for name in reader.columns
+    ]
     names = ["label_" if name == "label" else name for name in reader.columns]
-    return {name: cells[:, [k]].astype(kind) for k, (name, kind) in enumerate(zip(names, kinds, strict=True))}
+    return {
+        name: cells[:, [k]].astype(kind)
+        for k, (name, kind) in enumerate(zip(names, kinds, strict=True))
+    }
 
 
 @pytest.mark.parametrize("texts", [False, True])
@@ -78,14 +92,22 @@ def test_numbers(texts):
     X, y = make_classification(300, 8, random_state=0)
     y = np.array(["no", "yes"])[y] if texts else y
     X[::7, 2] = np.nan
-    model = make_pipeline(SimpleImputer(strategy="median"), ClippedScaler(2.0), VarianceThreshold(), WassersteinSVC())
+    model = make_pipeline(
+        SimpleImputer(strategy="median"),
+        ClippedScaler(2.0),
+        VarianceThreshold(),
+        WassersteinSVC(),
+    )
     assert_same(model.fit(X, y), X, run(to_onnx(model), {"X": X}))
 
 
 def test_several_classes_and_a_cross_validation():
     X, y = load_iris(return_X_y=True)
     X = StandardScaler().fit_transform(X)
-    for model in (WassersteinSVC(calibration="sigmoid"), WassersteinSVCCV(radii=[0.1, 0.01], cv=3)):
+    for model in (
+        WassersteinSVC(calibration="sigmoid"),
+        WassersteinSVCCV(radii=[0.1, 0.01], cv=3),
+    ):
         rows = np.vstack([X, 1e5 * X])
         assert_same(model.fit(X, y), rows, run(to_onnx(model), {"X": rows}))
 
@@ -93,15 +115,22 @@ def test_several_classes_and_a_cross_validation():
 def test_thresholds_of_scikit_learn_and_costs():
     X, y = make_classification(200, 5, flip_y=0.1, random_state=0)
     y = np.array(["no", "yes"])[y]
-    model = make_pipeline(StandardScaler(), WassersteinSVC(calibration="sigmoid", threshold={"no": 1, "yes": 4}))
+    model = make_pipeline(
+        StandardScaler(),
+        WassersteinSVC(calibration="sigmoid", threshold={"no": 1, "yes": 4}),
+    )
     graph = to_onnx(model.fit(X, y))
     assert_same(model, X, run(graph, {"X": X}))
     for label, place in (("yes", 0.2), ("no", 0.9), ("yes", 0.0), ("yes", 1.0)):
-        fixed = FixedThresholdClassifier(FrozenEstimator(model), threshold=place, pos_label=label).fit(X, y)
+        fixed = FixedThresholdClassifier(
+            FrozenEstimator(model), threshold=place, pos_label=label
+        ).fit(X, y)
         assert (fixed.predict(X) != model.predict(X)).any()
         assert_same(fixed, X, run(to_onnx(fixed), {"X": X}))
     curved = WassersteinKernelSVC(gamma=0.1, n_landmarks=20)
-    tuned = TunedThresholdClassifierCV(curved, scoring="balanced_accuracy", cv=2, thresholds=20)
+    tuned = TunedThresholdClassifierCV(
+        curved, scoring="balanced_accuracy", cv=2, thresholds=20
+    )
     inside = make_pipeline(StandardScaler(), tuned).fit(X, y)
     answer = run(to_onnx(inside), {"X": X})
     assert answer[0].tolist() == inside.predict(X).tolist()
@@ -109,21 +138,30 @@ def test_thresholds_of_scikit_learn_and_costs():
 
 def test_a_scaler_without_deviations_is_exported():
     X, y = make_classification(100, 4, random_state=0)
-    model = make_pipeline(ClippedScaler(1.0, with_std=False), WassersteinSVC()).fit(X, y)
+    model = make_pipeline(ClippedScaler(1.0, with_std=False), WassersteinSVC()).fit(
+        X, y
+    )
     assert_same(model, X, run(to_onnx(model), {"X": X}))
 
 
 def test_what_cannot_be_exported_is_named():
     X = np.arange(40).reshape(-1, 1) % 5
-    model = make_pipeline(OneHotEncoder(), WassersteinSVC(radius=0.01)).fit(X, (X[:, 0] > 2).astype(int))
-    with pytest.raises(ValueError, match="cannot be exported to ONNX: a OneHotEncoder of numbers"):
+    model = make_pipeline(OneHotEncoder(), WassersteinSVC(radius=0.01)).fit(
+        X, (X[:, 0] > 2).astype(int)
+    )
+    with pytest.raises(
+        ValueError, match="cannot be exported to ONNX: a OneHotEncoder of numbers"
+    ):
         to_onnx(model)
 
 
 def test_a_table_from_the_command_line(tmp_path, capsys):
     from drsvm.cli import main
 
-    frame, file, saved, exported = table(), tmp_path / "t.csv", tmp_path / "m.drsvm", tmp_path / "m.onnx"
+    frame = table()
+    file = tmp_path / "t.csv"
+    saved = tmp_path / "m.drsvm"
+    exported = tmp_path / "m.onnx"
     frame.to_csv(file, index=False)
     chances = tmp_path / "chances.csv"
     for arguments in (
@@ -136,30 +174,47 @@ def test_a_table_from_the_command_line(tmp_path, capsys):
         assert not ended.value.code
     shown = capsys.readouterr().out
     assert re.search(r'inputs \(texts, "\(empty\)" where empty\): town, label_', shown)
-    model, new = load_model(saved), table(seed=1)
+    model = load_model(saved)
+    new = table(seed=1)
     new.loc[:9, "town"] = "Paris"  # a level that training lacks
     assert_same(model, new, run(exported.read_bytes(), inputs_of(model, new)))
     in_memory = clone(model[-1]).fit(model[:-1].transform(frame), frame["target"])
     expected = in_memory.predict_proba(model[:-1].transform(frame))
-    for found in (model.predict_proba(frame), run(exported.read_bytes(), inputs_of(model, frame))[2]):
+    for found in (
+        model.predict_proba(frame),
+        run(exported.read_bytes(), inputs_of(model, frame))[2],
+    ):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
     place = model.classes_.tolist().index("left")
-    np.testing.assert_allclose(pandas.read_csv(chances)["probability"], expected[:, place], rtol=0, atol=1e-6)
+    np.testing.assert_allclose(
+        pandas.read_csv(chances)["probability"], expected[:, place], rtol=0, atol=1e-6
+    )
     with pytest.raises(SystemExit):
         main(["export", str(saved), "--onnx", str(exported), "--json"])
     inputs = json.loads(capsys.readouterr().out)["inputs"]
-    assert inputs == {"the age": "number", "gap-py": "number", "town": "text", "member": "number", "label_": "text"}
+    assert inputs == {
+        "the age": "number",
+        "gap-py": "number",
+        "town": "text",
+        "member": "number",
+        "label_": "text",
+    }
 
 
 @pytest.mark.thorough
 @pytest.mark.data
 @pytest.mark.skipif("DRSVM_DATA" not in os.environ, reason="DRSVM_DATA is not set")
-@pytest.mark.parametrize(("name", "options"), [("adult", ["class"]), ("titanic", ["survived", "--drop", "alive"])])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("adult", ["class"]), ("titanic", ["survived", "--drop", "alive"])],
+)
 def test_real_tables(tmp_path, name, options):
     from drsvm.cli import main
 
-    file, saved = Path(os.environ["DRSVM_DATA"]) / f"{name}.csv.xz", tmp_path / "m.drsvm"
+    file = Path(os.environ["DRSVM_DATA"]) / f"{name}.csv.xz"
+    saved = tmp_path / "m.drsvm"
     with pytest.raises(SystemExit):
         main(["fit", str(file), "--model", str(saved), "--json", "--label", *options])
-    model, frame = load_model(saved), pandas.read_csv(file)
+    model = load_model(saved)
+    frame = pandas.read_csv(file)
     assert_same(model, frame, run(to_onnx(model), inputs_of(model, frame)))

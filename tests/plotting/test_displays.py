@@ -1,4 +1,7 @@
-"""Plots of convergence and of label scores; figures, line styles and the optional dependency of all plots."""
+"""Plots of convergence and of label scores.
+
+Figures, line styles and the optional dependency of all plots.
+"""
 
 import subprocess
 import sys
@@ -9,12 +12,20 @@ from plots import labels
 from sklearn.svm import LinearSVC
 
 from drsvm import WassersteinSVC, find_label_issues, solve
-from drsvm.plotting import ConvergenceDisplay, LabelIssuesDisplay, RadiusPathDisplay, RiskCurveDisplay, WorstCaseDisplay
+from drsvm.plotting import (
+    ConvergenceDisplay,
+    LabelIssuesDisplay,
+    RadiusPathDisplay,
+    RiskCurveDisplay,
+    WorstCaseDisplay,
+)
 from drsvm.plotting.style import COLOURS, line_styles
 
 
 def test_convergence_draws_the_gaps_of_several_solvers(problem, ax):
-    display = ConvergenceDisplay.from_problem(problem, ["interior-point", "ippa"], max_iter=15, ax=ax)
+    display = ConvergenceDisplay.from_problem(
+        problem, ["interior-point", "ippa"], max_iter=15, ax=ax
+    )
     assert display.ax_ is ax and display.figure_ is ax.figure
     assert labels(ax) == ["interior-point", "ippa"]
     for name, (line,) in display.lines_.items():
@@ -26,7 +37,9 @@ def test_convergence_draws_the_gaps_of_several_solvers(problem, ax):
 
 def test_convergence_draws_objective_above_bound(problem, ax):
     result = solve(problem, callback=lambda progress: False)
-    display = ConvergenceDisplay.from_results({"mine": result}, x="iteration", y="bounds", ax=ax)
+    display = ConvergenceDisplay.from_results(
+        {"mine": result}, x="iteration", y="bounds", ax=ax
+    )
     above, below = display.lines_["mine"]
     assert (above.get_ydata() >= below.get_ydata() - 1e-12).all()
     np.testing.assert_array_equal(above.get_xdata(), result.history.iteration)
@@ -42,16 +55,30 @@ def test_runs_of_one_solver_have_different_names(problem, ax):
 
 def test_every_solver_looks_different_even_with_a_single_point(problem, ax):
     result = solve(problem)
-    display = ConvergenceDisplay.from_results({f"solver {k}": result for k in range(12)}, ax=ax)
+    display = ConvergenceDisplay.from_results(
+        {f"solver {k}": result for k in range(12)}, ax=ax
+    )
     lines = [line for (line,) in display.lines_.values()]
     assert len({line.get_marker() for line in lines}) == 12
-    assert len({(line.get_color(), str(line.get_linestyle()), line.get_marker()) for line in lines}) == 12
+    assert (
+        len(
+            {
+                (line.get_color(), str(line.get_linestyle()), line.get_marker())
+                for line in lines
+            }
+        )
+        == 12
+    )
     assert len(labels(ax)) == 12
-    with pytest.raises(ValueError, match="x must be 'time' or 'iteration', got x='epoch'"):
+    with pytest.raises(
+        ValueError, match="x must be 'time' or 'iteration', got x='epoch'"
+    ):
         ConvergenceDisplay.from_results(result, x="epoch", ax=ax)
     with pytest.raises(ValueError, match="y must be 'gap' or 'bounds', got y='loss'"):
         ConvergenceDisplay.from_results(result, y="loss", ax=ax)
-    with pytest.raises(TypeError, match="must be returned by solve, got LinearSVC for 'svm'"):
+    with pytest.raises(
+        TypeError, match="must be returned by solve, got LinearSVC for 'svm'"
+    ):
         ConvergenceDisplay.from_results({"svm": LinearSVC()}, ax=ax)
 
 
@@ -59,16 +86,32 @@ def test_the_bars_count_the_labels(data, ax):
     issues = find_label_issues(*data)
     display = LabelIssuesDisplay.from_result(issues, ax=ax)
     kept, flagged = display.counts_
-    assert flagged.sum() == issues.is_label_issue.sum() > 0 and (kept + flagged).sum() == 120
+    assert (
+        flagged.sum() == issues.is_label_issue.sum() > 0
+        and (kept + flagged).sum() == 120
+    )
     edges = np.linspace(0, 1, 41)
-    np.testing.assert_array_equal(kept + flagged, np.histogram(issues.label_score, edges)[0])
+    np.testing.assert_array_equal(
+        kept + flagged, np.histogram(issues.label_score, edges)[0]
+    )
     heights = np.array([bar.get_height() for bar in ax.patches])
     np.testing.assert_array_equal(heights, np.concatenate([kept, flagged]))
-    assert [bar.get_y() for bar in ax.patches[40:]] == kept.tolist()  # the flagged ones are on top
+    assert [
+        bar.get_y() for bar in ax.patches[40:]
+    ] == kept.tolist()  # the flagged ones are on top
     assert labels(ax) == [f"not flagged ({kept.sum()})", f"flagged ({flagged.sum()})"]
-    assert ax.get_title(loc="left") == f"{issues.n_contradicted} of 120 labels contradicted"
-    none_flagged = LabelIssuesDisplay(label_score=[0.2, 1.0, 0.0], is_label_issue=[False] * 3).plot(ax)
-    assert none_flagged.counts_.sum() == 3 and none_flagged.counts_[1].sum() == 0 and none_flagged.ax_ is ax
+    assert (
+        ax.get_title(loc="left")
+        == f"{issues.n_contradicted} of 120 labels contradicted"
+    )
+    none_flagged = LabelIssuesDisplay(
+        label_score=[0.2, 1.0, 0.0], is_label_issue=[False] * 3
+    ).plot(ax)
+    assert (
+        none_flagged.counts_.sum() == 3
+        and none_flagged.counts_[1].sum() == 0
+        and none_flagged.ax_ is ax
+    )
 
 
 def test_a_new_figure_is_created_by_default(data, monkeypatch):
@@ -102,7 +145,9 @@ def test_a_missing_matplotlib_is_named(data, monkeypatch):
     rows, y = data
     model = LinearSVC().fit(rows, y)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match="RiskCurveDisplay needs matplotlib: pip install matplotlib"):
+    with pytest.raises(
+        ImportError, match="RiskCurveDisplay needs matplotlib: pip install matplotlib"
+    ):
         RiskCurveDisplay.from_estimators(model, rows, y, radii=[0, 1])
 
 

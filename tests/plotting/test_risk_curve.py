@@ -8,7 +8,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from drsvm import WassersteinKernelSVC, WassersteinSVC, WorstCaseDisplay, worst_case_risk
+from drsvm import (
+    WassersteinKernelSVC,
+    WassersteinSVC,
+    WorstCaseDisplay,
+    worst_case_risk,
+)
 from drsvm.audit import attacked_risk
 from drsvm.plotting import RiskCurveDisplay
 
@@ -19,61 +24,104 @@ def test_risk_curves_are_those_of_worst_case_risk(data, ax, loss):
     scaled = make_pipeline(StandardScaler(), LinearSVC())
     models = {"robust": WassersteinSVC().fit(rows, y), "plain": scaled.fit(rows, y)}
     ball = {"flip_cost": 2.0, "norm": 1, "loss": loss}
-    display = RiskCurveDisplay.from_estimators(models, rows, y, radius=0.05, ax=ax, **ball)
-    assert display.radii[0] == 0 and labels(ax) == ["robust", "plain", "training radius"]
+    display = RiskCurveDisplay.from_estimators(
+        models, rows, y, radius=0.05, ax=ax, **ball
+    )
+    assert display.radii[0] == 0 and labels(ax) == [
+        "robust",
+        "plain",
+        "training radius",
+    ]
     for name, model in models.items():
         expected = worst_case_risk(model, rows, y, radius=display.radii, **ball)
         np.testing.assert_array_equal(display.lines_[name].get_ydata(), expected)
     least = min(risks[-1] for risks in display.risks.values())
-    assert 0.9 <= least / {"hinge": 1.0, "zero-one": 0.5}[loss] <= 1.3  # where the best is no better than chance
+    assert (
+        0.9 <= least / {"hinge": 1.0, "zero-one": 0.5}[loss] <= 1.3
+    )  # where the best is no better than chance
 
 
 def test_a_confidence_adds_a_band_up_to_what_holds_for_the_population(data, ax):
     rows, y = data
     model = WassersteinSVC(radius=0.1).fit(rows, y)
-    asked = {"loss": "zero-one", "limit": "row", "costs": {-1: 1.0, 1: 4.0}, "confidence": 0.9}
+    asked = {
+        "loss": "zero-one",
+        "limit": "row",
+        "costs": {-1: 1.0, 1: 4.0},
+        "confidence": 0.9,
+    }
     display = RiskCurveDisplay.from_estimators({"own": model}, rows, y, ax=ax, **asked)
     bound = worst_case_risk(model, rows, y, radius=display.radii, **asked)
     np.testing.assert_array_equal(display.bounds["own"], bound)
-    assert labels(ax) == ["own", "own: population, 90%"] and set(display.bands_) == {"own"}
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("largest shift of a row", "worst-case cost of a row")
+    assert labels(ax) == ["own", "own: population, 90%"] and set(display.bands_) == {
+        "own"
+    }
+    assert (ax.get_xlabel(), ax.get_ylabel()) == (
+        "largest shift of a row",
+        "worst-case cost of a row",
+    )
 
 
 def test_the_adversary_is_by_default_that_of_the_training(data, ax):
     rows, y = data
-    robust, plain = WassersteinSVC(radius=0.1, norm=1).fit(rows, y), LinearSVC().fit(rows, y)
+    robust = WassersteinSVC(radius=0.1, norm=1).fit(rows, y)
+    plain = LinearSVC().fit(rows, y)
     flips = WassersteinSVC(radius=0.1, flip_cost=1.0, norm=1).fit(rows, y)
     for model in (robust, flips, make_pipeline(flips)):
-        display = RiskCurveDisplay.from_estimators({"own": model, "plain": plain}, rows, y, radii=[0.1, 0.2], ax=ax)
-        np.testing.assert_array_equal(display.risks["own"], worst_case_risk(model, rows, y, radius=[0.1, 0.2]))
+        display = RiskCurveDisplay.from_estimators(
+            {"own": model, "plain": plain}, rows, y, radii=[0.1, 0.2], ax=ax
+        )
+        np.testing.assert_array_equal(
+            display.risks["own"], worst_case_risk(model, rows, y, radius=[0.1, 0.2])
+        )
         ball = {"flip_cost": np.inf if model is robust else 1.0, "norm": 1}
         risks = worst_case_risk(plain, rows, y, radius=[0.1, 0.2], **ball)
         np.testing.assert_array_equal(display.risks["plain"], risks)
-    others = RiskCurveDisplay.from_estimators(plain, rows, y, radii=[0.1], ax=ax).risks["LinearSVC"]
-    assert others == worst_case_risk(plain, rows, y, radius=0.1, flip_cost=np.inf, norm=2)
-    with pytest.raises(ValueError, match=r"flip_cost is required: .* \(a: inf, b: 1.0\)"):
+    others = RiskCurveDisplay.from_estimators(plain, rows, y, radii=[0.1], ax=ax).risks[
+        "LinearSVC"
+    ]
+    assert others == worst_case_risk(
+        plain, rows, y, radius=0.1, flip_cost=np.inf, norm=2
+    )
+    with pytest.raises(
+        ValueError, match=r"flip_cost is required: .* \(a: inf, b: 1.0\)"
+    ):
         RiskCurveDisplay.from_estimators({"a": robust, "b": flips}, rows, y, ax=ax)
     by_class = WassersteinSVC(radius=0.1, flip_cost={-1: 1.0, 1: np.inf}).fit(rows, y)
-    with pytest.raises(ValueError, match="flip_cost is required for this WassersteinSVC"):
+    with pytest.raises(
+        ValueError, match="flip_cost is required for this WassersteinSVC"
+    ):
         RiskCurveDisplay.from_estimators(by_class, rows, y, ax=ax)
 
 
 def test_risk_curves_name_a_list_of_classifiers_by_type(data, ax):
     rows, y = data
-    models = [LinearSVC().fit(rows, y), LogisticRegression().fit(rows, y), LinearSVC(C=0.1).fit(rows, y)]
+    models = [
+        LinearSVC().fit(rows, y),
+        LogisticRegression().fit(rows, y),
+        LinearSVC(C=0.1).fit(rows, y),
+    ]
     display = RiskCurveDisplay.from_estimators(models, rows, y, radii=[0, 0.1], ax=ax)
     assert list(display.risks) == ["LinearSVC", "LogisticRegression", "LinearSVC (2)"]
-    alone = RiskCurveDisplay.from_estimators(make_pipeline(models[0]), rows, y, radii=[0, 0.1], ax=ax)
+    alone = RiskCurveDisplay.from_estimators(
+        make_pipeline(models[0]), rows, y, radii=[0, 0.1], ax=ax
+    )
     assert list(alone.risks) == ["LinearSVC"]
-    arrays = RiskCurveDisplay.from_estimators((models[0].coef_, 0.0), rows, y, radii=[0, 0.1], ax=ax)
+    arrays = RiskCurveDisplay.from_estimators(
+        (models[0].coef_, 0.0), rows, y, radii=[0, 0.1], ax=ax
+    )
     assert list(arrays.risks) == ["classifier"]
 
 
-def test_a_huge_risk_does_not_flatten_the_others_and_a_leading_underscore_hides_no_name(data, ax):
+def test_a_huge_risk_does_not_flatten_the_others_and_a_leading_underscore_hides_no_name(
+    data, ax
+):
     rows, y = data
     model = LinearSVC().fit(rows, y)
     models = {"_modest": model, "loud": (100 * model.coef_[0], model.intercept_)}
-    RiskCurveDisplay.from_estimators(models, rows, y, radii=np.linspace(0, 0.5, 5), ax=ax)
+    RiskCurveDisplay.from_estimators(
+        models, rows, y, radii=np.linspace(0, 0.5, 5), ax=ax
+    )
     ax.figure.canvas.draw()  # a missing glyph would cause a warning
     assert labels(ax)[0].endswith("_modest")
     assert ax.get_ylim()[1] < 4 * worst_case_risk(model, rows, y, radius=0.5)
@@ -81,12 +129,18 @@ def test_a_huge_risk_does_not_flatten_the_others_and_a_leading_underscore_hides_
 
 def test_risk_curves_reject_bad_arguments(data, ax):
     rows, y = data
-    with pytest.raises(ValueError, match="loss must be 'hinge' or 'zero-one', got loss='log'"):
-        RiskCurveDisplay.from_estimators(LinearSVC().fit(rows, y), rows, y, loss="log", ax=ax)
+    with pytest.raises(
+        ValueError, match="loss must be 'hinge' or 'zero-one', got loss='log'"
+    ):
+        RiskCurveDisplay.from_estimators(
+            LinearSVC().fit(rows, y), rows, y, loss="log", ax=ax
+        )
     with pytest.raises(ValueError, match="estimators is empty"):
         RiskCurveDisplay.from_estimators({}, rows, y, ax=ax)
     with pytest.raises(ValueError, match="SVC compares pairs of classes"):
-        RiskCurveDisplay.from_estimators(SVC(kernel="linear").fit(rows, np.arange(120) % 3), rows, y, ax=ax)
+        RiskCurveDisplay.from_estimators(
+            SVC(kernel="linear").fit(rows, np.arange(120) % 3), rows, y, ax=ax
+        )
 
 
 def test_risk_curves_of_three_classes(data, ax):
@@ -101,12 +155,23 @@ def test_risk_curves_of_three_classes(data, ax):
 
 
 def test_a_classifier_with_a_kernel_has_a_band(data, ax):
-    rows, y = data[0][:40, :2], data[1][:40]
-    models = {"curved": WassersteinKernelSVC().fit(rows, y), "straight": WassersteinSVC().fit(rows, y)}
-    display = RiskCurveDisplay.from_estimators(models, rows, y, radii=[0.0, 0.1, 0.4], loss="zero-one", ax=ax)
+    rows = data[0][:40, :2]
+    y = data[1][:40]
+    models = {
+        "curved": WassersteinKernelSVC().fit(rows, y),
+        "straight": WassersteinSVC().fit(rows, y),
+    }
+    display = RiskCurveDisplay.from_estimators(
+        models, rows, y, radii=[0.0, 0.1, 0.4], loss="zero-one", ax=ax
+    )
     ball = {"radius": display.radii, "loss": "zero-one"}
-    np.testing.assert_array_equal(display.attacked["curved"], attacked_risk(models["curved"], rows, y, **ball))
-    assert list(display.bands_) == ["curved"] and (display.attacked["curved"] <= display.risks["curved"]).all()
+    np.testing.assert_array_equal(
+        display.attacked["curved"], attacked_risk(models["curved"], rows, y, **ball)
+    )
+    assert (
+        list(display.bands_) == ["curved"]
+        and (display.attacked["curved"] <= display.risks["curved"]).all()
+    )
     assert labels(ax) == ["curved: upper bound", "curved: attack", "straight"]
     with pytest.raises(ValueError, match="moves in one direction"):
         WorstCaseDisplay.from_estimator(models["curved"], rows, y, ax=ax)

@@ -9,21 +9,35 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from strategies import NORMS, for_each_norm, norm_of, numbers, powers_of_ten, vector_pairs, vectors
+from strategies import (
+    NORMS,
+    for_each_norm,
+    norm_of,
+    numbers,
+    powers_of_ten,
+    vector_pairs,
+    vectors,
+)
 
-from drsvm.compiled import epigraph
-from drsvm.compiled import geometry
+from drsvm.compiled import epigraph, geometry
 from drsvm.problem.norms import Norm, euclidean, norm_for
 
 BOTH_SIGNS_AND_ZERO = np.array([3.0, -4.0, 0.0])
 
 
-# --- the translation between p and q ----------------------------------------------------------------------------------
+# --- the translation between p and q
+# ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("given_norm", "p", "q"),
-    [(1, 1, math.inf), (2.0, 2, 2), (np.int64(1), 1, math.inf), ("inf", math.inf, 1), (np.float32("inf"), math.inf, 1)],
+    [
+        (1, 1, math.inf),
+        (2.0, 2, 2),
+        (np.int64(1), 1, math.inf),
+        ("inf", math.inf, 1),
+        (np.float32("inf"), math.inf, 1),
+    ],
 )
 def test_norm_for_translates_p_into_q(given_norm, p, q):
     norm = norm_for(given_norm)
@@ -40,12 +54,19 @@ def test_norm_for_rejects_others(wrong):
 
 def test_the_dual_norm_measures_weights_as_shifts_are_measured():
     assert [1 / norm.p + 1 / norm.q for norm in NORMS] == [1, 1, 1]
-    assert [(norm.dual.q, norm.dual.p) for norm in NORMS] == [(norm.p, norm.q) for norm in NORMS]
+    assert [(norm.dual.q, norm.dual.p) for norm in NORMS] == [
+        (norm.p, norm.q) for norm in NORMS
+    ]
     assert all(norm.dual.dual == norm for norm in NORMS)
-    assert {norm.q: norm.code for norm in NORMS} == {1: epigraph.ONE, 2: epigraph.TWO, math.inf: epigraph.INFINITY}
+    assert {norm.q: norm.code for norm in NORMS} == {
+        1: epigraph.ONE,
+        2: epigraph.TWO,
+        math.inf: epigraph.INFINITY,
+    }
 
 
-# --- value, dual value, worst direction -------------------------------------------------------------------------------
+# --- value, dual value, worst direction
+# -------------------------------------------------------------------------------
 
 
 @for_each_norm
@@ -69,7 +90,9 @@ def test_dual_pairing_is_bounded_by_both_values(norm, pair):
 @example(w=np.zeros(3))
 def test_worst_direction_attains_the_norm(norm, w):
     direction = norm.worst_direction(w)
-    assert norm_of(direction, norm.p) == pytest.approx(1.0 if w.any() else 0.0, rel=1e-14)
+    assert norm_of(direction, norm.p) == pytest.approx(
+        1.0 if w.any() else 0.0, rel=1e-14
+    )
     assert w @ direction == pytest.approx(norm_of(w, norm.q), rel=1e-14, abs=0)
 
 
@@ -84,7 +107,8 @@ def test_values_neither_overflow_nor_vanish(norm, scale, copies):
     assert norm_of(norm.worst_direction(w) / 5, norm.p) == pytest.approx(0.2, rel=1e-14)
 
 
-# --- the ball of the dual norm ----------------------------------------------------------------------------------------
+# --- the ball of the dual norm
+# ----------------------------------------------------------------------------------------
 
 radii = st.just(0.0) | powers_of_ten()
 
@@ -125,13 +149,21 @@ LARGE_ENTRY_ON_THE_BALL = {"v": np.array([1e-06, 1.00230524e-06, 1e6]), "radius"
 
 def exact_dual_distance(p, v, radius):
     """Return the distance from the p-ball in rational arithmetic, with roots of 50 digits at the end."""
-    sizes, radius = [Fraction(abs(entry)) for entry in v.tolist()], Fraction(radius)
+    sizes = [Fraction(abs(entry)) for entry in v.tolist()]
+    radius = Fraction(radius)
     if p == 2:
         with mpmath.workdps(50):
-            return float(max(exact_length(sizes) - mpmath.mpf(radius.numerator) / radius.denominator, 0))
+            return float(
+                max(
+                    exact_length(sizes)
+                    - mpmath.mpf(radius.numerator) / radius.denominator,
+                    0,
+                )
+            )
     if p == math.inf:
         return float(exact_length([max(size - radius, Fraction(0)) for size in sizes]))
-    threshold, total = Fraction(0), Fraction(0)
+    threshold = Fraction(0)
+    total = Fraction(0)
     for count, size in enumerate(sorted(sizes, reverse=True), start=1):
         total += size
         threshold = max(threshold, (total - radius) / count)
@@ -150,20 +182,26 @@ def exact_length(sizes):
 @example(**LARGE_ENTRY_ON_THE_BALL)
 def test_dual_distance_agrees_with_exact_arithmetic(norm, v, radius):
     exact = exact_dual_distance(norm.p, v, radius)
-    assert dual_distance(norm, v, radius) == pytest.approx(exact, rel=0, abs=1e-15 * norm_of(v, 1))
+    assert dual_distance(norm, v, radius) == pytest.approx(
+        exact, rel=0, abs=1e-15 * norm_of(v, 1)
+    )
 
 
-# --- projection onto the epigraph: optimality -------------------------------------------------------------------------
+# --- projection onto the epigraph: optimality
+# -------------------------------------------------------------------------
 
 
 def epigraph_size(x, s):
     return norm_of(x, 1) + abs(s)
 
 
-def assert_nearest_point_of_epigraph(norm: Norm, x, s, stiffness, w, lam, tolerance=1e-10):
+def assert_nearest_point_of_epigraph(
+    norm: Norm, x, s, stiffness, w, lam, tolerance=1e-10
+):
     """Check that (w, λ) is in the cone, (x, s) − (w, λ) in its normal cone, and that both are orthogonal.
 
-    The normal cone at (w, λ) is the part of {(u, τ): ‖u‖_p ≤ −τ} orthogonal to it; u is measured with the stiffness.
+    The normal cone at (w, λ) is the part of {(u, τ): ‖u‖_p ≤ −τ} orthogonal to it; u is
+    measured with the stiffness.
     """
     size = epigraph_size(x, s)
     pull = stiffness * (x - w)
@@ -174,14 +212,17 @@ def assert_nearest_point_of_epigraph(norm: Norm, x, s, stiffness, w, lam, tolera
 
 
 stiffnesses = st.just(1.0) | powers_of_ten(-3, 6)
-regions = st.sampled_from(["anywhere", "inside", "on the cone", "in the polar cone", "on the polar cone"])
+regions = st.sampled_from(
+    ["anywhere", "inside", "on the cone", "in the polar cone", "on the polar cone"]
+)
 
 
 @functools.cache
 @st.composite
 def epigraph_points(draw, norm):
     """A point to project: in every region of the space, also on the boundaries between the cases."""
-    x, stiffness = draw(vectors()), draw(stiffnesses)
+    x = draw(vectors())
+    stiffness = draw(stiffnesses)
     s = {
         "anywhere": draw(numbers()),
         "inside": 1.5 * norm_of(x, norm.q),
@@ -238,13 +279,15 @@ def test_epigraph_projection_of_the_axis_and_of_an_array_that_is_left_alone(norm
     np.testing.assert_array_equal(x, [0.0, 3.0, 6.0, 9.0])
 
 
-# --- projection onto the epigraph: agreement with a solution in exact arithmetic --------------------------------------
+# --- projection onto the epigraph: agreement with a solution in exact arithmetic
+# --------------------------------------
 
 
 def exact_projection(q, x, s, stiffness):
     """Return (w, λ) from sorted breakpoints in rational arithmetic (q = 2: with a root of 50 digits)."""
     sizes = [Fraction(abs(entry)) for entry in x.tolist()]
-    s, rho = Fraction(s), Fraction(stiffness)
+    s = Fraction(s)
+    rho = Fraction(stiffness)
     new_sizes, lam = {1: exact_l1, 2: exact_l2, math.inf: exact_linf}[q](sizes, s, rho)
     return np.copysign(np.array([float(size) for size in new_sizes]), x), float(lam)
 
@@ -252,7 +295,9 @@ def exact_projection(q, x, s, stiffness):
 def exact_l1(sizes, s, rho):
     if sum(sizes) <= s:
         return sizes, s
-    theta, total = -s / rho, Fraction(0)  # the origin, unless an entry is above the threshold
+    # the origin, unless an entry is above the threshold
+    theta = -s / rho
+    total = Fraction(0)
     for count, size in enumerate(sorted(sizes, reverse=True), start=1):
         if size <= theta:
             break
@@ -264,7 +309,8 @@ def exact_l1(sizes, s, rho):
 def exact_linf(sizes, s, rho):
     if max(sizes) <= s:
         return sizes, s
-    lam, total = s, Fraction(0)
+    lam = s
+    total = Fraction(0)
     for count, size in enumerate(sorted(sizes, reverse=True), start=1):
         if size <= lam:
             break
@@ -277,7 +323,9 @@ def exact_linf(sizes, s, rho):
 def exact_l2(sizes, s, rho):
     with mpmath.workdps(50):
         sizes = [mpmath.mpf(size.numerator) / size.denominator for size in sizes]
-        s, rho = (mpmath.mpf(number.numerator) / number.denominator for number in (s, rho))
+        s, rho = (
+            mpmath.mpf(number.numerator) / number.denominator for number in (s, rho)
+        )
         length = mpmath.sqrt(mpmath.fsum(size**2 for size in sizes))
         if length <= s:
             return sizes, s
@@ -307,13 +355,21 @@ def long_vector(kind, d, rng):
         "random": rng.standard_normal(d),
         "all equal": np.full(d, 0.1),
         "few values": rng.integers(-3, 4, size=d).astype(float),
-        "mixed scales": rng.choice([-1.0, 1.0], size=d) * 10.0 ** rng.uniform(-6, 6, size=d),
+        "mixed scales": rng.choice([-1.0, 1.0], size=d)
+        * 10.0 ** rng.uniform(-6, 6, size=d),
         "increasing": np.arange(1.0, d + 1.0),
         "decreasing": np.arange(float(d), 0.0, -1.0),
     }[kind]
 
 
-LONG_VECTORS = ["random", "all equal", "few values", "mixed scales", "increasing", "decreasing"]
+LONG_VECTORS = [
+    "random",
+    "all equal",
+    "few values",
+    "mixed scales",
+    "increasing",
+    "decreasing",
+]
 
 
 @for_each_norm
@@ -342,12 +398,22 @@ def test_threshold_takes_few_passes(kind, d, monkeypatch):
     """Count the passes: few for any d, also with ties, presorted entries and entries of very different sizes."""
     passes = []
     excess = geometry._weights_excess.py_func
-    monkeypatch.setattr(geometry, "rest_excess", lambda rest, limit: passes.append(limit) or excess(rest, limit))
-    for module, name in ((geometry, "_row_excess"), (geometry, "threshold"), (epigraph, "_sum_above")):
+    monkeypatch.setattr(
+        geometry,
+        "rest_excess",
+        lambda rest, limit: passes.append(limit) or excess(rest, limit),
+    )
+    for module, name in (
+        (geometry, "_row_excess"),
+        (geometry, "threshold"),
+        (epigraph, "_sum_above"),
+    ):
         monkeypatch.setattr(module, name, getattr(module, name).py_func)
     sizes = np.abs(long_vector(kind, d, np.random.default_rng(1)))
     for share in (0.01, 0.5):
         passes.clear()
         theta = epigraph.threshold.py_func(sizes, share * sizes.sum(), 0.0)
-        assert np.maximum(sizes - theta, 0).sum() == pytest.approx(share * sizes.sum(), rel=1e-10)
+        assert np.maximum(sizes - theta, 0).sum() == pytest.approx(
+            share * sizes.sum(), rel=1e-10
+        )
         assert len(passes) <= 20

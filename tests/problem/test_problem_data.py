@@ -13,7 +13,15 @@ from scipy import sparse
 from drsvm import Problem, solve
 from drsvm.problem import validation
 
-X = np.array([[1.0, 0.0, 2.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [1.0, 1.0, 3.0], [2.0, 0.0, 1.0]])
+X = np.array(
+    [
+        [1.0, 0.0, 2.0],
+        [0.0, 1.0, 0.0],
+        [0.0, 0.0, 0.0],
+        [1.0, 1.0, 3.0],
+        [2.0, 0.0, 1.0],
+    ]
+)
 Y = np.array([1, -1, 1, -1, 1])
 W = np.array([0.5, -1.0, 0.25])
 
@@ -42,8 +50,16 @@ def test_the_larger_of_any_two_labels_is_positive(labels, negative, positive):
 @pytest.mark.parametrize(
     ("labels", "error", "message"),
     [
-        ([1, 1, 1], ValueError, "exactly two labels, got 1 .*one class cannot be separated"),
-        ([1, 2, 3], ValueError, "exactly two labels, got 3 .*one problem per class against the rest"),
+        (
+            [1, 1, 1],
+            ValueError,
+            "exactly two labels, got 1 .*one class cannot be separated",
+        ),
+        (
+            [1, 2, 3],
+            ValueError,
+            "exactly two labels, got 3 .*one problem per class against the rest",
+        ),
         ([1, 0], ValueError, "X has 3 rows, y has shape"),
         ([[1, 0], [0, 1], [1, 1]], ValueError, "X has 3 rows, y has shape"),
         ([1.0, math.nan, 0.0], ValueError, "y has nan among its labels: drop"),
@@ -61,13 +77,17 @@ def test_bad_labels_are_rejected(labels, error, message):
 
 @pytest.mark.parametrize("factor", [1.0, 1e300, 1e-300, 5e-324])
 def test_weights_are_scaled_to_sum_one(factor):
-    weights = Problem(X, Y, sample_weight=np.array([1, 2, 3, 4, 6]) * factor).sample_weight
+    weights = Problem(
+        X, Y, sample_weight=np.array([1, 2, 3, 4, 6]) * factor
+    ).sample_weight
     np.testing.assert_allclose(weights, np.array([1, 2, 3, 4, 6]) / 16, rtol=1e-15)
 
 
 def test_equal_weights_by_any_name():
     for given_weights in (None, 3, np.ones(5, dtype=bool), [2] * 5, np.full(5, 1e308)):
-        np.testing.assert_allclose(Problem(X, Y, sample_weight=given_weights).sample_weight, 0.2, rtol=1e-15)
+        np.testing.assert_allclose(
+            Problem(X, Y, sample_weight=given_weights).sample_weight, 0.2, rtol=1e-15
+        )
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
@@ -75,23 +95,39 @@ def test_weight_zero_removes_the_row(container):
     weights = np.array([1.0, 0.0, 2.0, 3.0, 0.0])
     problem = Problem(container(X), Y, sample_weight=weights, flip_cost=2.0)
     kept = [0, 2, 3]
-    removed = Problem(container(X[kept]), Y[kept], sample_weight=weights[kept], flip_cost=2.0)
+    removed = Problem(
+        container(X[kept]), Y[kept], sample_weight=weights[kept], flip_cost=2.0
+    )
     assert (problem.n_rows, problem.n_given, removed.n_given) == (3, 5, 3)
     assert problem.objective(W) == removed.objective(W)
-    np.testing.assert_array_equal(problem.rows.to_given_rows(problem, np.array([1.0, 2.0, 3.0])), [1, 0, 2, 3, 0])
+    np.testing.assert_array_equal(
+        problem.rows.to_given_rows(problem, np.array([1.0, 2.0, 3.0])), [1, 0, 2, 3, 0]
+    )
     result = solve(problem, "conic")
     assert result.hinge_dual.shape == result.flip_dual.shape == (5,)
-    assert not result.hinge_dual[weights == 0].any() and not result.flip_dual[weights == 0].any()
-    assert result.objective == pytest.approx(solve(removed, "conic").objective, rel=1e-9)
+    assert (
+        not result.hinge_dual[weights == 0].any()
+        and not result.flip_dual[weights == 0].any()
+    )
+    assert result.objective == pytest.approx(
+        solve(removed, "conic").objective, rel=1e-9
+    )
 
 
 @given(problems(scales=(1.0,)), st.integers(1, 4), st.data())
 def test_a_repeated_row_counts_like_a_larger_weight(problem, times, data):
     plain = Plain.of(problem)
-    parameters = {"radius": problem.radius, "flip_cost": problem.flip_cost, "norm": problem.norm, "l2": problem.l2}
+    parameters = {
+        "radius": problem.radius,
+        "flip_cost": problem.flip_cost,
+        "norm": problem.norm,
+        "l2": problem.l2,
+    }
     repeats = np.ones(problem.n_rows, dtype=int)
     repeats[0] = times
-    repeated = Problem(np.repeat(plain.X, repeats, axis=0), np.repeat(plain.y, repeats), **parameters)
+    repeated = Problem(
+        np.repeat(plain.X, repeats, axis=0), np.repeat(plain.y, repeats), **parameters
+    )
     weighted = Problem(plain.X, plain.y, sample_weight=repeats, **parameters)
     w, _ = data.draw(classifiers(weighted))
     assert repeated.objective(w) == pytest.approx(weighted.objective(w), rel=1e-12)
@@ -102,9 +138,21 @@ def test_a_repeated_row_counts_like_a_larger_weight(problem, times, data):
     [
         ([1, -1, 1, 1, 1], ValueError, "sample_weight has -1 at row 1"),
         ([1, 1, math.nan, 1, 1], ValueError, "sample_weight has nan at row 2"),
-        ([0, 0, 0, 0, 0], ValueError, "0 for every row: at least one row of each class"),
-        ([1, 1, 1], ValueError, r"sample_weight must be .* one entry per row of X \(5\), got shape"),
-        ([1, 0, 1, 0, 1], ValueError, "Only the label 1 remains .* each class needs a positive weight"),
+        (
+            [0, 0, 0, 0, 0],
+            ValueError,
+            "0 for every row: at least one row of each class",
+        ),
+        (
+            [1, 1, 1],
+            ValueError,
+            r"sample_weight must be .* one entry per row of X \(5\), got shape",
+        ),
+        (
+            [1, 0, 1, 0, 1],
+            ValueError,
+            "Only the label 1 remains .* each class needs a positive weight",
+        ),
         (["a"] * 5, TypeError, "sample_weight must contain real numbers"),
     ],
 )
@@ -136,14 +184,18 @@ def with_duplicates(values):
 
 def messy_csr(values, container=sparse.csr_array, index=np.int64):
     """Return a CSR array with unsorted and repeated column indices of 64 bits."""
-    indptr, indices, data = [0], [], []
+    indptr = [0]
+    indices = []
+    data = []
     for row in values:
         columns = np.flatnonzero(row)[::-1]
         indices += [*columns, *columns]
         data += [*(row[columns] - 1), *np.ones(len(columns))]
         indptr.append(len(indices))
     messy = container(values.shape)
-    messy.data, messy.indices, messy.indptr = np.array(data), np.array(indices, index), np.array(indptr, index)
+    messy.data = np.array(data)
+    messy.indices = np.array(indices, index)
+    messy.indptr = np.array(indptr, index)
     return messy
 
 
@@ -173,11 +225,17 @@ CONTAINERS = {
 
 def assert_same_problem(problem, reference):
     """Compare everything that is computed from the rows."""
-    np.testing.assert_allclose(problem.margins(W, 0.3), reference.margins(W, 0.3), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        problem.margins(W, 0.3), reference.margins(W, 0.3), rtol=1e-12, atol=1e-12
+    )
     g = np.arange(1.0, 1.0 + problem.n_rows)
-    np.testing.assert_allclose(problem.weighted_sum(g)[0], reference.weighted_sum(g)[0], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        problem.weighted_sum(g)[0], reference.weighted_sum(g)[0], rtol=1e-12, atol=1e-12
+    )
     assert problem.objective(W) == pytest.approx(reference.objective(W), rel=1e-12)
-    assert problem.typical_row_norm() == pytest.approx(reference.typical_row_norm(), rel=1e-12)
+    assert problem.typical_row_norm() == pytest.approx(
+        reference.typical_row_norm(), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -201,8 +259,12 @@ def test_dense_and_sparse_agree(problem, data):
     compressed = problem.on_rows(sparse.csr_array(problem.X))
     w, b = data.draw(classifiers(problem))
     size = 1 + np.abs(problem.X) @ np.abs(w) + abs(b)
-    np.testing.assert_array_less(np.abs(compressed.margins(w, b) - problem.margins(w, b)), 1e-12 * size)
-    assert compressed.objective(w, b) == pytest.approx(problem.objective(w, b), rel=1e-12, abs=1e-12 * size.max())
+    np.testing.assert_array_less(
+        np.abs(compressed.margins(w, b) - problem.margins(w, b)), 1e-12 * size
+    )
+    assert compressed.objective(w, b) == pytest.approx(
+        problem.objective(w, b), rel=1e-12, abs=1e-12 * size.max()
+    )
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
@@ -222,8 +284,13 @@ def test_rows_are_processed_in_blocks(monkeypatch, container):
 
 def test_a_dense_array_or_memory_map_is_not_copied(tmp_path):
     np.save(tmp_path / "rows.npy", X)
-    for given_rows in (X.astype(np.float32), X.copy(), np.load(tmp_path / "rows.npy", mmap_mode="r")):
-        writeable, problem = given_rows.flags.writeable, Problem(given_rows, Y)
+    for given_rows in (
+        X.astype(np.float32),
+        X.copy(),
+        np.load(tmp_path / "rows.npy", mmap_mode="r"),
+    ):
+        writeable = given_rows.flags.writeable
+        problem = Problem(given_rows, Y)
         assert np.shares_memory(problem.X, given_rows)
         assert given_rows.flags.writeable == writeable and not problem.X.flags.writeable
         assert_same_problem(problem, Problem(X, Y))
@@ -243,17 +310,42 @@ def snapshot(rows):
     if not sparse.issparse(rows):
         return [np.array(rows), rows.flags.writeable, rows.flags.f_contiguous]
     if rows.format == "coo":
-        return [rows.data.copy(), *[c.copy() for c in rows.coords], rows.has_canonical_format]
-    seen = [rows.data.copy(), rows.indices.copy(), rows.indptr.copy(), rows.indices.dtype, rows.data.flags.writeable]
-    return [*seen, "_has_canonical_format" in vars(rows), "_has_sorted_indices" in vars(rows)]
+        return [
+            rows.data.copy(),
+            *[c.copy() for c in rows.coords],
+            rows.has_canonical_format,
+        ]
+    seen = [
+        rows.data.copy(),
+        rows.indices.copy(),
+        rows.indptr.copy(),
+        rows.indices.dtype,
+        rows.data.flags.writeable,
+    ]
+    return [
+        *seen,
+        "_has_canonical_format" in vars(rows),
+        "_has_sorted_indices" in vars(rows),
+    ]
 
 
 @pytest.mark.parametrize(
     "name",
-    ["integers", "float32", "Fortran", "csr", "csr messy", "csr matrix messy", "csc of messy", "coo with duplicates"],
+    [
+        "integers",
+        "float32",
+        "Fortran",
+        "csr",
+        "csr messy",
+        "csr matrix messy",
+        "csc of messy",
+        "coo with duplicates",
+    ],
 )
 def test_the_given_data_are_not_modified(name):
-    given_rows, labels, weights = CONTAINERS[name](X), Y.copy(), np.array([1.0, 2.0, 0.0, 1.0, 1.0])
+    given_rows = CONTAINERS[name](X)
+    labels = Y.copy()
+    weights = np.array([1.0, 2.0, 0.0, 1.0, 1.0])
     before = snapshot(given_rows)
     problem = Problem(given_rows, labels, sample_weight=weights, fit_intercept=True)
     solve(problem, "conic")
@@ -273,7 +365,12 @@ def test_errors_give_the_position_of_an_unusable_entry(container, value, i, j):
     spoilt = X.copy()
     spoilt[i, j] = value
     large = ", which is too large," if value == 1e101 else ""
-    with pytest.raises(ValueError, match=re.escape(f"X has {value:g}{large} at row {i}, column {j}: impute or drop")):
+    with pytest.raises(
+        ValueError,
+        match=re.escape(
+            f"X has {value:g}{large} at row {i}, column {j}: impute or drop"
+        ),
+    ):
         Problem(container(spoilt), Y)
 
 

@@ -22,15 +22,29 @@ def noisy():
     names = bunch.target_names[bunch.target]
     wrong = np.random.default_rng(1).random(400) < 0.2
     train = np.where(wrong, bunch.target_names[1 - bunch.target[:400]], names[:400])
-    return bunch.data[:400], train, bunch.data[400:], names[400:], wrong, bunch.feature_names
+    return (
+        bunch.data[:400],
+        train,
+        bunch.data[400:],
+        names[400:],
+        wrong,
+        bunch.feature_names,
+    )
 
 
 @pytest.fixture(scope="session")
 def report(noisy):
     X, y, X_test, y_test, _, names = noisy
     reported = []
-    given = {"X_test": X_test, "y_test": y_test, "feature_names": names, "title": "Tumours"}
-    return make_report(None, X, y, progress=lambda *told: reported.append(told), **given), reported
+    given = {
+        "X_test": X_test,
+        "y_test": y_test,
+        "feature_names": names,
+        "title": "Tumours",
+    }
+    return make_report(
+        None, X, y, progress=lambda *told: reported.append(told), **given
+    ), reported
 
 
 @pytest.fixture(scope="session")
@@ -40,8 +54,16 @@ def nasty_report():
     y = np.array([NASTY, "x" * 90, "plain"])[rng.integers(3, size=90)]
     columns = [NASTY, "f" * 120, "$a_b$ 100 %", "größe 大小"]
     index = [f"{NASTY}{k}" if k % 2 else "r" * 100 + str(k) for k in range(90)]
-    X = pd.DataFrame(rng.normal(size=(90, 4)) + (y == "plain")[:, None], columns=columns, index=index)
-    return make_report(WassersteinSVC(radius=0.05, norm="inf"), X, y, title=f"{NASTY} {'T' * 150}", label=NASTY)
+    X = pd.DataFrame(
+        rng.normal(size=(90, 4)) + (y == "plain")[:, None], columns=columns, index=index
+    )
+    return make_report(
+        WassersteinSVC(radius=0.05, norm="inf"),
+        X,
+        y,
+        title=f"{NASTY} {'T' * 150}",
+        label=NASTY,
+    )
 
 
 @pytest.fixture(scope="session")
@@ -82,7 +104,9 @@ def wide(numbers_of):
     y = rng.random(240) < 0.4
     X = rng.normal(size=(240, 300))
     X[:, :10] += 1.2 * y[:, None]
-    X = pd.DataFrame(X, columns=[f"f{k}" for k in range(300)], index=[f"c{k}" for k in range(240)])
+    X = pd.DataFrame(
+        X, columns=[f"f{k}" for k in range(300)], index=[f"c{k}" for k in range(240)]
+    )
     y = pd.Series(np.where(y, "yes", "no"), name="churn")
     return X, y, numbers_of(WassersteinSVC(), X, y)
 

@@ -18,25 +18,44 @@ pytestmark = pytest.mark.usefixtures("no_plots")
 
 
 def test_rows_have_the_given_names(noisy):
-    X, y = noisy[0][:, :5], noisy[1]
-    names = {"row_names": [f"patient {k}" for k in range(400)], "row_note": "Named by <patient>."}
+    X = noisy[0][:, :5]
+    y = noisy[1]
+    names = {
+        "row_names": [f"patient {k}" for k in range(400)],
+        "row_note": "Named by <patient>.",
+    }
     named = make_report(None, X, y, test_size=0, **names)
     numbered = make_report(None, X, y, test_size=0)
     rows = numbered.summary["labels_to_check"]
     assert named.summary["labels_to_check"] == [f"patient {row}" for row in rows]
     assert f"patient {rows[0]}<" in named.html
-    assert "Named by &lt;patient&gt;." in named.html and "numbered from 0" not in named.html
+    assert (
+        "Named by &lt;patient&gt;." in named.html
+        and "numbered from 0" not in named.html
+    )
     assert "Rows are numbered from 0." in numbered.html
-    assert "Rows are named by the index of the data frame." in make_report(None, pd.DataFrame(X[:100]), y[:100]).html
+    assert (
+        "Rows are named by the index of the data frame."
+        in make_report(None, pd.DataFrame(X[:100]), y[:100]).html
+    )
 
 
 def test_the_report_uses_the_settings_of_the_model(noisy):
     X, y, *_ = noisy
-    model = WassersteinSVC(radius=0.2, flip_cost=np.inf, norm=1, l2=0.01, class_weight="balanced")
+    model = WassersteinSVC(
+        radius=0.2, flip_cost=np.inf, norm=1, l2=0.01, class_weight="balanced"
+    )
     summary = make_report(model, X[:, :6], y, test_size=0).summary
-    assert (summary["radius"], summary["flip_cost"], summary["norm"], summary["l2"]) == (0.2, "inf", 1.0, 0.01)
+    assert (
+        summary["radius"],
+        summary["flip_cost"],
+        summary["norm"],
+        summary["l2"],
+    ) == (0.2, "inf", 1.0, 0.01)
     rows = ClippedScaler().fit_transform(X[:, :6])
-    assert summary["objective"] == pytest.approx(model.fit(rows, y).objective_, abs=1e-7)
+    assert summary["objective"] == pytest.approx(
+        model.fit(rows, y).objective_, abs=1e-7
+    )
     # All rows count the same in what is shown, whatever their weights in the fit.
     risk = summary["models"]["WassersteinSVC"]["worst_case_risk"]
     assert risk == pytest.approx(worst_case_risk(model, rows, y), rel=1e-6)
@@ -52,10 +71,20 @@ def test_a_pipeline_keeps_its_steps_and_names(noisy):
 
 def test_a_data_frame_with_text_goes_through_the_pipeline(noisy):
     X, y, *_ = noisy
-    frame = pd.DataFrame({"size": X[:, 0], "shape": np.where(X[:, 4] > 0.1, "rough", "smooth")})
-    columns = make_column_transformer((ClippedScaler(), ["size"]), (OneHotEncoder(), ["shape"]))
-    made = make_report(make_pipeline(columns, WassersteinSVC()), frame, pd.Series(y, name="tumour"))
-    names = {"clippedscaler__size", "onehotencoder__shape_rough", "onehotencoder__shape_smooth"}
+    frame = pd.DataFrame(
+        {"size": X[:, 0], "shape": np.where(X[:, 4] > 0.1, "rough", "smooth")}
+    )
+    columns = make_column_transformer(
+        (ClippedScaler(), ["size"]), (OneHotEncoder(), ["shape"])
+    )
+    made = make_report(
+        make_pipeline(columns, WassersteinSVC()), frame, pd.Series(y, name="tumour")
+    )
+    names = {
+        "clippedscaler__size",
+        "onehotencoder__shape_rough",
+        "onehotencoder__shape_smooth",
+    }
     assert set(made.summary["weights"]) == names
     words = " ".join(made.summary["in_plain_words"])
     assert made.summary["label"] == "tumour" and "in units of each feature" in words
@@ -65,34 +94,63 @@ def test_a_data_frame_with_text_goes_through_the_pipeline(noisy):
 def test_the_report_uses_the_parameters_chosen_by_the_fit(noisy):
     X, y, *_ = noisy
     plain = {"l2": 0.0, "class_weight": None, "threshold": "optimum"}
-    model = WassersteinSVCCV(radii=[0.3, 0.1], flip_costs=[2.0], intercept_costs=np.inf, cv=2, **plain)
+    model = WassersteinSVCCV(
+        radii=[0.3, 0.1], flip_costs=[2.0], intercept_costs=np.inf, cv=2, **plain
+    )
     summary = make_report(model, X[:100, :5], y[:100], test_size=0).summary
     assert summary["radius"] in (0.1, 0.3) and summary["flip_cost"] == 2.0
-    assert summary["models"]["WassersteinSVCCV"]["worst_case_risk"] == pytest.approx(summary["objective"], rel=1e-9)
-    assert 0 < make_report(WassersteinSVC(radius="auto"), X[:100, :5], y[:100]).summary["radius"] < 1
+    assert summary["models"]["WassersteinSVCCV"]["worst_case_risk"] == pytest.approx(
+        summary["objective"], rel=1e-9
+    )
+    assert (
+        0
+        < make_report(WassersteinSVC(radius="auto"), X[:100, :5], y[:100]).summary[
+            "radius"
+        ]
+        < 1
+    )
 
 
 @pytest.mark.thorough
 def test_sparse_data_are_scaled_without_centring(noisy):
-    X, y = noisy[0][:150, 4:10], noisy[1][:150]
+    X = noisy[0][:150, 4:10]
+    y = noisy[1][:150]
     X = X * (np.median(X, axis=0) < X)
     summary = make_report(None, sparse.csr_matrix(X), y, test_size=0).summary
-    expected = WassersteinSVC().fit(sparse.csr_array(ClippedScaler(with_mean=False).fit_transform(X)), y)
+    expected = WassersteinSVC().fit(
+        sparse.csr_array(ClippedScaler(with_mean=False).fit_transform(X)), y
+    )
     assert summary["objective"] == pytest.approx(expected.objective_, abs=1e-7)
     unscaled = make_report(None, X, y, standardise=False, test_size=0).summary
-    assert unscaled["objective"] == pytest.approx(WassersteinSVC().fit(X, y).objective_, abs=1e-6)
+    assert unscaled["objective"] == pytest.approx(
+        WassersteinSVC().fit(X, y).objective_, abs=1e-6
+    )
 
 
 @pytest.mark.parametrize("cost", [np.inf, {0: 3.0, 1: 1.0}])
 def test_a_kernel_is_judged_in_units_of_the_features(cost):
-    """The ball of the feature space becomes one of shifts of the features; the figures are upper bounds for it."""
+    """The ball of the feature space becomes one of shifts of the features.
+
+    The figures are upper bounds for it.
+    """
     X, y = make_circles(120, noise=0.1, factor=0.4, random_state=0)
     model = WassersteinKernelSVC(gamma=0.5, flip_cost=cost)
     made = make_report(model, X, y, standardise=False, test_size=0)
-    summary, fitted = made.summary, model.fit(X, y)
-    assert summary["radius"] == pytest.approx(fitted.radius_)  # rbf with γ = 1/2 stretches shifts by 1 at most
-    own, costs = summary["models"]["WassersteinKernelSVC"], cost if np.isscalar(cost) else np.where(y == 0, 3.0, 1.0)
-    bound = worst_case_risk(fitted, X, y, radius=fitted.radius_, flip_cost=costs, norm=2, loss="zero-one")
+    summary = made.summary
+    fitted = model.fit(X, y)
+    assert summary["radius"] == pytest.approx(
+        fitted.radius_
+    )  # rbf with γ = 1/2 stretches shifts by 1 at most
+    own = summary["models"]["WassersteinKernelSVC"]
+    costs = cost if np.isscalar(cost) else np.where(y == 0, 3.0, 1.0)
+    bound = worst_case_risk(
+        fitted, X, y, radius=fitted.radius_, flip_cost=costs, norm=2, loss="zero-one"
+    )
     assert own["worst_case_error"] == pytest.approx(bound) and own["roc_auc"] > 0.99
-    assert summary["radius_path"] is summary["importances"] is summary["moved_share"] is None
+    assert (
+        summary["radius_path"]
+        is summary["importances"]
+        is summary["moved_share"]
+        is None
+    )
     assert "importances need held-out rows" in made.markdown

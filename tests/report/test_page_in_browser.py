@@ -9,7 +9,11 @@ from html import escape, unescape
 
 import pytest
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+CHROMIUM = (
+    shutil.which("chromium")
+    or shutil.which("chromium-browser")
+    or shutil.which("google-chrome")
+)
 
 MEASURE = """<!DOCTYPE html><body style="margin:0">%s<pre id="answer">nothing</pre><script>
 function measure(frame) {
@@ -46,8 +50,15 @@ def measured(good, constant, wines, wide, nasty_report, tmp_path_factory):
         for width in (390, 1280)
     )
     (folder / "host.html").write_text(MEASURE % frames, encoding="utf-8")
-    command = [CHROMIUM, *FLAGS, f"--user-data-dir={folder / 'profile'}", f"file://{folder / 'host.html'}"]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    command = [
+        CHROMIUM,
+        *FLAGS,
+        f"--user-data-dir={folder / 'profile'}",
+        f"file://{folder / 'host.html'}",
+    ]
+    run = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False
+    )
     found = re.search(r'<pre id="answer">(.*?)</pre>', run.stdout, re.DOTALL)
     assert found and found[1] != "nothing", run.stderr
     return json.loads(unescape(found[1]))
@@ -59,5 +70,8 @@ def test_nothing_overflows_on_a_phone_and_on_a_desktop(measured):
     for page in measured:
         assert page["needed"] <= page["width"]
         assert page["height"] > 1500 and page["text"] > 1500  # the page was there
-    for page in [*measured[:8], measured[9]]:  # long names break in the tables of a desktop
+    for page in [
+        *measured[:8],
+        measured[9],
+    ]:  # long names break in the tables of a desktop
         assert page["beyond"] == [] and page["scrolling"] == 0

@@ -7,12 +7,18 @@ from sklearn.base import clone
 from sklearn.datasets import make_circles
 from sklearn.utils import compute_sample_weight
 
-from drsvm import ClippedScaler, WassersteinSVC, WassersteinSVCCV, radius_max, worst_case_risk
-from drsvm.utils.clock import TimeLimit
+from drsvm import (
+    ClippedScaler,
+    WassersteinSVC,
+    WassersteinSVCCV,
+    radius_max,
+    worst_case_risk,
+)
 from drsvm.problem.problem import Problem
 from drsvm.report.inputs import Given
-from drsvm.report.page import document, next_step, plain_words
 from drsvm.report.material import analyse
+from drsvm.report.page import document, next_step, plain_words
+from drsvm.utils.clock import TimeLimit
 
 
 def rare_classes(n_classes):
@@ -27,19 +33,34 @@ def rare_classes(n_classes):
 
 
 @pytest.mark.usefixtures("no_plots")
-@pytest.mark.parametrize(("n_classes", "radius", "is_better"), [(2, "auto", False), (3, "auto", False), (3, 1.2, True)])
-def test_what_is_said_of_a_radius_is_what_the_report_with_this_radius_says(n_classes, radius, is_better):
+@pytest.mark.parametrize(
+    ("n_classes", "radius", "is_better"),
+    [(2, "auto", False), (3, "auto", False), (3, 1.2, True)],
+)
+def test_what_is_said_of_a_radius_is_what_the_report_with_this_radius_says(
+    n_classes, radius, is_better
+):
     X, y = rare_classes(n_classes)
     analysis = analyse(WassersteinSVC(radius), Given(X, y), positive=None)
-    best, own, page = analysis.best_radius, analysis.own["balanced_accuracy"], document(analysis, "", "page.md")
+    best = analysis.best_radius
+    own = analysis.own["balanced_accuracy"]
+    page = document(analysis, "", "page.md")
     fitted = analyse(WassersteinSVC(best["radius"]), Given(X, y), positive=None)
     assert best["accuracy"] == fitted.own["balanced_accuracy"] > own
     assert best["gain"] == pytest.approx(best["accuracy"] - own)
     path = analysis.summary()["radius_path"]
     assert path["balanced_accuracy"][path["radius"].index(analysis.radius)] == own
-    assert max(path["balanced_accuracy"]) == best["accuracy"] and best["radius"] == float(f"{best['radius']:.3g}")
-    assert best["is_better"] == is_better == ("points higher than the radius in use (95" in page)
-    assert ("no other radius has a clearly higher balanced accuracy" in page) != ("expect slightly less" in page)
+    assert max(path["balanced_accuracy"]) == best["accuracy"] and best[
+        "radius"
+    ] == float(f"{best['radius']:.3g}")
+    assert (
+        best["is_better"]
+        == is_better
+        == ("points higher than the radius in use (95" in page)
+    )
+    assert ("no other radius has a clearly higher balanced accuracy" in page) != (
+        "expect slightly less" in page
+    )
 
 
 @pytest.mark.usefixtures("no_plots")
@@ -47,11 +68,20 @@ def test_what_is_said_of_a_radius_is_what_the_report_with_this_radius_says(n_cla
 def test_the_proof_is_not_claimed_for_a_threshold_that_was_moved(threshold):
     X, y = rare_classes(2)
     model = WassersteinSVC(0.05, intercept_cost=np.inf, l2=0.0, threshold=threshold)
-    analysis = analyse(model, Given(X, y, test_size=0.0, standardise=False), positive=None)
-    page, own, result = document(analysis, "", "page.md"), analysis.material.classifier, analysis.result
+    analysis = analyse(
+        model, Given(X, y, test_size=0.0, standardise=False), positive=None
+    )
+    page = document(analysis, "", "page.md")
+    own = analysis.material.classifier
+    result = analysis.result
     moved = own.intercept_[0] != result.intercept
-    assert moved == (threshold == "accuracy") == ("which the proof does not cover" in page)
-    assert ("of this classifier, with the intercept that belongs to this optimum, is **" in page) == moved
+    assert (
+        moved == (threshold == "accuracy") == ("which the proof does not cover" in page)
+    )
+    assert (
+        "of this classifier, with the intercept that belongs to this optimum, is **"
+        in page
+    ) == moved
     # With the intercept that decides, the objective is not the proven one.
     weights = analysis.material.row_weights("usual")
     risk = worst_case_risk(own, X, y, sample_weight=weights)
@@ -59,16 +89,30 @@ def test_the_proof_is_not_claimed_for_a_threshold_that_was_moved(threshold):
     assert "No linear classifier can go below" in page and "no method" not in page
 
 
-def test_the_radii_end_where_all_weights_are_0_and_contain_the_one_in_use(noisy, report):
+def test_the_radii_end_where_all_weights_are_0_and_contain_the_one_in_use(
+    noisy, report
+):
     X, y, *_ = noisy
-    path, radius = report[0].summary["radius_path"], report[0].summary["radius"]
+    path = report[0].summary["radius_path"]
+    radius = report[0].summary["radius"]
     weights = np.sqrt(compute_sample_weight("balanced", y))
     X = ClippedScaler().fit_transform(X)
-    mean, variance = np.average(X, axis=0, weights=weights), np.average(X**2, axis=0, weights=weights)
+    mean = np.average(X, axis=0, weights=weights)
+    variance = np.average(X**2, axis=0, weights=weights)
     price = np.sqrt((variance - mean**2).mean())
-    problem = Problem(X - mean, y, sample_weight=weights, flip_cost=np.inf, fit_intercept=True, intercept_cost=price)
+    problem = Problem(
+        X - mean,
+        y,
+        sample_weight=weights,
+        flip_cost=np.inf,
+        fit_intercept=True,
+        intercept_cost=price,
+    )
     assert radius_max(problem) <= max(path["radius"]) <= 1.02 * radius_max(problem)
-    assert path["objective"][path["radius"].index(radius)] == report[0].summary["objective"]
+    assert (
+        path["objective"][path["radius"].index(radius)]
+        == report[0].summary["objective"]
+    )
     assert max(path["gap"]) <= 1e-6 and path["radius"] == sorted(path["radius"])
 
 
@@ -78,8 +122,19 @@ def test_the_radii_end_where_all_weights_are_0_and_contain_the_one_in_use(noisy,
 def test_classifiers_of_other_radii_keep_all_settings():
     X, y = rare_classes(2)
     frame = pd.DataFrame(X, columns=list("abcd"))
-    prices = {"flip_cost": {"rare": np.inf, "usual": 3.0}, "feature_cost": {"a": 2.0}, "monotonic_cst": {"b": 1}}
-    model = WassersteinSVC(0.02, norm=1, class_weight="balanced", warm_start=True, calibration="sigmoid", **prices)
+    prices = {
+        "flip_cost": {"rare": np.inf, "usual": 3.0},
+        "feature_cost": {"a": 2.0},
+        "monotonic_cst": {"b": 1},
+    }
+    model = WassersteinSVC(
+        0.02,
+        norm=1,
+        class_weight="balanced",
+        warm_start=True,
+        calibration="sigmoid",
+        **prices,
+    )
     given = Given(frame, y, standardise=False, test_size=0.0)
     for radius, other in analyse(model, given, positive=None).path.items():
         alone = clone(model).set_params(radius=radius).fit(frame, y)
@@ -95,17 +150,27 @@ def test_classifiers_of_other_radii_keep_all_settings():
 @pytest.mark.usefixtures("no_plots")
 def test_without_time_for_other_radii_the_own_one_is_shown(monkeypatch):
     X, y = rare_classes(2)
-    monkeypatch.setattr("drsvm.report.material._time_left", lambda material, watch: TimeLimit(0.0))
+    monkeypatch.setattr(
+        "drsvm.report.material._time_left", lambda material, watch: TimeLimit(0.0)
+    )
     analysis = analyse(WassersteinSVC(0.05, max_time=60.0), Given(X, y), positive=None)
-    assert 0.05 in analysis.path and len(analysis.path) <= 2  # one may always take a step
-    assert any("increase max_time for exact curves" in note for note in analysis.material.notes)
+    assert (
+        0.05 in analysis.path and len(analysis.path) <= 2
+    )  # one may always take a step
+    assert any(
+        "increase max_time for exact curves" in note for note in analysis.material.notes
+    )
     analysis.path = {0.05: analysis.path[0.05]}
     assert "There was no time left to try others." in document(analysis, "", "page.md")
 
 
 @pytest.mark.parametrize("curved", [False, True])
 def test_boosted_trees_show_whether_a_linear_classifier_is_enough(noisy, curved):
-    X, y = make_circles(200, noise=0.1, factor=0.4, random_state=0) if curved else (noisy[0][:160, :3], noisy[1][:160])
+    X, y = (
+        make_circles(200, noise=0.1, factor=0.4, random_state=0)
+        if curved
+        else (noisy[0][:160, :3], noisy[1][:160])
+    )
     analysis = analyse(None, Given(X, y), positive=None)
     words = "\n".join(plain_words(analysis)["in_plain_words"])
     assert (analysis.behind("boosted trees") is not None) is curved
@@ -114,7 +179,9 @@ def test_boosted_trees_show_whether_a_linear_classifier_is_enough(noisy, curved)
 
 
 def test_training_rows_say_nothing_about_trees(noisy):
-    analysis = analyse(None, Given(noisy[0][:60, :3], noisy[1][:60], test_size=0.0), positive=None)
+    analysis = analyse(
+        None, Given(noisy[0][:60, :3], noisy[1][:60], test_size=0.0), positive=None
+    )
     assert analysis.trees is None and analysis.behind("LinearSVC") is None
 
 

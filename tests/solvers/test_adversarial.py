@@ -18,27 +18,52 @@ def test_rows_of_very_different_sizes_are_no_reason_to_stall(seed):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(("first", "most"), [(0, 15), (3500, 20)])  # constants were chosen on the first 3,500
+@pytest.mark.parametrize(
+    ("first", "most"), [(0, 15), (3500, 20)]
+)  # constants were chosen on the first 3,500
 def test_few_of_3500_are_not_proven(first, most):
-    missed = [one for one in map(outcome, range(first, first + 3500)) if not is_proven(one)]
+    missed = [
+        one for one in map(outcome, range(first, first + 3500)) if not is_proven(one)
+    ]
     assert len(missed) <= most, missed
 
 
 def is_plain(problem):
     """Return whether `exact.py` can evaluate a problem."""
-    return not (by_row(problem.flip_cost) or problem.prices_intercept or problem.feature_cost is not None)
+    return not (
+        by_row(problem.flip_cost)
+        or problem.prices_intercept
+        or problem.feature_cost is not None
+    )
 
 
 @pytest.mark.parametrize(
-    "seeds", unless_long([range(40)], [range(first, first + 500) for first in range(0, 3500, 500)])
+    "seeds",
+    unless_long(
+        [range(40)], [range(first, first + 500) for first in range(0, 3500, 500)]
+    ),
 )
 def test_what_is_claimed_holds_in_exact_arithmetic(seeds):
-    problems = [problem for problem in map(adversarial_instance, seeds) if is_plain(problem)]
+    problems = [
+        problem for problem in map(adversarial_instance, seeds) if is_plain(problem)
+    ]
     for problem in problems:
         if problem.monotonic_cst is not None:
             problem = problem.replace(monotonic_cst=None)
         result = solve(problem)
-        assert abs(exact_objective(problem, result.weights, result.intercept) - result.objective) <= 1e-9
+        assert (
+            abs(
+                exact_objective(problem, result.weights, result.intercept)
+                - result.objective
+            )
+            <= 1e-9
+        )
         assert exact_bound(problem, result) >= result.lower_bound - 1e-9
-        again = certify(problem, result.weights, result.intercept, result.hinge_dual, result.flip_dual)
+        again = certify(
+            problem,
+            result.weights,
+            result.intercept,
+            result.hinge_dual,
+            result.flip_dual,
+        )
         assert again.gap <= result.gap + 3e-8  # in other coordinates, rounding differs

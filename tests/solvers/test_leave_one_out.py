@@ -49,21 +49,30 @@ def trained_again(problem: Problem) -> np.ndarray:
 def test_they_are_nearly_those_of_training_again(seed, norm, cost, l2, priced):
     prices = np.random.default_rng(seed).uniform(0.5, 2.0, size=8) if priced else None
     problem = drawn(seed, norm=norm, intercept_cost=cost, l2=l2, feature_cost=prices)
-    result, again = solve(problem, tol=1e-8), trained_again(problem)
-    seen, unseen = problem.decision_values(result.weights, result.intercept), without(problem)
+    result = solve(problem, tol=1e-8)
+    again = trained_again(problem)
+    seen = problem.decision_values(result.weights, result.intercept)
+    unseen = without(problem)
     assert np.linalg.norm(unseen - again) < np.linalg.norm(seen - again)
     assert np.corrcoef(unseen - seen, again - seen)[0, 1] > 0.4
 
 
-@pytest.mark.parametrize("parameters", [{}, {"fit_intercept": False}, {"radius": 0.0, "l2": 0.3}, {"norm": 1}], ids=str)
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"fit_intercept": False}, {"radius": 0.0, "l2": 0.3}, {"norm": 1}],
+    ids=str,
+)
 def test_a_weight_is_as_good_as_copies_and_storage_does_not_matter(parameters):
-    problem, counts = drawn(0, **parameters), np.random.default_rng(0).integers(1, 4, 60)
+    problem = drawn(0, **parameters)
+    counts = np.random.default_rng(0).integers(1, 4, 60)
     weighted = drawn(0, sample_weight=counts, **parameters)
     copies = np.repeat(np.arange(60), counts)
     repeated = Problem(problem.X[copies], problem.signs[copies], **(BALL | parameters))
     of_counts = without(weighted, counts)
     np.testing.assert_allclose(without(repeated), of_counts[copies], atol=1e-4)
-    assert np.abs(without(weighted) - of_counts).max() > 0.01, "all of a row, or one of those that it counts for"
+    assert np.abs(without(weighted) - of_counts).max() > 0.01, (
+        "all of a row, or one of those that it counts for"
+    )
     stored = weighted.on_rows(sparse.csr_array(problem.X))
     np.testing.assert_allclose(without(stored, counts), of_counts, atol=1e-4)
 
@@ -74,7 +83,8 @@ def test_every_row_moves_against_its_label_and_those_beyond_the_margin_hardly():
     seen = problem.decision_values(result.weights, result.intercept)
     moves = problem.signs * (without(problem) - seen)
     assert (moves < 0.0).all()
-    beyond, active = (-moves[problem.signs * seen > 1.5], -moves[problem.signs * seen < 1.0])
+    beyond = -moves[problem.signs * seen > 1.5]
+    active = -moves[problem.signs * seen < 1.0]
     assert beyond.max() < 0.1 * active.mean()
 
 

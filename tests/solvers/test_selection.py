@@ -14,11 +14,14 @@ def test_auto_picks_the_interior_point():
     problem = well_conditioned_instance(0, 30, 3)
     assert choose(problem) == "interior-point"
     assert solve(problem).solver == solve(problem, "auto").solver == "interior-point"
-    assert solve(problem, step_fraction=0.9).gap <= 1e-6  # settings reach the chosen solver
+    assert (
+        solve(problem, step_fraction=0.9).gap <= 1e-6
+    )  # settings reach the chosen solver
 
 
 @pytest.mark.parametrize(
-    ("norm", "name"), [(1, "dual-coordinate"), (2, "dual-coordinate"), (math.inf, "feature-working-set")]
+    ("norm", "name"),
+    [(1, "dual-coordinate"), (2, "dual-coordinate"), (math.inf, "feature-working-set")],
 )
 def test_many_features_are_for_other_solvers(norm, name):
     problem = sparse_problem(20_000, 60_000, 4, norm=norm)
@@ -47,12 +50,19 @@ def test_the_size_of_the_matrix_is_that_of_the_features_or_of_few_rows():
 def test_the_cost_of_an_iteration_grows_with_its_work():
     """Twice the rows, features or entries never cost less, and a Gram matrix counts if there is one."""
     seconds = selection.interior_point_seconds
-    for small, large in [((1000, 100), (2000, 100)), ((1000, 100), (1000, 200)), ((200, 4000), (400, 4000))]:
-        assert seconds(well_conditioned_instance(0, *small)) < seconds(well_conditioned_instance(0, *large))
+    for small, large in [
+        ((1000, 100), (2000, 100)),
+        ((1000, 100), (1000, 200)),
+        ((200, 4000), (400, 4000)),
+    ]:
+        assert seconds(well_conditioned_instance(0, *small)) < seconds(
+            well_conditioned_instance(0, *large)
+        )
     assert seconds(sparse_problem(1000, 50, 5)) < seconds(sparse_problem(1000, 50, 10))
     wide = well_conditioned_instance(0, 300, 3000)
     assert seconds(wide) < seconds(wide.replace(norm=1))
-    # A factorisation of 2,000³/3 multiplications takes far longer than passes over few entries.
+    # A factorisation of 2,000³/3 multiplications takes far longer than passes over few
+    # entries.
     many = sparse_problem(2000, 2000, 4)
     assert seconds(many) > 100 * selection.epoch_seconds(many)
 

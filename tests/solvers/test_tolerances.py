@@ -19,11 +19,18 @@ GRID = list(itertools.product(NORMS, (1.0, math.inf), (0.1, 0.01, 0.001)))
 
 
 def check_tolerances(problem, solver, tolerances=TOLERANCES):
-    """Solve with looser and looser tolerances; every one is proven, in at most one iteration more than the last."""
+    """Solve with looser and looser tolerances.
+
+    Every one is proven, in at most one iteration more than the last.
+    """
     iterations = math.inf
     for tol in tolerances:
         result = solve(problem, solver, tol=tol, n_threads=1)
-        assert result.status is Status.OPTIMAL and result.gap <= tol, (problem, tol, result)
+        assert result.status is Status.OPTIMAL and result.gap <= tol, (
+            problem,
+            tol,
+            result,
+        )
         assert result.n_iter <= iterations + 1, (problem, tol, result)
         iterations = result.n_iter
 

@@ -2,9 +2,7 @@
 
 import pytest
 
-from drsvm.tables import DataFileError
-from drsvm.tables import ReadOptions
-from drsvm.tables import read
+from drsvm.tables import DataFileError, ReadOptions, read
 
 
 @pytest.fixture(autouse=True)

@@ -7,10 +7,17 @@ import pytest
 from scipy import sparse
 
 from drsvm.tables import read
-from drsvm.tables.copies import about_copies, can_stay_together, copies_of, held_out_rows
+from drsvm.tables.copies import (
+    about_copies,
+    can_stay_together,
+    copies_of,
+    held_out_rows,
+)
 
 RNG = np.random.default_rng(0)
-ROWS = np.column_stack([RNG.normal(size=200), RNG.integers(0, 4, 200), RNG.integers(0, 50, 200)]).astype(float)
+ROWS = np.column_stack(
+    [RNG.normal(size=200), RNG.integers(0, 4, 200), RNG.integers(0, 50, 200)]
+).astype(float)
 ROWS[:5, 2] = np.nan
 TWICE = np.vstack([ROWS, ROWS[:30]])
 PARTNERS = np.concatenate([np.arange(200), np.arange(30)])
@@ -23,8 +30,12 @@ PARTNERS = np.concatenate([np.arange(200), np.arange(30)])
         np.asfortranarray,
         lambda rows: sparse.csr_array(np.nan_to_num(rows)),
         lambda rows: pd.DataFrame(rows, columns=["a", "b", "b"]),
-        lambda rows: pd.DataFrame({"a": rows[:, 0], "text": [f"n{cell}" for cell in rows[:, 2]]}),
-        lambda rows: pyarrow.table({"a": rows[:, 0], "text": [str(cell) for cell in rows[:, 2]]}),
+        lambda rows: pd.DataFrame(
+            {"a": rows[:, 0], "text": [f"n{cell}" for cell in rows[:, 2]]}
+        ),
+        lambda rows: pyarrow.table(
+            {"a": rows[:, 0], "text": [str(cell) for cell in rows[:, 2]]}
+        ),
     ],
 )
 def test_copies_have_the_same_number(form):
@@ -37,10 +48,18 @@ def test_copies_have_the_same_number(form):
 @pytest.mark.parametrize("n", [50, 500, 5000])
 def test_rows_that_are_alike_by_nature_are_not_copies(n):
     person = RNG.normal(size=n)
-    answers = np.column_stack([np.digitize(person + RNG.normal(size=n), [-1, 0, 1]) for _ in range(6)])
+    answers = np.column_stack(
+        [np.digitize(person + RNG.normal(size=n), [-1, 0, 1]) for _ in range(6)]
+    )
     ages = RNG.integers(20, 60, n)
-    assert copies_of(answers) is None and copies_of(np.column_stack([ages, answers[:, 0]])) is None
-    assert copies_of(ages[:, None]) is None and copies_of(sparse.csr_array(answers.astype(float))) is None
+    assert (
+        copies_of(answers) is None
+        and copies_of(np.column_stack([ages, answers[:, 0]])) is None
+    )
+    assert (
+        copies_of(ages[:, None]) is None
+        and copies_of(sparse.csr_array(answers.astype(float))) is None
+    )
 
 
 def test_copies_stay_on_one_side_of_a_split():
@@ -69,9 +88,15 @@ def test_a_class_of_copies_of_one_row_is_split():
 @pytest.mark.parametrize("times", [1.1, 3])
 def test_an_id_that_repeats_with_its_row_is_still_an_id(tmp_path, times):
     frame = pd.DataFrame(
-        {"id": RNG.permutation(10**6)[:200], "name": [f"n{k}" for k in range(200)], "size": ROWS[:, 0]}
+        {
+            "id": RNG.permutation(10**6)[:200],
+            "name": [f"n{k}" for k in range(200)],
+            "size": ROWS[:, 0],
+        }
     )
-    frame = frame.assign(colour=RNG.choice(list("rgb"), 200), label=RNG.choice(["x", "y"], 200))
+    frame = frame.assign(
+        colour=RNG.choice(list("rgb"), 200), label=RNG.choice(["x", "y"], 200)
+    )
     rows = np.resize(np.arange(200), int(200 * times))
     frame.iloc[rows].to_csv(tmp_path / "table.csv", index=False)
     assert list(read(tmp_path / "table.csv").schema.left_out) == ["id", "name"]

@@ -3,10 +3,7 @@
 import pytest
 from file_contents import TABLE, check_error
 
-from drsvm.tables import ReadOptions
-from drsvm.tables import Schema
-from drsvm.tables import read
-from drsvm.tables import read_like
+from drsvm.tables import ReadOptions, Schema, read, read_like
 from drsvm.tables.files import HEAD_BYTES, head_and_format
 
 
@@ -16,7 +13,9 @@ def test_a_table(write):
     assert data.X.to_pydict() == {"a": [1, 3, 5], "b": [2.5, 4, 6]}
     assert data.y.tolist() == ["yes", "no", "yes"]
     assert data.schema == Schema("table", 2, "label", ["a", "b"])
-    assert any("'label' is used as the label (by its name)" in note for note in data.notes)
+    assert any(
+        "'label' is used as the label (by its name)" in note for note in data.notes
+    )
 
 
 @pytest.mark.parametrize("delimiter", [";", "\t", "|", " "])
@@ -34,10 +33,14 @@ def test_spaces_in_texts_are_not_delimiters(write):
 
 
 def test_a_first_line_of_a_megabyte(write):
-    names = [f"a feature with a {400 * 'very '}long name, number {k}" for k in range(500)]
+    names = [
+        f"a feature with a {400 * 'very '}long name, number {k}" for k in range(500)
+    ]
     quoted = ",".join(f'"{name}"' for name in names)
     assert len(quoted) > 1_000_000
-    data = read(write("data.csv", f"{quoted},label\n" + "1," * 500 + "x\n" + "2," * 500 + "y\n"))
+    data = read(
+        write("data.csv", f"{quoted},label\n" + "1," * 500 + "x\n" + "2," * 500 + "y\n")
+    )
     assert data.schema.columns == names and data.shape == (2, 500)
 
 
@@ -57,7 +60,9 @@ def test_a_line_that_is_too_long_is_not_parsed(write, monkeypatch, text, line):
         monkeypatch.setattr(f"drsvm.tables.{module}.LONGEST_LINE", 1 << 17)
     path = write("data.csv", text)
     assert len(head_and_format(path, "csv")[0]) <= HEAD_BYTES + (1 << 17)
-    monkeypatch.setattr("csv.reader", lambda *_, **__: pytest.fail("parsed")) if line == 1 else None
+    monkeypatch.setattr(
+        "csv.reader", lambda *_, **__: pytest.fail("parsed")
+    ) if line == 1 else None
     check_error(rf"line {line} is longer than .*: is a line break missing", read, path)
 
 
@@ -66,7 +71,9 @@ def test_many_lines_are_not_one_that_is_too_long(write, monkeypatch):
     for module in ("files", "csv_files"):
         monkeypatch.setattr(f"drsvm.tables.{module}.LONGEST_LINE", 1 << 10)
     for end in ("\n", "\r\n", "\r"):
-        text = end.join(["a,b,label", *(f"{k % 13},{k % 7},{'xy'[k % 2]}" for k in range(2000)), ""])
+        text = end.join(
+            ["a,b,label", *(f"{k % 13},{k % 7},{'xy'[k % 2]}" for k in range(2000)), ""]
+        )
         assert read(write("data.csv", text)).shape == (2000, 2)
 
 
@@ -79,23 +86,41 @@ def test_quotes_blank_lines_and_a_byte_order_mark(write):
 
 def test_a_file_without_names(write):
     data = read(write("data.csv", "1,2,0\n3,4,1\n"))
-    assert data.schema.columns == ["column0", "column1"] and data.schema.label == "column2"
+    assert (
+        data.schema.columns == ["column0", "column1"] and data.schema.label == "column2"
+    )
     assert "has only numbers" in data.notes[0]
-    data = read(write("data.csv", "x,2,0\ny,4,1\n"), ReadOptions(header=False, drop=("0",)))
+    data = read(
+        write("data.csv", "x,2,0\ny,4,1\n"), ReadOptions(header=False, drop=("0",))
+    )
     assert data.schema.columns == ["column1"] and data.shape == (2, 1)
 
 
-@pytest.mark.parametrize("content", [TABLE.replace("\n", "\r"), f"\n\r\n{TABLE}", f"\ufeff\n{TABLE}"])
+@pytest.mark.parametrize(
+    "content", [TABLE.replace("\n", "\r"), f"\n\r\n{TABLE}", f"\ufeff\n{TABLE}"]
+)
 def test_line_ends_and_blank_lines_before_the_header(write, content):
     data = read(write("data.csv", content))
-    assert data.X.to_pydict() == {"a": [1, 3, 5], "b": [2.5, 4, 6]} and data.y.tolist() == ["yes", "no", "yes"]
+    assert data.X.to_pydict() == {
+        "a": [1, 3, 5],
+        "b": [2.5, 4, 6],
+    } and data.y.tolist() == ["yes", "no", "yes"]
 
 
 def test_names_over_several_lines(write):
-    data = read(write("data.csv", '"height\r\n(cm)",b,"la\nbel"\n1,2,x\n3,4,y\n'), ReadOptions(label="la bel"))
+    data = read(
+        write("data.csv", '"height\r\n(cm)",b,"la\nbel"\n1,2,x\n3,4,y\n'),
+        ReadOptions(label="la bel"),
+    )
     assert data.X.to_pydict() == {"height (cm)": [1, 3], "b": [2, 4]}
     assert data.y.tolist() == ["x", "y"]
     new = write("new.csv", '"height\n(cm)",b\n1,2\n3,oops\n')
-    check_error(r"column 'b' contains the text 'oops' \(line 4\)", read_like, new, data.schema)
-    content = 'a,remark,label\n1,"one\ntwo",x\n3,none,y\n'  # and texts that are not used
-    assert read(write("data.csv", content), ReadOptions(drop=("remark",))).X.to_pydict() == {"a": [1, 3]}
+    check_error(
+        r"column 'b' contains the text 'oops' \(line 4\)", read_like, new, data.schema
+    )
+    content = (
+        'a,remark,label\n1,"one\ntwo",x\n3,none,y\n'  # and texts that are not used
+    )
+    assert read(
+        write("data.csv", content), ReadOptions(drop=("remark",))
+    ).X.to_pydict() == {"a": [1, 3]}

@@ -38,15 +38,21 @@ def test_a_missing_last_line_break_is_noted(write, content):
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.99])
 def test_truncated_compressed_files(error_for, packed, share):
     rng = np.random.default_rng(0)
-    text = "a,b,label\n" + "".join(f"{x},{y},{k % 2}\n" for k, (x, y) in enumerate(rng.normal(size=(4000, 2))))
+    text = "a,b,label\n" + "".join(
+        f"{x},{y},{k % 2}\n" for k, (x, y) in enumerate(rng.normal(size=(4000, 2)))
+    )
     content = packed.compress(text.encode())
     expected = "is truncated or damaged" if share else "is empty"
-    assert expected in error_for(f"data.csv.{SUFFIXES[packed]}", content[: int(share * len(content))])
+    assert expected in error_for(
+        f"data.csv.{SUFFIXES[packed]}", content[: int(share * len(content))]
+    )
 
 
 def test_a_suffix_that_contradicts_the_compression(error_for):
     assert "ends in .gz, but is not compressed" in error_for("data.csv.gz", TABLE)
-    assert "ends in .xz, but is compressed as .gz" in error_for("data.csv.xz", gzip.compress(TABLE.encode()))
+    assert "ends in .xz, but is compressed as .gz" in error_for(
+        "data.csv.xz", gzip.compress(TABLE.encode())
+    )
 
 
 def test_missing_files_and_folders(write, tmp_path):

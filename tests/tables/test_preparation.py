@@ -10,10 +10,13 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from drsvm.tables import ReadOptions
-from drsvm.tables import TableReader
-from drsvm.tables import read
-from drsvm.tables.preparation import cells_clipped, features_of, preparation, unseen_levels
+from drsvm.tables import ReadOptions, TableReader, read
+from drsvm.tables.preparation import (
+    cells_clipped,
+    features_of,
+    preparation,
+    unseen_levels,
+)
 
 
 @pytest.fixture
@@ -30,12 +33,24 @@ def table(write):
 
 def fitted(data, **options):
     steps = Pipeline(preparation(data.schema, **options))
-    return steps, steps.fit_transform(data.X), [feature.name for feature in features_of(steps, data.schema) or []]
+    return (
+        steps,
+        steps.fit_transform(data.X),
+        [feature.name for feature in features_of(steps, data.schema) or []],
+    )
 
 
 def test_features(table):
     _, X, names = fitted(table)
-    assert names == ["age", "income", "member", "income=(empty)", "town=Oslo", "town=Rome", "town=(rare)"]
+    assert names == [
+        "age",
+        "income",
+        "member",
+        "income=(empty)",
+        "town=Oslo",
+        "town=Rome",
+        "town=(rare)",
+    ]
     np.testing.assert_allclose(X[:, :2].mean(axis=0), 0.0, atol=1e-12)
     np.testing.assert_allclose(X[:, :2].std(axis=0), 1.0)
     assert set(np.unique(X[:, 2:])) == {0.0, 1.0}
@@ -43,32 +58,56 @@ def test_features(table):
 
 
 def test_clipped_cells_are_in_the_words_of_the_file(write):
-    lines = [f"{k % 13},2024-05-{1 + k % 28:02d},{k % 2}" for k in range(60)] + ["900,2924-05-01,1"]
-    data = read(write("data.csv", "age,since,label\n" + "\n".join(lines) + "\n"), ReadOptions(label="label"))
+    lines = [f"{k % 13},2024-05-{1 + k % 28:02d},{k % 2}" for k in range(60)] + [
+        "900,2924-05-01,1"
+    ]
+    data = read(
+        write("data.csv", "age,since,label\n" + "\n".join(lines) + "\n"),
+        ReadOptions(label="label"),
+    )
     texts = cells_clipped(fitted(data)[0].steps, data.schema, data.X).far
     assert [*texts] == ["since", "age"] and texts["age"].endswith("up to 900")
-    assert texts["since"].startswith("1 cell above 2024-") and texts["since"].endswith("up to 2924-05-01")
-    assert cells_clipped(fitted(data, standardise=False)[0].steps, data.schema, data.X) == ({}, (0, 0))
+    assert texts["since"].startswith("1 cell above 2024-") and texts["since"].endswith(
+        "up to 2924-05-01"
+    )
+    assert cells_clipped(
+        fitted(data, standardise=False)[0].steps, data.schema, data.X
+    ) == ({}, (0, 0))
 
 
 def test_cells_of_an_svmlight_file_are_numbered_as_there(write):
     lines = [f"{k % 2} 3:{k % 7 + 1} 5:{k % 3 + 1}" for k in range(60)] + ["1 3:500"]
     data = read(write("data.svm", "\n".join(lines) + "\n"))
-    [(name, text)] = cells_clipped(fitted(data)[0].steps, data.schema, data.X).far.items()
+    [(name, text)] = cells_clipped(
+        fitted(data)[0].steps, data.schema, data.X
+    ).far.items()
     assert name == "3" and text.endswith("up to 500")
 
 
 def test_gaps_are_filled_with_the_median_and_new_levels_are_rare(table):
     steps, X, _ = fitted(table, standardise=False)
-    given = np.array([value for value in table.X.column("income").to_pylist() if value is not None])
+    given = np.array(
+        [value for value in table.X.column("income").to_pylist() if value is not None]
+    )
     np.testing.assert_array_equal(X[X[:, 3] == 1, 1], np.median(given))
-    assert [feature.column for feature in features_of(steps, table.schema)][3] == "income"
-    new = pandas.DataFrame({"age": [1, 1, 1], "income": 1, "member": "yes", "town": ["Paris", "Bonn", None]})
+    assert [feature.column for feature in features_of(steps, table.schema)][
+        3
+    ] == "income"
+    new = pandas.DataFrame(
+        {
+            "age": [1, 1, 1],
+            "income": 1,
+            "member": "yes",
+            "town": ["Paris", "Bonn", None],
+        }
+    )
     assert steps.transform(new)[:, 4:].tolist() == [[0, 0, 1], [0, 0, 1], [0, 0, 1]]
 
 
 def test_a_level_that_was_not_seen_is_all_zeros_where_none_is_rare(write):
-    lines = "".join(f"{'Oslo' if k % 2 else 'Rome'},{k % 7},{k % 3 % 2}\n" for k in range(60))
+    lines = "".join(
+        f"{'Oslo' if k % 2 else 'Rome'},{k % 7},{k % 3 % 2}\n" for k in range(60)
+    )
     data = read(write("data.csv", "town,a,label\n" + lines), ReadOptions(label="label"))
     steps, _, names = fitted(data)
     assert names == ["a", "town=Oslo", "town=Rome"]
@@ -81,10 +120,17 @@ def test_many_levels_are_sparse(write):
     lines = "".join(f"t{k % 250},{k % 7},{k % 2}\n" for k in range(3000))
     data = read(write("data.csv", "town,a,label\n" + lines), ReadOptions(label="label"))
     _, X, names = fitted(data)
-    assert sparse.issparse(X) and X.shape == (3000, 251) and names[:2] == ["a", "town=t0"]
+    assert (
+        sparse.issparse(X) and X.shape == (3000, 251) and names[:2] == ["a", "town=t0"]
+    )
 
 
-STYLES = {"price": "decimal comma", "joined": "date", "member": "true or false", "town": "category"}
+STYLES = {
+    "price": "decimal comma",
+    "joined": "date",
+    "member": "true or false",
+    "town": "category",
+}
 
 
 @pytest.fixture
@@ -126,18 +172,29 @@ def test_data_frames(reader):
 def test_arrays_have_the_columns_in_order(reader):
     names = list(reader.get_feature_names_out())
     check(reader.transform(np.array([RAW[name] for name in names], dtype=object).T))
-    with pytest.raises(ValueError, match=r"X has shape \(4, 2\), but the model was trained on the 5 columns"):
+    with pytest.raises(
+        ValueError,
+        match=r"X has shape \(4, 2\), but the model was trained on the 5 columns",
+    ):
         reader.transform(np.ones((4, 2)))
 
 
 def test_values_of_other_types():
-    reader = TableReader(["when", "flag", "code"], {"when": "date", "flag": "true or false", "code": "category"})
+    reader = TableReader(
+        ["when", "flag", "code"],
+        {"when": "date", "flag": "true or false", "code": "category"},
+    )
     days = [datetime.date(1970, 1, 2), datetime.datetime(1970, 1, 1, 12)]
-    frame = pandas.DataFrame({"when": days, "flag": [True, None], "code": [1.0, np.nan]})
+    frame = pandas.DataFrame(
+        {"when": days, "flag": [True, None], "code": [1.0, np.nan]}
+    )
     expected = [[1.0, 1.0, "1"], [0.5, np.nan, "(empty)"]]
     for table in (frame, frame.assign(when=pandas.to_datetime(pandas.Series(days)))):
         found = reader.transform(table).tolist()
-        np.testing.assert_array_equal(np.array([row[:2] for row in found], dtype=float), [row[:2] for row in expected])
+        np.testing.assert_array_equal(
+            np.array([row[:2] for row in found], dtype=float),
+            [row[:2] for row in expected],
+        )
         assert [row[2] for row in found] == ["1", "(empty)"]
 
 
@@ -148,10 +205,19 @@ def test_numbers_alone_are_floats():
 
 def test_errors_name_the_column_and_the_cell(reader):
     frame = pandas.DataFrame(RAW)
-    with pytest.raises(ValueError, match=r"there is no column 'town' \(needed by the model\): did you mean 'Town'"):
+    with pytest.raises(
+        ValueError,
+        match=r"there is no column 'town' \(needed by the model\): did you mean 'Town'",
+    ):
         reader.transform(frame.rename(columns={"town": "Town"}))
-    with pytest.raises(ValueError, match=r"3 columns that the model needs are missing: 'price', 'joined', 'member'"):
+    with pytest.raises(
+        ValueError,
+        match=r"3 columns that the model needs are missing: 'price', 'joined', 'member'",
+    ):
         reader.transform(frame[["age", "town"]])
     frame.loc[2, "price"] = "cheap"
-    with pytest.raises(ValueError, match=r"column 'price' contains 'cheap' \(row 3\), but the model needs cells of"):
+    with pytest.raises(
+        ValueError,
+        match=r"column 'price' contains 'cheap' \(row 3\), but the model needs cells of",
+    ):
         reader.transform(frame)

@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 from file_contents import SPARSE, TABLE, check_error
 
-from drsvm.tables import DataFileError
-from drsvm.tables import ReadOptions
-from drsvm.tables import read
-from drsvm.tables import read_like
+from drsvm.tables import DataFileError, ReadOptions, read, read_like
 
 GAPPY = "a,b,label\n1,,x\nNA,4,y\n5,6,x\n"
 
@@ -17,47 +14,79 @@ def test_missing_values(write):
     filled = read(path)
     assert filled.X.to_pydict() == {"a": [1, None, 5], "b": [None, 4, 6]}
     dropped = read(path, ReadOptions(missing="drop", numeric=("a", "b")))
-    assert dropped.X.to_pydict() == {"a": [5], "b": [6]} and dropped.rows.tolist() == [2]
+    assert dropped.X.to_pydict() == {"a": [5], "b": [6]} and dropped.rows.tolist() == [
+        2
+    ]
     assert any("2 of 3 rows have missing values" in note for note in dropped.notes)
 
 
 def test_a_model_treats_empty_cells_as_in_its_training(write):
-    whole, gappy = write("data.csv", "a,b,label\n1,2,x\n3,4,y\n"), write("new.csv", "a,b\n1,\n3,4\n")
+    whole = write("data.csv", "a,b,label\n1,2,x\n3,4,y\n")
+    gappy = write("new.csv", "a,b\n1,\n3,4\n")
     strict = read(whole, ReadOptions(missing="error")).schema
     check_error("column 'b' has an empty cell at line 2", read_like, gappy, strict)
     assert read_like(gappy, strict, ReadOptions(missing="drop")).rows.tolist() == [1]
-    assert read_like(gappy, read(whole, ReadOptions(missing="drop")).schema).rows.tolist() == [1]
+    assert read_like(
+        gappy, read(whole, ReadOptions(missing="drop")).schema
+    ).rows.tolist() == [1]
 
 
 def test_rows_without_a_label_are_left_out(write):
     data = read(write("data.csv", "a,b,label\n1,2,x\n3,4,\n5,6,y\n"))
     assert data.rows.tolist() == [0, 2] and data.y.tolist() == ["x", "y"]
-    assert any("1 of 3 rows has no label and is left out" in note for note in data.notes)
+    assert any(
+        "1 of 3 rows has no label and is left out" in note for note in data.notes
+    )
 
 
 def test_verified_labels(write, error_for):
     rows = "1,2,x,yes\n3,4,y,no\n5,6,x,\n7,9,,yes\n"
-    data = read(write("data.csv", f"a,b,label,checked\n{rows}"), ReadOptions(label="label", verified="checked"))
-    assert data.verified.tolist() == [True, False, False] and data.schema.columns == ["a", "b"]
-    for cell, expected in (("perhaps", "must contain yes or no"), ("3", "contains other numbers")):
+    data = read(
+        write("data.csv", f"a,b,label,checked\n{rows}"),
+        ReadOptions(label="label", verified="checked"),
+    )
+    assert data.verified.tolist() == [True, False, False] and data.schema.columns == [
+        "a",
+        "b",
+    ]
+    for cell, expected in (
+        ("perhaps", "must contain yes or no"),
+        ("3", "contains other numbers"),
+    ):
         other = f"a,b,label,checked\n1,2,x,{cell}\n3,4,y,0\n"
-        assert expected in error_for("data.csv", other, label="label", verified="checked")
+        assert expected in error_for(
+            "data.csv", other, label="label", verified="checked"
+        )
 
 
 @pytest.mark.thorough
 def test_a_table_of_a_million_cells_of_text_is_read_at_once(write):
     """Types are guessed from the whole file: the only text is in the last row."""
     rows = "".join(f"{k},{k % 2}\n" for k in range(100_000))
-    check_error(r"the text 'oops' \(line 100002\)", read, write("data.csv", f"a,label\n{rows}oops,1\n"))
+    check_error(
+        r"the text 'oops' \(line 100002\)",
+        read,
+        write("data.csv", f"a,label\n{rows}oops,1\n"),
+    )
     data = read(write("data.csv", f"a,label\n{rows}\n"), ReadOptions(numeric=("a",)))
     np.testing.assert_array_equal(data.X.column("a"), np.arange(100_000))
 
 
 def test_cells_may_span_several_lines(write):
-    lines = "".join(f'{k},"Main St {k % 3}\nOslo, Norway",{"xy"[k % 2]}\n' for k in range(60))
-    data = read(write("data.csv", f"a,t,label\n{lines}".replace("Oslo, Norway", "Oslo")))
-    assert data.schema.styles == {"t": "category"} and data.X.column("t")[0].as_py() == "Main St 0\nOslo"
-    wide = "".join(f'{k},{k % 7},{"xy"[k % 2]},"Main St {k % 3}\nOslo, Norway"\n' for k in range(60))
+    lines = "".join(
+        f'{k},"Main St {k % 3}\nOslo, Norway",{"xy"[k % 2]}\n' for k in range(60)
+    )
+    data = read(
+        write("data.csv", f"a,t,label\n{lines}".replace("Oslo, Norway", "Oslo"))
+    )
+    assert (
+        data.schema.styles == {"t": "category"}
+        and data.X.column("t")[0].as_py() == "Main St 0\nOslo"
+    )
+    wide = "".join(
+        f'{k},{k % 7},{"xy"[k % 2]},"Main St {k % 3}\nOslo, Norway"\n'
+        for k in range(60)
+    )
     data = read(write("data.csv", f"a,b,label,t\n{wide}"), ReadOptions(label="label"))
     assert data.X.column("t")[0].as_py() == "Main St 0\nOslo, Norway"
 
@@ -65,15 +94,25 @@ def test_cells_may_span_several_lines(write):
 def test_accountants_numbers(write):
     """A dash is an empty cell, brackets and a minus before the currency are negative."""
     cells = ["-", "(1,326)", "$1,326", "-$12", "(20.5)"] * 12
-    content = "".join(f'"{cell}",{k % 7}.5,{"xy"[k % 2]}\n' for k, cell in enumerate(cells))
+    content = "".join(
+        f'"{cell}",{k % 7}.5,{"xy"[k % 2]}\n' for k, cell in enumerate(cells)
+    )
     data = read(write("data.csv", f"sales,rate,label\n{content}"))
     assert data.schema.styles == {"sales": "thousands separators"}
-    assert data.X.column("sales").to_pylist()[:5] == [None, -1326.0, 1326.0, -12.0, -20.5]
+    assert data.X.column("sales").to_pylist()[:5] == [
+        None,
+        -1326.0,
+        1326.0,
+        -12.0,
+        -20.5,
+    ]
 
 
 def test_texts_among_numbers_with_separators(write, error_for):
     cells = ["1,326" if k % 5 else f"none {k}" for k in range(60)]
-    content = "a,b,label\n" + "".join(f'"{cell}",{k % 7}.5,{"xy"[k % 2]}\n' for k, cell in enumerate(cells))
+    content = "a,b,label\n" + "".join(
+        f'"{cell}",{k % 7}.5,{"xy"[k % 2]}\n' for k, cell in enumerate(cells)
+    )
     assert "while 48 of 60 values are numbers" in error_for("data.csv", content)
     data = read(write("data.csv", content), ReadOptions(numeric=("a",)))
     assert data.schema.styles["a"] == "thousands separators or empty"
@@ -81,15 +120,23 @@ def test_texts_among_numbers_with_separators(write, error_for):
 
 
 def test_infinite_values_of_both_signs(write):
-    content = "a,b,label\n" + "".join(f"{k},{k % 3},{'xy'[k % 2]}\n" for k in range(30)) + "1,inf,x\n1,-inf,y\n"
+    content = (
+        "a,b,label\n"
+        + "".join(f"{k},{k % 3},{'xy'[k % 2]}\n" for k in range(30))
+        + "1,inf,x\n1,-inf,y\n"
+    )
     with pytest.raises(DataFileError) as error:
         read(write("data.csv", content))
-    assert [fix[:2] for fix in error.value.fixes] == [("missing_values", "inf"), ("missing_values", "-inf")]
+    assert [fix[:2] for fix in error.value.fixes] == [
+        ("missing_values", "inf"),
+        ("missing_values", "-inf"),
+    ]
 
 
 def test_numbers_that_may_be_ids(write):
     rng = np.random.default_rng(0)
-    a, b = rng.permutation(10**6)[:120], rng.permutation(10**6)[:120]
+    a = rng.permutation(10**6)[:120]
+    b = rng.permutation(10**6)[:120]
     lines = "".join(f"{a[k]},{b[k]},{k % 5},{'xy'[k % 2]}\n" for k in range(120))
     data = read(write("data.csv", f"acct,size,c,label\n{lines}"))
     assert data.schema.left_out == {"acct": "an id"}
@@ -98,7 +145,11 @@ def test_numbers_that_may_be_ids(write):
 
 def test_labels_that_differ_only_in_case(write):
     lines = "".join(f"{k},{k % 5},{('Yes', 'yes', 'no')[k % 3]}\n" for k in range(60))
-    [note] = [note for note in read(write("data.csv", f"a,b,label\n{lines}")).notes if "case" in note]
+    [note] = [
+        note
+        for note in read(write("data.csv", f"a,b,label\n{lines}")).notes
+        if "case" in note
+    ]
     assert note.startswith("the labels 'Yes', 'yes' differ only in case")
 
 
@@ -147,8 +198,16 @@ TABLES = [
 
 SVMLIGHT = [
     ("1 1:1\n-1 -2:1\n", {}, "line 2: the index -2 is negative"),
-    ("# note\n1 1:1\n-1 0:1\n", {}, "only line 3 has the index 0: correct it, or use index_base=0"),
-    ("1 0:1\n-1 0:1\n", {"index_base": 1}, "line 1 has the index 0: correct it, or use index_base=0"),
+    (
+        "# note\n1 1:1\n-1 0:1\n",
+        {},
+        "only line 3 has the index 0: correct it, or use index_base=0",
+    ),
+    (
+        "1 0:1\n-1 0:1\n",
+        {"index_base": 1},
+        "line 1 has the index 0: correct it, or use index_base=0",
+    ),
     (SPARSE + "1 10000000:1\n", {}, "allow it with max_features=10000000"),
     ("1 1:1\n-1 99999999999:1\n", {}, "line 2: the index 99999999999 is too large"),
     ("1 1:1\n-1 3:1 2:1\n", {}, "line 2: the index 2 follows 3"),
@@ -161,14 +220,21 @@ SVMLIGHT = [
     (TABLE, {}, "line 1: the label 'a,b,label' is not a number"),
     ("# only a comment\n", {}, "no rows found"),
     ("1\n-1\n", {}, "no features found"),
-    (SPARSE, {"drop": ("1",)}, "categorical and numeric do not apply to svmlight files"),
+    (
+        SPARSE,
+        {"drop": ("1",)},
+        "categorical and numeric do not apply to svmlight files",
+    ),
     (SPARSE, {"label": "1"}, "label, features"),
 ]
 
 
 @pytest.mark.parametrize(
     ("name", "content", "options", "expected"),
-    [*(("data.csv", *case) for case in TABLES), *(("data.svm", *case) for case in SVMLIGHT)],
+    [
+        *(("data.csv", *case) for case in TABLES),
+        *(("data.svm", *case) for case in SVMLIGHT),
+    ],
 )
 def test_files_that_cannot_be_used(error_for, name, content, options, expected):
     assert expected in error_for(name, content, **options)

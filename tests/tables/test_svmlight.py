@@ -4,10 +4,7 @@ import numpy as np
 from file_contents import SPARSE, TABLE, check_error
 from scipy import sparse
 
-from drsvm.tables import ReadOptions
-from drsvm.tables import Schema
-from drsvm.tables import read
-from drsvm.tables import read_like
+from drsvm.tables import ReadOptions, Schema, read, read_like
 
 
 def test_svmlight(write):
@@ -29,12 +26,21 @@ def test_svmlight_for_a_trained_model(write):
     other = read_like(write("new.svm", "1 2:7 9:1\n-1 1:2\n"), schema)
     np.testing.assert_array_equal(other.X.toarray(), [[0, 7, 0], [2, 0, 0]])
     assert "up to index 9" in other.notes[0]
-    check_error("is a csv file, but the model was trained on an svm", read_like, write("new.csv", TABLE), schema)
-    check_error("line 2 has the index 0", read_like, write("new.svm", "1 1:2\n1 0:1\n"), schema)
+    check_error(
+        "is a csv file, but the model was trained on an svm",
+        read_like,
+        write("new.csv", TABLE),
+        schema,
+    )
+    check_error(
+        "line 2 has the index 0", read_like, write("new.svm", "1 1:2\n1 0:1\n"), schema
+    )
 
 
 def test_far_indices_are_noted_and_can_be_allowed(write):
     data = read(write("data.svm", SPARSE + "1 123456:1\n"))
-    assert data.notes == ["Feature 123456 occurs only in line 4, far from all others: is its index mistyped?"]
+    assert data.notes == [
+        "Feature 123456 occurs only in line 4, far from all others: is its index mistyped?"
+    ]
     path = write("data.svm", SPARSE + "1 10000000:1\n")
     assert read(path, ReadOptions(max_features=10**7)).shape == (4, 10**7)

@@ -38,11 +38,20 @@ def test_pauses_before_the_start_do_not_count(clock):
 def test_a_limit_runs_out_and_none_is_never_over(clock):
     limit = TimeLimit.of(None)
     clock.now += 1e9
-    assert limit.left() == math.inf and not limit.over and not limit.long_over and not limit.limited
+    assert (
+        limit.left() == math.inf
+        and not limit.over
+        and not limit.long_over
+        and not limit.limited
+    )
     assert limit.share(3) is limit
     limit = TimeLimit.of(2)
     assert limit.left() == 2.0 and limit.limited and TimeLimit.of(limit) is limit
-    for seconds, over, long_over in ((1.9, False, False), (0.1, True, False), (0.2, True, True)):
+    for seconds, over, long_over in (
+        (1.9, False, False),
+        (0.1, True, False),
+        (0.2, True, True),
+    ):
         clock.now += seconds
         assert (limit.over, limit.long_over) == (over, long_over)
 
@@ -76,5 +85,7 @@ def test_after_a_stop_everything_is_spent(clock, seconds):
 
 @pytest.mark.parametrize("max_time", [0, -1, math.nan, "long", [3]])
 def test_invalid_times_are_rejected(max_time):
-    with pytest.raises(ValueError, match="max_time must be a number of seconds > 0, got max_time="):
+    with pytest.raises(
+        ValueError, match="max_time must be a number of seconds > 0, got max_time="
+    ):
         TimeLimit.of(max_time)

@@ -15,13 +15,21 @@ TIMES = 20 if LONG else 1
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a POSIX signal")
-@pytest.mark.parametrize("tasks", unless_long([OFTEN], [[task] for task in TASKS]), ids=", ".join)
+@pytest.mark.parametrize(
+    "tasks", unless_long([OFTEN], [[task] for task in TASKS]), ids=", ".join
+)
 def test_a_signal_ends_every_task(tasks):
     program = Path(__file__).parents[1] / "interrupts.py"
     path = os.pathsep.join([str(program.parents[1]), os.environ.get("PYTHONPATH", "")])
-    command, environment = [sys.executable, program, str(TIMES), *tasks], {**os.environ, "PYTHONPATH": path}
+    command = [sys.executable, program, str(TIMES), *tasks]
+    environment = {**os.environ, "PYTHONPATH": path}
     child = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert child.returncode == 0, child.stderr  # negative: killed by a signal
-    reactions = json.loads(child.stdout.splitlines()[0])  # joblib's workers may complain below when they are ended
-    assert set(reactions) <= {"interrupted", "KeyboardInterrupt"}, (reactions, child.stderr)
+    reactions = json.loads(
+        child.stdout.splitlines()[0]
+    )  # joblib's workers may complain below when they are ended
+    assert set(reactions) <= {"interrupted", "KeyboardInterrupt"}, (
+        reactions,
+        child.stderr,
+    )
     assert "Traceback" not in child.stderr

@@ -62,7 +62,12 @@ SLOWER = [(1.0, 0.1), (1.0, 0.2), *((10.0, 0.2 + 0.1 * k) for k in range(1, 5))]
 
 @pytest.mark.parametrize(
     ("steps", "left"),
-    [([], None), ([(5.0, 0.0)], None), ([(10.0, 0.2), (10.0, 0.4)], 30.0), (SLOWER, 40.0)],
+    [
+        ([], None),
+        ([(5.0, 0.0)], None),
+        ([(10.0, 0.2), (10.0, 0.4)], 30.0),
+        (SLOWER, 40.0),
+    ],
     ids=["no step", "no advance", "even", "the last steps count"],
 )
 def test_the_time_left_follows_from_the_pace(clock, steps, left):
@@ -84,15 +89,24 @@ def test_the_time_left_follows_from_the_pace(clock, steps, left):
 def test_lines_appear_in_long_stages_only(clock):
     written = []
     begin = lines(written.append)
-    for text, seconds, shares in (("reading", 1.0, (0.5, 1.0)), ("solving", 60.0, (0.25, 0.26, 0.5, 1.0))):
+    for text, seconds, shares in (
+        ("reading", 1.0, (0.5, 1.0)),
+        ("solving", 60.0, (0.25, 0.26, 0.5, 1.0)),
+    ):
         tell_listener = begin(text)
         for share in shares:
             clock.now += seconds
             tell_listener(share)
-    assert written == ["solving: 25% after 60 s, about 3 min left", "solving: 50% after 3 min, about 4 min left"]
+    assert written == [
+        "solving: 25% after 60 s, about 3 min left",
+        "solving: 50% after 3 min, about 4 min left",
+    ]
 
 
-@pytest.mark.parametrize(("seconds", "words"), [(0.2, "0 s"), (119.0, "119 s"), (150.0, "2 min"), (9000.0, "2 h")])
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.2, "0 s"), (119.0, "119 s"), (150.0, "2 min"), (9000.0, "2 h")],
+)
 def test_durations_in_words(seconds, words):
     assert duration(seconds) == words
 
@@ -112,7 +126,9 @@ def shown(monkeypatch, capsys):
     return shown
 
 
-def test_an_interactive_session_shows_a_message_once_and_a_script_never(shown, monkeypatch):
+def test_an_interactive_session_shows_a_message_once_and_a_script_never(
+    shown, monkeypatch
+):
     assert shown() == "Please wait.\n"
     assert shown() == ""
     monkeypatch.delattr(sys, "ps1")
@@ -141,4 +157,7 @@ def test_a_message_is_a_text_for_python():
 
 
 def test_parameters_can_be_spelled_otherwise():
-    assert MESSAGE.spelled(lambda parameter: parameter.name.upper()) == "column '{a}': use DROP, or MAX_TIME more"
+    assert (
+        MESSAGE.spelled(lambda parameter: parameter.name.upper())
+        == "column '{a}': use DROP, or MAX_TIME more"
+    )

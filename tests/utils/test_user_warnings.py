@@ -49,10 +49,20 @@ def test_a_warning_points_at_the_line_of_the_user(fit):
 def test_a_search_warns_once_per_line_and_again_for_the_refit(tmp_path):
     script = tmp_path / "search.py"
     script.write_text(SEARCH)
-    told = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True).stderr
-    places = [line.partition(": UserWarning")[0] for line in told.splitlines() if "UserWarning" in line]
+    told = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, check=True
+    ).stderr
+    places = [
+        line.partition(": UserWarning")[0]
+        for line in told.splitlines()
+        if "UserWarning" in line
+    ]
     assert places == [f"{script}:6", f"{script}:7", f"{script}:7"]
-    repeated = [line for line in told.splitlines() if "similar warnings are not repeated" in line]
+    repeated = [
+        line
+        for line in told.splitlines()
+        if "similar warnings are not repeated" in line
+    ]
     assert len(repeated) == 2  # but for the refit
 
 
@@ -63,8 +73,13 @@ def test_every_warning_of_a_search_is_there_for_those_who_ask():
 
 
 def test_parameters_are_keyword_only_but_for_the_first():
-    kinds = [parameter.kind for parameter in inspect.signature(WassersteinSVC).parameters.values()]
-    assert kinds == [inspect.Parameter.POSITIONAL_OR_KEYWORD] + [inspect.Parameter.KEYWORD_ONLY] * (len(kinds) - 1)
+    kinds = [
+        parameter.kind
+        for parameter in inspect.signature(WassersteinSVC).parameters.values()
+    ]
+    assert kinds == [inspect.Parameter.POSITIONAL_OR_KEYWORD] + [
+        inspect.Parameter.KEYWORD_ONLY
+    ] * (len(kinds) - 1)
     with pytest.raises(TypeError, match="positional arguments"):
         WassersteinSVC(0.1, 5.0)
     with pytest.raises(TypeError, match="multiple values"):

@@ -29,18 +29,25 @@ def test_a_write_that_fails_leaves_everything_as_it_was(tmp_path, monkeypatch, f
         write_whole(target, b"new")
     assert caught.value.errno == errno.ENOSPC
     if failing == "fsync":
-        assert caught.value.filename == str(target) and "free some space" in str(caught.value)
+        assert caught.value.filename == str(target) and "free some space" in str(
+            caught.value
+        )
     monkeypatch.undo()
     assert target.read_text() == "old" and list(tmp_path.iterdir()) == [target]
 
 
 def test_links_and_permissions_are_kept(tmp_path):
-    target, link = tmp_path / "real.csv", tmp_path / "link.csv"
+    target = tmp_path / "real.csv"
+    link = tmp_path / "link.csv"
     target.write_text("old")
     target.chmod(0o640)
     link.symlink_to(target)
     write_whole(link, b"new")
-    assert link.is_symlink() and target.read_text() == "new" and target.stat().st_mode & 0o777 == 0o640
+    assert (
+        link.is_symlink()
+        and target.read_text() == "new"
+        and target.stat().st_mode & 0o777 == 0o640
+    )
     write_whole(tmp_path / "fresh", b"x")
     mask = os.umask(0)
     os.umask(mask)
@@ -58,13 +65,22 @@ def test_of_several_files_all_are_written_or_none(tmp_path, monkeypatch):
     assert targets[0].read_text() == "old" and list(tmp_path.iterdir()) == targets[:1]
     monkeypatch.undo()
     write_files(dict.fromkeys(targets, b"new"))
-    assert [target.read_text() for target in targets] == ["new", "new"] and len(list(tmp_path.iterdir())) == 2
+    assert [target.read_text() for target in targets] == ["new", "new"] and len(
+        list(tmp_path.iterdir())
+    ) == 2
 
 
 @pytest.mark.parametrize("is_command", [False, True])
-def test_an_interrupt_before_and_after_files_are_replaced(tmp_path, monkeypatch, is_command):
-    """Python raises KeyboardInterrupt in any case; a command that has replaced files goes on to its end."""
-    target, handler, token = tmp_path / "out.csv", signal.getsignal(signal.SIGINT), ends_soon.set(is_command)
+def test_an_interrupt_before_and_after_files_are_replaced(
+    tmp_path, monkeypatch, is_command
+):
+    """Python raises KeyboardInterrupt in any case.
+
+    A command that has replaced files goes on to its end.
+    """
+    target = tmp_path / "out.csv"
+    handler = signal.getsignal(signal.SIGINT)
+    token = ends_soon.set(is_command)
     target.write_text("old")
     try:
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
@@ -84,5 +100,8 @@ def test_an_interrupt_before_and_after_files_are_replaced(tmp_path, monkeypatch,
 def test_a_device_is_written_to_and_named_if_it_has_no_space():
     write_whole(os.devnull, b"x")
     assert not os.path.isfile(os.devnull)
-    with pytest.raises(OSError, match=r"cannot be written \(No space left on device\): free some space.*/dev/full"):
+    with pytest.raises(
+        OSError,
+        match=r"cannot be written \(No space left on device\): free some space.*/dev/full",
+    ):
         write_whole("/dev/full", b"x")

@@ -1,6 +1,7 @@
 """Parts that several files of this benchmark share.
 
-benchopt imports this package before any data set or solver, so all of them find the modules of the folder `benchmarks`.
+benchopt imports this package before any data set or solver, so all of them find the
+modules of the folder `benchmarks`.
 """
 
 import sys

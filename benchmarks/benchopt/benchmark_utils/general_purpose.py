@@ -8,7 +8,8 @@ from benchopt import BaseSolver
 
 from benchmark_utils.stopping import Solved, tenth
 
-TRIAL_TOLERANCE, TRIAL_ACCURACY = 1e-4, 1e-3
+TRIAL_TOLERANCE = 1e-4
+TRIAL_ACCURACY = 1e-3
 """A formulation is tried with this tolerance, and must then be this close to the optimum."""
 
 TRIAL_SECONDS = 10.0
@@ -18,7 +19,8 @@ TRIAL_SECONDS = 10.0
 class GeneralPurpose(BaseSolver):
     """A solver that is called directly; building its matrices is not timed.
 
-    Before the first timed run, all formulations that suit the solver are tried; the fastest is used for the curve.
+    Before the first timed run, all formulations that suit the solver are tried; the
+    fastest is used for the curve.
     """
 
     sampling_strategy = "tolerance"
@@ -28,15 +30,23 @@ class GeneralPurpose(BaseSolver):
 
     def skip(self, problem, optimum):
         taken = self._suitable(problem)
-        return not taken, None if taken else f"{self.name} does not take norm={problem.norm} with l2={problem.l2:g}"
+        return (
+            not taken,
+            None
+            if taken
+            else f"{self.name} does not take norm={problem.norm} with l2={problem.l2:g}",
+        )
 
     def set_objective(self, problem, optimum):
         if problem is not self.problem:
-            self.problem, self.rival = problem, self._suitable(problem)[0]
+            self.rival = self._suitable(problem)[0]
+            self.problem = problem
             self.variant = _fastest(self.rival, self._variants(), problem, optimum)
 
     def pre_run_hook(self, tolerance):
-        prepare = self.rival.prepare if tolerance < 1.0 else _nothing  # benchopt's first tolerance is infinite
+        prepare = (
+            self.rival.prepare if tolerance < 1.0 else _nothing
+        )  # benchopt's first tolerance is infinite
         self._call = prepare(self.problem, self.variant, tolerance, usable_cores())
 
     def run(self, tolerance):
@@ -52,10 +62,16 @@ class GeneralPurpose(BaseSolver):
         return tenth(tolerance)
 
     def _suitable(self, problem) -> list[Rival]:
-        return [rival for rival in self.rivals if rival.takes(problem.norm.q, problem.l2)]
+        return [
+            rival for rival in self.rivals if rival.takes(problem.norm.q, problem.l2)
+        ]
 
     def _variants(self) -> list[Variant]:
-        return [variant for variant in self.rival.variants if not variant.formulation.startswith("cvxpy")]
+        return [
+            variant
+            for variant in self.rival.variants
+            if not variant.formulation.startswith("cvxpy")
+        ]
 
 
 def _nothing(*task) -> Run:
@@ -69,7 +85,8 @@ def named(*names: str) -> tuple[Rival, ...]:
 
 def _fastest(rival: Rival, variants: list[Variant], problem, optimum: float) -> Variant:
     """Return the variant with the shortest trial among those that are accurate, or the most accurate one."""
-    trials, spent = {}, 0.0
+    trials = {}
+    spent = 0.0
     for number, variant in enumerate(variants):
         if spent > TRIAL_SECONDS:
             break
@@ -80,8 +97,13 @@ def _fastest(rival: Rival, variants: list[Variant], problem, optimum: float) -> 
     return trials[min(trials)]
 
 
-def _trial(rival: Rival, variant: Variant, problem, optimum: float) -> tuple[float, float]:
-    """Return seconds and distance from the optimum; a solver that raises an error is infinitely far away."""
+def _trial(
+    rival: Rival, variant: Variant, problem, optimum: float
+) -> tuple[float, float]:
+    """Return seconds and distance from the optimum.
+
+    A solver that raises an error is infinitely far away.
+    """
     try:
         call = rival.prepare(problem, variant, TRIAL_TOLERANCE, usable_cores())
         duration, answer = seconds(call.solve)

@@ -34,8 +34,12 @@ def _data(program: Program) -> dict:
     """Return the linear part, by the names of OR-tools."""
     return {
         "objective_vector": program.cost,
-        "constraint_matrix": sparse.csc_matrix(sparse.vstack([program.equal, program.below], format="csc")),
-        "constraint_lower_bounds": np.r_[program.equal_to, np.full(len(program.below_at), -np.inf)],
+        "constraint_matrix": sparse.csc_matrix(
+            sparse.vstack([program.equal, program.below], format="csc")
+        ),
+        "constraint_lower_bounds": np.r_[
+            program.equal_to, np.full(len(program.below_at), -np.inf)
+        ],
         "constraint_upper_bounds": np.r_[program.equal_to, program.below_at],
         "variable_lower_bounds": program.lower,
         "variable_upper_bounds": program.upper,
@@ -46,5 +50,7 @@ def _no_cone(q: float, c: float) -> bool:
     return q != 2
 
 
-VARIANTS = [Variant(formulation) for formulation in ("excess", "dual", "margins", "pieces")]
+VARIANTS = [
+    Variant(formulation) for formulation in ("excess", "dual", "margins", "pieces")
+]
 ORTOOLS_PDLP = Rival("OR-tools PDLP", "ortools", _no_cone, VARIANTS, _run, _settings)

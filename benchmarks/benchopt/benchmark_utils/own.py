@@ -7,7 +7,10 @@ from drsvm.solvers import make_solver
 
 
 class Own(BaseSolver):
-    """One of drsvm's solvers; building the Problem, a check of the data, is not timed."""
+    """One of drsvm's solvers.
+
+    Building the Problem, a check of the data, is not timed.
+    """
 
     problem = None
 
@@ -31,4 +34,7 @@ class Own(BaseSolver):
         self._result = solve(self.problem, self.solver, **limits)
 
     def get_result(self):
-        return {"weights": self._result.weights, "multipliers": (self._result.hinge_dual, self._result.flip_dual)}
+        return {
+            "weights": self._result.weights,
+            "multipliers": (self._result.hinge_dual, self._result.flip_dual),
+        }

@@ -1,6 +1,7 @@
 """Solvers that cannot be imported here, in a process of their own: both sides of the conversation.
 
-The programs in this folder run on the other side, possibly in another environment, and import only this module.
+The programs in this folder run on the other side, possibly in another environment, and
+import only this module.
 """
 
 import pickle
@@ -15,7 +16,10 @@ SOLVE = "solve"
 
 
 class OtherProcess:
-    """A process that prepares and solves one task after another; it starts with the first, and ends with this one."""
+    """A process that prepares and solves one task after another.
+
+    It starts with the first, and ends with this one.
+    """
 
     def __init__(self, python: str, program: str):
         self._command = [python, str(HERE / program)]
@@ -24,7 +28,9 @@ class OtherProcess:
     def prepare(self, *task) -> None:
         """Hand over a task, and wait until only the call of the solver is left."""
         if self._process is None or self._process.poll() is not None:
-            self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            self._process = subprocess.Popen(
+                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            )
         self._ask(task)
 
     def solve(self):
@@ -37,8 +43,13 @@ class OtherProcess:
 
 
 def serve(prepare: Callable) -> None:
-    """Answer until the input ends; `prepare(*task)` returns the call that solves the task."""
-    answers, sys.stdout = sys.stdout.buffer, sys.stderr  # what a solver prints must not mix with the answers
+    """Answer until the input ends.
+
+    `prepare(*task)` returns the call that solves the task.
+    """
+    # what a solver prints must not mix with the answers
+    answers = sys.stdout.buffer
+    sys.stdout = sys.stderr
     with suppress(EOFError):
         while True:
             message = pickle.load(sys.stdin.buffer)

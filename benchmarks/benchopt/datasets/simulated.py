@@ -17,7 +17,9 @@ class Dataset(BaseDataset):
     def get_data(self):
         rng = np.random.default_rng(self.get_seed())
         X = rng.standard_normal((self.n_samples, self.n_features))
-        rule = rng.standard_normal(self.n_features) * (np.arange(self.n_features) % 10 == 0)
+        rule = rng.standard_normal(self.n_features) * (
+            np.arange(self.n_features) % 10 == 0
+        )
         y = np.where(X @ rule >= 0, 1, -1)
         y[rng.random(self.n_samples) < self.noise] *= -1
         return {"X": X, "y": y, "radius": self.radius, "flip_cost": self.flip_cost}

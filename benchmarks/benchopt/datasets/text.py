@@ -15,4 +15,9 @@ class Dataset(BaseDataset):
 
     def get_data(self):
         X, y = text_like(self.n_samples, self.n_features, seed=self.get_seed())
-        return {"X": X, "y": y, "radius_share": self.radius_share, "flip_cost": self.flip_cost}
+        return {
+            "X": X,
+            "y": y,
+            "radius_share": self.radius_share,
+            "flip_cost": self.flip_cost,
+        }

@@ -4,7 +4,10 @@ from benchmark_utils.general_purpose import GeneralPurpose
 
 
 class Solver(GeneralPurpose):
-    """The same solvers through CVXPY. Its modelling and canonicalisation are not timed."""
+    """The same solvers through CVXPY.
+
+    Its modelling and canonicalisation are not timed.
+    """
 
     name = "CVXPY"
     requirements = ["pip::drsvm[bench,conic]"]
@@ -15,4 +18,8 @@ class Solver(GeneralPurpose):
         return [rival for rival in RIVALS if rival.cvxpy_name == self.solver]
 
     def _variants(self):
-        return [variant for variant in self.rival.variants if variant.formulation.startswith("cvxpy")]
+        return [
+            variant
+            for variant in self.rival.variants
+            if variant.formulation.startswith("cvxpy")
+        ]

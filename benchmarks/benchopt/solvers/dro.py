@@ -15,7 +15,9 @@ def process_with_dro() -> OtherProcess | None:
     """Return a process of the Python given by DRO_PYTHON, or None if that cannot import dro."""
     python = os.environ.get("DRO_PYTHON", "")
     try:
-        subprocess.run([python, "-c", "import dro.linear_model"], check=True, capture_output=True)
+        subprocess.run(
+            [python, "-c", "import dro.linear_model"], check=True, capture_output=True
+        )
     except (OSError, subprocess.CalledProcessError):
         return None
     return OtherProcess(python, "dro_program.py")
@@ -24,7 +26,8 @@ def process_with_dro() -> OtherProcess | None:
 class Solver(BaseSolver):
     """WassersteinDRO of the package dro: CVXPY with Clarabel, all cores, in an environment of its own.
 
-    It has no tolerance, and builds its model in `fit`, so CVXPY's modelling is timed. Handing over the data is not.
+    It has no tolerance, and builds its model in `fit`, so CVXPY's modelling is timed.
+    Handing over the data is not.
     """
 
     name = "dro"

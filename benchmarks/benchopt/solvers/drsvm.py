@@ -7,7 +7,9 @@ class Solver(Own):
 
     name = "drsvm"
     requirements = ["pip::drsvm"]
-    parameters = {"solver": ["auto", "interior-point", "dual-coordinate", "feature-working-set"]}
+    parameters = {
+        "solver": ["auto", "interior-point", "dual-coordinate", "feature-working-set"]
+    }
     sampling_strategy = "tolerance"
     stopping_criterion = Solved()
 

@@ -4,7 +4,10 @@ from benchmark_utils.stopping import Solved, twice
 
 
 class Solver(Own):
-    """The paper's methods in drsvm: incremental ones, sampled by epochs, and ADMM. Epochs use one thread."""
+    """The paper's methods in drsvm: incremental ones, sampled by epochs, and ADMM.
+
+    Epochs use one thread.
+    """
 
     name = "drsvm-paper"
     requirements = ["pip::drsvm"]
@@ -20,7 +23,8 @@ class Solver(Own):
         self.run(8)
 
     def run(self, n_iter):
-        # No run has 0 iterations: benchopt's first point is w = 0. A tolerance of 0 is never reached.
+        # No run has 0 iterations: benchopt's first point is w = 0. A tolerance of 0 is
+        # never reached.
         limits = {"tol": 0.0, "max_iter": n_iter} if n_iter else {"tol": np.inf}
         self.solve(random_state=self._seed, **limits)
 

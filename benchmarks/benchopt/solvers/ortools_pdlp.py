@@ -3,11 +3,16 @@ from importlib.metadata import version
 from benchmark_utils.general_purpose import GeneralPurpose
 from benchmark_utils.ortools_pdlp import ORTOOLS_PDLP
 
-version("ortools")  # an ImportError tells benchopt that it is not installed; it cannot be imported next to highspy
+version(
+    "ortools"
+)  # an ImportError tells benchopt that it is not installed; it cannot be imported next to highspy
 
 
 class Solver(GeneralPurpose):
-    """PDLP in OR-tools, a first-order method for linear and quadratic programs. All cores."""
+    """PDLP in OR-tools, a first-order method for linear and quadratic programs.
+
+    All cores.
+    """
 
     name = "ORtools-PDLP"
     requirements = ["pip::drsvm[bench,conic]", "pip::ortools"]

@@ -3,7 +3,10 @@ from benchmark_utils.general_purpose import GeneralPurpose, named
 
 
 class Solver(GeneralPurpose):
-    """SCS, a first-order method for conic programs, with a direct factorisation. One thread."""
+    """SCS, a first-order method for conic programs, with a direct factorisation.
+
+    One thread.
+    """
 
     name = "SCS"
     requirements = ["pip::drsvm[bench,conic]"]

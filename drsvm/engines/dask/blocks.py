@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from distributed import Client
 
 
-Block: TypeAlias = Any  # A delayed value or a future of some rows, labels, weights or costs
+Block: TypeAlias = (
+    Any  # A delayed value or a future of some rows, labels, weights or costs
+)
 
 
 class Columns(NamedTuple):
@@ -31,17 +33,35 @@ class Columns(NamedTuple):
 
 
 def columns_of(
-    client: "Client", X: Matrix, y: Labels, weights=None, costs=None, lengths: list[int] | None = None
+    client: "Client",
+    X: Matrix,
+    y: Labels,
+    weights=None,
+    costs=None,
+    lengths: list[int] | None = None,
 ) -> Columns:
-    """Return futures of the blocks, all cut like X; what is not computed yet is computed, and stays on the workers."""
+    """Return futures of the blocks, all cut like X.
+
+    What is not computed yet is computed, and stays on the workers.
+    """
     rows = delayed_blocks(X, "X")
     lengths = lengths or lengths_of(X)
     more = {"y": y, "sample_weight": weights, "flip_cost": costs}
-    blocks = [None if values is None else _aligned(values, name, lengths, len(rows)) for name, values in more.items()]
+    blocks = [
+        None if values is None else _aligned(values, name, lengths, len(rows))
+        for name, values in more.items()
+    ]
     together = [rows, *(some for some in blocks if some is not None)]
-    computed: Any = client.compute([block for some in together for block in some])  # futures stay as they are
+    computed: Any = client.compute(
+        [block for some in together for block in some]
+    )  # futures stay as they are
     futures = iter(computed)
-    return Columns(*(None if some is None else [next(futures) for _ in some] for some in [rows, *blocks]))  # pyright: ignore
+    return Columns(
+        *(
+            None if some is None else [next(futures) for _ in some]
+            for some in [rows, *blocks]
+        )
+    )  # pyright: ignore
 
 
 def lengths_of(X: Matrix) -> list[int] | None:
@@ -53,7 +73,10 @@ def lengths_of(X: Matrix) -> list[int] | None:
 
 
 def delayed_blocks(values: Matrix, name: str) -> list[Block]:
-    """Return the blocks of rows as delayed values or futures; blocks of columns are put together."""
+    """Return the blocks of rows as delayed values or futures.
+
+    Blocks of columns are put together.
+    """
     if isinstance(values, list | tuple):
         return list(values)
     if not hasattr(values, "to_delayed"):
@@ -61,14 +84,22 @@ def delayed_blocks(values: Matrix, name: str) -> list[Block]:
             f"{name} must be a Dask array, data frame or series, or a list of futures, as X is on a Dask cluster; got "
             f"{type(values).__name__}."
         )
-    if getattr(values, "ndim", 1) == 2 and len(getattr(values, "chunks", ())) == 2 and values.numblocks[1] > 1:
+    if (
+        getattr(values, "ndim", 1) == 2
+        and len(getattr(values, "chunks", ())) == 2
+        and values.numblocks[1] > 1
+    ):
         values = values.rechunk({1: -1})
     return np.ravel(values.to_delayed()).tolist()
 
 
-def mapped_blocks(function: Callable[[Matrix], Matrix], blocks: list[Block]) -> list[Block]:
+def mapped_blocks(
+    function: Callable[[Matrix], Matrix], blocks: list[Block]
+) -> list[Block]:
     """Return what a function, which is sent to each worker once, returns for every block, wherever the block is."""
-    sent = delayed(function, traverse=False, pure=True)  # the same blocks have the same values: computed once
+    sent = delayed(
+        function, traverse=False, pure=True
+    )  # the same blocks have the same values: computed once
     return [delayed(_value, pure=True)(sent, block) for block in blocks]
 
 
@@ -77,7 +108,9 @@ def _value(function: Callable[[Matrix], Matrix], block) -> Matrix:
         return function(block if hasattr(block, "tocsr") else np.asarray(block))
 
 
-def _aligned(values: Matrix, name: str, lengths: list[int] | None, n_chunks: int) -> list[Block]:
+def _aligned(
+    values: Matrix, name: str, lengths: list[int] | None, n_chunks: int
+) -> list[Block]:
     """Return the blocks of values, cut like the rows."""
     if not _is_on_cluster(values):
         if lengths is None:
@@ -87,12 +120,16 @@ def _aligned(values: Matrix, name: str, lengths: list[int] | None, n_chunks: int
             )
         values = np.asarray(values)
         if values.ndim != 1 or len(values) != sum(lengths):
-            raise ValueError(f"{name} must have one entry per row of X ({sum(lengths)}), got shape {values.shape}.")
+            raise ValueError(
+                f"{name} must have one entry per row of X ({sum(lengths)}), got shape {values.shape}."
+            )
         values = da.from_array(values, chunks=(tuple(lengths),))  # pyright: ignore[reportArgumentType]
     own = lengths_of(values)
     if lengths is not None and own is not None and own != lengths:
         if sum(own) != sum(lengths):
-            raise ValueError(f"{name} has {sum(own)} entries, but X has {sum(lengths)} rows.")
+            raise ValueError(
+                f"{name} has {sum(own)} entries, but X has {sum(lengths)} rows."
+            )
         values = values.rechunk({0: tuple(lengths)})
     blocks = delayed_blocks(values, name)
     if len(blocks) != n_chunks:
@@ -105,5 +142,8 @@ def _aligned(values: Matrix, name: str, lengths: list[int] | None, n_chunks: int
 
 def _is_on_cluster(values: Matrix) -> bool:
     if isinstance(values, list | tuple):
-        return len(values) > 0 and type(values[0]).__module__.partition(".")[0] in ("dask", "distributed")
+        return len(values) > 0 and type(values[0]).__module__.partition(".")[0] in (
+            "dask",
+            "distributed",
+        )
     return hasattr(values, "to_delayed")

@@ -1,6 +1,7 @@
 """Data on a Dask cluster: rows for a problem, labels and predictions for an estimator.
 
-Functions for blocks are closures, so that Dask does not cut small arrays, such as the classes, into blocks.
+Functions for blocks are closures, so that Dask does not cut small arrays, such as the
+classes, into blocks.
 """
 
 import math
@@ -12,22 +13,26 @@ from dask.base import compute
 from dask.delayed import delayed
 from scipy import sparse
 
-from drsvm.utils.annotations import Matrix
 from drsvm.engines.dask.blocks import delayed_blocks, lengths_of, mapped_blocks
 from drsvm.engines.sharded.sharded_rows import RemoteCounts
-from drsvm.utils.lazy import optional
 from drsvm.problem.backends import Backend
+from drsvm.utils.annotations import Matrix
+from drsvm.utils.lazy import optional
 
 
 class DaskBackend(Backend):
     """Dask arrays and data frames, and lists of futures or delayed values."""
 
     def data(self, X, y, sample_weight, flip_cost):
-        distributed = optional("distributed", "Rows on a Dask cluster need", "dask", "distributed")
+        distributed = optional(
+            "distributed", "Rows on a Dask cluster need", "dask", "distributed"
+        )
         from drsvm.engines.dask.dask_rows import dask_data
 
         try:
-            futures = isinstance(X, list | tuple) and isinstance(X[0], distributed.Future)
+            futures = isinstance(X, list | tuple) and isinstance(
+                X[0], distributed.Future
+            )
             client = X[0].client if futures else distributed.get_client()
         except ValueError:
             raise RuntimeError(
@@ -52,13 +57,19 @@ class DaskBackend(Backend):
 
     def sample(self, X, size):
         blocks = delayed_blocks(X, "X")
-        lengths = lengths_of(X) or compute(*mapped_blocks(lambda rows: rows.shape[0], blocks))
+        lengths = lengths_of(X) or compute(
+            *mapped_blocks(lambda rows: rows.shape[0], blocks)
+        )
         step = max(1, sum(lengths) // size)
         some = compute(*mapped_blocks(lambda rows: rows[::step], blocks))
-        return sparse.vstack(some, "csr") if sparse.issparse(some[0]) else np.concatenate(some)
+        if sparse.issparse(some[0]):
+            return sparse.vstack(some, "csr")
+        return np.concatenate(some)
 
     def mapped(self, X, function, parameters):
-        return self.by_block(X, lambda rows: function(rows, *parameters), (len(parameters[0]),))
+        return self.by_block(
+            X, lambda rows: function(rows, *parameters), (len(parameters[0]),)
+        )
 
     def classes_of(self, y):
         classes = compute(*mapped_blocks(np.unique, delayed_blocks(y, "y")))
@@ -67,20 +78,32 @@ class DaskBackend(Backend):
     def by_class(self, y, classes, values, weights=None):
         def of_block(labels, weights=None):
             by_row = values[np.searchsorted(classes, np.asarray(labels))]
-            return by_row if weights is None else by_row * np.asarray(weights)
+            if weights is None:
+                return by_row
+            return by_row * np.asarray(weights)
 
-        values, columns = np.asarray(values), _with_weights(y, weights)
+        values = np.asarray(values)
+        columns = _with_weights(y, weights)
         if not isinstance(y, list | tuple):
             return y.map_blocks(of_block, *columns[1:], dtype=values.dtype)
         return [delayed(of_block)(*blocks) for blocks in zip(*columns, strict=True)]
 
     def masses_of_classes(self, y, classes, weights=None):
         def of_block(labels, weights=None):
-            return np.bincount(np.searchsorted(classes, np.asarray(labels)), weights, minlength=len(classes))
+            return np.bincount(
+                np.searchsorted(classes, np.asarray(labels)),
+                weights,
+                minlength=len(classes),
+            )
 
         names = ("y", "sample_weight")
-        columns = [delayed_blocks(column, name) for column, name in zip(_with_weights(y, weights), names, strict=False)]
-        masses = compute(*(delayed(of_block)(*blocks) for blocks in zip(*columns, strict=True)))
+        columns = [
+            delayed_blocks(column, name)
+            for column, name in zip(_with_weights(y, weights), names, strict=False)
+        ]
+        masses = compute(
+            *(delayed(of_block)(*blocks) for blocks in zip(*columns, strict=True))
+        )
         return np.asarray(np.sum(masses, axis=0), dtype=np.float64)
 
     def like(self, X, values):
@@ -90,14 +113,21 @@ class DaskBackend(Backend):
         masses = self.masses_of_classes(y, classes, sample_weight)
         weights = self.by_class(y, classes, factors**2, sample_weight)
         scale = float(masses @ factors**2) / float(masses @ factors) ** 2
-        return RemoteCounts(problem.relabelled(positive, weights), scale, float(masses.sum()))
+        return RemoteCounts(
+            problem.relabelled(positive, weights), scale, float(masses.sum())
+        )
 
     def decision_values(self, X, coef, intercept):
         """Return a Dask array of shape (n,), or (n, K) for K classifiers, that is computed when it is needed."""
         coef = np.asarray(coef, dtype=np.float64)
         return self.by_block(X, lambda rows: rows @ coef.T + intercept, coef.shape[:-1])
 
-    def by_block(self, X: Matrix, function: Callable[[Matrix], np.ndarray], shape: tuple[int, ...]) -> Matrix:
+    def by_block(
+        self,
+        X: Matrix,
+        function: Callable[[Matrix], np.ndarray],
+        shape: tuple[int, ...],
+    ) -> Matrix:
         """Return a Dask array of what a function returns for every block of rows, of this shape for each of them."""
         blocks = mapped_blocks(function, delayed_blocks(X, "X"))
         lengths = lengths_of(X) or [math.nan] * len(blocks)
@@ -109,21 +139,35 @@ class DaskBackend(Backend):
 
     def labels(self, values, classes):
         def of_block(values):
-            return classes[(values > 0).astype(np.intp) if values.ndim == 1 else np.argmax(values, axis=1)]
+            return classes[
+                (values > 0).astype(np.intp)
+                if values.ndim == 1
+                else np.argmax(values, axis=1)
+            ]
 
         classes = np.asarray(classes)
-        return values.map_blocks(of_block, dtype=classes.dtype, drop_axis=list(range(1, values.ndim)))
+        return values.map_blocks(
+            of_block, dtype=classes.dtype, drop_axis=list(range(1, values.ndim))
+        )
 
     def by_row(self, function, values, parameters, n_columns):
-        shape = {"chunks": (values.chunks[0], (n_columns,)), "new_axis": [1] if values.ndim == 1 else None}
-        return values.map_blocks(lambda block: function(block, parameters), dtype=np.float64, **shape)
+        shape = {
+            "chunks": (values.chunks[0], (n_columns,)),
+            "new_axis": [1] if values.ndim == 1 else None,
+        }
+        return values.map_blocks(
+            lambda block: function(block, parameters), dtype=np.float64, **shape
+        )
 
 
 def _with_weights(y: Matrix, weights: Matrix | None) -> list[Matrix]:
     """Return labels, and weights that are cut like them if there are any."""
     if weights is None:
         return [y]
-    weights = weights.to_dask_array() if hasattr(weights, "to_dask_array") else weights
+    if hasattr(weights, "to_dask_array"):
+        weights = weights.to_dask_array()
+    else:
+        weights = weights
     if isinstance(y, list | tuple) or isinstance(weights, da.Array):
         return [y, weights]
     return [y, da.from_array(np.asarray(weights, dtype=np.float64), chunks=y.chunks)]

@@ -1,9 +1,11 @@
 """The coordinator of rows on a Dask cluster: a round is one message for every thread of the workers that have shards.
 
-Messages go over connections of the client's own where it can reach the workers: every worker has a mailbox, which
-replies as soon as it has a free thread. A worker that does not have a shard (it is new, or Dask has moved the rows)
-reports it; the shard is then built from the rows again, and makes all changes again. Replies are added here: in trials
-with 16 and 64 threads, tasks that add them on the workers took longer than they saved.
+Messages go over connections of the client's own where it can reach the workers: every
+worker has a mailbox, which replies as soon as it has a free thread. A worker that does
+not have a shard (it is new, or Dask has moved the rows) reports it; the shard is then
+built from the rows again, and makes all changes again. Replies are added here: in
+trials with 16 and 64 threads, tasks that add them on the workers took longer than they
+saved.
 """
 
 import asyncio
@@ -33,15 +35,31 @@ from drsvm.problem.reducers import Summable
 from drsvm.problem.rows import RowsLost
 
 FAN_IN = 8  # number of surveys that are added at a time
-PATIENCE = 30.0  # seconds to wait for a worker if there is none: one that was killed may be started again
-ATTEMPTS = 10  # average number of times that shards may be lost, as workers may be lost again and again
-GLANCE = 2.0  # seconds between two looks at whether workers that have not replied are still there
-REACH, READY = 3.0, 30.0  # seconds in which a worker must reply to the client directly, and must have a mailbox
-SAME_VERSION, SAME_MAJOR_VERSION = "drsvm", ("numba", "numpy")  # packages that must agree with those of the workers
-LOST = (concurrent.futures.CancelledError, CommClosedError, ConnectionError, OSError)  # errors if the cluster is gone
-# Errors of a connection: it is closed, or the worker was started again and does not know its mailbox.
+# Seconds to wait for a worker if there is none: one that was killed may be started
+# again
+PATIENCE = 30.0
+# Average number of times that shards may be lost, as workers may be lost again and
+# again
+ATTEMPTS = 10
+# Seconds between two looks at whether workers that have not replied are still there
+GLANCE = 2.0
+# seconds in which a worker must reply to the client directly, and must have a mailbox
+REACH = 3.0
+READY = 30.0
+# packages that must agree with those of the workers
+SAME_VERSION = "drsvm"
+SAME_MAJOR_VERSION = ("numba", "numpy")
+LOST = (
+    concurrent.futures.CancelledError,
+    CommClosedError,
+    ConnectionError,
+    OSError,
+)  # errors if the cluster is gone
+# Errors of a connection: it is closed, or the worker was started again and does not
+# know its mailbox.
 CLOSED = (OSError, RuntimeError, KeyError, asyncio.CancelledError)
-# How to reach a worker, and its mailbox, which exists as long as there is a reference to it.
+# How to reach a worker, and its mailbox, which exists as long as there is a reference
+# to it.
 Connection = tuple[Any, Future]
 
 
@@ -50,16 +68,29 @@ class DaskCoordinator(Coordinator):
 
     def __init__(self, client: Client, columns: Columns):
         super().__init__()
-        self.client, self.columns, self.name = client, columns, uuid.uuid4().hex
+        self.client = client
+        self.columns = columns
+        self.name = uuid.uuid4().hex
         self._checked: set[str] = set()  # workers whose versions are known to be right
         self._threads: dict[str, int] = {}
-        self.connections: dict[str, asyncio.Future[Connection]] = {}  # by the address of the worker
-        weakref.finalize(self, _tell_workers, client, dask_worker.forget_shards, self.name).atexit = False
+        self.connections: dict[
+            str, asyncio.Future[Connection]
+        ] = {}  # by the address of the worker
+        weakref.finalize(
+            self, _tell_workers, client, dask_worker.forget_shards, self.name
+        ).atexit = False
         self._check_versions()
-        _tell_workers(client, dask_worker.forget_orphans)  # all of them, whether they will get chunks or not
-        surveys: list[Survey] = self._of_chunks("survey", dask_worker.survey, range(len(columns.X)))
+        _tell_workers(
+            client, dask_worker.forget_orphans
+        )  # all of them, whether they will get chunks or not
+        surveys: list[Survey] = self._of_chunks(
+            "survey", dask_worker.survey, range(len(columns.X))
+        )
         while len(surveys) > 1:  # they grow: a few are added at a time
-            surveys = [total(surveys[first : first + FAN_IN]) for first in range(0, len(surveys), FAN_IN)]
+            surveys = [
+                total(surveys[first : first + FAN_IN])
+                for first in range(0, len(surveys), FAN_IN)
+            ]
         self.survey = surveys[0]
         self.units = self.survey.units()
         self.places: dict[int, str] = {}
@@ -70,7 +101,8 @@ class DaskCoordinator(Coordinator):
 
     def groups(self, shards: Iterable[int]) -> list[Group]:
         """Return groups of shards on the same worker, one for each of its threads."""
-        groups, by_worker = [], defaultdict(list)
+        groups = []
+        by_worker = defaultdict(list)
         for number in sorted(shards):
             by_worker[self.places[number]].append(number)
         for address, numbers in by_worker.items():
@@ -82,7 +114,9 @@ class DaskCoordinator(Coordinator):
         return DaskChannel(self)
 
     def _build(self, numbers: Iterable[int]) -> None:
-        self.places |= dict(self._of_chunks("build", dask_worker.build, numbers, self.units))
+        self.places |= dict(
+            self._of_chunks("build", dask_worker.build, numbers, self.units)
+        )
         if not set(self.places.values()) <= self._checked:
             self._check_versions()
 
@@ -90,17 +124,24 @@ class DaskCoordinator(Coordinator):
         """Build shards that were lost again; at most ATTEMPTS times on average."""
         self.restored.extend(numbers)
         if len(self.restored) > ATTEMPTS * len(self.places):
-            raise RowsLost(f"Parts of the rows were lost {ATTEMPTS} times: see the logs of the workers for the cause.")
+            raise RowsLost(
+                f"Parts of the rows were lost {ATTEMPTS} times: see the logs of the workers for the cause."
+            )
         self._build(numbers)
 
-    def _of_chunks(self, name: str, function: Callable, numbers: Iterable[int], *arguments) -> list[Any]:
+    def _of_chunks(
+        self, name: str, function: Callable, numbers: Iterable[int], *arguments
+    ) -> list[Any]:
         """Return the values of a function for chunks, on the workers that have them."""
         futures = []
         try:
             for number in numbers:
-                chunk, key = self.columns.chunk(number), f"drsvm-{name}-{uuid.uuid4().hex}"
+                chunk = self.columns.chunk(number)
+                key = f"drsvm-{name}-{uuid.uuid4().hex}"
                 given = self.name, number, *arguments, chunk[0].key, *chunk
-                futures.append(self.client.submit(function, *given, key=key, pure=False))
+                futures.append(
+                    self.client.submit(function, *given, key=key, pure=False)
+                )
         except Exception as error:
             if self.client.status == "running":
                 raise
@@ -109,16 +150,23 @@ class DaskCoordinator(Coordinator):
 
     def _check_versions(self) -> None:
         try:
-            report: Any = self.client.get_versions(packages=[SAME_VERSION, *SAME_MAJOR_VERSION])
+            report: Any = self.client.get_versions(
+                packages=[SAME_VERSION, *SAME_MAJOR_VERSION]
+            )
             threads: Any = self.client.nthreads()
         except (*LOST, RuntimeError) as error:
             raise RowsLost(_gone(error)) from error
         self._threads = dict(threads)
         packages = report["client"]["packages"]
-        for (address, versions), name in product(report["workers"].items(), (SAME_VERSION, *SAME_MAJOR_VERSION)):
-            there, here = versions["packages"].get(name) or "(none)", packages.get(name) or "(none)"
+        for (address, versions), name in product(
+            report["workers"].items(), (SAME_VERSION, *SAME_MAJOR_VERSION)
+        ):
+            there = versions["packages"].get(name) or "(none)"
+            here = packages.get(name) or "(none)"
             exact = name == SAME_VERSION
-            if there != here and (exact or there.partition(".")[0] != here.partition(".")[0]):
+            if there != here and (
+                exact or there.partition(".")[0] != here.partition(".")[0]
+            ):
                 raise RuntimeError(
                     f"The worker {address} has {name} {there}, but this process has {name} {here}: install the same "
                     f"{'' if exact else 'major '}version on all machines."
@@ -165,7 +213,10 @@ def _gone(error: BaseException) -> str:
 
 
 def _tell_workers(client: Any, function: Callable, *arguments) -> None:
-    """Call a function on all workers, without waiting; from any thread, and whether there are workers or not."""
+    """Call a function on all workers, without waiting.
+
+    From any thread, and whether there are workers or not.
+    """
     with suppress(Exception):
         client.loop.add_callback(_call, client, function, *arguments)
 
@@ -181,9 +232,13 @@ class DaskChannel(WorkerChannel):
     def __init__(self, coordinator: DaskCoordinator):
         self.coordinator = coordinator
         self.client: Any = coordinator.client
-        self.replies: queue.SimpleQueue[tuple[Group, concurrent.futures.Future]] = queue.SimpleQueue()
+        self.replies: queue.SimpleQueue[tuple[Group, concurrent.futures.Future]] = (
+            queue.SimpleQueue()
+        )
         self.waiting: dict[Group, Message] = {}
-        self.sent: dict[Group, tuple[str, concurrent.futures.Future]] = {}  # where to, and the reply
+        self.sent: dict[
+            Group, tuple[str, concurrent.futures.Future]
+        ] = {}  # where to, and the reply
         self.groups = coordinator.groups(coordinator.places)
         self.next_look = time.monotonic() + GLANCE
 
@@ -191,18 +246,26 @@ class DaskChannel(WorkerChannel):
         address = self.coordinator.places[group[0]]
         reply = self._reply(address, list(group), message)
         future = asyncio.run_coroutine_threadsafe(reply, self.client.loop.asyncio_loop)
-        self.waiting[group], self.sent[group] = message, (address, future)
+        self.waiting[group] = message
+        self.sent[group] = (address, future)
         future.add_done_callback(lambda done: self.replies.put((group, done)))
 
-    async def _reply(self, address: str, numbers: list[int], message: Message) -> Summable:
+    async def _reply(
+        self, address: str, numbers: list[int], message: Message
+    ) -> Summable:
         """Return the sum of the replies of some shards; their errors are raised."""
         connections = self.coordinator.connections
         if address not in connections:
             connections[address] = asyncio.ensure_future(self._connect(address))
         try:
             worker, mailbox = await connections[address]
-            arguments = [to_serialize(argument) for argument in (self.coordinator.name, numbers, message)]
-            reply = await worker.actor_execute(function="reply", actor=mailbox.key, args=arguments, kwargs={})
+            arguments = [
+                to_serialize(argument)
+                for argument in (self.coordinator.name, numbers, message)
+            ]
+            reply = await worker.actor_execute(
+                function="reply", actor=mailbox.key, args=arguments, kwargs={}
+            )
         except CLOSED as error:
             connections.pop(address, None)
             raise dask_worker.ShardsLost from error
@@ -211,12 +274,19 @@ class DaskChannel(WorkerChannel):
         raise reply["exception"]
 
     async def _connect(self, address: str) -> Connection:
-        options = {"actor": True, "workers": [address], "allow_other_workers": False, "pure": False}
+        options = {
+            "actor": True,
+            "workers": [address],
+            "allow_other_workers": False,
+            "pure": False,
+        }
         mailbox = self.client.submit(dask_worker.Mailbox, **options)
         await mailbox.result(timeout=READY)
         if self.client.direct_to_workers is not False:
             direct = self.client.rpc(address)
-            with suppress(OSError):  # workers behind a firewall are reached by way of the scheduler
+            with suppress(
+                OSError
+            ):  # workers behind a firewall are reached by way of the scheduler
                 await asyncio.wait_for(direct.identity(), REACH)
                 return direct, mailbox
         return ProxyRPC(self.client.scheduler, address), mailbox
@@ -228,12 +298,16 @@ class DaskChannel(WorkerChannel):
             if now >= self.next_look:
                 self._look_after_workers()
             try:
-                group, done = self.replies.get(timeout=max(min(until, self.next_look) - now, 0.0))
+                group, done = self.replies.get(
+                    timeout=max(min(until, self.next_look) - now, 0.0)
+                )
             except queue.Empty:
                 if time.monotonic() >= until:
                     return (), None
                 continue
-            if group not in self.waiting or done is not self.sent[group][1]:  # of a worker that was thought to be lost
+            if (
+                group not in self.waiting or done is not self.sent[group][1]
+            ):  # of a worker that was thought to be lost
                 continue
             try:
                 value = done.result()
@@ -248,14 +322,19 @@ class DaskChannel(WorkerChannel):
         try:
             there = set(self.client.scheduler_info()["workers"])
         except Exception as error:
-            raise RowsLost(f"The Dask cluster does not reply ({type(error).__name__}: {error}).") from error
+            raise RowsLost(
+                f"The Dask cluster does not reply ({type(error).__name__}: {error})."
+            ) from error
         for group in list(self.waiting):
             if self.sent[group][0] not in there:
                 self._build_again(group)
         self.next_look = time.monotonic() + GLANCE
 
     def _build_again(self, group: Group) -> None:
-        """Build the shards of a group again, and send them its message; they may now be on several workers."""
+        """Build the shards of a group again, and send them its message.
+
+        They may now be on several workers.
+        """
         message = self.waiting.pop(group)
         self.coordinator.restore(group)
         new_groups = self.coordinator.groups(group)

@@ -1,7 +1,8 @@
 """What the workers of a Dask cluster do: they keep shards of the rows in their memory, and reply to messages.
 
-Everything here is called on a worker. Shards live outside of Dask's own store, which may move, copy or spill what is in
-it, and are found by the name of their coordinator and the number of their chunk.
+Everything here is called on a worker. Shards live outside of Dask's own store, which
+may move, copy or spill what is in it, and are found by the name of their coordinator
+and the number of their chunk.
 """
 
 from weakref import WeakValueDictionary
@@ -9,16 +10,18 @@ from weakref import WeakValueDictionary
 import numpy as np
 from distributed import Worker, get_worker
 
-from drsvm.utils.annotations import Matrix
 from drsvm.engines.sharded.chunks import Chunk, Survey, Units
 from drsvm.engines.sharded.shard import Message, Shard, total_reply
 from drsvm.problem.reducers import Summable
 from drsvm.problem.validation import CheckedRows
+from drsvm.utils.annotations import Matrix
 
 _shards: dict[str, dict[int, Shard]] = {}
 _chunks: dict[str, dict[int, Chunk]] = {}  # checked, and not yet a shard
 _keys: dict[str, set[str]] = {}  # of the data that shards are made of
-_rows: WeakValueDictionary[str, Matrix] = WeakValueDictionary()  # checked rows, by the key of the data
+_rows: WeakValueDictionary[str, Matrix] = (
+    WeakValueDictionary()
+)  # checked rows, by the key of the data
 
 
 def survey(coordinator: str, number: int, rows_key: str, X: Matrix, *columns) -> Survey:
@@ -28,16 +31,27 @@ def survey(coordinator: str, number: int, rows_key: str, X: Matrix, *columns) ->
     return Survey.of(chunk)
 
 
-def build(coordinator: str, number: int, units: Units, rows_key: str, X: Matrix, *columns) -> tuple[int, str]:
+def build(
+    coordinator: str, number: int, units: Units, rows_key: str, X: Matrix, *columns
+) -> tuple[int, str]:
     """Make a shard of a chunk, if it is not here; return where it is."""
     _shard(coordinator, number, units, rows_key, X, columns)
     return number, get_worker().address
 
 
-def _shard(coordinator: str, number: int, units: Units, rows_key: str, X: Matrix, columns: tuple) -> Shard:
+def _shard(
+    coordinator: str,
+    number: int,
+    units: Units,
+    rows_key: str,
+    X: Matrix,
+    columns: tuple,
+) -> Shard:
     shards = _shards.setdefault(coordinator, {})
     if number not in shards:
-        chunk = _chunks.get(coordinator, {}).pop(number, None) or _checked(number, rows_key, X, columns)
+        chunk = _chunks.get(coordinator, {}).pop(number, None) or _checked(
+            number, rows_key, X, columns
+        )
         shards[number] = chunk.shard(units)
         _keys.setdefault(coordinator, set()).add(rows_key)
     return shards[number]
@@ -68,11 +82,25 @@ class Mailbox:
     async def reply(self, *content) -> Summable:
         """Return the sum of the replies of some shards, on a thread of the worker's own: actors have only one."""
         worker = get_worker()
-        return await worker.loop.run_in_executor(worker.executors["default"], reply, *content)
+        return await worker.loop.run_in_executor(
+            worker.executors["default"], reply, *content
+        )
 
 
-def block_of(message: Message, coordinator: str, number: int, units: Units, length: int, rows_key: str, X, *columns):
-    """Return the entries of a vector for the rows of a chunk; those of weight 0 have the entry 0."""
+def block_of(
+    message: Message,
+    coordinator: str,
+    number: int,
+    units: Units,
+    length: int,
+    rows_key: str,
+    X,
+    *columns,
+):
+    """Return the entries of a vector for the rows of a chunk.
+
+    Those of weight 0 have the entry 0.
+    """
     shard = _shard(coordinator, number, units, rows_key, X, columns)
     [values] = shard.reply(message)
     if len(values) == length:
@@ -96,7 +124,10 @@ def forget_shards(coordinator: str) -> None:
 
 
 def forget_orphans(dask_worker: Worker) -> None:
-    """Free the shards of clients that disconnected: the cluster has freed their data. Dask passes the worker."""
+    """Free the shards of clients that disconnected: the cluster has freed their data.
+
+    Dask passes the worker.
+    """
     for coordinator, keys in list(_keys.items()):
         if not any(key in dask_worker.data for key in list(keys)):
             forget_shards(coordinator)

@@ -1,9 +1,10 @@
 """Compiles the CUDA kernels, the first time one is needed; CuPy keeps them on disk.
 
-The mathematics of a sample is that of `compiled/interior_point_sample.py`, translated to C++. The functions there do arithmetic
-with numbers and entries of arrays, and have one loop over the samples. C++ takes them almost as they are: rows of
-arrays are objects with the same indices (`samples.cu`), several values that a function returns are an object too, and
-every thread has its share of the loop.
+The mathematics of a sample is that of `compiled/interior_point_sample.py`, translated
+to C++. The functions there do arithmetic with numbers and entries of arrays, and have
+one loop over the samples. C++ takes them almost as they are: rows of arrays are objects
+with the same indices (`samples.cu`), several values that a function returns are an
+object too, and every thread has its share of the loop.
 """
 
 import ast
@@ -13,16 +14,26 @@ from itertools import count, product
 from pathlib import Path
 from typing import Any
 
-from drsvm.engines.gpu.device import cupy
 from drsvm.compiled import interior_point_sample as interior_point
 from drsvm.compiled.interior_point_sample import BINS
+from drsvm.engines.gpu.device import cupy
 
 THREADS = 256  # threads of a block
 MAX_BLOCKS = 2048  # A pass over more rows has blocks that take several times as many
 _TYPES = {"float64": "double", "float32": "float"}
 _TEMPLATES = [
-    *(f"{name}<{t}>" for name, t in product(("dense_dot", "sparse_gram", "row_norms"), _TYPES.values())),
-    *(f"{name}<{t}, {k}>" for name, t, k in product(("dense_sums", "sparse_sums"), _TYPES.values(), (1, 2, 3))),
+    *(
+        f"{name}<{t}>"
+        for name, t in product(
+            ("dense_dot", "sparse_gram", "row_norms"), _TYPES.values()
+        )
+    ),
+    *(
+        f"{name}<{t}, {k}>"
+        for name, t, k in product(
+            ("dense_sums", "sparse_sums"), _TYPES.values(), (1, 2, 3)
+        )
+    ),
     *(f"scale_rows<{t}, {u}>" for t, u in product(_TYPES.values(), _TYPES.values())),
     *(f"sparse_dot<{t}, {lanes}>" for t, lanes in product(_TYPES.values(), (8, 32))),
 ]
@@ -33,7 +44,15 @@ KERNELS = """
     move sides
 """
 OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.USub: "-"}
-OPERATORS |= {ast.And: "&&", ast.Or: "||", ast.Not: "!", ast.Gt: ">", ast.GtE: ">=", ast.Lt: "<", ast.LtE: "<="}
+OPERATORS |= {
+    ast.And: "&&",
+    ast.Or: "||",
+    ast.Not: "!",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+}
 
 # How the samples are shared between threads.
 LOOP = """#define FOR_EACH_SAMPLE(i, n) \\
@@ -44,8 +63,12 @@ LOOP = """#define FOR_EACH_SAMPLE(i, n) \\
 def samples_source(loop: str) -> str:
     """Return the mathematics of a sample in C++, with a macro for the loop over the samples."""
     tree = ast.parse(inspect.getsource(interior_point))
-    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    translated = "\n\n".join(_Function(functions[name]).source for name in KERNELS.split())
+    functions = {
+        node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)
+    }
+    translated = "\n\n".join(
+        _Function(functions[name]).source for name in KERNELS.split()
+    )
     return f"{loop}\nnamespace samples {{\n{_read('samples.cu')}\n{translated}\n}}\n"
 
 
@@ -56,11 +79,16 @@ def _read(name: str) -> str:
 @cache
 def _module():
     source = f"#define BINS {BINS}\n{samples_source(LOOP)}{_read('kernels.cu')}"
-    return cupy().RawModule(code=source, options=("--std=c++14",), name_expressions=_TEMPLATES)
+    return cupy().RawModule(
+        code=source, options=("--std=c++14",), name_expressions=_TEMPLATES
+    )
 
 
 def kernel(name: str, *types):
-    """Return a kernel; a template is selected by the data types and numbers of its parameters."""
+    """Return a kernel.
+
+    A template is selected by the data types and numbers of its parameters.
+    """
     if types:
         chosen = ", ".join(_TYPES.get(str(one), str(one)) for one in types)
         name = f"{name}<{chosen}>"
@@ -80,7 +108,8 @@ def launch(called, n_threads: int, *arguments) -> None:
 class _Function:
     def __init__(self, node: ast.FunctionDef):
         names = [argument.arg for argument in node.args.args]
-        self.known, self.numbers = set(names), count()
+        self.known = set(names)
+        self.numbers = count()
         types = ", ".join(f"class T{k}" for k in range(len(names)))
         arguments = ", ".join(f"T{k} {name}" for k, name in enumerate(names))
         body = node.body[1:] if ast.get_docstring(node) else node.body
@@ -107,21 +136,33 @@ class _Function:
         return f"FOR_EACH_SAMPLE({node.target.id}, tile.n) {{\n{body}\n}}"
 
     def _augassign(self, node) -> str:
-        return f"{node.target.id} {OPERATORS[type(node.op)]}= {self._value(node.value)};"
+        return (
+            f"{node.target.id} {OPERATORS[type(node.op)]}= {self._value(node.value)};"
+        )
 
     def _assign(self, node) -> str:
-        target, value = node.targets[0], node.value
-        if not isinstance(target, ast.Tuple):  # there are several targets in a = b = 0.0
+        target = node.targets[0]
+        value = node.value
+        if not isinstance(
+            target, ast.Tuple
+        ):  # there are several targets in a = b = 0.0
             return "\n".join(self._set(one, self._value(value)) for one in node.targets)
         if isinstance(value, ast.Name):  # the fields of a tile
-            fresh, parts = [], [f"{value.id}.{name}" for name in interior_point.Tile._fields]
+            fresh = []
+            parts = [f"{value.id}.{name}" for name in interior_point.Tile._fields]
         elif isinstance(value, ast.Tuple):  # all values come first
             fresh = parts = [f"t{next(self.numbers)}" for _ in value.elts]
         else:
             fresh = [f"t{next(self.numbers)}"]
             parts = [f"{fresh[0]}.at[{k}]" for k in range(len(target.elts))]
-        values = value.elts if isinstance(value, ast.Tuple) else [value]
-        lines = [f"auto {name} = {self._value(one)};" for name, one in zip(fresh, values, strict=False)]
+        if isinstance(value, ast.Tuple):
+            values = value.elts
+        else:
+            values = [value]
+        lines = [
+            f"auto {name} = {self._value(one)};"
+            for name, one in zip(fresh, values, strict=False)
+        ]
         return "\n".join([*lines, *map(self._set, target.elts, parts)])
 
     def _set(self, target: Any, value: str) -> str:
@@ -140,7 +181,9 @@ class _Function:
                 return repr(node.value)
             case ast.Name():
                 constant = getattr(interior_point, node.id, None)
-                return node.id if node.id in self.known or not isinstance(constant, float) else repr(constant)
+                if node.id in self.known or not isinstance(constant, float):
+                    return node.id
+                return repr(constant)
             case ast.Attribute():
                 return f"{self._value(node.value)}.{node.attr}"
             case ast.Subscript():
@@ -161,4 +204,6 @@ class _Function:
 
     def _index(self, node) -> str:
         place = node.slice
-        return ", ".join(map(self._value, place.elts if isinstance(place, ast.Tuple) else [place]))
+        return ", ".join(
+            map(self._value, place.elts if isinstance(place, ast.Tuple) else [place])
+        )

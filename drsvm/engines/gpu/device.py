@@ -7,13 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from drsvm.utils.annotations import Matrix
 from drsvm.problem.backends import to_numpy
+from drsvm.utils.annotations import Matrix
 
 REMEDY = "install CuPy (pip install cupy-cuda13x, or that of another CUDA) and NVIDIA's driver, or use engine='cpu'"
 TF32 = 3  # cuBLAS: multiply numbers in float32 with a mantissa of 10 bits
-SYRK_FROM = 512  # number of features from which the routine for symmetric products is faster than the general one
-SHARE_OF_MEMORY = 0.85  # share of the card's free memory that rows and their state may take
+# Number of features from which the routine for symmetric products is faster than the
+# general one
+SYRK_FROM = 512
+SHARE_OF_MEMORY = (
+    0.85  # share of the card's free memory that rows and their state may take
+)
 
 
 class GpuError(RuntimeError):
@@ -26,11 +30,15 @@ def cupy() -> Any:
     try:
         import cupy
     except ImportError as error:
-        raise GpuError(f"engine='gpu' needs CuPy, which is not installed ({error}): {REMEDY}.") from error
+        raise GpuError(
+            f"engine='gpu' needs CuPy, which is not installed ({error}): {REMEDY}."
+        ) from error
     try:
         n_devices = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
-        raise GpuError(f"engine='gpu' found no usable graphics card ({error}): {REMEDY}.") from error
+        raise GpuError(
+            f"engine='gpu' found no usable graphics card ({error}): {REMEDY}."
+        ) from error
     if n_devices == 0:
         raise GpuError(f"engine='gpu' found no graphics card: {REMEDY}.")
     return cupy
@@ -49,7 +57,9 @@ def on_device(values, dtype: DTypeLike | None = np.float64) -> Matrix:
     What is on the card already is not copied, unless it has another type.
     """
     xp = cupy()
-    if hasattr(values, "__dlpack__") and not isinstance(values, np.ndarray | xp.ndarray):
+    if hasattr(values, "__dlpack__") and not isinstance(
+        values, np.ndarray | xp.ndarray
+    ):
         values = xp.from_dlpack(values)
     return xp.asarray(values, dtype=dtype)
 
@@ -61,7 +71,10 @@ def on_host(values: Matrix) -> Matrix:
 
 
 def add_square(scaled: Matrix, matrix: Matrix) -> None:
-    """Add scaledᵀ·scaled to the upper triangle of a matrix of doubles; float32 by tensor cores, to three digits."""
+    """Add scaledᵀ·scaled to the upper triangle of a matrix of doubles.
+
+    Float32 by tensor cores, to three digits.
+    """
     from cupy import cublas
     from cupy.cuda.device import get_cublas_handle
     from cupy_backends.cuda.libs import cublas as library

@@ -6,16 +6,26 @@ from importlib import import_module
 import numpy as np
 from scipy import sparse
 
-from drsvm.utils.annotations import Matrix
 from drsvm.engines.gpu.device import GpuError, cupy, free_memory, on_device, on_host
-from drsvm.engines.gpu.gpu_rows import DenseGpuRows, GpuKernelRows, GpuRows, SparseGpuRows, checked_costs
+from drsvm.engines.gpu.gpu_rows import (
+    DenseGpuRows,
+    GpuKernelRows,
+    GpuRows,
+    SparseGpuRows,
+    checked_costs,
+)
 from drsvm.engines.gpu.streaming import StreamedGpuRows
 from drsvm.problem.backends import Backend, ForCard, to_numpy
 from drsvm.problem.kernel_functions import dense
+from drsvm.utils.annotations import Matrix
 from drsvm.utils.parallel import slices
 
-STATE_BYTES = 160  # bytes per row beyond its features: the state of a run, its corrections, and vectors of one pass
-BLOCK_BYTES = 1 << 30  # size of the blocks in which rows cross that do not fit onto the card
+# Bytes per row beyond its features: the state of a run, its corrections, and vectors of
+# one pass
+STATE_BYTES = 160
+BLOCK_BYTES = (
+    1 << 30
+)  # size of the blocks in which rows cross that do not fit onto the card
 
 
 class GpuBackend(Backend):
@@ -31,14 +41,22 @@ class GpuBackend(Backend):
             raise ValueError(
                 "A kernel that is a table or a function of yours needs engine='cpu', with X in main memory."
             )
-        return GpuKernelRows(on_device(dense(points.X if isinstance(points, ForCard) else points)), function)
+        return GpuKernelRows(
+            on_device(dense(points.X if isinstance(points, ForCard) else points)),
+            function,
+        )
 
     def with_labels(self, X, y):
         y = y if hasattr(y, "__dlpack__") else np.asarray(y)
-        y = y if isinstance(y, np.ndarray) and y.dtype.kind not in "biuf" else on_device(y, None)
+        if isinstance(y, np.ndarray) and y.dtype.kind not in "biuf":
+            y = y
+        else:
+            y = on_device(y, None)
         y = y.ravel() if y.ndim == 2 and 1 in y.shape else y
         if y.shape != (X.shape[0],):
-            raise ValueError(f"y must have one label per row of X: X has {X.shape[0]} rows, y has shape {y.shape}.")
+            raise ValueError(
+                f"y must have one label per row of X: X has {X.shape[0]} rows, y has shape {y.shape}."
+            )
         return X, y
 
     def n_features(self, X):
@@ -53,41 +71,58 @@ class GpuBackend(Backend):
     def mapped(self, X, function, parameters):
         is_sparse = hasattr(X, "tocsr")
         rows = X.tocsr() if is_sparse else gpu_rows(X).X
-        mapped = function(rows, *(on_device(values, rows.dtype) for values in parameters))
+        mapped = function(
+            rows, *(on_device(values, rows.dtype) for values in parameters)
+        )
         return mapped if is_sparse else self.like(X, mapped)
 
     def classes_of(self, y):
         if isinstance(y, np.ndarray):
             return np.unique(y)
         if y.dtype.kind == "f" and not bool(cupy().isfinite(y).all()):
-            raise ValueError("y has NaN or an infinite value among its labels: drop those rows.")
+            raise ValueError(
+                "y has NaN or an infinite value among its labels: drop those rows."
+            )
         return to_numpy(cupy().unique(y))
 
     def by_class(self, y, classes, values, weights=None):
         by_row = on_device(values, None)[_positions(y, classes)]
-        return by_row if weights is None else by_row * on_device(weights)
+        if weights is None:
+            return by_row
+        return by_row * on_device(weights)
 
     def masses_of_classes(self, y, classes, weights=None):
         weights = None if weights is None else on_device(weights)
-        return to_numpy(cupy().bincount(_positions(y, classes), weights, minlength=len(classes))).astype(np.float64)
+        return to_numpy(
+            cupy().bincount(_positions(y, classes), weights, minlength=len(classes))
+        ).astype(np.float64)
 
     def counts_for_radius(self, problem, y, classes, positive, factors, sample_weight):
         return on_device(sample_weight)
 
     def decision_values(self, X, coef, intercept):
-        rows, coef, intercept = gpu_rows(X), np.atleast_2d(to_numpy(coef)), np.atleast_1d(to_numpy(intercept))
+        rows = gpu_rows(X)
+        coef = np.atleast_2d(to_numpy(coef))
+        intercept = np.atleast_1d(to_numpy(intercept))
         values = [rows.dot(w, float(b)) for w, b in zip(coef, intercept, strict=True)]
-        return self.like(X, values[0] if len(values) == 1 else cupy().stack(values, axis=1))
+        return self.like(
+            X, values[0] if len(values) == 1 else cupy().stack(values, axis=1)
+        )
 
     def labels(self, values, classes):
         scores = on_device(values, None)
-        chosen = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
+        if scores.ndim == 1:
+            chosen = (scores > 0).astype(np.int64)
+        else:
+            chosen = scores.argmax(axis=1)
         if classes.dtype.kind not in "biuf":
             return classes[to_numpy(chosen)]
         return self.like(values, on_device(classes, None)[chosen])
 
     def by_row(self, function, values, parameters, n_columns):
-        return self.like(values, function(to_numpy(on_device(values, None)), parameters))
+        return self.like(
+            values, function(to_numpy(on_device(values, None)), parameters)
+        )
 
     def like(self, X, values):
         if isinstance(X, ForCard):
@@ -113,11 +148,17 @@ def gpu_rows(X: Matrix) -> GpuRows:
         return _sparse_rows(X)
     X = X if isinstance(X, np.ndarray) else on_device(X, None)
     if X.ndim != 2 or 0 in X.shape:
-        raise ValueError(f"X must have rows and columns, got an array of shape {X.shape}.")
-    dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+        raise ValueError(
+            f"X must have rows and columns, got an array of shape {X.shape}."
+        )
+    if X.dtype in (np.float32, np.float64):
+        dtype = X.dtype
+    else:
+        dtype = np.dtype(np.float64)
     if isinstance(X, np.ndarray) and X.nbytes + len(X) * STATE_BYTES > free_memory():
         # They stay in main memory; their state must fit onto the card.
-        X, block = np.ascontiguousarray(X, dtype=dtype), min(BLOCK_BYTES, free_memory() // 8)
+        X = np.ascontiguousarray(X, dtype=dtype)
+        block = min(BLOCK_BYTES, free_memory() // 8)
         _check_room(len(X) * STATE_BYTES + 4 * block, X.shape)
         for rows in slices(len(X), max(1, block // X[0].nbytes)):
             _check_finite(on_device(X[rows], X.dtype), rows.start)
@@ -132,7 +173,9 @@ def _sparse_rows(X: Matrix) -> SparseGpuRows:
 
     dtype = np.dtype(X.dtype if X.dtype in (np.float32, np.float64) else np.float64)
     if sparse.issparse(X):
-        _check_room(X.nnz * (2 * dtype.itemsize + 12) + X.shape[0] * STATE_BYTES, X.shape)
+        _check_room(
+            X.nnz * (2 * dtype.itemsize + 12) + X.shape[0] * STATE_BYTES, X.shape
+        )
     X = gpu_sparse.csr_matrix(X, dtype=dtype)
     if not X.has_canonical_format:
         X = X.copy()  # the given one is not modified
@@ -151,8 +194,19 @@ def _check_room(needed: int, shape: tuple[int, int]) -> None:
 
 
 def _check_finite(values: np.ndarray, first_row: int = 0) -> None:
-    """Raise an error if there is a value that is not finite; values[0] belongs to the given row."""
+    """Raise an error if there is a value that is not finite.
+
+    Values[0] belongs to the given row.
+    """
     if not bool(cupy().isfinite(values).all()):
-        where = [int(k) for k in np.unravel_index(int(cupy().isfinite(values).argmin()), values.shape)]
-        at = f" at row {first_row + where[0]}, column {where[1]}" if values.ndim == 2 else ""
+        where = [
+            int(k)
+            for k in np.unravel_index(
+                int(cupy().isfinite(values).argmin()), values.shape
+            )
+        ]
+        if values.ndim == 2:
+            at = f" at row {first_row + where[0]}, column {where[1]}"
+        else:
+            at = ""
         raise ValueError(f"X has NaN or an infinite value{at}: remove or impute it.")

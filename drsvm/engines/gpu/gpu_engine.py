@@ -1,7 +1,10 @@
 # pyright: reportMissingImports=false
-"""The GPU engine: rows and per-sample state are on a graphics card; each pass is a product, a kernel and a sum.
+"""The GPU engine: rows and per-sample state are on a graphics card.
 
-The Newton matrix is formed and factorised there too or, with many features, only multiplied by.
+Each pass is a product, a kernel and a sum.
+
+The Newton matrix is formed and factorised there too or, with many features, only
+multiplied by.
 """
 
 from contextlib import suppress
@@ -9,26 +12,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drsvm.utils.annotations import Matrix, Vector
+from drsvm.certificate.multipliers import DualSums
+from drsvm.compiled.interior_point_passes import Step
+from drsvm.compiled.normal_matrix import DAMPING, REGULARISATIONS
 from drsvm.engines.cpu import NO_STEP
 from drsvm.engines.engine import Curvature, Engine, Prediction, Rates
-from drsvm.engines.gpu.device import cupy, on_device
 from drsvm.engines.gpu.cuda_kernels import blocks_for, kernel, launch
+from drsvm.engines.gpu.device import cupy, on_device
 from drsvm.engines.newton import Factorised, MatrixFree, Scaling, newton_matrix
-from drsvm.compiled.normal_matrix import DAMPING, REGULARISATIONS
-from drsvm.compiled.interior_point_passes import Step
 from drsvm.problem.backends import to_numpy
-from drsvm.certificate.multipliers import DualSums
 from drsvm.problem.problem import Problem
 from drsvm.problem.risk import affordable_flips
+from drsvm.utils.annotations import Matrix, Vector
 
 if TYPE_CHECKING:
     from drsvm.engines.gpu.gpu_rows import GpuRows
 
-# Gram matrices are formed in low precision until the complementarity products aim at less than this, in units of the
-# weights: the next steps correct what a direction lacks.
+# Gram matrices are formed in low precision until the complementarity products aim at
+# less than this, in units of the weights: the next steps correct what a direction
+# lacks.
 ROUGH = 1e-4
-MAX_FEATURES = 10_000  # with more, the Newton matrix is not formed: it would cost more than many products
+# With more, the Newton matrix is not formed: it would cost more than many products
+MAX_FEATURES = 10_000
 
 
 class GpuEngine(Engine):
@@ -38,14 +43,21 @@ class GpuEngine(Engine):
 
     def __init__(self, problem: Problem):
         self.rows: GpuRows = problem.rows
-        self.signs, self.weights = problem.signs, problem.sample_weight
+        self.signs = problem.signs
+        self.weights = problem.sample_weight
         kappa, flips = affordable_flips(problem.flip_cost, problem.radius)
-        # Flips and costs with the step from one sample to the next, as kernels take them.
-        self.flip_arguments = (*(on_device(np.atleast_1d(one)) for one in (flips, kappa)), np.int32(np.ndim(kappa)))
+        # Flips and costs with the step from one sample to the next, as kernels take
+        # them.
+        self.flip_arguments = (
+            *(on_device(np.atleast_1d(one)) for one in (flips, kappa)),
+            np.int32(np.ndim(kappa)),
+        )
         self.n, self.n_features = self.rows.shape
         self.n_linear = self.n_features + problem.fit_intercept
         self.mass = float(self.weights.sum())
-        self.weight = 2.0 * self.mass + float((self.weights * self.flip_arguments[0]).sum())
+        self.weight = 2.0 * self.mass + float(
+            (self.weights * self.flip_arguments[0]).sum()
+        )
         self._state = cupy().empty((6, self.n))
         self._mu = 1.0  # mean complementarity product, in units of the weights
         self._corrections: Matrix = None  # with the changes of the margins
@@ -67,7 +79,8 @@ class GpuEngine(Engine):
 
     def _rates(self, name: str, *arguments) -> Rates:
         """Call a kernel that writes the smallest changes, and the bins, in the end."""
-        smallest, bins = self._by_block(2), on_device(Rates().bins)
+        smallest = self._by_block(2)
+        bins = on_device(Rates().bins)
         self._call(name, *arguments, smallest, bins)
         return Rates(np.minimum(to_numpy(smallest.min(axis=0)), 0.0), to_numpy(bins))
 
@@ -80,7 +93,9 @@ class GpuEngine(Engine):
         sums = to_numpy(self.rows.device_sums(coefficients))
         if self.n_linear == self.n_features:
             return sums
-        return np.concatenate([sums, to_numpy(coefficients.sum(axis=1))[:, None]], axis=1)
+        return np.concatenate(
+            [sums, to_numpy(coefficients.sum(axis=1))[:, None]], axis=1
+        )
 
     def center(self, point, lam: float, mu: float) -> None:
         self._mu = mu
@@ -97,8 +112,13 @@ class GpuEngine(Engine):
         with_border = self.n_linear > self.n_features
         added = self._collect(coefficients if with_border else coefficients[:2])
         border = added[2] if with_border else np.zeros(self.n_linear)
-        gram = None if self.n_features > MAX_FEATURES else self.rows.gram(h, rough=self._step.target > ROUGH)
-        return products, Curvature(gram, added[0], square, added[1], linear, border, of_rows=h)
+        if self.n_features > MAX_FEATURES:
+            gram = None
+        else:
+            gram = self.rows.gram(h, rough=self._step.target > ROUGH)
+        return products, Curvature(
+            gram, added[0], square, added[1], linear, border, of_rows=h
+        )
 
     def factorised(self, samples, cone, ridge) -> Factorised:
         if self.n_features > MAX_FEATURES:
@@ -109,21 +129,34 @@ class GpuEngine(Engine):
         xp = cupy()
         if self._corrections is None:
             self._corrections = xp.empty((4, self.n))
-        coefficients, sums = xp.empty((2, self.n)), self._by_block(5)
+        coefficients = xp.empty((2, self.n))
+        sums = self._by_block(5)
         written = self._corrections, coefficients, sums
-        rates = self._rates("predict", self._products(direction), float(lam_change), *written)
+        rates = self._rates(
+            "predict", self._products(direction), float(lam_change), *written
+        )
         slack, multiplier, both, corrected, targeted = sums.sum(axis=0).tolist()
         correcting, target = self._collect(coefficients)
-        return rates, Prediction(slack, multiplier, both, correcting, corrected, target, targeted)
+        return rates, Prediction(
+            slack, multiplier, both, correcting, corrected, target, targeted
+        )
 
     def longest_steps(self, direction, lam_change, target) -> Rates:
         self._step = Step(direction, float(lam_change), float(target))
         self._corrections[3] = self._products(direction)
         return self._rates("longest_steps", *self._along(), self._corrections)
 
-    def _along(self, primal: float = 0.0, dual: float = 0.0, left: float = 0.0) -> tuple[float, ...]:
+    def _along(
+        self, primal: float = 0.0, dual: float = 0.0, left: float = 0.0
+    ) -> tuple[float, ...]:
         """Return the arguments of kernels that follow the corrected direction."""
-        return self._step.target, self._step.lam_change, float(primal), float(dual), float(left)
+        return (
+            self._step.target,
+            self._step.lam_change,
+            float(primal),
+            float(dual),
+            float(left),
+        )
 
     def _move(self, steps: tuple[float, ...]) -> float:
         if not steps:
@@ -175,11 +208,14 @@ class GpuFactorised(Factorised):
 class GpuMatrixFree(MatrixFree):
     """The matrix with many features: its diagonal preconditions conjugate gradients."""
 
-    # Inexact directions stop short of a proof: the nearer the optimum, the more steps are needed. In trials with
-    # text-like rows, residuals of 1e-2, or at most 100 steps, ended at gaps above 1e-4.
+    # Inexact directions stop short of a proof: the nearer the optimum, the more steps
+    # are needed. In trials with text-like rows, residuals of 1e-2, or at most 100
+    # steps, ended at gaps above 1e-4.
     most_refinements = 500
 
-    def __init__(self, samples: Curvature, cone: Scaling, ridge: np.ndarray, rows: Any, mu: float):
+    def __init__(
+        self, samples: Curvature, cone: Scaling, ridge: np.ndarray, rows: Any, mu: float
+    ):
         super().__init__(samples, cone, ridge, rows)
         self.accurate = min(1e-4, 0.1 * mu)
         diagonal = cupy().empty(self.n + 1)
@@ -192,7 +228,9 @@ class GpuMatrixFree(MatrixFree):
         self.inverse = 1.0 / cupy().maximum(diagonal, 1e-300)
 
     def _weighted_sum(self, c):
-        return self.rows.device_sums(c[None])[0]  # stays on the card: to and fro, it took longer than the product
+        return self.rows.device_sums(c[None])[
+            0
+        ]  # stays on the card: to and fro, it took longer than the product
 
     def apply_inverse(self, right):
         return self.inverse * right

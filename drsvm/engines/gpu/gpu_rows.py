@@ -1,4 +1,7 @@
-"""Rows on a graphics card: products, sums and Gram matrices, in double precision; functions of a kernel as well."""
+"""Rows on a graphics card: products, sums and Gram matrices, in double precision.
+
+Functions of a kernel as well.
+"""
 
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -8,26 +11,38 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.utils.annotations import Costs, Matrix, Vector
-from drsvm.engines.gpu.device import GpuError, add_square, cupy, free_memory, on_device, on_host
-from drsvm.engines.gpu.gpu_engine import GpuEngine
 from drsvm.engines.gpu.cuda_kernels import THREADS, kernel, launch
+from drsvm.engines.gpu.device import (
+    GpuError,
+    add_square,
+    cupy,
+    free_memory,
+    on_device,
+    on_host,
+)
+from drsvm.engines.gpu.gpu_engine import GpuEngine
 from drsvm.problem.backends import to_numpy
-from drsvm.utils.compensated_sums import ULP
 from drsvm.problem.kernel_functions import dense
 from drsvm.problem.kernel_rows import FunctionRows, KernelRows
 from drsvm.problem.memory_rows import HostRows, MemoryRows
 from drsvm.problem.rows import Rows
 from drsvm.problem.validation import check_flip_cost
+from drsvm.utils.annotations import Costs, Matrix, Vector
+from drsvm.utils.compensated_sums import ULP
 from drsvm.utils.parallel import slices
 
 GRAM_BYTES = 1 << 29  # size of the scaled copies of rows that are multiplied
 SUM_BLOCKS = 1024  # number of parts of the rows whose sums are formed separately
 ENTRIES_OF_SUM = 8192  # number of entries of a column that one block of threads adds up
-# Shared memory for rows of a Gram matrix of sparse rows, its maximum, and parts of it per multiprocessor.
-TILE_BYTES, MAX_SHARED, GRAM_PARTS = 64 << 10, 220 << 10, 16
-# Tiles in which values of a kernel are computed and added: 1 GB. A thread adds up one in 32 columns of a row.
-TILE_ROWS, TILE_COLUMNS = 1 << 14, 1 << 13
+# Shared memory for rows of a Gram matrix of sparse rows, its maximum, and parts of it
+# per multiprocessor.
+TILE_BYTES = 64 << 10
+MAX_SHARED = 220 << 10
+GRAM_PARTS = 16
+# Tiles in which values of a kernel are computed and added: 1 GB. A thread adds up one
+# in 32 columns of a row.
+TILE_ROWS = 1 << 14
+TILE_COLUMNS = 1 << 13
 
 
 def checked_costs(flip_cost: Costs, n: int, kept: Vector | None) -> Costs:
@@ -36,9 +51,13 @@ def checked_costs(flip_cost: Costs, n: int, kept: Vector | None) -> Costs:
         return check_flip_cost(float(flip_cost))
     costs = on_device(flip_cost)
     if costs.shape != (n,) or bool((~(costs >= 0)).any()):
-        raise ValueError(f"flip_cost must have one entry ≥ 0 per row of X ({n}), got shape {costs.shape}.")
+        raise ValueError(
+            f"flip_cost must have one entry ≥ 0 per row of X ({n}), got shape {costs.shape}."
+        )
     costs = costs if kept is None else costs[kept]
-    return float(costs[0]) if bool((costs == costs[0]).all()) else costs
+    if bool((costs == costs[0]).all()):
+        return float(costs[0])
+    return costs
 
 
 class CardRows(Rows):
@@ -60,16 +79,30 @@ class CardRows(Rows):
         """Return the rows in this process's memory."""
 
     def to_host(self, problem):
-        costs = to_numpy(problem.flip_cost) if np.ndim(problem.flip_cost) else problem.flip_cost
-        vectors = {name: to_numpy(getattr(problem, name)) for name in ("signs", "sample_weight")}
-        return problem._with(rows=self.host_rows(), **vectors, flip_cost=costs, kept=None, n_given=problem.n_rows)
+        if np.ndim(problem.flip_cost):
+            costs = to_numpy(problem.flip_cost)
+        else:
+            costs = problem.flip_cost
+        vectors = {
+            name: to_numpy(getattr(problem, name))
+            for name in ("signs", "sample_weight")
+        }
+        return problem._with(
+            rows=self.host_rows(),
+            **vectors,
+            flip_cost=costs,
+            kept=None,
+            n_given=problem.n_rows,
+        )
 
 
 class GpuRows(CardRows):
     """Rows on the card, as matrices."""
 
     def __init__(self, X: Matrix):
-        self.X, self.shape, self.dtype = X, X.shape, X.dtype
+        self.X = X
+        self.shape = X.shape
+        self.dtype = X.dtype
         self.stored = X.nnz if self.is_sparse else X.size
 
     def taken(self, rows) -> "GpuRows":
@@ -84,7 +117,10 @@ class GpuRows(CardRows):
 
     @abstractmethod
     def gram(self, h: Vector, *, rough: bool = False) -> Matrix:
-        """Return Σ_i h_i x_i x_iᵀ, on the card, in the upper triangle; a rough one is correct to about three digits."""
+        """Return Σ_i h_i x_i x_iᵀ, on the card, in the upper triangle.
+
+        A rough one is correct to about three digits.
+        """
 
     def host_array(self) -> Matrix:
         """Return the rows as an array of numpy or scipy."""
@@ -111,21 +147,26 @@ class DenseGpuRows(GpuRows):
     is_sparse = False
 
     def blocks(self, row_bytes: int = 0) -> Iterator[tuple[slice, Matrix]]:
-        """Yield parts of the rows, as large as possible; those that a copy is made of, with so many bytes per row."""
+        """Yield parts of the rows, as large as possible.
+
+        Those that a copy is made of, with so many bytes per row.
+        """
         n = self.shape[0]
         for part in slices(n, max(1, GRAM_BYTES // row_bytes) if row_bytes else n):
             yield part, self.X[part]
 
     def dot(self, v, shift=0.0):
         n, d = self.shape
-        out, v = cupy().empty(n), on_device(v)
+        out = cupy().empty(n)
+        v = on_device(v)
         for part, rows in self.blocks():
             arguments = rows, len(rows), np.int32(d), v, float(shift), out[part]
             launch(kernel("dense_dot", self.dtype), 32 * len(rows), *arguments)
         return out
 
     def device_sums(self, c):
-        (_, d), k = self.shape, len(c)
+        (_, d) = self.shape
+        k = len(c)
         total = cupy().zeros((k, d))
         columns = min(d, THREADS)
         for part, rows in self.blocks():
@@ -136,8 +177,19 @@ class DenseGpuRows(GpuRows):
             coefficients = c[:, part]
             grid = n_blocks, -(-d // columns)
             stride = coefficients.strides[0] // 8
-            arguments = rows, n, np.int32(d), np.int32(columns), coefficients, stride, per_block, partial
-            kernel("dense_sums", self.dtype, k)(grid, (THREADS,), arguments, shared_mem=8 * THREADS)
+            arguments = (
+                rows,
+                n,
+                np.int32(d),
+                np.int32(columns),
+                coefficients,
+                stride,
+                per_block,
+                partial,
+            )
+            kernel("dense_sums", self.dtype, k)(
+                grid, (THREADS,), arguments, shared_mem=8 * THREADS
+            )
             total += partial.sum(axis=0)
         return total
 
@@ -147,7 +199,15 @@ class DenseGpuRows(GpuRows):
         kind = np.dtype(np.float32 if rough else np.float64)
         for part, rows in self.blocks(kind.itemsize * d):
             scaled = cupy().empty(rows.shape, dtype=kind)
-            launch(kernel("scale_rows", self.dtype, kind), rows.size, rows, len(rows), np.int32(d), h[part], scaled)
+            launch(
+                kernel("scale_rows", self.dtype, kind),
+                rows.size,
+                rows,
+                len(rows),
+                np.int32(d),
+                h[part],
+                scaled,
+            )
             add_square(scaled, matrix)
         return matrix
 
@@ -165,7 +225,9 @@ class DenseGpuRows(GpuRows):
         return total
 
     def on_features(self, features):
-        return DenseGpuRows(cupy().ascontiguousarray(self.X[:, on_device(features, np.int64)]))
+        return DenseGpuRows(
+            cupy().ascontiguousarray(self.X[:, on_device(features, np.int64)])
+        )
 
     def shifted(self, offset):
         return DenseGpuRows(self.X - on_device(offset, self.dtype))
@@ -175,12 +237,27 @@ def _row_norms(data, indices, indptr, shape, dtype, p: float, factors, out) -> N
     n, d = shape
     code = 0 if p == np.inf else int(p)
     factors = 0 if factors is None else on_device(factors)
-    launch(kernel("row_norms", dtype), 32 * n, data, indices, indptr, n, np.int32(d), factors, np.int32(code), out)
+    launch(
+        kernel("row_norms", dtype),
+        32 * n,
+        data,
+        indices,
+        indptr,
+        n,
+        np.int32(d),
+        factors,
+        np.int32(code),
+        out,
+    )
 
 
 def _entries(X: Matrix) -> tuple[Vector, Vector, Vector]:
     """Return entries, indices and starts of a compressed matrix, with the types that the kernels take."""
-    return X.data, X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
+    return (
+        X.data,
+        X.indices.astype(np.int32, copy=False),
+        X.indptr.astype(np.int64, copy=False),
+    )
 
 
 class ColumnParts(NamedTuple):
@@ -192,17 +269,28 @@ class ColumnParts(NamedTuple):
     end: Vector
 
     @classmethod
-    def of(cls, starts: np.ndarray, most_entries: int, most_columns: int) -> "ColumnParts":
+    def of(
+        cls, starts: np.ndarray, most_entries: int, most_columns: int
+    ) -> "ColumnParts":
         """Cut the entries of every column, or of so many columns together, into parts."""
-        columns = np.append(np.arange(0, len(starts) - 1, most_columns), len(starts) - 1)
+        columns = np.append(
+            np.arange(0, len(starts) - 1, most_columns), len(starts) - 1
+        )
         starts = starts[columns]
         pieces = -(-np.diff(starts) // most_entries)
         group = np.repeat(np.arange(len(pieces)), pieces)
         number = np.arange(len(group)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
         begin = starts[group] + most_entries * number
-        ends = columns[group], columns[group + 1], begin, np.minimum(begin + most_entries, starts[group + 1])
+        ends = (
+            columns[group],
+            columns[group + 1],
+            begin,
+            np.minimum(begin + most_entries, starts[group + 1]),
+        )
         kinds = np.int32, np.int32, np.int64, np.int64
-        return cls(*(on_device(values, kind) for values, kind in zip(ends, kinds, strict=True)))
+        return cls(
+            *(on_device(values, kind) for values, kind in zip(ends, kinds, strict=True))
+        )
 
 
 class SparseGpuRows(GpuRows):
@@ -222,7 +310,10 @@ class SparseGpuRows(GpuRows):
     def places(self) -> Vector:
         """For every entry by columns, its place among those of its row, which are sorted."""
         _, rows, _ = self.columns
-        numbered = type(self.X)((cupy().arange(float(self.stored)), self.X.indices, self.X.indptr), self.shape)
+        numbered = type(self.X)(
+            (cupy().arange(float(self.stored)), self.X.indices, self.X.indptr),
+            self.shape,
+        )
         return (numbered.tocsc().data - self.entries[2][rows]).astype(np.int32)
 
     @cached_property
@@ -233,14 +324,24 @@ class SparseGpuRows(GpuRows):
     def parts_of_gram(self) -> ColumnParts:
         """Parts whose rows of a Gram matrix fit into shared memory, several for each multiprocessor."""
         at_once = GRAM_PARTS * cupy().cuda.Device().attributes["MultiProcessorCount"]
-        d, most = self.shape[1], max(ENTRIES_OF_SUM, self.stored // at_once)
+        d = self.shape[1]
+        most = max(ENTRIES_OF_SUM, self.stored // at_once)
         columns = max(1, min(TILE_BYTES // (8 * d), most * d // self.stored))
         return ColumnParts.of(to_numpy(self.columns[2]), most, columns)
 
     def dot(self, v, shift=0.0):
         n = self.shape[0]
-        lanes, out = 8 if self.stored <= 64 * n else 32, cupy().empty(n)
-        launch(kernel("sparse_dot", self.dtype, lanes), lanes * n, *self.entries, n, on_device(v), float(shift), out)
+        lanes = 8 if self.stored <= 64 * n else 32
+        out = cupy().empty(n)
+        launch(
+            kernel("sparse_dot", self.dtype, lanes),
+            lanes * n,
+            *self.entries,
+            n,
+            on_device(v),
+            float(shift),
+            out,
+        )
         return out
 
     def device_sums(self, c):
@@ -248,18 +349,33 @@ class SparseGpuRows(GpuRows):
 
     def _sums_of(self, entries: Vector, c: Matrix) -> Matrix:
         """Return the sums of rows with other entries, which are given by columns."""
-        d, k = self.shape[1], len(c)
-        out, parts = cupy().zeros((k, d)), self.parts_of_sums
-        arguments = entries, self.columns[1], parts.first, parts.begin, parts.end, d, c, c.strides[0] // 8, out
+        d = self.shape[1]
+        k = len(c)
+        out = cupy().zeros((k, d))
+        parts = self.parts_of_sums
+        arguments = (
+            entries,
+            self.columns[1],
+            parts.first,
+            parts.begin,
+            parts.end,
+            d,
+            c,
+            c.strides[0] // 8,
+            out,
+        )
         kernel("sparse_sums", entries.dtype, k)((len(parts.first),), (128,), arguments)
         return out
 
     def gram(self, h, *, rough=False):
         d = self.shape[1]
-        matrix, parts = cupy().zeros((d, d)), self.parts_of_gram
+        matrix = cupy().zeros((d, d))
+        parts = self.parts_of_gram
         room = 8 * d * int((parts.last - parts.first).max())
         if room > MAX_SHARED:
-            raise GpuError(f"{d} features are too many for a Gram matrix of sparse rows on a card: use engine='cpu'.")
+            raise GpuError(
+                f"{d} features are too many for a Gram matrix of sparse rows on a card: use engine='cpu'."
+            )
         form = kernel("sparse_gram", self.dtype)
         form.max_dynamic_shared_size_bytes = MAX_SHARED
         arguments = *self.entries, *self.columns, self.places, *parts, h, d, matrix
@@ -272,7 +388,9 @@ class SparseGpuRows(GpuRows):
         return out
 
     def sum_of_squares(self, c):
-        return to_numpy(self._sums_of(self.columns[0].astype(np.float64) ** 2, c[None])[0])
+        return to_numpy(
+            self._sums_of(self.columns[0].astype(np.float64) ** 2, c[None])[0]
+        )
 
     def on_features(self, features):
         return SparseGpuRows(self.X[:, on_device(features, np.int64)].tocsr())
@@ -290,17 +408,35 @@ class GpuKernelRows(FunctionRows, CardRows):
         return self.function.values(some, others)
 
     def at(self, points, c):
-        points, c = on_device(dense(points)), self.vector(c)
+        points = on_device(dense(points))
+        c = self.vector(c)
         used = cupy().flatnonzero(c)
-        out, c, landmarks = cupy().zeros(len(points)), c[used], self.points[used]
+        out = cupy().zeros(len(points))
+        c = c[used]
+        landmarks = self.points[used]
         factors = self.function.exponents(points, landmarks)
-        left, right = (points, landmarks) if factors is None else factors
-        for rows, columns in product(slices(len(points), TILE_ROWS), slices(len(c), TILE_COLUMNS)):
+        if factors is None:
+            left = points
+            right = landmarks
+        else:
+            left, right = factors
+        for rows, columns in product(
+            slices(len(points), TILE_ROWS), slices(len(c), TILE_COLUMNS)
+        ):
             if factors is None:
-                out[rows] += DenseGpuRows(self.between(left[rows], right[columns])).dot(c[columns])
+                out[rows] += DenseGpuRows(self.between(left[rows], right[columns])).dot(
+                    c[columns]
+                )
             else:
-                exponents, some = left[rows] @ right[columns].T, c[columns]
-                arguments = exponents, len(exponents), np.int32(len(some)), some, out[rows]
+                exponents = left[rows] @ right[columns].T
+                some = c[columns]
+                arguments = (
+                    exponents,
+                    len(exponents),
+                    np.int32(len(some)),
+                    some,
+                    out[rows],
+                )
                 launch(kernel("exponential_dot"), 32 * len(exponents), *arguments)
         return out
 
@@ -315,5 +451,8 @@ class GpuKernelRows(FunctionRows, CardRows):
         return float(free_memory())
 
     def host_rows(self):
-        centre, values = (None if array is None else to_numpy(array) for array in (self.centre, self._values))
+        centre, values = (
+            None if array is None else to_numpy(array)
+            for array in (self.centre, self._values)
+        )
         return KernelRows(to_numpy(self.points), self.function, centre, values)

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.utils.annotations import Matrix
 from drsvm.engines.gpu.device import cupy, on_device
 from drsvm.engines.gpu.gpu_rows import GRAM_BYTES, DenseGpuRows
 from drsvm.problem.backends import to_numpy
+from drsvm.utils.annotations import Matrix
 from drsvm.utils.parallel import slices
 
 BUFFERS = 2  # while the card works on one block, the next is on its way
@@ -18,30 +18,47 @@ Event = Any  # of CuPy
 class StreamedGpuRows(DenseGpuRows):
     """Dense rows in main memory, of which the card holds a few blocks at a time.
 
-    A block is copied into memory that the card can read on its own (pinned), and from there to the card while this
-    works on the block before it. An offset is subtracted on the card.
+    A block is copied into memory that the card can read on its own (pinned), and from
+    there to the card while this works on the block before it. An offset is subtracted
+    on the card.
     """
 
-    def __init__(self, X: np.ndarray, block_bytes: int, offset: np.ndarray | None = None):
+    def __init__(
+        self, X: np.ndarray, block_bytes: int, offset: np.ndarray | None = None
+    ):
         super().__init__(X)
-        self.block_bytes, self.offset = block_bytes, offset
+        self.block_bytes = block_bytes
+        self.offset = offset
 
     def blocks(self, row_bytes: int = 0) -> Iterator[tuple[slice, Matrix]]:
-        xp, (n, d), dtype = cupy(), self.shape, self.dtype
+        xp = cupy()
+        (n, d) = self.shape
+        dtype = self.dtype
         most = GRAM_BYTES // row_bytes if row_bytes else n
         size = max(1, min(n, most, self.block_bytes // (d * dtype.itemsize)))
-        parts, places = slices(n, size), range(BUFFERS)
+        parts = slices(n, size)
+        places = range(BUFFERS)
         pinned = [
-            np.frombuffer(xp.cuda.alloc_pinned_memory(size * d * dtype.itemsize), dtype, size * d) for _ in places
+            np.frombuffer(
+                xp.cuda.alloc_pinned_memory(size * d * dtype.itemsize), dtype, size * d
+            )
+            for _ in places
         ]
         there = [xp.empty((size, d), dtype=dtype) for _ in places]
-        free: list[Event] = [None for _ in places]  # when the card has finished with a block
-        copies, work = xp.cuda.Stream(non_blocking=True), xp.cuda.get_current_stream()
+        free: list[Event] = [
+            None for _ in places
+        ]  # when the card has finished with a block
+        copies = xp.cuda.Stream(non_blocking=True)
+        work = xp.cuda.get_current_stream()
         work.synchronize()  # the new arrays may be memory that the card is still using
 
         def send(k: int) -> tuple[Matrix, Event]:
-            """Begin to copy a block; return where it goes, and an event after which it is there."""
-            rows, place = self.X[parts[k]], k % BUFFERS
+            """Begin to copy a block.
+
+            Return where it goes, and an event after which it is there.
+            """
+            rows = self.X[parts[k]]
+            place = k % BUFFERS
             if free[place] is not None:
                 free[place].synchronize()
             source = pinned[place][: rows.size].reshape(rows.shape)
@@ -53,9 +70,13 @@ class StreamedGpuRows(DenseGpuRows):
         sent = [send(k) for k in range(min(BUFFERS, len(parts)))]
         for k, part in enumerate(parts):
             block, arrived = sent[k]
-            work.wait_event(arrived)  # what follows on the card waits until the block is there
+            work.wait_event(
+                arrived
+            )  # what follows on the card waits until the block is there
             yield part, block if self.offset is None else block - self.offset
-            free[k % BUFFERS] = work.record()  # all work on the block has been given to the card
+            free[k % BUFFERS] = (
+                work.record()
+            )  # all work on the block has been given to the card
             if k + BUFFERS < len(parts):
                 sent.append(send(k + BUFFERS))
 
@@ -65,12 +86,23 @@ class StreamedGpuRows(DenseGpuRows):
         return DenseGpuRows(taken if self.offset is None else taken - self.offset)
 
     def on_features(self, features) -> "StreamedGpuRows":
-        offset = None if self.offset is None else self.offset[on_device(features, np.int64)]
-        return StreamedGpuRows(np.ascontiguousarray(self.X[:, features]), self.block_bytes, offset)
+        if self.offset is None:
+            offset = None
+        else:
+            offset = self.offset[on_device(features, np.int64)]
+        return StreamedGpuRows(
+            np.ascontiguousarray(self.X[:, features]), self.block_bytes, offset
+        )
 
     def shifted(self, offset) -> "StreamedGpuRows":
         offset = on_device(offset, self.dtype)
-        return StreamedGpuRows(self.X, self.block_bytes, offset if self.offset is None else self.offset + offset)
+        return StreamedGpuRows(
+            self.X,
+            self.block_bytes,
+            offset if self.offset is None else self.offset + offset,
+        )
 
     def host_array(self) -> np.ndarray:
-        return self.X if self.offset is None else self.X - to_numpy(self.offset)
+        if self.offset is None:
+            return self.X
+        return self.X - to_numpy(self.offset)

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from drsvm.utils.annotations import Matrix
 from drsvm.engines.sharded.shard import Shard
 from drsvm.problem.validation import (
     CheckedRows,
@@ -18,13 +17,20 @@ from drsvm.problem.validation import (
     check_unscaled_weights,
     distinct_labels,
 )
+from drsvm.utils.annotations import Matrix
 
-SHOWN_LABELS = 6  # at most so many labels are collected: more than two are an error that names a few
-COSTS_OF_CHUNK, COSTS_OF_ALL = 64, 1024  # quantiles of the flip costs that a chunk reports, and that are kept
+# At most so many labels are collected: more than two are an error that names a few
+SHOWN_LABELS = 6
+# quantiles of the flip costs that a chunk reports, and that are kept
+COSTS_OF_CHUNK = 64
+COSTS_OF_ALL = 1024
 
 
 class Chunk(NamedTuple):
-    """Given rows with labels, weights and flip costs, in a form that has been checked; None: all the same."""
+    """Given rows with labels, weights and flip costs, in a form that has been checked.
+
+    None: all the same.
+    """
 
     number: int
     X: Matrix
@@ -35,11 +41,22 @@ class Chunk(NamedTuple):
     @classmethod
     def checked(cls, number: int, X, y, weights=None, costs=None) -> "Chunk":
         try:
-            rows = check_rows(X) if isinstance(X, CheckedRows) or X.shape[0] > 0 else np.zeros(X.shape)
+            if isinstance(X, CheckedRows) or X.shape[0] > 0:
+                rows = check_rows(X)
+            else:
+                rows = np.zeros(X.shape)
             n = rows.shape[0]
             labels = check_label_vector(y, n)
-            weights = None if weights is None else check_unscaled_weights(weights, n)
-            costs = None if costs is None else np.broadcast_to(check_flip_costs(costs, n), n).astype(np.float64)
+            if weights is None:
+                weights = None
+            else:
+                weights = check_unscaled_weights(weights, n)
+            if costs is None:
+                costs = None
+            else:
+                costs = np.broadcast_to(check_flip_costs(costs, n), n).astype(
+                    np.float64
+                )
         except (TypeError, ValueError) as error:
             raise type(error)(f"In chunk {number}: {error}") from None
         return cls(number, rows, labels, weights, costs)
@@ -53,9 +70,13 @@ class Chunk(NamedTuple):
 
     def shard(self, units: "Units") -> Shard:
         """Return the shard of the rows that do not have weight 0."""
-        used, n = self.used, len(self.labels)
+        used = self.used
+        n = len(self.labels)
         signs = np.where(self.labels[used] == units.positive, 1.0, -1.0)
-        weights = np.full(n, 1.0) if self.weights is None else self.weights[used] / units.largest_weight
+        if self.weights is None:
+            weights = np.full(n, 1.0)
+        else:
+            weights = self.weights[used] / units.largest_weight
         X = self.X if isinstance(used, slice) else self.X[used]
         costs = None if self.costs is None else self.costs[used]
         return Shard(self.number, X, signs, weights / units.total, costs)
@@ -66,7 +87,9 @@ class Units(NamedTuple):
 
     positive: Any  # the label of the positive class
     largest_weight: float
-    total: float  # in units of the largest weight, so that huge weights cannot overflow and tiny ones cannot vanish
+    # In units of the largest weight, so that huge weights cannot overflow and tiny ones
+    # cannot vanish
+    total: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,16 +105,24 @@ class Survey:
     classes: np.ndarray
     masses: np.ndarray  # by class, divided by the largest weight
     largest_weight: float
-    costs: np.ndarray | None  # some of the flip costs in ascending order, the smallest and the largest among them
+    costs: (
+        np.ndarray | None
+    )  # some of the flip costs in ascending order, the smallest and the largest among them
 
     @classmethod
     def of(cls, chunk: Chunk) -> "Survey":
-        X, used = chunk.X, chunk.used
+        X = chunk.X
+        used = chunk.used
         labels = chunk.labels[used]
-        weights = np.ones(len(labels)) if chunk.weights is None else chunk.weights[used]
+        if chunk.weights is None:
+            weights = np.ones(len(labels))
+        else:
+            weights = chunk.weights[used]
         largest = float(weights.max(initial=0.0))
         classes, codes = distinct_labels(labels, return_inverse=True)
-        masses = np.bincount(codes.reshape(-1), weights / (largest or 1.0), minlength=len(classes))
+        masses = np.bincount(
+            codes.reshape(-1), weights / (largest or 1.0), minlength=len(classes)
+        )
         return cls(
             lengths={chunk.number: len(chunk.labels)},
             used={chunk.number: len(labels)},
@@ -102,7 +133,9 @@ class Survey:
             classes=classes[:SHOWN_LABELS],
             masses=masses[:SHOWN_LABELS],
             largest_weight=largest,
-            costs=None if chunk.costs is None else _some(chunk.costs[used], COSTS_OF_CHUNK),
+            costs=None
+            if chunk.costs is None
+            else _some(chunk.costs[used], COSTS_OF_CHUNK),
         )
 
     @property
@@ -118,15 +151,24 @@ class Survey:
             )
         if self.is_sparse != other.is_sparse and min(self.n_rows, other.n_rows) > 0:
             dense = min((other if self.is_sparse else self).lengths)
-            raise ValueError(f"Chunk {dense} of X is dense and others are sparse: convert it, or the others.")
-        sizes = {"lengths": self.lengths | other.lengths, "used": self.used | other.used}
+            raise ValueError(
+                f"Chunk {dense} of X is dense and others are sparse: convert it, or the others."
+            )
+        sizes = {
+            "lengths": self.lengths | other.lengths,
+            "used": self.used | other.used,
+        }
         if self.n_rows == 0 or other.n_rows == 0:
             return replace(other if self.n_rows == 0 else self, **sizes)
         largest = max(self.largest_weight, other.largest_weight)
-        classes = distinct_labels(np.concatenate([self.classes, other.classes]))[:SHOWN_LABELS]
+        classes = distinct_labels(np.concatenate([self.classes, other.classes]))[
+            :SHOWN_LABELS
+        ]
         costs = [survey.costs for survey in (self, other) if survey.costs is not None]
         masses = [
-            (survey.classes == classes[:, None]) @ survey.masses * (survey.largest_weight / largest)
+            (survey.classes == classes[:, None])
+            @ survey.masses
+            * (survey.largest_weight / largest)
             for survey in (self, other)
         ]
         return replace(
@@ -137,7 +179,9 @@ class Survey:
             classes=classes,
             masses=masses[0] + masses[1],
             largest_weight=largest,
-            costs=_some(np.concatenate(costs), COSTS_OF_ALL) if len(costs) == 2 else None,
+            costs=_some(np.concatenate(costs), COSTS_OF_ALL)
+            if len(costs) == 2
+            else None,
         )
 
     def units(self) -> Units:

@@ -9,31 +9,59 @@ from collections import deque
 from collections.abc import Iterable
 from functools import reduce
 
-from drsvm.utils.clock import Stopwatch
-from drsvm.engines.sharded.shard import FLIP, HINGE, Ball, Kept, Message, Query, RemoteVector, StateLost, Update
+from drsvm.engines.sharded.shard import (
+    FLIP,
+    HINGE,
+    Ball,
+    Kept,
+    Message,
+    Query,
+    RemoteVector,
+    StateLost,
+    Update,
+)
 from drsvm.problem.reducers import Summable
+from drsvm.utils.clock import Stopwatch
 
 Group = tuple[int, ...]  # the numbers of the shards that one thread of a worker has
 
 
 class Coordinator(ABC):
-    """Sends messages to all shards of the rows, and adds their replies. Every call of `ask` is one round."""
+    """Sends messages to all shards of the rows, and adds their replies.
+
+    Every call of `ask` is one round.
+    """
 
     def __init__(self):
         self.n_rounds = 0
-        self.restored: list[int] = []  # numbers of the shards that were lost and built again
+        self.restored: list[
+            int
+        ] = []  # numbers of the shards that were lost and built again
         self.runs: weakref.WeakValueDictionary[str, Run] = weakref.WeakValueDictionary()
 
-    def ask(self, ball: Ball, query: Query, *arguments, vectors: Iterable[RemoteVector | None] = ()) -> Summable:
+    def ask(
+        self,
+        ball: Ball,
+        query: Query,
+        *arguments,
+        vectors: Iterable[RemoteVector | None] = (),
+    ) -> Summable:
         """Return the sum of the values of a query, which may use vectors that runs have kept."""
         return self.send(self.runs_of(vectors), ball, query, arguments)
 
     def runs_of(self, vectors: Iterable[RemoteVector | None]) -> "list[Run]":
         """Return the runs that have kept what vectors are computed from."""
-        names = [kept.run for vector in vectors if vector is not None for kept in vector.kept()]
+        names = [
+            kept.run
+            for vector in vectors
+            if vector is not None
+            for kept in vector.kept()
+        ]
         return [self.runs[name] for name in dict.fromkeys(names)]
 
-    def send(self, runs: "list[Run]", ball: Ball, query: Query | None = None, arguments=()) -> Summable:
+    def send(
+        self, runs: "list[Run]", ball: Ball, query: Query | None = None, arguments=()
+    ) -> Summable:
         """Bring runs up to date, and return the sum of the values of a query, or of the replies to the last change."""
         self.n_rounds += 1
         updates = tuple(run.changes_since(run.known) for run in runs)
@@ -47,7 +75,10 @@ class Coordinator(ABC):
         return reply
 
     def round(self, message: Message) -> Summable:
-        """Return the sum of all replies; raise StateLost, once all shards exist, if one of them lacks the state."""
+        """Return the sum of all replies.
+
+        Raise StateLost, once all shards exist, if one of them lacks the state.
+        """
         return self.channel().round(message)
 
     def post(self, message: Message) -> None:
@@ -62,7 +93,10 @@ class Coordinator(ABC):
 
     @abstractmethod
     def forget(self, run: str) -> None:
-        """Free what the shards keep for a run, without waiting. It may be called from any thread."""
+        """Free what the shards keep for a run, without waiting.
+
+        It may be called from any thread.
+        """
 
 
 class WorkerChannel(ABC):
@@ -98,20 +132,29 @@ def total(replies: Iterable[Summable]) -> Summable:
 
 
 class Run:
-    """The changes made so far to the state of a run, in the shards. Those without a reply wait for the next round."""
+    """The changes made so far to the state of a run, in the shards.
+
+    Those without a reply wait for the next round.
+    """
 
     def __init__(self, coordinator: Coordinator, ball: Ball):
-        self.name, self.coordinator, self.ball = uuid.uuid4().hex, coordinator, ball
+        self.name = uuid.uuid4().hex
+        self.coordinator = coordinator
+        self.ball = ball
         self.base = self.known = 0
         self.log: list[tuple[str, tuple]] = []
-        self._slots, self._used, self._free = itertools.count(), set(), deque()
+        self._slots = itertools.count()
+        self._used = set()
+        self._free = deque()
         coordinator.runs[self.name] = self
         weakref.finalize(self, coordinator.forget, self.name).atexit = False
 
     def tell(self, change: str, *arguments) -> None:
         """Make a change without a reply."""
         self._drop_free_slots()
-        if change == "center" and not self._used:  # nothing before that matters, unless something is kept from then
+        if (
+            change == "center" and not self._used
+        ):  # nothing before that matters, unless something is kept from then
             self.base += len(self.log)
             self.known = self.base
             self.log.clear()
@@ -127,8 +170,12 @@ class Run:
         return self.coordinator.send([self], self.ball, query, (self.name, *arguments))
 
     def keep(self, change: str, *arguments) -> tuple[Kept, Kept]:
-        """Make a change that fills a new slot with α and β; it is in use as long as one of them is referred to."""
-        number, slot = next(self._slots), Slot(self)
+        """Make a change that fills a new slot with α and β.
+
+        It is in use as long as one of them is referred to.
+        """
+        number = next(self._slots)
+        slot = Slot(self)
         self.tell(change, number, *arguments)
         self._used.add(number)
         weakref.finalize(slot, self._free.append, number)
@@ -137,7 +184,13 @@ class Run:
     def message(self, query: Query, *arguments, follow=None) -> Message:
         """Return a message with a query for a single group of shards, which may have been lost and know nothing."""
         self._drop_free_slots()
-        return Message((self.changes_since(self.base),), self.ball, query, (self.name, *arguments), follow)
+        return Message(
+            (self.changes_since(self.base),),
+            self.ball,
+            query,
+            (self.name, *arguments),
+            follow,
+        )
 
     def end(self) -> None:
         """Free the state of all samples; what is in slots stays."""
@@ -147,10 +200,13 @@ class Run:
 
     def changes_since(self, first: int) -> Update:
         """Return the changes from a given one on: the shards may not know those from `known` on."""
-        return Update(self.name, self.ball, self.base, first, tuple(self.log[first - self.base :]))
+        return Update(
+            self.name, self.ball, self.base, first, tuple(self.log[first - self.base :])
+        )
 
     def _drop_free_slots(self) -> None:
-        # Slots may be freed in any thread and at any time: only here are they taken off the list.
+        # Slots may be freed in any thread and at any time: only here are they taken off
+        # the list.
         while self._free:
             number = self._free.popleft()
             self._used.discard(number)

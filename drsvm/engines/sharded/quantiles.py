@@ -1,7 +1,8 @@
 """Quantiles of weighted numbers of all rows, from histograms: the numbers are not fetched.
 
-Numbers are sorted into bins. The bin in which a sum over the first numbers exceeds a goal is sorted into bins again,
-and so on, until few distinct numbers are left: these are fetched, so the answer is exact.
+Numbers are sorted into bins. The bin in which a sum over the first numbers exceeds a
+goal is sorted into bins again, and so on, until few distinct numbers are left: these
+are fetched, so the answer is exact.
 """
 
 import math
@@ -15,34 +16,51 @@ from drsvm.problem.reducers import Distinct
 
 N_BINS = 4096  # number of bins of a histogram
 FEW = 1 << 12  # at most this many distinct numbers are fetched
-MASS, MOMENT = 0, 1  # positions of Σ mass and of Σ mass · number in pairs of sums
+# positions of Σ mass and of Σ mass · number in pairs of sums
+MASS = 0
+MOMENT = 1
 
 
 class Bins(NamedTuple):
-    """Bins between two limits, from the low one up or from the high one down; `high` may be infinite."""
+    """Bins between two limits, from the low one up or from the high one down.
+
+    `high` may be infinite.
+    """
 
     low: float
     high: float
-    unit: float  # with an infinite limit: half of the bins lie within this distance of `low`
+    # With an infinite limit: half of the bins lie within this distance of `low`
+    unit: float
     descending: bool = False
 
     def bins_of(self, numbers) -> np.ndarray:
-        """Return the bins of numbers; a number beyond a limit is in the first or in the last one."""
+        """Return the bins of numbers.
+
+        A number beyond a limit is in the first or in the last one.
+        """
         distance = numbers - self.low
-        share = distance / (distance + self.unit) if math.isinf(self.high) else distance / (self.high - self.low)
-        bins = np.fmin(np.maximum(share, 0.0) * N_BINS, N_BINS - 1).astype(np.int64)  # the share of infinity is NaN
+        if math.isinf(self.high):
+            share = distance / (distance + self.unit)
+        else:
+            share = distance / (self.high - self.low)
+        bins = np.fmin(np.maximum(share, 0.0) * N_BINS, N_BINS - 1).astype(
+            np.int64
+        )  # the share of infinity is NaN
         return N_BINS - 1 - bins if self.descending else bins
 
     def inside(self, number: int) -> "Bins":
         """Return the bins between the limits of a bin, up to rounding."""
         first = N_BINS - 1 - number if self.descending else number
-        low, high = self._edge(first), self._edge(first + 1)
+        low = self._edge(first)
+        high = self._edge(first + 1)
         return Bins(low, high, max(low - self.low, self.unit), self.descending)
 
     def _edge(self, number: int) -> float:
         if math.isfinite(self.high):
             return self.low + (self.high - self.low) * (number / N_BINS)
-        return self.low + self.unit * number / (N_BINS - number) if number < N_BINS else math.inf
+        if number < N_BINS:
+            return self.low + self.unit * number / (N_BINS - number)
+        return math.inf
 
 
 Path = tuple[tuple[Bins, int], ...]  # A bin, a bin of finer ones inside it, and so on
@@ -61,11 +79,19 @@ class Histogram:
         before = np.zeros(2)
         for outer, wanted in path:
             places = outer.bins_of(numbers)
-            early, inside = places < wanted, places == wanted
+            early = places < wanted
+            inside = places == wanted
             before += masses[early].sum(), masses[early] @ numbers[early]
-            numbers, masses = numbers[inside], masses[inside]
-        places, moments = bins.bins_of(numbers), masses * numbers
-        sums = np.stack([np.bincount(places, values, minlength=N_BINS) for values in (masses, moments)])
+            numbers = numbers[inside]
+            masses = masses[inside]
+        places = bins.bins_of(numbers)
+        moments = masses * numbers
+        sums = np.stack(
+            [
+                np.bincount(places, values, minlength=N_BINS)
+                for values in (masses, moments)
+            ]
+        )
         few = len(numbers) <= FEW or numbers.min() == numbers.max()
         return cls(before, sums, Distinct.of(numbers, masses) if few else None)
 
@@ -83,7 +109,10 @@ class Histogram:
 
 
 def crossing(
-    histogram_of: Callable[[Path, Bins], tuple[Histogram, Any]], bins: Bins, goal: float, which: int
+    histogram_of: Callable[[Path, Bins], tuple[Histogram, Any]],
+    bins: Bins,
+    goal: float,
+    which: int,
 ) -> tuple[float, float, float]:
     """Return the number at which the sum of masses, or of moments, exceeds a goal, and both sums before that number."""
     path: Path = ()
@@ -91,9 +120,15 @@ def crossing(
         sums = histogram.before[which] + np.cumsum(histogram.bins[which])
         last = int(np.flatnonzero(histogram.bins[MASS])[-1])  # that is used
         chosen = min(int(np.searchsorted(sums, goal, side="right")), last)
-        path, bins = (*path, (bins, chosen)), bins.inside(chosen)
-    numbers, masses = (values[::-1] if bins.descending else values for values in histogram.numbers)
+        path = (*path, (bins, chosen))
+        bins = bins.inside(chosen)
+    numbers, masses = (
+        values[::-1] if bins.descending else values for values in histogram.numbers
+    )
     sums = histogram.before[:, None] + np.cumsum([masses, masses * numbers], axis=1)
     first = min(int(np.searchsorted(sums[which], goal, side="right")), len(numbers) - 1)
-    mass, moment = sums[:, first - 1] if first > 0 else histogram.before
+    if first > 0:
+        mass, moment = sums[:, first - 1]
+    else:
+        mass, moment = histogram.before
     return float(numbers[first]), float(mass), float(moment)

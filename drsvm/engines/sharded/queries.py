@@ -1,20 +1,30 @@
-"""Queries to a shard of the rows. Each takes the shard, its problem and arguments, and its values can be added."""
+"""Queries to a shard of the rows.
+
+Each takes the shard, its problem and arguments, and its values can be added.
+"""
 
 from collections.abc import Callable
 
 import numpy as np
 
+from drsvm.certificate.multipliers import ArrayMultipliers, dual_sums
 from drsvm.engines.sharded.quantiles import Bins, Histogram, Path
 from drsvm.engines.sharded.shard import RemoteVector, Shard
-from drsvm.utils.compensated_sums import ULP
-from drsvm.certificate.multipliers import ArrayMultipliers, dual_sums
 from drsvm.problem.problem import Problem
 from drsvm.problem.reducers import Joined, Summable, Sums
-from drsvm.problem.risk import costs_of_misclassification, expected_loss, flips_with_price, gain_of_free_flips
+from drsvm.problem.risk import (
+    costs_of_misclassification,
+    expected_loss,
+    flips_with_price,
+    gain_of_free_flips,
+)
 from drsvm.problem.rows import RowsLost
+from drsvm.utils.compensated_sums import ULP
 
 
-def of_problem(_, problem: Problem, function: Callable[..., Summable], *arguments) -> Summable:
+def of_problem(
+    _, problem: Problem, function: Callable[..., Summable], *arguments
+) -> Summable:
     """Return the value of a function of `problem/row_operations.py`."""
     return function(problem, *arguments)
 
@@ -25,28 +35,46 @@ def targets(_, problem: Problem) -> Sums:
     return Sums((float(weights.sum()), float(weights @ problem.can_flip)))
 
 
-def sums_of_multipliers(shard: Shard, problem: Problem, hinge_dual, flip_dual, careful: bool) -> Sums:
+def sums_of_multipliers(
+    shard: Shard, problem: Problem, hinge_dual, flip_dual, careful: bool
+) -> Sums:
     """Return the sums over the two sides of multipliers, clipped to their bounds, and the rounding errors of sums."""
-    clipped = ArrayMultipliers(problem, shard.values(hinge_dual), shard.values(flip_dual))
+    clipped = ArrayMultipliers(
+        problem, shard.values(hinge_dual), shard.values(flip_dual)
+    )
     rounding = 3.0 * ULP if careful else problem.rows.rounding
     return Sums((*dual_sums(problem, clipped.alpha, clipped.beta, careful), rounding))
 
 
-def breakpoints(_, problem: Problem, w, b: float, floor: float, path: Path, bins: Bins) -> Sums:
+def breakpoints(
+    _, problem: Problem, w, b: float, floor: float, path: Path, bins: Bins
+) -> Sums:
     """Return a histogram of the breakpoints above a floor, and the expected loss without flips that have a price."""
-    margins, weights, cost = problem.margins(w, b), problem.sample_weight, problem.flip_cost
-    loss = expected_loss(margins, weights, 0.0, np.inf) + gain_of_free_flips(margins, weights, cost)
+    margins = problem.margins(w, b)
+    weights = problem.sample_weight
+    cost = problem.flip_cost
+    loss = expected_loss(margins, weights, 0.0, np.inf) + gain_of_free_flips(
+        margins, weights, cost
+    )
     points, shares, unit = flips_with_price(margins, weights, cost)
     above = points > floor
     return Sums((Histogram.of(points[above], unit * shares[above], path, bins), loss))
 
 
-def costs_of_errors(_, problem: Problem, w, b: float, size: float, path: Path, bins: Bins) -> Sums:
+def costs_of_errors(
+    _, problem: Problem, w, b: float, size: float, path: Path, bins: Bins
+) -> Sums:
     """Return a histogram of the costs of misclassification, and the mass that is misclassified at no cost."""
-    margins, weights = problem.margins(w, b), problem.sample_weight
+    margins = problem.margins(w, b)
+    weights = problem.sample_weight
     costs = costs_of_misclassification(margins, size, problem.flip_cost)
     priced = (costs > 0) & np.isfinite(costs)
-    return Sums((Histogram.of(costs[priced], weights[priced], path, bins), float(weights @ (costs == 0))))
+    return Sums(
+        (
+            Histogram.of(costs[priced], weights[priced], path, bins),
+            float(weights @ (costs == 0)),
+        )
+    )
 
 
 def rows_at_a_stride(_, problem: Problem, stride: int) -> Joined:
@@ -61,15 +89,23 @@ def sizes_of_classes(shard: Shard, problem: Problem) -> Joined:
 
 
 def rows_at_places(shard: Shard, problem: Problem, before, places) -> Joined:
-    """Return the rows at some places among all rows of their class; `before` counts those in earlier shards."""
+    """Return the rows at some places among all rows of their class.
+
+    `before` counts those in earlier shards.
+    """
     chosen = []
     for sign, first, wanted in zip((-1.0, 1.0), before, places, strict=True):
         members = np.flatnonzero(problem.signs == sign)
         own = wanted - first[shard.number]
         chosen.append(members[own[(own >= 0) & (own < len(members))]])
     rows = np.concatenate(chosen)
-    costs = problem.flip_cost[rows] if np.ndim(problem.flip_cost) else None
-    return Joined((problem.X[rows], problem.signs[rows], problem.sample_weight[rows], costs))
+    if np.ndim(problem.flip_cost):
+        costs = problem.flip_cost[rows]
+    else:
+        costs = None
+    return Joined(
+        (problem.X[rows], problem.signs[rows], problem.sample_weight[rows], costs)
+    )
 
 
 def of_engine(shard: Shard, _, run: str, name: str, *arguments) -> Summable:

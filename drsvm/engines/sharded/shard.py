@@ -1,8 +1,9 @@
 """A shard of the rows with its state, wherever it is: its replies to messages can be added.
 
-A message first brings the state of runs up to date, and then has a query. Engines of the rows' state, saved states and
-multipliers stay in the shard. The number of changes made so far shows whether it has the state that the coordinator
-expects; a shard that has lost it makes the changes again, from the beginning.
+A message first brings the state of runs up to date, and then has a query. Engines of
+the rows' state, saved states and multipliers stay in the shard. The number of changes
+made so far shows whether it has the state that the coordinator expects; a shard that
+has lost it makes the changes again, from the beginning.
 """
 
 import threading
@@ -15,16 +16,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from drsvm.utils.annotations import Matrix
+from drsvm.certificate.multipliers import ArrayMultipliers
 from drsvm.engines.cpu import CpuEngine
 from drsvm.problem.memory_rows import MemoryRows, RowView, chosen_columns
-from drsvm.certificate.multipliers import ArrayMultipliers
 from drsvm.problem.norms import Norm
 from drsvm.problem.problem import Problem
 from drsvm.problem.reducers import Summable, Sums
+from drsvm.utils.annotations import Matrix
 from drsvm.utils.parallel import single_threaded_blas, threads_limited
 
-BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError)  # numerical ones, which are a reply like any other
+BREAKDOWNS = (
+    ArithmeticError,
+    np.linalg.LinAlgError,
+)  # numerical ones, which are a reply like any other
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,12 +41,20 @@ class View:
 
     def of(self, X: Matrix) -> Matrix:
         """Return the rows as seen: dense ones are computed block by block in every pass, sparse ones are a copy."""
-        features, offset = self.features, self.offset
+        features = self.features
+        offset = self.offset
         if sparse.issparse(X):
             X = X if features is None else chosen_columns(X, features)
-            return X if offset is None else MemoryRows(X).shifted(offset).X
-        X = X if features is None else RowView(X, lambda rows: chosen_columns(rows, features))
-        return X if offset is None else RowView(X, lambda rows: rows - offset)
+            if offset is None:
+                return X
+            return MemoryRows(X).shifted(offset).X
+        if features is None:
+            X = X
+        else:
+            X = RowView(X, lambda rows: chosen_columns(rows, features))
+        if offset is None:
+            return X
+        return RowView(X, lambda rows: rows - offset)
 
 
 class Ball(NamedTuple):
@@ -56,7 +68,10 @@ class Ball(NamedTuple):
 
 
 class Update(NamedTuple):
-    """Changes of the state of a run: those after the first `first` ones; the log goes back to `base`."""
+    """Changes of the state of a run: those after the first `first` ones.
+
+    The log goes back to `base`.
+    """
 
     run: str
     ball: Ball
@@ -65,28 +80,39 @@ class Update(NamedTuple):
     changes: tuple[tuple[str, tuple], ...]
 
 
-# Takes the shard, its problem and arguments, and returns a value that can be added to those of other shards.
+# Takes the shard, its problem and arguments, and returns a value that can be added to
+# those of other shards.
 Query = Callable[..., Summable]
 
 
 class Message(NamedTuple):
-    """Changes to make, and then a query; without one, the reply is that of the last change."""
+    """Changes to make, and then a query.
+
+    Without one, the reply is that of the last change.
+    """
 
     updates: tuple[Update, ...]
     ball: Ball
     query: Query | None = None
     arguments: tuple = ()
-    follow: Callable[..., tuple] | None = None  # arguments for the next shard on the same machine, after a reply
+    follow: Callable[..., tuple] | None = (
+        None  # arguments for the next shard on the same machine, after a reply
+    )
 
 
 def total_reply(shards: "Iterable[Shard]", message: Message) -> Summable:
-    """Return the sum of the replies of shards on one machine; a message may tell each of them what others replied."""
+    """Return the sum of the replies of shards on one machine.
+
+    A message may tell each of them what others replied.
+    """
     value = None
     for shard in shards:
         reply = shard.reply(message)
         value = reply if value is None else value + reply
         if message.follow is not None:
-            message = message._replace(arguments=message.follow(message.arguments, reply))
+            message = message._replace(
+                arguments=message.follow(message.arguments, reply)
+            )
     return value
 
 
@@ -95,27 +121,44 @@ class StateLost(Exception):
 
 
 class Shard:
-    """Some of the rows, in a form that has been checked; their weights sum to 1 over all shards only."""
+    """Some of the rows, in a form that has been checked.
+
+    Their weights sum to 1 over all shards only.
+    """
 
     def __init__(self, number: int, X, signs, weights, flip_costs=None):
         self.number = number
-        self.X, self.signs, self.weights, self.flip_costs = X, signs, weights, flip_costs
+        self.X = X
+        self.signs = signs
+        self.weights = weights
+        self.flip_costs = flip_costs
         self.runs: dict[str, ShardRun] = {}
         self._views: dict[str, Matrix] = {"": X}
-        self._lock = threading.Lock()  # a message that was given up may still be at work
+        self._lock = (
+            threading.Lock()
+        )  # a message that was given up may still be at work
 
     def reply(self, message: Message) -> Summable:
         """Make the changes, and return the value of the query."""
-        with self._lock, threads_limited(1), single_threaded_blas(), np.errstate(all="ignore"):
+        with (
+            self._lock,
+            threads_limited(1),
+            single_threaded_blas(),
+            np.errstate(all="ignore"),
+        ):
             for update in message.updates:
                 run = self.runs.get(update.run)
                 if run is None or run.done < update.first:
                     if update.first > update.base:
                         raise StateLost
-                    run = self.runs[update.run] = ShardRun(self.problem(update.ball), update.base)
+                    run = self.runs[update.run] = ShardRun(
+                        self.problem(update.ball), update.base
+                    )
                 run.make(update.changes[run.done - update.first :])
             if message.query is not None:
-                return message.query(self, self.problem(message.ball), *message.arguments)
+                return message.query(
+                    self, self.problem(message.ball), *message.arguments
+                )
             reply = self.runs[message.updates[-1].run].reply
         if isinstance(reply, Exception):
             raise reply
@@ -142,13 +185,19 @@ class Shard:
 
 
 class ShardRun:
-    """The state of one run on the rows of a shard. Changes and queries are its methods, or those of its engine."""
+    """The state of one run on the rows of a shard.
+
+    Changes and queries are its methods, or those of its engine.
+    """
 
     def __init__(self, problem: Problem, done: int):
-        self.problem, self.done = problem, done
+        self.problem = problem
+        self.done = done
         self.reply: Summable = None  # to the last change: it may be asked for again
         self.slots: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-        self.forgotten: set[int] = set()  # slots of which an engine that cannot repeat its changes has lost the content
+        self.forgotten: set[int] = (
+            set()
+        )  # slots of which an engine that cannot repeat its changes has lost the content
         self.engine: Any = None
 
     def make(self, changes) -> None:
@@ -160,7 +209,9 @@ class ShardRun:
             self.done += 1
 
     def center(self, point, lam: float, mu: float) -> None:
-        self.engine = self.engine or CpuEngine(self.problem, n_threads=1, may_be_wide=False)
+        self.engine = self.engine or CpuEngine(
+            self.problem, n_threads=1, may_be_wide=False
+        )
         self.engine.center(point, lam, mu)
 
     def begin(self, engine) -> None:
@@ -188,14 +239,21 @@ class ShardRun:
             if values is None:
                 return None
             nested = values if isinstance(values, tuple) else (values,)
-            return Sums(chain.from_iterable(value if isinstance(value, tuple) else (value,) for value in nested))
+            return Sums(
+                chain.from_iterable(
+                    value if isinstance(value, tuple) else (value,) for value in nested
+                )
+            )
 
         return summable
 
 
-# --- vectors with one entry per row stay in the shards: only how to compute them there crosses ----------------------
+# --- vectors with one entry per row stay in the shards: only how to compute them there
+# crosses ----------------------
 
-HINGE, FLIP = 0, 1  # positions of α and β in pairs of multipliers
+# positions of α and β in pairs of multipliers
+HINGE = 0
+FLIP = 1
 
 
 class RemoteVector(ABC):
@@ -223,7 +281,10 @@ class Multiple(RemoteVector):
 
 @dataclass(frozen=True)
 class Kept(RemoteVector):
-    """Multipliers that a run has kept in a slot; `slot_in_use` is a slot that is free when nothing refers to it."""
+    """Multipliers that a run has kept in a slot.
+
+    `slot_in_use` is a slot that is free when nothing refers to it.
+    """
 
     run: str
     slot: int
@@ -251,9 +312,16 @@ class Clipped(RemoteVector):
     which: int
 
     def values(self, shard: "Shard") -> np.ndarray:
-        multipliers = ArrayMultipliers(shard.problem(self.ball), shard.values(self.hinge), shard.values(self.flip))
+        multipliers = ArrayMultipliers(
+            shard.problem(self.ball), shard.values(self.hinge), shard.values(self.flip)
+        )
         multipliers.shrink(*self.factors)
         return multipliers.vectors()[self.which]
 
     def kept(self) -> list[Kept]:
-        return [kept for vector in (self.hinge, self.flip) if vector is not None for kept in vector.kept()]
+        return [
+            kept
+            for vector in (self.hinge, self.flip)
+            if vector is not None
+            for kept in vector.kept()
+        ]

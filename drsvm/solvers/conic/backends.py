@@ -1,10 +1,11 @@
 """The backends of `conic`, and the process that runs them on large models.
 
-A backend checks its time limit only between iterations, and no exception may propagate through it, so Ctrl-C has to
-wait just as long. An iteration on a large model takes minutes; a process can be killed at any time.
+A backend checks its time limit only between iterations, and no exception may propagate
+through it, so Ctrl-C has to wait just as long. An iteration on a large model takes
+minutes; a process can be killed at any time.
 
-This file is also the program of that process. It imports next to nothing of drsvm, whose solvers would take longer to
-import than many of the models to solve.
+This file is also the program of that process. It imports next to nothing of drsvm,
+whose solvers would take longer to import than many of the models to solve.
 """
 
 import ctypes
@@ -33,14 +34,18 @@ NEEDED_BY = "solver 'conic' needs"  # packages of the extra
 
 
 class Model(NamedTuple):
-    """minimise ½ xᵀPx + costᵀx subject to Ax ≤ bound; the last `n_cone` rows lie in a second-order cone instead."""
+    """minimise ½ xᵀPx + costᵀx subject to Ax ≤ bound.
+
+    The last `n_cone` rows lie in a second-order cone instead.
+    """
 
     P: sparse.csc_array
     cost: np.ndarray
     A: sparse.csc_array
     bound: np.ndarray
     n_cone: int
-    unit: float  # of the features: without it, the backends fail on small features (large weights)
+    # Of the features: without it, the backends fail on small features (large weights)
+    unit: float
     accuracy: float = 1e-11
     n_threads: int = 0  # 0: chosen by the backend
     seconds: float = math.inf
@@ -65,11 +70,16 @@ def _clarabel(model: Model, should_stop: Callable[[], bool]) -> Answer:
     cones = [clarabel.NonnegativeConeT(len(model.bound) - model.n_cone)]
     if model.n_cone:
         cones.append(clarabel.SecondOrderConeT(model.n_cone))
-    P, A = sparse.csc_matrix(model.P), sparse.csc_matrix(model.A)
+    P = sparse.csc_matrix(model.P)
+    A = sparse.csc_matrix(model.A)
     solver = clarabel.DefaultSolver(P, model.cost, A, model.bound, cones, settings)
     solver.set_termination_callback(lambda _: should_stop())
     answer = solver.solve()
-    info = {"backend": "clarabel", "backend_status": str(answer.status), "backend_iterations": answer.iterations}
+    info = {
+        "backend": "clarabel",
+        "backend_status": str(answer.status),
+        "backend_iterations": answer.iterations,
+    }
     return Answer(np.array(answer.x), np.array(answer.z), info)
 
 
@@ -80,11 +90,16 @@ def _highs(model: Model, should_stop: Callable[[], bool]) -> Answer:
     highs.setOptionValue("time_limit", float(min(model.seconds, 1e30)))
     highs.setOptionValue("threads", model.n_threads)
     for side in ("primal", "dual"):
-        highs.setOptionValue(f"{side}_feasibility_tolerance", max(model.accuracy, 1e-10))
+        highs.setOptionValue(
+            f"{side}_feasibility_tolerance", max(model.accuracy, 1e-10)
+        )
     lp = highspy.HighsLp()
     lp.num_row_, lp.num_col_ = model.A.shape
-    lp.col_cost_, lp.row_upper_ = model.cost, model.bound
-    lp.col_lower_, lp.col_upper_ = np.full((2, lp.num_col_), [[-highspy.kHighsInf], [highspy.kHighsInf]])
+    lp.col_cost_ = model.cost
+    lp.row_upper_ = model.bound
+    lp.col_lower_, lp.col_upper_ = np.full(
+        (2, lp.num_col_), [[-highspy.kHighsInf], [highspy.kHighsInf]]
+    )
     lp.row_lower_ = np.full(lp.num_row_, -highspy.kHighsInf)
     lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     lp.a_matrix_.start_ = model.A.indptr
@@ -95,18 +110,29 @@ def _highs(model: Model, should_stop: Callable[[], bool]) -> Answer:
     highs.cbIpmInterrupt += lambda event: event.interrupt(should_stop())
     highs.run()
     solution = highs.getSolution()
-    info = {"backend": "highs", "backend_status": highs.modelStatusToString(highs.getModelStatus())}
+    info = {
+        "backend": "highs",
+        "backend_status": highs.modelStatusToString(highs.getModelStatus()),
+    }
     return Answer(np.array(solution.col_value), -np.array(solution.row_dual), info)
 
 
-BACKENDS: dict[str, Callable[[Model, Callable[[], bool]], Answer]] = {"clarabel": _clarabel, "highs": _highs}
+BACKENDS: dict[str, Callable[[Model, Callable[[], bool]], Answer]] = {
+    "clarabel": _clarabel,
+    "highs": _highs,
+}
 
 
 @contextmanager
 def postponed_interrupt():
-    """Postpone Ctrl-C while code runs that no exception may propagate through; yield an event that Ctrl-C sets."""
+    """Postpone Ctrl-C while code runs that no exception may propagate through.
+
+    Yield an event that Ctrl-C sets.
+    """
     event = threading.Event()
-    if threading.current_thread() is not threading.main_thread():  # Python delivers Ctrl-C only to the main thread
+    if (
+        threading.current_thread() is not threading.main_thread()
+    ):  # Python delivers Ctrl-C only to the main thread
         yield event
         return
     previous = signal.signal(signal.SIGINT, lambda number, frame: event.set())
@@ -120,27 +146,45 @@ def postponed_interrupt():
 
 def answer_of_process(backend: str, model: Model, limit: "TimeLimit") -> Answer | None:
     """Return the answer of a separate process, or None if it was terminated at the time limit."""
-    optional("highspy" if backend == "highs" else backend, NEEDED_BY)  # report a missing extra here
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
-    # -P: nothing is imported from the folder of this file. A new session: Ctrl-C does not reach the child.
+    optional(
+        "highspy" if backend == "highs" else backend, NEEDED_BY
+    )  # report a missing extra here
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path)),
+    }
+    # -P: nothing is imported from the folder of this file. A new session: Ctrl-C does
+    # not reach the child.
     program = [sys.executable, "-P", __file__]
     pipe = subprocess.PIPE
     with tempfile.TemporaryFile() as message:
         pickle.dump((backend, tuple(model), time.time()), message, protocol=5)
         message.seek(0)
         with subprocess.Popen(
-            program, stdin=message, stdout=pipe, stderr=pipe, env=environment, start_new_session=True
+            program,
+            stdin=message,
+            stdout=pipe,
+            stderr=pipe,
+            env=environment,
+            start_new_session=True,
         ) as child:
             try:
-                while not limit.long_over:  # the backend's own limit comes first, if it keeps to it
+                while (
+                    not limit.long_over
+                ):  # the backend's own limit comes first, if it keeps to it
                     try:
                         answer, errors = child.communicate(timeout=0.05)
                     except subprocess.TimeoutExpired:
                         continue
                     if child.returncode != 0:
-                        reason = errors.decode(errors="replace").strip() or "possibly not enough memory"
+                        reason = (
+                            errors.decode(errors="replace").strip()
+                            or "possibly not enough memory"
+                        )
                         status = child.returncode
-                        raise RuntimeError(f"the backend process ended with exit status {status}: {reason}")
+                        raise RuntimeError(
+                            f"the backend process ended with exit status {status}: {reason}"
+                        )
                     return Answer(*pickle.loads(answer))
                 return None
             finally:

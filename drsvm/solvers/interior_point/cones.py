@@ -8,12 +8,13 @@ from collections.abc import Callable
 
 import numpy as np
 
+from drsvm.compiled import cones as kernel
 from drsvm.engines.cpu import free_features
 from drsvm.engines.newton import Scaling
-from drsvm.compiled import cones as kernel
 from drsvm.problem.problem import Problem
 
-_NO_ENTRIES, _NOTHING = np.zeros(0, dtype=np.intp), np.zeros(0)
+_NO_ENTRIES = np.zeros(0, dtype=np.intp)
+_NOTHING = np.zeros(0)
 
 
 def _method(function: Callable) -> Callable:
@@ -25,8 +26,12 @@ class Cone:
     """Slacks and multipliers of the constraints on (w, b) and λ, and their changes along a direction."""
 
     def __init__(self, constraints: kernel.Constraints, size: int, outside: np.ndarray):
-        self.constraints, self.size, self.outside = constraints, size, outside
-        self.weight = float(constraints.has_norm) + float(constraints.n_signs > 0)  # Σ multiplier · slack / μ
+        self.constraints = constraints
+        self.size = size
+        self.outside = outside
+        self.weight = float(constraints.has_norm) + float(
+            constraints.n_signs > 0
+        )  # Σ multiplier · slack / μ
 
     def multipliers(self) -> tuple[np.ndarray, float]:
         """Return z in (w, b) and z_λ."""
@@ -35,17 +40,23 @@ class Cone:
 
     def products(self) -> float:
         """Return Σ multiplier · slack."""
-        return float(self.constraints.values[kernel.SLACK] @ self.constraints.values[kernel.DUAL])
+        return float(
+            self.constraints.values[kernel.SLACK] @ self.constraints.values[kernel.DUAL]
+        )
 
     def scaling(self) -> Scaling:
         """Return the matrix at the current point, and store it."""
         vectors = np.empty((3, self.size))
         square, vector_lam, coefficient = kernel.scaling(self.constraints, vectors)
         if not math.isfinite(square + coefficient):
-            raise FloatingPointError("rounding errors have moved a point out of the cone")
+            raise FloatingPointError(
+                "rounding errors have moved a point out of the cone"
+            )
         diagonal, column, vector = vectors
         rank_one = None if coefficient == 0.0 else vector
-        return Scaling(diagonal, column, square, rank_one, vector_lam, coefficient, self.outside)
+        return Scaling(
+            diagonal, column, square, rank_one, vector_lam, coefficient, self.outside
+        )
 
     def constant(self, target: float) -> tuple[np.ndarray, float]:
         """Return the constant part of z + dz for a target and the current correction."""
@@ -64,21 +75,31 @@ def cone_at(problem: Problem, point: np.ndarray, lam: float, mu: float) -> Cone:
 
     If the radius is 0, the norm costs nothing: only signs are left, if there are any.
     """
-    kind, has_norm = problem.norm.cone, problem.radius > 0
-    entries, factors, of_norm, norm_duals = _NO_ENTRIES, _NOTHING, _NOTHING, _NOTHING
+    kind = problem.norm.cone
+    has_norm = problem.radius > 0
+    entries = _NO_ENTRIES
+    factors = _NOTHING
+    of_norm = _NOTHING
+    norm_duals = _NOTHING
     if has_norm:
         entries, prices = priced_entries(problem)
         if len(entries) == 0:
-            kind = kernel.Cross  # all norms of nothing are 0, and the cone of q = 1 is then λ ≥ 0
+            kind = (
+                kernel.Cross
+            )  # all norms of nothing are 0, and the cone of q = 1 is then λ ≥ 0
         factors = problem.norm.cone_factors(prices)
         of_norm = kind.slacks_at(factors * point[entries], lam)
         norm_duals = kind.central_duals(of_norm, mu)
-    n_norm, n_signs, of_signs = len(of_norm), 0, _NOTHING
+    n_norm = len(of_norm)
+    n_signs = 0
+    of_signs = _NOTHING
     if problem.monotonic_cst is not None:
         constrained = problem.monotonic_cst.nonzero()[0]
         signs = problem.monotonic_cst[constrained].astype(np.float64)
-        n_signs, of_signs = len(signs), signs * point[constrained]
-        entries, factors = np.concatenate((entries, constrained)), np.concatenate((factors, signs))
+        n_signs = len(signs)
+        of_signs = signs * point[constrained]
+        entries = np.concatenate((entries, constrained))
+        factors = np.concatenate((factors, signs))
 
     values = np.zeros((8, n_norm + n_signs))
     for row, norm_values, sign_values in (
@@ -86,9 +107,20 @@ def cone_at(problem: Problem, point: np.ndarray, lam: float, mu: float) -> Cone:
         (kernel.SLACK, of_norm, of_signs),
         (kernel.DUAL, norm_duals, mu / (n_signs * of_signs)),
     ):
-        values[row, :n_norm], values[row, n_norm:] = norm_values, sign_values
-    first_linear, workspace = 0 if kind.is_linear else n_norm, np.empty((5, len(entries) - n_signs + 1))
-    constraints = kind(entries, factors, n_signs, has_norm, first_linear, values, workspace, np.zeros(3))
+        values[row, :n_norm] = norm_values
+        values[row, n_norm:] = sign_values
+    first_linear = 0 if kind.is_linear else n_norm
+    workspace = np.empty((5, len(entries) - n_signs + 1))
+    constraints = kind(
+        entries,
+        factors,
+        n_signs,
+        has_norm,
+        first_linear,
+        values,
+        workspace,
+        np.zeros(3),
+    )
     return Cone(constraints, len(point), free_features(problem))
 
 
@@ -96,6 +128,9 @@ def priced_entries(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     """Return the positions in (w, b) of the entries that the norm measures, and their prices."""
     d = problem.n_features
     prices = np.empty(d + problem.fit_intercept)
-    prices[:d], prices[d:] = 1.0 if problem.feature_cost is None else problem.feature_cost, problem.intercept_cost
+    prices[:d], prices[d:] = (
+        1.0 if problem.feature_cost is None else problem.feature_cost,
+        problem.intercept_cost,
+    )
     entries = np.isfinite(prices).nonzero()[0]
     return entries, prices[entries]

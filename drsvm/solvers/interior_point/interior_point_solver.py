@@ -16,8 +16,8 @@ from drsvm.solvers.base import EVERY_PRICE, Limits, Solver, State
 from drsvm.solvers.interior_point.small import SmallState, is_small
 from drsvm.solvers.interior_point.state import InteriorPointState
 from drsvm.solvers.interior_point.working_set import WorkingSetRun, screening_pays
-from drsvm.solvers.selection import interior_point_fits
 from drsvm.solvers.reformulation.constant import optimum_of_free_flips
+from drsvm.solvers.selection import interior_point_fits
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,14 @@ class InteriorPoint(Solver):
     step_fraction : float
         Fraction of the distance to the boundary that a step may cover.
     screening : bool
-        Whether to iterate on a working set of rows where there are many: those far from every kink of their loss are
-        left out, but not of the certificate. The rows of the working set, a few per cent to 40 %, are copied.
+        Whether to iterate on a working set of rows where there are many: those far from
+        every kink of their loss are left out, but not of the certificate. The rows of
+        the working set, a few per cent to 40 %, are copied.
     compiled_steps : bool
         Whether several steps on few rows are one compiled call. The steps are the same.
     state_folder : str, optional
-        Folder for temporary files with the state of the rows, 80 to 112 bytes per row; by default it is in memory.
+        Folder for temporary files with the state of the rows, 80 to 112 bytes per row;
+        by default it is in memory.
 
     Examples
     --------
@@ -61,7 +63,9 @@ class InteriorPoint(Solver):
 
     def __post_init__(self):
         if self.state_folder is not None and not Path(self.state_folder).is_dir():
-            raise ValueError(f"state_folder={self.state_folder!r} is not a folder: create it first.")
+            raise ValueError(
+                f"state_folder={self.state_folder!r} is not a folder: create it first."
+            )
 
     def unsupported_reason(self, problem: Problem) -> str | None:
         """Reject rows on a cluster with so many features that the matrix of an iteration does not fit."""

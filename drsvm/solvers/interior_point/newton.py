@@ -1,16 +1,17 @@
 """The symmetric system of a Newton step in (w, b, λ): scaled, regularised, factorised and refined.
 
-It has two forms: `TallSystem` factorises a d × d matrix, `WideSystem` an n × n matrix, for n < d.
+It has two forms: `TallSystem` factorises a d × d matrix, `WideSystem` an n × n matrix,
+for n < d.
 """
 
 import numpy as np
 from scipy import linalg
 from scipy.linalg import blas, lapack
 
+from drsvm.compiled.normal_matrix import DAMPING, MAX_REFINEMENTS, REGULARISATIONS
 from drsvm.engines.engine import Curvature, Engine
 from drsvm.engines.matrices import WideRows
 from drsvm.engines.newton import Factorised, MatrixFree, Scaling, newton_matrix
-from drsvm.compiled.normal_matrix import DAMPING, MAX_REFINEMENTS, REGULARISATIONS
 from drsvm.problem.backends import to_numpy
 from drsvm.problem.problem import Problem
 from drsvm.problem.risk import affordable_flips
@@ -18,17 +19,21 @@ from drsvm.problem.validation import row_blocks
 from drsvm.utils.parallel import blas_threads_for, over
 
 
-def solve_system(system: Factorised, right, right_lam: float) -> tuple[np.ndarray, float]:
+def solve_system(
+    system: Factorised, right, right_lam: float
+) -> tuple[np.ndarray, float]:
     """Return (dw, db) and dλ.
 
-    Conjugate gradients, preconditioned with the factorisation, remove the errors of regularisation and rounding.
+    Conjugate gradients, preconditioned with the factorisation, remove the errors of
+    regularisation and rounding.
     """
     residual = np.asarray(np.append(right, right_lam), like=system.like)
     wanted = system.accurate * _size(residual)
     solution = np.zeros_like(residual)
     step = system.apply_inverse(residual)
     energy = float(residual @ step)
-    best, smallest = solution, np.inf
+    best = solution
+    smallest = np.inf
     for _ in range(system.most_refinements):
         image = system.multiply(step)
         curvature = float(step @ image)
@@ -39,7 +44,8 @@ def solve_system(system: Factorised, right, right_lam: float) -> tuple[np.ndarra
         residual = residual - length * image
         error = _size(residual)
         if error < smallest:
-            best, smallest = solution, error
+            best = solution
+            smallest = error
         if error <= wanted:
             break
         correction = system.apply_inverse(residual)
@@ -55,9 +61,12 @@ def _size(v) -> float:
 
 
 def _factorise(matrix):
-    """Scale the diagonal to 1, add as little to it as the Cholesky factorisation needs; return factor and scale.
+    """Scale the diagonal to 1, add as little to it as the Cholesky factorisation needs.
 
-    Only the upper triangle is used; for a C-ordered matrix it is the lower triangle of LAPACK's transposed view.
+    Return factor and scale.
+
+    Only the upper triangle is used; for a C-ordered matrix it is the lower triangle of
+    LAPACK's transposed view.
     """
     diagonal = matrix.diagonal()
     scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
@@ -102,52 +111,86 @@ class TallSystem(Factorised):
 class OrthogonalSystem(Factorised):
     """The matrix as FᵀF with F = QR: rows of very different sizes lose no digits to each other, as they do in the sum.
 
-    A sample has the rows √(D₁D₂/D) (2z, −κ), √(D₁D₃/D) (z, 0) and √(D₂D₃/D) (z, −κ), where D = ΣD_k and z = y (x, 1).
+    A sample has the rows √(D₁D₂/D) (2z, −κ), √(D₁D₃/D) (z, 0) and √(D₂D₃/D) (z, −κ),
+    where D = ΣD_k and z = y (x, 1).
     """
 
     most_refinements = 5
 
     def __init__(self, problem: Problem, state, cone: Scaling, ridge):
         X = problem.X.toarray() if problem.is_sparse else problem.X
-        rows = problem.signs[:, None] * np.hstack((X, np.ones((len(X), len(ridge) - X.shape[1]))))
-        kappa = np.broadcast_to(affordable_flips(problem.flip_cost, problem.radius)[0], len(X))
+        rows = problem.signs[:, None] * np.hstack(
+            (X, np.ones((len(X), len(ridge) - X.shape[1])))
+        )
+        kappa = np.broadcast_to(
+            affordable_flips(problem.flip_cost, problem.radius)[0], len(X)
+        )
         one, two, three = state[:3] / state[3:]
-        pairs = np.concatenate((one * two, one * three, two * three)) / np.tile(one + two + three, 3)
-        samples = np.column_stack((np.vstack((2.0 * rows, rows, rows)), -np.outer((1.0, 0.0, 1.0), kappa).ravel()))
+        pairs = np.concatenate((one * two, one * three, two * three)) / np.tile(
+            one + two + three, 3
+        )
+        samples = np.column_stack(
+            (
+                np.vstack((2.0 * rows, rows, rows)),
+                -np.outer((1.0, 0.0, 1.0), kappa).ravel(),
+            )
+        )
         zeros = np.zeros(len(ridge))
-        others = newton_matrix(Curvature(np.zeros((len(ridge),) * 2), zeros, 0.0, zeros, 0.0, zeros), cone, ridge, 0.0)
+        others = newton_matrix(
+            Curvature(np.zeros((len(ridge),) * 2), zeros, 0.0, zeros, 0.0, zeros),
+            cone,
+            ridge,
+            0.0,
+        )
         sizes = np.sqrt(np.maximum(others.diagonal(), 1e-300))
         values, vectors = np.linalg.eigh(others / sizes / sizes[:, None], UPLO="U")
         roots = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * sizes
         factor = np.vstack((np.sqrt(pairs)[:, None] * samples, roots))
         self.scale = 1.0 / np.maximum(np.linalg.norm(factor, axis=0), 1e-150)
-        factor = np.vstack((self.scale * factor, 1e-15 * np.eye(len(sizes))))  # flat directions have no rounding noise
-        self.rows = factor[np.argsort(-np.abs(factor).max(axis=1))]  # an elimination of large rows spares small ones
+        factor = np.vstack(
+            (self.scale * factor, 1e-15 * np.eye(len(sizes)))
+        )  # flat directions have no rounding noise
+        self.rows = factor[
+            np.argsort(-np.abs(factor).max(axis=1))
+        ]  # an elimination of large rows spares small ones
         if not np.isfinite(self.rows).all():
             raise linalg.LinAlgError("the Newton matrix has overflown")
-        triangle, self.order = linalg.qr(self.rows, mode="r", pivoting=True, check_finite=False)
+        triangle, self.order = linalg.qr(
+            self.rows, mode="r", pivoting=True, check_finite=False
+        )
         self.triangle = triangle[: len(sizes)]
 
     def multiply(self, x):
         return self.rows.T @ (self.rows @ (x / self.scale)) / self.scale
 
     def apply_inverse(self, right):
-        half = linalg.solve_triangular(self.triangle, (self.scale * right)[self.order], trans=1, check_finite=False)
+        half = linalg.solve_triangular(
+            self.triangle, (self.scale * right)[self.order], trans=1, check_finite=False
+        )
         solution = np.empty_like(right)
-        solution[self.order] = linalg.solve_triangular(self.triangle, half, check_finite=False)
+        solution[self.order] = linalg.solve_triangular(
+            self.triangle, half, check_finite=False
+        )
         return self.scale * solution
 
 
-def restored(problem: Problem, state, direction, lam: float) -> tuple[np.ndarray, np.ndarray]:
+def restored(
+    problem: Problem, state, direction, lam: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Return α and β after the longest safe step along a direction, which keeps all products to first order.
 
-    Every change is a product of small numbers, without cancellation, so a small dual residual can be removed exactly.
+    Every change is a product of small numbers, without cancellation, so a small dual
+    residual can be removed exactly.
     """
-    d, (kappa, flips) = problem.n_features, affordable_flips(problem.flip_cost, problem.radius)
+    d = problem.n_features
+    (kappa, flips) = affordable_flips(problem.flip_cost, problem.radius)
     one, two, three = state[:3] / state[3:]
-    dm, kdl = problem.margins(direction[:d], float(direction[d:].sum())), kappa * lam
+    dm = problem.margins(direction[:d], float(direction[d:].sum()))
+    kdl = kappa * lam
     ds = -((one - two) * dm + two * kdl) / (one + two + three)
-    changes = np.stack((ds + dm, flips * (ds - dm + kdl), ds)) / state[3:]  # relative ones
+    changes = (
+        np.stack((ds + dm, flips * (ds - dm + kdl), ds)) / state[3:]
+    )  # relative ones
     step = min(1.0, 0.5 / max(float(np.abs(changes).max()), 1e-300))
     alpha, beta = state[:2] - step * (state[:2] * changes[:2])
     return alpha, beta
@@ -156,18 +199,21 @@ def restored(problem: Problem, state, direction, lam: float) -> tuple[np.ndarray
 class WideSystem(MatrixFree):
     """The Woodbury form, for n < d.
 
-    With A = diag(D) + XᵀHX on w, the unknowns b, λ and (for a cone with a rank-one part k·uuᵀ) k·u·(w, λ) form a
-    border of at most three columns around A; A is inverted through the n × n matrix I + H^½ X D⁻¹ Xᵀ H^½. Features
-    that cannot shift have no D without a ridge: their weights are in the border as well.
+    With A = diag(D) + XᵀHX on w, the unknowns b, λ and (for a cone with a rank-one part
+    k·uuᵀ) k·u·(w, λ) form a border of at most three columns around A; A is inverted
+    through the n × n matrix I + H^½ X D⁻¹ Xᵀ H^½. Features that cannot shift have no D
+    without a ridge: their weights are in the border as well.
     """
 
     most_refinements = 100
 
     def __init__(self, samples: Curvature, cone: Scaling, ridge, rows: WideRows):
         super().__init__(samples, cone, ridge, rows)
-        self.samples, self.outside = samples, cone.outside
+        self.samples = samples
+        self.outside = cone.outside
         diagonal = self.diagonal[: self.d]
-        # D is raised where it is almost 0: otherwise the inverse would lose all digits of the other features.
+        # D is raised where it is almost 0: otherwise the inverse would lose all digits
+        # of the other features.
         least = 1e-8 * rows.curvature_of_features(self.h)
         if diagonal.min() == diagonal.max():
             least = least.mean()  # a constant diagonal stays constant
@@ -183,7 +229,8 @@ class WideSystem(MatrixFree):
 
     def _eliminate_border(self) -> None:
         """Form the Schur complement of the border (weights outside, b, λ, rank-one part)."""
-        d, n = self.d, self.n
+        d = self.d
+        n = self.n
         self.in_border = np.append(self.outside, np.arange(d, n + 1))
         columns = []
         for j in self.outside:  # its column of the matrix
@@ -191,7 +238,10 @@ class WideSystem(MatrixFree):
             unit[j] = 1.0
             column = self.rows.weighted_sum(self.h * self.rows.dot(unit))
             column[j] += self.diagonal[j]
-            below = [self.samples.border[j], self.column[j]] if n > d else [self.column[j]]
+            if n > d:
+                below = [self.samples.border[j], self.column[j]]
+            else:
+                below = [self.column[j]]
             columns.append(np.append(column, below))
         if n > d:
             intercept = self.samples.border + np.append(np.zeros(d), self.diagonal[d])
@@ -206,7 +256,9 @@ class WideSystem(MatrixFree):
         if self.rank_one is not None:
             corner[-1, -1] = -1.0 / self.coefficient
         self.border = whole[:d]
-        self.inverse_border = np.stack([self._apply_inner(column) for column in self.border.T], axis=1)
+        self.inverse_border = np.stack(
+            [self._apply_inner(column) for column in self.border.T], axis=1
+        )
         self.schur = corner - self.border.T @ self.inverse_border
 
     def _apply_inner(self, right):
@@ -214,7 +266,9 @@ class WideSystem(MatrixFree):
         scaled = self.root * right
         inner = self.root_h * self.rows.dot(self.root * scaled)
         inside = self.scale * lapack.dpotrs(self.factor, self.scale * inner, lower=1)[0]
-        return self.root * (scaled - self.root * self.rows.weighted_sum(self.root_h * inside))
+        return self.root * (
+            scaled - self.root * self.rows.weighted_sum(self.root_h * inside)
+        )
 
     def apply_inverse(self, right):
         inner = self._apply_inner(right[: self.d])
@@ -227,9 +281,13 @@ class WideSystem(MatrixFree):
         return solution
 
 
-def newton_system(samples: Curvature, cone: Scaling, ridge, engine: Engine) -> Factorised:
+def newton_system(
+    samples: Curvature, cone: Scaling, ridge, engine: Engine
+) -> Factorised:
     """Return the wide system if the engine provides products with the rows, else its own system or the tall one."""
     if engine.wide is not None:
         return WideSystem(samples, cone, ridge, engine.wide)
     factorised = engine.factorised(samples, cone, ridge)
-    return TallSystem(samples, cone, ridge) if factorised is None else factorised
+    if factorised is None:
+        return TallSystem(samples, cone, ridge)
+    return factorised

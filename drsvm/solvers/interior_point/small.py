@@ -1,6 +1,7 @@
 """Runs on few rows: several steps are one compiled call, as Python would take ten times as long as the arithmetic.
 
-The point, the samples and the cone are those of any other run; only the steps are taken in `compiled/small_interior_point.py`.
+The point, the samples and the cone are those of any other run; only the steps are taken
+in `compiled/small_interior_point.py`.
 """
 
 import math
@@ -11,14 +12,14 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import lapack
 
-from drsvm.engines.cpu import CpuEngine, buffers_for
-from drsvm.engines.matrices import in_fastest_form
 from drsvm.compiled import small_interior_point as small_run
+from drsvm.compiled.interior_point_passes import Buffers, Share
 from drsvm.compiled.interior_point_sample import BINS
 from drsvm.compiled.normal_matrix import SCALE, System
-from drsvm.compiled.interior_point_passes import Buffers, Share
 from drsvm.compiled.products import TILE
 from drsvm.compiled.step_rules import MAX_SHORT_STEPS
+from drsvm.engines.cpu import CpuEngine, buffers_for
+from drsvm.engines.matrices import in_fastest_form
 from drsvm.problem.memory_rows import MemoryRows, unsigned_parts
 from drsvm.problem.problem import Problem
 from drsvm.problem.risk import affordable_flips
@@ -31,10 +32,17 @@ if TYPE_CHECKING:
     from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
 
 # With more rows, threads and working sets gain more; with more features, BLAS does.
-MAX_ROWS, MAX_FEATURES, MAX_ENTRIES = 15_000, 400, 200_000
-AT_ONCE, TIME_FOR_MANY = 10, 1.0  # steps in one call, if there are so many seconds: Ctrl-C is noticed in between
-MAX_STEPS = 100  # number of compiled steps, usually far fewer, after which a run starts again with more care
-# What must be the same for a run to find everything in place; with the radius 0, other flips are affordable.
+MAX_ROWS = 15_000
+MAX_FEATURES = 400
+MAX_ENTRIES = 200_000
+# steps in one call, if there are so many seconds: Ctrl-C is noticed in between
+AT_ONCE = 10
+TIME_FOR_MANY = 1.0
+# Number of compiled steps, usually far fewer, after which a run starts again with more
+# care
+MAX_STEPS = 100
+# What must be the same for a run to find everything in place; with the radius 0, other
+# flips are affordable.
 KEPT = ("rows", "signs", "sample_weight", "flip_cost", "fit_intercept")
 
 
@@ -56,18 +64,42 @@ class Memory:
     """The rows of a problem in the one form that the steps are compiled for, and memory for the steps."""
 
     def __init__(self, problem: Problem, workspace: "Workspace | None" = None):
-        rows = in_fastest_form(problem.X) if problem.is_sparse else problem.rows
+        if problem.is_sparse:
+            rows = in_fastest_form(problem.X)
+        else:
+            rows = problem.rows
         n, d = rows.shape
         kappa, flips = np.empty((2, n))
         kappa[:], flips[:] = affordable_flips(problem.flip_cost, problem.radius)
-        signs, weights = _read_only(problem.signs, np.float64), _read_only(problem.sample_weight, np.float64)
+        signs = _read_only(problem.signs, np.float64)
+        weights = _read_only(problem.sample_weight, np.float64)
         self.mass = float(weights.sum())
-        self.weight = 2.0 * self.mass + float(weights @ flips)  # Σ of complementarity targets, divided by μ
-        size, n_tiles = (d, d + problem.fit_intercept, rows.is_sparse), math.ceil(n / TILE)
-        fits = workspace is not None and workspace.size == size and n_tiles <= len(workspace.state)
-        self.workspace = workspace if workspace is not None and fits else Workspace(size, n_tiles)
-        self.share = Share(*_entries(rows), d, signs, weights, flips, kappa, self.workspace.state[:n_tiles])
-        self.work = self.workspace.work._replace(correction=self.workspace.work.correction[:n_tiles])
+        self.weight = 2.0 * self.mass + float(
+            weights @ flips
+        )  # Σ of complementarity targets, divided by μ
+        size = (d, d + problem.fit_intercept, rows.is_sparse)
+        n_tiles = math.ceil(n / TILE)
+        fits = (
+            workspace is not None
+            and workspace.size == size
+            and n_tiles <= len(workspace.state)
+        )
+        if workspace is not None and fits:
+            self.workspace = workspace
+        else:
+            self.workspace = Workspace(size, n_tiles)
+        self.share = Share(
+            *_entries(rows),
+            d,
+            signs,
+            weights,
+            flips,
+            kappa,
+            self.workspace.state[:n_tiles],
+        )
+        self.work = self.workspace.work._replace(
+            correction=self.workspace.work.correction[:n_tiles]
+        )
 
 
 class Workspace:
@@ -78,17 +110,30 @@ class Workspace:
         self.state = np.empty((n_tiles, 6, TILE))
         self.buffers: Buffers = buffers_for(n, 0 if is_sparse else d, sparse=is_sparse)
         matrix, factor = np.empty((2, n + 1, n + 1))
-        self.system = System(np.empty(n), np.empty((6, n)), matrix, factor, np.empty((9, n + 1)))
+        self.system = System(
+            np.empty(n), np.empty((6, n)), matrix, factor, np.empty((9, n + 1))
+        )
         rates = np.empty(2), np.empty((2, BINS + 1))
-        self.work = small_run.Work(np.empty((0, 4, TILE)), np.empty((n_tiles, 4, TILE)), *rates, np.empty((2, n)))
+        self.work = small_run.Work(
+            np.empty((0, 4, TILE)),
+            np.empty((n_tiles, 4, TILE)),
+            *rates,
+            np.empty((2, n)),
+        )
 
 
-def _entries(rows: MemoryRows) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
+def _entries(
+    rows: MemoryRows,
+) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
     """Return entries, indices and starts of the rows."""
     if not rows.is_sparse:
         return _read_only(rows.X, np.float64), None, None
     data, indices, indptr = unsigned_parts(rows.X)
-    return _read_only(data, np.float64), _read_only(indices, np.uint32), _read_only(indptr, np.uint32)
+    return (
+        _read_only(data, np.float64),
+        _read_only(indices, np.uint32),
+        _read_only(indptr, np.uint32),
+    )
 
 
 def _read_only(values: np.ndarray, dtype: type) -> np.ndarray:
@@ -100,22 +145,37 @@ def _read_only(values: np.ndarray, dtype: type) -> np.ndarray:
 class SmallState(InteriorPointState):
     """An interior-point run whose steps are compiled."""
 
-    small, draws_rows = True, False
+    small = True
+    draws_rows = False
 
-    def __init__(self, problem: Problem, settings: "InteriorPoint", limits: Limits, start: Start | None = None):
-        self.problem, self.settings, self.limits = problem, settings, limits
+    def __init__(
+        self,
+        problem: Problem,
+        settings: "InteriorPoint",
+        limits: Limits,
+        start: Start | None = None,
+    ):
+        self.problem = problem
+        self.settings = settings
+        self.limits = limits
         self.memory = Memory(problem)
-        self.steps_of_all_starts, self.weight = 0, self.memory.weight
+        self.steps_of_all_starts = 0
+        self.weight = self.memory.weight
         self.set_up(start)
 
-    def again(self, problem: Problem, limits: Limits, start: Start | None = None) -> "SmallState":
+    def again(
+        self, problem: Problem, limits: Limits, start: Start | None = None
+    ) -> "SmallState":
         """Begin a run on a problem with other parameters or other rows, in the same memory."""
         vars(self).pop("engine", None)
-        last, self.problem, self.limits = self.problem, problem, limits
+        last = self.problem
+        self.problem = problem
+        self.limits = limits
         same = all(getattr(problem, name) is getattr(last, name) for name in KEPT)
         if not same or (problem.radius > 0.0) != (last.radius > 0.0):
             self.memory = Memory(problem, self.memory.workspace)
-        self.steps_of_all_starts, self.weight = 0, self.memory.weight
+        self.steps_of_all_starts = 0
+        self.weight = self.memory.weight
         self.set_up(start)
         return self
 
@@ -129,7 +189,10 @@ class SmallState(InteriorPointState):
         return interior_point_seconds(self.problem) / ITERATIONS
 
     def to_the_end(self) -> bool:
-        """Take steps until a certificate would be due; return False if that fails, or if there is no time."""
+        """Take steps until a certificate would be due.
+
+        Return False if that fails, or if there is no time.
+        """
         while not (self.near_the_end or self.finished or self.limits.time.over):
             self.step()
         return self.near_the_end
@@ -141,7 +204,8 @@ class SmallState(InteriorPointState):
 
     def begin(self, point, lam: float, mu: float) -> None:
         super().begin(np.array(point), lam, mu)  # a copy: steps change it
-        memory, workspace = self.memory, self.memory.workspace
+        memory = self.memory
+        workspace = self.memory.workspace
         system = workspace.system._replace(ridge=self.ridge)
         task = small_run.Task(
             radius=self.problem.radius,
@@ -151,7 +215,14 @@ class SmallState(InteriorPointState):
             total_weight=self.total_weight,
             goal=CHEAP * max(self.limits.tol, FINEST_TOL),
         )
-        self.arguments = memory.share, workspace.buffers, self.cone.constraints, system, memory.work, task
+        self.arguments = (
+            memory.share,
+            workspace.buffers,
+            self.cone.constraints,
+            system,
+            memory.work,
+            task,
+        )
 
     def _center(self) -> None:
         self.fresh = not self.careful  # the first call will do it
@@ -161,32 +232,63 @@ class SmallState(InteriorPointState):
     def step(self) -> None:
         """Take steps until a certificate is due, but only one if a callback follows them, or if time is short."""
         if self.careful:
-            self.taken, self.steps_of_all_starts = 1, self.steps_of_all_starts + 1
+            self.taken = 1
+            self.steps_of_all_starts = self.steps_of_all_starts + 1
             return super().step()
         one_by_one = self.limits.watched or self.limits.time.left() < TIME_FOR_MANY
-        self._run(1 if one_by_one else min(AT_ONCE, self.limits.max_iter - self.steps_of_all_starts))
+        self._run(
+            1
+            if one_by_one
+            else min(AT_ONCE, self.limits.max_iter - self.steps_of_all_starts)
+        )
 
     def leverages(self) -> np.ndarray:
-        """Return (x, 1)ᵀ H⁻¹ (x, 1) of every row for the matrix H at the point; that is the end of the run.
+        """Return (x, 1)ᵀ H⁻¹ (x, 1) of every row for the matrix H at the point.
+
+        That is the end of the run.
 
         They are 0 if rounding makes H singular.
         """
         self._run(0, halt=True)
-        system, d = self.memory.workspace.system, self.problem.n_features
+        system = self.memory.workspace.system
+        d = self.problem.n_features
         if self.finished:
             return np.zeros(self.problem.n_rows)
-        inverse, _ = lapack.dtrtri(system.factor.T)  # of the factor's transpose, in its upper triangle
-        root = np.ascontiguousarray(system.vectors[SCALE][:, None] * np.triu(inverse))  # root rootᵀ = H⁻¹
-        images = self.problem.X @ root[:d] + (root[d] if self.problem.fit_intercept else 0.0)
+        inverse, _ = lapack.dtrtri(
+            system.factor.T
+        )  # of the factor's transpose, in its upper triangle
+        root = np.ascontiguousarray(
+            system.vectors[SCALE][:, None] * np.triu(inverse)
+        )  # root rootᵀ = H⁻¹
+        images = self.problem.X @ root[:d] + (
+            root[d] if self.problem.fit_intercept else 0.0
+        )
         return np.einsum("ij,ij->i", images, images)
 
     def _run(self, most: int, halt: bool = False) -> None:
-        now = self.point, self.lam, self.mu, self.products, self.short_steps, self.leeway
+        now = (
+            self.point,
+            self.lam,
+            self.mu,
+            self.products,
+            self.short_steps,
+            self.leeway,
+        )
         after = small_run.run(*self.arguments, *now, most, self.fresh, halt)
-        self.taken, works, self.lam, self.mu, self.products, self.short_steps, self.leeway = after
+        (
+            self.taken,
+            works,
+            self.lam,
+            self.mu,
+            self.products,
+            self.short_steps,
+            self.leeway,
+        ) = after
         self.fresh = False
         self.steps_of_all_starts += self.taken
-        hopeless = self.short_steps >= MAX_SHORT_STEPS or self.steps_of_all_starts >= MAX_STEPS
+        hopeless = (
+            self.short_steps >= MAX_SHORT_STEPS or self.steps_of_all_starts >= MAX_STEPS
+        )
         self.finished = not works or hopeless
         self.near_the_end = self._gap_may_be_small()
 
@@ -198,7 +300,8 @@ class SmallState(InteriorPointState):
     def curvatures(self) -> tuple[np.ndarray, np.ndarray]:
         """Return multipliers and curvatures of the hinge losses of all rows, where labels cannot be flipped."""
         alpha, _, gamma, g1, _, g3 = self._of_rows()
-        ratio, other = alpha / g1, gamma / g3
+        ratio = alpha / g1
+        other = gamma / g3
         return alpha, ratio * other / (ratio + other)
 
     def _multipliers(self) -> tuple[np.ndarray, np.ndarray]:
@@ -207,4 +310,6 @@ class SmallState(InteriorPointState):
 
     def _of_rows(self) -> np.ndarray:
         """Return α, β, γ, g₁, g₂ and g₃ of all rows."""
-        return self.memory.share.state.transpose(1, 0, 2).reshape(6, -1)[:, : self.problem.n_rows]
+        return self.memory.share.state.transpose(1, 0, 2).reshape(6, -1)[
+            :, : self.problem.n_rows
+        ]

@@ -1,12 +1,15 @@
 """A working set of rows: those that are far from every kink of their loss need no iterations.
 
-While the largest of 1 − m, 1 + m − κλ and 0 stays the same, the loss of a row is linear, with the multipliers α = π,
-β = π or none. With a set F of such rows and W of all others,
+While the largest of 1 − m, 1 + m − κλ and 0 stays the same, the loss of a row is
+linear, with the multipliers α = π, β = π or none. With a set F of such rows and W of
+all others,
 
-    minimise  (ε − Σ_F κβ) λ + Σ_F (α + β) − Σ_F (α − β) m + Σ_W π max(1 − m, 1 + m − κλ, 0) + (c/2) ‖w‖²
+    minimise  (ε − Σ_F κβ) λ + Σ_F (α + β) − Σ_F (α − β) m + Σ_W π max(1 − m, 1 + m −
+    κλ, 0) + (c/2) ‖w‖²
 
-has the optimum of the whole problem if its solution leaves every row of F on its piece. The multipliers of F and W
-together are then optimal too, so that one certificate on all rows proves the result, and shows if a row has left.
+has the optimum of the whole problem if its solution leaves every row of F on its piece.
+The multipliers of F and W together are then optimal too, so that one certificate on all
+rows proves the result, and shows if a row has left.
 """
 
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,27 +18,42 @@ import numpy as np
 
 from drsvm.engines.cpu import WorkingSetEngine
 from drsvm.problem.problem import Problem
-from drsvm.utils.parallel import over_parts
 from drsvm.solvers.base import Limits, Relay
-from drsvm.solvers.interior_point.starts import Start, weights_and_intercept, with_room_for_signs
+from drsvm.solvers.interior_point.starts import (
+    Start,
+    weights_and_intercept,
+    with_room_for_signs,
+)
 from drsvm.solvers.interior_point.state import InteriorPointState
+from drsvm.utils.parallel import over_parts
 
 if TYPE_CHECKING:
     from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
 
-ROWS_PER_FEATURE = 50  # with fewer rows than this, too many of them lie at a kink, and the others move too much
-START = 0.1  # the first μ, divided by the possible error of a margin: no row is decided that the error leaves open
-CAUTION, MIN_ERROR = 1.5, 0.02  # ratio of assumed to measured errors, and the smallest error assumed of a margin
+# With fewer rows than this, too many of them lie at a kink, and the others move too
+# much
+ROWS_PER_FEATURE = 50
+# The first μ, divided by the possible error of a margin: no row is decided that the
+# error leaves open
+START = 0.1
+# ratio of assumed to measured errors, and the smallest error assumed of a margin
+CAUTION = 1.5
+MIN_ERROR = 0.02
 SAMPLE = 4000  # number of rows on which errors of margins are measured
-# A run on all rows turns to a working set once this is no larger a share of the rows, unless μ has fallen below LATE
-# times the smallest one that a working set starts from: the few iterations that are left cost less.
-SCREENED, LATE = 0.4, 0.01
+# A run on all rows turns to a working set once this is no larger a share of the rows,
+# unless μ has fallen below LATE times the smallest one that a working set starts from:
+# the few iterations that are left cost less.
+SCREENED = 0.4
+LATE = 0.01
 MAX_WIDENINGS = 2  # after this many, a working set is given up
 
 
 def screening_pays(problem: Problem) -> bool:
     """Return True if there are enough rows for most of them to need no iterations, and working ones may be copied."""
-    return problem.rows.selectable and problem.n_rows >= ROWS_PER_FEATURE * problem.n_features
+    return (
+        problem.rows.selectable
+        and problem.n_rows >= ROWS_PER_FEATURE * problem.n_features
+    )
 
 
 class Estimate(NamedTuple):
@@ -62,9 +80,13 @@ class Pieces(NamedTuple):
     def useful_for(self, problem: Problem, most: float = 0.5) -> bool:
         """Return True if few rows, but not none, are uncertain, and the flips of the others are affordable.
 
-        If they cost more than the radius, λ is too small, and nothing bounds it from above.
+        If they cost more than the radius, λ is too small, and nothing bounds it from
+        above.
         """
-        return 0.0 < self.share <= most and problem.cost_of_flips(self.flip_dual) < problem.radius
+        return (
+            0.0 < self.share <= most
+            and problem.cost_of_flips(self.flip_dual) < problem.radius
+        )
 
     def left(self, now: "Pieces") -> np.ndarray:
         """Return the rows that are on another piece now."""
@@ -76,16 +98,25 @@ class Pieces(NamedTuple):
 def pieces_at(problem: Problem, estimate: Estimate) -> Pieces:
     """Return the piece of its loss that every row is on, unless the errors of the estimate leave this open."""
     margins = problem.margins(*weights_and_intercept(problem, estimate.point))
-    costs = np.where(problem.can_flip, problem.flip_costs, np.inf) if np.ndim(problem.flip_cost) else problem.flip_cost
+    if np.ndim(problem.flip_cost):
+        costs = np.where(problem.can_flip, problem.flip_costs, np.inf)
+    else:
+        costs = problem.flip_cost
     alpha, beta = np.zeros((2, problem.n_rows), like=margins)
-    lams = max(estimate.lam - estimate.lam_error, 1e-3 * estimate.lam), estimate.lam + estimate.lam_error
+    lams = (
+        max(estimate.lam - estimate.lam_error, 1e-3 * estimate.lam),
+        estimate.lam + estimate.lam_error,
+    )
 
     def split(part):
-        m, cost = margins[part], costs[part] if np.ndim(costs) else costs
+        m = margins[part]
+        cost = costs[part] if np.ndim(costs) else costs
         low, high = (np.multiply(cost, lam) for lam in lams)
         hinge = m <= np.minimum(1.0, 0.5 * low) - estimate.margin_error
         flip = m >= np.maximum(high - 1.0, 0.5 * high) + estimate.margin_error
-        neither = (m >= 1.0 + estimate.margin_error) & (m <= low - 1.0 - estimate.margin_error)
+        neither = (m >= 1.0 + estimate.margin_error) & (
+            m <= low - 1.0 - estimate.margin_error
+        )
         np.copyto(alpha[part], problem.sample_weight[part], where=hinge)
         np.copyto(beta[part], problem.sample_weight[part], where=flip)
         return part.start + np.flatnonzero(~(hinge | flip | neither))
@@ -96,19 +127,37 @@ def pieces_at(problem: Problem, estimate: Estimate) -> Pieces:
 class WorkingSetState(InteriorPointState):
     """An interior-point run on a working set, from an estimate of the solution."""
 
-    promising = 1.0  # the expected gap costs little here and a certificate, on all rows, a lot
+    promising = (
+        1.0  # the expected gap costs little here and a certificate, on all rows, a lot
+    )
 
-    def __init__(self, problem: Problem, settings: "InteriorPoint", limits: Limits, estimate: Estimate, pieces: Pieces):
-        self.estimate, self.pieces, self.share = estimate, pieces, pieces.share
+    def __init__(
+        self,
+        problem: Problem,
+        settings: "InteriorPoint",
+        limits: Limits,
+        estimate: Estimate,
+        pieces: Pieces,
+    ):
+        self.estimate = estimate
+        self.pieces = pieces
+        self.share = pieces.share
         engine: Any = WorkingSetEngine(problem, *pieces, limits.n_threads)
-        # The start is about as far inside the cone as the central path: λ − ‖w‖ ≈ μ / (ε − Σκβ).
-        mu, point = START * estimate.margin_error, with_room_for_signs(problem, estimate.point, estimate.lam)
+        # The start is about as far inside the cone as the central path: λ − ‖w‖ ≈ μ /
+        # (ε − Σκβ).
+        mu = START * estimate.margin_error
+        point = with_room_for_signs(problem, estimate.point, estimate.lam)
         norm = problem.norm_of(*weights_and_intercept(problem, point))
-        budget = max(problem.radius - float(engine.fixed_sums.flip_cost.sum()), 0.1 * problem.radius)
+        budget = max(
+            problem.radius - float(engine.fixed_sums.flip_cost.sum()),
+            0.1 * problem.radius,
+        )
         start = Start(point, max(estimate.lam, norm + min(mu / budget, 0.1 * norm)), mu)
         super().__init__(problem, settings, limits, engine, start)
         self.step_seconds *= self.share
-        self.most_lam = 3.0 * start.lam  # if λ grows beyond, the rows of the working set do not bound the problem
+        self.most_lam = (
+            3.0 * start.lam
+        )  # if λ grows beyond, the rows of the working set do not bound the problem
         self.doubtful = False  # some rows may have left their pieces
         self.cold_starts = iter(())  # a run that breaks down is not worth another start
 
@@ -123,7 +172,9 @@ class WorkingSetState(InteriorPointState):
 
     def wider(self) -> "tuple[Estimate, Pieces] | None":
         """Return the current point with larger errors and its pieces, or None if no row has left its piece."""
-        left = self.pieces.left(pieces_at(self.problem, Estimate(self.point, self.lam, 0.0, 0.0)))
+        left = self.pieces.left(
+            pieces_at(self.problem, Estimate(self.point, self.lam, 0.0, 0.0))
+        )
         if len(left) == 0:
             return None
         errors = 2.0 * self.estimate.margin_error, 2.0 * self.estimate.lam_error
@@ -135,46 +186,71 @@ class WorkingSetState(InteriorPointState):
 
 
 class WorkingSetRun(Relay):
-    """A run on all rows until these are screened, then on a working set; back on all rows if that fails.
+    """A run on all rows until these are screened, then on a working set.
 
-    Screening: near the central path, margins are about linear in μ, so that the last step tells how much they will
-    still change until μ = 0.
+    Back on all rows if that fails.
+
+    Screening: near the central path, margins are about linear in μ, so that the last
+    step tells how much they will still change until μ = 0.
     """
 
     current: InteriorPointState
 
     def __init__(self, first: InteriorPointState):
         super().__init__(first)
-        problem = first.problem  # errors of margins are measured on a sample of its rows
-        self.sample = first.drawn or (problem if problem.n_rows <= SAMPLE else problem.drawn(SAMPLE))
+        problem = (
+            first.problem
+        )  # errors of margins are measured on a sample of its rows
+        self.sample = first.drawn or (
+            problem if problem.n_rows <= SAMPLE else problem.drawn(SAMPLE)
+        )
         self.screened_at: Start | None = None
         self.last: Start | None = None
-        self.screens, self.widenings, self.row_iterations = first.problem.radius > 0, 0, 0.0
+        self.screens = first.problem.radius > 0
+        self.widenings = 0
+        self.row_iterations = 0.0
 
     @property
     def on_working_set(self) -> WorkingSetState | None:
         """The current run, if it is on a working set."""
-        return self.current if isinstance(self.current, WorkingSetState) else None
+        if isinstance(self.current, WorkingSetState):
+            return self.current
+        return None
 
     def step(self) -> None:
-        following = self._wider(self.on_working_set) if self.on_working_set else self._screened(self.current)
+        if self.on_working_set:
+            following = self._wider(self.on_working_set)
+        else:
+            following = self._screened(self.current)
         if following is not None:
-            # Another run takes over, on a working set or, without one, on all rows. The last one frees its memory.
-            problem, settings, limits = self.current.problem, self.current.settings, self.current.limits
+            # Another run takes over, on a working set or, without one, on all rows. The
+            # last one frees its memory.
+            problem = self.current.problem
+            settings = self.current.settings
+            limits = self.current.limits
             first_gap = self.current.first_gap  # the way is that of the whole run
             self.current.release()
             estimate, pieces = following
             if estimate is None or pieces is None:
                 self.screens = False
-                self.current = InteriorPointState(problem, settings, limits, start=self.screened_at)
+                self.current = InteriorPointState(
+                    problem, settings, limits, start=self.screened_at
+                )
             else:
-                self.current = WorkingSetState(problem, settings, limits, estimate, pieces)
+                self.current = WorkingSetState(
+                    problem, settings, limits, estimate, pieces
+                )
             self.current.first_gap = first_gap
         self.last = Start(self.current.point, self.current.lam, self.current.mu)
         self.current.step()
-        self.row_iterations += self.on_working_set.share if self.on_working_set else 1.0
+        if self.on_working_set:
+            self.row_iterations += self.on_working_set.share
+        else:
+            self.row_iterations += 1.0
 
-    def _wider(self, state: WorkingSetState) -> "tuple[Estimate | None, Pieces | None] | None":
+    def _wider(
+        self, state: WorkingSetState
+    ) -> "tuple[Estimate | None, Pieces | None] | None":
         """Return the working set that must replace the current one, or no set if all rows are needed."""
         if state.finished:
             return None, None
@@ -194,12 +270,21 @@ class WorkingSetRun(Relay):
             return None
         if not LATE * START * MIN_ERROR < state.mu < last.mu:
             return None
-        ahead = 2.0 * state.mu / (last.mu - state.mu)  # margins may change with μ twice as fast as measured
-        change = self.sample.decision_values(*weights_and_intercept(state.problem, state.point - last.point))
-        margin_error = max(CAUTION * ahead * float(np.abs(change).max()), MIN_ERROR, state.mu / START)
+        ahead = (
+            2.0 * state.mu / (last.mu - state.mu)
+        )  # margins may change with μ twice as fast as measured
+        change = self.sample.decision_values(
+            *weights_and_intercept(state.problem, state.point - last.point)
+        )
+        margin_error = max(
+            CAUTION * ahead * float(np.abs(change).max()), MIN_ERROR, state.mu / START
+        )
         lam_error = CAUTION * ahead * abs(state.lam - last.lam)
         estimate = Estimate(state.point, state.lam, margin_error, lam_error)
-        for problem in (self.sample.replace(radius=state.problem.radius), state.problem):
+        for problem in (
+            self.sample.replace(radius=state.problem.radius),
+            state.problem,
+        ):
             pieces = pieces_at(problem, estimate)
             if not pieces.useful_for(problem, SCREENED):
                 return None

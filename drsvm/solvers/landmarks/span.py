@@ -1,8 +1,10 @@
 """A subspace of the feature space: the span of rows φ(x_j), the landmarks, and of sums of rows.
 
-An orthonormal basis q_1, …, q_m of it turns a function f = Σ w_l q_l into weights w with ‖f‖ = ‖w‖₂, and a row x_i into
-the features q_l(x_i). All that is needed of a new function g = Σ_i c_i φ(x_i) are its values at the rows: its product
-with q_l is Σ_i c_i q_l(x_i). The features are an array of the rows' library, everything else is one of numpy.
+An orthonormal basis q_1, …, q_m of it turns a function f = Σ w_l q_l into weights w
+with ‖f‖ = ‖w‖₂, and a row x_i into the features q_l(x_i). All that is needed of a new
+function g = Σ_i c_i φ(x_i) are its values at the rows: its product with q_l is Σ_i c_i
+q_l(x_i). The features are an array of the rows' library, everything else is one of
+numpy.
 """
 
 import numpy as np
@@ -12,8 +14,12 @@ from drsvm.problem.backends import to_numpy
 from drsvm.problem.kernel_rows import FunctionRows
 from drsvm.problem.problem import Problem
 
-DEPENDENT = 1e-9  # squared distance from the span, as a share of the squared norm of a row, at which it adds nothing
-ROUNDING = 1e-13  # for a sum, the share of (Σ |c_i| ‖φ(x_i)‖)²: it may be a small difference of large terms
+# Squared distance from the span, as a share of the squared norm of a row, at which it
+# adds nothing
+DEPENDENT = 1e-9
+# For a sum, the share of (Σ |c_i| ‖φ(x_i)‖)²: it may be a small difference of large
+# terms
+ROUNDING = 1e-13
 WIDER = 4  # from how many times as many candidates landmarks are chosen
 
 
@@ -26,8 +32,10 @@ class Span:
         self.features = rows.vector(np.zeros((n, 0)))
         self.landmarks = np.zeros(0, dtype=int)
         self.sums = np.zeros((n, 0))  # coefficients of functions that are sums of rows
-        # The basis in terms of landmarks and sums in the order in which they were added, and which of them are sums
-        self._basis, self._is_sum = np.zeros((0, 0)), np.zeros(0, dtype=bool)
+        # The basis in terms of landmarks and sums in the order in which they were
+        # added, and which of them are sums
+        self._basis = np.zeros((0, 0))
+        self._is_sum = np.zeros(0, dtype=bool)
 
     @property
     def size(self) -> int:
@@ -45,29 +53,42 @@ class Span:
         if len(kept) == 0:
             return 0
         lower *= scale[kept][:, None]
-        inside, chosen = inside[:, kept], candidates[kept]
+        inside = inside[:, kept]
+        chosen = candidates[kept]
         self._extend(inside, self.rows.columns(chosen), lower, is_sum=False)
         self.landmarks = np.concatenate([self.landmarks, chosen])
         return len(kept)
 
     def add_sum(self, coefficients: np.ndarray) -> int:
         """Add Σ c_i φ(x_i) to the span; return 0 if it was in it already, else 1."""
-        values, c = self.rows.product(coefficients), self.rows.vector(coefficients)
-        square, inside = float(c @ values), to_numpy(self.features.T @ c)
+        values = self.rows.product(coefficients)
+        c = self.rows.vector(coefficients)
+        square = float(c @ values)
+        inside = to_numpy(self.features.T @ c)
         rest = square - float(inside @ inside)
         size = float(np.abs(c) @ np.sqrt(self.rows.squares))
         if not rest > ROUNDING * size**2:
             return 0
-        self._extend(inside[:, None], values[:, None], np.array([[np.sqrt(rest)]]), is_sum=True)
+        self._extend(
+            inside[:, None], values[:, None], np.array([[np.sqrt(rest)]]), is_sum=True
+        )
         self.sums = np.hstack([self.sums, coefficients[:, None]])
         return 1
 
     def _extend(self, inside, values, lower, is_sum: bool) -> None:
         """Add functions with these products with the basis, values, and Gram matrix lower·lowerᵀ outside the span."""
-        new, old = solve_triangular(lower, np.eye(len(lower)), lower=True).T, self._basis
-        outside = values - self.features @ self.rows.vector(inside) if self.size else values
-        self.features = np.concatenate([self.features, outside @ self.rows.vector(new)], axis=1)
-        self._basis = np.block([[old, -old @ (inside @ new)], [np.zeros((len(new), len(old))), new]])
+        new = solve_triangular(lower, np.eye(len(lower)), lower=True).T
+        old = self._basis
+        if self.size:
+            outside = values - self.features @ self.rows.vector(inside)
+        else:
+            outside = values
+        self.features = np.concatenate(
+            [self.features, outside @ self.rows.vector(new)], axis=1
+        )
+        self._basis = np.block(
+            [[old, -old @ (inside @ new)], [np.zeros((len(new), len(old))), new]]
+        )
         self._is_sum = np.append(self._is_sum, [is_sum] * len(new))
 
     def products(self, coefficients) -> np.ndarray:
@@ -76,8 +97,13 @@ class Span:
 
     def linear(self, problem: Problem) -> Problem:
         """Return the problem of these rows whose features are the values of the basis, relative to their mean."""
-        features, centre = self.features, self.rows.centre
-        return problem.with_rows(self.rows.with_features(features if centre is None else features - centre @ features))
+        features = self.features
+        centre = self.rows.centre
+        return problem.with_rows(
+            self.rows.with_features(
+                features if centre is None else features - centre @ features
+            )
+        )
 
     def coefficients(self, weights) -> np.ndarray:
         of_functions = self._basis @ weights
@@ -86,20 +112,26 @@ class Span:
         return found
 
 
-def _farthest(products: np.ndarray, inside: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+def _farthest(
+    products: np.ndarray, inside: np.ndarray, most: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows farthest from a span and from each other, and the Cholesky factor of what is outside it."""
-    # Given are the products of rows of length 1 with each other and with the basis of the span. The factorisation
-    # pivots; LAPACK's would go on to the last row that adds something.
+    # Given are the products of rows of length 1 with each other and with the basis of
+    # the span. The factorisation pivots; LAPACK's would go on to the last row that adds
+    # something.
     size, n = inside.shape
     most = min(most, n)
     factor = np.empty((size + most, n))
     factor[:size] = inside
-    rest, kept = products.diagonal() - np.square(inside).sum(axis=0), list[int]()
+    rest = products.diagonal() - np.square(inside).sum(axis=0)
+    kept = list[int]()
     for k in range(size, size + most):
         pivot = int(rest.argmax())
         if not rest[pivot] > DEPENDENT:
             break
-        factor[k] = (products[pivot] - factor[:k, pivot] @ factor[:k]) / np.sqrt(rest[pivot])
+        factor[k] = (products[pivot] - factor[:k, pivot] @ factor[:k]) / np.sqrt(
+            rest[pivot]
+        )
         rest -= np.square(factor[k])
         rest[pivot] = 0.0
         kept.append(pivot)
@@ -108,8 +140,13 @@ def _farthest(products: np.ndarray, inside: np.ndarray, most: int) -> tuple[np.n
 
 
 def rough_span(problem: Problem, size: int) -> Span:
-    """Return the span of so many rows, drawn by their contents; it is kept where many rough solutions may need it."""
-    return problem.rows.query(problem, _drawn_span, size, once=problem.rows.values is not None)
+    """Return the span of so many rows, drawn by their contents.
+
+    It is kept where many rough solutions may need it.
+    """
+    return problem.rows.query(
+        problem, _drawn_span, size, once=problem.rows.values is not None
+    )
 
 
 def _drawn_span(problem: Problem, size: int) -> Span:
@@ -120,4 +157,6 @@ def _drawn_span(problem: Problem, size: int) -> Span:
 
 def drawn_rows(problem: Problem, size: int) -> np.ndarray:
     """Return at most about so many rows, drawn by their contents."""
-    return np.arange(problem.n_rows) if size >= problem.n_rows else np.sort(to_numpy(problem.drawn_rows(size)))
+    if size >= problem.n_rows:
+        return np.arange(problem.n_rows)
+    return np.sort(to_numpy(problem.drawn_rows(size)))

@@ -10,21 +10,33 @@ from enum import Flag
 
 import numpy as np
 
-from drsvm.utils.annotations import Costs, Matrix, NormName
 from drsvm.compiled.memory_epochs import contribute, memory_epoch
 from drsvm.compiled.proximal_epochs import Iterate, Terms
 from drsvm.compiled.single_sample_prox import EPS, proximal
 from drsvm.problem.memory_rows import compiled_rows
 from drsvm.problem.norms import norm_for
 from drsvm.problem.risk import affordable_flips
-from drsvm.problem.validation import check_flip_costs, check_number, check_signed_rows, check_weight_vector
+from drsvm.problem.validation import (
+    check_flip_costs,
+    check_number,
+    check_signed_rows,
+    check_weight_vector,
+)
+from drsvm.utils.annotations import Costs, Matrix, NormName
 
-MAX_PASSES = 50_000  # over a batch; dozens suffice unless steps are hundreds of times longer than those of a run
-CLOSED = 16.0 * EPS  # the gap is closed if it is at most this fraction of its first value or of the samples' weights
+# Over a batch; dozens suffice unless steps are hundreds of times longer than those of a
+# run
+MAX_PASSES = 50_000
+CLOSED = (
+    16.0 * EPS
+)  # the gap is closed if it is at most this fraction of its first value or of the samples' weights
 
 
 class Pieces(Flag):
-    """The pieces of the loss with a positive multiplier; their combinations are the sub-cases of the step."""
+    """The pieces of the loss with a positive multiplier.
+
+    Their combinations are the sub-cases of the step.
+    """
 
     HINGE = 1
     FLIPPED = 2
@@ -40,11 +52,14 @@ class ProximalStep:
     weights, intercept, radius_price : array, float, float
         The minimiser (w, b, λ).
     hinge_dual, flip_dual : float
-        Multipliers σ₁ and σ₂ of the pieces 1 − m and 1 + m − κλ; σ₁, σ₂ ≥ 0 and σ₁ + σ₂ ≤ 1.
+        Multipliers σ₁ and σ₂ of the pieces 1 − m and 1 + m − κλ; σ₁, σ₂ ≥ 0 and σ₁ + σ₂
+        ≤ 1.
     pull : float
-        σ₁ − σ₂, the multiplier of the margin m; more accurate than the difference of the two if it is tiny.
+        σ₁ − σ₂, the multiplier of the margin m; more accurate than the difference of
+        the two if it is tiny.
     gap : float
-        Duality gap of the step, relative to the magnitude of its terms: at the level of rounding errors.
+        Duality gap of the step, relative to the magnitude of its terms: at the level of
+        rounding errors.
 
     Examples
     --------
@@ -113,17 +128,29 @@ def proximal_step(
     ([0.01, 0.02], 0.499)
     """
     x = np.ascontiguousarray(check_weight_vector(x, np.size(x), "x"))
-    center = np.array(check_weight_vector(weights, x.size))  # a copy: numba would recompile kernels for read-only ones
+    center = np.array(
+        check_weight_vector(weights, x.size)
+    )  # a copy: numba would recompile kernels for read-only ones
     if sign not in (-1, 1):
         raise ValueError(f"sign must be -1 or 1, got {sign!r}.")
-    eta, radius, l2 = _step_size(step), check_number(radius, "radius"), check_number(l2, "l2")
+    eta = _step_size(step)
+    radius = check_number(radius, "radius")
+    l2 = check_number(l2, "l2")
     kappa = check_number(flip_cost, "flip_cost", infinite=True)
     lam = _finite(radius_price, "radius_price") - eta * radius
-    bias = 0.0 if intercept is None else sign * _finite(intercept, "intercept")
+    if intercept is None:
+        bias = 0.0
+    else:
+        bias = sign * _finite(intercept, "intercept")
     new = np.empty_like(center)
     rest = lam, bias, 0.0 if intercept is None else 1.0, eta, 1.0 + eta * l2, kappa
-    new_lam, pull, sigma2, gap = proximal(norm_for(norm).code, center, sign * x, *rest, new)
-    moved = 0.0 if intercept is None else float(intercept) + eta * pull * sign
+    new_lam, pull, sigma2, gap = proximal(
+        norm_for(norm).code, center, sign * x, *rest, new
+    )
+    if intercept is None:
+        moved = 0.0
+    else:
+        moved = float(intercept) + eta * pull * sign
     return ProximalStep(new, moved, new_lam, max(sigma2 + pull, 0.0), sigma2, pull, gap)
 
 
@@ -212,30 +239,52 @@ def proximal_batch_step(
     """
     X, signs, importance = check_signed_rows(X, signs, sample_weight)
     n, d = X.shape
-    eta, ball = _step_size(step), norm_for(norm)
-    kappa, flips = affordable_flips(check_flip_costs(flip_cost, n), math.inf)  # at any finite price
-    radius, l2 = check_number(radius, "radius"), check_number(l2, "l2")
+    eta = _step_size(step)
+    ball = norm_for(norm)
+    kappa, flips = affordable_flips(
+        check_flip_costs(flip_cost, n), math.inf
+    )  # at any finite price
+    radius = check_number(radius, "radius")
+    l2 = check_number(l2, "l2")
     terms = Terms(radius, kappa, flips, l2, d, 0.0 if intercept is None else 1.0)
-    w, lam = check_weight_vector(weights, d), _finite(radius_price, "radius_price")
+    w = check_weight_vector(weights, d)
+    lam = _finite(radius_price, "radius_price")
     b = _finite(intercept or 0.0, "intercept")
-    rows, everything = compiled_rows(X, signs, importance), np.arange(n)
+    rows = compiled_rows(X, signs, importance)
+    everything = np.arange(n)
 
     def state_with(hinge: np.ndarray, flip: np.ndarray) -> Iterate:
         """Return the state for given multipliers; see `memory_epochs`."""
-        state = Iterate(np.array(w), np.array([lam - eta * radius, b, lam]), hinge, flip)
+        state = Iterate(
+            np.array(w), np.array([lam - eta * radius, b, lam]), hinge, flip
+        )
         contribute(rows, everything, state, terms, eta / n)
         return state
 
     state = state_with(np.ones(n), np.zeros(n))
-    gap, scale, n_passes = np.inf, float(np.sum(importance)), 0
+    gap = np.inf
+    scale = float(np.sum(importance))
+    n_passes = 0
     while n_passes < MAX_PASSES and gap > CLOSED * scale:
-        gap = memory_epoch(ball.q, rows, everything, state, terms, eta / n, eta, 2.0 * EPS)
-        n_passes, scale = n_passes + 1, max(scale, gap)
-    state = state_with(state.hinge, state.flip)  # without the rounding errors of all passes
+        gap = memory_epoch(
+            ball.q, rows, everything, state, terms, eta / n, eta, 2.0 * EPS
+        )
+        n_passes = n_passes + 1
+        scale = max(scale, gap)
+    state = state_with(
+        state.hinge, state.flip
+    )  # without the rounding errors of all passes
     rho = 1.0 + eta * l2
     w, lam = ball.project_epigraph(state.w / rho, state.scalars[0], rho)
     b = float(state.scalars[1])
     margins = signs * (X @ w + b)
-    hinge, flipped = 1.0 - margins, np.where(flips, 1.0 + margins - kappa * lam, 0.0)
-    lost = np.maximum(np.maximum(hinge, flipped), 0.0) - state.hinge * hinge - state.flip * flipped
-    return ProximalBatchStep(w, b, lam, state.hinge, state.flip, float(np.mean(importance * lost)), n_passes)
+    hinge = 1.0 - margins
+    flipped = np.where(flips, 1.0 + margins - kappa * lam, 0.0)
+    lost = (
+        np.maximum(np.maximum(hinge, flipped), 0.0)
+        - state.hinge * hinge
+        - state.flip * flipped
+    )
+    return ProximalBatchStep(
+        w, b, lam, state.hinge, state.flip, float(np.mean(importance * lost)), n_passes
+    )

@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from drsvm.utils.clock import TimeLimit
 from drsvm.problem.centring import Centred
 from drsvm.problem.problem import Problem, check_problem
 from drsvm.problem.result import Result, Status
@@ -13,31 +12,43 @@ from drsvm.problem.rows import RowsLost
 from drsvm.solvers.api import solve
 from drsvm.solvers.interior_point.starts import typical_row_price
 from drsvm.solvers.selection import choose
+from drsvm.utils.clock import TimeLimit
 
 MAX_SOLVES = 60
-ENCLOSED, MAX_GROWTH = 1e-4, 10.0  # accuracy with features that cannot shift; largest ratio of a guess to a radius
+# accuracy with features that cannot shift; largest ratio of a guess to a radius
+ENCLOSED = 1e-4
+MAX_GROWTH = 10.0
 
 
-def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n_threads: int | None = None) -> float:
+def radius_max(
+    problem: Problem,
+    *,
+    max_time: float | TimeLimit | None = None,
+    n_threads: int | None = None,
+) -> float:
     """Return the smallest radius at which w = 0 is optimal: the natural scale of a radius.
 
-    It does not depend on `l2`. Without an intercept and with trusted labels it is ‖Σ π_i y_i x_i‖_p; the same holds if
-    labels are too expensive to flip, at a cost of twice the largest margin of the best direction or more. In general
-    the optimum f is a concave function of the radius ε with slope λ, and the best constant classifier has the objective
-    V(ε) = min(1, 2·(share of the smaller class) + 2ε/flip_cost), the second only with an intercept. Newton's method for
-    f = V converges to the answer from below, in a few solves.
+    It does not depend on `l2`. Without an intercept and with trusted labels it is ‖Σ
+    π_i y_i x_i‖_p; the same holds if labels are too expensive to flip, at a cost of
+    twice the largest margin of the best direction or more. In general the optimum f is
+    a concave function of the radius ε with slope λ, and the best constant classifier
+    has the objective V(ε) = min(1, 2·(share of the smaller class) + 2ε/flip_cost), the
+    second only with an intercept. Newton's method for f = V converges to the answer
+    from below, in a few solves.
 
-    With prices, it is the smallest radius at which all priced weights are 0, and the intercept too if it has a price.
-    Features that cannot shift keep their weights: V is then the optimum with these features alone, l2 matters, and a
-    radius is returned at which the others become useless, if there is more than one not always the smallest.
+    With prices, it is the smallest radius at which all priced weights are 0, and the
+    intercept too if it has a price. Features that cannot shift keep their weights: V is
+    then the optimum with these features alone, l2 matters, and a radius is returned at
+    which the others become useless, if there is more than one not always the smallest.
 
-    With an intercept and classes of unequal size, w = 0 may be optimal at one radius but not at a larger one; the
-    answer is the smallest radius at which it is.
+    With an intercept and classes of unequal size, w = 0 may be optimal at one radius
+    but not at a larger one; the answer is the smallest radius at which it is.
 
     Parameters
     ----------
     problem : Problem
-        Its radius is ignored, and its l2 too unless there are features that cannot shift.
+        Its radius is ignored, and its l2 too unless there are features that cannot
+        shift.
     max_time : float, optional
         Time limit for all solves together, in seconds.
     n_threads : int, optional
@@ -46,9 +57,10 @@ def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n
     Returns
     -------
     float
-        The radius, to a relative accuracy of about 1e-7 (1e-4 if there are too many features for the interior-point
-        solver, or features that cannot shift). If the time is up before that, the radius reached so far, which is too
-        small. Ctrl-C raises KeyboardInterrupt.
+        The radius, to a relative accuracy of about 1e-7 (1e-4 if there are too many
+        features for the interior-point solver, or features that cannot shift). If the
+        time is up before that, the radius reached so far, which is too small. Ctrl-C
+        raises KeyboardInterrupt.
 
     Examples
     --------
@@ -66,7 +78,10 @@ def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n
     decisive = _decisive_gradient(problem)
     if decisive is not None:
         return decisive
-    trusted = np.zeros(0) if problem.feature_cost is None else np.flatnonzero(np.isinf(problem.feature_cost))
+    if problem.feature_cost is None:
+        trusted = np.zeros(0)
+    else:
+        trusted = np.flatnonzero(np.isinf(problem.feature_cost))
     if len(trusted) == problem.n_features:
         return 0.0
     problem = problem if len(trusted) else problem.replace(l2=0.0)
@@ -84,20 +99,30 @@ def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n
 
     try:
         if len(trusted):
-            free = problem.on_features(trusted).replace(fit_intercept=_has_free_intercept(problem))
+            free = problem.on_features(trusted).replace(
+                fit_intercept=_has_free_intercept(problem)
+            )
             return _enclose(problem, free, unit, solved)
         lines = _constant_classifiers(problem)
-        # With one line the first tangent should be a good one; with two, the lower line must not be missed.
+        # With one line the first tangent should be a good one; with two, the lower line
+        # must not be missed.
         single = lines.shape[1] == 1
         gradient = problem.norm.dual.value(_priced_gradient(problem)[1])
-        radius = 0.2 * min(gradient, problem.typical_flip_cost()) if single else 1e-3 * unit
+        if single:
+            radius = 0.2 * min(gradient, problem.typical_flip_cost())
+        else:
+            radius = 1e-3 * unit
         return _climb(problem, radius or 1e-2 * unit, unit, lines, solved)
     except _TimeIsUp as reached:
         return reached.args[0]
 
 
 def is_useful(
-    problem: Problem, radius: float, *, max_time: float | TimeLimit | None = None, n_threads: int | None = None
+    problem: Problem,
+    radius: float,
+    *,
+    max_time: float | TimeLimit | None = None,
+    n_threads: int | None = None,
 ) -> bool:
     """Return True if one solution to low accuracy proves that w = 0 is not optimal at this radius."""
     problem = problem.replace(radius=radius)
@@ -114,20 +139,32 @@ def _decisive_gradient(problem: Problem) -> float | None:
     size = float(problem.norm.dual.value(gradient))
     if np.min(problem.flip_cost) == math.inf:  # then no flip pays
         return size
-    direction = prices * np.where(gradient == 0, 0.0, problem.norm.dual.worst_direction(gradient))
-    coordinates, intercept = np.split(direction, [len(direction) - problem.prices_intercept])
-    weights = problem.rows.weights_of(coordinates, along=problem.gradient_of_classes()[0])
-    return None if problem.flips_pay(weights, float(intercept.sum())) else size
+    direction = prices * np.where(
+        gradient == 0, 0.0, problem.norm.dual.worst_direction(gradient)
+    )
+    coordinates, intercept = np.split(
+        direction, [len(direction) - problem.prices_intercept]
+    )
+    weights = problem.rows.weights_of(
+        coordinates, along=problem.gradient_of_classes()[0]
+    )
+    if problem.flips_pay(weights, float(intercept.sum())):
+        return None
+    return size
 
 
 def _priced_gradient(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     """Return the prices of the weights and intercept, 0 if they cannot shift, and the gradient at 0 at these prices."""
     gradient, of_intercept = problem.gradient_of_classes()
     gradient = problem.rows.coordinates(problem.with_signs(gradient))
-    prices = np.ones(len(gradient)) if problem.feature_cost is None else problem.feature_cost
+    if problem.feature_cost is None:
+        prices = np.ones(len(gradient))
+    else:
+        prices = problem.feature_cost
     prices = np.where(np.isinf(prices), 0.0, prices)
     if problem.prices_intercept:
-        prices, gradient = np.append(prices, problem.intercept_cost), np.append(gradient, of_intercept)
+        prices = np.append(prices, problem.intercept_cost)
+        gradient = np.append(gradient, of_intercept)
     return prices, prices * gradient
 
 
@@ -135,34 +172,56 @@ def _has_free_intercept(problem: Problem) -> bool:
     return problem.fit_intercept and not problem.prices_intercept
 
 
-def _enclose(problem: Problem, trusted: Problem, unit: float, solved: Callable[..., Result]) -> float:
+def _enclose(
+    problem: Problem, trusted: Problem, unit: float, solved: Callable[..., Result]
+) -> float:
     """Return the smallest radius at which the features that can shift are useless: tangents, then bisection."""
-    useful, useless, radius = 0.0, math.inf, 0.1 * unit
+    useful = 0.0
+    useless = math.inf
+    radius = 0.1 * unit
     bisect = False
     for _ in range(MAX_SOLVES):
-        result, best = solved(problem, radius), solved(trusted, radius)
-        missing, bend = best.objective - result.objective, result.radius_price - best.radius_price
+        result = solved(problem, radius)
+        best = solved(trusted, radius)
+        missing = best.objective - result.objective
+        bend = result.radius_price - best.radius_price
         if missing > max(2.0 * (result.gap + best.gap), 1e-9):
-            useful, guess = radius, radius + missing / max(bend, 1e-300)
+            useful = radius
+            guess = radius + missing / max(bend, 1e-300)
         else:  # either the answer, which is useful just below, or too far
-            useless, guess, bisect = radius, (1.0 - ENCLOSED) * radius, bisect or useless < math.inf
+            guess = (1.0 - ENCLOSED) * radius
+            bisect = bisect or useless < math.inf
+            useless = radius
         if useless <= useful * (1.0 + 2.0 * ENCLOSED):
             return useless
         if useless <= 1e-12 * unit:
             return 0.0
         outside = min(useless, MAX_GROWTH * max(useful, unit))
-        middle = 0.5 * (useful + outside) if useful > 0 else 0.1 * useless
-        radius = middle if bisect or not useful < guess < outside else guess
+        if useful > 0:
+            middle = 0.5 * (useful + outside)
+        else:
+            middle = 0.1 * useless
+        if bisect or not useful < guess < outside:
+            radius = middle
+        else:
+            radius = guess
     return useless
 
 
-def _climb(problem: Problem, radius: float, unit: float, lines: np.ndarray, solved: Callable[..., Result]) -> float:
+def _climb(
+    problem: Problem,
+    radius: float,
+    unit: float,
+    lines: np.ndarray,
+    solved: Callable[..., Result],
+) -> float:
     climbing = False
     for _ in range(MAX_SOLVES):
         result = solved(problem, radius)
         step = _distance(lines, radius, result)
         if step is not None:
-            radius, climbing = radius + step, True
+            radius = radius + step
+            climbing = True
         elif climbing:
             return radius
         else:
@@ -190,7 +249,8 @@ def _distance(lines: np.ndarray, radius: float, result: Result) -> float | None:
     missing = heights + slopes * radius - result.objective
     if missing.min() <= max(2.0 * result.gap, 1e-9):
         return None
-    # Only lines that are less steep than f can be reached; a tangent never leads beyond the answer.
+    # Only lines that are less steep than f can be reached; a tangent never leads beyond
+    # the answer.
     reached = result.radius_price > slopes
     return float((missing[reached] / (result.radius_price - slopes[reached])).min())
 
@@ -199,17 +259,33 @@ def _constant_classifiers(problem: Problem) -> np.ndarray:
     """Return objectives of constant classifiers (0 and, with a free intercept, ±1) as lines in the radius: (2, k)."""
     lines = [(1.0, 0.0)]
     if _has_free_intercept(problem):
-        for sign in (1.0, -1.0):  # b = sign with every λ at which flipping some row ceases to pay (2/κ_i), or λ = 0
+        for sign in (
+            1.0,
+            -1.0,
+        ):
+            # B = sign with every λ at which flipping some row ceases to pay (2/κ_i), or
+            # λ = 0
             wrong = 2.0 * problem.masses_of_classes()[int(sign > 0)]
-            costs, weights = (values[::-1] for values in problem.masses_by_flip_cost(sign))
+            costs, weights = (
+                values[::-1] for values in problem.masses_by_flip_cost(sign)
+            )
             with np.errstate(divide="ignore"):
                 lams = 2.0 / costs  # 0 where a flip is impossible, inf where it is free
-            paying = np.append(np.cumsum(weights[::-1])[::-1], 0.0)  # weight of the rows from here on
-            weighted = np.append(np.cumsum(weights[::-1] * np.where(costs < math.inf, costs, 0.0)[::-1])[::-1], 0.0)
+            paying = np.append(
+                np.cumsum(weights[::-1])[::-1], 0.0
+            )  # weight of the rows from here on
+            weighted = np.append(
+                np.cumsum(weights[::-1] * np.where(costs < math.inf, costs, 0.0)[::-1])[
+                    ::-1
+                ],
+                0.0,
+            )
             candidates = np.unique(np.append(lams[np.isfinite(lams)], 0.0))
             after = np.searchsorted(lams, candidates, side="right")
             heights = wrong + 2.0 * paying[after] - candidates * weighted[after]
             lines += zip(heights.tolist(), candidates.tolist(), strict=True)
     ordered = np.array(sorted(lines, key=lambda line: line[::-1])).T
-    useful = ordered[0] < np.minimum.accumulate(np.append(np.inf, ordered[0, :-1]))  # a steeper one must be lower at 0
+    useful = ordered[0] < np.minimum.accumulate(
+        np.append(np.inf, ordered[0, :-1])
+    )  # a steeper one must be lower at 0
     return ordered[:, useful]

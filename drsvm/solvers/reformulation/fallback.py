@@ -7,28 +7,43 @@ from typing import Any
 from drsvm.problem.problem import Problem
 from drsvm.solvers.base import Limits, Relay, State
 from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
-from drsvm.solvers.selection import epoch_seconds, interior_point_pays, interior_point_seconds
+from drsvm.solvers.selection import (
+    epoch_seconds,
+    interior_point_pays,
+    interior_point_seconds,
+)
 
-FIRST_LOOK, LAST_LOOK = 0.1, 1.0  # from this share of an interior-point solve to this multiple, the trend is trusted
+# from this share of an interior-point solve to this multiple, the trend is trusted
+FIRST_LOOK = 0.1
+LAST_LOOK = 1.0
 
 
 def can_take_over(problem: Problem) -> bool:
     """Return True if the interior-point solver accepts a problem and does not need hours for it."""
-    return InteriorPoint().unsupported_reason(problem) is None and interior_point_pays(problem)
+    return InteriorPoint().unsupported_reason(problem) is None and interior_point_pays(
+        problem
+    )
 
 
 class Patience:
     """Ends when the proven gap hardly shrinks, or when most of the iterations are used up."""
 
     def __init__(self, first_look: int, limits: Limits):
-        self.first_look, self.tol, self.latest = first_look, limits.tol, 0.75 * limits.max_iter
+        self.first_look = first_look
+        self.tol = limits.tol
+        self.latest = 0.75 * limits.max_iter
         self.gaps: dict[int, float] = {}
 
     def ends(self, iteration: int, gap: float) -> bool:
         """Record a proven gap; return whether another solver should take over."""
         self.gaps[iteration] = gap
-        earlier = min((gap for when, gap in self.gaps.items() if when <= iteration // 2), default=math.inf)
-        unlikely = gap > max(0.5 * earlier, 10.0 * self.tol)  # the second half must have halved the gap
+        earlier = min(
+            (gap for when, gap in self.gaps.items() if when <= iteration // 2),
+            default=math.inf,
+        )
+        unlikely = gap > max(
+            0.5 * earlier, 10.0 * self.tol
+        )  # the second half must have halved the gap
         late = iteration >= self.latest and gap > self.tol
         return iteration >= self.first_look and (late or unlikely)
 
@@ -38,18 +53,32 @@ class Trend:
 
     def __init__(self, problem: Problem, tol: float):
         self.tol = max(tol, 1e-12)
-        self.budget = interior_point_seconds(problem) / epoch_seconds(problem) if can_take_over(problem) else math.inf
-        self.has_fallback = self.budget < math.inf  # whether the interior-point solver is an option at all
+        if can_take_over(problem):
+            self.budget = interior_point_seconds(problem) / epoch_seconds(problem)
+        else:
+            self.budget = math.inf
+        self.has_fallback = (
+            self.budget < math.inf
+        )  # whether the interior-point solver is an option at all
         self.gaps = [math.inf]
 
     def hopeless(self, gap: float) -> bool:
-        """Record the gap after one more epoch, proven or estimated; return whether another solver should take over."""
+        """Record the gap after one more epoch, proven or estimated.
+
+        Return whether another solver should take over.
+        """
         self.gaps.append(min(gap, self.gaps[-1]))
-        epochs, gap = len(self.gaps) - 1, max(self.gaps[-1], 1e-300)
-        if gap <= self.tol or epochs < max(8, FIRST_LOOK * self.budget):  # a shorter trend is meaningless
+        epochs = len(self.gaps) - 1
+        gap = max(self.gaps[-1], 1e-300)
+        if gap <= self.tol or epochs < max(
+            8, FIRST_LOOK * self.budget
+        ):  # a shorter trend is meaningless
             return False
         earlier = self.gaps[epochs // 2]
-        decades = math.log(earlier / gap) if math.isfinite(earlier) else 0.0
+        if math.isfinite(earlier):
+            decades = math.log(earlier / gap)
+        else:
+            decades = 0.0
         missing = math.log(gap / self.tol) * (epochs - epochs // 2)
         return epochs > LAST_LOOK * self.budget or missing > decades * self.budget
 
@@ -59,7 +88,9 @@ class WithFallback(Relay):
 
     def __init__(self, first: State, problem: Problem, limits: Limits):
         super().__init__(first)
-        self.first, self.problem, self.limits = first, problem, limits
+        self.first = first
+        self.problem = problem
+        self.limits = limits
 
     def successor(self) -> State | None:
         """Return the interior-point state, if it can make progress in the remaining time."""
@@ -67,15 +98,20 @@ class WithFallback(Relay):
             return None
         if self.limits.time.left() < 0.5 * interior_point_seconds(self.problem):
             return None
-        # A cold start: a point near the boundary is a poor start for an interior-point method.
+        # A cold start: a point near the boundary is a poor start for an interior-point
+        # method.
         return InteriorPoint().start(self.problem, replace(self.limits, start=None))
 
     @property
     def finished(self) -> bool:
-        return super().finished and not (self.current is self.first and self.first.gives_up)
+        return super().finished and not (
+            self.current is self.first and self.first.gives_up
+        )
 
     def info(self) -> dict[str, Any]:
         if self.current is self.first:
             return self.first.info()
-        first = {name: value for name, value in self.first.info().items() if name != "advice"}
+        first = {
+            name: value for name, value in self.first.info().items() if name != "advice"
+        }
         return {**first, "handed_over_to": InteriorPoint.name, **self.current.info()}

@@ -15,22 +15,31 @@ from problems import random_rows
 from thorough import unless_long
 
 from drsvm import Problem, Status, solve
-from drsvm.utils.clock import TimeLimit
 from drsvm.solvers.conic import conic_solver as conic
 from drsvm.solvers.conic.backends import postponed_interrupt
+from drsvm.utils.clock import TimeLimit
 
 TWO_ROWS = [[1.0], [-1.0]], [1, -1]
 
 
 def gaussian(seed, n, d, **parameters):
-    return Problem(*random_rows(np.random.default_rng(seed), n, d, "gaussian"), **parameters)
+    return Problem(
+        *random_rows(np.random.default_rng(seed), n, d, "gaussian"), **parameters
+    )
 
 
 def test_the_report_of_the_backend_is_kept():
     problem = Problem(*TWO_ROWS, norm=1)
     info = solve(problem, "conic").info
-    assert info["backend"] == "clarabel" and info["backend_status"] == "Solved" and info["backend_iterations"] > 0
-    assert solve(problem, "conic", backend="highs").info == {"backend": "highs", "backend_status": "Optimal"}
+    assert (
+        info["backend"] == "clarabel"
+        and info["backend_status"] == "Solved"
+        and info["backend_iterations"] > 0
+    )
+    assert solve(problem, "conic", backend="highs").info == {
+        "backend": "highs",
+        "backend_status": "Optimal",
+    }
 
 
 def test_an_inaccurate_backend_is_not_trusted():
@@ -38,22 +47,33 @@ def test_an_inaccurate_backend_is_not_trusted():
     inaccurate = solve(problem, "conic", accuracy=1e-2)
     assert inaccurate.info["backend_status"] == "Solved"
     assert inaccurate.status is Status.STALLED and inaccurate.gap > 1e-7
-    assert inaccurate.lower_bound <= solve(problem, "conic").objective <= inaccurate.objective
+    assert (
+        inaccurate.lower_bound
+        <= solve(problem, "conic").objective
+        <= inaccurate.objective
+    )
 
 
 @pytest.mark.parametrize("backend", ["clarabel", "highs"])
 def test_a_time_limit_is_kept(backend):
-    result = solve(gaussian(15, 300, 30, norm=1), "conic", backend=backend, max_time=1e-6)
+    result = solve(
+        gaussian(15, 300, 30, norm=1), "conic", backend=backend, max_time=1e-6
+    )
     assert result.status is Status.TIME_LIMIT
     assert 0 <= result.lower_bound <= result.objective <= 1
 
 
 def test_unsuitable_backends_are_rejected():
     problem = Problem(*TWO_ROWS)
-    with pytest.raises(ValueError, match="backend must be 'clarabel' or 'highs', got backend='ecos'"):
+    with pytest.raises(
+        ValueError, match="backend must be 'clarabel' or 'highs', got backend='ecos'"
+    ):
         solve(problem, "conic", backend="ecos")
     for quadratic in (problem, problem.replace(norm=1, l2=1.0)):
-        with pytest.raises(ValueError, match=r"norm=1 or norm=inf with l2=0, got norm=.*: use backend='clarabel'"):
+        with pytest.raises(
+            ValueError,
+            match=r"norm=1 or norm=inf with l2=0, got norm=.*: use backend='clarabel'",
+        ):
             solve(quadratic, "conic", backend="highs")
 
 
@@ -62,7 +82,11 @@ def test_a_missing_extra_is_named(monkeypatch, module):
     monkeypatch.setitem(sys.modules, module, None)  # makes its import fail
     problem = Problem(*TWO_ROWS, norm=1)
     with pytest.raises(ImportError, match=f"needs {module}: pip install {module}"):
-        solve(problem, "conic", backend={"clarabel": "clarabel", "highspy": "highs"}[module])
+        solve(
+            problem,
+            "conic",
+            backend={"clarabel": "clarabel", "highspy": "highs"}[module],
+        )
 
 
 INTERRUPTED_SOLVE = """
@@ -103,7 +127,9 @@ INTERRUPTED_SOLVE = """
 
 
 @pytest.mark.thorough
-@pytest.mark.skipif(os.name != "posix", reason="a process cannot send itself Ctrl-C elsewhere")
+@pytest.mark.skipif(
+    os.name != "posix", reason="a process cannot send itself Ctrl-C elsewhere"
+)
 def test_control_c_ends_a_solve_with_a_result():
     script = [sys.executable, "-c", textwrap.dedent(INTERRUPTED_SOLVE)]
     run = subprocess.run(script, capture_output=True, text=True, timeout=120)
@@ -134,13 +160,18 @@ FOREVER = """
 
 
 @pytest.mark.parametrize(
-    ("backend", "norm"), unless_long([("clarabel", 2)], [("clarabel", 2), ("clarabel", math.inf), ("highs", 1)])
+    ("backend", "norm"),
+    unless_long(
+        [("clarabel", 2)], [("clarabel", 2), ("clarabel", math.inf), ("highs", 1)]
+    ),
 )
 def test_a_separate_process_gives_the_same_answer(monkeypatch, backend, norm):
     problem = gaussian(18, 40, 3, norm=norm, fit_intercept=True)
     here = solve(problem, "conic", backend=backend, n_threads=1)
     monkeypatch.setattr(conic, "LARGE", 0)
-    monkeypatch.setitem(conic.BACKENDS, backend, None)  # it must not be called in this process
+    monkeypatch.setitem(
+        conic.BACKENDS, backend, None
+    )  # it must not be called in this process
     there = solve(problem, "conic", backend=backend, n_threads=1)
     assert there.status is Status.OPTIMAL and there.info == here.info
     assert there.objective == here.objective and there.lower_bound == here.lower_bound
@@ -151,7 +182,10 @@ def test_a_backend_that_ignores_its_limit_is_terminated(child_finds):
     child_finds("clarabel", FOREVER)
     result = solve(gaussian(19, 12, 2), "conic", max_time=0.5)
     assert result.status is Status.TIME_LIMIT
-    assert result.info == {"backend": "clarabel", "backend_status": "terminated at the time limit"}
+    assert result.info == {
+        "backend": "clarabel",
+        "backend_status": "terminated at the time limit",
+    }
     assert result.objective == pytest.approx(1.0) and not result.weights.any()
 
 
@@ -168,7 +202,9 @@ def test_a_shared_limit_can_end_a_backend_from_another_thread(child_finds, tmp_p
 
 def test_the_error_of_a_failed_process_is_shown(child_finds):
     child_finds("clarabel", "raise MemoryError('no room for the factors')")
-    with pytest.raises(RuntimeError, match=r"exit status 1: (?s:.*)no room for the factors"):
+    with pytest.raises(
+        RuntimeError, match=r"exit status 1: (?s:.*)no room for the factors"
+    ):
         solve(Problem(*TWO_ROWS), "conic")
 
 
@@ -183,7 +219,10 @@ def test_output_printed_by_a_backend_does_not_affect_its_answer(child_finds):
         sys.modules["highspy"] = __import__("highspy")
         """,
     )
-    assert solve(Problem(*TWO_ROWS, norm=1), "conic", backend="highs").status is Status.OPTIMAL
+    assert (
+        solve(Problem(*TWO_ROWS, norm=1), "conic", backend="highs").status
+        is Status.OPTIMAL
+    )
 
 
 INTERRUPTED_PROCESS = """
@@ -210,17 +249,27 @@ INTERRUPTED_PROCESS = """
 """
 
 
-@pytest.mark.skipif(os.name != "posix", reason="a process cannot send itself Ctrl-C elsewhere")
+@pytest.mark.skipif(
+    os.name != "posix", reason="a process cannot send itself Ctrl-C elsewhere"
+)
 def test_control_c_ends_the_process_of_a_backend(tmp_path):
     (tmp_path / "clarabel.py").write_text(textwrap.dedent(FOREVER))
-    script = [sys.executable, "-c", textwrap.dedent(INTERRUPTED_PROCESS).format(folder=str(tmp_path))]
+    script = [
+        sys.executable,
+        "-c",
+        textwrap.dedent(INTERRUPTED_PROCESS).format(folder=str(tmp_path)),
+    ]
     run = subprocess.run(script, capture_output=True, text=True, timeout=120)
     assert run.returncode == 0 and run.stderr == ""
-    assert dict(line.split() for line in run.stdout.splitlines()) == {"status": "interrupted", "children": "none"}
+    assert dict(line.split() for line in run.stdout.splitlines()) == {
+        "status": "interrupted",
+        "children": "none",
+    }
 
 
 def test_a_postponed_interrupt_comes_after_the_block_and_the_handler_is_restored():
-    before, reached = signal.getsignal(signal.SIGINT), []
+    before = signal.getsignal(signal.SIGINT)
+    reached = []
     with pytest.raises(KeyboardInterrupt), postponed_interrupt() as interrupted:
         signal.raise_signal(signal.SIGINT)
         assert interrupted.is_set()

@@ -19,7 +19,11 @@ from drsvm.solvers.conic.conic_solver import build_model
 sys.path.append(str(Path(__file__).parents[3] / "benchmarks"))
 from _formulations import cvxpy_model
 
-WEIGHT_NORMS = {1: math.inf, 2: 2, math.inf: 1}  # the norm of the shifts for each norm q of the weights
+WEIGHT_NORMS = {
+    1: math.inf,
+    2: 2,
+    math.inf: 1,
+}  # the norm of the shifts for each norm q of the weights
 
 
 @pytest.mark.data
@@ -27,7 +31,9 @@ WEIGHT_NORMS = {1: math.inf, 2: 2, math.inf: 1}  # the norm of the shifts for ea
 def test_proven_optima_are_reproduced(load_dataset, proven_optimum, dataset, q, c):
     X, y = load_dataset(dataset)
     known = proven_optimum(dataset, q, c)
-    problem = Problem(X, y, radius=known.radius, flip_cost=known.flip_cost, norm=WEIGHT_NORMS[q], l2=c)
+    problem = Problem(
+        X, y, radius=known.radius, flip_cost=known.flip_cost, norm=WEIGHT_NORMS[q], l2=c
+    )
     result = solve(problem, "conic")
     assert result.status is Status.OPTIMAL
     assert result.objective == pytest.approx(known.optimum, abs=1e-7)
@@ -46,11 +52,15 @@ def test_small_problems_are_solved_with_proof(problem):
     assert result.status is Status.OPTIMAL
     assert -1e-12 <= result.gap <= 1e-6
     assert 0 <= result.objective <= 1 + 1e-12
-    assert result.objective == pytest.approx(Plain.of(problem).best_value(result.weights, result.intercept), rel=1e-11)
+    assert result.objective == pytest.approx(
+        Plain.of(problem).best_value(result.weights, result.intercept), rel=1e-11
+    )
 
 
 def check_backends_agree(problem):
-    clarabel, highs = (solve(problem, "conic", backend=backend) for backend in ("clarabel", "highs"))
+    clarabel, highs = (
+        solve(problem, "conic", backend=backend) for backend in ("clarabel", "highs")
+    )
     assert highs.objective == pytest.approx(clarabel.objective, abs=1e-7)
     return highs
 
@@ -58,10 +68,20 @@ def check_backends_agree(problem):
 @examples(10, 500)
 @given(problems(l2=0.0, radius=0.1, max_rows=8))
 def test_both_backends_agree_on_linear_programs(problem):
-    assert check_backends_agree(problem if problem.norm.p != 2 else problem.replace(norm=1)).gap <= 1e-7
+    assert (
+        check_backends_agree(
+            problem if problem.norm.p != 2 else problem.replace(norm=1)
+        ).gap
+        <= 1e-7
+    )
 
 
-@for_each(norm=NORMS, l2=[0.0, 0.5], flip_cost=[0.0, 0.8, math.inf], fit_intercept=[False, True])
+@for_each(
+    norm=NORMS,
+    l2=[0.0, 0.5],
+    flip_cost=[0.0, 0.8, math.inf],
+    fit_intercept=[False, True],
+)
 def test_the_cvxpy_model_has_the_same_optimum(norm, l2, flip_cost, fit_intercept):
     X, y = random_rows(np.random.default_rng(7), 14, 3, "gaussian")
     weights = np.linspace(1, 2, 14)
@@ -71,20 +91,36 @@ def test_the_cvxpy_model_has_the_same_optimum(norm, l2, flip_cost, fit_intercept
     result = solve(problem, "conic")
     assert model.value == pytest.approx(result.objective, abs=1e-7)
     b = variables["intercept"].value if fit_intercept else 0.0
-    assert problem.objective(variables["weights"].value, float(b)) == pytest.approx(model.value, abs=1e-6)
+    assert problem.objective(variables["weights"].value, float(b)) == pytest.approx(
+        model.value, abs=1e-6
+    )
 
 
 def test_the_cvxpy_model_takes_sparse_rows():
     X, y = random_rows(np.random.default_rng(7), 14, 3, "binary")
-    optima = [cvxpy_model(Problem(rows, y, 0.15))[0].solve(solver="CLARABEL") for rows in (X, sparse.csr_array(X))]
+    optima = [
+        cvxpy_model(Problem(rows, y, 0.15))[0].solve(solver="CLARABEL")
+        for rows in (X, sparse.csr_array(X))
+    ]
     assert optima[0] == pytest.approx(optima[1], abs=1e-8)
 
 
-@for_each(container=[np.asarray, np.asfortranarray, sparse.csr_array, sparse.coo_matrix, np.float32], norm=NORMS)
+@for_each(
+    container=[
+        np.asarray,
+        np.asfortranarray,
+        sparse.csr_array,
+        sparse.coo_matrix,
+        np.float32,
+    ],
+    norm=NORMS,
+)
 def test_containers_make_no_difference(container, norm):
     X, y = random_rows(np.random.default_rng(8), 20, 4, "integers")
     reference = solve(Problem(X, y, norm=norm), "conic")
-    assert solve(Problem(container(X), y, norm=norm), "conic").objective == pytest.approx(reference.objective, abs=1e-9)
+    assert solve(
+        Problem(container(X), y, norm=norm), "conic"
+    ).objective == pytest.approx(reference.objective, abs=1e-9)
 
 
 @for_each(fit_intercept=[False, True], norm=NORMS)
@@ -94,15 +130,24 @@ def test_limits_of_the_parameters(norm, fit_intercept):
     for ball in ({"flip_cost": 0}, {"radius": 100.0, "flip_cost": 50.0}):
         result = solve(problem.replace(**ball), "conic")
         assert result.objective == pytest.approx(1.0, abs=1e-7) and result.gap <= 1e-7
-    infinite, large = (solve(problem.replace(flip_cost=cost), "conic") for cost in (math.inf, 1e6))
+    infinite, large = (
+        solve(problem.replace(flip_cost=cost), "conic") for cost in (math.inf, 1e6)
+    )
     assert large.objective == pytest.approx(infinite.objective, abs=1e-6)
     ridge = problem.replace(l2=0.1, radius=0)
-    none, tiny = (solve(ridge.replace(radius=radius), "conic") for radius in (0.0, 1e-9))
-    assert none.gap <= 1e-7 and tiny.objective == pytest.approx(none.objective, abs=1e-6)
+    none, tiny = (
+        solve(ridge.replace(radius=radius), "conic") for radius in (0.0, 1e-9)
+    )
+    assert none.gap <= 1e-7 and tiny.objective == pytest.approx(
+        none.objective, abs=1e-6
+    )
 
 
 def test_an_intercept_alone_leaves_the_smaller_class_wrong():
-    result = solve(Problem(np.zeros((4, 2)), [1, 1, 1, -1], 0.1, math.inf, fit_intercept=True), "conic")
+    result = solve(
+        Problem(np.zeros((4, 2)), [1, 1, 1, -1], 0.1, math.inf, fit_intercept=True),
+        "conic",
+    )
     assert result.objective == pytest.approx(0.5, abs=1e-9)
     assert result.intercept == pytest.approx(1.0, abs=1e-6)
 
@@ -111,30 +156,49 @@ def test_an_intercept_alone_leaves_the_smaller_class_wrong():
 def test_a_change_of_unit_changes_nothing(norm, l2, fit_intercept):
     """Features, radius and flip cost times s, l2 times s²: the same optimum at weights over s."""
     X, y = random_rows(np.random.default_rng(10), 25, 3, "gaussian")
-    reference = solve(Problem(X, y, 0.1, 0.8, norm, l2, fit_intercept=fit_intercept), "conic")
+    reference = solve(
+        Problem(X, y, 0.1, 0.8, norm, l2, fit_intercept=fit_intercept), "conic"
+    )
     assert reference.status is Status.OPTIMAL
     for s in (1e-6, 1e6):
-        result = solve(Problem(X * s, y, 0.1 * s, 0.8 * s, norm, l2 * s**2, fit_intercept=fit_intercept), "conic")
+        result = solve(
+            Problem(
+                X * s, y, 0.1 * s, 0.8 * s, norm, l2 * s**2, fit_intercept=fit_intercept
+            ),
+            "conic",
+        )
         assert result.status is Status.OPTIMAL
         assert result.objective == pytest.approx(reference.objective, abs=1e-9)
-        assert result.radius_price * s == pytest.approx(reference.radius_price, rel=1e-4)
+        assert result.radius_price * s == pytest.approx(
+            reference.radius_price, rel=1e-4
+        )
 
 
 @pytest.mark.parametrize("norm", NORMS)
 def test_features_may_be_far_from_the_radius(norm):
     X, y = random_rows(np.random.default_rng(11), 25, 3, "gaussian")
     for s in (1e-6, 1e6):
-        result = solve(Problem(X * s, y, radius=0.1, flip_cost=1.0, norm=norm, fit_intercept=True), "conic", tol=1e-6)
+        result = solve(
+            Problem(X * s, y, radius=0.1, flip_cost=1.0, norm=norm, fit_intercept=True),
+            "conic",
+            tol=1e-6,
+        )
         assert result.status is Status.OPTIMAL and np.isfinite(result.weights).all()
-    # A shift of 0.1 is nothing to features of 1e6: only flips are left to the adversary.
-    huge, tiny = (solve(Problem(X * s, y, radius=0.1, flip_cost=1.0, norm=norm), "conic") for s in (1e6, 1e-6))
+    # A shift of 0.1 is nothing to features of 1e6: only flips are left to the
+    # adversary.
+    huge, tiny = (
+        solve(Problem(X * s, y, radius=0.1, flip_cost=1.0, norm=norm), "conic")
+        for s in (1e6, 1e-6)
+    )
     assert huge.objective < 1 and tiny.objective == pytest.approx(1.0, abs=1e-6)
 
 
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize(("X", "y"), STRANGE_DATA.values(), ids=STRANGE_DATA.keys())
 def test_strange_data_are_solved(norm, X, y):
-    for l2, flip_cost, fit_intercept in itertools.product([0.0, 1.0], [1.0, math.inf], [False, True]):
+    for l2, flip_cost, fit_intercept in itertools.product(
+        [0.0, 1.0], [1.0, math.inf], [False, True]
+    ):
         problem = Problem(X, y, 0.1, flip_cost, norm, l2, fit_intercept=fit_intercept)
         result = solve(problem, "conic", tol=1e-6)
         assert result.status is Status.OPTIMAL
@@ -146,26 +210,43 @@ def test_strange_data_are_solved(norm, X, y):
 def test_one_feature_at_one_is_solved_by_hand(norm):
     """Rows ±1 with their own label: w = 1 has no loss and costs ε, w = 0 costs 1."""
     for radius in (0.0, 0.25, 0.9, 1.5):
-        result = solve(Problem([[1.0], [-1.0]], [1, -1], radius, math.inf, norm), "conic")
+        result = solve(
+            Problem([[1.0], [-1.0]], [1, -1], radius, math.inf, norm), "conic"
+        )
         assert result.objective == pytest.approx(min(radius, 1.0), abs=1e-8)
 
 
 @pytest.mark.parametrize("norm", NORMS)
 def test_many_features_and_few_rows(norm):
     X, y = random_rows(np.random.default_rng(12), 6, 5000, "gaussian")
-    result = solve(Problem(X, y, radius=0.1, norm=norm, fit_intercept=True), "conic", tol=1e-6)
+    result = solve(
+        Problem(X, y, radius=0.1, norm=norm, fit_intercept=True), "conic", tol=1e-6
+    )
     assert result.status is Status.OPTIMAL and result.weights.shape == (5000,)
 
 
 def priced_problem(seed, norm, l2, *, radii=(0.05, 0.3)):
     """Return a random problem with a price for every row and feature and perhaps the intercept, and signs."""
     rng = np.random.default_rng(seed)
-    n, d = int(rng.integers(4, 16)), int(rng.integers(1, 5))
-    X, y = random_rows(rng, n, d, rng.choice(["gaussian", "integers", "binary", "separable", "degenerate"]))
-    ball = {"radius": rng.choice(radii), "flip_cost": rng.choice([0.0, 0.3, 1.0, 2.0, math.inf], size=n)}
+    n = int(rng.integers(4, 16))
+    d = int(rng.integers(1, 5))
+    X, y = random_rows(
+        rng,
+        n,
+        d,
+        rng.choice(["gaussian", "integers", "binary", "separable", "degenerate"]),
+    )
+    ball = {
+        "radius": rng.choice(radii),
+        "flip_cost": rng.choice([0.0, 0.3, 1.0, 2.0, math.inf], size=n),
+    }
     ball |= {"norm": norm, "l2": l2, "sample_weight": rng.uniform(0.2, 2.0, size=n)}
-    ball |= {"fit_intercept": bool(rng.random() < 0.7), "intercept_cost": rng.choice([0.5, 2.0, math.inf])}
-    costs, signs = rng.choice([0.2, 1.0, 3.0, math.inf], size=d), rng.choice([-1, 0, 1], size=d)
+    ball |= {
+        "fit_intercept": bool(rng.random() < 0.7),
+        "intercept_cost": rng.choice([0.5, 2.0, math.inf]),
+    }
+    costs = rng.choice([0.2, 1.0, 3.0, math.inf], size=d)
+    signs = rng.choice([-1, 0, 1], size=d)
     return Problem(X, y, **ball, feature_cost=costs, monotonic_cst=signs)
 
 
@@ -173,7 +254,9 @@ def optimum_of_cvxpy(problem):
     model, _ = cvxpy_model(problem)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
-        return model.solve(solver="CLARABEL", tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
+        return model.solve(
+            solver="CLARABEL", tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10
+        )
 
 
 @for_each(norm=NORMS, l2=[0.0, 0.3], seed=range(8))
@@ -181,8 +264,12 @@ def test_priced_problems_are_solved(norm, l2, seed):
     problem = priced_problem(seed, norm, l2)
     result = solve(problem, "conic", tol=1e-6)
     assert result.objective == pytest.approx(optimum_of_cvxpy(problem), abs=1e-7)
-    assert result.objective == pytest.approx(problem.objective(result.weights, result.intercept), abs=1e-12)
-    assert problem.norm_of(result.weights, result.intercept) <= result.radius_price * (1 + 1e-12)
+    assert result.objective == pytest.approx(
+        problem.objective(result.weights, result.intercept), abs=1e-12
+    )
+    assert problem.norm_of(result.weights, result.intercept) <= result.radius_price * (
+        1 + 1e-12
+    )
     if problem.monotonic_cst is not None:
         assert (result.weights * problem.monotonic_cst >= 0).all()
     assert result.status.reached and -1e-12 <= result.gap <= 1e-6
@@ -196,11 +283,15 @@ def test_both_backends_agree_on_priced_linear_programs(norm, seed):
 @pytest.mark.parametrize("norm", NORMS)
 def test_priced_problems_without_a_radius_are_solved(norm):
     problem = priced_problem(3, norm, 0.3, radii=[0.0])
-    assert solve(problem, "conic").objective == pytest.approx(optimum_of_cvxpy(problem), abs=1e-7)
+    assert solve(problem, "conic").objective == pytest.approx(
+        optimum_of_cvxpy(problem), abs=1e-7
+    )
 
 
 @pytest.mark.parametrize("norm", NORMS)
-def test_a_feature_price_is_a_scaled_column_and_that_of_the_intercept_a_constant_one(norm):
+def test_a_feature_price_is_a_scaled_column_and_that_of_the_intercept_a_constant_one(
+    norm,
+):
     """Without ridge, the price a_j equals the column a_j·x_j, whose weight is w_j/a_j."""
     X, y = random_rows(np.random.default_rng(20), 20, 3, "gaussian")
     prices = np.array([0.5, 1.0, 4.0])
@@ -208,8 +299,12 @@ def test_a_feature_price_is_a_scaled_column_and_that_of_the_intercept_a_constant
     scaled = solve(Problem(X * prices, y, norm=norm), "conic")
     assert priced.objective == pytest.approx(scaled.objective, abs=1e-8)
     np.testing.assert_allclose(priced.weights / prices, scaled.weights, atol=1e-5)
-    priced = solve(Problem(X, y, norm=norm, fit_intercept=True, intercept_cost=2.0), "conic")
-    column = solve(Problem(np.column_stack([X, np.full(20, 2.0)]), y, norm=norm), "conic")
+    priced = solve(
+        Problem(X, y, norm=norm, fit_intercept=True, intercept_cost=2.0), "conic"
+    )
+    column = solve(
+        Problem(np.column_stack([X, np.full(20, 2.0)]), y, norm=norm), "conic"
+    )
     assert priced.objective == pytest.approx(column.objective, abs=1e-8)
 
 
@@ -218,7 +313,9 @@ def test_a_problem_in_which_nothing_is_priced(norm):
     """All features are trusted: the radius is spent on flips alone, and λ is only held to be at least 0."""
     X, y = random_rows(np.random.default_rng(22), 20, 2, "gaussian")
     costs = np.linspace(0.5, 2.0, 20)
-    problem = Problem(X, y, 0.1, costs, norm, fit_intercept=True, feature_cost=np.full(2, math.inf))
+    problem = Problem(
+        X, y, 0.1, costs, norm, fit_intercept=True, feature_cost=np.full(2, math.inf)
+    )
     result = solve(problem, "conic", tol=1e-6)
     assert result.objective == pytest.approx(optimum_of_cvxpy(problem), abs=1e-7)
     assert result.radius_price >= 0
@@ -230,10 +327,16 @@ def test_the_model_has_only_the_rows_it_needs():
     assert build_model(problem).A.shape == (3 * 10 + 4, 3 + 1 + 1 + 10)
     assert build_model(problem.replace(flip_cost=math.inf)).A.shape == (2 * 10 + 4, 15)
     assert build_model(problem.replace(norm=math.inf)).A.shape == (3 * 10 + 7, 15 + 3)
-    assert build_model(problem.replace(norm=1, fit_intercept=False)).A.shape == (3 * 10 + 6, 14)
+    assert build_model(problem.replace(norm=1, fit_intercept=False)).A.shape == (
+        3 * 10 + 6,
+        14,
+    )
     assert build_model(problem.replace(radius=0)).n_cone == 0
     verified = problem.replace(flip_cost=np.where(np.arange(10) < 4, math.inf, 1.0))
     assert build_model(verified).A.shape == (2 * 10 + 6 + 4, 15)
     assert build_model(problem.replace(feature_cost=[1.0, 2.0, math.inf])).n_cone == 3
     assert build_model(problem.replace(intercept_cost=1.0)).n_cone == 5
-    assert build_model(problem.replace(monotonic_cst=[1, 0, -1])).A.shape == (3 * 10 + 2 + 4, 15)
+    assert build_model(problem.replace(monotonic_cst=[1, 0, -1])).A.shape == (
+        3 * 10 + 2 + 4,
+        15,
+    )

@@ -4,36 +4,55 @@ import math
 
 import numpy as np
 import pytest
-from instances import random_instance, sparse_rows, unbounded_instance, well_conditioned_instance
+from instances import (
+    random_instance,
+    sparse_rows,
+    unbounded_instance,
+    well_conditioned_instance,
+)
 from problems import NORMS
 from thorough import for_each, unless_long
 
-from drsvm import Problem
-from drsvm import Status
-from drsvm import certify
-from drsvm.utils import parallel
-from drsvm import radius_path
-from drsvm import solve
+from drsvm import Problem, Status, certify, radius_path, solve
 from drsvm.problem import memory_rows
 from drsvm.solvers.base import check_limits
-from drsvm.solvers.dual_coordinate.dual_coordinate_solver import DualCoordinate, DualCoordinateState
+from drsvm.solvers.dual_coordinate.dual_coordinate_solver import (
+    DualCoordinate,
+    DualCoordinateState,
+)
+from drsvm.utils import parallel
 
 FLIP_COSTS = (0.3, 1.0, math.inf)
 
 
-@pytest.mark.parametrize("seeds", unless_long([range(1000, 1030)], [range(k, k + 100) for k in range(1000, 1500, 100)]))
+@pytest.mark.parametrize(
+    "seeds",
+    unless_long(
+        [range(1000, 1030)], [range(k, k + 100) for k in range(1000, 1500, 100)]
+    ),
+)
 def test_random_instances_agree_with_the_interior_point(seeds):
     for seed in seeds:
         problem = random_instance(seed)
-        result, reference = solve(problem, "dual-coordinate"), solve(problem, "interior-point")
-        assert result.status is Status.OPTIMAL and result.gap <= 1e-6, (seed, problem, result)
-        assert abs(result.objective - reference.objective) <= 1e-6 + reference.gap, (seed, problem)
+        result = solve(problem, "dual-coordinate")
+        reference = solve(problem, "interior-point")
+        assert result.status is Status.OPTIMAL and result.gap <= 1e-6, (
+            seed,
+            problem,
+            result,
+        )
+        assert abs(result.objective - reference.objective) <= 1e-6 + reference.gap, (
+            seed,
+            problem,
+        )
         assert result.lower_bound <= reference.objective + 1e-9, (seed, problem)
 
 
 @pytest.mark.parametrize("norm", NORMS)
 def test_no_hand_over_is_needed_for_moderate_problems(norm):
-    problem = well_conditioned_instance(3, 300, 8, norm=norm, flip_cost=math.inf, radius=0.2)
+    problem = well_conditioned_instance(
+        3, 300, 8, norm=norm, flip_cost=math.inf, radius=0.2
+    )
     result = solve(problem, "dual-coordinate", hand_over=False, tol=1e-5)
     assert result.gap <= 1e-5 and "handed_over_to" not in result.info
 
@@ -42,13 +61,21 @@ def test_no_hand_over_is_needed_for_moderate_problems(norm):
 def test_sparse_rows_with_many_features(fraction, fit_intercept, flip_cost):
     X, y = sparse_rows(0)
     largest = np.linalg.norm(X.T @ (y / len(y)))
-    problem = Problem(X, y, radius=fraction * largest, flip_cost=flip_cost, fit_intercept=fit_intercept)
+    problem = Problem(
+        X,
+        y,
+        radius=fraction * largest,
+        flip_cost=flip_cost,
+        fit_intercept=fit_intercept,
+    )
     result = solve(problem, "dual-coordinate", tol=1e-5, hand_over=False)
     assert result.gap <= 1e-5 and result.n_iter <= 400
     assert abs(result.objective - solve(problem, "interior-point").objective) <= 1e-5
 
 
-@for_each(norm=NORMS, rows=unless_long(["sparse", "dense"], ["sparse", "dense", "float32"]))
+@for_each(
+    norm=NORMS, rows=unless_long(["sparse", "dense"], ["sparse", "dense", "float32"])
+)
 def test_every_number_of_threads_gives_the_same_bits(monkeypatch, norm, rows):
     """Products, elementwise arithmetic and certificates are in parallel, also on these few rows."""
     monkeypatch.setattr(memory_rows, "LARGE", 1)
@@ -57,19 +84,45 @@ def test_every_number_of_threads_gives_the_same_bits(monkeypatch, norm, rows):
     monkeypatch.setattr(parallel, "WORTHWHILE", 16)
     X, y = sparse_rows(0, n=120, d=300, nonzeros=12)
     X = {"sparse": X, "dense": X.toarray(), "float32": X.astype(np.float32)}[rows]
-    problem = Problem(X, y, radius=0.05, norm=norm, fit_intercept=True, intercept_cost=3.0, flip_cost=0.5)
+    problem = Problem(
+        X,
+        y,
+        radius=0.05,
+        norm=norm,
+        fit_intercept=True,
+        intercept_cost=3.0,
+        flip_cost=0.5,
+    )
     settings = {"tol": 0.0, "max_iter": 12, "hand_over": False, "random_state": 3}
-    results = [solve(problem, "dual-coordinate", n_threads=n, **settings) for n in (1, 2, 3)]
+    results = [
+        solve(problem, "dual-coordinate", n_threads=n, **settings) for n in (1, 2, 3)
+    ]
     for other in results[1:]:
         for name in ("weights", "hinge_dual", "flip_dual"):
-            np.testing.assert_array_equal(getattr(other, name), getattr(results[0], name))
-        assert other.intercept == results[0].intercept and other.lower_bound == results[0].lower_bound
+            np.testing.assert_array_equal(
+                getattr(other, name), getattr(results[0], name)
+            )
+        assert (
+            other.intercept == results[0].intercept
+            and other.lower_bound == results[0].lower_bound
+        )
 
 
 def test_every_norm_has_its_ascent():
-    problems = [well_conditioned_instance(1, 20, d, norm=norm) for d in (3, 1) for norm in (1, 2, math.inf)]
+    problems = [
+        well_conditioned_instance(1, 20, d, norm=norm)
+        for d in (3, 1)
+        for norm in (1, 2, math.inf)
+    ]
     kinds = [type(ascent_of(problem)).__name__ for problem in problems]
-    assert kinds == ["BoxAscent", "RoundAscent", "SparseAscent", "RoundAscent", "RoundAscent", "RoundAscent"]
+    assert kinds == [
+        "BoxAscent",
+        "RoundAscent",
+        "SparseAscent",
+        "RoundAscent",
+        "RoundAscent",
+        "RoundAscent",
+    ]
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -83,7 +136,9 @@ def test_flips_that_use_up_the_budget_are_solved():
     """Without a ridge and with e = 0, only the terms around the centre limit the weights."""
     problem = well_conditioned_instance(8, 300, 6, radius=0.02, flip_cost=0.3)
     result = solve(problem, "dual-coordinate")
-    assert problem.flip_cost * result.flip_dual.sum() == pytest.approx(problem.radius, rel=1e-3)
+    assert problem.flip_cost * result.flip_dual.sum() == pytest.approx(
+        problem.radius, rel=1e-3
+    )
     assert result.gap <= 1e-6
 
 
@@ -91,45 +146,70 @@ def test_a_warm_start_saves_epochs():
     X, y = sparse_rows(1)
     radius = 0.1 * np.linalg.norm(X.T @ (y / len(y)))
     problem = Problem(X, y, radius=radius, flip_cost=2.0)
-    before, nearby = solve(problem, "dual-coordinate", tol=1e-5), problem.replace(radius=0.95 * radius)
-    cold, warm = (solve(nearby, "dual-coordinate", tol=1e-5, start=start) for start in (None, before))
+    before = solve(problem, "dual-coordinate", tol=1e-5)
+    nearby = problem.replace(radius=0.95 * radius)
+    cold, warm = (
+        solve(nearby, "dual-coordinate", tol=1e-5, start=start)
+        for start in (None, before)
+    )
     assert warm.n_iter < cold.n_iter and warm.gap <= 1e-5
 
 
 def test_a_path_continues_from_radius_to_radius():
     X, y = sparse_rows(2)
-    path = radius_path(Problem(X, y, flip_cost=1.0), [0.002, 0.01, 0.005], solver="dual-coordinate", tol=1e-5)
+    path = radius_path(
+        Problem(X, y, flip_cost=1.0),
+        [0.002, 0.01, 0.005],
+        solver="dual-coordinate",
+        tol=1e-5,
+    )
     assert max(result.gap for result in path.results) <= 1e-5
     assert [result.solver for result in path.results] == ["dual-coordinate"] * 3
 
 
 def test_shrinking_changes_the_course_but_not_the_answer():
     problem = well_conditioned_instance(10, 400, 6, flip_cost=math.inf)
-    one, other = (solve(problem, "dual-coordinate", shrinking=way, hand_over=False) for way in (False, True))
+    one, other = (
+        solve(problem, "dual-coordinate", shrinking=way, hand_over=False)
+        for way in (False, True)
+    )
     assert abs(one.objective - other.objective) <= 1e-6
 
 
 def test_rows_in_other_formats_give_the_same_objective():
     X, y = sparse_rows(3, n=60, d=40, nonzeros=5)
     forms = (X, X.toarray(), X.tocsc(), *unless_long((), (X.astype(np.float32),)))
-    objectives = [solve(Problem(form, y, radius=0.01), "dual-coordinate").objective for form in forms]
+    objectives = [
+        solve(Problem(form, y, radius=0.01), "dual-coordinate").objective
+        for form in forms
+    ]
     np.testing.assert_allclose(objectives, objectives[0], atol=2e-6)
 
 
 def test_the_seed_determines_the_order_of_the_rows():
     problem = well_conditioned_instance(11, 200, 5)
-    weights = [solve(problem, "dual-coordinate", max_iter=3, random_state=seed).weights for seed in (1, 1, 2)]
+    weights = [
+        solve(problem, "dual-coordinate", max_iter=3, random_state=seed).weights
+        for seed in (1, 1, 2)
+    ]
     np.testing.assert_array_equal(weights[0], weights[1])
     assert (weights[0] != weights[2]).any()
 
 
-@for_each(change=[{"flip_cost": math.inf}, {"radius": 0.0, "l2": 0.01}], norm=[2, math.inf])
+@for_each(
+    change=[{"flip_cost": math.inf}, {"radius": 0.0, "l2": 0.01}], norm=[2, math.inf]
+)
 def test_starts_from_other_problems(norm, change):
-    problem = well_conditioned_instance(3, 120, 6, norm=norm, flip_cost=0.5, radius=0.05)
+    problem = well_conditioned_instance(
+        3, 120, 6, norm=norm, flip_cost=0.5, radius=0.05
+    )
     start = solve(problem, "dual-coordinate")
     assert start.flip_dual.any()
     options = {"hand_over": False, "tol": 1e-4, "max_iter": 300}
-    assert solve(problem.replace(**change), "dual-coordinate", start=start, **options).gap <= 1e-4
+    assert (
+        solve(problem.replace(**change), "dual-coordinate", start=start, **options).gap
+        <= 1e-4
+    )
 
 
 @pytest.mark.parametrize("norm", [2, math.inf])
@@ -139,13 +219,18 @@ def test_a_start_with_zero_weights_does_no_harm(norm):
     nothing = solve(problem.replace(radius=largest), "dual-coordinate")
     assert not nothing.weights.any()
     nearby = problem.replace(radius=0.8 * largest)
-    cold, warm = (solve(nearby, "dual-coordinate", tol=1e-5, start=start) for start in (None, nothing))
+    cold, warm = (
+        solve(nearby, "dual-coordinate", tol=1e-5, start=start)
+        for start in (None, nothing)
+    )
     assert warm.gap <= 1e-5 and warm.n_iter <= cold.n_iter + 5
 
 
 @pytest.mark.parametrize("norm", NORMS)
 def test_one_feature_and_odd_prices(norm):
-    problem = well_conditioned_instance(6, 40, 1, norm=norm, flip_cost=math.inf, radius=0.05)
+    problem = well_conditioned_instance(
+        6, 40, 1, norm=norm, flip_cost=math.inf, radius=0.05
+    )
     assert solve(problem, "dual-coordinate", hand_over=False).gap <= 1e-6
     assert solve(problem.replace(flip_cost=1e200), "dual-coordinate").gap <= 1e-6
 
@@ -159,25 +244,36 @@ def test_it_does_not_hand_over_at_the_iteration_limit():
 
 
 def ascent_of(problem, shrinking=True):
-    return DualCoordinateState(problem, check_limits(problem, DualCoordinate()), shrinking).ascent
+    return DualCoordinateState(
+        problem, check_limits(problem, DualCoordinate()), shrinking
+    ).ascent
 
 
 @for_each(fit_intercept=[False, True], norm=NORMS)
 def test_an_epoch_improves_the_dual_value(norm, fit_intercept):
-    """The terms around the centre vanish in the limit; with a ridge the dual value must nearly always increase."""
-    problem = well_conditioned_instance(5, 200, 6, norm=norm, flip_cost=1.0, l2=0.5, fit_intercept=fit_intercept)
+    """The terms around the centre vanish in the limit.
+
+    With a ridge the dual value must nearly always increase.
+    """
+    problem = well_conditioned_instance(
+        5, 200, 6, norm=norm, flip_cost=1.0, l2=0.5, fit_intercept=fit_intercept
+    )
     ascent = ascent_of(problem)
     bounds = []
     for _ in range(30):
         ascent.epoch()
-        bounds.append(certify(problem, ascent.w, ascent.b, ascent.hinge, ascent.flip).lower_bound)
+        bounds.append(
+            certify(problem, ascent.w, ascent.b, ascent.hinge, ascent.flip).lower_bound
+        )
     assert bounds[-1] >= max(bounds) - 1e-3
     assert np.mean(np.diff(bounds) >= -1e-3) > 0.8
 
 
 @pytest.mark.parametrize("norm", NORMS)
 def test_sums_belong_to_the_multipliers(norm):
-    problem = well_conditioned_instance(6, 80, 5, norm=norm, flip_cost=0.7, fit_intercept=True)
+    problem = well_conditioned_instance(
+        6, 80, 5, norm=norm, flip_cost=0.7, fit_intercept=True
+    )
     ascent = ascent_of(problem)
     for _ in range(12):
         ascent.epoch()
@@ -190,10 +286,14 @@ def test_sums_belong_to_the_multipliers(norm):
 
 @pytest.mark.parametrize("norm", NORMS)
 def test_the_estimate_is_close_to_the_gap_in_the_end(norm):
-    problem = well_conditioned_instance(7, 400, 5, norm=norm, flip_cost=math.inf, radius=0.2, l2=0.1)
+    problem = well_conditioned_instance(
+        7, 400, 5, norm=norm, flip_cost=math.inf, radius=0.2, l2=0.1
+    )
     ascent = ascent_of(problem, shrinking=False)
     while ascent.estimate > 1e-4 and ascent.count < 300:
         ascent.epoch()
     point = ascent.candidate()
-    gap = certify(problem, point.weights, point.intercept, point.hinge_dual, point.flip_dual).gap
+    gap = certify(
+        problem, point.weights, point.intercept, point.hinge_dual, point.flip_dual
+    ).gap
     assert ascent.count < 300 and gap <= 5 * ascent.estimate

@@ -19,7 +19,9 @@ for_each_norm = pytest.mark.parametrize("norm", NORMS)
 
 def check_certificate(problem, result):
     assert 0 <= result.lower_bound <= result.objective <= 1 + 1e-12
-    assert result.objective == pytest.approx(problem.objective(result.weights, result.intercept), rel=1e-12)
+    assert result.objective == pytest.approx(
+        problem.objective(result.weights, result.intercept), rel=1e-12
+    )
     assert np.isfinite(result.weights).all() and math.isfinite(result.intercept)
 
 
@@ -27,13 +29,20 @@ def test_callbacks_see_the_progress():
     problem = well_conditioned_instance(8, 100, 5, fit_intercept=True)
     seen = []
     result = solve(problem, "interior-point", callback=seen.append)
-    assert [progress.iteration for progress in seen] == list(range(1, result.n_iter + 1))
-    gaps, bounds, objectives = ([getattr(p, name) for p in seen] for name in ("gap", "lower_bound", "objective"))
+    assert [progress.iteration for progress in seen] == list(
+        range(1, result.n_iter + 1)
+    )
+    gaps, bounds, objectives = (
+        [getattr(p, name) for p in seen] for name in ("gap", "lower_bound", "objective")
+    )
     assert gaps == sorted(gaps, reverse=True) and gaps[-1] == result.gap <= 1e-8
     assert bounds == sorted(bounds) and objectives == sorted(objectives, reverse=True)
     assert seen[-1].radius_price == result.radius_price
     unseen = solve(problem, "interior-point")
-    assert result.objective == pytest.approx(unseen.objective, abs=1e-8) and unseen.n_iter == result.n_iter
+    assert (
+        result.objective == pytest.approx(unseen.objective, abs=1e-8)
+        and unseen.n_iter == result.n_iter
+    )
 
 
 ENDS = {
@@ -47,7 +56,8 @@ ENDS = {
 @pytest.mark.parametrize("l2", [0.0, 0.1])
 @pytest.mark.parametrize("status", ENDS)
 def test_limits_leave_a_certificate(norm, l2, status):
-    problem, (limit, n_iter) = well_conditioned_instance(9, 200, 8, norm=norm, l2=l2, fit_intercept=True), ENDS[status]
+    problem = well_conditioned_instance(9, 200, 8, norm=norm, l2=l2, fit_intercept=True)
+    (limit, n_iter) = ENDS[status]
     result = solve(problem, "interior-point", **limit)
     assert (result.status, result.n_iter) == (status, n_iter)
     check_certificate(problem, result)
@@ -59,7 +69,8 @@ def test_limits_leave_a_certificate(norm, l2, status):
 def test_an_interrupt_leaves_the_best_point_so_far(monkeypatch, method, with_start):
     problem = well_conditioned_instance(10, 200, 8, fit_intercept=True)
     start = solve(problem.replace(radius=0.2), "interior-point") if with_start else None
-    given, calls = getattr(CpuEngine, method), []
+    given = getattr(CpuEngine, method)
+    calls = []
 
     def interrupted(self, *arguments):
         calls.append(arguments)
@@ -77,7 +88,8 @@ def test_an_interrupt_leaves_the_best_point_so_far(monkeypatch, method, with_sta
 
 def test_threads_end_with_the_run(monkeypatch):
     monkeypatch.setattr("drsvm.engines.cpu.THREAD_WORK", 1)
-    before, during = threading.active_count(), []
+    before = threading.active_count()
+    during = []
     problem = well_conditioned_instance(11, 300, 4)
     watch = {"callback": lambda _: during.append(threading.active_count())}
     solve(problem, "interior-point", n_threads=2, compiled_steps=False, **watch)
@@ -88,13 +100,19 @@ def test_blas_gets_its_threads_back():
     with threadpool_limits(2, user_api="blas"):
         before = threadpool_info()
         solve(well_conditioned_instance(11, 300, 4), "interior-point")
-        solve(well_conditioned_instance(11, 10_500, 2), "interior-point")  # one run inside another
+        solve(
+            well_conditioned_instance(11, 10_500, 2), "interior-point"
+        )  # one run inside another
         assert threadpool_info() == before
 
 
 def test_an_interrupt_before_the_first_certificate_keeps_the_steps_so_far(monkeypatch):
-    """Without a callback, certificates come only at the end; the steps before Ctrl-C are not lost."""
-    steps, step = [], InteriorPointState.step
+    """Without a callback, certificates come only at the end.
+
+    The steps before Ctrl-C are not lost.
+    """
+    steps = []
+    step = InteriorPointState.step
 
     def interrupted(self):
         steps.append(1)
@@ -103,12 +121,16 @@ def test_an_interrupt_before_the_first_certificate_keeps_the_steps_so_far(monkey
         step(self)
 
     monkeypatch.setattr(InteriorPointState, "step", interrupted)
-    result = solve(well_conditioned_instance(2, 400, 200), "interior-point", compiled_steps=False)
+    result = solve(
+        well_conditioned_instance(2, 400, 200), "interior-point", compiled_steps=False
+    )
     assert result.status is Status.INTERRUPTED and len(result.history) == 0
     assert result.objective < 0.9 and 0 < result.gap < 0.5
 
 
-@pytest.mark.parametrize("error", [np.linalg.LinAlgError, FloatingPointError, ValueError])
+@pytest.mark.parametrize(
+    "error", [np.linalg.LinAlgError, FloatingPointError, ValueError]
+)
 def test_a_numerical_breakdown_ends_the_run_with_a_status(monkeypatch, error):
     """Other errors are not taken for one."""
 
@@ -116,6 +138,12 @@ def test_a_numerical_breakdown_ends_the_run_with_a_status(monkeypatch, error):
         raise error("operands could not be broadcast together")
 
     monkeypatch.setattr(CpuEngine, "predict", fail)
-    with pytest.raises(ValueError, match="broadcast") if error is ValueError else nullcontext():
-        result = solve(well_conditioned_instance(0, 40, 3), "interior-point", compiled_steps=False)
+    with (
+        pytest.raises(ValueError, match="broadcast")
+        if error is ValueError
+        else nullcontext()
+    ):
+        result = solve(
+            well_conditioned_instance(0, 40, 3), "interior-point", compiled_steps=False
+        )
         assert result.status is Status.STALLED

@@ -13,7 +13,12 @@ from drsvm.engines.matrices import WideRows
 from drsvm.engines.newton import Scaling
 from drsvm.problem.norms import norm_for
 from drsvm.solvers.interior_point.cones import cone_at
-from drsvm.solvers.interior_point.newton import TallSystem, WideSystem, newton_system, solve_system
+from drsvm.solvers.interior_point.newton import (
+    TallSystem,
+    WideSystem,
+    newton_system,
+    solve_system,
+)
 
 NORMS = (1, 2, math.inf)
 for_each_norm = pytest.mark.parametrize("p", NORMS)
@@ -26,12 +31,16 @@ def curvatures(n, d, intercept, seed=0, spread=1.0, container=np.asarray):
     X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.5)
     rows = np.column_stack([X, np.ones(n)]) if intercept else X
     h = 10.0 ** rng.uniform(-spread, spread, size=n)
-    # Each sample adds h·(x, t)(x, t)ᵀ and something more on λ: the whole is positive definite in (w, b, λ).
+    # Each sample adds h·(x, t)(x, t)ᵀ and something more on λ: the whole is positive
+    # definite in (w, b, λ).
     tilts = rng.normal(size=n)
-    gram, column = rows.T @ (h[:, None] * rows), rows.T @ (h * tilts)
+    gram = rows.T @ (h[:, None] * rows)
+    column = rows.T @ (h * tilts)
     square = float(h @ tilts**2 + 0.1)
     border = gram[:, d] if intercept else np.zeros(d)
-    tall = Curvature(gram[:d, :d].copy(), column, square, np.zeros(rows.shape[1]), 0.0, border)
+    tall = Curvature(
+        gram[:d, :d].copy(), column, square, np.zeros(rows.shape[1]), 0.0, border
+    )
     return tall, (tall._replace(gram=None, of_rows=h), WideRows(container(X)))
 
 
@@ -41,9 +50,12 @@ def wide_system(wide, scaling, ridge):
 
 
 def scaling_of(p, d, intercept=False, seed=1):
-    w, norm = np.random.default_rng(seed).normal(size=d), norm_for(p)
+    w = np.random.default_rng(seed).normal(size=d)
+    norm = norm_for(p)
     problem = Problem(np.eye(2, d), [1, -1], norm=norm, fit_intercept=intercept)
-    return cone_at(problem, np.append(w, [0.5] * intercept), 1.2 * norm.value(w), 0.1).scaling()
+    return cone_at(
+        problem, np.append(w, [0.5] * intercept), 1.2 * norm.value(w), 0.1
+    ).scaling()
 
 
 def no_scaling(d):
@@ -57,7 +69,8 @@ def ridge_of(d, intercept, l2):
 
 def explicit(samples, scaling, ridge):
     """Return the whole matrix, entry by entry as the formulas say."""
-    n, d = len(ridge), len(samples.gram)
+    n = len(ridge)
+    d = len(samples.gram)
     matrix = np.zeros((n + 1, n + 1))
     matrix[:d, :d] = samples.gram
     if n > d:
@@ -73,9 +86,13 @@ def explicit(samples, scaling, ridge):
 
 def systems_and_matrix(p, n, d, intercept, l2, **options):
     """Return the system in its tall and in its wide form, and the whole matrix."""
-    scaling, ridge = scaling_of(p, d, intercept), ridge_of(d, intercept, l2)
+    scaling = scaling_of(p, d, intercept)
+    ridge = ridge_of(d, intercept, l2)
     tall, wide = curvatures(n, d, intercept, **options)
-    return (TallSystem(tall, scaling, ridge), wide_system(wide, scaling, ridge)), explicit(tall, scaling, ridge)
+    return (
+        TallSystem(tall, scaling, ridge),
+        wide_system(wide, scaling, ridge),
+    ), explicit(tall, scaling, ridge)
 
 
 def right_hand_side(size, seed=2):
@@ -107,10 +124,14 @@ def test_both_forms_solve_the_same_system(p, intercept, l2, n, d, container):
 def check_inverse_and_products(systems, matrix, atol):
     """Refinement would slowly correct a wrong factorisation, so this is tested without it."""
     for system in systems:
-        inverse = np.stack([system.apply_inverse(column) for column in np.eye(len(matrix))], axis=1)
+        inverse = np.stack(
+            [system.apply_inverse(column) for column in np.eye(len(matrix))], axis=1
+        )
         np.testing.assert_allclose(inverse @ matrix, np.eye(len(matrix)), atol=atol)
         for column in np.eye(len(matrix)):
-            np.testing.assert_allclose(system.multiply(column), matrix @ column, rtol=1e-11, atol=1e-11)
+            np.testing.assert_allclose(
+                system.multiply(column), matrix @ column, rtol=1e-11, atol=1e-11
+            )
 
 
 @for_each_norm
@@ -128,17 +149,22 @@ def test_the_equations_hold_where_curvatures_differ_by_many_orders(p, intercept)
     for system in systems:
         solution = np.append(*solve_system(system, right, lam))
         terms = np.abs(matrix) @ np.abs(solution) + np.abs(np.append(right, lam))
-        assert (np.abs(matrix @ solution - np.append(right, lam)) <= 1e-11 * terms).all()
+        assert (
+            np.abs(matrix @ solution - np.append(right, lam)) <= 1e-11 * terms
+        ).all()
 
 
 def test_without_a_norm_the_level_stands_alone():
     tall, _ = curvatures(30, 4, True)
     tall = tall._replace(column=np.zeros(5), square=0.0)
-    scaling, ridge = no_scaling(5), ridge_of(4, True, 0.2)
+    scaling = no_scaling(5)
+    ridge = ridge_of(4, True, 0.2)
     right, _ = right_hand_side(6)
     direction, lam = solve_system(TallSystem(tall, scaling, ridge), right, 0.0)
     bordered = np.block([[tall.gram, tall.border[:4, None]], [tall.border]])
-    np.testing.assert_allclose(direction, np.linalg.solve(bordered + np.diag(ridge), right), rtol=1e-9)
+    np.testing.assert_allclose(
+        direction, np.linalg.solve(bordered + np.diag(ridge), right), rtol=1e-9
+    )
     assert lam == 0.0
 
 
@@ -149,7 +175,8 @@ def test_a_column_of_zeros_and_a_repeated_one_do_no_harm(p):
     tall.gram[:, 4], tall.column[4] = tall.gram[:, 3], tall.column[3]
     tall.gram[4, :] = tall.gram[3, :]
     tall.gram[4, 4] = tall.gram[3, 3]
-    scaling, ridge = scaling_of(p, 5), np.zeros(5)
+    scaling = scaling_of(p, 5)
+    ridge = np.zeros(5)
     assert_solves(TallSystem(tall, scaling, ridge), explicit(tall, scaling, ridge))
 
 
@@ -167,15 +194,24 @@ def test_a_singular_system_has_a_solution_where_there_is_one():
 def test_an_indefinite_matrix_is_rejected():
     tall, _ = curvatures(30, 5, False)
     tall.gram[1, 2] = tall.gram[2, 1] = -1e6
-    with pytest.raises(linalg.LinAlgError, match="the Newton matrix is numerically singular"):
+    with pytest.raises(
+        linalg.LinAlgError, match="the Newton matrix is numerically singular"
+    ):
         TallSystem(tall, scaling_of(2, 5), np.zeros(5))
 
 
 def test_the_form_is_that_of_the_engine():
     tall, (wide, rows) = curvatures(4, 9, False)
-    for samples, wide_rows, form in ((tall, None, TallSystem), (wide, rows, WideSystem)):
-        engine = SimpleNamespace(wide=wide_rows, factorised=lambda *_: None)  # it leaves the matrix to the solver
-        assert isinstance(newton_system(samples, scaling_of(2, 9), np.zeros(9), engine), form)
+    for samples, wide_rows, form in (
+        (tall, None, TallSystem),
+        (wide, rows, WideSystem),
+    ):
+        engine = SimpleNamespace(
+            wide=wide_rows, factorised=lambda *_: None
+        )  # it leaves the matrix to the solver
+        assert isinstance(
+            newton_system(samples, scaling_of(2, 9), np.zeros(9), engine), form
+        )
 
 
 @for_each_norm
@@ -186,11 +222,18 @@ def test_both_forms_take_prices_and_signs(p, intercept, outside):
     d = 20
     prices = np.random.default_rng(4).uniform(0.3, 3.0, size=d)
     prices[outside] = math.inf
-    given = {"feature_cost": prices, "monotonic_cst": np.resize([0, 0, 1], d), "intercept_cost": 2.0}
-    problem = Problem(np.eye(d), np.resize([1, -1], d), norm=p, fit_intercept=intercept, **given)
+    given = {
+        "feature_cost": prices,
+        "monotonic_cst": np.resize([0, 0, 1], d),
+        "intercept_cost": 2.0,
+    }
+    problem = Problem(
+        np.eye(d), np.resize([1, -1], d), norm=p, fit_intercept=intercept, **given
+    )
     point = np.random.default_rng(5).uniform(0.1, 1.0, size=d + intercept)
     lam = 1.2 * problem.norm_of(point[:d], point[d:].sum())
-    scaling, ridge = cone_at(problem, point, lam, 0.1).scaling(), np.zeros(d + intercept)
+    scaling = cone_at(problem, point, lam, 0.1).scaling()
+    ridge = np.zeros(d + intercept)
     tall, wide = curvatures(8, d, intercept)
     np.testing.assert_array_equal(scaling.outside, outside)
     systems = TallSystem(tall, scaling, ridge), wide_system(wide, scaling, ridge)

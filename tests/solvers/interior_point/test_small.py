@@ -14,24 +14,31 @@ from drsvm import Problem, Status, solve
 from drsvm.compiled import small_interior_point as small_run
 from drsvm.solvers.base import check_limits
 from drsvm.solvers.interior_point import newton, small
-from drsvm.solvers.interior_point.small import SmallState
 from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
+from drsvm.solvers.interior_point.small import SmallState
 
-ROWS, FEATURES = 150, 6
+ROWS = 150
+FEATURES = 6
 SIGNS = np.array([1, -1, 0, 0, 1, 0])
 PRICES = np.array([0.5, 1.0, 2.0, math.inf, 1.0, 3.0])
 
 
 def both_roads(problem, **options):
     """Return the results with and without compiled steps."""
-    return (solve(problem, "interior-point", compiled_steps=compiled, **options) for compiled in (True, False))
+    return (
+        solve(problem, "interior-point", compiled_steps=compiled, **options)
+        for compiled in (True, False)
+    )
 
 
 @pytest.fixture
 def calls(monkeypatch):
     """Count the compiled calls."""
-    run, calls = small_run.run, []
-    monkeypatch.setattr(small_run, "run", lambda *arguments: calls.append(1) or run(*arguments))
+    run = small_run.run
+    calls = []
+    monkeypatch.setattr(
+        small_run, "run", lambda *arguments: calls.append(1) or run(*arguments)
+    )
     return calls
 
 
@@ -41,59 +48,123 @@ def calls(monkeypatch):
     l2=[0.0, 0.1],
     fit_intercept=[False, True],
     flip_cost=[1.0, math.inf, np.geomspace(0.1, 10.0, ROWS)],
-    prices=[{}, {"feature_cost": PRICES}, {"monotonic_cst": SIGNS}, {"feature_cost": PRICES, "monotonic_cst": SIGNS}],
-    form=[np.asarray, sparse.csr_array, *unless_long([], [lambda X: X.astype(np.float32)])],
+    prices=[
+        {},
+        {"feature_cost": PRICES},
+        {"monotonic_cst": SIGNS},
+        {"feature_cost": PRICES, "monotonic_cst": SIGNS},
+    ],
+    form=[
+        np.asarray,
+        sparse.csr_array,
+        *unless_long([], [lambda X: X.astype(np.float32)]),
+    ],
 )
-def test_the_steps_are_the_same(calls, norm, radius, l2, fit_intercept, flip_cost, prices, form):
-    parameters = {"radius": radius, "l2": l2, "fit_intercept": fit_intercept, "flip_cost": flip_cost, **prices}
+def test_the_steps_are_the_same(
+    calls, norm, radius, l2, fit_intercept, flip_cost, prices, form
+):
+    parameters = {
+        "radius": radius,
+        "l2": l2,
+        "fit_intercept": fit_intercept,
+        "flip_cost": flip_cost,
+        **prices,
+    }
     if fit_intercept and "feature_cost" in prices:
         parameters["intercept_cost"] = 2.0
     problem = well_conditioned_instance(3, ROWS, FEATURES, norm=norm, **parameters)
     problem = problem.on_rows(form(problem.X))
-    compiled, ordinary = both_roads(problem, max_iter=6, callback=lambda progress: False)
+    compiled, ordinary = both_roads(
+        problem, max_iter=6, callback=lambda progress: False
+    )
     assert calls and compiled.n_iter == ordinary.n_iter
-    assert compiled.history.objective == pytest.approx(ordinary.history.objective, rel=1e-8, abs=1e-10)
-    assert compiled.history.lower_bound == pytest.approx(ordinary.history.lower_bound, rel=1e-6, abs=1e-8)
+    assert compiled.history.objective == pytest.approx(
+        ordinary.history.objective, rel=1e-8, abs=1e-10
+    )
+    assert compiled.history.lower_bound == pytest.approx(
+        ordinary.history.lower_bound, rel=1e-6, abs=1e-8
+    )
 
 
 @pytest.mark.parametrize("seed", range(unless_long(40, 400)))
 def test_random_problems_have_the_same_optimum(monkeypatch, seed):
-    monkeypatch.setattr("drsvm.engines.matrices.SMALL", 1000 * (seed % 2))  # sparse rows stay sparse, or not
+    monkeypatch.setattr(
+        "drsvm.engines.matrices.SMALL", 1000 * (seed % 2)
+    )  # sparse rows stay sparse, or not
     problem = random_instance(1000 + seed, max_rows=80, max_features=30)
     compiled, ordinary = both_roads(problem, tol=1e-7)
     if ordinary.status.reached:
         assert compiled.status.reached
-    assert compiled.lower_bound <= ordinary.objective + 1e-12 and ordinary.lower_bound <= compiled.objective + 1e-12
+    assert (
+        compiled.lower_bound <= ordinary.objective + 1e-12
+        and ordinary.lower_bound <= compiled.objective + 1e-12
+    )
 
 
 def test_rows_of_all_kinds_have_the_same_form():
     """Each form would be compiled separately, which takes longer than most fits."""
 
     def form_of(problem):
-        return typeof(SmallState(problem, InteriorPoint(), check_limits(problem, InteriorPoint())).arguments[:2])
+        return typeof(
+            SmallState(
+                problem, InteriorPoint(), check_limits(problem, InteriorPoint())
+            ).arguments[:2]
+        )
 
     problem = well_conditioned_instance(0, 50, 3)
-    dense = [problem.X.astype(np.float32), np.asfortranarray(problem.X), sparse.csr_array(problem.X)]
-    assert {form_of(problem.on_rows(X)) for X in dense} == {form_of(problem.replace(flip_cost=np.ones(50)))}
-    assert form_of(Problem(problem.X, problem.signs, sample_weight=np.arange(50.0))) == form_of(problem)
-    rows, other = (sparse.random_array((400, 350), density=0.1, format="csr", rng=0) for _ in range(2))
-    other.indices, other.indptr = other.indices.astype(np.int64), other.indptr.astype(np.int64)
-    assert form_of(Problem(rows, np.arange(400) % 2)) == form_of(Problem(other, np.arange(400) % 2))
+    dense = [
+        problem.X.astype(np.float32),
+        np.asfortranarray(problem.X),
+        sparse.csr_array(problem.X),
+    ]
+    assert {form_of(problem.on_rows(X)) for X in dense} == {
+        form_of(problem.replace(flip_cost=np.ones(50)))
+    }
+    assert form_of(
+        Problem(problem.X, problem.signs, sample_weight=np.arange(50.0))
+    ) == form_of(problem)
+    rows, other = (
+        sparse.random_array((400, 350), density=0.1, format="csr", rng=0)
+        for _ in range(2)
+    )
+    other.indices, other.indptr = (
+        other.indices.astype(np.int64),
+        other.indptr.astype(np.int64),
+    )
+    assert form_of(Problem(rows, np.arange(400) % 2)) == form_of(
+        Problem(other, np.arange(400) % 2)
+    )
 
 
 def test_runs_in_the_memory_of_others_are_the_same(monkeypatch):
     """Fewer and more rows, dense and sparse ones, other weights, with and without flips and an intercept."""
     monkeypatch.setattr("drsvm.engines.matrices.SMALL", 0)  # sparse rows stay sparse
     problem = well_conditioned_instance(0, 400, 5, radius=0.05, fit_intercept=True)
-    few, sparser = problem.subset(np.arange(100)), problem.on_rows(sparse.csr_array(problem.X))
-    others = [few, few.replace(radius=0.0), problem.replace(radius=0.1), sparser, sparser.subset(np.arange(90, 390))]
-    others += [problem.relabelled(problem.signs > 0, np.arange(1.0, 401.0)), few.replace(fit_intercept=False), few]
-    settings, limits = InteriorPoint(), check_limits(problem, InteriorPoint(), tol=1e-4)
+    few = problem.subset(np.arange(100))
+    sparser = problem.on_rows(sparse.csr_array(problem.X))
+    others = [
+        few,
+        few.replace(radius=0.0),
+        problem.replace(radius=0.1),
+        sparser,
+        sparser.subset(np.arange(90, 390)),
+    ]
+    others += [
+        problem.relabelled(problem.signs > 0, np.arange(1.0, 401.0)),
+        few.replace(fit_intercept=False),
+        few,
+    ]
+    settings = InteriorPoint()
+    limits = check_limits(problem, InteriorPoint(), tol=1e-4)
     run = SmallState(problem, settings, limits)
     for other in others:
-        run, alone = run.again(other, limits), SmallState(other, settings, limits)
+        run = run.again(other, limits)
+        alone = SmallState(other, settings, limits)
         assert run.to_the_end() and alone.to_the_end()
-        assert np.array_equal(run.classifier[0], alone.classifier[0]) and run.classifier[1] == alone.classifier[1]
+        assert (
+            np.array_equal(run.classifier[0], alone.classifier[0])
+            and run.classifier[1] == alone.classifier[1]
+        )
         for found, known in zip(run._multipliers(), alone._multipliers(), strict=True):
             assert np.array_equal(found, known)
 
@@ -106,10 +177,14 @@ def test_many_rows_or_features_or_views_are_not_small():
 
 def test_steps_that_lead_nowhere_end_the_run(monkeypatch):
     """A start that breaks down is followed by careful ones, and if these do, too, by a status."""
-    monkeypatch.setattr(small_run, "run", lambda *arguments: (1, False, 1.0, 1.0, 1.0, 0, 1.0))
+    monkeypatch.setattr(
+        small_run, "run", lambda *arguments: (1, False, 1.0, 1.0, 1.0, 0, 1.0)
+    )
     problem = well_conditioned_instance(0, 50, 3)
     assert solve(problem, "interior-point").status is Status.OPTIMAL
-    monkeypatch.setattr(newton.OrthogonalSystem, "apply_inverse", lambda system, right: np.nan * right)
+    monkeypatch.setattr(
+        newton.OrthogonalSystem, "apply_inverse", lambda system, right: np.nan * right
+    )
     result = solve(problem, "interior-point")
     assert result.status is Status.STALLED and result.n_iter < 100
 

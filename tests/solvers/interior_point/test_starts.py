@@ -9,15 +9,25 @@ from problems import NORMS
 
 from drsvm import Problem, Status, solve
 from drsvm.solvers.base import Candidate
-from drsvm.solvers.interior_point.starts import SUBSET, cold_starts, rows_to_begin_with, start_at
+from drsvm.solvers.interior_point.starts import (
+    SUBSET,
+    cold_starts,
+    rows_to_begin_with,
+    start_at,
+)
 
 
 def test_cold_starts_are_at_the_origin_with_levels_that_the_radius_allows():
     problem = well_conditioned_instance(0, 40, 3, radius=0.1, fit_intercept=True)
     starts = list(cold_starts(problem))
     assert all(start.point.tolist() == [0.0] * 4 for start in starts)
-    assert len({start.lam for start in starts}) == 3 and max(start.lam for start in starts) == 10.0
-    assert all(0 < start.lam < np.inf for start in cold_starts(problem.replace(radius=0.0)))
+    assert (
+        len({start.lam for start in starts}) == 3
+        and max(start.lam for start in starts) == 10.0
+    )
+    assert all(
+        0 < start.lam < np.inf for start in cold_starts(problem.replace(radius=0.0))
+    )
 
 
 def test_a_given_classifier_is_the_start_unless_it_is_no_better_than_zero():
@@ -32,18 +42,25 @@ def test_a_given_classifier_is_the_start_unless_it_is_no_better_than_zero():
 
 def test_rows_are_drawn_regardless_of_their_order():
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(5 * SUBSET, 3)), np.tile([1, -1], 5 * SUBSET // 2)
+    X = rng.normal(size=(5 * SUBSET, 3))
+    y = np.tile([1, -1], 5 * SUBSET // 2)
     order = rng.permutation(len(y))
-    one, two = Problem(X, y), Problem(X[order], y[order])
+    one = Problem(X, y)
+    two = Problem(X[order], y[order])
     size = rows_to_begin_with(one)
     assert size == SUBSET and rows_to_begin_with(Problem(X[:-2], y[:-2])) is None
-    drawn, others = one.drawn_rows(size), order[two.drawn_rows(size)]
+    drawn = one.drawn_rows(size)
+    others = order[two.drawn_rows(size)]
     assert abs(len(drawn) - size) <= 1
     np.testing.assert_array_equal(others, drawn)  # in the order of their contents
 
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
-STARTED = {"plain": {}, "ridge": {"l2": 0.1}, "intercept": {"fit_intercept": True, "flip_cost": math.inf}}
+STARTED = {
+    "plain": {},
+    "ridge": {"l2": 0.1},
+    "intercept": {"fit_intercept": True, "flip_cost": math.inf},
+}
 
 
 @for_each_norm
@@ -67,16 +84,29 @@ def test_a_start_from_a_similar_problem_leads_to_the_optimum(norm, parameters):
 
 
 @for_each_norm
-@pytest.mark.parametrize(("kind", "size"), [("ridge", 1.0), ("plain", 30.0), ("intercept", 30.0), ("plain", 1e4)])
+@pytest.mark.parametrize(
+    ("kind", "size"),
+    [("ridge", 1.0), ("plain", 30.0), ("intercept", 30.0), ("plain", 1e4)],
+)
 def test_a_bad_start_does_no_harm(norm, kind, size):
     problem = well_conditioned_instance(6, 150, 7, norm=norm, **STARTED[kind])
-    result = solve(problem, "interior-point", start=(np.full(7, -size), 3.0 if problem.fit_intercept else 0.0))
+    result = solve(
+        problem,
+        "interior-point",
+        start=(np.full(7, -size), 3.0 if problem.fit_intercept else 0.0),
+    )
     assert result.status is Status.OPTIMAL
-    assert result.objective == pytest.approx(solve(problem, "interior-point").objective, abs=1e-8)
+    assert result.objective == pytest.approx(
+        solve(problem, "interior-point").objective, abs=1e-8
+    )
 
 
 def test_an_optimal_start_needs_no_step():
     problem = well_conditioned_instance(7, 100, 5)
     result = solve(problem, "interior-point")
     again = solve(problem, "interior-point", start=result)
-    assert (again.status, again.n_iter, again.objective) == (Status.OPTIMAL, 0, result.objective)
+    assert (again.status, again.n_iter, again.objective) == (
+        Status.OPTIMAL,
+        0,
+        result.objective,
+    )

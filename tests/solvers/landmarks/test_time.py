@@ -6,14 +6,20 @@ import numpy as np
 import pytest
 
 from drsvm import Status, WassersteinKernelSVC, solve
-from drsvm.utils.clock import TimeLimit
 from drsvm.defaults.out_of_fold import out_of_fold
 from drsvm.defaults.radius_rule import automatic
 from drsvm.problem import kernel_rows
 from drsvm.problem.kernel_functions import Rbf
 from drsvm.problem.kernel_rows import FunctionRows, in_feature_space
+from drsvm.utils.clock import TimeLimit
 
-BALL = {"radius": 0.02, "l2": 0.01, "flip_cost": math.inf, "fit_intercept": True, "intercept_cost": 0.7}
+BALL = {
+    "radius": 0.02,
+    "l2": 0.01,
+    "flip_cost": math.inf,
+    "fit_intercept": True,
+    "intercept_cost": 0.7,
+}
 
 
 def data(n=400):
@@ -37,35 +43,56 @@ def slow(monkeypatch):
 @pytest.mark.usefixtures("slow")
 def test_a_proof_that_would_not_fit_is_not_begun(monkeypatch):
     problem = kernel_problem()
-    assert problem.rows.means is not None  # the only product with more functions than a span has
-    used, at = [], type(problem.rows).at
-    monkeypatch.setattr(type(problem.rows), "at", lambda *given: used.append(np.count_nonzero(given[2])) or at(*given))
+    assert (
+        problem.rows.means is not None
+    )  # the only product with more functions than a span has
+    used = []
+    at = type(problem.rows).at
+    monkeypatch.setattr(
+        type(problem.rows),
+        "at",
+        lambda *given: used.append(np.count_nonzero(given[2])) or at(*given),
+    )
     result = solve(problem, max_time=80)
     assert max(used, default=0) <= 100
     assert (result.status, result.lower_bound) == (Status.TIME_LIMIT, 0.0)
     assert -1e-9 <= result.objective - result.info["bound_in_span"] <= 1e-4
-    assert solve(problem).objective < result.objective - 1e-4  # it has time for all functions
+    assert (
+        solve(problem).objective < result.objective - 1e-4
+    )  # it has time for all functions
 
 
 @pytest.mark.usefixtures("slow")
 def test_without_a_proof_the_claim_is_about_a_span():
     settings = {"gamma": 0.3, "threshold": "optimum", **BALL}
     model = WassersteinKernelSVC(max_time=80, **settings).fit(*data())
-    assert model.result_.status is Status.OPTIMAL_IN_SPAN and 0.0 <= model.gap_ <= model.tol
+    assert (
+        model.result_.status is Status.OPTIMAL_IN_SPAN
+        and 0.0 <= model.gap_ <= model.tol
+    )
     full = WassersteinKernelSVC(**settings).fit(*data())
     assert full.result_.status is Status.OPTIMAL
-    assert model.lower_bound_ > full.objective_ > 0.0  # so much for the optimum of all functions
+    assert (
+        model.lower_bound_ > full.objective_ > 0.0
+    )  # so much for the optimum of all functions
 
 
 @pytest.mark.usefixtures("slow")
 @pytest.mark.parametrize("allowed", [0, 1, 2])
 def test_a_proof_is_given_up_between_blocks(allowed, monkeypatch):
-    problem, answers = kernel_problem(), [True] * allowed
+    problem = kernel_problem()
+    answers = [True] * allowed
     monkeypatch.setattr(kernel_rows, "BLOCK", 20)
     monkeypatch.setattr(kernel_rows, "usable_threads", lambda: 1)
-    time, computed, at = TimeLimit(1.0), [], problem.rows.at
+    time = TimeLimit(1.0)
+    computed = []
+    at = problem.rows.at
     monkeypatch.setattr(time, "allows", lambda seconds: bool(answers and answers.pop()))
-    monkeypatch.setattr(problem.rows, "at", lambda points, c: computed.append(len(points)) or at(points, c))
+    monkeypatch.setattr(
+        problem.rows,
+        "at",
+        lambda points, c: computed.append(len(points)) or at(points, c),
+    )
     signed = problem.sample_weight * problem.signs
     assert not problem.rows.prepare(signed, signed, time)
     assert sum(computed) == 2 * allowed * 80  # both sides, in parts of 4 blocks
@@ -80,7 +107,9 @@ def test_rules_and_folds_with_little_time_take_few_rows_or_none(monkeypatch):
     assert by_few.solution is None  # that of all rows is not known
     assert by_few.radius == pytest.approx(automatic(problem).radius, rel=0.3)
     monkeypatch.setattr(FunctionRows, "seconds_per_value", 1.0)
-    assert np.isnan(out_of_fold(problem, np.arange(1000) % 5, None, TimeLimit(10.0))).all()
+    assert np.isnan(
+        out_of_fold(problem, np.arange(1000) % 5, None, TimeLimit(10.0))
+    ).all()
 
 
 @pytest.mark.parametrize(("seconds", "kept"), [(1e-7, True), (1e-4, False)])
@@ -94,13 +123,21 @@ def test_values_are_kept_if_there_is_time_for_them(seconds, kept, monkeypatch):
 def test_a_run_without_any_time_ends_with_the_constant_classifier():
     problem = kernel_problem()
     result = solve(problem, max_time=TimeLimit(-5.0))
-    assert (result.status, result.objective, result.n_iter) == (Status.TIME_LIMIT, pytest.approx(1.0), 0)
+    assert (result.status, result.objective, result.n_iter) == (
+        Status.TIME_LIMIT,
+        pytest.approx(1.0),
+        0,
+    )
 
 
 @pytest.mark.thorough
-@pytest.mark.filterwarnings("ignore:The proven gap", "ignore:The fitted classifier is constant")
+@pytest.mark.filterwarnings(
+    "ignore:The proven gap", "ignore:The fitted classifier is constant"
+)
 @pytest.mark.parametrize("given", [{}, {"gamma": 0.01, "radius": 0.005, "l2": 1e-3}])
-@pytest.mark.parametrize(("n", "seconds"), [(2000, 1), (5000, 1), (20_000, 2), (60_000, 3), (200_000, 3)])
+@pytest.mark.parametrize(
+    ("n", "seconds"), [(2000, 1), (5000, 1), (20_000, 2), (60_000, 3), (200_000, 3)]
+)
 def test_a_fit_keeps_its_limit(n, seconds, given):
     """With as much again for a busy machine."""
     rng = np.random.default_rng(0)

@@ -11,7 +11,9 @@ from strategies import for_each_norm, norm_of
 
 from drsvm.solvers.paper.proximal_steps import Pieces
 
-HINGE, FLIPPED, ZERO = Pieces.HINGE, Pieces.FLIPPED, Pieces.ZERO
+HINGE = Pieces.HINGE
+FLIPPED = Pieces.FLIPPED
+ZERO = Pieces.ZERO
 KAPPA = 1.5
 KAPPA_LEVEL_AND_MARGIN = {
     HINGE: (1.0, 0.2),
@@ -32,7 +34,10 @@ MARGIN_AT_ORIGIN = {
     (HINGE | ZERO, math.inf): 1.0,
     (ZERO, math.inf): 1.5,
 }
-"""With w = 0 and λ = 0; there the piece 0 is below 1 + |m| unless labels are trusted."""
+"""With w = 0 and λ = 0.
+
+There the piece 0 is below 1 + |m| unless labels are trusted.
+"""
 
 
 def worst_direction(q, w, rng):
@@ -41,7 +46,9 @@ def worst_direction(q, w, rng):
         return w / norm_of(w, 2)
     if q == 1:
         return np.where(w != 0, np.sign(w), rng.uniform(-1, 1, size=w.size))
-    shares = np.where(np.abs(w) == np.abs(w).max(), rng.uniform(0.1, 1, size=w.size), 0.0)
+    shares = np.where(
+        np.abs(w) == np.abs(w).max(), rng.uniform(0.1, 1, size=w.size), 0.0
+    )
     return np.sign(w) * shares / shares.sum()
 
 
@@ -70,20 +77,36 @@ def plant(case, solution, pull_w, pull_lam):
 
 def random_shares(pieces, rng):
     """Return shares of the three pieces with sum 1, positive exactly for the given ones."""
-    weights = [rng.uniform(0.2, 1.0) if piece in pieces else 0.0 for piece in (HINGE, FLIPPED, ZERO)]
+    weights = [
+        rng.uniform(0.2, 1.0) if piece in pieces else 0.0
+        for piece in (HINGE, FLIPPED, ZERO)
+    ]
     return tuple(weight / sum(weights) for weight in weights)
 
 
 def random_parameters(norm, kappa, intercept, rng):
     eta, epsilon, c = 10.0 ** rng.uniform(-2, 2, size=3)
     z = rng.standard_normal(4)
-    ridge, sign = rng.choice([0.0, c]), rng.choice([-1.0, 1.0])
-    return Case(norm, z, np.zeros(4), 0.0 if intercept else None, 0.0, eta, epsilon, kappa, ridge, sign)
+    ridge = rng.choice([0.0, c])
+    sign = rng.choice([-1.0, 1.0])
+    return Case(
+        norm,
+        z,
+        np.zeros(4),
+        0.0 if intercept else None,
+        0.0,
+        eta,
+        epsilon,
+        kappa,
+        ridge,
+        sign,
+    )
 
 
 def planted_off_origin(norm, pieces, boundary, intercept, rng):
     kappa_lam, margin = KAPPA_LEVEL_AND_MARGIN[pieces]
-    case, lam = random_parameters(norm, KAPPA, intercept, rng), kappa_lam / KAPPA
+    case = random_parameters(norm, KAPPA, intercept, rng)
+    lam = kappa_lam / KAPPA
     w = rng.permutation([1.0, -1.0, 0.5, 0.0])  # a tie and a zero
     w *= lam / norm_of(w, norm.q) * (1.0 if boundary else 0.6)
     if not intercept:
@@ -91,25 +114,40 @@ def planted_off_origin(norm, pieces, boundary, intercept, rng):
     b = case.sign * (margin - w @ case.z) if intercept else 0.0
     force = rng.uniform(0.5, 2.0) if boundary else 0.0
     solution = Solution(w, b, lam, random_shares(pieces, rng))
-    return plant(case, solution, force * worst_direction(norm.q, w, rng), -force), solution
+    return plant(
+        case, solution, force * worst_direction(norm.q, w, rng), -force
+    ), solution
 
 
 def planted_at_origin(norm, pieces, kappa, rng):
     case = random_parameters(norm, kappa, True, rng)
-    solution = Solution(np.zeros(4), case.sign * MARGIN_AT_ORIGIN[pieces, kappa], 0.0, random_shares(pieces, rng))
+    solution = Solution(
+        np.zeros(4),
+        case.sign * MARGIN_AT_ORIGIN[pieces, kappa],
+        0.0,
+        random_shares(pieces, rng),
+    )
     pull = rng.standard_normal(4)
     return plant(case, solution, 0.7 * pull / norm_of(pull, norm.p), -1.0), solution
 
 
 def assert_finds(case, solution, pieces):
     step = case.solve()
-    size = 1 + norm_of(case.w, 2) + abs(case.lam) + abs(case.b or 0.0) + case.eta * (1 + norm_of(case.z, 2))
+    size = (
+        1
+        + norm_of(case.w, 2)
+        + abs(case.lam)
+        + abs(case.b or 0.0)
+        + case.eta * (1 + norm_of(case.z, 2))
+    )
     near = functools.partial(pytest.approx, rel=0, abs=1e-13 * size)
     assert step.pieces == pieces
     assert step.weights == near(solution.weights)
     assert step.intercept == near(solution.intercept)
     assert step.radius_price == near(solution.lam)
-    assert (step.hinge_dual, step.flip_dual) == pytest.approx(solution.shares[:2], abs=1e-10)
+    assert (step.hinge_dual, step.flip_dual) == pytest.approx(
+        solution.shares[:2], abs=1e-10
+    )
     assert_optimal(case, step)
 
 
@@ -120,7 +158,9 @@ def assert_finds(case, solution, pieces):
 def test_every_sub_case_is_found_in_and_on_the_cone(norm, pieces, boundary, intercept):
     rng = np.random.default_rng(0)
     for _ in range(30):
-        assert_finds(*planted_off_origin(norm, pieces, boundary, intercept, rng), pieces)
+        assert_finds(
+            *planted_off_origin(norm, pieces, boundary, intercept, rng), pieces
+        )
 
 
 @for_each_norm
@@ -137,8 +177,20 @@ def test_every_sub_case_is_found_at_the_origin(norm, pieces, kappa):
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 def test_step_stays_at_the_triple_kink(norm, scale):
     """At m = 1 and κλ = 2 the two pieces balance each other, and their weight ε/κ each balances the radius."""
-    z, w, kappa = scale * np.array([1.0, 2.0]), np.array([1.0, 0.0]) / scale, scale
-    case = Case(norm, z, w, None, 2.0 / kappa, eta=7.0 / scale**2, epsilon=0.25 * kappa, kappa=kappa, c=0.0)
+    z = scale * np.array([1.0, 2.0])
+    w = np.array([1.0, 0.0]) / scale
+    kappa = scale
+    case = Case(
+        norm,
+        z,
+        w,
+        None,
+        2.0 / kappa,
+        eta=7.0 / scale**2,
+        epsilon=0.25 * kappa,
+        kappa=kappa,
+        c=0.0,
+    )
     step = case.solve()
     assert step.pieces == HINGE | FLIPPED | ZERO
     assert (step.hinge_dual, step.flip_dual) == pytest.approx((0.25, 0.25), rel=1e-12)

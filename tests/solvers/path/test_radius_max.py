@@ -22,27 +22,47 @@ for_each_norm = pytest.mark.parametrize("norm", NORMS)
 def check_radius_max(problem):
     """Just above the radius the constant classifier is optimal, just below it is not."""
     largest = radius_max(problem)
-    above, below = (problem.replace(radius=factor * largest) for factor in (1.001, 0.999))
-    assert optimum(problem, above.radius) == pytest.approx(best_constant(above), abs=1e-8)
+    above, below = (
+        problem.replace(radius=factor * largest) for factor in (1.001, 0.999)
+    )
+    assert optimum(problem, above.radius) == pytest.approx(
+        best_constant(above), abs=1e-8
+    )
     assert optimum(problem, below.radius) < best_constant(below) - 1e-7
     return largest
 
 
-@for_each(weighted=[False, True], flip_cost=[0.5, 3.0, math.inf], fit_intercept=[False, True], norm=NORMS)
-def test_above_radius_max_the_constant_classifier_is_optimal(norm, fit_intercept, flip_cost, weighted):
+@for_each(
+    weighted=[False, True],
+    flip_cost=[0.5, 3.0, math.inf],
+    fit_intercept=[False, True],
+    norm=NORMS,
+)
+def test_above_radius_max_the_constant_classifier_is_optimal(
+    norm, fit_intercept, flip_cost, weighted
+):
     X, y = random_rows(np.random.default_rng(1), 60, 4, "gaussian")
     weights = np.random.default_rng(2).uniform(0.9, 1.1, size=60) if weighted else None
-    ball = {"flip_cost": flip_cost, "norm": norm, "fit_intercept": fit_intercept, "sample_weight": weights}
+    ball = {
+        "flip_cost": flip_cost,
+        "norm": norm,
+        "fit_intercept": fit_intercept,
+        "sample_weight": weights,
+    }
     largest = check_radius_max(Problem(X, y, **ball))
     assert largest > 0
-    assert radius_max(Problem(sparse.csr_array(X), y, **ball)) == pytest.approx(largest, rel=1e-6)
+    assert radius_max(Problem(sparse.csr_array(X), y, **ball)) == pytest.approx(
+        largest, rel=1e-6
+    )
 
 
 @for_each(kind=["binary", "integers", "separable", "degenerate"], norm=NORMS)
 def test_radius_max_of_data_with_ties(norm, kind):
     X, y = random_rows(np.random.default_rng(3), 40, 3, kind)
     for flip_cost, fit_intercept in itertools.product([1.0, math.inf], [False, True]):
-        check_radius_max(Problem(X, y, flip_cost=flip_cost, norm=norm, fit_intercept=fit_intercept))
+        check_radius_max(
+            Problem(X, y, flip_cost=flip_cost, norm=norm, fit_intercept=fit_intercept)
+        )
 
 
 @for_each_norm
@@ -56,27 +76,48 @@ def test_with_trusted_labels_and_no_intercept_it_is_a_norm(norm):
 
 
 @for_each(flip_cost=[1.0, math.inf], fit_intercept=[False, True], norm=NORMS)
-@pytest.mark.parametrize(("smaller", "unit", "apart"), [(20, 1.0, 6.0), (6, 0.01, 0.5)], ids=["good", "poor"])
-def test_features_of_unequal_classes(norm, fit_intercept, flip_cost, smaller, unit, apart):
+@pytest.mark.parametrize(
+    ("smaller", "unit", "apart"), [(20, 1.0, 6.0), (6, 0.01, 0.5)], ids=["good", "poor"]
+)
+def test_features_of_unequal_classes(
+    norm, fit_intercept, flip_cost, smaller, unit, apart
+):
     """With 10 % of one class and uninformative features, b = −1 is optimal already at a small radius."""
     y = np.where(np.arange(60) < smaller, 1, -1)
     X = unit * (np.random.default_rng(5).normal(size=(60, 3)) + apart * y[:, None])
-    check_radius_max(Problem(X, y, flip_cost=flip_cost, norm=norm, fit_intercept=fit_intercept))
+    check_radius_max(
+        Problem(X, y, flip_cost=flip_cost, norm=norm, fit_intercept=fit_intercept)
+    )
 
 
 @pytest.mark.parametrize("flip_cost", [1.0, math.inf])
 def test_useless_features_have_radius_max_zero(flip_cost):
     paired = np.array([[1.0], [1.0], [2.0], [2.0]])
-    for X, fit_intercept in itertools.product((paired, np.zeros((4, 1))), (False, True)):
-        assert radius_max(Problem(X, [1, -1, 1, -1], flip_cost=flip_cost, fit_intercept=fit_intercept)) == 0.0
+    for X, fit_intercept in itertools.product(
+        (paired, np.zeros((4, 1))), (False, True)
+    ):
+        assert (
+            radius_max(
+                Problem(
+                    X, [1, -1, 1, -1], flip_cost=flip_cost, fit_intercept=fit_intercept
+                )
+            )
+            == 0.0
+        )
 
 
 @for_each_norm
-def test_radius_max_is_measured_in_the_unit_of_the_features_and_ignores_radius_and_ridge(norm):
+def test_radius_max_is_measured_in_the_unit_of_the_features_and_ignores_radius_and_ridge(
+    norm,
+):
     problem = well_conditioned_instance(1, 50, 4, norm=norm, fit_intercept=True)
-    scaled = Problem(10 * problem.X, problem.signs, flip_cost=10.0, norm=norm, fit_intercept=True)
+    scaled = Problem(
+        10 * problem.X, problem.signs, flip_cost=10.0, norm=norm, fit_intercept=True
+    )
     assert radius_max(scaled) == pytest.approx(10 * radius_max(problem), rel=1e-6)
-    assert radius_max(problem.replace(radius=5.0, l2=3.0), n_threads=1) == radius_max(problem)
+    assert radius_max(problem.replace(radius=5.0, l2=3.0), n_threads=1) == radius_max(
+        problem
+    )
 
 
 def test_radius_max_without_time_is_too_small():
@@ -111,7 +152,9 @@ def test_a_radius_is_useful_below_the_largest_one(norm, ball):
     X, y = random_rows(np.random.default_rng(1), 60, 4, "gaussian")
     problem = Problem(X, y, norm=norm, sample_weight=np.where(y > 0, 1.0, 1.1), **ball)
     largest = radius_max(problem)
-    for share in (0.1, 0.5) if problem.prices_intercept else (0.1, 0.5, 0.9):  # compared with ±1 whatever its price
+    for share in (
+        (0.1, 0.5) if problem.prices_intercept else (0.1, 0.5, 0.9)
+    ):  # compared with ±1 whatever its price
         assert is_useful(problem, share * largest)
     assert not any(is_useful(problem, factor * largest) for factor in (1.0, 1.1, 10.0))
 
@@ -126,6 +169,8 @@ def test_a_radius_is_called_useful_only_if_a_constant_classifier_is_worse(proble
 def test_an_interrupt_is_passed_on(monkeypatch):
     problem = Problem(np.eye(4), [1, -1, 1, -1], fit_intercept=True)
     interrupted = replace(solve(problem), status=Status.INTERRUPTED)
-    monkeypatch.setattr("drsvm.solvers.path.radius_max.solve", lambda *_, **__: interrupted)
+    monkeypatch.setattr(
+        "drsvm.solvers.path.radius_max.solve", lambda *_, **__: interrupted
+    )
     with pytest.raises(KeyboardInterrupt):
         is_useful(problem, 0.1)

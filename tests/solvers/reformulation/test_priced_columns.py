@@ -16,9 +16,15 @@ from drsvm.solvers.reformulation.priced_columns import PricedColumns, with_const
 
 def priced_problem(norm=2, **prices):
     rng = np.random.default_rng(0)
-    given = {"intercept_cost": 0.3, "feature_cost": rng.uniform(0.2, 3.0, 4), "fit_intercept": True}
+    given = {
+        "intercept_cost": 0.3,
+        "feature_cost": rng.uniform(0.2, 3.0, 4),
+        "fit_intercept": True,
+    }
     costs = rng.choice([0.5, 2.0, math.inf], size=40)
-    return well_conditioned_instance(0, 40, 4, norm=norm, flip_cost=costs, **{**given, **prices})
+    return well_conditioned_instance(
+        0, 40, 4, norm=norm, flip_cost=costs, **{**given, **prices}
+    )
 
 
 @for_each(container=[np.asarray, sparse.csr_array], norm=NORMS)
@@ -29,22 +35,34 @@ def test_objective_and_bound_are_the_same(container, norm):
     assert not columns.problem.fit_intercept and columns.problem.feature_cost is None
     rng = np.random.default_rng(1)
     for _ in range(10):
-        there = Candidate(rng.normal(size=5), 0.0, *(rng.random((2, 40)) * problem.sample_weight))
+        there = Candidate(
+            rng.normal(size=5), 0.0, *(rng.random((2, 40)) * problem.sample_weight)
+        )
         back = columns.from_columns(there)
         certificates = [
-            certify(problem, back.weights, back.intercept, back.hinge_dual, back.flip_dual),
-            certify(columns.problem, there.weights, 0.0, there.hinge_dual, there.flip_dual),
+            certify(
+                problem, back.weights, back.intercept, back.hinge_dual, back.flip_dual
+            ),
+            certify(
+                columns.problem, there.weights, 0.0, there.hinge_dual, there.flip_dual
+            ),
         ]
-        assert certificates[0].objective == pytest.approx(certificates[1].objective, rel=1e-12)
+        assert certificates[0].objective == pytest.approx(
+            certificates[1].objective, rel=1e-12
+        )
         # The original may also be proven with balanced multipliers.
-        assert certificates[0].dual.lower_bound >= certificates[1].dual.lower_bound - 1e-12
+        assert (
+            certificates[0].dual.lower_bound >= certificates[1].dual.lower_bound - 1e-12
+        )
         again = columns.to_columns(back)
         np.testing.assert_allclose(again.weights, there.weights, rtol=1e-14)
         assert again.intercept == 0.0 and again.hinge_dual is there.hinge_dual
 
 
 def test_a_free_intercept_and_trusted_features_stay_as_they_are():
-    problem = priced_problem(intercept_cost=math.inf, feature_cost=[2.0, math.inf, 1.0, 1.0])
+    problem = priced_problem(
+        intercept_cost=math.inf, feature_cost=[2.0, math.inf, 1.0, 1.0]
+    )
     columns = PricedColumns.of(problem)
     assert columns.problem.fit_intercept and columns.intercept_cost is None
     assert columns.problem.feature_cost is not None
@@ -60,7 +78,10 @@ def test_nothing_is_copied_without_prices():
     columns = PricedColumns.of(problem)
     assert columns.problem is problem
     for converted in (columns.from_columns(candidate), columns.to_columns(candidate)):
-        assert converted.weights is candidate.weights and converted.intercept == candidate.intercept
+        assert (
+            converted.weights is candidate.weights
+            and converted.intercept == candidate.intercept
+        )
 
 
 @pytest.mark.parametrize("container", [np.ascontiguousarray, sparse.csr_array])

@@ -26,11 +26,19 @@ def few_of_many():
 @pytest.mark.parametrize("price", [np.inf, 1.0])
 def test_sparse_weights_are_exactly_sparse(few_of_many, price, monkeypatch):
     problem = Problem(
-        *few_of_many, radius=0.15, flip_cost=np.inf, norm=np.inf, fit_intercept=True, intercept_cost=price
+        *few_of_many,
+        radius=0.15,
+        flip_cost=np.inf,
+        norm=np.inf,
+        fit_intercept=True,
+        intercept_cost=price,
     )
     tidy = solve(problem, "interior-point", tol=1e-6)
     assert (tidy.weights[:3] > 0.1).all() and (tidy.weights == 0).sum() >= 15
-    assert tidy.objective == problem.objective(tidy.weights, tidy.intercept) and tidy.gap <= 1e-6
+    assert (
+        tidy.objective == problem.objective(tidy.weights, tidy.intercept)
+        and tidy.gap <= 1e-6
+    )
     monkeypatch.setattr(loop, "without_rounding", lambda problem, point, *_: point)
     plain = solve(problem, "interior-point", tol=1e-6)
     assert not (plain.weights == 0).any()
@@ -49,9 +57,14 @@ def test_the_certificate_is_that_of_the_returned_weights(problem, tol):
 
 
 @given(st.data(), problems(), st.sampled_from([1e-9, 1e-6, 1e-3]))
-def test_only_small_weights_go_and_the_gap_stays_within_the_tolerance(data, problem, tol):
+def test_only_small_weights_go_and_the_gap_stays_within_the_tolerance(
+    data, problem, tol
+):
     weights, intercept = data.draw(classifiers(problem))
-    small = np.random.default_rng(data.draw(st.integers(0, 9))).random(problem.n_features) < 0.5
+    small = (
+        np.random.default_rng(data.draw(st.integers(0, 9))).random(problem.n_features)
+        < 0.5
+    )
     point = primal_point(problem, weights * np.where(small, 1e-10, 1.0), intercept)
     bound = point.objective - data.draw(st.sampled_from([0.0, 0.5, 1.0])) * tol
     tidy = without_rounding(problem, point, bound, tol)
@@ -62,31 +75,57 @@ def test_only_small_weights_go_and_the_gap_stays_within_the_tolerance(data, prob
 
 
 @for_each(factor=[1.001, 1.5, 20.0], price=[np.inf, 1.0], norm=[1, 2, np.inf])
-def test_beyond_the_largest_useful_radius_all_weights_are_0(few_of_many, norm, price, factor):
+def test_beyond_the_largest_useful_radius_all_weights_are_0(
+    few_of_many, norm, price, factor
+):
     X, y = few_of_many
     weights = np.where(y > 0, 1.0, 2.0)
-    ball = {"flip_cost": np.inf, "norm": norm, "fit_intercept": True, "intercept_cost": price}
+    ball = {
+        "flip_cost": np.inf,
+        "norm": norm,
+        "fit_intercept": True,
+        "intercept_cost": price,
+    }
     problem = Problem(X, y, sample_weight=weights, **ball)
     problem = problem.replace(radius=factor * radius_max(problem))
     result = solve(problem, "interior-point")
     assert not result.weights.any() and result.gap <= result.tol
-    assert result.intercept == 0.0 if price == 1.0 else result.intercept == pytest.approx(-1.0, abs=1e-6)
+    assert (
+        result.intercept == 0.0
+        if price == 1.0
+        else result.intercept == pytest.approx(-1.0, abs=1e-6)
+    )
 
 
 @pytest.mark.parametrize("norm", [1, 2, np.inf])
 def test_weights_are_0_too_where_a_priced_intercept_is_not(norm):
     rng = np.random.default_rng(0)
     half = rng.normal(size=(40, 3))
-    X, y = np.vstack([half, -half] * 2), np.repeat([-1, 1], 80)  # the same rows in both classes
-    ball = {"flip_cost": np.inf, "norm": norm, "fit_intercept": True, "intercept_cost": 1.0}
-    problem = Problem(X, y, radius=0.05, sample_weight=np.where(y > 0, 1.0, 2.0), **ball)
+    # the same rows in both classes
+    X = np.vstack([half, -half] * 2)
+    y = np.repeat([-1, 1], 80)
+    ball = {
+        "flip_cost": np.inf,
+        "norm": norm,
+        "fit_intercept": True,
+        "intercept_cost": 1.0,
+    }
+    problem = Problem(
+        X, y, radius=0.05, sample_weight=np.where(y > 0, 1.0, 2.0), **ball
+    )
     result = solve(problem, "interior-point", tol=1e-5)
     assert not result.weights.any() and result.intercept == -1.0 and result.gap <= 1e-5
 
 
 @pytest.mark.parametrize("norm", [1, 2, np.inf])
 def test_below_it_weights_stay(few_of_many, norm):
-    problem = Problem(*few_of_many, flip_cost=np.inf, norm=norm, fit_intercept=True, intercept_cost=1.0)
+    problem = Problem(
+        *few_of_many,
+        flip_cost=np.inf,
+        norm=norm,
+        fit_intercept=True,
+        intercept_cost=1.0,
+    )
     result = solve(problem.replace(radius=0.99 * radius_max(problem)), tol=1e-6)
     assert result.weights.any()
 

@@ -2,14 +2,16 @@
 
     minimise  (1/2) wᵀ(ρC + cI) w − r·w      subject to  ‖w‖_q ≤ λ
 
-for many r, ρ and λ with the same C, which is positive semidefinite. λ may be infinite. There are four methods:
+for many r, ρ and λ with the same C, which is positive semidefinite. λ may be infinite.
+There are four methods:
 
 * `EuclideanBall` (q = 2): C is diagonalised once; each update then finds the root of a scalar equation.
 * `Box` (q = ∞) and `CrossPolytope` (q = 1): block pivoting on the set of active entries. The factorisation is
   reused while that set and ρ are unchanged, as they are towards the end.
 * `Accelerated` (any q): accelerated projected gradient with restarts; it only needs products with C.
 
-Since C may be singular, the first three add a tiny proximal term (ρτ/2) ‖w − start‖²; ADMM still converges with it.
+Since C may be singular, the first three add a tiny proximal term (ρτ/2) ‖w − start‖²;
+ADMM still converges with it.
 """
 
 import math
@@ -25,7 +27,10 @@ PROXIMAL = 1e-9  # τ, relative to the largest eigenvalue of C
 
 
 class BallQP(ABC):
-    """The quadratic problem for fixed C, c (`ridge`) and norm; `noise` is the size of the rounding errors in C."""
+    """The quadratic problem for fixed C, c (`ridge`) and norm.
+
+    `noise` is the size of the rounding errors in C.
+    """
 
     @abstractmethod
     def solve(self, r, rho: float, lam: float, start, accuracy: float) -> np.ndarray:
@@ -35,8 +40,19 @@ class BallQP(ABC):
 class Accelerated(BallQP):
     """Any q; `product` multiplies a vector by C, whose largest eigenvalue is at most `largest`."""
 
-    def __init__(self, product: Callable, largest: float, ridge: float, norm: Norm, max_steps: int = 100):
-        self.product, self.largest, self.ridge, self.norm, self.max_steps = product, largest, ridge, norm, max_steps
+    def __init__(
+        self,
+        product: Callable,
+        largest: float,
+        ridge: float,
+        norm: Norm,
+        max_steps: int = 100,
+    ):
+        self.product = product
+        self.largest = largest
+        self.ridge = ridge
+        self.norm = norm
+        self.max_steps = max_steps
 
     def solve(self, r, rho, lam, start, accuracy):
         step = 1.0 / max(rho * self.largest + self.ridge, 1e-300)
@@ -50,7 +66,8 @@ class Accelerated(BallQP):
                 momentum = 1.0
             following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum**2))
             ahead = new + (momentum - 1.0) / following * (new - w)
-            w, momentum = new, following
+            w = new
+            momentum = following
             if change * math.sqrt(self.largest) <= 0.1 * accuracy:
                 break
         return w
@@ -62,17 +79,20 @@ class EuclideanBall(BallQP):
     def __init__(self, matrix, ridge: float, noise: float = 0.0):
         values, self.vectors = linalg.eigh(matrix)
         self.tau = max(PROXIMAL * values[-1], noise, 1e-280)
-        self.values, self.ridge = np.maximum(values, 0.0) + self.tau, ridge
+        self.values = np.maximum(values, 0.0) + self.tau
+        self.ridge = ridge
 
     def solve(self, r, rho, lam, start, accuracy):
         rotated = (r + rho * self.tau * start) @ self.vectors
         curvature = rho * self.values + self.ridge
-        w, mu = rotated / curvature, 0.0
+        w = rotated / curvature
+        mu = 0.0
         length = euclidean(w)
         for _ in range(50):  # more than are ever needed, except for rounding errors
             if not length > lam * (1.0 + 1e-12):
                 break
-            # ‖(H + μ)⁻¹ r‖ = λ, solved for the inverse of the norm, which is concave in μ: Newton converges from below
+            # ‖(H + μ)⁻¹ r‖ = λ, solved for the inverse of the norm, which is concave in
+            # μ: Newton converges from below
             unit = w / length
             mu += (length / lam - 1.0) / float(unit @ (unit / (curvature + mu)))
             w = rotated / (curvature + mu)
@@ -89,9 +109,14 @@ class _Pivoting(BallQP):
     fall_back_steps = 300  # gradient steps if pivoting does not terminate
 
     def __init__(self, matrix, ridge: float, noise: float = 0.0):
-        self.matrix, self.ridge = matrix, ridge
+        self.matrix = matrix
+        self.ridge = ridge
         last = len(matrix) - 1
-        self.largest = max(float(linalg.eigvalsh(matrix, subset_by_index=[last, last])[0]), noise, 1e-280)
+        self.largest = max(
+            float(linalg.eigvalsh(matrix, subset_by_index=[last, last])[0]),
+            noise,
+            1e-280,
+        )
         self.tau = max(PROXIMAL * self.largest, noise)
         self._factors: dict = {}
 
@@ -110,19 +135,27 @@ class _Pivoting(BallQP):
             w = None
         if w is not None:
             return self.norm.project_ball(w, lam)
-        slow = Accelerated(lambda w: self.matrix @ w, self.largest, self.ridge, self.norm, self.fall_back_steps)
+        slow = Accelerated(
+            lambda w: self.matrix @ w,
+            self.largest,
+            self.ridge,
+            self.norm,
+            self.fall_back_steps,
+        )
         return slow.solve(r, rho, lam, start, accuracy)
 
     def _pivot(self, r, rho, lam, start) -> np.ndarray | None:
         status = self._first_status(r, start, lam)
-        fewest, patience = len(r) + 1, self.patience
+        fewest = len(r) + 1
+        patience = self.patience
         for _ in range(self.max_pivots):
             w, better = self._at_status(status, r, rho, lam)
             wrong = np.flatnonzero(better != status)
             if len(wrong) == 0:
                 return w
             if len(wrong) < fewest:
-                fewest, patience = len(wrong), self.patience
+                fewest = len(wrong)
+                patience = self.patience
             elif patience > 0:
                 patience -= 1
             else:  # one at a time: slow, but it does not cycle
@@ -136,8 +169,12 @@ class _Pivoting(BallQP):
         if key not in self._factors:
             block = rho * self.matrix[np.ix_(free, free)]
             block[np.diag_indices_from(block)] += self.ridge + rho * self.tau
-            factor = linalg.cho_factor(block, lower=True, overwrite_a=True, check_finite=False)
-            if len(self._factors) == 2:  # enough for a set of entries, and for all of them
+            factor = linalg.cho_factor(
+                block, lower=True, overwrite_a=True, check_finite=False
+            )
+            if (
+                len(self._factors) == 2
+            ):  # enough for a set of entries, and for all of them
                 self._factors.pop(next(iter(self._factors)))
             self._factors[key] = factor
         return linalg.cho_solve(self._factors[key], right, check_finite=False)
@@ -208,9 +245,15 @@ class CrossPolytope(_Pivoting):
         w[used] -= self._pressure * along
         gradient = rho * (self.matrix @ w) + (self.ridge + rho * self.tau) * w - r
         slack = 1e-12 * float(np.abs(r).max())
-        pushed = np.where(np.abs(gradient) > max(self._pressure, 0.0) + slack, -np.sign(gradient), 0.0)
+        pushed = np.where(
+            np.abs(gradient) > max(self._pressure, 0.0) + slack, -np.sign(gradient), 0.0
+        )
         better = np.where(used, np.where(status * w < 0.0, 0.0, status), pushed)
         return w, better if better.any() else self._steepest(r)
 
 
-EXACT: dict[type[Norm], Callable[..., BallQP]] = {L1: CrossPolytope, L2: EuclideanBall, LInf: Box}  # of C, c and noise
+EXACT: dict[type[Norm], Callable[..., BallQP]] = {
+    L1: CrossPolytope,
+    L2: EuclideanBall,
+    LInf: Box,
+}  # of C, c and noise

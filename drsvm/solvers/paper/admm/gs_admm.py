@@ -1,15 +1,18 @@
 """GS-ADMM: golden-section search over λ, and ADMM for the classifier at each λ.
 
-    f(λ) = ε λ + min over ‖w‖_q ≤ λ and b of  Σ_i π_i max(1 − m_i, 1 + m_i − κλ, 0) + (c/2) ‖w‖²
+    f(λ) = ε λ + min over ‖w‖_q ≤ λ and b of  Σ_i π_i max(1 − m_i, 1 + m_i − κλ, 0) +
+    (c/2) ‖w‖²
 
-is convex, and its minimiser lies in [0, 1/ε], because the optimum is at most 1. At a given λ, ADMM encloses f in a
-shrinking interval; two values are compared as soon as their intervals are disjoint, so the work at each λ grows as the
-bracket shrinks. ADMM's multipliers at any λ give a line below f. A falling and a rising line together bound the
+is convex, and its minimiser lies in [0, 1/ε], because the optimum is at most 1. At a
+given λ, ADMM encloses f in a shrinking interval; two values are compared as soon as
+their intervals are disjoint, so the work at each λ grows as the bracket shrinks. ADMM's
+multipliers at any λ give a line below f. A falling and a rising line together bound the
 optimum, and a combination of their multipliers proves that bound.
 
-For ε = 0 the price λ costs nothing: there is a single problem, without a ball or flips, and no search. If there is no
-ridge either and the gap hardly shrinks, as with columns of very different scales, the interior-point solver takes over.
-For κ = 0 the optimum is 1.
+For ε = 0 the price λ costs nothing: there is a single problem, without a ball or flips,
+and no search. If there is no ridge either and the gap hardly shrinks, as with columns
+of very different scales, the interior-point solver takes over. For κ = 0 the optimum is
+1.
 """
 
 import math
@@ -18,15 +21,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from drsvm.problem.problem import Problem
+from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.paper.admm.ball_qp import EXACT
 from drsvm.solvers.paper.admm.subproblem import Subproblem, Trial
-from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.reformulation.constant import optimum_of_free_flips
 from drsvm.solvers.reformulation.fallback import Patience, WithFallback, can_take_over
 from drsvm.solvers.reformulation.priced_columns import AS_COLUMNS, PricedColumns
 
-GOLDEN = 0.5 * (3.0 - math.sqrt(5.0))  # share of a bracket that a golden section cuts off
-ENOUGH, FINEST = 0.1, 1e-13  # values of f are compared once known to this share of the tolerance, or to rounding
+GOLDEN = 0.5 * (
+    3.0 - math.sqrt(5.0)
+)  # share of a bracket that a golden section cuts off
+# values of f are compared once known to this share of the tolerance, or to rounding
+ENOUGH = 0.1
+FINEST = 1e-13
 
 
 @dataclass(frozen=True)
@@ -36,16 +43,19 @@ class Admm(Solver):
     Attributes
     ----------
     trim : bool
-        Whether to also cut the bracket where ADMM's multipliers prove that f is above the best objective. This halves
-        the number of values of λ tried; by default the search is a plain golden section.
+        Whether to also cut the bracket where ADMM's multipliers prove that f is above
+        the best objective. This halves the number of values of λ tried; by default the
+        search is a plain golden section.
     update : {"auto", "exact", "accelerated"}
-        How the quadratic problem in w is solved: by factorisations (an eigenvalue decomposition for q = 2, active sets
-        for q = 1 and ∞) or by accelerated projected gradient steps; "auto": exactly for up to 1000 features, if there
-        is enough time.
+        How the quadratic problem in w is solved: by factorisations (an eigenvalue
+        decomposition for q = 2, active sets for q = 1 and ∞) or by accelerated
+        projected gradient steps; "auto": exactly for up to 1000 features, if there is
+        enough time.
     relaxation : float
         Over-relaxation of ADMM, between 0 and 2.
     rho : float
-        Initial penalty ρ, later adapted to the residuals. Margins and losses have no unit, so 1 is the natural scale.
+        Initial penalty ρ, later adapted to the residuals. Margins and losses have no
+        unit, so 1 is the natural scale.
 
     Notes
     -----
@@ -74,9 +84,13 @@ class Admm(Solver):
 
     def __post_init__(self):
         if self.update not in ("auto", "exact", "accelerated"):
-            raise ValueError(f"update must be auto, exact or accelerated, got update={self.update!r}.")
+            raise ValueError(
+                f"update must be auto, exact or accelerated, got update={self.update!r}."
+            )
         if not 0 < self.relaxation < 2:
-            raise ValueError(f"relaxation must lie between 0 and 2, got relaxation={self.relaxation!r}.")
+            raise ValueError(
+                f"relaxation must lie between 0 and 2, got relaxation={self.relaxation!r}."
+            )
         if not 0 < self.rho < math.inf:
             raise ValueError(f"rho must be positive and finite, got rho={self.rho!r}.")
 
@@ -96,8 +110,12 @@ class Admm(Solver):
             return free_flips
         if problem.radius == 0:
             run = FreePrice(problem, self, limits)
-            has_fallback = problem.l2 == 0 and limits.tol > 0.0 and can_take_over(problem)
-            return WithFallback(run, problem, limits) if has_fallback else run
+            has_fallback = (
+                problem.l2 == 0 and limits.tol > 0.0 and can_take_over(problem)
+            )
+            if has_fallback:
+                return WithFallback(run, problem, limits)
+            return run
         return GoldenSection(problem, self, limits)
 
 
@@ -105,21 +123,33 @@ class _AdmmState(State):
     """Common part of all ADMM runs."""
 
     def __init__(self, problem: Problem, settings: Admm, limits: Limits):
-        self.columns, self.settings, self.limits = PricedColumns.of(problem), settings, limits
+        self.columns = PricedColumns.of(problem)
+        self.settings = settings
+        self.limits = limits
         self.problem = self.columns.problem
-        self.subproblem = Subproblem(self.problem, settings.relaxation, settings.update, limits.time.left())
+        self.subproblem = Subproblem(
+            self.problem, settings.relaxation, settings.update, limits.time.left()
+        )
 
     def first_trial(self, lam: float) -> Trial:
-        start = None if self.limits.start is None else self.columns.to_columns(self.limits.start)
+        if self.limits.start is None:
+            start = None
+        else:
+            start = self.columns.to_columns(self.limits.start)
         return self.subproblem.first_trial(lam, self.settings.rho, start)
 
-    def offer(self, weights, intercept: float, proof: list[tuple[Trial, float]]) -> Candidate:
+    def offer(
+        self, weights, intercept: float, proof: list[tuple[Trial, float]]
+    ) -> Candidate:
         """Return a classifier with the combined multipliers of the given trials."""
         alpha, beta = np.zeros((2, self.problem.n_rows))
         for trial, share in proof:
             if trial.line.slopes is not None:
-                hinge, flip = self.subproblem.multipliers(trial.line.slopes, trial.line.lam)
-                alpha, beta = alpha + share * hinge, beta + share * flip
+                hinge, flip = self.subproblem.multipliers(
+                    trial.line.slopes, trial.line.lam
+                )
+                alpha = alpha + share * hinge
+                beta = beta + share * flip
         return self.columns.from_columns(Candidate(weights, intercept, alpha, beta))
 
 
@@ -149,13 +179,18 @@ class GoldenSection(_AdmmState):
 
     def __init__(self, problem: Problem, settings: Admm, limits: Limits):
         super().__init__(problem, settings, limits)
-        self.low, self.high = 0.0, 1.0 / problem.radius
+        self.low = 0.0
+        self.high = 1.0 / problem.radius
         self.left: Trial | None = None
         self.right: Trial | None = None
         self.inside = [self.first_trial(GOLDEN * self.high)]
-        self.best, self.objective = Candidate(self.inside[0].weights), 1.0  # the best so far, with its objective
+        # the best so far, with its objective
+        self.best = Candidate(self.inside[0].weights)
+        self.objective = 1.0
         self.proof: list[tuple[Trial, float]] = []
-        self.bound, self.due_at, self.due = 0.0, limits.tol, False
+        self.bound = 0.0
+        self.due_at = limits.tol
+        self.due = False
         self.evaluations = 1
 
     def step(self) -> None:
@@ -163,25 +198,53 @@ class GoldenSection(_AdmmState):
         trial = self._trial_to_improve()
         self.subproblem.iterate(trial)
         if trial.upper < self.objective:
-            self.best, self.objective = Candidate(trial.weights, trial.intercept), trial.upper
-        if len(self.inside) == 2:  # cut off the end with the larger value of f, once it is known which one that is
+            self.best = Candidate(trial.weights, trial.intercept)
+            self.objective = trial.upper
+        if len(self.inside) == 2:
+            # Cut off the end with the larger value of f, once it is known which one
+            # that is
             first, second = self.inside
             known = max(first.gap, second.gap) <= max(ENOUGH * self.limits.tol, FINEST)
-            if second.line.height >= first.upper or (known and first.upper <= second.upper):
-                self.high, self.right, self.inside = second.lam, second, [first]
+            if second.line.height >= first.upper or (
+                known and first.upper <= second.upper
+            ):
+                self.high = second.lam
+                self.right = second
+                self.inside = [first]
             elif first.line.height >= second.upper or known:
-                self.low, self.left, self.inside = first.lam, first, [second]
-        if self.settings.trim:  # and where a line proves that f is above the best objective; f(λ) ≥ ελ is also a line
-            low, high = self.low, min(self.high, self.objective / self.problem.radius)
+                self.low = first.lam
+                self.left = first
+                self.inside = [second]
+        # And where a line proves that f is above the best objective; f(λ) ≥ ελ is also
+        # a line
+        if self.settings.trim:
+            low = self.low
+            high = min(self.high, self.objective / self.problem.radius)
             for line in (trial.line for trial in self._trials()):
                 if line.tilt != 0.0:
                     crossing = line.lam + (self.objective - line.height) / line.tilt
-                    low, high = (low, min(high, crossing)) if line.tilt > 0.0 else (max(low, crossing), high)
-            if high - low > FINEST / self.problem.radius:  # otherwise the optimum is known to rounding
-                self.low, self.high = low, high
+                    if line.tilt > 0.0:
+                        low = low
+                        high = min(high, crossing)
+                    else:
+                        low = max(low, crossing)
+                        high = high
+            if (
+                high - low > FINEST / self.problem.radius
+            ):  # otherwise the optimum is known to rounding
+                self.low = low
+                self.high = high
                 trials = self._trials()
-                self.left = max((t for t in trials if t.lam <= low), key=lambda t: t.line.at(low), default=None)
-                self.right = max((t for t in trials if t.lam >= high), key=lambda t: t.line.at(high), default=None)
+                self.left = max(
+                    (t for t in trials if t.lam <= low),
+                    key=lambda t: t.line.at(low),
+                    default=None,
+                )
+                self.right = max(
+                    (t for t in trials if t.lam >= high),
+                    key=lambda t: t.line.at(high),
+                    default=None,
+                )
                 self.inside = [trial for trial in self.inside if low < trial.lam < high]
         self._combine()
 
@@ -191,7 +254,11 @@ class GoldenSection(_AdmmState):
         return self.objective - self.bound
 
     def _trials(self) -> list[Trial]:
-        return [trial for trial in (self.left, *self.inside, self.right) if trial is not None]
+        return [
+            trial
+            for trial in (self.left, *self.inside, self.right)
+            if trial is not None
+        ]
 
     def _trial_to_improve(self) -> Trial:
         """Return the trial at which f is least accurate: an end with most of the gap, an inner one or a new one."""
@@ -214,26 +281,37 @@ class GoldenSection(_AdmmState):
 
     def _combine(self) -> None:
         """Find the combination of trials with the best lower bound: its line is horizontal."""
-        lines = [(trial, trial.line.at(0.0), trial.line.tilt) for trial in self._trials()]
-        rising = [(None, 0.0, self.problem.radius), *(line for line in lines if line[2] >= 0.0)]
+        lines = [
+            (trial, trial.line.at(0.0), trial.line.tilt) for trial in self._trials()
+        ]
+        rising = [
+            (None, 0.0, self.problem.radius),
+            *(line for line in lines if line[2] >= 0.0),
+        ]
         falling = [line for line in lines if line[2] < 0.0]
-        self.bound, self.proof = 0.0, []
+        self.bound = 0.0
+        self.proof = []
         for trial, height, _ in rising:
             if trial is not None and height > self.bound:
-                self.bound, self.proof = height, [(trial, 1.0)]
+                self.bound = height
+                self.proof = [(trial, 1.0)]
         for down, down_height, down_tilt in falling:
             for up, up_height, up_tilt in rising:
                 share = up_tilt / (up_tilt - down_tilt)
                 height = share * down_height + (1.0 - share) * up_height
                 if height > self.bound:
                     pair = [(down, share), (up, 1.0 - share)]
-                    self.bound, self.proof = height, [(trial, part) for trial, part in pair if trial is not None]
+                    self.bound = height
+                    self.proof = [
+                        (trial, part) for trial, part in pair if trial is not None
+                    ]
 
     def certificate_due(self) -> bool:
         return self.due or self.gap <= self.due_at
 
     def on_certificate(self, gap: float) -> None:
-        # The certificate is stricter with an intercept: request another one only once the gap is smaller.
+        # The certificate is stricter with an intercept: request another one only once
+        # the gap is smaller.
         if self.gap <= self.due_at:
             self.due_at = 0.7 * self.gap
 

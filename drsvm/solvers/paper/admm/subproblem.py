@@ -2,14 +2,14 @@
 
     f(λ) = ε λ + min over ‖w‖_q ≤ λ and b of  Σ_i π_i φ(m_i) + (c/2) ‖w‖²,      φ(t) = max(1 − t, 1 + t − κλ, 0)
 
-The margins are split, t_i = m_i, with multipliers π_i g_i. All samples are weighted by π_i, so a doubled weight acts
-like a duplicated row:
+The margins are split, t_i = m_i, with multipliers π_i g_i. All samples are weighted by
+π_i, so a doubled weight acts like a duplicated row:
 
     (w, b)  minimises  (c/2) ‖w‖² + Σ π_i (g_i m_i + (ρ/2) (m_i − t_i)²)  over  ‖w‖_q ≤ λ         (`ball_qp`)
     t_i     minimises  φ(t) − g_i t + (ρ/2) (t − m_i)²,     then  g_i += ρ (m_i − t_i)             (`kernels.admm`)
 
-Every g is a slope of φ and represents multipliers α and β. By duality they bound f from below, not only at λ: they
-define a line below f everywhere.
+Every g is a slope of φ and represents multipliers α and β. By duality they bound f from
+below, not only at λ: they define a line below f everywhere.
 """
 
 import math
@@ -24,15 +24,25 @@ from drsvm.problem.memory_rows import MemoryRows
 from drsvm.problem.problem import Problem
 from drsvm.problem.risk import affordable_flips
 from drsvm.problem.validation import row_blocks
-from drsvm.solvers.paper.admm.ball_qp import EXACT, Accelerated, BallQP
 from drsvm.solvers.base import Candidate
+from drsvm.solvers.paper.admm.ball_qp import EXACT, Accelerated, BallQP
 from drsvm.solvers.paper.incremental.epochs import UNLIMITED
-from drsvm.solvers.selection import MULTIPLICATION, SPARSE_MULTIPLICATION, stored_entries
+from drsvm.solvers.selection import (
+    MULTIPLICATION,
+    SPARSE_MULTIPLICATION,
+    stored_entries,
+)
 
-FACTORISED_TO = 1000  # number of features up to which updates by factorisation are faster than by gradient steps
-UNBALANCED, LARGEST_CHANGE = 4.0, 30.0  # ratio of the residuals from which ρ changes, and by which factor at most
-FIRST_BALANCE = 10  # iterations before they are compared first; later, this is done at growing intervals
-FIRST_AVERAGE = 10  # number of iterations in the first average; each further average is twice as long
+# Number of features up to which updates by factorisation are faster than by gradient
+# steps
+FACTORISED_TO = 1000
+# ratio of the residuals from which ρ changes, and by which factor at most
+UNBALANCED = 4.0
+LARGEST_CHANGE = 30.0
+# Iterations before they are compared first; later, this is done at growing intervals
+FIRST_BALANCE = 10
+# Number of iterations in the first average; each further average is twice as long
+FIRST_AVERAGE = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,17 +59,24 @@ class Line:
 
 
 class Average:
-    """Mean of the slopes and their sums over recent iterations; ADMM's oscillations about the solution cancel there."""
+    """Mean of the slopes and their sums over recent iterations.
+
+    ADMM's oscillations about the solution cancel there.
+    """
 
     def __init__(self, n_rows: int, size: int):
-        self.slopes, self.slope_sum = np.zeros(n_rows), np.zeros(size)
-        self.count, self.length = 0, FIRST_AVERAGE
+        self.slopes = np.zeros(n_rows)
+        self.slope_sum = np.zeros(size)
+        self.count = 0
+        self.length = FIRST_AVERAGE
 
     def add(self, slopes, slope_sum) -> bool:
         """Add one iteration; return whether to evaluate the mean now."""
         if self.count == self.length:
-            self.slopes[:], self.slope_sum[:] = 0.0, 0.0
-            self.count, self.length = 0, 2 * self.length
+            self.slopes[:] = 0.0
+            self.slope_sum[:] = 0.0
+            self.count = 0
+            self.length = 2 * self.length
         self.slopes += slopes
         self.slope_sum += slope_sum
         self.count += 1
@@ -92,18 +109,33 @@ class Trial:
 
 
 class Subproblem:
-    """The data, prepared for ADMM iterations at any λ; rows are around their mean x̄, which eliminates an intercept."""
+    """The data, prepared for ADMM iterations at any λ.
 
-    def __init__(self, problem: Problem, relaxation: float, update: str, seconds: float = math.inf):
-        self.problem, self.relaxation, self.stored = problem, relaxation, stored_entries(problem)
-        self.signs, self.sample_weights = np.array(problem.signs, dtype=np.float64), np.array(problem.sample_weight)
+    Rows are around their mean x̄, which eliminates an intercept.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        relaxation: float,
+        update: str,
+        seconds: float = math.inf,
+    ):
+        self.problem = problem
+        self.relaxation = relaxation
+        self.stored = stored_entries(problem)
+        self.signs = np.array(problem.signs, dtype=np.float64)
+        self.sample_weights = np.array(problem.sample_weight)
         self.kappa, self.flips = affordable_flips(problem.flip_cost, problem.radius)
         self.mean = np.zeros(problem.n_features)  # x̄ = 0 without an intercept
         if problem.fit_intercept:
             self.mean += problem.weighted_sum(problem.sample_weight * problem.signs)[0]
         self.coefficients = np.empty((2, problem.n_rows))
         self.quadratic = self._quadratic(update, seconds)
-        self.large_weights = 100.0 / problem.typical_row_norm() if problem.radius == 0.0 else math.inf
+        if problem.radius == 0.0:
+            self.large_weights = 100.0 / problem.typical_row_norm()
+        else:
+            self.large_weights = math.inf
 
     def gram_seconds(self) -> float:
         n, d = self.problem.X.shape
@@ -113,22 +145,33 @@ class Subproblem:
 
     def gram(self) -> tuple[np.ndarray, float]:
         """Return C = Σ π (x − x̄)(x − x̄)ᵀ, and the size of its rounding errors."""
-        X, weights = self.problem.X, self.problem.sample_weight
-        gram = sum(MemoryRows(X[block]).squares(weights[block]) for block in row_blocks(X))
+        X = self.problem.X
+        weights = self.problem.sample_weight
+        gram = sum(
+            MemoryRows(X[block]).squares(weights[block]) for block in row_blocks(X)
+        )
         noise = 1e-14 * float(np.trace(gram)) or 1.0
         return gram - np.outer(self.mean, self.mean), noise
 
     def curvature(self, w) -> np.ndarray:
         """Return C w without forming C."""
         rows = self.problem.rows
-        return rows.weighted_sum(self.problem.sample_weight * rows.dot(w)) - (self.mean @ w) * self.mean
+        return (
+            rows.weighted_sum(self.problem.sample_weight * rows.dot(w))
+            - (self.mean @ w) * self.mean
+        )
 
     def _quadratic(self, update: str, seconds: float) -> BallQP:
-        norm, l2, d = self.problem.norm, self.problem.l2, self.problem.n_features
+        norm = self.problem.norm
+        l2 = self.problem.l2
+        d = self.problem.n_features
         product = self.curvature
         factorised = update == "auto" and d <= FACTORISED_TO
         # Updates also work without the Gram matrix and its factorisation.
-        affordable = self.gram_seconds() + 5.0 * MULTIPLICATION * factorised * d**3 <= 0.3 * seconds
+        affordable = (
+            self.gram_seconds() + 5.0 * MULTIPLICATION * factorised * d**3
+            <= 0.3 * seconds
+        )
         exact = update == "exact" or (factorised and affordable)
         if exact or (d * d <= self.stored and affordable):
             matrix, noise = self.gram()
@@ -142,78 +185,137 @@ class Subproblem:
             largest = max(float(np.linalg.eigvalsh(matrix)[-1]), noise)
         else:
             start = np.random.default_rng(0).normal(size=d)
-            operator = sparse_linalg.LinearOperator((d, d), matvec=product, dtype=np.float64)
-            largest = 1.02 * float(sparse_linalg.eigsh(operator, 1, tol=0.01, v0=start, return_eigenvectors=False)[0])
+            operator = sparse_linalg.LinearOperator(
+                (d, d), matvec=product, dtype=np.float64
+            )
+            largest = 1.02 * float(
+                sparse_linalg.eigsh(
+                    operator, 1, tol=0.01, v0=start, return_eigenvectors=False
+                )[0]
+            )
         return Accelerated(product, max(largest, 1e-280), l2, norm)
 
     def first_trial(self, lam: float, rho: float, start: Candidate | None) -> Trial:
         """Return ADMM's starting trial at λ: the origin, or a given classifier with its multipliers."""
         n, d = self.problem.X.shape
-        weights, intercept, split, slopes = np.zeros(d), 0.0, np.zeros(n), np.zeros(n)
+        weights = np.zeros(d)
+        intercept = 0.0
+        split = np.zeros(n)
+        slopes = np.zeros(n)
         if start is not None:
-            weights, intercept = np.array(start.weights), start.intercept
+            weights = np.array(start.weights)
+            intercept = start.intercept
             split = self.problem.margins(weights, intercept)
             if start.hinge_dual is not None and start.flip_dual is not None:
-                slopes = np.clip((start.flip_dual - start.hinge_dual) / self.sample_weights, -1.0, 1.0)
+                slopes = np.clip(
+                    (start.flip_dual - start.hinge_dual) / self.sample_weights,
+                    -1.0,
+                    1.0,
+                )
         return self._new_trial(lam, rho, weights, intercept, split, slopes)
 
     def moved(self, trial: Trial, lam: float) -> Trial:
-        """Return a starting trial at another λ from a given trial; ρ grows for smaller λ, where margins are smaller."""
+        """Return a starting trial at another λ from a given trial.
+
+        Ρ grows for smaller λ, where margins are smaller.
+        """
         rho = trial.rho * max(trial.lam / (3.0 * lam), 1.0)
-        return self._new_trial(lam, rho, trial.weights, trial.intercept, trial.split.copy(), trial.slopes.copy())
+        return self._new_trial(
+            lam,
+            rho,
+            trial.weights,
+            trial.intercept,
+            trial.split.copy(),
+            trial.slopes.copy(),
+        )
 
     def _new_trial(self, lam, rho, weights, intercept, split, slopes) -> Trial:
         signed = self.sample_weights * self.signs
         self.coefficients[:] = signed * split, -signed * slopes
         split_sum, slope_sum = self._sums()
         average = Average(len(split), len(split_sum))
-        height = self.problem.radius * lam if self.problem.radius > 0 else 0.0  # λ may be infinite
+        # λ may be infinite
+        if self.problem.radius > 0:
+            height = self.problem.radius * lam
+        else:
+            height = 0.0
         line = Line(lam, height, self.problem.radius, None)
-        return Trial(lam, rho, weights, intercept, split, slopes, split_sum, slope_sum, line, average)
+        return Trial(
+            lam,
+            rho,
+            weights,
+            intercept,
+            split,
+            slopes,
+            split_sum,
+            slope_sum,
+            line,
+            average,
+        )
 
     def _sums(self) -> tuple[np.ndarray, np.ndarray]:
-        split_sum, slope_sum = (np.append(*self.problem.signed_sum(row)) for row in self.coefficients)
+        split_sum, slope_sum = (
+            np.append(*self.problem.signed_sum(row)) for row in self.coefficients
+        )
         return split_sum, slope_sum
 
     def iterate(self, trial: Trial) -> None:
         right = trial.rho * trial.split_sum + trial.slope_sum
         balance = right[-1] if self.problem.fit_intercept else 0.0
         trial.weights = self.quadratic.solve(
-            right[:-1] - balance * self.mean, trial.rho, trial.lam, trial.weights, trial.accuracy
+            right[:-1] - balance * self.mean,
+            trial.rho,
+            trial.lam,
+            trial.weights,
+            trial.accuracy,
         )
         if self.problem.fit_intercept:
             trial.intercept = float(balance / trial.rho - self.mean @ trial.weights)
         decisions = self.problem.decision_values(trial.weights)
         samples = decisions, trial.intercept, self.signs, self.sample_weights
         terms = self.kappa, self._flip_price(trial.lam), trial.rho, self.relaxation
-        sums = kernel.update_samples(*samples, *terms, trial.split, trial.slopes, self.coefficients)
+        sums = kernel.update_samples(
+            *samples, *terms, trial.split, trial.slopes, self.coefficients
+        )
         trial.split_sum, trial.slope_sum = self._sums()
         trial.iteration += 1
         loss, mass, cost = sums[:3]
         ridge = 0.5 * self.problem.l2 * float(trial.weights @ trial.weights)
-        price = self.problem.radius * trial.lam if self.problem.radius > 0 else 0.0
+        if self.problem.radius > 0:
+            price = self.problem.radius * trial.lam
+        else:
+            price = 0.0
         trial.upper = min(trial.upper, price + loss + ridge)
         self._raise_line(trial, trial.slopes, trial.slope_sum, mass, cost)
         average = trial.average
         if average.add(trial.slopes, trial.slope_sum):
             mean = average.slopes / average.count
             alpha, beta = self.multipliers(mean, trial.lam)
-            mass, cost = float(alpha.sum() + beta.sum()), float(np.sum(self.kappa * beta))
+            mass = float(alpha.sum() + beta.sum())
+            cost = float(np.sum(self.kappa * beta))
             self._raise_line(trial, mean, average.slope_sum / average.count, mass, cost)
         self._balance(trial, *np.sqrt(sums[3:]))
 
     def _flip_price(self, lam: float) -> float | np.ndarray:
         """Return κλ, inf where no flip is possible: a number, or one per row."""
         with np.errstate(over="ignore"):
-            lams = np.where(self.flips, np.multiply(self.kappa, min(lam, UNLIMITED)), math.inf)
+            lams = np.where(
+                self.flips, np.multiply(self.kappa, min(lam, UNLIMITED)), math.inf
+            )
         return float(lams) if lams.ndim == 0 else lams
 
-    def _raise_line(self, trial: Trial, slopes, slope_sum, mass: float, cost: float) -> None:
+    def _raise_line(
+        self, trial: Trial, slopes, slope_sum, mass: float, cost: float
+    ) -> None:
         """Replace the line of a trial with the one that the given slopes prove, if that is higher at λ."""
-        problem, lam = self.problem, trial.lam
-        if not (math.isfinite(lam) or problem.l2 > 0.0):  # a bound is sought for weights up to this norm
+        problem = self.problem
+        lam = trial.lam
+        if not (
+            math.isfinite(lam) or problem.l2 > 0.0
+        ):  # a bound is sought for weights up to this norm
             lam = max(2.0 * problem.norm.value(trial.weights), self.large_weights)
-        v, imbalance = slope_sum[:-1], slope_sum[-1] * problem.fit_intercept
+        v = slope_sum[:-1]
+        imbalance = slope_sum[-1] * problem.fit_intercept
         rate = problem.radius - cost
         if problem.l2 > 0.0:
             best = problem.norm.project_ball(v / problem.l2, lam)
@@ -222,13 +324,18 @@ class Subproblem:
         else:
             pressure = problem.norm.dual.value(v)
             gained = lam * pressure if pressure > 0.0 else 0.0
-        # Without balance no bound holds for all b: assume intercepts of the current size.
-        gained += abs(imbalance) * (1.0 + abs(trial.intercept) + abs(self.mean @ trial.weights))
+        # Without balance no bound holds for all b: assume intercepts of the current
+        # size.
+        gained += abs(imbalance) * (
+            1.0 + abs(trial.intercept) + abs(self.mean @ trial.weights)
+        )
         height = mass + (lam * rate if rate != 0.0 else 0.0) - gained
         if height > trial.line.height:
             trial.line = Line(trial.lam, height, rate - pressure, slopes.copy())
 
-    def _balance(self, trial: Trial, apart, moved, margin_size, split_size, slope_size) -> None:
+    def _balance(
+        self, trial: Trial, apart, moved, margin_size, split_size, slope_size
+    ) -> None:
         """Change ρ, at some iterations, if the primal and dual residuals differ too much."""
         trial.accuracy = max(min(apart, moved), 1e-12)
         primal = apart / max(margin_size, split_size, 1e-300)

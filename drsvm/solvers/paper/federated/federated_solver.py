@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.utils.clock import Stopwatch
 from drsvm.engines.sharded import queries
 from drsvm.engines.sharded.coordinator import Group, Run, total
 from drsvm.engines.sharded.sharded_rows import ShardedRows
@@ -18,11 +17,16 @@ from drsvm.solvers.dual_coordinate.dual_coordinate_solver import StateWithEstima
 from drsvm.solvers.paper.federated.block import Block, Proposal, go_on
 from drsvm.solvers.paper.federated.shared import SHARED, shared_for
 from drsvm.solvers.reformulation.constant import optimum_of_free_flips
+from drsvm.utils.clock import Stopwatch
 
-FIRST_PROOF = 32  # maximum number of rounds before the first certificate, regardless of the estimate
-# Groups that take longer than SLOW times the typical time visit fewer rows, so that they take about HASTE times as long
-# as is typical, but at least the last share of their rows.
-SLOW, HASTE, MIN_VISITED = 3.0, 1.5, 0.4
+# Maximum number of rounds before the first certificate, regardless of the estimate
+FIRST_PROOF = 32
+# Groups that take longer than SLOW times the typical time visit fewer rows, so that
+# they take about HASTE times as long as is typical, but at least the last share of
+# their rows.
+SLOW = 3.0
+HASTE = 1.5
+MIN_VISITED = 0.4
 NOTHING = Sums((0.0, 0.0, 0.0, 0.0))
 
 
@@ -33,10 +37,11 @@ class Federated(Solver):
     Attributes
     ----------
     patience : float
-        Machines that are much slower than most visit fewer of their rows at a time, and no round waits for them: what
-        they reply counts when it comes. A round also ends without others that have not replied after this multiple of
-        the time in which most of them have. inf, and always for norm=1: every round waits for all, and all visit all
-        of their rows.
+        Machines that are much slower than most visit fewer of their rows at a time, and
+        no round waits for them: what they reply counts when it comes. A round also ends
+        without others that have not replied after this multiple of the time in which
+        most of them have. inf, and always for norm=1: every round waits for all, and
+        all visit all of their rows.
 
     Examples
     --------
@@ -75,19 +80,32 @@ class Rounds(StateWithEstimates):
         self.run.tell("begin", Block)
         self.channel = self.coordinator.channel()
         self.ascent = shared_for(problem, limits.start, len(self.channel.groups))
-        self.patience = math.inf if self.ascent.waits_for_all else patience
+        if self.ascent.waits_for_all:
+            self.patience = math.inf
+        else:
+            self.patience = patience
         self.number = self.first = 0
-        self.n_lost, self.n_known_lost = 0, len(self.coordinator.restored)
+        self.n_known_lost = len(self.coordinator.restored)
+        self.n_lost = 0
         self.asked: dict[Group, int] = {}  # the number of the last work
-        self.shares: dict[Group, dict[int, float]] = {}  # what was accepted, and has not been told yet
-        self.credits: dict[Group, Sums] = {}  # what the groups have contributed to v, Σκβ, Σ (α − β) y and Σ (α + β)
+        self.shares: dict[
+            Group, dict[int, float]
+        ] = {}  # what was accepted, and has not been told yet
+        self.credits: dict[
+            Group, Sums
+        ] = {}  # what the groups have contributed to v, Σκβ, Σ (α − β) y and Σ (α + β)
         self.seen: dict[Group, Proposal] = {}
         self.watches: dict[Group, Stopwatch] = {}
         self.took: dict[Group, float] = {}  # seconds until the last reply
-        self.visited: dict[Group, float] = {}  # shares of the rows that are visited in a round
+        self.visited: dict[
+            Group, float
+        ] = {}  # shares of the rows that are visited in a round
 
     def step(self) -> None:
-        """Let all blocks propose, and move along the sum of what comes in time; no round waits for the slowest."""
+        """Let all blocks propose, and move along the sum of what comes in time.
+
+        No round waits for the slowest.
+        """
         self.coordinator.n_rounds += 1
         self.first = self.number
         for group in self.channel.groups:
@@ -98,26 +116,36 @@ class Rounds(StateWithEstimates):
             share = self.ascent.absorb(total(proposals.values()))
             for group, proposal in proposals.items():
                 self._credit(group, proposal, share)
-        if math.isfinite(self.patience):  # slow groups visit fewer rows at a time: sums must not be too old
+        if math.isfinite(
+            self.patience
+        ):  # slow groups visit fewer rows at a time: sums must not be too old
             typical = statistics.median_low(self.took.values())
             for group, took in self.took.items():
                 now = self.visited.get(group, 1.0)
                 if now < 1.0 or took > SLOW * typical:
-                    self.visited[group] = min(max(now * HASTE * typical / max(took, 1e-9), MIN_VISITED), 1.0)
+                    self.visited[group] = min(
+                        max(now * HASTE * typical / max(took, 1e-9), MIN_VISITED), 1.0
+                    )
         self.ascent.move(total(self.seen[group] for group in sorted(self.seen)))
 
     def _in_time(self) -> dict[Group, Proposal]:
         """Return the proposals of this round, once those of most groups are there and others have had some time."""
         proposals: dict[Group, Proposal] = {}
-        watch, deadline, any_news = self.channel.stopwatch(), math.inf, False
-        while not any_news or any(self._expected(group) for group in self.channel.waiting):
+        watch = self.channel.stopwatch()
+        deadline = math.inf
+        any_news = False
+        while not any_news or any(
+            self._expected(group) for group in self.channel.waiting
+        ):
             group, proposal = self._heard(deadline - watch.elapsed())
             any_news = True
             if proposal is None:
                 break
             if self._expected(group):
                 proposals[group] = proposal
-            else:  # not of this round, but as useful: the step along it is as long as it is good for
+            else:
+                # Not of this round, but as useful: the step along it is as long as it
+                # is good for
                 share = self.ascent.absorb(proposal, 1.0 / len(self.channel.groups))
                 self._credit(group, proposal, share)
                 self._ask(group)
@@ -134,21 +162,31 @@ class Rounds(StateWithEstimates):
         anew = group not in self.credits
         if anew:
             self.credits[group] = NOTHING
-        work = self.ascent.work(self.number, self.shares.pop(group, {}), anew, self.visited.get(group, 1.0))
+        work = self.ascent.work(
+            self.number, self.shares.pop(group, {}), anew, self.visited.get(group, 1.0)
+        )
         self.watches[group] = self.channel.stopwatch()
         self.asked[group], self.number = self.number, self.number + 1
-        self.channel.send(group, self.run.message(queries.of_engine, "propose", work, follow=go_on))
+        self.channel.send(
+            group, self.run.message(queries.of_engine, "propose", work, follow=go_on)
+        )
 
     def _heard(self, seconds: float) -> tuple[Group, Proposal | None]:
-        """Return the next proposal, if it comes in time; blocks that were lost with their machine start from 0."""
+        """Return the next proposal, if it comes in time.
+
+        Blocks that were lost with their machine start from 0.
+        """
         while True:
             group, reply = self.channel.receive(seconds)
             if reply is None:
                 return group, None
             v, *sums = reply
-            proposal = Proposal(v.astype(np.float64), *sums)  # as it can be added to many others
+            proposal = Proposal(
+                v.astype(np.float64), *sums
+            )  # as it can be added to many others
             if group in self.credits and not proposal.lost:
-                self.seen[group], self.took[group] = proposal, self.watches[group].elapsed()
+                self.took[group] = self.watches[group].elapsed()
+                self.seen[group] = proposal
                 return group, proposal
             self.n_lost += 1
             for gone in [group, *set(self.credits).difference(self.channel.groups)]:
@@ -162,20 +200,33 @@ class Rounds(StateWithEstimates):
         self.shares[group] = {self.asked[group]: share}
 
     def candidate(self) -> Candidate:
-        self.run.tell("accept", {number: share for shares in self.shares.values() for number, share in shares.items()})
+        self.run.tell(
+            "accept",
+            {
+                number: share
+                for shares in self.shares.values()
+                for number, share in shares.items()
+            },
+        )
         classifier = self.ascent.classifier()
-        return Candidate(*classifier, *self.run.keep("keep_multipliers", self.ascent.averaged))  # pyright: ignore
+        return Candidate(
+            *classifier, *self.run.keep("keep_multipliers", self.ascent.averaged)
+        )  # pyright: ignore
 
     def forgot_multipliers(self) -> bool:
         """Return whether a block was lost: those that it had kept are then 0."""
-        before, self.n_known_lost = self.n_known_lost, self.n_lost + len(self.coordinator.restored)
+        before = self.n_known_lost
+        self.n_known_lost = self.n_lost + len(self.coordinator.restored)
         return before != self.n_known_lost
 
     def on_certificate(self, gap: float) -> None:
         """Schedule a certificate for when gaps that fall like 1/rounds, which is slow, would be small enough, too."""
         super().on_certificate(gap)
         count = self.ascent.count
-        soon = max(2, math.ceil(count * (gap / self.limits.tol - 1.0))) if self.limits.tol > 0.0 else math.inf
+        if self.limits.tol > 0.0:
+            soon = max(2, math.ceil(count * (gap / self.limits.tol - 1.0)))
+        else:
+            soon = math.inf
         self.next_proof = min(self.next_proof, count + soon)
 
     def close(self) -> None:

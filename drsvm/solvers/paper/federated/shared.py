@@ -1,12 +1,14 @@
 """What all machines know: the sums over all rows, the classifier, and how far to go along proposed changes.
 
-The sums V change by s D, where D is what blocks propose together, or one of them, and 0 ≤ s ≤ 1 maximises the dual
-value along D: with the classifier (w, λ, b) of V + s D, its slope is
+The sums V change by s D, where D is what blocks propose together, or one of them, and 0
+≤ s ≤ 1 maximises the dual value along D: with the classifier (w, λ, b) of V + s D, its
+slope is
 
     D_mass − w·D_v − λ D_cost − b D_imbalance.
 
-The dual value around a centre thus never falls, however bold the proposals are, and however old: those of slow machines
-may be for sums that have changed since. Multipliers stay within their bounds, because these are convex.
+The dual value around a centre thus never falls, however bold the proposals are, and
+however old: those of slow machines may be for sums that have changed since. Multipliers
+stay within their bounds, because these are convex.
 """
 
 import math
@@ -20,44 +22,81 @@ from drsvm.problem.norms import L1, L2, LInf, Norm, euclidean
 from drsvm.problem.problem import Problem
 from drsvm.problem.reducers import Sums
 from drsvm.solvers.base import Candidate
-from drsvm.solvers.dual_coordinate.ascent import Ascent, Place, first_price, losses_along
-from drsvm.solvers.dual_coordinate.dual_coordinate_solver import BoxAscent, RoundAscent, SeparableAscent, SparseAscent
+from drsvm.solvers.dual_coordinate.ascent import (
+    Ascent,
+    Place,
+    first_price,
+    losses_along,
+)
+from drsvm.solvers.dual_coordinate.dual_coordinate_solver import (
+    BoxAscent,
+    RoundAscent,
+    SeparableAscent,
+    SparseAscent,
+)
 from drsvm.solvers.paper.federated.block import MIN_NEWS, SENT, Proposal, Work
 from drsvm.solvers.paper.incremental.epochs import UNLIMITED, Samples
 
 TRIALS = 12  # number of bisections of a step; most steps are whole
-# Factors of the number of times for which a block counts itself, after a whole step and after a shorter one.
-BOLDER, MORE_CAREFUL = 0.95, 1.5
+# Factors of the number of times for which a block counts itself, after a whole step and
+# after a shorter one.
+BOLDER = 0.95
+MORE_CAREFUL = 1.5
 # Arguments of an epoch that visits no rows.
-ANY_ROW, NO_FLIPS = Samples(np.zeros((1, 1)), np.ones(1), np.ones(1)), Flips(0.0, False)
-# Multiples of the classifier, around 1, of which the best is offered: early in a run, all margins may be slightly too
-# small. Near the optimum, many margins are 1, and the best multiple is 1.
+ANY_ROW = Samples(np.zeros((1, 1)), np.ones(1), np.ones(1))
+NO_FLIPS = Flips(0.0, False)
+# Multiples of the classifier, around 1, of which the best is offered: early in a run,
+# all margins may be slightly too small. Near the optimum, many margins are 1, and the
+# best multiple is 1.
 STEPS = 0.25 * 0.7 ** np.arange(17)
 SCALES = np.concatenate([1.0 - STEPS, [1.0], 1.0 + STEPS[::-1]])
-NEARER = 1.0 / 3.0  # share of the usual θ that is best for q = ∞: its rounds are many and short
+NEARER = (
+    1.0 / 3.0
+)  # share of the usual θ that is best for q = ∞: its rounds are many and short
 
 
 class Shared(Ascent):
     """The part of an ascent that does not need the rows: put before the ascent for each norm."""
 
     waits_for_all = False  # whether late proposals do harm
-    news = 0.25  # averages of classifiers over the last rounds have at least this share of the latest one
-    averaged = False  # whether averages of the multipliers are offered for a certificate
-    proposes_boldly = True  # whether a block may count itself for less than the number of blocks
+    # Averages of classifiers over the last rounds have at least this share of the
+    # latest one
+    news = 0.25
+    averaged = (
+        False  # whether averages of the multipliers are offered for a certificate
+    )
+    proposes_boldly = (
+        True  # whether a block may count itself for less than the number of blocks
+    )
 
     def __init__(self, problem: Problem, start: Candidate | None, n_blocks: int):
-        self.problem, self.most, self.factor = problem, float(n_blocks), float(n_blocks)
-        self.unit = problem.intercept_cost if problem.prices_intercept else float(problem.fit_intercept)
-        self.count, self.near = 0, 0.0
+        self.problem = problem
+        self.most = float(n_blocks)
+        self.factor = float(n_blocks)
+        if problem.prices_intercept:
+            self.unit = problem.intercept_cost
+        else:
+            self.unit = float(problem.fit_intercept)
+        self.count = 0
+        self.near = 0.0
         d = problem.n_features
-        self.v, self.cost, self.imbalance, self.all_mass = np.zeros(d), 0.0, 0.0, 0.0
-        self.w, self.b, self.estimate = np.zeros(d), 0.0, math.inf
+        self.v = np.zeros(d)
+        self.cost = 0.0
+        self.imbalance = 0.0
+        self.all_mass = 0.0
+        self.w = np.zeros(d)
+        self.b = 0.0
+        self.estimate = math.inf
         self.square = float(problem.column_squares().sum()) or 1.0  # the mean of x·x
         if start is None or not start.weights.any():
             self.lam = first_price(problem, problem)
         else:
-            self.w, self.b = np.array(start.weights), start.intercept
-            self.lam = UNLIMITED if problem.radius == 0.0 else problem.price_and_objective(self.w, self.b)[0]
+            self.w = np.array(start.weights)
+            self.b = start.intercept
+            if problem.radius == 0.0:
+                self.lam = UNLIMITED
+            else:
+                self.lam = problem.price_and_objective(self.w, self.b)[0]
         self.means = self.w, self.b, 0.0
         self.place: Place = self._place()
 
@@ -73,26 +112,47 @@ class Shared(Ascent):
     def any_flips(self) -> bool:
         return self.cost > 0.0
 
-    def work(self, number: int, accepted: dict[int, float], anew: bool, share: float = 1.0) -> Work:
+    def work(
+        self, number: int, accepted: dict[int, float], anew: bool, share: float = 1.0
+    ) -> Work:
         place = self.place
-        return Work(place.u.astype(SENT), place.sums, place.terms, self.factor, number, accepted, anew, share)
+        return Work(
+            place.u.astype(SENT),
+            place.sums,
+            place.terms,
+            self.factor,
+            number,
+            accepted,
+            anew,
+            share,
+        )
 
     def absorb(self, proposal: Proposal, share: float = 1.0) -> float:
         """Change the sums along a proposal of a share of the blocks, and return how far, from 0 to 1."""
         step = self.best_step(proposal, share)
-        self.cost, self.all_mass = self.cost + step * proposal.cost, self.all_mass + step * proposal.mass
+        self.cost = self.cost + step * proposal.cost
+        self.all_mass = self.all_mass + step * proposal.mass
         self.place = self._along(self.place, proposal, step)
         return step
 
     def best_step(self, proposal: Proposal, share: float = 1.0) -> float:
-        """Return how far to go along a proposal, from 0 to 1; the next ones are bolder if this is all the way."""
-        low, high = 0.0, 1.0
+        """Return how far to go along a proposal, from 0 to 1.
+
+        The next ones are bolder if this is all the way.
+        """
+        low = 0.0
+        high = 1.0
         if self._slope(proposal, 1.0) >= 0.0:
             low = 1.0
         else:
             for _ in range(TRIALS):
                 middle = 0.5 * (low + high)
-                low, high = (low, middle) if self._slope(proposal, middle) < 0.0 else (middle, high)
+                if self._slope(proposal, middle) < 0.0:
+                    low = low
+                    high = middle
+                else:
+                    low = middle
+                    high = high
         step = 0.5 * (low + high)
         change = BOLDER if step == 1.0 else MORE_CAREFUL
         least = 1.0 if self.proposes_boldly else self.most
@@ -101,20 +161,33 @@ class Shared(Ascent):
 
     def _slope(self, proposal: Proposal, step: float) -> float:
         w, lam, b = self._classifier(self._along(self.place, proposal, step))
-        return proposal.mass - float(w @ proposal.v) - lam * proposal.cost - b * proposal.imbalance
+        return (
+            proposal.mass
+            - float(w @ proposal.v)
+            - lam * proposal.cost
+            - b * proposal.imbalance
+        )
 
     def _along(self, place: Place, proposal: Proposal, step: float) -> Place:
-        work = Work(place.u, place.sums, place.terms, step, 0, {}, False, 1.0).after(proposal)
+        work = Work(place.u, place.sums, place.terms, step, 0, {}, False, 1.0).after(
+            proposal
+        )
         return place._replace(u=work.u, sums=work.sums)
 
     def move(self, seen: Proposal) -> None:
-        """Move the centre to the classifier of the current sums; `seen` is what all blocks have seen last."""
+        """Move the centre to the classifier of the current sums.
+
+        `seen` is what all blocks have seen last.
+        """
         self.count += 1
         self.near = seen.near
         self._arrive(self.place, self._answer(self.place))
         self.place = self._place()
         news = max(self.news, 1.0 / self.count)
-        self.means = tuple(mean + news * (now - mean) for mean, now in zip(self.means, self._now, strict=True))
+        self.means = tuple(
+            mean + news * (now - mean)
+            for mean, now in zip(self.means, self._now, strict=True)
+        )
         self.estimate = self._estimated_gap(seen.gap)
 
     @property
@@ -125,8 +198,10 @@ class Shared(Ascent):
         """Take away what blocks that were lost contributed."""
         self._arrive(self.place, self._answer(self.place))
         v, cost, imbalance, mass = sums
-        self.v, self.cost = self.v - v, max(self.cost - cost, 0.0)
-        self.imbalance, self.all_mass = self.imbalance - imbalance, max(self.all_mass - mass, 0.0)
+        self.cost = max(self.cost - cost, 0.0)
+        self.v = self.v - v
+        self.all_mass = max(self.all_mass - mass, 0.0)
+        self.imbalance = self.imbalance - imbalance
         self.place = self._place()
 
     @abstractmethod
@@ -139,10 +214,16 @@ class Shared(Ascent):
 
     def classifier(self) -> tuple[np.ndarray, float]:
         """Return the best multiple of the current classifier, or of the average over the last rounds."""
-        # Blocks see the margins of their rows while they improve them, and are too optimistic: one more round.
-        radius, l2, offers = self.problem.radius, self.problem.l2, [self._now, self.means]
+        # Blocks see the margins of their rows while they improve them, and are too
+        # optimistic: one more round.
+        radius = self.problem.radius
+        l2 = self.problem.l2
+        offers = [self._now, self.means]
         values = self.problem.rows.query(self.problem, losses_along, SCALES, offers)
-        values += [radius * lam * SCALES + 0.5 * l2 * (euclidean(w) * SCALES) ** 2 for w, _, lam in offers]
+        values += [
+            radius * lam * SCALES + 0.5 * l2 * (euclidean(w) * SCALES) ** 2
+            for w, _, lam in offers
+        ]
         best, multiple = np.unravel_index(np.argmin(values), values.shape)
         w, b, _ = offers[best]
         return SCALES[multiple] * w, float(SCALES[multiple] * b)
@@ -153,10 +234,22 @@ class SharedRound(Shared, RoundAscent):
 
     def _answer(self, place: Place) -> tuple[float, float, float]:
         """Return (s, λ, b) of the classifier w = s·u, which only needs ‖u‖."""
-        size, no_rows = np.array([euclidean(place.u)]), np.zeros(0, dtype=np.intp)
-        multipliers = Multipliers(size, np.array(place.sums), np.zeros(1), np.zeros(1), np.zeros(1))
+        size = np.array([euclidean(place.u)])
+        no_rows = np.zeros(0, dtype=np.intp)
+        multipliers = Multipliers(
+            size, np.array(place.sums), np.zeros(1), np.zeros(1), np.zeros(1)
+        )
         rows = ANY_ROW.rows._replace(importance=ANY_ROW.weights)
-        epoch = round_epoch(ANY_ROW.row_squares, rows, no_rows, 0, math.inf, multipliers, NO_FLIPS, place.terms)
+        epoch = round_epoch(
+            ANY_ROW.row_squares,
+            rows,
+            no_rows,
+            0,
+            math.inf,
+            multipliers,
+            NO_FLIPS,
+            place.terms,
+        )
         return epoch[-1]
 
     def _classifier(self, place):
@@ -171,10 +264,22 @@ class SharedSeparable(Shared, SeparableAscent):
         return None
 
     def _classifier(self, place):
-        terms, (lam, u0) = place.terms, place.sums
-        intercept, limit = terms.intercept, terms.limit / terms.ridge if self.inside else terms.limit
-        weight = self._weights(u0, intercept.damping, limit) if intercept.priced else u0 * intercept.inverse
-        return self._weights(place.u, terms.ridge, limit), lam, self.unit * float(weight)
+        terms = place.terms
+        (lam, u0) = place.sums
+        intercept = terms.intercept
+        if self.inside:
+            limit = terms.limit / terms.ridge
+        else:
+            limit = terms.limit
+        if intercept.priced:
+            weight = self._weights(u0, intercept.damping, limit)
+        else:
+            weight = u0 * intercept.inverse
+        return (
+            self._weights(place.u, terms.ridge, limit),
+            lam,
+            self.unit * float(weight),
+        )
 
 
 class SharedSparse(SharedSeparable, SparseAscent):
@@ -196,10 +301,16 @@ class SharedBox(SharedSeparable, BoxAscent):
         return super().classifier()
 
 
-SHARED: dict[type[Norm], type[Shared]] = {L1: SharedSparse, L2: SharedRound, LInf: SharedBox}
+SHARED: dict[type[Norm], type[Shared]] = {
+    L1: SharedSparse,
+    L2: SharedRound,
+    LInf: SharedBox,
+}
 
 
 def shared_for(problem: Problem, start: Candidate | None, n_blocks: int) -> Shared:
     """Return the ascent for the norm; with one feature all norms are equal."""
     single = problem.n_features + problem.prices_intercept == 1
-    return (SharedRound if single else SHARED[type(problem.norm)])(problem, start, n_blocks)
+    return (SharedRound if single else SHARED[type(problem.norm)])(
+        problem, start, n_blocks
+    )

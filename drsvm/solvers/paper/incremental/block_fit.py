@@ -12,16 +12,20 @@ from drsvm.problem.risk import affordable_flips
 from drsvm.solvers.paper.incremental.epochs import Epochs, Samples
 from drsvm.solvers.reformulation.priced_columns import with_constant
 
-FIRST_STEP, EXPONENT = 0.1, 0.75  # in natural steps, and the power of the number of blocks by which steps decay
-RECENT = 4.0  # the average gives a new block about this much more weight than a plain mean would
+# in natural steps, and the power of the number of blocks by which steps decay
+FIRST_STEP = 0.1
+EXPONENT = 0.75
+# The average gives a new block about this much more weight than a plain mean would
+RECENT = 4.0
 
 
 class BlockFit:
     """A classifier that makes one pass of exact proximal steps over each block of rows it is given.
 
-    All blocks together represent one problem, of which each block is a sample; a block may be fed repeatedly. Steps
-    shrink with the number of blocks fed, and the classifier is an average that favours recent blocks. Nothing is proven
-    about it until it is certified on data.
+    All blocks together represent one problem, of which each block is a sample; a block
+    may be fed repeatedly. Steps shrink with the number of blocks fed, and the
+    classifier is an average that favours recent blocks. Nothing is proven about it
+    until it is certified on data.
 
     Parameters
     ----------
@@ -34,8 +38,8 @@ class BlockFit:
     start : (weights, intercept, radius_price), optional
         Starting point; by default 0.
     centre : array of shape (n_features,), optional
-        Where the intercept is priced: w·centre + b is inside the norm. By default the origin. Rows are shifted by it,
-        which makes sparse ones dense.
+        Where the intercept is priced: w·centre + b is inside the norm. By default the
+        origin. Rows are shifted by it, which makes sparse ones dense.
 
     Attributes
     ----------
@@ -60,16 +64,30 @@ class BlockFit:
         intercept_cost=math.inf,
         centre=None,
     ):
-        radius, self.flip_cost = validation.check_number(radius, "radius"), validation.check_flip_cost(flip_cost)
-        self.intercept_cost, self.centre = validation.check_intercept_cost(intercept_cost), centre
+        radius = validation.check_number(radius, "radius")
+        self.flip_cost = validation.check_flip_cost(flip_cost)
+        self.intercept_cost = validation.check_intercept_cost(intercept_cost)
+        self.centre = centre
         self.priced = bool(fit_intercept) and math.isfinite(self.intercept_cost)
-        ridged, free = n_features + int(self.priced and l2 == 0.0), float(bool(fit_intercept) and not self.priced)
+        ridged = n_features + int(self.priced and l2 == 0.0)
+        free = float(bool(fit_intercept) and not self.priced)
         flips = affordable_flips(self.flip_cost, radius)
-        self.norm, self.terms = norm_for(norm), Terms(radius, *flips, validation.check_number(l2, "l2"), ridged, free)
+        self.norm = norm_for(norm)
+        self.terms = Terms(
+            radius, *flips, validation.check_number(l2, "l2"), ridged, free
+        )
         self.rng = np.random.default_rng(0 if random_state is None else random_state)
-        weights, intercept, price = (np.zeros(n_features), 0.0, 0.0) if start is None else start
-        self.weights, self.radius_price = np.array(weights, dtype=float), float(price)
-        self.value_at_centre = float(intercept) + (0.0 if centre is None else float(self.weights @ centre))
+        if start is None:
+            weights = np.zeros(n_features)
+            intercept = 0.0
+            price = 0.0
+        else:
+            weights, intercept, price = start
+        self.weights = np.array(weights, dtype=float)
+        self.radius_price = float(price)
+        self.value_at_centre = float(intercept) + (
+            0.0 if centre is None else float(self.weights @ centre)
+        )
         self.n_blocks = self.n_rows = 0
         self._mean_square = 0.0
         self._point: Iterate | None = None
@@ -77,7 +95,9 @@ class BlockFit:
     @property
     def intercept(self) -> float:
         """The intercept b."""
-        return self.value_at_centre - (0.0 if self.centre is None else float(self.weights @ self.centre))
+        return self.value_at_centre - (
+            0.0 if self.centre is None else float(self.weights @ self.centre)
+        )
 
     def feed(self, X, signs, sample_weight=None, flip_cost=None) -> "BlockFit":
         """Make one pass over a block.
@@ -89,37 +109,59 @@ class BlockFit:
         signs : array of shape (n,)
             Labels ±1; a block may contain only one class.
         sample_weight : array of shape (n,), optional
-            Weights of the rows: 1 is the weight of a typical row, in this block and in all others.
+            Weights of the rows: 1 is the weight of a typical row, in this block and in
+            all others.
         flip_cost : float or array of shape (n,), optional
             Flip costs of the rows, instead of that of all blocks.
         """
         X, signs, importance = validation.check_signed_rows(X, signs, sample_weight)
         n, d = X.shape
         if d != len(self.weights):
-            raise ValueError(f"X has {d} features, but BlockFit expects {len(self.weights)}.")
-        flip_cost = self.flip_cost if flip_cost is None else validation.check_flip_costs(flip_cost, n)
+            raise ValueError(
+                f"X has {d} features, but BlockFit expects {len(self.weights)}."
+            )
+        if flip_cost is None:
+            flip_cost = self.flip_cost
+        else:
+            flip_cost = validation.check_flip_costs(flip_cost, n)
         kappa, flips = affordable_flips(flip_cost, self.terms.radius)
         if self.centre is not None:
             X = (X.toarray() if sparse.issparse(X) else X) - self.centre.astype(X.dtype)
-        X = with_constant(X, self.intercept_cost) if self.priced else X
-        samples, terms = Samples(X, signs, importance / n), self.terms._replace(kappa=kappa, flips=flips)
+        if self.priced:
+            X = with_constant(X, self.intercept_cost)
+        else:
+            X = X
+        samples = Samples(X, signs, importance / n)
+        terms = self.terms._replace(kappa=kappa, flips=flips)
         self.n_blocks += 1
         self.n_rows += n
         self._mean_square += (samples.mean_square - self._mean_square) * n / self.n_rows
-        epochs = Epochs(samples, self.norm, terms, "shuffled", self.rng, self._mean_square)
+        epochs = Epochs(
+            samples, self.norm, terms, "shuffled", self.rng, self._mean_square
+        )
         point = epochs.origin()
         if self._point is not None:
             point = Iterate(self._point.w, self._point.scalars, point.hinge, point.flip)
         elif self.weights.any():
-            lam = self.radius_price if terms.radius > 0.0 else point.scalars[0]
-            point.w[: len(self.weights)], point.scalars[:] = self.weights, (lam, self.value_at_centre, lam)
+            if terms.radius > 0.0:
+                lam = self.radius_price
+            else:
+                lam = point.scalars[0]
+            point.w[: len(self.weights)], point.scalars[:] = (
+                self.weights,
+                (lam, self.value_at_centre, lam),
+            )
             if self.priced:
-                point.w[-1], point.scalars[1] = self.value_at_centre / self.intercept_cost, 0.0
+                point.w[-1] = self.value_at_centre / self.intercept_cost
+                point.scalars[1] = 0.0
         step = FIRST_STEP * epochs.natural_step / self.n_blocks**EXPONENT
         epochs.proximal(point, step, 1.0)
         self._point = point
         share = min(1.0, (1.0 + RECENT) / (self.n_blocks + RECENT))
-        value = self.intercept_cost * point.w[-1] if self.priced else point.scalars[1]
+        if self.priced:
+            value = self.intercept_cost * point.w[-1]
+        else:
+            value = point.scalars[1]
         self.weights += share * (point.w[: len(self.weights)] - self.weights)
         self.value_at_centre += share * (float(value) - self.value_at_centre)
         self.radius_price += share * (float(point.scalars[0]) - self.radius_price)

@@ -5,9 +5,11 @@
     batches        proximal steps on batches of rows
     memory         exact proximal steps on single rows that keep the last contributions of all other rows
 
-The first two need decreasing step sizes; averages of their multipliers prove a bound. Memory works with a constant step
-size: with a fixed centre its epochs converge to the proximal step on the whole objective with step size nη, and after
-each epoch the centre moves to the point reached. Its multipliers are those of the dual problem, so its bounds are good.
+The first two need decreasing step sizes; averages of their multipliers prove a bound.
+Memory works with a constant step size: with a fixed centre its epochs converge to the
+proximal step on the whole objective with step size nη, and after each epoch the centre
+moves to the point reached. Its multipliers are those of the dual problem, so its bounds
+are good.
 """
 
 import math
@@ -18,29 +20,52 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg import blas
 
-from drsvm.utils.clock import Stopwatch
+from drsvm.certificate.certificate import dual_point
 from drsvm.compiled.memory_epochs import Batching
 from drsvm.compiled.proximal_epochs import Iterate
-from drsvm.certificate.certificate import dual_point
 from drsvm.problem.problem import Problem
 from drsvm.solvers.base import Candidate, Limits
 from drsvm.solvers.paper.incremental.epochs import UNLIMITED, Epochs
-from drsvm.solvers.paper.incremental.step_sizes import LARGEST, Cycles, Descent, Schedule, sensible
+from drsvm.solvers.paper.incremental.step_sizes import (
+    LARGEST,
+    Cycles,
+    Descent,
+    Schedule,
+    sensible,
+)
 from drsvm.solvers.reformulation.priced_columns import PricedColumns
+from drsvm.utils.clock import Stopwatch
 
 if TYPE_CHECKING:
     from drsvm.solvers.paper.incremental.run import Incremental
 
-SHARE, SHARE_OF_MULTIPLIERS = 0.2, 0.1  # weights of the latest epoch in the averages of points and of multipliers
-# First steps, in natural ones (of subgradients over the root of the batch size, of batches over it), and of memory
-FIRST_SUBGRADIENT, FIRST_PROXIMAL, FIRST_OF_BATCHES, MEMORY_STEP = 0.1, 0.1, 0.3, 0.3
-BATCH, BATCHES = 32, 256  # usual batch size, and the minimum number of batches per epoch for which it is used
-SHARE_OF_TOLERANCE = 0.25  # steps on batches may be inexact by this fraction of the tolerance
-FEW_PASSES, MAX_PASSES = 8, 512  # over a batch, at first and later: few pay off before the optimum is close
+# weights of the latest epoch in the averages of points and of multipliers
+SHARE = 0.2
+SHARE_OF_MULTIPLIERS = 0.1
+# First steps, in natural ones (of subgradients over the root of the batch size, of
+# batches over it), and of memory
+FIRST_SUBGRADIENT = 0.1
+FIRST_PROXIMAL = 0.1
+FIRST_OF_BATCHES = 0.3
+MEMORY_STEP = 0.3
+# usual batch size, and the minimum number of batches per epoch for which it is used
+BATCH = 32
+BATCHES = 256
+SHARE_OF_TOLERANCE = (
+    0.25  # steps on batches may be inexact by this fraction of the tolerance
+)
+# over a batch, at first and later: few pay off before the optimum is close
+FEW_PASSES = 8
+MAX_PASSES = 512
 MANY_ROWS = 2000  # with fewer rows an epoch has few steps, so they are longer
-LONGER, CLEARLY = 8.0, 0.9  # ratios of first steps that are tried, and of objectives for which the longer is better
-# An opening continues while an epoch lowers the objective by this fraction, with this ratio of steps, up to so many
-MIN_DECREASE, COOLING, LONGEST_OPENING = 0.02, 0.3, 8
+# ratios of first steps that are tried, and of objectives for which the longer is better
+LONGER = 8.0
+CLEARLY = 0.9
+# An opening continues while an epoch lowers the objective by this fraction, with this
+# ratio of steps, up to so many
+MIN_DECREASE = 0.02
+COOLING = 0.3
+LONGEST_OPENING = 8
 
 Pair = tuple[np.ndarray, np.ndarray]  # multipliers of the hinges and of the flips
 
@@ -49,15 +74,24 @@ class Track:
     """The point that the phases move in turn, the epochs that move it, and the common settings."""
 
     def __init__(self, problem: Problem, limits: Limits, settings: "Incremental"):
-        self.problem, self.limits, self.settings = problem, limits, settings
+        self.problem = problem
+        self.limits = limits
+        self.settings = settings
         self.columns = PricedColumns.of(problem)
-        order, has_constant = settings.order, self.columns.intercept_cost is not None
-        self.epochs = Epochs.of(self.columns.problem, order, limits.generator(), has_constant, limits.time)
-        self.few_rows_factor = max(1.0, math.sqrt(MANY_ROWS / problem.n_rows))  # by which steps are longer than usual
-        self.point, start = self.epochs.origin(), limits.start
+        order = settings.order
+        has_constant = self.columns.intercept_cost is not None
+        self.epochs = Epochs.of(
+            self.columns.problem, order, limits.generator(), has_constant, limits.time
+        )
+        self.few_rows_factor = max(
+            1.0, math.sqrt(MANY_ROWS / problem.n_rows)
+        )  # by which steps are longer than usual
+        self.point = self.epochs.origin()
+        start = limits.start
         if start is None:
             return
-        point, inner = self.point, self.columns.to_columns(start)
+        point = self.point
+        inner = self.columns.to_columns(start)
         margins = problem.margins(start.weights, start.intercept)
         price = problem.radius_price(start.weights, margins, start.intercept)
         lam = price if problem.radius > 0.0 else UNLIMITED
@@ -65,15 +99,21 @@ class Track:
         point.scalars[:] = lam, inner.intercept, lam
         if start.hinge_dual is not None and start.flip_dual is not None:
             point.hinge[:] = np.clip(start.hinge_dual / problem.sample_weight, 0.0, 1.0)
-            point.flip[:] = np.clip(start.flip_dual / problem.sample_weight, 0.0, 1.0 - point.hinge) * problem.can_flip
+            point.flip[:] = (
+                np.clip(start.flip_dual / problem.sample_weight, 0.0, 1.0 - point.hinge)
+                * problem.can_flip
+            )
 
     def classifier(self, point: Iterate, *multipliers: np.ndarray) -> Candidate:
-        return self.columns.from_columns(Candidate(point.w, float(point.scalars[1]), *multipliers))
+        return self.columns.from_columns(
+            Candidate(point.w, float(point.scalars[1]), *multipliers)
+        )
 
     def value(self, point: Iterate) -> float:
         """Return the objective of a point with its own λ."""
         classifier = self.classifier(point)
-        w, b = classifier.weights, classifier.intercept
+        w = classifier.weights
+        b = classifier.intercept
         with np.errstate(over="ignore", invalid="ignore"):
             margins = self.problem.margins(w, b)
             lam = self.problem.norm_of(w, b)
@@ -84,7 +124,8 @@ class Track:
 
     def better(self, one: Pair, other: Pair, point: Iterate) -> Pair:
         """Return the multipliers, as fractions of the weights, that prove the higher bound."""
-        problem, reference = self.problem, self.classifier(point).weights
+        problem = self.problem
+        reference = self.classifier(point).weights
 
         def bound(pair) -> float:
             hinge, flip = (problem.sample_weight * shares for shares in pair)
@@ -136,21 +177,33 @@ class Memory(Phase):
 
     def multipliers(self) -> Pair:
         """Return those of the last epoch or averages over the last few, which lag behind but are more consistent."""
-        return self.track.better((self.own.hinge, self.own.flip), (self.hinge, self.flip), self.own)
+        return self.track.better(
+            (self.own.hinge, self.own.flip), (self.hinge, self.flip), self.own
+        )
 
 
 class Averaging(Phase):
-    """Epochs with decreasing step sizes. The averages of points and multipliers discount old ones."""
+    """Epochs with decreasing step sizes.
+
+    The averages of points and multipliers discount old ones.
+    """
 
     def __init__(self, track: Track, first: float = FIRST_PROXIMAL):
         super().__init__(track)
-        settings, natural = track.settings, track.epochs.natural_step
+        settings = track.settings
+        natural = track.epochs.natural_step
         first *= track.few_rows_factor
-        first = sensible(first * natural if settings.first_step is None else settings.first_step, natural)
-        self.schedule: Cycles | Schedule | Descent = Schedule(settings.steps, first, settings.decay)
+        first = sensible(
+            first * natural if settings.first_step is None else settings.first_step,
+            natural,
+        )
+        self.schedule: Cycles | Schedule | Descent = Schedule(
+            settings.steps, first, settings.decay
+        )
         if settings.steps == "auto":
             self.schedule = Cycles(first, track.limits.max_iter, first)
-        self.average, self.count = track.point.copy(), 0
+        self.average = track.point.copy()
+        self.count = 0
         self.polish: Memory | None = None
 
     @abstractmethod
@@ -158,37 +211,62 @@ class Averaging(Phase):
         """Do one epoch with the given step size."""
 
     def epoch(self) -> None:
-        if self.count == 0 and isinstance(self.schedule, Cycles) and self.track.settings.first_step is None:
-            self.schedule = replace(self.schedule, first=self._longest_good_step(self.schedule.first))
+        if (
+            self.count == 0
+            and isinstance(self.schedule, Cycles)
+            and self.track.settings.first_step is None
+        ):
+            self.schedule = replace(
+                self.schedule, first=self._longest_good_step(self.schedule.first)
+            )
         self.count += 1
         step = sensible(self.schedule.step(self.count), self.track.epochs.natural_step)
         self.move(step, max(SHARE_OF_MULTIPLIERS, 1.0 / self.count))
         share = max(SHARE, 1.0 / self.count)
-        blas.dscal(1.0 - share, self.average.w)  # in place, without temporaries: there may be very many features
+        blas.dscal(
+            1.0 - share, self.average.w
+        )  # in place, without temporaries: there may be very many features
         blas.daxpy(self.track.point.w, self.average.w, a=share)
-        self.average.scalars[:] += share * (self.track.point.scalars - self.average.scalars)
+        self.average.scalars[:] += share * (
+            self.track.point.scalars - self.average.scalars
+        )
 
     def _longest_good_step(self, step: float) -> float:
         """Try longer and longer steps for the first epoch, as long as they lower the objective clearly."""
-        limits, start = self.track.limits, self.track.point
-        best, lowest, reached, watch = step, math.inf, start, Stopwatch()
-        # Each trial is eight times longer, so a few dozen at most lead from the smallest to the largest step.
-        while step <= LARGEST * self.track.epochs.natural_step and limits.time.left() > 0:
+        limits = self.track.limits
+        start = self.track.point
+        best = step
+        lowest = math.inf
+        reached = start
+        watch = Stopwatch()
+        # Each trial is eight times longer, so a few dozen at most lead from the
+        # smallest to the largest step.
+        while (
+            step <= LARGEST * self.track.epochs.natural_step and limits.time.left() > 0
+        ):
             watch = Stopwatch()
             self.track.point = start.copy()
             self.move(step, 1.0)
             value = self.track.value(self.track.point)
             if not value < CLEARLY * lowest:
                 break
-            best, lowest, reached = step, value, self.track.point
+            best = step
+            lowest = value
+            reached = self.track.point
             step *= LONGER
         # If there is no time for another epoch of this kind, keep the best trial.
-        self.track.point = start if limits.time.left() > watch.elapsed() else reached
+        if limits.time.left() > watch.elapsed():
+            self.track.point = start
+        else:
+            self.track.point = reached
         return best
 
     def best(self) -> tuple[float, Iterate]:
         """Return the objective of the better of the last point and the average, and that point."""
-        values = [(self.track.value(point), point) for point in (self.track.point, self.average)]
+        values = [
+            (self.track.value(point), point)
+            for point in (self.track.point, self.average)
+        ]
         return min(values, key=lambda pair: pair[0])
 
     def point(self) -> Iterate:
@@ -228,7 +306,10 @@ class Proximal(Averaging):
 
 
 class Batches(Averaging):
-    """Proximal steps on batches of rows; with the batch of all rows, the proximal point method."""
+    """Proximal steps on batches of rows.
+
+    With the batch of all rows, the proximal point method.
+    """
 
     name = "batches"
 
@@ -237,10 +318,13 @@ class Batches(Averaging):
         self.has_all_rows = self.batch_size == track.problem.n_rows
         super().__init__(track, FIRST_OF_BATCHES * self.batch_size)
         self.latest = np.stack([track.point.hinge, track.point.flip])
-        self.limit, self.passes = SHARE_OF_TOLERANCE * track.limits.tol, FEW_PASSES
+        self.limit = SHARE_OF_TOLERANCE * track.limits.tol
+        self.passes = FEW_PASSES
         if isinstance(self.schedule, Cycles):
             ratio = 1.0 if self.has_all_rows else COOLING
-            self.schedule = Descent(self.schedule.first, self.limit, track.value(track.point), ratio)
+            self.schedule = Descent(
+                self.schedule.first, self.limit, track.value(track.point), ratio
+            )
 
     def move(self, step: float, share: float) -> None:
         batching = Batching(self.batch_size, self.latest, self.limit, self.passes)
@@ -250,17 +334,23 @@ class Batches(Averaging):
         super().epoch()
         if isinstance(self.schedule, Descent):
             value = self.track.value(self.track.point)
-            # Without noise step sizes do not decrease: if an epoch does not lower the objective, steps are more exact.
+            # Without noise step sizes do not decrease: if an epoch does not lower the
+            # objective, steps are more exact.
             if self.has_all_rows and value > self.schedule.lowest - self.limit:
                 self.passes = min(2 * self.passes, MAX_PASSES)
             self.schedule.judge(value)
 
     def multipliers(self) -> Pair:
-        """Return the last multipliers or the averages of a batch of all rows; those of smaller batches are polished."""
+        """Return the last multipliers or the averages of a batch of all rows.
+
+        Those of smaller batches are polished.
+        """
         if not self.has_all_rows:
             return super().multipliers()
         point = self.track.point
-        return self.track.better((self.latest[0], self.latest[1]), (point.hinge, point.flip), point)
+        return self.track.better(
+            (self.latest[0], self.latest[1]), (point.hinge, point.flip), point
+        )
 
 
 class Opening(Phase):
@@ -268,7 +358,9 @@ class Opening(Phase):
 
     def __init__(self, inner: Averaging):
         super().__init__(inner.track)
-        self.inner, self.lowest, self.name = inner, math.inf, inner.name
+        self.inner = inner
+        self.lowest = math.inf
+        self.name = inner.name
         inner.schedule = Schedule("geometric", inner.schedule.step(1), COOLING)
 
     def epoch(self) -> None:

@@ -2,9 +2,10 @@
 
     minimise over ‖w‖_q ≤ λ    (1/n) Σ_i f_i(w, b, λ),     f_i = nπ_i max(1 − m_i, 1 + m_i − κλ, 0) + ελ + (c/2)‖w‖²
 
-An iteration is an epoch, one pass over the rows. Every method is a sequence of phases (`phases.py`): `Isg` takes
-subgradient steps, `Ippa` exact proximal steps, and `Hybrid` first the ones and then the others.
-Columns of very different scales slow down all of them. If epochs do not pay off, the interior-point solver takes over.
+An iteration is an epoch, one pass over the rows. Every method is a sequence of phases
+(`phases.py`): `Isg` takes subgradient steps, `Ippa` exact proximal steps, and `Hybrid`
+first the ones and then the others. Columns of very different scales slow down all of
+them. If epochs do not pay off, the interior-point solver takes over.
 """
 
 import math
@@ -17,7 +18,15 @@ from dataclasses import dataclass
 from drsvm.problem.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State, check_count
 from drsvm.solvers.paper.incremental.epochs import ORDERS
-from drsvm.solvers.paper.incremental.phases import Batches, Memory, Opening, Phase, Proximal, Subgradient, Track
+from drsvm.solvers.paper.incremental.phases import (
+    Batches,
+    Memory,
+    Opening,
+    Phase,
+    Proximal,
+    Subgradient,
+    Track,
+)
 from drsvm.solvers.paper.incremental.step_sizes import SCHEMES
 from drsvm.solvers.reformulation.constant import optimum_of_free_flips
 from drsvm.solvers.reformulation.fallback import Patience, WithFallback, can_take_over
@@ -37,7 +46,8 @@ class Incremental(Solver):
     Attributes
     ----------
     steps : {"auto", "geometric", "harmonic", "root"}
-        Step-size scheme; "auto" needs no tuning, the others are the theoretical schemes.
+        Step-size scheme; "auto" needs no tuning, the others are the theoretical
+        schemes.
     first_step : float, optional
         Step size of the first epoch; None: computed from the data.
     decay : float
@@ -45,11 +55,13 @@ class Incremental(Solver):
     order : {"shuffled", "cyclic", "with-replacement"}
         Order of the rows in an epoch.
     polish_dual : bool
-        Whether to improve the multipliers by an epoch of steps with memory for every certificate. This does not
-        change the classifier, but averages of plain multipliers prove much less.
+        Whether to improve the multipliers by an epoch of steps with memory for every
+        certificate. This does not change the classifier, but averages of plain
+        multipliers prove much less.
     hand_over : bool
-        Whether, with steps="auto", the interior-point solver takes over if progress is slow and its matrices are of
-        moderate size. With tol=0 there is nothing to reach, and the epochs continue.
+        Whether, with steps="auto", the interior-point solver takes over if progress is
+        slow and its matrices are of moderate size. With tol=0 there is nothing to
+        reach, and the epochs continue.
 
     Examples
     --------
@@ -73,13 +85,23 @@ class Incremental(Solver):
 
     def __post_init__(self) -> None:
         if self.steps not in SCHEMES:
-            raise ValueError(f"steps must be one of {', '.join(SCHEMES)}, got steps={self.steps!r}.")
-        if self.first_step is not None and not (_is_number(self.first_step) and 0 < self.first_step < math.inf):
-            raise ValueError(f"first_step must be a positive number or None, got first_step={self.first_step!r}.")
+            raise ValueError(
+                f"steps must be one of {', '.join(SCHEMES)}, got steps={self.steps!r}."
+            )
+        if self.first_step is not None and not (
+            _is_number(self.first_step) and 0 < self.first_step < math.inf
+        ):
+            raise ValueError(
+                f"first_step must be a positive number or None, got first_step={self.first_step!r}."
+            )
         if not (_is_number(self.decay) and 0 < self.decay <= 1):
-            raise ValueError(f"decay must be a number in (0, 1], got decay={self.decay!r}.")
+            raise ValueError(
+                f"decay must be a number in (0, 1], got decay={self.decay!r}."
+            )
         if self.order not in ORDERS:
-            raise ValueError(f"order must be one of {', '.join(ORDERS)}, got order={self.order!r}.")
+            raise ValueError(
+                f"order must be one of {', '.join(ORDERS)}, got order={self.order!r}."
+            )
         for name in ("batch_size", "proximal_batch_size"):
             if getattr(self, name, None) is not None:
                 check_count(getattr(self, name), name, "an integer ≥ 1 or None")
@@ -92,7 +114,9 @@ class Incremental(Solver):
     def start(self, problem: Problem, limits: Limits) -> State:
         run = optimum_of_free_flips(problem) or IncrementalState(problem, self, limits)
         has_fallback = limits.tol > 0.0 and not self.is_pure and can_take_over(problem)
-        return WithFallback(run, problem, limits) if has_fallback else run
+        if has_fallback:
+            return WithFallback(run, problem, limits)
+        return run
 
     @property
     def is_pure(self) -> bool:
@@ -108,13 +132,14 @@ class Incremental(Solver):
 class Isg(Incremental):
     """Settings of the incremental subgradient method: projected subgradient steps on rows or batches of rows.
 
-    Those common to all incremental methods are in `drsvm.solvers.paper.incremental.run.Incremental`.
+    Those common to all incremental methods are in
+    `drsvm.solvers.paper.incremental.run.Incremental`.
 
     Attributes
     ----------
     batch_size : int, optional
-        Rows per batch. 1: the classical method; more than there are rows: full subgradients; None: 32, or fewer if an
-        epoch would have too few batches.
+        Rows per batch. 1: the classical method; more than there are rows: full
+        subgradients; None: 32, or fewer if an epoch would have too few batches.
 
     Examples
     --------
@@ -138,18 +163,20 @@ class Isg(Incremental):
 class Ippa(Incremental):
     """Settings of the incremental proximal point algorithm: proximal steps on single rows, or on batches of them.
 
-    Those common to all incremental methods are in `drsvm.solvers.paper.incremental.run.Incremental`.
+    Those common to all incremental methods are in
+    `drsvm.solvers.paper.incremental.run.Incremental`.
 
     Attributes
     ----------
     memory : bool
-        Whether, with steps="auto", the run continues with steps that keep the last contributions of all other rows once
-        plain steps no longer pay off. The other schemes take plain steps throughout. So does memory=False; the
-        interior-point solver then does not take over.
+        Whether, with steps="auto", the run continues with steps that keep the last
+        contributions of all other rows once plain steps no longer pay off. The other
+        schemes take plain steps throughout. So does memory=False; the interior-point
+        solver then does not take over.
     batch_size : int, optional
-        Rows per batch, on whose mean each step is taken; 1: single rows. Larger batches have no memory; with
-        steps="auto" they follow a few epochs on single rows. None, or more than there are rows: all rows, the proximal
-        point method.
+        Rows per batch, on whose mean each step is taken; 1: single rows. Larger batches
+        have no memory; with steps="auto" they follow a few epochs on single rows. None,
+        or more than there are rows: all rows, the proximal point method.
 
     Examples
     --------
@@ -183,7 +210,9 @@ class Ippa(Incremental):
 
 @dataclass(frozen=True)
 class Hybrid(Ippa):
-    """Settings of the hybrid method; see `Ippa` and `drsvm.solvers.paper.incremental.run.Incremental`.
+    """Settings of the hybrid method.
+
+    See `Ippa` and `drsvm.solvers.paper.incremental.run.Incremental`.
 
     Attributes
     ----------
@@ -211,16 +240,24 @@ class Hybrid(Ippa):
         yield Opening(Subgradient(track, self.batch_size))
         if self.proximal_batch_size != 1:
             yield Batches(track, self.proximal_batch_size)
-        # Plain steps are short from the first, because the subgradient steps are already close to the optimum.
-        yield Memory(track) if self.steps == "auto" and self.memory else Proximal(track, first=0.01)
+        # Plain steps are short from the first, because the subgradient steps are
+        # already close to the optimum.
+        yield (
+            Memory(track)
+            if self.steps == "auto" and self.memory
+            else Proximal(track, first=0.01)
+        )
 
 
 class IncrementalState(State):
     """One run: the phases in turn, and whether they still pay off."""
 
     def __init__(self, problem: Problem, settings: Incremental, limits: Limits):
-        self.problem, self.limits, self.track = problem, limits, Track(problem, limits, settings)
-        self.epoch, self.next_certificate = 0, 1
+        self.problem = problem
+        self.limits = limits
+        self.track = Track(problem, limits, settings)
+        self.epoch = 0
+        self.next_certificate = 1
         self.seen = Counter[str]()
         self.patience = Patience(first_look=64, limits=limits)
         self._phases = settings.phases(self.track)
@@ -234,9 +271,14 @@ class IncrementalState(State):
         self.phase.epoch()
 
     def candidate(self) -> Candidate:
-        self.next_certificate = self.epoch + max(1, self.epoch // 10)  # after every epoch at first, then less often
-        point, multipliers = self.phase.point(), self.phase.multipliers()
-        return self.track.classifier(point, *(self.problem.sample_weight * shares for shares in multipliers))
+        self.next_certificate = self.epoch + max(
+            1, self.epoch // 10
+        )  # after every epoch at first, then less often
+        point = self.phase.point()
+        multipliers = self.phase.multipliers()
+        return self.track.classifier(
+            point, *(self.problem.sample_weight * shares for shares in multipliers)
+        )
 
     def certificate_due(self) -> bool:
         return self.limits.watched or self.epoch >= self.next_certificate
@@ -245,4 +287,6 @@ class IncrementalState(State):
         self.gives_up = self.patience.ends(self.epoch, gap)
 
     def info(self) -> dict:
-        return {"epochs": dict(self.seen)} | ({"advice": ADVICE} if self.gives_up and self.limits.tol > 0.0 else {})
+        return {"epochs": dict(self.seen)} | (
+            {"advice": ADVICE} if self.gives_up and self.limits.tol > 0.0 else {}
+        )

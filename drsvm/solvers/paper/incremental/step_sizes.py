@@ -1,24 +1,32 @@
 """Step sizes of the incremental methods.
 
-Epoch k = 1, 2, … uses one step size η_k for all its steps. The schemes of convergence theory are
+Epoch k = 1, 2, … uses one step size η_k for all its steps. The schemes of convergence
+theory are
 
     "geometric"   η_k = η₁ ρ^(k−1)      for sharp problems: linear convergence
     "harmonic"    η_k = η₁ / k          for quadratic growth; γ/(nk) with γ = n η₁
     "root"        η_k = η₁ / √k         in general; γ/(n√k) with γ = n η₁
 
-and "auto" runs through cycles of geometric decay, each slower than the previous one; for batches, steps decay when an
-epoch does not lower the objective. If no first step is given, η₁ is a multiple of the natural step, the inverse mean
-square of the subgradients, so that the unit of the features does not matter.
+and "auto" runs through cycles of geometric decay, each slower than the previous one;
+for batches, steps decay when an epoch does not lower the objective. If no first step is
+given, η₁ is a multiple of the natural step, the inverse mean square of the
+subgradients, so that the unit of the features does not matter.
 """
 
 import math
 from dataclasses import dataclass
 
 SCHEMES = ("auto", "geometric", "harmonic", "root")
-SHORTEST, CYCLES = 40, 3  # epochs in the first cycle of "auto", and ratio of the lengths of consecutive cycles
+# epochs in the first cycle of "auto", and ratio of the lengths of consecutive cycles
+SHORTEST = 40
+CYCLES = 3
 SPAN = 1e-3  # ratio of the last to the first step of a cycle
-QUICKLY = 0.98  # ratio of consecutive objectives below which steps on batches become longer
-LARGEST, SMALLEST = 1e6, 1e-14  # limits of step sizes, in natural steps: beyond them there is only rounding error
+QUICKLY = (
+    0.98  # ratio of consecutive objectives below which steps on batches become longer
+)
+# limits of step sizes, in natural steps: beyond them there is only rounding error
+LARGEST = 1e6
+SMALLEST = 1e-14
 
 
 @dataclass(frozen=True)
@@ -38,16 +46,22 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Cycles:
-    """Step sizes that decrease by a factor of 1000 in a few epochs; then again from the top, in three times as many."""
+    """Step sizes that decrease by a factor of 1000 in a few epochs.
 
-    # Easy problems are solved in the first cycle; hard ones in the last, slow one: two thirds of all epochs.
+    Then again from the top, in three times as many.
+    """
+
+    # Easy problems are solved in the first cycle; hard ones in the last, slow one: two
+    # thirds of all epochs.
 
     first: float
     epochs: int
-    usual: float  # the first step of all cycles except the first, which has the longest way to go
+    # The first step of all cycles except the first, which has the longest way to go
+    usual: float
 
     def step(self, epoch: int) -> float:
-        start, length = 0, SHORTEST
+        start = 0
+        length = SHORTEST
         # Cycles grow geometrically, so this takes about log₃(epochs) passes.
         while epoch > start + length and self.epochs - start >= (1 + CYCLES) * length:
             start += length
@@ -64,8 +78,9 @@ class Cycles:
 class Descent:
     """Step sizes that depend on the objective after each epoch.
 
-    They increase while it falls quickly or hardly changes, and decrease when it rises: batches leave noise
-    proportional to the step size. Very short steps are followed by long ones, which decrease more slowly.
+    They increase while it falls quickly or hardly changes, and decrease when it rises:
+    batches leave noise proportional to the step size. Very short steps are followed by
+    long ones, which decrease more slowly.
     """
 
     first: float
@@ -85,7 +100,8 @@ class Descent:
         if change > self.slack or not math.isfinite(change):
             self.now *= self.ratio
             if self.now < SPAN * self.first:
-                self.now, self.ratio = self.first, self.ratio ** (1.0 / CYCLES)
+                self.now = self.first
+                self.ratio = self.ratio ** (1.0 / CYCLES)
         elif change > -self.slack or objective < QUICKLY * self.lowest:
             self.now *= 2.0
             self.first = max(self.first, self.now)

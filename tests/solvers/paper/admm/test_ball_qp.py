@@ -16,12 +16,20 @@ for_each_norm = pytest.mark.parametrize("p", KINDS)
 def random_case(seed):
     """Return C, r, ρ, c and λ: more or fewer samples than features, binary rows, columns of different scales."""
     rng = np.random.default_rng(seed)
-    n, d = rng.integers(1, 60), rng.integers(1, 40)
+    n = rng.integers(1, 60)
+    d = rng.integers(1, 40)
     rows = rng.normal(size=(n, d)) * 10.0 ** (rng.uniform(-1, 1, size=d) * (seed % 2))
     if seed % 3 == 0:
         rows = (rows > 0.5).astype(float)
-    matrix, r = rows.T @ rows / n, rows.T @ rng.normal(size=n) / n
-    return matrix, r, 10.0 ** rng.uniform(-2, 2), float(rng.choice([0.0, 0.1])), 10.0 ** rng.uniform(-2, 1)
+    matrix = rows.T @ rows / n
+    r = rows.T @ rng.normal(size=n) / n
+    return (
+        matrix,
+        r,
+        10.0 ** rng.uniform(-2, 2),
+        float(rng.choice([0.0, 0.1])),
+        10.0 ** rng.uniform(-2, 1),
+    )
 
 
 def value(matrix, r, rho, ridge, w):
@@ -36,14 +44,17 @@ def gap(matrix, r, rho, ridge, norm, lam, w):
 
 @for_each_norm
 def test_exact_methods_are_exact(p):
-    norm, short = norm_for(p), 0
+    norm = norm_for(p)
+    short = 0
     for seed in range(150):
         matrix, r, rho, ridge, lam = random_case(seed)
         w = KINDS[p](matrix, ridge).solve(r, rho, lam, np.zeros(len(r)), 1e-9)
         assert norm.value(w) <= lam * (1 + 1e-12)
         scale = abs(value(matrix, r, rho, ridge, w)) + 1e-12
         short += gap(matrix, r, rho, ridge, norm, lam, w) > 1e-3 * scale
-    assert short <= 4  # singular matrices, where pivoting does not terminate and the gradient steps that follow are few
+    assert (
+        short <= 4
+    )  # singular matrices, where pivoting does not terminate and the gradient steps that follow are few
 
 
 @for_each_norm
@@ -52,7 +63,9 @@ def test_a_warm_start_at_the_solution_stays_there(p):
         matrix, r, rho, _, lam = random_case(seed)
         problem = KINDS[p](matrix, 0.1)
         w = problem.solve(r, rho, lam, np.zeros(len(r)), 1e-9)
-        assert problem.solve(r, rho, lam, w, 1e-9) == pytest.approx(w, rel=1e-5, abs=1e-6 * lam)
+        assert problem.solve(r, rho, lam, w, 1e-9) == pytest.approx(
+            w, rel=1e-5, abs=1e-6 * lam
+        )
 
 
 @for_each_norm
@@ -65,14 +78,18 @@ def test_gradient_steps_find_the_same_point(p):
         steps = Accelerated(matrix.__matmul__, largest, 0.1, norm, max_steps=5000)
         w = steps.solve(r, rho, lam, np.zeros(len(r)), 1e-12)
         assert norm.value(w) <= lam * (1 + 1e-12)
-        assert value(matrix, r, rho, 0.1, w) == pytest.approx(value(matrix, r, rho, 0.1, exact), rel=1e-6, abs=1e-12)
+        assert value(matrix, r, rho, 0.1, w) == pytest.approx(
+            value(matrix, r, rho, 0.1, exact), rel=1e-6, abs=1e-12
+        )
 
 
 @for_each_norm
 def test_without_a_ball_it_is_a_linear_system(p):
     matrix, r, rho, _, _ = random_case(4)
     w = KINDS[p](matrix, 1.0).solve(r, rho, math.inf, np.zeros(len(r)), 1e-9)
-    assert w == pytest.approx(linalg.solve(rho * matrix + np.eye(len(r)), r), rel=1e-6, abs=1e-9)
+    assert w == pytest.approx(
+        linalg.solve(rho * matrix + np.eye(len(r)), r), rel=1e-6, abs=1e-9
+    )
 
 
 @for_each_norm
@@ -89,4 +106,6 @@ def test_gradient_steps_take_over_if_pivoting_does_not_terminate(p, monkeypatch)
     norm = norm_for(p)
     matrix, r, rho, _, lam = random_case(8)
     w = KINDS[p](matrix, 0.1).solve(r, rho, lam, np.zeros(len(r)), 1e-9)
-    assert gap(matrix, r, rho, 0.1, norm, lam, w) <= 1e-6 * abs(value(matrix, r, rho, 0.1, w))
+    assert gap(matrix, r, rho, 0.1, norm, lam, w) <= 1e-6 * abs(
+        value(matrix, r, rho, 0.1, w)
+    )

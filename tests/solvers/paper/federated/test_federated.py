@@ -35,21 +35,37 @@ def text_problem(norm=2):
 
 
 def check_bounds(result, problem):
-    """Assert that the optimum lies between the bounds; norm=1 takes many more rounds than it gets."""
+    """Assert that the optimum lies between the bounds.
+
+    Norm=1 takes many more rounds than it gets.
+    """
     assert result.gap <= (0.1 if problem.norm.p == 1 else TOL)
     optimum = solve(problem, "interior-point", tol=1e-8).objective
     assert result.lower_bound - 1e-8 <= optimum <= result.objective + 1e-8
 
 
-@for_each(intercept=["none", "free", "priced"], flip_cost=[1.0, math.inf], l2=[0.0, 0.01], norm=NORMS)
+@for_each(
+    intercept=["none", "free", "priced"],
+    flip_cost=[1.0, math.inf],
+    l2=[0.0, 0.01],
+    norm=NORMS,
+)
 @for_each(cuts=[[], [10, 10, 300], list(range(60, 600, 60))])
 def test_the_same_optimum(norm, l2, flip_cost, intercept, cuts):
     """The first shards have rows of one class only."""
-    ball = {"radius": 0.02, "norm": norm, "flip_cost": flip_cost, "l2": l2, "fit_intercept": intercept != "none"}
+    ball = {
+        "radius": 0.02,
+        "norm": norm,
+        "flip_cost": flip_cost,
+        "l2": l2,
+        "fit_intercept": intercept != "none",
+    }
     ball["intercept_cost"] = 2.0 if intercept == "priced" else math.inf
     weights = np.random.default_rng(1).integers(0, 3, size=600)
     problem = Problem(*text(), sample_weight=weights, **ball)
-    check_bounds(solve(sharded(problem, cuts), "federated", tol=TOL, max_iter=300), problem)
+    check_bounds(
+        solve(sharded(problem, cuts), "federated", tol=TOL, max_iter=300), problem
+    )
 
 
 @examples(15, 500)
@@ -57,7 +73,12 @@ def test_the_same_optimum(norm, l2, flip_cost, intercept, cuts):
 def test_no_bound_is_false(data):
     problem = data.draw(problems(scales=(1.0,), l2=1.0))
     cuts = sorted(data.draw(st.sets(st.integers(1, problem.n_rows - 1), max_size=5)))
-    result = solve(sharded(problem, cuts), "federated", max_iter=data.draw(st.integers(1, 40)), tol=1e-4)
+    result = solve(
+        sharded(problem, cuts),
+        "federated",
+        max_iter=data.draw(st.integers(1, 40)),
+        tol=1e-4,
+    )
     optimum = solve(problem, "interior-point", tol=1e-8)
     assert result.lower_bound <= optimum.objective + 1e-9
     assert result.objective >= optimum.lower_bound - 1e-9
@@ -92,9 +113,14 @@ class Lost(ChannelHere):
 
 
 def solve_over(kind, monkeypatch, problem, cuts, **settings):
-    """Solve a sharded problem; return the result, and the channel of a given kind that it used."""
+    """Solve a sharded problem.
+
+    Return the result, and the channel of a given kind that it used.
+    """
     channels = []
-    monkeypatch.setattr(ShardsHere, "channel", lambda self: channels.append(kind(self)) or channels[-1])
+    monkeypatch.setattr(
+        ShardsHere, "channel", lambda self: channels.append(kind(self)) or channels[-1]
+    )
     return solve(sharded(problem, cuts), "federated", tol=TOL, **settings), channels[0]
 
 
@@ -151,13 +177,22 @@ class Unsteady(Clocked):
         return float(self.rng.choice([1.0, 1.0, 30.0]))
 
 
-@pytest.mark.parametrize("norm", [2, math.inf, pytest.param(1, marks=pytest.mark.thorough)])
-def test_a_slow_group_does_not_set_the_pace_unless_late_proposals_do_harm(monkeypatch, norm):
-    problem, cuts = text_problem(norm), [150, 300, 450]
+@pytest.mark.parametrize(
+    "norm", [2, math.inf, pytest.param(1, marks=pytest.mark.thorough)]
+)
+def test_a_slow_group_does_not_set_the_pace_unless_late_proposals_do_harm(
+    monkeypatch, norm
+):
+    problem = text_problem(norm)
+    cuts = [150, 300, 450]
     result, channel = solve_over(OneSlow, monkeypatch, problem, cuts)
-    waiting, patient = solve_over(OneSlow, monkeypatch, problem, cuts, patience=math.inf)
+    waiting, patient = solve_over(
+        OneSlow, monkeypatch, problem, cuts, patience=math.inf
+    )
     if norm == 1:  # every round waits for all
-        assert result.n_iter == waiting.n_iter and channel.now == pytest.approx(patient.now)
+        assert result.n_iter == waiting.n_iter and channel.now == pytest.approx(
+            patient.now
+        )
     else:
         assert max(result.gap, waiting.gap) <= TOL and channel.now < 0.5 * patient.now
 
@@ -165,18 +200,26 @@ def test_a_slow_group_does_not_set_the_pace_unless_late_proposals_do_harm(monkey
 @for_each(cuts=[[300], [150, 300, 450]], norm=NORMS)
 def test_no_bound_is_false_if_speeds_change(monkeypatch, norm, cuts):
     problem = text_problem(norm)
-    check_bounds(solve_over(Unsteady, monkeypatch, problem, cuts, max_iter=200)[0], problem)
+    check_bounds(
+        solve_over(Unsteady, monkeypatch, problem, cuts, max_iter=200)[0], problem
+    )
 
 
 def test_rows_at_a_bound_stay_exactly_there():
     """Otherwise they would not count as firm, and be visited in every pass."""
     X, y = text(2000)
     weights = 0.5 + np.random.default_rng(3).random(2000)
-    there = sharded(Problem(X, y, radius=0.02, norm=math.inf, sample_weight=weights), [1000])
+    there = sharded(
+        Problem(X, y, radius=0.02, norm=math.inf, sample_weight=weights), [1000]
+    )
     block = Block(there.rows.coordinator.shards[0].problem(there.rows.ball(there)))
     shared = shared_for(there, None, 2)
     for number, share in enumerate([1.0, 0.7, 1.0, 1.0]):
-        block.propose(shared.work(number, {number - 1: share}, number == 0)._replace(factor=1.9 - 0.3 * number))
+        block.propose(
+            shared.work(number, {number - 1: share}, number == 0)._replace(
+                factor=1.9 - 0.3 * number
+            )
+        )
     for name, bound in (("hinge", 1.0), ("flip", 0.0)):
         values = getattr(block, name)
         near = np.abs(values - bound) < 1e-9
@@ -186,13 +229,17 @@ def test_rows_at_a_bound_stay_exactly_there():
 def test_losses_of_multiples():
     costs = np.where(np.arange(600) % 3, 0.5, math.inf)
     problem = Problem(*text(), radius=0.02, norm=2, flip_cost=costs)
-    w, scales = np.random.default_rng(2).normal(size=300), np.array([0.5, 1.0, 2.0])
+    w = np.random.default_rng(2).normal(size=300)
+    scales = np.array([0.5, 1.0, 2.0])
     for lam in (0.0, 3.0):
         [losses] = losses_along(problem, scales, [(w, 0.1, lam)])
         for loss, scale in zip(losses, scales, strict=True):
             margins = problem.margins(scale * w, scale * 0.1)
             flipped = np.where(costs < math.inf, 1.0 + margins - 0.5 * lam * scale, 0.0)
-            assert loss == pytest.approx(np.maximum.reduce([1.0 - margins, flipped, 0.0 * margins]).mean(), rel=1e-12)
+            assert loss == pytest.approx(
+                np.maximum.reduce([1.0 - margins, flipped, 0.0 * margins]).mean(),
+                rel=1e-12,
+            )
 
 
 def test_a_bound_is_that_of_the_multipliers_that_are_left():
@@ -206,15 +253,25 @@ def test_a_bound_is_that_of_the_multipliers_that_are_left():
         return progress.iteration == 13
 
     result = solve(there, "federated", tol=1e-9, callback=lose_and_stop)
-    duals = (np.concatenate([dual.values(shard) for shard in shards]) for dual in (result.hinge_dual, result.flip_dual))
-    assert 0 < result.lower_bound <= certify(problem, result.weights, result.intercept, *duals).lower_bound + 1e-9
+    duals = (
+        np.concatenate([dual.values(shard) for shard in shards])
+        for dual in (result.hinge_dual, result.flip_dual)
+    )
+    assert (
+        0
+        < result.lower_bound
+        <= certify(problem, result.weights, result.intercept, *duals).lower_bound + 1e-9
+    )
 
 
 def test_many_features_on_a_cluster_need_no_matrix():
     X = sparse.eye_array(4, 200_000, format="csr")
     problem = Problem(X, [1, 1, -1, -1], radius=0.01)
     assert choose(sharded(problem, [2])) == "federated"
-    with pytest.raises(ValueError, match=r"200,000 × 200,000 numbers .*use solver='auto' or 'federated'"):
+    with pytest.raises(
+        ValueError,
+        match=r"200,000 × 200,000 numbers .*use solver='auto' or 'federated'",
+    ):
         solve(sharded(problem, [2]), "interior-point")
     with pytest.raises(ValueError, match="is for rows on a cluster"):
         solve(problem, "federated")

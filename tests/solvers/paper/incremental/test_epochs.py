@@ -12,11 +12,11 @@ from problems import NORMS
 from thorough import for_each
 
 from drsvm import Problem, Status, solve
-from drsvm.utils.clock import TimeLimit
 from drsvm.compiled.memory_epochs import Batching
 from drsvm.solvers.paper.incremental import epochs as module
 from drsvm.solvers.paper.incremental.epochs import MEMORY, Epochs
 from drsvm.solvers.paper.incremental.step_sizes import SPAN, Descent
+from drsvm.utils.clock import TimeLimit
 
 N = 300
 
@@ -47,9 +47,15 @@ def epochs_of(problem, time=None, order="cyclic"):
 
 
 KINDS = {
-    "proximal": lambda epochs, problem, point: epochs.proximal(point, 0.1 * epochs.natural_step, 0.5),
-    "subgradient": lambda epochs, problem, point: epochs.subgradient(point, 0.1 * epochs.natural_step, 0.5, 8),
-    "memory": lambda epochs, problem, point: epochs.memory(point, 0.3 * epochs.natural_step),
+    "proximal": lambda epochs, problem, point: epochs.proximal(
+        point, 0.1 * epochs.natural_step, 0.5
+    ),
+    "subgradient": lambda epochs, problem, point: epochs.subgradient(
+        point, 0.1 * epochs.natural_step, 0.5, 8
+    ),
+    "memory": lambda epochs, problem, point: epochs.memory(
+        point, 0.3 * epochs.natural_step
+    ),
 }
 for_each_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -57,7 +63,8 @@ for_each_kind = pytest.mark.parametrize("kind", KINDS)
 @for_each(l2=[0.0, 0.5], kind=KINDS, norm=NORMS)
 def test_slices_take_the_same_steps_as_an_undivided_epoch(monkeypatch, norm, kind, l2):
     problem = well_conditioned_instance(2, 100, 6, norm=norm, l2=l2, fit_intercept=True)
-    ends, calls = [], []
+    ends = []
+    calls = []
     for work in (1e12, 1000.0):
         monkeypatch.setattr(module, "SLICE", work)
         monkeypatch.setattr(module, "SLICE_BY_SIZE", 0.0)
@@ -69,7 +76,9 @@ def test_slices_take_the_same_steps_as_an_undivided_epoch(monkeypatch, norm, kin
         ends.append(point)
     assert calls[0] == 1 < calls[1]
     for name in ("w", "scalars", "hinge", "flip"):
-        np.testing.assert_allclose(getattr(ends[1], name), getattr(ends[0], name), rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(
+            getattr(ends[1], name), getattr(ends[0], name), rtol=1e-7, atol=1e-9
+        )
 
 
 def test_slices_consist_of_whole_batches(short_slices):
@@ -82,7 +91,8 @@ def test_slices_consist_of_whole_batches(short_slices):
 @for_each(kind=KINDS, norm=NORMS)
 def test_rows_not_visited_in_time_keep_their_multipliers(short_slices, kind, norm):
     problem = well_conditioned_instance(2, 100, 6, norm=norm, fit_intercept=True)
-    whole, cut = epochs_of(problem), epochs_of(problem, Looks(1))
+    whole = epochs_of(problem)
+    cut = epochs_of(problem, Looks(1))
     points = whole.origin(), cut.origin()
     for epochs, point in zip((whole, cut), points, strict=True):
         point.hinge[:] = 0.25
@@ -90,23 +100,35 @@ def test_rows_not_visited_in_time_keep_their_multipliers(short_slices, kind, nor
     visited = (points[1].hinge != 0.25) | (points[1].flip != 0.0)
     seen = int(np.flatnonzero(visited)[-1]) + 1
     assert 0 < seen < 60
-    np.testing.assert_allclose(points[1].hinge[:seen], points[0].hinge[:seen], rtol=1e-9)
+    np.testing.assert_allclose(
+        points[1].hinge[:seen], points[0].hinge[:seen], rtol=1e-9
+    )
     np.testing.assert_allclose(points[1].flip[:seen], points[0].flip[:seen], rtol=1e-9)
     assert problem.norm.value(points[1].w) <= points[1].scalars[0] * (1 + 1e-9)
 
 
 @for_each_norm
-def test_a_memory_epoch_cut_short_ends_at_the_point_of_its_multipliers(short_slices, norm):
-    problem = well_conditioned_instance(2, 100, 6, norm=norm, l2=0.1, fit_intercept=True)
+def test_a_memory_epoch_cut_short_ends_at_the_point_of_its_multipliers(
+    short_slices, norm
+):
+    problem = well_conditioned_instance(
+        2, 100, 6, norm=norm, l2=0.1, fit_intercept=True
+    )
     epochs = epochs_of(problem, Looks(2))
-    point, step = epochs.origin(), 0.3 * epochs.natural_step
+    point = epochs.origin()
+    step = 0.3 * epochs.natural_step
     epochs.memory(point, step)
-    total, pi = 100 * step, problem.sample_weight
+    total = 100 * step
+    pi = problem.sample_weight
     gradient, turn = problem.weighted_sum(pi * (point.hinge - point.flip))
     lam = total * (problem.flip_cost * float(pi @ point.flip) - problem.radius)
-    w, lam = problem.norm.project_epigraph(total * gradient / (1 + total * 0.1), lam, 1 + total * 0.1)
+    w, lam = problem.norm.project_epigraph(
+        total * gradient / (1 + total * 0.1), lam, 1 + total * 0.1
+    )
     np.testing.assert_allclose(point.w, w, rtol=1e-9, atol=1e-12)
-    assert point.scalars[:2] == pytest.approx([lam, total * epochs.terms.free * turn], rel=1e-9, abs=1e-12)
+    assert point.scalars[:2] == pytest.approx(
+        [lam, total * epochs.terms.free * turn], rel=1e-9, abs=1e-12
+    )
 
 
 @for_each_kind
@@ -129,8 +151,13 @@ def test_whenever_time_runs_out_the_result_is_proven(short_slices, method, norm,
     optimum = solve(problem)
     result = solve(problem, method, tol=0.0, max_time=Looks(looks))
     assert result.status is Status.TIME_LIMIT
-    assert result.lower_bound <= optimum.objective + 1e-9 and optimum.lower_bound <= result.objective + 1e-9
-    assert result.objective == pytest.approx(problem.objective(result.weights, result.intercept), abs=1e-12)
+    assert (
+        result.lower_bound <= optimum.objective + 1e-9
+        and optimum.lower_bound <= result.objective + 1e-9
+    )
+    assert result.objective == pytest.approx(
+        problem.objective(result.weights, result.intercept), abs=1e-12
+    )
 
 
 def test_a_trial_is_kept_if_there_is_no_time_for_another(short_slices):
@@ -140,7 +167,11 @@ def test_a_trial_is_kept_if_there_is_no_time_for_another(short_slices):
 
 def flat(point, epochs):
     """Return a point as a vector, in the units of the steps."""
-    intercept = point.scalars[1] / math.sqrt(epochs.terms.free) if epochs.terms.free > 0 else 0.0
+    intercept = (
+        point.scalars[1] / math.sqrt(epochs.terms.free)
+        if epochs.terms.free > 0
+        else 0.0
+    )
     return np.r_[point.w, point.scalars[0], intercept]
 
 
@@ -159,21 +190,36 @@ def flat(point, epochs):
 )
 def test_every_batch_size_ends_with_a_proof(norm, batch_size, tol, parameters):
     problem = well_conditioned_instance(3, N, 8, norm=norm, **parameters)
-    result = solve(problem, "ippa", batch_size=batch_size, hand_over=False, tol=tol, random_state=0)
-    assert result.status is Status.OPTIMAL and result.gap <= tol and result.info["epochs"]["batches"] > 0
+    result = solve(
+        problem, "ippa", batch_size=batch_size, hand_over=False, tol=tol, random_state=0
+    )
+    assert (
+        result.status is Status.OPTIMAL
+        and result.gap <= tol
+        and result.info["epochs"]["batches"] > 0
+    )
     assert result.lower_bound <= solve(problem).objective <= result.objective + 1e-9
 
 
 @for_each(l2=[0.0, 0.5], norm=NORMS)
 def test_the_batch_of_all_rows_ends_after_a_handful_of_steps(norm, l2):
     problem = well_conditioned_instance(3, N, 8, norm=norm, l2=l2)
-    result = solve(problem, "ippa", batch_size=None, hand_over=False, tol=1e-6, random_state=0)
+    result = solve(
+        problem, "ippa", batch_size=None, hand_over=False, tol=1e-6, random_state=0
+    )
     assert result.status is Status.OPTIMAL and result.info["epochs"]["batches"] <= 20
 
 
 def test_the_second_phase_of_hybrid_takes_batches():
     problem = well_conditioned_instance(3, N, 8)
-    result = solve(problem, "hybrid", proximal_batch_size=50, hand_over=False, tol=1e-3, random_state=0)
+    result = solve(
+        problem,
+        "hybrid",
+        proximal_batch_size=50,
+        hand_over=False,
+        tol=1e-3,
+        random_state=0,
+    )
     assert set(result.info["epochs"]) == {"subgradient", "batches"}
     assert result.gap <= 1e-3
 
@@ -183,14 +229,22 @@ def test_no_step_on_all_rows_leads_away_from_the_optimum(monkeypatch, norm, long
     """Whether one call of a kernel takes it or several, and although it is not exact."""
     monkeypatch.setattr(module, "LONG_PASS", long_pass)
     problem = well_conditioned_instance(4, N, 6, norm=norm, l2=0.3, fit_intercept=True)
-    best, epochs = solve(problem, tol=1e-10), epochs_of(problem, order="shuffled")
+    best = solve(problem, tol=1e-10)
+    epochs = epochs_of(problem, order="shuffled")
     target = epochs.origin()
-    target.w[:], target.scalars[:] = best.weights, (best.radius_price, best.intercept, best.radius_price)
-    point, latest = epochs.origin(), np.stack([np.ones(N), np.zeros(N)])
+    target.w[:], target.scalars[:] = (
+        best.weights,
+        (best.radius_price, best.intercept, best.radius_price),
+    )
+    point = epochs.origin()
+    latest = np.stack([np.ones(N), np.zeros(N)])
     distance = math.inf
     for _ in range(8):
-        epochs.batches(point, Batching(N, latest, 0.0, 64), 3.0 * epochs.natural_step, 1.0)
-        before, distance = distance, float(np.linalg.norm(flat(point, epochs) - flat(target, epochs)))
+        epochs.batches(
+            point, Batching(N, latest, 0.0, 64), 3.0 * epochs.natural_step, 1.0
+        )
+        before = distance
+        distance = float(np.linalg.norm(flat(point, epochs) - flat(target, epochs)))
         assert distance <= before + 1e-9
     np.testing.assert_array_equal(point.hinge, latest[0])
 
@@ -200,20 +254,38 @@ def test_long_batches_are_proven_like_short_ones(monkeypatch):
     problem = Problem(X, y, norm=2, fit_intercept=True)
     for long_pass in (0.0, math.inf):
         monkeypatch.setattr(module, "LONG_PASS", long_pass)
-        assert solve(problem, "ippa", batch_size=150, hand_over=False, tol=1e-3, random_state=1).gap <= 1e-3
+        assert (
+            solve(
+                problem,
+                "ippa",
+                batch_size=150,
+                hand_over=False,
+                tol=1e-3,
+                random_state=1,
+            ).gap
+            <= 1e-3
+        )
 
 
 def test_drawn_batches_contain_no_row_twice():
     epochs = epochs_of(well_conditioned_instance(3, 100, 2), order="with-replacement")
     order = epochs._next_order(distinct=30)
     assert len(order) == 100
-    assert all(len(set(order[first : first + 30])) == len(order[first : first + 30]) for first in range(0, 100, 30))
+    assert all(
+        len(set(order[first : first + 30])) == len(order[first : first + 30])
+        for first in range(0, 100, 30)
+    )
     assert len(set(order)) < 100
 
 
 def test_steps_follow_the_objective():
     steps = Descent(1.0, slack=0.01, lowest=5.0, ratio=0.3)
-    for objective, step in ((4.0, 2.0), (3.95, 2.0), (3.945, 4.0), (3.96, 1.2)):  # quickly, slowly, hardly; it rises
+    for objective, step in (
+        (4.0, 2.0),
+        (3.95, 2.0),
+        (3.945, 4.0),
+        (3.96, 1.2),
+    ):  # quickly, slowly, hardly; it rises
         steps.judge(objective)
         assert steps.step(1) == pytest.approx(step)
     while steps.step(1) < 4.0:
