@@ -161,14 +161,12 @@ class Trained:
 
     table: str
     block: int
-    radii: tuple[
-        float, ...
-    ]  # the default's, the median and the largest of earlier movements
+    # The default's, the median and the largest of earlier movements
+    radii: tuple[float, ...]
     before: float  # the error rate of the default in the audit
     errors: tuple[float, ...]
-    audited: tuple[
-        float, ...
-    ]  # the worst cases of the block itself, at the largest of earlier movements
+    # The worst cases of the block itself, at the largest of earlier movements
+    audited: tuple[float, ...]
     moved: tuple[float, ...]  # to the next block
 
 

@@ -33,13 +33,11 @@ class Network:
     seconds: float  # of an epoch of one machine
     latency: float = 1e-3
     bandwidth: float = 125e6  # bytes per second
-    factors: dict[int, float] = field(
-        default_factory=dict
-    )  # of slow machines, by number
+    # Of slow machines, by number
+    factors: dict[int, float] = field(default_factory=dict)
     failures: dict[int, float] = field(default_factory=dict)  # when machines fail
-    recovery: float = (
-        1.0  # seconds until the rows of a machine that failed are there again
-    )
+    # Seconds until the rows of a machine that failed are there again
+    recovery: float = 1.0
     now: float = 0.0
     n_bytes: int = 0
     n_messages: int = 0
@@ -84,9 +82,8 @@ class SimulatedChannel(ChannelHere):
         super().__init__(cluster)
         self.network = cluster.network
         self.shards = {shard.number: shard for shard in cluster.shards}
-        self.outgoing = self.incoming = (
-            self.network.now
-        )  # when the lines of the centre are free
+        # When the lines of the centre are free
+        self.outgoing = self.incoming = self.network.now
         self.replies = []
         self.order = itertools.count()
 

@@ -87,10 +87,11 @@ class Machine:
     def _averaged(self, values: np.ndarray, neighbours: dict[int, Any]) -> np.ndarray:
         """Publish values, and return their average with those of the neighbours, once these are there."""
         count = self.published + 1
+        # A neighbour may be one behind
         self.outgoing = {
             count - 1: self.outgoing.get(count - 1),
             count: values,
-        }  # a neighbour may be one behind
+        }
         self.published = count
         average = self.weights[self.number] * values
         for number, neighbour in neighbours.items():
@@ -160,7 +161,6 @@ def solve_on_ring(
         parts = [one.multipliers().result() for one in machines]
         alpha, beta = (np.concatenate(each) for each in zip(*parts, strict=True))
         vars(observer).update(machines[0].found().result())
-        proof = certify(
-            problem, *observer.classifier(), alpha, beta
-        )  # a multiple of what the first one has found
+        # A multiple of what the first one has found
+        proof = certify(problem, *observer.classifier(), alpha, beta)
     return proof, rounds, time.perf_counter() - began

@@ -97,9 +97,17 @@ def _piqp(program: Program, settings) -> Run:
         solver = piqp.SparseSolver()
         for name, value in settings.items():
             setattr(solver.settings, name, value)
+        # Fmt: skip
         solver.setup(
-            P, program.cost, *equalities, program.below, None, program.below_at, program.lower, program.upper
-        )  # fmt: skip
+            P,
+            program.cost,
+            *equalities,
+            program.below,
+            None,
+            program.below_at,
+            program.lower,
+            program.upper,
+        )
         solver.solve()
         return solver.result
 
@@ -407,9 +415,12 @@ PIQP_VARIANTS = _all(EVERY) + _all(
     "excess dual margins", kkt_solver="sparse_ldlt_ineq_cond"
 )
 # Two factorisations: one thread, several threads.
+# Fmt: skip
 CLARABEL_VARIANTS = [
-    variant for method in ("qdldl", "faer") for variant in _all(EVERY, direct_solve_method=method)
-]  # fmt: skip
+    variant
+    for method in ("qdldl", "faer")
+    for variant in _all(EVERY, direct_solve_method=method)
+]
 # An SCS built with MKL uses it by default, which is slower here; both are tried.
 SCS_VARIANTS = _all(EVERY, linear_solver="qdldl") + _all("margins excess dual pieces")
 HIGHS_VARIANTS = _all("excess dual pieces", solver="ipm") + _all(

@@ -78,9 +78,8 @@ def outcome(problem: Problem, method: Method) -> list[tuple[int, float] | None] 
         limits |= {"max_iter": EPOCHS}
     found: list[tuple[int, float] | None] = []
     try:
-        solve(
-            problem, method.solver, **limits | {"max_iter": 5}, **method.settings
-        )  # compiles
+        # Compiles
+        solve(problem, method.solver, **limits | {"max_iter": 5}, **method.settings)
         for gap in GAPS:
             time = LONGER if method.name == "b = 1" and gap >= LONGER_GAP else SECONDS
             duration, result = seconds(

@@ -109,9 +109,8 @@ def outcome(name: str, threads: list[int], options) -> dict[str, Any]:
     X, y = make(int(options.scale * n))
     building, problem = seconds(lambda: Problem(X, y))
     assert isinstance(problem, Problem)
-    solve(
-        problem, "interior-point", tol=1e-6, n_threads=threads[-1]
-    )  # compiles what few rows do not need
+    # Compiles what few rows do not need
+    solve(problem, "interior-point", tol=1e-6, n_threads=threads[-1])
     times = {}
     objectives = []
     iterations = 0

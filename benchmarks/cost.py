@@ -81,9 +81,8 @@ def measure(n: int, repeats: int, norm: str) -> dict:
     from drsvm import Problem, solve
 
     parameters = {"norm": float(norm)}
-    solve(
-        Problem(*two_gaussians(12_000), **parameters)
-    )  # compiles; few rows keep the reserved memory small
+    # Compiles; few rows keep the reserved memory small
+    solve(Problem(*two_gaussians(12_000), **parameters))
     problem = Problem(*two_gaussians(n), **parameters)
     before = forget_peak()
     duration, result = seconds(lambda: solve(problem))

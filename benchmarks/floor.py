@@ -23,7 +23,7 @@ PARTS: list[tuple[str, Any, str]] = [
     ("start of the run", solver.InteriorPoint, "start"),
     ("steps", small_run, "run"),
     ("steps", InteriorPointState, "step"),
-    ("certificates", loop._Best, "certify"),
+    ("certificates", loop.Incumbent, "certify"),
 ]
 """Parts of a fit that do not contain each other, and the functions that do them.
 

@@ -120,9 +120,8 @@ def in_sample(X, y) -> np.ndarray:
 
 def measured(name: str, share: float, seeds: int) -> dict[str, np.ndarray]:
     """Return the means over the seeds: AUC and precision of each ranking, and how good the flags are."""
-    warnings.simplefilter(
-        "ignore"
-    )  # iterations of LogisticRegression, constant classifiers
+    # Iterations of LogisticRegression, constant classifiers
+    warnings.simplefilter("ignore")
     rows: list[dict[str, np.ndarray]] = []
     for seed in range(seeds):
         X, y, wrong = noisy(name, share, seed)

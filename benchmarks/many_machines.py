@@ -136,9 +136,10 @@ def lines(client, X, y, q: float, options):
             flush=True,
         )
     limits = {"tol": options.tol, "n_workers": options.workers}
+    # The first one loads
     proof, rounds, took = [
         solve_on_ring(client, problem, ring, **limits) for _ in range(2)
-    ][-1]  # the first one loads
+    ][-1]
     times = short(alone), short(sgd), short(took), short(took / alone)
     yield [f"{q:g}", "ring, no centre", *times, rounds, rounds, f"{proof.gap:.1e}"]
     print(q, f"ring: {took:.2f} s, {rounds} rounds, gap {proof.gap:.1e}", flush=True)

@@ -83,9 +83,8 @@ def coverage(options) -> tuple[str, list[str]]:
     rows, rows_with_kernel = (20_000, 4_000) if options.quick else (400_000, 400_000)
     samples = min(options.samples, 10) if options.quick else options.samples
     cases = populations(rows, rows_with_kernel)
-    order = sorted(
-        range(len(cases)), key=lambda i: cases[i].classifier
-    )  # RBF, which is slow, first
+    # RBF, which is slow, first
+    order = sorted(range(len(cases)), key=lambda i: cases[i].classifier)
     run = Parallel(n_jobs=options.jobs, verbose=5)
     answers = run(delayed(misses_and_excess)(cases[i], samples) for i in order)
     misses, excess, rates = (

@@ -20,7 +20,7 @@ from sklearn.model_selection import cross_val_predict
 from study.cases import DECIDED, MULTICLASS, REPORTED, Case, sizes
 
 from drsvm import WassersteinSVC
-from drsvm.defaults.out_of_fold import Unseen
+from drsvm.defaults.out_of_fold import OutOfFoldDecisions
 from drsvm.defaults.threshold import choose_threshold
 
 OURS = 'WassersteinSVC(calibration="sigmoid")'
@@ -77,9 +77,8 @@ def measured(case: Case) -> dict:
     """Return the losses of every method for test labels of both kinds, and what thresholds gain."""
     X, y, X_test, y_test = case.split()
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # constant classifiers, and classes with fewer rows than folds
+        # Constant classifiers, and classes with fewer rows than folds
+        warnings.simplefilter("ignore")
         model = WassersteinSVC(calibration="sigmoid").fit(X, y)
         apart = cross_val_predict(
             WassersteinSVC(threshold="optimum"), X, y, method="decision_function"
@@ -136,7 +135,7 @@ def threshold_gain(apart, y, decisions, y_test) -> float:
     """Return the points of accuracy that one threshold per class gains, placed like that of two classes."""
     counts = np.ones(len(y))
     columns = [
-        Unseen(column[:, None], (y == label).astype(int), counts)
+        OutOfFoldDecisions(column[:, None], (y == label).astype(int), counts)
         for label, column in enumerate(apart.T)
     ]
     moved = decisions - np.array(

@@ -180,9 +180,8 @@ def fit_on_a_cluster(options) -> str:
         cluster_of(options.workers, options.memory) as cluster,
         Client(cluster) as client,
     ):
-        solve(
-            problem_on_cluster(10_000, options, 2500)
-        )  # compiles, or loads what has been compiled
+        # Compiles, or loads what has been compiled
+        solve(problem_on_cluster(10_000, options, 2500))
         start = time.perf_counter()
         problem = problem_on_cluster(options.rows, options, options.chunk)
         ready = time.perf_counter()

@@ -159,9 +159,8 @@ def real_clusters(problem):
             )
         network = Network(epoch_seconds(problem, n), latency=0.5 * trip, bandwidth=1e9)
         same = simulated(problem, n, network)
-        solve(
-            same, "federated", tol=0.1
-        )  # what does not change is known from then on, as in the real cluster
+        # What does not change is known from then on, as in the real cluster
+        solve(same, "federated", tol=0.1)
         before = network.now
         rounds = (
             real.info["rounds"],

@@ -144,9 +144,8 @@ def highdim(folder: Path) -> Iterator[Case]:
 
 def throughput(folder: Path) -> Iterator[Case]:
     """Yield epochs of the incremental methods."""
-    sys.path.insert(
-        0, str(Path(os.environ["PYTHONPATH"]) / "benchmarks")
-    )  # it uses names that are not public
+    # It uses names that are not public
+    sys.path.insert(0, str(Path(os.environ["PYTHONPATH"]) / "benchmarks"))
     import throughput as epochs
 
     from drsvm import Problem

@@ -63,9 +63,8 @@ def main() -> None:
     for name, key in zip(
         names, ("accuracy", "worst_case_risk", "worst_case_error"), strict=True
     ):
-        values = (
-            figures[key] for figures in models.values()
-        )  # trees have no worst case
+        # Trees have no worst case
+        values = (figures[key] for figures in models.values())
         print(
             f"{name:26}"
             + "".join(

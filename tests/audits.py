@@ -83,9 +83,8 @@ def hinge_program(model, X, y, ball):
         if label == y[i] or math.isfinite(flips[i])
         for other in range(len(coef))
     ]
-    width = {1: 1 + 2 * d, 2: 2, math.inf: 2 + d}[
-        norm
-    ]  # mass; z in parts z⁺, z⁻, its length, or z and a bound
+    # Mass; z in parts z⁺, z⁻, its length, or z and a bound
+    width = {1: 1 + 2 * d, 2: 2, math.inf: 2 + d}[norm]
     gains = np.zeros((len(pieces), width))
     spent = np.zeros((len(pieces), width))
     bounds = []

@@ -40,11 +40,12 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("DRSVM_HYPOTHESIS_PROFILE", "ci"))
 
+# Whose tests share a cluster: seconds to start
 ON_A_CLUSTER = (
     "test_dask",
     "test_elsewhere",
     "test_kernel_data",
-)  # whose tests share a cluster: seconds to start
+)
 # Few tests, but long: they come first, so that no process is left with one of them at
 # the end.
 LONG_ONES = (

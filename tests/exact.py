@@ -136,7 +136,7 @@ def exact_bound(problem, result):
         for a, b, sign in zip(alpha, beta, problem.signs, strict=True)
     ]
     columns = [exact(column) for column in Plain.of(problem).X.T]
-    pull = [mpmath.fdot(zip(signed, column, strict=True)) for column in columns]
+    gradient = [mpmath.fdot(zip(signed, column, strict=True)) for column in columns]
     mass = mpmath.fsum(alpha + beta)
     flipped = mpmath.fsum(beta)
     cost = mpf(problem.flip_cost) * flipped if flipped > 0 else mpf(0)
@@ -144,8 +144,8 @@ def exact_bound(problem, result):
 
     def bound(free):
         """Return the bound if the features in a mask are outside the ball."""
-        inside = [v for v, outside in zip(pull, free, strict=True) if not outside]
-        charged = [j for j in np.flatnonzero(free) if pull[j] != 0]
+        inside = [v for v, outside in zip(gradient, free, strict=True) if not outside]
+        charged = [j for j in np.flatnonzero(free) if gradient[j] != 0]
         if charged and math.isinf(result.contribution_bound):
             return mpf(0)
         sizes = {
@@ -155,7 +155,10 @@ def exact_bound(problem, result):
             for j in charged
         }
         left = mass - max(
-            (mpf(result.contribution_bound) * abs(pull[j]) / sizes[j] for j in charged),
+            (
+                mpf(result.contribution_bound) * abs(gradient[j]) / sizes[j]
+                for j in charged
+            ),
             default=mpf(0),
         )
         if problem.l2 > 0:
@@ -170,12 +173,12 @@ def exact_bound(problem, result):
     return max(map(bound, uncharged_features(problem)))
 
 
-def distance(pull, budget, p):
+def distance(gradient, budget, p):
     """Return the squared distance of the pull from the ball."""
-    sizes = sorted((abs(v) for v in pull), reverse=True)
+    sizes = sorted((abs(v) for v in gradient), reverse=True)
     budget = max(budget, mpf(0))
     if p == 2:
-        return max(norm_of(pull, 2) - budget, mpf(0)) ** 2
+        return max(norm_of(gradient, 2) - budget, mpf(0)) ** 2
     threshold = budget
     if p == 1:
         sums = [mpmath.fsum(sizes[: k + 1]) for k in range(len(sizes))]

@@ -47,9 +47,8 @@ def extreme_instance(seed):
         )
     )
     dense = X.astype(np.float32) if single else X
-    rows = (
-        sparse.csr_array(X) if rng.random() < 0.4 else dense
-    )  # kernels are compiled for each of these types
+    # Kernels are compiled for each of these types
+    rows = sparse.csr_array(X) if rng.random() < 0.4 else dense
     if rng.random() < 1 / 3:  # on the scale of the features
         radius = float(
             power(rng, -4, 1) * min(np.abs(X).mean(dtype=float), flip_cost or 1.0)

@@ -128,9 +128,8 @@ def reaction(task, delay):
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # jobs in the background of a shell ignore it
+    # Jobs in the background of a shell ignore it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     times = int(sys.argv[1])
     names = sys.argv[2:]
     reactions = Counter()

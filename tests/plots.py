@@ -2,9 +2,8 @@
 
 from collections import defaultdict
 
-NASTY = (
-    "<script>alert('&')</script>"  # a name that would do harm if it were not escaped
-)
+# A name that would do harm if it were not escaped
+NASTY = "<script>alert('&')</script>"
 
 
 def labels(ax):

@@ -9,16 +9,18 @@ from hypothesis import strategies as st
 from drsvm import Problem, WassersteinSVC, solve
 
 NORMS = (1, 2, math.inf)
+# The problem as it is stated
 PLAIN = {
     "l2": 0.0,
     "class_weight": None,
     "threshold": "optimum",
-}  # the problem as it is stated
+}
+# The norm of the weights for each norm of the shifts
 DUAL_ORDER = {
     1: math.inf,
     2: 2,
     math.inf: 1,
-}  # the norm of the weights for each norm of the shifts
+}
 
 
 def plain_svc(*radius, **settings):
@@ -42,9 +44,8 @@ def random_rows(rng, n, d, kind):
         X[:, 0] = y * (3 + np.abs(X[:, 0]))
     elif kind == "degenerate":
         X[:, -1] = 1.0  # a constant column
-        X[n // 2 :] = X[
-            : n - n // 2
-        ]  # repeated rows, with labels that may contradict each other
+        # Repeated rows, with labels that may contradict each other
+        X[n // 2 :] = X[: n - n // 2]
         X[0] = 0.0
     return X, y
 
@@ -202,8 +203,8 @@ class Plain:
         """The dual objective at a feasible point."""
         value = (alpha + beta).sum()
         if self.l2 > 0:
-            pull, budget = self.pull_and_budget(alpha, beta)
-            value -= distance_to_ball(pull, self.p, max(budget, 0.0)) ** 2 / (
+            gradient, budget = self.pull_and_budget(alpha, beta)
+            value -= distance_to_ball(gradient, self.p, max(budget, 0.0)) ** 2 / (
                 2 * self.l2
             )
         return value

@@ -87,8 +87,8 @@ class Sizes:
     def of(cls, case, step):
         flips = case.eta * case.kappa * step.flip_dual if step.flip_dual else 0.0
         return cls(
-            np.abs(case.w) + case.eta * abs(step.pull) * np.abs(case.z),
-            0.0 if case.b is None else abs(case.b) + case.eta * abs(step.pull),
+            np.abs(case.w) + case.eta * abs(step.gradient) * np.abs(case.z),
+            0.0 if case.b is None else abs(case.b) + case.eta * abs(step.gradient),
             abs(case.lam) + case.eta * case.epsilon + flips,
         )
 
@@ -166,7 +166,7 @@ def assert_optimal(case, step, tolerance=TOLERANCE):
     assert step.hinge_dual >= 0
     assert step.flip_dual >= 0
     assert step.hinge_dual + step.flip_dual <= 1 + 1e-15
-    assert step.pull == pytest.approx(
+    assert step.gradient == pytest.approx(
         step.hinge_dual - step.flip_dual, rel=0, abs=1e-15
     )
     assert -1e-13 <= step.gap <= 1e-13
@@ -186,7 +186,7 @@ def assert_stationary(case, step, sizes, tolerance):
     q = case.norm.q
     p = case.norm.p
     flips = case.eta * case.kappa * step.flip_dual if step.flip_dual else 0.0
-    pull_w = case.w + case.eta * step.pull * case.z - case.rho * w
+    pull_w = case.w + case.eta * step.gradient * case.z - case.rho * w
     pull_lam = case.lam - case.eta * case.epsilon + flips - lam
     noise_w = tolerance * sizes.weights
     noise_lam = tolerance * sizes.lam
@@ -197,5 +197,5 @@ def assert_stationary(case, step, sizes, tolerance):
     assert abs(orthogonal) <= noise_w @ sizes.weights / case.rho + noise_lam * (
         lam + sizes.lam
     )
-    moved = 0.0 if case.b is None else case.b + case.sign * case.eta * step.pull
+    moved = 0.0 if case.b is None else case.b + case.sign * case.eta * step.gradient
     assert step.intercept == pytest.approx(moved, rel=0, abs=tolerance * sizes.bias)

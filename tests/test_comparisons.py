@@ -14,9 +14,8 @@ import drsvm
 from drsvm.problem.kernel_functions import Precomputed
 from drsvm.solvers.base import Candidate
 
-NO_ARRAYS = {
-    "Report.summary"
-}  # fields for anything (`Any`) that hold what JSON can express
+# Fields for anything (`Any`) that hold what JSON can express
+NO_ARRAYS = {"Report.summary"}
 
 
 def hints_of(kind) -> dict[str, object]:

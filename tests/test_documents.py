@@ -43,9 +43,8 @@ SLOW = (
     "tutorial_new_data",
     "tutorial_table",
 )
-PUBLIC = re.findall(
-    r"^   ([a-z_.]*\w+)$", (DOCS / "api.rst").read_text(), re.MULTILINE
-)  # in the API reference
+# In the API reference
+PUBLIC = re.findall(r"^   ([a-z_.]*\w+)$", (DOCS / "api.rst").read_text(), re.MULTILINE)
 SHOWN = [
     page for page in PAGES if any(block.language in RUN for block in blocks_of(page))
 ]

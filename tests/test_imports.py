@@ -91,6 +91,5 @@ def test_every_file_has_its_place():
 
 
 def test_no_two_modules_import_each_other():
-    TopologicalSorter(
-        {name: imported(name) for name in MODULES}
-    ).prepare()  # raises on a cycle, and names it
+    # Raises on a cycle, and names it
+    TopologicalSorter({name: imported(name) for name in MODULES}).prepare()

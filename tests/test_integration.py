@@ -108,9 +108,8 @@ def test_a_pipeline_can_be_audited(two_classes):
         model.objective_, abs=1e-9
     )
     figure = pytest.importorskip("matplotlib.figure").Figure()
-    display = WorstCaseDisplay.from_estimator(
-        pipeline, X, y, ax=figure.add_subplot()
-    )  # with the same ball by default
+    # With the same ball by default
+    display = WorstCaseDisplay.from_estimator(pipeline, X, y, ax=figure.add_subplot())
     assert display.distribution_.risk == pytest.approx(model.objective_, abs=1e-9)
 
 
@@ -203,9 +202,10 @@ def test_progress_bars_of_scikit_learn(model, two_classes):
     pytest.importorskip("rich")
     callback = pytest.importorskip("sklearn.callback")
     fitted = clone(model).set_callbacks(callback.ProgressBar()).fit(*two_classes)
+    # Other certificates
     np.testing.assert_allclose(
         fitted.coef_, clone(model).fit(*two_classes).coef_, atol=1e-4
-    )  # other certificates
+    )
 
 
 @both
@@ -255,9 +255,8 @@ def test_parallel_fits_equal_sequential_fits(backend, flowers):
     with joblib.parallel_backend(backend, n_jobs=2):
         together = cross_validate(WassersteinSVC(), X, y, cv=3, return_estimator=True)
     for one, other in zip(alone["estimator"], together["estimator"], strict=True):
-        np.testing.assert_allclose(
-            one.coef_, other.coef_, atol=1e-10
-        )  # BLAS adds in an order of its own
+        # BLAS adds in an order of its own
+        np.testing.assert_allclose(one.coef_, other.coef_, atol=1e-10)
 
 
 @pytest.mark.skipif(

@@ -27,9 +27,10 @@ def test_a_table_becomes_numbers(tmp_path, monkeypatch):
     (tmp_path / "titanic.csv.xz").write_bytes(lzma.compress(text.encode()))
     monkeypatch.setenv("DRSVM_DATA", str(tmp_path))
     X, y = load.__wrapped__("titanic")
+    # Age, decks "", A, B
     np.testing.assert_array_equal(
         X, [[3, 0, 0, 1], [4, 1, 0, 0], [8, 0, 1, 0], [4, 0, 0, 1]]
-    )  # age, decks "", A, B
+    )
     np.testing.assert_array_equal(y, [0, 1, 1, 0])
     with pytest.raises(SystemExit, match=r"adult\.csv\.xz"):
         load.__wrapped__("adult")

@@ -87,9 +87,8 @@ def synthetic(n: int = 1000, d: int = 100, noise: float = 0.5):
 def solution(instance: Instance) -> tuple[float, float]:
     """Return the optimum, and the share ‖w‖_q / λ at an optimal point (1: on the boundary of the cone)."""
     problem = instance.problem()
-    results = [
-        solve(problem, "interior-point", tol=tol) for tol in (1e-9, 1e-12)
-    ]  # the second may stall
+    # The second may stall
+    results = [solve(problem, "interior-point", tol=tol) for tol in (1e-9, 1e-12)]
     best = min(results, key=lambda result: result.gap)
     return best.lower_bound, problem.norm.value(best.weights) / best.radius_price
 

@@ -218,11 +218,11 @@ def outcomes(case, families) -> dict[str, dict[str, list[float]]]:
         and case.data not in TEXT
     )
     for move in (*MOVES, *ERRORS_IN_TEST) if is_moved else ():
+        # Only weights say where "against the model" is
         found[move] = {
             name: all_figures(model, case.moved(X_test, y_test, move, model), y_test)
             for name, model in models.items()
-            if hasattr(model, "coef_")
-            or move != MOVES[0]  # only weights say where "against the model" is
+            if hasattr(model, "coef_") or move != MOVES[0]
         }
     return found
 

@@ -23,9 +23,9 @@ def people(n, rng):
         ["Bank transfer", "Credit card", "Electronic check", "Mailed check"], size=n
     )
     senior = rng.choice(["yes", "no"], size=n, p=[0.2, 0.8])
-    pull = 2.2 * (contract == "Month-to-month") - 0.06 * tenure + 0.025 * charges
-    pull += 0.6 * (payment == "Electronic check") + 0.4 * (senior == "yes")
-    left = pull + rng.logistic(scale=0.7, size=n) > 2.2
+    gradient = 2.2 * (contract == "Month-to-month") - 0.06 * tenure + 0.025 * charges
+    gradient += 0.6 * (payment == "Electronic check") + 0.4 * (senior == "yes")
+    left = gradient + rng.logistic(scale=0.7, size=n) > 2.2
     total = pd.Series((tenure * charges).round(2)).where(rng.random(n) > 0.005)
     return pd.DataFrame(
         {

@@ -17,12 +17,10 @@ from drsvm.problem.problem import Problem
 from drsvm.problem.risk import TIE, flip_gains, smallest_best_price, worst_case_hinge
 from drsvm.utils.annotations import Matrix
 
-Ball: TypeAlias = dict[
-    str, Any
-]  # parameters by name, as `drsvm.Problem` takes them; `radius` may have several values
-PAIR = np.array(
-    [-0.5, 0.5]
-)  # a decision with one value f, for two classes or one against the rest, is −f/2 and f/2
+# Parameters by name, as `drsvm.Problem` takes them; `radius` may have several values
+AdversaryParameters: TypeAlias = dict[str, Any]
+# A decision with one value f, for two classes or one against the rest, is −f/2 and f/2
+PAIR = np.array([-0.5, 0.5])
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +37,9 @@ class DecisionValues:
     coef: np.ndarray  # of shape (number of classes, d)
     intercept: np.ndarray
     classes: np.ndarray
-    own_ball: Ball  # what a classifier of this library was trained with
+    trained_parameters: (
+        AdversaryParameters  # what a classifier of this library was trained with
+    )
     names: Sequence[str] | None  # of the features
 
     def at(self, X: Matrix) -> np.ndarray:

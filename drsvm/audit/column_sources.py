@@ -51,17 +51,17 @@ class Columns:
             return None
         if not self.steps:
             return change
-        shift = 1e-6 * np.sign(
-            change
-        )  # less than most units, so that hardly any cell is clipped
+        # Less than most units, so that hardly any cell is clipped
+        shift = 1e-6 * np.sign(change)
         try:
             with np.errstate(all="ignore"):
                 start = self._features_after(0.0 * change)
                 for _ in range(TRIALS):
                     growth = change / (self._features_after(shift) - start)
+                    # Inf: it was rounded away
                     shift = shift * np.nan_to_num(
                         growth, nan=1.0, posinf=1e6, neginf=1e6
-                    )  # inf: it was rounded away
+                    )
                 errors = np.abs(self._features_after(shift) - start - change)
         except (TypeError, ValueError):
             return None
@@ -114,9 +114,8 @@ def columns_behind(model, X, features: Matrix, names: Sequence[str] | None) -> C
             steps[first], "feature_names_in_", getattr(table, "columns", None)
         )
         if hasattr(table, "reindex"):
-            table = table.reindex(
-                columns=names
-            )  # they may be in another order, among others
+            # They may be in another order, among others
+            table = table.reindex(columns=names)
         if hasattr(table, "shape"):
             table = table
         else:

@@ -26,9 +26,8 @@ from scipy.special import rel_entr
 from drsvm.problem.backends import to_numpy
 
 OF_BANDS = 0.8  # the part of δ that bands have where both bounds are tried
-PRICE_GRID = 2.0 ** np.arange(
-    -12.0, 12.01, 0.25
-)  # λ in units of the largest cost, fixed before any row is seen
+# Λ in units of the largest cost, fixed before any row is seen
+PRICE_GRID = 2.0 ** np.arange(-12.0, 12.01, 0.25)
 HALVINGS = 60
 
 

@@ -104,9 +104,8 @@ class ErrorCosts:
         return np.minimum(total, self.levels[-1])
 
     def _on_average(self, radii) -> np.ndarray:
-        prices = np.vstack(
-            [np.zeros_like(self.prices[:1]), self.prices]
-        )  # the first option is none
+        # The first option is none
+        prices = np.vstack([np.zeros_like(self.prices[:1]), self.prices])
         gains = np.broadcast_to(np.append(0.0, self.costs)[:, None], prices.shape)
         corners = np.array(list(envelope(prices, gains)))
         at_corners = (

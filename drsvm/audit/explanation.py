@@ -22,9 +22,8 @@ from drsvm.utils.messages import number
 from drsvm.utils.parallel import slices
 
 CELLS = 10**7  # of contributions that are ranked together
-FAR = (
-    np.finfo(np.float64).max
-)  # in place of an infinite distance, to compare it with that to the row's own class
+# In place of an infinite distance, to compare it with that to the row's own class
+FAR = np.finfo(np.float64).max
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -73,9 +72,8 @@ class Explanation:
     features: list[str]
     _data: DecisionValues
     _columns: Columns | None  # None for a kernel
-    _leads: (
-        np.ndarray
-    )  # weights of a class minus those of another one, for each pair that occurs
+    # Weights of a class minus those of another one, for each pair that occurs
+    _leads: np.ndarray
     _directions: np.ndarray  # of the smallest shift between them
     _pair: np.ndarray  # the number of each row's pair
     _centre: np.ndarray | None

@@ -19,9 +19,8 @@ from drsvm.problem.kernel_functions import dense
 from drsvm.problem.risk import TIE
 from drsvm.utils.parallel import slices
 
-BALL_RADII = np.geomspace(
-    0.05, 8.0, 8
-)  # of the balls that rows are moved in, in units of 1/L
+# Of the balls that rows are moved in, in units of 1/L
+BALL_RADII = np.geomspace(0.05, 8.0, 8)
 # Gradient steps in a ball, rounds in which the way across the boundary is shortened,
 # and halvings of each.
 STEPS = 12
@@ -87,9 +86,8 @@ class KernelAttack(KernelAdversary):
             sizes = np.maximum(
                 np.linalg.norm(shifts, axis=1), np.maximum(limits, 1e-300)
             )
-            shifts = (
-                shifts * (limits / sizes)[:, None]
-            )  # the nearest ones within the balls
+            # The nearest ones within the balls
+            shifts = shifts * (limits / sizes)[:, None]
         return best, lowest
 
     @cached_property
@@ -272,9 +270,8 @@ class KernelAttack(KernelAdversary):
         paid = int(np.searchsorted(costs, radius * (1.0 + TIE), side="right"))
         places = np.arange(len(start))
         options = start.copy()
-        options[rows[:paid]] = changes[
-            :paid
-        ]  # of several changes of a row, the last one
+        # Of several changes of a row, the last one
+        options[rows[:paid]] = changes[:paid]
         if paid < len(rows):  # a part of the next change is affordable
             before = costs[paid - 1] if paid else 0.0
             share = max(radius - before, 0.0) / (costs[paid] - before)

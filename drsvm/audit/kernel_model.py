@@ -26,9 +26,8 @@ from drsvm.utils.parallel import slices
 # Prices of the radius for which the hinge loss is bounded, in units of the highest rate
 # at which it can grow.
 PRICE_GRID = np.append(0.0, np.geomspace(1e-3, 1.0, 50))
-SHIFT_GRID = np.append(
-    0.0, np.geomspace(1e-4, 8.0, 250)
-)  # shifts between which losses are bounded, in units of 1/L
+# Shifts between which losses are bounded, in units of 1/L
+SHIFT_GRID = np.append(0.0, np.geomspace(1e-4, 8.0, 250))
 
 
 class KernelClassifier(NamedTuple):
@@ -39,9 +38,8 @@ class KernelClassifier(NamedTuple):
     coef: np.ndarray  # of shape (1 or number of classes, number of landmarks)
     intercept: np.ndarray
     classes: np.ndarray
-    scales: (
-        np.ndarray | None
-    )  # by which features are multiplied before the kernel; None: by 1
+    # By which features are multiplied before the kernel; None: by 1
+    scales: np.ndarray | None
 
     def scaled(self, X: Matrix) -> Matrix:
         X = X.astype(np.float64, copy=False)
@@ -134,9 +132,9 @@ def kernel_values(
         kernel = kernel._replace(
             coef=kernel.coef[[row]], intercept=kernel.intercept[[row]]
         )
-    own_ball = linear_model.own_ball(last)
+    trained_parameters = linear_model.trained_parameters(last)
     functions = linear_model.Functions(
-        kernel.coef, kernel.intercept, kernel.classes, own_ball, names
+        kernel.coef, kernel.intercept, kernel.classes, trained_parameters, names
     )
     data = linear_model.compared(
         functions, X, y, kernel.at(X).T, sample_weight, positive
@@ -204,9 +202,8 @@ class KernelAdversary(Adversary):
         unsure = np.flatnonzero((shifts > 0.0) & np.isfinite(shifts))
         for part in slices(len(unsure), BLOCK):
             rows = unsure[part]
-            shortest = np.full(
-                len(rows), np.inf
-            )  # shifts of scaled features across any boundary
+            # Shifts of scaled features across any boundary
+            shortest = np.full(len(rows), np.inf)
             for some, lead in self._leads(rows, self.data.codes[rows]):
                 to_boundary = function.shifts_to_boundary(*lead, shifts[rows[some]])
                 shortest[some] = np.minimum(shortest[some], to_boundary)
@@ -258,9 +255,8 @@ class KernelAdversary(Adversary):
             price = np.where(turned > 0, costs, 0.0)
             some = np.flatnonzero(np.isfinite(price))
             codes = (own[some] + turned) % len(self.data.coef)
-            losses = np.zeros(
-                (len(some), len(shifts))
-            )  # the largest between each shift and the next
+            # The largest between each shift and the next
+            losses = np.zeros((len(some), len(shifts)))
             for led, lead in self._leads(rows[some], codes):
                 losses[led] = np.maximum(
                     losses[led], 1.0 - function.lowest_after_shifts(*lead, shifts)

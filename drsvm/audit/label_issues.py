@@ -209,9 +209,8 @@ def find_label_issues(
 class LabelJudge(WassersteinSVC):
     """The default classifier for label issues, which hardly learns single labels: with folds, it keeps decisions."""
 
-    decisions: (
-        tuple[np.ndarray, np.ndarray] | None
-    )  # of the folds and of the classifier, in the order of the rows
+    # Of the folds and of the classifier, in the order of the rows
+    decisions: tuple[np.ndarray, np.ndarray] | None
 
     def _unseen(self, data, solved, moves, time):
         if self.cv is None:
@@ -359,8 +358,8 @@ def _check_classes(classes, given) -> None:
         )
     counts = np.bincount(given)
     if counts.min() < 2:
-        lonely = classes.tolist()[int(counts.argmin())]
+        unsupported = classes.tolist()[int(counts.argmin())]
         raise ValueError(
-            f"Only one row has the label {lonely!r}, so no other row can support or contradict it: correct it if it is "
+            f"Only one row has the label {unsupported!r}, so no other row can support or contradict it: correct it if it is "
             "mistyped, or leave the row out."
         )

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import expit
 
 from drsvm.defaults.label_noise import wrong_labels
-from drsvm.defaults.out_of_fold import Unseen
+from drsvm.defaults.out_of_fold import OutOfFoldDecisions
 from drsvm.defaults.threshold import choose_threshold
 from drsvm.utils.lazy import optional
 
@@ -213,7 +213,8 @@ def issues_from(
         mean = 0.5 * (decisions[0] + own)
         if mean.shape[1] == 2:
             threshold = choose_threshold(
-                Unseen(np.diff(decisions[0], axis=1), given, weights), "accuracy"
+                OutOfFoldDecisions(np.diff(decisions[0], axis=1), given, weights),
+                "accuracy",
             )
             mean += 0.5 * threshold * np.array([1.0, -1.0])
         # A constant classifier of a fold has no information about its rows.

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.audit.adversary import PAIR, Ball, DecisionValues
+from drsvm.audit.adversary import PAIR, AdversaryParameters, DecisionValues
 from drsvm.problem import validation
 from drsvm.problem.backends import to_numpy
 from drsvm.problem.kernel_functions import dense
@@ -20,11 +20,12 @@ from drsvm.problem.memory_rows import MemoryRows
 from drsvm.problem.result import Result
 from drsvm.utils.annotations import Labels, Matrix
 
+# Signs that pairs of classes vote
 OF_PAIRS = (
     "support_vectors_",
     "decision_function_shape",
     "pairwise_indices_",
-)  # signs that pairs of classes vote
+)
 PREDICTED: Any = object()  # in place of labels: those that the model predicts
 
 
@@ -37,7 +38,7 @@ class Functions(NamedTuple):
     coef: np.ndarray  # of shape (number of functions, d)
     intercept: np.ndarray
     classes: np.ndarray | None  # the labels that the model knows
-    own_ball: Ball
+    trained_parameters: AdversaryParameters
     names: Sequence[str] | None  # of the features
 
 
@@ -82,7 +83,7 @@ def functions_for(model, X: Matrix, positive=None) -> tuple[Functions, Matrix]:
         raise ValueError(
             f"model separates {len(coef)} classes: pass one row, (coef[k], intercept[k]), and its label as positive=."
         )
-    return Functions(coef, intercept, classes, own_ball(linear), names), X
+    return Functions(coef, intercept, classes, trained_parameters(linear), names), X
 
 
 def decision_values(
@@ -118,7 +119,7 @@ def compared(
     positive=None,
 ) -> DecisionValues:
     """Return the decision values of classes from those of functions, of shape (number of functions, n)."""
-    coef, intercept, classes, own_ball, names = functions
+    coef, intercept, classes, trained_parameters, names = functions
     if len(coef) == 1:
         values, coef, intercept = (
             PAIR[:, None] * each for each in (values, coef, intercept[:, None])
@@ -128,11 +129,19 @@ def compared(
         classes, codes = codes_of_labels(y, values, classes)
     weights = validation.check_weights(sample_weight, X.shape[0])
     return DecisionValues(
-        X, codes, weights, values, coef, np.ravel(intercept), classes, own_ball, names
+        X,
+        codes,
+        weights,
+        values,
+        coef,
+        np.ravel(intercept),
+        classes,
+        trained_parameters,
+        names,
     )
 
 
-def own_ball(model) -> Ball:
+def trained_parameters(model) -> AdversaryParameters:
     """Return the radius and the prices that a fitted classifier of this library was trained with; {} for any other."""
     if hasattr(model, "_trained_ball") and hasattr(model, "intercept_"):
         return model._trained_ball()
@@ -236,11 +245,11 @@ def last_step(model, X: Matrix) -> tuple[Any, Matrix, Sequence[str] | None]:
     expected = getattr(last, "feature_names_in_", None)
     columns = getattr(X, "columns", None)
     if expected is not None and columns is not None and list(expected) != list(columns):
-        strange = [name for name in columns if name not in set(expected)] or [
+        unexpected = [name for name in columns if name not in set(expected)] or [
             "(only their order differs)"
         ]
         raise ValueError(
-            f"X has different columns from those the model was fitted with: {strange[0]!r} … Pass the columns "
+            f"X has different columns from those the model was fitted with: {unexpected[0]!r} … Pass the columns "
             f"{list(expected[:3])} … in this order, for instance X[model.feature_names_in_]."
         )
     names = expected if columns is None else columns
@@ -298,9 +307,8 @@ def codes_of_two(
         if len(classes) > 2:
             return mask, (labels == positive).astype(int)
         if positive is not None:
-            index_of(
-                positive, classes
-            )  # with two classes, either choice gives the same decisions
+            # With two classes, either choice gives the same decisions
+            index_of(positive, classes)
         return np.asarray(classes), (labels == classes[1]).astype(int)
     if positive is not None:
         others = np.unique(labels[labels != positive])

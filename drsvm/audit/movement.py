@@ -42,9 +42,8 @@ class Pooled:
         """Return ∫ |F − G| for every class."""
         moved = np.abs(np.cumsum(masses[self.order], axis=1)[:, :-1])
         with np.errstate(invalid="ignore"):
-            return np.where(moved > ROUNDING, moved * self.gaps, 0.0).sum(
-                axis=1
-            )  # gaps may be infinite
+            # Gaps may be infinite
+            return np.where(moved > ROUNDING, moved * self.gaps, 0.0).sum(axis=1)
 
 
 def by_chance(
@@ -78,9 +77,10 @@ def expected_errors(before: np.ndarray, codes: np.ndarray, after: np.ndarray) ->
     total = 0.0
     for code, (old, new) in enumerate(zip(before, after, strict=True)):
         order = np.argsort(old)
+        # Of equal numbers
         last = np.append(
             np.flatnonzero(old[order][1:] > old[order][:-1]), len(order) - 1
-        )  # of equal numbers
+        )
         mass = np.arange(1, len(order) + 1) / len(order)
         of_class = np.cumsum(codes[order] == code) / len(order)
         arrived = np.mean(new <= 0.0)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from drsvm.audit import linear_model
-from drsvm.audit.adversary import Adversary, Ball, DecisionValues
+from drsvm.audit.adversary import Adversary, AdversaryParameters, DecisionValues
 from drsvm.audit.columns import Summary, summaries
 from drsvm.audit.worst_case import adversary_for, ball_of, values_of
 from drsvm.problem.backends import backend_of, is_remote, to_numpy
@@ -27,13 +27,11 @@ class SeenRows:
 
     classes: np.ndarray
     distances: np.ndarray  # of shape (1 or number of classes, n)
-    fixed: (
-        np.ndarray
-    )  # what columns that cannot shift add to the distances, for pairs of classes
+    # What columns that cannot shift add to the distances, for pairs of classes
+    fixed: np.ndarray
     columns: list[Summary]
-    codes: Labels = (
-        None  # the place of each row's label among the classes, if labels are known
-    )
+    # The place of each row's label among the classes, if labels are known
+    codes: Labels = None
     prices: Values = None  # at which rows become errors, where wanted
 
     @property
@@ -74,7 +72,7 @@ def seen_rows(
     model,
     X: Matrix,
     y,
-    given: Ball,
+    given: AdversaryParameters,
     classes: Values = None,
     *,
     priced=False,
@@ -87,9 +85,8 @@ def seen_rows(
         data = _remote_values(model, X, labels)
     else:
         data = values_of(model, X, labels, None, None)
-    own = data.own_ball.get(
-        "flip_cost", math.inf
-    )  # labels with costs of their own are not known here
+    # Labels with costs of their own are not known here
+    own = data.trained_parameters.get("flip_cost", math.inf)
     ball = ball_of(
         model,
         data,
@@ -122,9 +119,8 @@ def _remote_values(model, X: Matrix, y: Labels) -> DecisionValues:
             "more than two classes need rows in memory: a random sample of some 10,000 of them will do."
         )
     values = _products(X, functions.coef).T + functions.intercept
-    there = sparse.csr_array(
-        (values.shape[1], functions.coef.shape[1])
-    )  # whose entries are not needed here
+    # Whose entries are not needed here
+    there = sparse.csr_array((values.shape[1], functions.coef.shape[1]))
     return linear_model.compared(functions, there, np.asarray(to_numpy(y)), values)
 
 

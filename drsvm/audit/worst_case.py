@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drsvm.audit import linear_model
-from drsvm.audit.adversary import Adversary, Ball, DecisionValues
+from drsvm.audit.adversary import Adversary, AdversaryParameters, DecisionValues
 from drsvm.audit.confidence import band, check_confidence, rows_drawn
 from drsvm.audit.error_costs import ErrorCosts, check_costs
 from drsvm.audit.kernel_attack import KernelAttack
@@ -273,7 +273,7 @@ def _risk(
     sample_weight,
     positive,
     wanted: _Wanted,
-    given: Ball,
+    given: AdversaryParameters,
 ):
     """Return the risk by radius; for a kernel, as this kind of adversary bounds it."""
     wanted.check()
@@ -331,7 +331,9 @@ def values_of(model, X, y, sample_weight, positive) -> DecisionValues:
 
 
 def adversary_for(
-    data: DecisionValues, ball: Ball, kind: type[KernelAdversary] = KernelAdversary
+    data: DecisionValues,
+    ball: AdversaryParameters,
+    kind: type[KernelAdversary] = KernelAdversary,
 ) -> Adversary:
     """Return the adversary whose worst case is exact or, for a kernel, the given kind: an upper or a lower bound."""
     # labels do not matter, and rows may have weight 0
@@ -347,10 +349,12 @@ def adversary_for(
 
 
 def ball_of(
-    model, classifier: DecisionValues | linear_model.Functions, given: Ball
-) -> Ball:
+    model,
+    classifier: DecisionValues | linear_model.Functions,
+    given: AdversaryParameters,
+) -> AdversaryParameters:
     """Return the parameters of the ball: those given that are not None, the model's own, or the defaults."""
-    ball: Ball = DEFAULT_PRICES | classifier.own_ball
+    ball: AdversaryParameters = DEFAULT_PRICES | classifier.trained_parameters
     ball |= {name: value for name, value in given.items() if value is not None}
     costs = ball["feature_cost"]
     ball["feature_cost"] = validation.in_order_of_features(

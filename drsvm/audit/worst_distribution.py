@@ -61,9 +61,8 @@ class WorstCaseDistribution:
     risk: float
     attained: bool
     _codes: np.ndarray
-    _pair: (
-        tuple[int, int] | None
-    )  # the places of the two classes between which atoms move; None for a kernel
+    # The places of the two classes between which atoms move; None for a kernel
+    _pair: tuple[int, int] | None
     _data: DecisionValues
     _problem: Problem
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from drsvm.certificate.dual_bound import (
-    best_multiple,
+    best_dual_scaling,
     largest_contribution,
     uncharged_features,
 )
@@ -182,15 +182,15 @@ def dual_point(
     tried.
     """
     free = uncharged_features(problem)[1]
-    careful = bool(free.any())
+    compensated = bool(free.any())
     must = must_balance(problem)
-    limit = 0.0 if careful else slight
+    limit = 0.0 if compensated else slight
     # Clipped ones become feasible by v_j = 0 at free weights, as far as possible, or
     # not, and by v_0 = 0 or not.
     ways = [(False, problem.fit_intercept)]  # the quickest first
     if problem.fit_intercept and not must:
         ways.insert(0, (False, False))
-    if careful and problem.rows.readable:
+    if compensated and problem.rows.readable:
         ways.append((True, must))
 
     def repaired(cancels: bool, balances: bool) -> Multipliers:
@@ -204,8 +204,8 @@ def dual_point(
     way, *others = ways
     multipliers = repaired(*way)
     mass, cost, v, v0 = _sums(problem, multipliers, way[1], limit)
-    best = best_multiple(problem, mass, cost, v, v0, reference)
-    if best[1] >= enough and not careful:
+    best = best_dual_scaling(problem, mass, cost, v, v0, reference)
+    if best[1] >= enough and not compensated:
         others = []
     elif others and best[1] >= mass - abs(
         v0
@@ -214,7 +214,7 @@ def dual_point(
     for other in others:
         del multipliers  # the memory is needed, so they are made again rather than kept
         multipliers = repaired(*other)
-        multiple = best_multiple(
+        multiple = best_dual_scaling(
             problem, *_sums(problem, multipliers, other[1], limit), reference
         )
         if multiple[1] > best[1]:
@@ -230,7 +230,7 @@ def dual_point(
     multipliers.shrink(scale, scale)
     rows = problem.rows
     if 0.0 < scale < 1.0 and (
-        careful
+        compensated
         or (
             rows.readable
             and rows.is_small
@@ -239,7 +239,7 @@ def dual_point(
     ):
         # The product is rounded: a v_j that was exactly 0 need not be so any more, a v
         # on a tiny ball not on it.
-        _, bound, limits = best_multiple(
+        _, bound, limits = best_dual_scaling(
             problem, *_sums(problem, multipliers, way[1], 0.0), reference
         )
     return DualPoint(*multipliers.vectors(), bound, *limits)
@@ -247,7 +247,7 @@ def dual_point(
 
 def _sums(problem: Problem, multipliers: Multipliers, balanced: bool, slight: float):
     """Return mass, cost, v and v_0, where v is as far from 0 as rounding errors allow."""
-    totals = multipliers.totals(careful=slight == 0.0)
+    totals = multipliers.totals(compensated=slight == 0.0)
     if slight > 0.0:
         cost_of_errors = _cost(problem, totals.rounding * problem.column_sizes)
         if cost_of_errors <= NEGLIGIBLE:
@@ -258,7 +258,7 @@ def _sums(problem: Problem, multipliers: Multipliers, balanced: bool, slight: fl
                 0.0 if balanced else totals.v0,
             )
         if cost_of_errors > slight and problem.rows.readable and problem.rows.is_small:
-            totals = multipliers.totals(careful=True)
+            totals = multipliers.totals(compensated=True)
     mass, cost, v, v0, rounding = totals
     if balanced:
         # v_0 is 0 up to rounding. Multipliers of which it is exactly 0 differ by this

@@ -38,12 +38,11 @@ ROOM = 100.0
 # A bound holds for all classifiers with Σ s_j |w_j| up to a limit, over the free
 # weights, so with ‖w‖_q up to another.
 EVERY_WEIGHT = math.inf, math.inf
-Multiple: TypeAlias = tuple[
-    float, float, tuple[float, float]
-]  # t, its bound, and these limits
+# T, its bound, and these limits
+Multiple: TypeAlias = tuple[float, float, tuple[float, float]]
 
 
-def best_multiple(
+def best_dual_scaling(
     problem: Problem, mass: float, cost: float, v, v0: float = 0.0, reference=None
 ) -> Multiple:
     """Return the t in [0, 1] that maximises the dual value of t·(α, β), that value, and for which classifiers it holds.

@@ -12,15 +12,14 @@ from scipy import sparse
 
 from drsvm.problem.risk import by_row
 from drsvm.utils.annotations import Costs, Vector
-from drsvm.utils.compensated_sums import ULP, careful_transposed_dot
+from drsvm.utils.compensated_sums import ULP, compensated_transposed_dot
 from drsvm.utils.parallel import elementwise, over_parts, total
 
 if TYPE_CHECKING:
     from drsvm.problem.problem import Problem
 
-ROUNDING_OF_MASSES = (
-    32 * ULP
-)  # bound on the relative error of sums of multipliers, and of products with factors
+# Bound on the relative error of sums of multipliers, and of products with factors
+ROUNDING_OF_MASSES = 32 * ULP
 # limits of the free features, and of their square times the changed multipliers
 MAX_FEATURES = 500
 MAX_WORK = 2e7
@@ -38,7 +37,7 @@ class DualSums(NamedTuple):
 
 
 def dual_sums(
-    problem: "Problem", hinge_dual: Vector, flip_dual: Vector, careful: bool = False
+    problem: "Problem", hinge_dual: Vector, flip_dual: Vector, compensated: bool = False
 ) -> DualSums:
     """Return the sums of multipliers in arrays.
 
@@ -54,8 +53,8 @@ def dual_sums(
     nothing = np.broadcast_to(np.zeros((), like=flip_dual), flip_dual.shape)
     sides = where_positive(hinge_dual, flip_dual), where_positive(flip_dual, hinge_dual)
     flipped = where_positive(nothing, flip_dual), where_positive(flip_dual, nothing)
-    if careful:
-        add = lambda c: careful_transposed_dot(problem.X, c)[0]
+    if compensated:
+        add = lambda c: compensated_transposed_dot(problem.X, c)[0]
     else:
         add = problem.rows.weighted_sum
     mass = [total(side, lambda part, side=side: side[part].sum()) for side in sides]
@@ -96,7 +95,7 @@ class Multipliers(ABC):
         """Multiply the two sides by factors between 0 and 1."""
 
     @abstractmethod
-    def totals(self, careful: bool = False) -> Totals:
+    def totals(self, compensated: bool = False) -> Totals:
         """Return the sums over all rows.
 
         Careful ones have errors that do not grow with the number of rows.
@@ -194,7 +193,7 @@ class ArrayMultipliers(Multipliers):
         if min(one, other) != 1.0:
             over_parts(self.alpha, multiply)
 
-    def totals(self, careful: bool = False) -> Totals:
+    def totals(self, compensated: bool = False) -> Totals:
         problem = self.problem
         alpha = self.alpha
         beta = self.beta
@@ -202,12 +201,12 @@ class ArrayMultipliers(Multipliers):
             alpha, lambda part: (alpha[part] - beta[part]) * problem.signs[part]
         )
         mass = total(alpha, lambda part: alpha[part].sum() + beta[part].sum())
-        if not (careful and problem.rows.readable and math.isfinite(mass)):
+        if not (compensated and problem.rows.readable and math.isfinite(mass)):
             rounding = problem.rows.rounding + ROUNDING_OF_MASSES
             v, v0 = problem.signed_sum(signed)
             v = problem.rows.coordinates(v)
         else:
-            v, errors = careful_transposed_dot(problem.X, signed)
+            v, errors = compensated_transposed_dot(problem.X, signed)
             sizes = problem.column_sizes
             rounding = np.divide(errors, sizes, out=np.zeros_like(v), where=sizes > 0)
             # If a difference α − β is not exact, no sum of such differences is known to
@@ -270,7 +269,7 @@ class ArrayMultipliers(Multipliers):
         kept = values > MIN_SINGULAR * values[0]
         for _ in range(ROUNDS):
             signed = (self.alpha - self.beta) * problem.signs
-            v = careful_transposed_dot(problem.X, signed)[0][columns] / scale
+            v = compensated_transposed_dot(problem.X, signed)[0][columns] / scale
             target = np.append(v, signed.sum()) if balanced else v
             changes = units * (-left[:, kept] @ ((right[kept] @ target) / values[kept]))
             self.alpha[alone] += changes[: len(alone)]

@@ -30,12 +30,13 @@ Exit codes: 0 done, 1 the tolerance was not reached, 2 bad input, 3 reached for 
 4 rows have moved (drift --fail-above), 130 interrupted.
 """
 
+# What help calls them, in place of the types
 VALUES = {
     "bool": "",
     "str": "TEXT",
     "int": "NUMBER",
     "float": "NUMBER",
-}  # what help calls them, in place of the types
+}
 
 
 def _flowing(text: str) -> str:

@@ -15,10 +15,11 @@ drsvm audit churn.drsvm test.csv --radii 0,0.05,0.1,0.2 --compare --train custom
 drsvm audit churn.drsvm test.csv --limit row --costs no=1,yes=10
 drsvm audit a9a.drsvm a9a.t.svm.xz --flip-cost 1 --plot risk.png --json"""
 
+# What is also shown of each of several classes against the rest
 BY_CLASS = (
     "risk",
     "error",
-)  # what is also shown of each of several classes against the rest
+)
 
 
 def audit(
@@ -162,9 +163,9 @@ def _ball(
     flip_cost: float | None,
     norm: str | None,
 ):
-    from drsvm.audit.linear_model import own_ball
+    from drsvm.audit.linear_model import trained_parameters
 
-    own = own_ball(classifier)
+    own = trained_parameters(classifier)
     if not own:
         raise ValueError(
             f"{model}: the worst case of a classifier with kernel {classifier.kernel} is not known: audit a linear one "

@@ -150,9 +150,9 @@ def _run(
     from drsvm.problem.result import Status
 
     results = {}
-    with screen.whole("solving") as tell:
+    with screen.whole("solving") as report_progress:
         for number, name in enumerate(names):
-            tell(number / len(names))
+            report_progress(number / len(names))
             try:
                 result = solve(
                     problem,

@@ -202,7 +202,7 @@ def _since_test(
     cells = cells_of(audit.model, dataset.X)
     shifts = []
     days = {name: f"{name} (days)" for name in schema.of_style("date")}
-    with screen.whole("comparing") as tell:
+    with screen.whole("comparing") as report_progress:
         for rows in batches.values():
             after = seen.some(rows, audit.summaries(cells[rows]))
             shift = _shift(before, after, labelled[rows], **given)
@@ -211,7 +211,7 @@ def _since_test(
                 for each in shift.columns
             ]
             shifts.append(replace(shift, columns=columns))
-            tell(len(shifts) / len(batches))
+            report_progress(len(shifts) / len(batches))
     return BatchShifts(list(batches), shifts)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from rich.text import Text
 
 import drsvm
-from drsvm.audit.linear_model import own_ball
+from drsvm.audit.linear_model import trained_parameters
 from drsvm.cli.screen import Payload, exit_code
 from drsvm.cli.training import Fitted, Trained
 from drsvm.estimators import scores as figures
@@ -80,7 +80,7 @@ def fit_payload(trained: Trained, file: Path, standardise: bool) -> Payload:
             one.typed: own.test_scores() for one, own in trained.others.items()
         },
     }
-    radius = own_ball(classifier)["radius"]  # as a shift of the features
+    radius = trained_parameters(classifier)["radius"]  # as a shift of the features
     payload["negligible"] = parts.ready is None and is_negligible(radius, prepared.X)
     if is_linear:
         return {**payload, "weights": _weights(model, results, constant)}

@@ -20,7 +20,7 @@ from drsvm.defaults.out_of_fold import Folds, Table, decisions_of_fold, folds_by
 from drsvm.estimators.scores import auc_parts, lead_in_auc
 from drsvm.utils.annotations import Matrix
 from drsvm.utils.clock import TimeLimit
-from drsvm.utils.progress import Tell
+from drsvm.utils.progress import ReportProgress
 
 MAX_ROWS = 20_000  # for which a kernel is tried: training it takes long from there on
 # so many rows are enough to tell; fewer of them are judged in more than two folds
@@ -61,14 +61,14 @@ def choose(
     given = {**settings, "threshold": "optimum", "max_time": limit}
     # Warnings of the classifier that is taken follow.
     with (
-        screen.whole("trying a kernel") as tell,
+        screen.whole("trying a kernel") as report_progress,
         warnings.catch_warnings(action="ignore"),
     ):
         linear = _ranked(
             replace(kernel, kernel="linear"),
             given,
             drawn,
-            lambda share: tell(0.1 * share),
+            lambda share: report_progress(0.1 * share),
         )
         if linear.sum() >= PERFECT:
             return chosen(
@@ -79,7 +79,7 @@ def choose(
             replace(kernel, kernel="rbf"),
             given,
             drawn,
-            lambda share: tell(0.1 + 0.9 * share),
+            lambda share: report_progress(0.1 + 0.9 * share),
         )
         if not limit.over:
             return _judged(linear, rbf, drawn[1])
@@ -92,7 +92,7 @@ def _ranked(
     kernel: KernelChoice,
     settings: Settings,
     drawn: tuple[Table, np.ndarray, Folds],
-    tell: Tell,
+    report_progress: ReportProgress,
 ) -> np.ndarray:
     """Return what each row adds to the mean ROC AUC of the folds."""
     kind, given = kernel.kind_and_settings(settings)
@@ -103,7 +103,7 @@ def _ranked(
         found[test] = auc_parts(
             decisions if decisions.shape[1] > 2 else decisions[:, 1], codes[test]
         )
-        tell(number / len(folds))
+        report_progress(number / len(folds))
         if settings["max_time"].over:
             break
     return found / len(folds)
@@ -111,9 +111,8 @@ def _ranked(
 
 def _judged(linear: np.ndarray, rbf: np.ndarray, codes: np.ndarray) -> Payload:
     """Return the kernel if the intervals of its lead over a linear classifier, and over chance, are above 0."""
-    chance = np.full(
-        len(codes), 0.5 / len(codes)
-    )  # a linear classifier may rank worse than that
+    # A linear classifier may rank worse than that
+    chance = np.full(len(codes), 0.5 / len(codes))
     (lead, interval), (_, over_chance) = (
         lead_in_auc(rbf, rival, codes) for rival in (linear, chance)
     )
@@ -152,9 +151,8 @@ def _drawn_in_folds(X: Matrix, y: np.ndarray) -> tuple[Table, np.ndarray, Folds]
         codes = codes[rows]
         problem = problem.subset(rows)
     n_folds = min(max(JUDGED_ROWS // len(y) + 1, 2), MAX_FOLDS)
-    fold = folds_by_content(
-        problem, codes, np.ones(len(y)), n_folds
-    )  # equal rows share one
+    # Equal rows share one
+    fold = folds_by_content(problem, codes, np.ones(len(y)), n_folds)
     folds = [
         (np.flatnonzero(fold != number), np.flatnonzero(fold == number))
         for number in range(n_folds)

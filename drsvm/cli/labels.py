@@ -70,9 +70,15 @@ def labels(
         folds,
     )
     given = {"cv": folds, "random_state": seed, "n_jobs": jobs, **judges}
-    with screen.whole("judging the labels") as tell, screen.warnings_as_notes():
+    with (
+        screen.whole("judging the labels") as report_progress,
+        screen.warnings_as_notes(),
+    ):
         issues = find_label_issues(
-            parts.X, parts.y, callback=lambda done, total: tell(done / total), **given
+            parts.X,
+            parts.y,
+            callback=lambda done, total: report_progress(done / total),
+            **given,
         )
     rank = np.empty(len(parts.rows), dtype=int)
     rank[issues.ranking] = np.arange(1, len(rank) + 1)
@@ -134,9 +140,8 @@ def _judges(
     given = {name: value for name, value in settings.items() if value is not None}
     given |= {} if kernel.kernel == "linear" else {"kind": kind}
     if "max_time" in given:
-        given["max_time"] /= (
-            folds + 2
-        )  # all at once, or one by one if that takes too long, and on all rows
+        # All at once, or one by one if that takes too long, and on all rows
+        given["max_time"] /= folds + 2
     scaled_there = parts.data.schema.kind == "sparse" and ball.standardise
     steps = preparation(parts.data.schema, ball.standardise and not scaled_there)
     robust = Pipeline(

@@ -19,10 +19,11 @@ from drsvm.tables.preparation import as_in_file, cells_clipped, unseen_levels
 # rows from which on it is measured whether they have moved, and at most for that
 FEW = 30
 MANY = 2000
+# Sorted from the largest value; also those of single classes
 DESCENDING = (
     "decision",
     "probability",
-)  # sorted from the largest value; also those of single classes
+)
 
 
 class Predictions:
@@ -38,15 +39,12 @@ class Predictions:
         truth = data.schema.truth_labels
         training = saved.metadata.get("training", {})
         self.classes = np.array(truth or known)
-        self.certificates = training.get(
-            "certificates", ()
-        )  # models that other tools have saved have none
-        self.decisions = np.asarray(
-            saved.model.decision_function(data.X)
-        )  # with more than two classes a column each
-        labels = labels_for(
-            known, data
-        )  # of the rows that have one; None if some are unknown
+        # Models that other tools have saved have none
+        self.certificates = training.get("certificates", ())
+        # With more than two classes a column each
+        self.decisions = np.asarray(saved.model.decision_function(data.X))
+        # Of the rows that have one; None if some are unknown
+        labels = labels_for(known, data)
         if labels is None or not truth:
             self.labels = labels
         else:

@@ -183,14 +183,12 @@ def _made(
     if kernel.kernel == "auto":
         choice = choose(kernel, for_weights, settings, parts, prepared.X, time, screen)
         kernel = replace(kernel, kernel=choice["kernel"])
-    limit = {
-        "max_time": max(time.left(), 1e-3) if time.limited else None
-    }  # the trial is part of the time
+    # The trial is part of the time
+    limit = {"max_time": max(time.left(), 1e-3) if time.limited else None}
     kind, settings = kernel.kind_and_settings({**settings, **limit})
     first = parts.data.schema.index_base
-    numbered = [
-        f"feature {k}" for k in range(first, first + prepared.X.shape[1])
-    ]  # as in the svmlight file
+    # As in the svmlight file
+    numbered = [f"feature {k}" for k in range(first, first + prepared.X.shape[1])]
     names = [str(row + 1) for row in parts.rows.tolist()]
     note = (
         "Rows are numbered like the rows of the file, from 1, not counting the header."

@@ -21,7 +21,7 @@ import typer
 
 from drsvm.cli.options import Columns, option_of, output
 from drsvm.utils.messages import Message, Parameter, plain
-from drsvm.utils.progress import following, stage, taken_over
+from drsvm.utils.progress import capture_progress, following, stage
 from drsvm.utils.writing import FULL
 
 if TYPE_CHECKING:
@@ -29,17 +29,18 @@ if TYPE_CHECKING:
 
 Payload: TypeAlias = dict[str, Any]  # what a command returns, for --json
 
-ARGUMENTS: ContextVar[tuple[str, ...]] = ContextVar(
-    "arguments", default=()
-)  # the arguments of the current command
+# The arguments of the current command
+ARGUMENTS: ContextVar[tuple[str, ...]] = ContextVar("arguments", default=())
+# Options that do not have the name of the parameter
 OPTIONS = {
     "WassersteinSVCCV": "--cv",
     "folder": "--spool",
-}  # options that do not have the name of the parameter
+}
+# Of results by their status, best first; any other is 1
 EXIT_CODES = {
     "optimal": 0,
     "optimal within bounds": 3,
-}  # of results by their status, best first; any other is 1
+}
 
 
 def exit_code(statuses: Iterable[str], choose: Callable[..., int] = max) -> int:
@@ -116,8 +117,8 @@ class Screen:
 
         Yields the function that receives the share that is done.
         """
-        with self.progress(text), stage(""), taken_over() as tell:
-            yield tell
+        with self.progress(text), stage(""), capture_progress() as report_progress:
+            yield report_progress
 
     @contextmanager
     def warnings_as_notes(self) -> Iterator[None]:
@@ -152,9 +153,8 @@ def reported_errors(screen: Screen) -> Iterator[None]:
     """
     try:
         yield
-        print(
-            end="", flush=True
-        )  # not at the exit, where an error could not be reported
+        # Not at the exit, where an error could not be reported
+        print(end="", flush=True)
     except KeyboardInterrupt:
         raise _fail(screen, "interrupted; nothing was written.", 130) from None
     except MemoryError as error:

@@ -44,9 +44,8 @@ class Parts:
     X_test: Table | Matrix = None
     y_test: np.ndarray | None = None
     verified: np.ndarray | None = None  # which labels were verified
-    ids: dict[str, np.ndarray] = field(
-        default_factory=dict
-    )  # columns that name the training rows, where wanted
+    # Columns that name the training rows, where wanted
+    ids: dict[str, np.ndarray] = field(default_factory=dict)
     positive: object = None  # one of two classes
     ready: "Prepared | None" = None  # features that are on disk already
 
@@ -310,9 +309,8 @@ def feature_prices(parts: Parts, prepared: Prepared) -> Settings:
     if not mentioned or prepared.features is None:
         return {}
     columns = np.array([feature.column for feature in prepared.features], dtype=object)
-    values = np.array(
-        [feature.part != "gaps" for feature in prepared.features]
-    )  # being empty has no order
+    # Being empty has no order
+    values = np.array([feature.part != "gaps" for feature in prepared.features])
     costs = np.ones(len(columns))
     signs = np.zeros(len(columns), dtype=np.int8)
     for role, name in mentioned:
@@ -344,9 +342,8 @@ def by_label(settings: Settings, labels: np.ndarray, screen: Screen) -> Settings
     if isinstance(settings.get("threshold"), dict):
         from drsvm.defaults.threshold import goal_of
 
-        goal_of(
-            settings["threshold"], classes, settings["fit_intercept"]
-        )  # an error should not wait for a fit
+        # An error should not wait for a fit
+        goal_of(settings["threshold"], classes, settings["fit_intercept"])
     elif "threshold" in settings and len(classes) > 2:
         what = f"--threshold is for two classes, and there are {len(classes)}: it changes nothing."
         screen.note(f"{what} See --class-weight.")

@@ -26,9 +26,8 @@ class TimeLeft(ProgressColumn):
     """The time left at the pace of the last steps, however long these take."""
 
     def render(self, task: Task) -> Text:
-        left = task.fields[
-            "pace"
-        ].seconds_left()  # the time runs between two steps, too
+        # The time runs between two steps, too
+        left = task.fields["pace"].seconds_left()
         if left is None:
             shown = "-:--:--"
         else:
@@ -65,11 +64,11 @@ class Bar(Progress):
             description = self._text
         self.reset(self._task, total=100, description=description, pace=pace)
 
-        def tell(share: float) -> None:
+        def report_progress(share: float) -> None:
             pace.record(share)
             self.update(self._task, completed=100 * pace.share)
 
-        return tell
+        return report_progress
 
 
 DIGITS = {  # number formats by column; other columns show four decimals

@@ -41,9 +41,8 @@ SEVERAL = {
 TEST_TOL_ROWS = 200_000
 TEST_TOL = 1e-4
 
-Classifier: TypeAlias = (
-    Any  # of drsvm, of any kind; their common class does not know the attributes of all
-)
+# Of drsvm, of any kind; their common class does not know the attributes of all
+Classifier: TypeAlias = Any
 
 
 class PreparedFold(NamedTuple):
@@ -129,9 +128,8 @@ class Trained(NamedTuple):
     model: Fitted
     tested: Fitted | None
     figures: Payload | None = None
-    others: Mapping[
-        Alternative, Fitted
-    ] = {}  # tested, too: they find more rows of a rare class
+    # Tested, too: they find more rows of a rare class
+    others: Mapping[Alternative, Fitted] = {}
 
     def about_moved(self) -> list[str]:
         """Return a note on columns that differ between training and test rows."""

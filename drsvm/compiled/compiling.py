@@ -31,10 +31,11 @@ SCALAR = {"contract", "nsz"}
 # is passed to a function or taken from a tuple, which costs more than the arithmetic of
 # a short function. The caller owns the arrays, so the count need not change.
 UNCOUNTED: Any = {"nogil": True, "error_model": "numpy", "_nrt": False}
+# For callers in C and in Python
 _WITHOUT_WRAPPERS = {
     "no_cfunc_wrapper": True,
     "no_cpython_wrapper": True,
-}  # for callers in C and in Python
+}
 # Options for code that is part of kernels, also in `numba.extending.overload`
 INNER: Any = UNCOUNTED | _WITHOUT_WRAPPERS | {"pipeline_class": inner_compiler}
 
@@ -91,9 +92,8 @@ def by_type(implementations: Mapping[Any, Any]) -> Any:
         options = getattr(implementation, "targetoptions", {})
         if options.get("fastmath") or options.get("forceinline"):
             return lambda first, *others: implementation(first, *others)
-        return getattr(
-            implementation, "py_func", implementation
-        )  # spares compiling a function that calls it
+        # Spares compiling a function that calls it
+        return getattr(implementation, "py_func", implementation)
 
     return chosen
 

@@ -11,7 +11,7 @@ depends on the target μ).
 The constraints of the norms are
 
     Box (q = ∞)     λ − t_j ≥ 0 and λ + t_j ≥ 0,
-    Cross (q = 1)   u_j − t_j ≥ 0, u_j + t_j ≥ 0 and λ − Σ u_j ≥ 0, where the bounds u are eliminated,
+    OneNormCone (q = 1)   u_j − t_j ≥ 0, u_j + t_j ≥ 0 and λ − Σ u_j ≥ 0, where the bounds u are eliminated,
     Ball (q = 2)    (λ, t) in the second-order cone, with Nesterov–Todd scaling and the full second-order correction.
 
 Products of slack and multiplier of linear constraints are aimed at equal shares of the
@@ -77,7 +77,7 @@ class Constraints(NamedTuple):
         return mu / (len(slacks) * slacks)
 
 
-class Box(Constraints):
+class InfNormCone(Constraints):
     """q = ∞: first all λ − t_j, then all λ + t_j."""
 
     @staticmethod
@@ -85,7 +85,7 @@ class Box(Constraints):
         return np.concatenate([lam - t, lam + t])
 
 
-class Cross(Constraints):
+class OneNormCone(Constraints):
     """q = 1: first all u_j − t_j, then all u_j + t_j, then λ − Σ u_j."""
 
     @staticmethod
@@ -95,7 +95,7 @@ class Cross(Constraints):
         return np.concatenate([bounds - t, bounds + t, [lam - bounds.sum()]])
 
 
-class Ball(Constraints):
+class SecondOrderCone(Constraints):
     """q = 2: the vector (λ, t)."""
 
     is_linear = False
@@ -308,24 +308,46 @@ def _ball_rates(cone):
 
 
 # Add the norm's part to the matrix: see `scaling`
-_scale_norm = by_type({Box: _scale_box, Cross: _scale_cross, Ball: _scale_ball})
+_scale_norm = by_type(
+    {InfNormCone: _scale_box, OneNormCone: _scale_cross, SecondOrderCone: _scale_ball}
+)
 # Add z of given multipliers to a vector in (w, b), and return its entry for λ; then the
 # same for the multipliers after the step, except for their part in the changes
-gather = by_type({Box: _gather_pairs, Cross: _gather_pairs, Ball: _gather_ball})
+gather = by_type(
+    {
+        InfNormCone: _gather_pairs,
+        OneNormCone: _gather_pairs,
+        SecondOrderCone: _gather_ball,
+    }
+)
 _push_norm = by_type(
     {
-        Box: lambda cone, target, out: gather(cone, cone.values[PUSH], out),
-        Cross: _push_cross,
-        Ball: _push_ball,
+        InfNormCone: lambda cone, target, out: gather(cone, cone.values[PUSH], out),
+        OneNormCone: _push_cross,
+        SecondOrderCone: _push_ball,
     }
 )
 # Compute the changes of the slacks and, if they are not linear, of the multipliers
-_follow_norm = by_type({Box: _follow_box, Cross: _follow_cross, Ball: _follow_ball})
+_follow_norm = by_type(
+    {
+        InfNormCone: _follow_box,
+        OneNormCone: _follow_cross,
+        SecondOrderCone: _follow_ball,
+    }
+)
 _correct_norm = by_type(
-    {Box: lambda cone: None, Cross: lambda cone: None, Ball: _correct_ball}
+    {
+        InfNormCone: lambda cone: None,
+        OneNormCone: lambda cone: None,
+        SecondOrderCone: _correct_ball,
+    }
 )
 _norm_rates = by_type(
-    {Box: lambda cone: (0.0, 0.0), Cross: lambda cone: (0.0, 0.0), Ball: _ball_rates}
+    {
+        InfNormCone: lambda cone: (0.0, 0.0),
+        OneNormCone: lambda cone: (0.0, 0.0),
+        SecondOrderCone: _ball_rates,
+    }
 )
 
 

@@ -44,18 +44,16 @@ class Intercept(NamedTuple):
     unit: float  # a₀: the price, 1 if it is free, 0 without an intercept
     damping: float  # θ₀ of the term around its centre
     inverse: float  # 1/θ₀, 0 without an intercept
-    priced: (
-        Literal[True] | None
-    )  # None if it is free: the compiler then removes the other branch
+    # None if it is free: the compiler then removes the other branch
+    priced: Literal[True] | None
 
 
 class Multipliers(NamedTuple):
     """Sums and multipliers of a run; epochs update all of them."""
 
     u: np.ndarray  # Σ (α_i − β_i) y_i x_i + θ w₀
-    sums: (
-        np.ndarray
-    )  # two scalars: see the epochs, and u₀ = Σ (α_i − β_i) y_i a₀ + θ₀ w₀
+    # Two scalars: see the epochs, and u₀ = Σ (α_i − β_i) y_i a₀ + θ₀ w₀
+    sums: np.ndarray
     hinge: np.ndarray
     flip: np.ndarray
     margins: np.ndarray  # at the last visit

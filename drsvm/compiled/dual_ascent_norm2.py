@@ -34,9 +34,8 @@ class RoundTerms(NamedTuple):
     stiffness: float  # 1/τ
     ridge: float  # r = c + θ
     intercept: Intercept
-    good_enough: float = (
-        0.01  # a line search ends when the slope has fallen to this fraction
-    )
+    # A line search ends when the slope has fallen to this fraction
+    good_enough: float = 0.01
 
 
 class Answer(NamedTuple):
@@ -117,9 +116,8 @@ def _answer_inside(square, cost, u0, terms, lam):
     one = two = 0.0
     for _ in range(MAX_STEPS):
         if not (ridge * lam > total and damping * lam > total and lam > 0.0):
-            lam = max(
-                (total + math.sqrt(square)) / ridge, (total + abs(u0)) / damping
-            )  # at most the root
+            # At most the root
+            lam = max((total + math.sqrt(square)) / ridge, (total + abs(u0)) / damping)
         one = 1.0 / (ridge * lam - total)
         two = 1.0 / (damping * lam - total)
         first = square * one * one

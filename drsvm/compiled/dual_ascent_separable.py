@@ -25,16 +25,14 @@ NO_OFFSET = np.uint64(0)
 class SeparableTerms(NamedTuple):
     """Parameters of the problem and of the terms around the centre."""
 
-    inside: (
-        bool  # whether w is the part of u inside the limits (q = ∞) or outside (q = 1)
-    )
+    # Whether w is the part of u inside the limits (q = ∞) or outside (q = 1)
+    inside: bool
     limit: float  # h
     ridge: float  # r
     stiffness: float  # 1/τ
     intercept: Intercept
-    good_enough: float = (
-        0.05  # a line search ends when the slope has fallen to this fraction
-    )
+    # A line search ends when the slope has fallen to this fraction
+    good_enough: float = 0.05
 
 
 class SeparablePlace(NamedTuple):

@@ -13,9 +13,8 @@ from drsvm.compiled import interior_point_sample as samples
 from drsvm.compiled.compiling import FAST, UNCOUNTED, kernel
 from drsvm.compiled.products import TILE, add_gram, add_sums, products
 
-BLOCK = (
-    32 * TILE
-)  # number of rows whose sums are added up before they are added to the total
+# Number of rows whose sums are added up before they are added to the total
+BLOCK = 32 * TILE
 
 
 class Share(NamedTuple):
@@ -30,12 +29,10 @@ class Share(NamedTuple):
     width: int  # number of columns
     signs: np.ndarray
     weights: np.ndarray
-    flips: (
-        float | np.ndarray
-    )  # 1.0 where the label can be flipped, else 0.0: a number or an array
-    kappa: (
-        float | np.ndarray
-    )  # cost of a flip, 0 where it is not possible: a number or an array
+    # 1.0 where the label can be flipped, else 0.0: a number or an array
+    flips: float | np.ndarray
+    # Cost of a flip, 0 where it is not possible: a number or an array
+    kappa: float | np.ndarray
     state: np.ndarray  # (tiles, 6, TILE)
 
 

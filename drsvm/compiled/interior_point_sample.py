@@ -40,13 +40,14 @@ from numba.extending import overload
 from drsvm.compiled.compiling import INNER, kernel
 from drsvm.compiled.row_access import at
 
+# FAST, also without NaN and with reciprocals for divisions
 FASTEST = {
     "reassoc",
     "contract",
     "nsz",
     "nnan",
     "arcp",
-}  # FAST, also without NaN and with reciprocals for divisions
+}
 # Largest second-order correction, relative to the product of multiplier and slack
 MAX_CORRECTION = 2.0
 BINS = 512  # number of bins for step lengths between 0 and 1
@@ -255,9 +256,8 @@ def longest_steps(tile, step, correction, rates):
     for i in range(tile.weights.size):
         i1, i2, i3, da, db, dc, e1, e2, e3 = _corrected(tile, step, correction, i)
         rates[0, i] = min(e1 * i1, min(e2 * i2, e3 * i3))
-        beta = (
-            state[1, i] if at(tile.flips, i) > 0.0 else 1.0
-        )  # a sum with 1 − flip could be taken in another order
+        # A sum with 1 − flip could be taken in another order
+        beta = state[1, i] if at(tile.flips, i) > 0.0 else 1.0
         flip_rate = db / beta
         rates[1, i] = min(da / state[0, i], min(dc / state[2, i], flip_rate))
 

@@ -147,9 +147,8 @@ def take_out(band, j):
     weights, members = band
     value = weights[j]
     size = abs(value)
-    weights[SUM] -= (
-        size if size > weights[HIGH] else 0.0
-    )  # no branch: it would be unpredictable
+    # No branch: it would be unpredictable
+    weights[SUM] -= size if size > weights[HIGH] else 0.0
     weights[NUMBER] -= 1.0 if size > weights[HIGH] else 0.0
     if weights[LOW] < size <= weights[HIGH]:
         weights[SIZE] -= 1.0

@@ -13,13 +13,14 @@ import numpy as np
 from drsvm.compiled.compiling import FAST, kernel
 from drsvm.compiled.row_access import product
 
+# Added to a unit diagonal; the smallest one that works is used
 REGULARISATIONS = (
     1e-14,
     1e-12,
     1e-10,
     1e-8,
     1e-6,
-)  # added to a unit diagonal; the smallest one that works is used
+)
 # Relative increase of the diagonal that refinement does not remove: it keeps rounding
 # noise out of flat directions; if rows range over many decades, directions that only
 # light rows determine look flat too: see `OrthogonalSystem`.

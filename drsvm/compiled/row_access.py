@@ -80,9 +80,8 @@ def dot_and_square(data, indices, first, last, v):
     """Return x·v and x·x."""
     inner = square = 0.0
     for k in range(first, last):
-        x = np.float64(
-            data[k]
-        )  # Numba's float() would leave single precision, and x·x would overflow
+        # Numba's float() would leave single precision, and x·x would overflow
+        x = np.float64(data[k])
         inner += x * v[column(indices, k, first)]
         square += x * x
     return inner, square

@@ -9,9 +9,9 @@ import math
 from drsvm.compiled.compiling import rule
 from drsvm.compiled.interior_point_sample import BINS
 
-TIE = (
-    1.0 + 1e-9
-)  # weights that sum to exactly the share, such as 2 of 40, are left behind however they are rounded
+# Weights that sum to exactly the share, such as 2 of 40, are left behind however they
+# are rounded
+TIE = 1.0 + 1e-9
 NOISE = 1e-10  # shorter steps are along directions that are rounding noise
 # Samples that stop short keep a bit less than those that set the step: rounding must
 # not stop these

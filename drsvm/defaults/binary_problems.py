@@ -25,9 +25,8 @@ NEGLIGIBLE = 1e-5
 # Entries of the rows of all classes that are kept at the same time, 160 MB
 MAX_COPIED = 20_000_000
 
-Start = (
-    Result | tuple[np.ndarray, float] | None
-)  # where a run begins: a result, or weights and an intercept
+# Where a run begins: a result, or weights and an intercept
+Start = Result | tuple[np.ndarray, float] | None
 
 
 def centre_of(problem: Problem) -> np.ndarray | None:
@@ -96,32 +95,36 @@ class BinaryProblems:
             return at_centre(self.problems[index])
         return self.moved[index]
 
-    def with_ball(self, radius: float, l2: float) -> "BinaryProblems":
+    def with_regularisation(self, radius: float, l2: float) -> "BinaryProblems":
         """Return the problems with another radius and ridge.
 
         Rows that have been moved are shared.
         """
-        problems = [problem.with_ball(radius, l2) for problem in self.problems]
+        problems = [
+            problem.with_regularisation(radius, l2) for problem in self.problems
+        ]
         if self.moved is None:
             return BinaryProblems(problems)
         here = zip(self.problems, problems, self.moved, strict=True)
         return BinaryProblems(
             problems,
             [
-                Centred(new) if at.problem is old else at.with_ball(radius, l2)
+                Centred(new)
+                if at.problem is old
+                else at.with_regularisation(radius, l2)
                 for old, new, at in here
             ],
         )
 
 
-class Ball(NamedTuple):
+class Regularisation(NamedTuple):
     """Radius and ridge of all problems, and a rough solution of each, or None where the rules have found none."""
 
     radius: float
     l2: float
     solutions: Sequence[Start]
 
-    def times(self, radius: float, l2: float) -> "Ball":
+    def times(self, radius: float, l2: float) -> "Regularisation":
         """Return the ball with the radius and the ridge multiplied."""
         return self._replace(radius=self.radius * radius, l2=self.l2 * l2)
 
@@ -131,7 +134,7 @@ class Solved:
     """The problems of a fit with their ball, and their results."""
 
     posed: BinaryProblems
-    ball: Ball
+    ball: Regularisation
     results: list[Result]
 
     @cached_property

@@ -66,10 +66,11 @@ def wrong_labels(
     # A base rate that no feature explains looks like wrong labels of the larger
     # classes.
     sides = [side for side in sides if side.n > (1.0 - CORE) * n / n_classes]
+    # Otherwise, the fit is poor
     identified = (
         len(sides) > 1
         and sum(side.n * side.share for side in sides)
-        > CORE * np.sum(predicted != given)  # otherwise, the fit is poor
+        > CORE * np.sum(predicted != given)
         and sum(side.evidence for side in sides) > -np.log(1.0 - LEVEL)
         and min(side.purity for side in sides) > 1.0 - LEVEL
     )
@@ -96,9 +97,8 @@ def _combined(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the depths of the rows and their predicted classes, by both classifiers: the better one counts more."""
     first, second = (values[:, 1:] - values[:, :1] for values in decisions)
-    scores = norm.ppf(
-        rankdata(first, axis=0) / (len(given) + 1)
-    )  # linear decisions have no limit on outliers
+    # Linear decisions have no limit on outliers
+    scores = norm.ppf(rankdata(first, axis=0) / (len(given) + 1))
     columns = np.column_stack([scores, second])
     odds = (
         make_pipeline(StandardScaler(), LogisticRegression())
@@ -119,9 +119,8 @@ def _side(label: int, depth: np.ndarray, given: np.ndarray, n_classes: int) -> S
     share = float(1.0 - labels[label])
     if not core.any() or core.all():
         return Side(len(depth), labels, share, evidence=0.0, purity=1.0)
-    above = np.arange(1, len(core) + 1) / (
-        len(depth) + 1
-    )  # share of rows that are as deep at least
+    # Share of rows that are as deep at least
+    above = np.arange(1, len(core) + 1) / (len(depth) + 1)
     heights = norm.isf(above / 2.0)
     signs = np.where(core, -1.0, 1.0)
     overlap = minimize_scalar(

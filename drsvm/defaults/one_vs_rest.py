@@ -18,11 +18,12 @@ from drsvm.problem.problem import Problem
 from drsvm.problem.validation import CheckedRows, as_rows, check_that_labels_are_given
 from drsvm.solvers.interior_point.small import is_small
 
+# Such are not copied
 ROWS: dict[str, Any] = {
     "accept_sparse": "csr",
     "dtype": [np.float64, np.float32],
     "order": "C",
-}  # such are not copied
+}
 # Few rows, but as many per feature, have an optimum that is found to many digits in any
 # order
 CLEAR = 3
@@ -102,9 +103,8 @@ def factors_of_classes(class_weight, classes, y, sample_weight) -> np.ndarray:
     balanced = masses.sum() / (len(classes) * masses)
     if class_weight == "balanced":
         return balanced
-    roots = np.sqrt(
-        balanced
-    )  # and more for classes with too small a share of the weight
+    # And more for classes with too small a share of the weight
+    roots = np.sqrt(balanced)
     shares = (1.0 / roots) / (1.0 / roots).sum()
     least = MIN_SHARE / len(roots)
     return roots * np.maximum(1.0, least / (1.0 - least) * (1.0 - shares) / shares)

@@ -43,9 +43,8 @@ N_FOLDS = 5  # as in scikit-learn
 # With 5e-5, held-out accuracy differs by 0.00 ± 0.03 points; with 1e-2, another ball
 # may be chosen
 FOLD_TOL = 3e-3
-ROWS_PER_FEATURE = (
-    20  # with more rows than that, and than FEW_ROWS, those of the training set will do
-)
+# With more rows than that, and than FEW_ROWS, those of the training set will do
+ROWS_PER_FEATURE = 20
 # More are not fetched, nor needed for a sigmoid; up to as many, trees are faster on one
 # thread
 MANY_ROWS = 20_000
@@ -54,7 +53,7 @@ Folds = list[tuple[np.ndarray, np.ndarray]]
 Start = Result | Candidate | None
 
 
-class Unseen(NamedTuple):
+class OutOfFoldDecisions(NamedTuple):
     """Decision values of rows, one per problem, the places of their classes, and how many rows each counts for."""
 
     decisions: np.ndarray
@@ -72,7 +71,7 @@ def unseen_decisions(
     cv,
     time: TimeLimit,
     unseen: bool,
-) -> Unseen:
+) -> OutOfFoldDecisions:
     """Return decisions of the rows of problems: if rows are few and `unseen`, by classifiers that have not seen them.
 
     Those of two classes are trained without one row each, by a formula, where it holds
@@ -136,7 +135,7 @@ def unseen_decisions(
         columns.append(values)
     decisions = np.column_stack(columns)
     judged = ~np.isnan(decisions).any(axis=1)
-    return Unseen(decisions[judged], labels[judged], counted[judged])
+    return OutOfFoldDecisions(decisions[judged], labels[judged], counted[judged])
 
 
 def labels_of(problems: list[Problem]) -> np.ndarray:
@@ -177,7 +176,10 @@ class InFolds:
         if not self.parts:
             return decisions
         problems, starts = zip(
-            *[(part.with_ball(radius, l2), start) for *_, part, start in self.parts],
+            *[
+                (part.with_regularisation(radius, l2), start)
+                for *_, part, start in self.parts
+            ],
             strict=True,
         )
         classifiers = rough_classifiers(problems, starts, tol=FOLD_TOL, max_time=time)
@@ -273,9 +275,8 @@ def splits_for_all(X: Matrix, y: np.ndarray, cv, random_state: int | None) -> Fo
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
         if isinstance(cv, numbers.Integral):
-            largest = int(
-                np.unique(y, return_counts=True)[1].max()
-            )  # more folds would have none of its rows
+            # More folds would have none of its rows
+            largest = int(np.unique(y, return_counts=True)[1].max())
             splitter = StratifiedKFold(
                 min(_checked_number(cv), largest),
                 shuffle=True,

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
 # The robust deviation comes from the range without this share of the cells at either
 # end: they may be wrong
 TAIL = 0.1
-NORMAL_RANGE = float(
-    norm.isf(TAIL) - norm.ppf(TAIL)
-)  # that range of a normal distribution, in standard deviations
+# That range of a normal distribution, in standard deviations
+NORMAL_RANGE = float(norm.isf(TAIL) - norm.ppf(TAIL))
 # Numbers, scores and shares of rows that differ by this share are equal: doubles add up
 # to no less
 ROUNDING = 1e-12
@@ -67,9 +66,8 @@ def far_columns(
     suspect = TAIL * np.maximum(high - means, means - low) > sizes
     if not suspect.any():
         return *nothing, sizes
-    common = (
-        np.minimum(shares @ (few > low), shares @ (few < high)) >= TAIL - ROUNDING
-    )  # or the percentiles are equal
+    # Or the percentiles are equal
+    common = np.minimum(shares @ (few > low), shares @ (few < high)) >= TAIL - ROUNDING
     places = np.flatnonzero(suspect & common)
     first, middles, last = quantiles(few[:, places], shares)
     deviations = (last - first) / NORMAL_RANGE
@@ -198,6 +196,5 @@ def quantiles(cells: np.ndarray, weights: np.ndarray) -> np.ndarray:
         np.broadcast_to((masses < goal).sum(axis=0), cells.shape[1:]) for goal in goals
     ]
     found = np.take_along_axis(ordered, np.minimum(places, n - 1), 0)
-    return np.nan_to_num(
-        0.5 * found[::2] + 0.5 * found[1::2]
-    )  # NaN: the column is empty
+    # NaN: the column is empty
+    return np.nan_to_num(0.5 * found[::2] + 0.5 * found[1::2])

@@ -17,9 +17,8 @@ from drsvm.utils.annotations import Costs, Vector
 if TYPE_CHECKING:
     from drsvm import WassersteinKernelSVC, WassersteinSVC, WassersteinSVCCV
 
-    Priced: TypeAlias = (
-        WassersteinSVC | WassersteinSVCCV | WassersteinKernelSVC
-    )  # which has seen X and y
+    # Which has seen X and y
+    Priced: TypeAlias = WassersteinSVC | WassersteinSVCCV | WassersteinKernelSVC
 
 
 def problem_parameters(

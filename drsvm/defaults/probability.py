@@ -17,14 +17,13 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_expit, log_softmax, logit
 
 from drsvm.defaults.one_vs_rest import is_constant
-from drsvm.defaults.out_of_fold import MANY_ROWS, Unseen
+from drsvm.defaults.out_of_fold import MANY_ROWS, OutOfFoldDecisions
 
 # Of the slope, where the sigmoid and the decision disagree: ranks are those of the
 # decisions
 LEANING = 0.05
-DECIDED = float(
-    np.sqrt(np.finfo(np.float64).eps)
-)  # by which the predicted class is ahead, in log-odds
+# By which the predicted class is ahead, in log-odds
+DECIDED = float(np.sqrt(np.finfo(np.float64).eps))
 
 
 def check_calibration(calibration) -> None:
@@ -70,15 +69,14 @@ def decision_at(odds: float, slope: float, offset: float) -> float:
         return math.inf
     by_sigmoid = (odds - offset) / slope
     by_leaning = odds / (LEANING * slope)
-    lowest = max(
-        by_sigmoid, by_leaning
-    )  # of those that are not positive, which have the lower odds of both
+    # Of those that are not positive, which have the lower odds of both
+    lowest = max(by_sigmoid, by_leaning)
     if lowest <= 0.0:
         return lowest
     return max(min(by_sigmoid, (odds - DECIDED) / (LEANING * slope)), 0.0)
 
 
-def fitted_sigmoids(judged: Unseen, n_classes: int) -> np.ndarray:
+def fitted_sigmoids(judged: OutOfFoldDecisions, n_classes: int) -> np.ndarray:
     """Return slopes and offsets, of shape (1 or n_classes, 2).
 
     Slope 0 with the shares of the classes if none fits.
@@ -90,7 +88,7 @@ def fitted_sigmoids(judged: Unseen, n_classes: int) -> np.ndarray:
         chosen = np.random.default_rng(0).choice(
             len(judged.labels), MANY_ROWS, replace=False
         )
-        judged = Unseen(*(values[chosen] for values in judged))
+        judged = OutOfFoldDecisions(*(values[chosen] for values in judged))
     of_class = np.bincount(judged.labels, judged.counts, minlength=n_classes)
     right = (of_class + 1.0) / (of_class + 2.0)
     targets = np.repeat(
@@ -111,7 +109,7 @@ def fitted_sigmoids(judged: Unseen, n_classes: int) -> np.ndarray:
 
 
 def _slope_and_offset(
-    judged: Unseen, targets: np.ndarray
+    judged: OutOfFoldDecisions, targets: np.ndarray
 ) -> tuple[float, float] | None:
     """Return the sigmoid of two classes, or the one that several share.
 

@@ -33,7 +33,7 @@ from drsvm.problem.kernel_functions import squared_norms
 from drsvm.problem.memory_rows import scaled_columns
 from drsvm.problem.problem import Problem, check_problem
 from drsvm.problem.result import Status
-from drsvm.problem.row_operations import PullVariances
+from drsvm.problem.row_operations import GradientVariances
 from drsvm.solvers.api import solve
 from drsvm.solvers.interior_point.small import is_small
 from drsvm.solvers.landmarks.landmark_solver import rough_solver
@@ -152,7 +152,7 @@ def automatic(
     if (found := _by_sample(automatic, problem, counts, limits)) is not None:
         return found
     with part(0.0, 0.1):
-        everything = problem.pull_variances(counts=counts)
+        everything = problem.gradient_variances(counts=counts)
     if not np.isfinite(everything.squares).all():
         raise ValueError(
             "The squares of some features are too large for numbers: scale the features first."
@@ -164,32 +164,32 @@ def automatic(
         spread = Spread.of(problem, counts)
     # Features that do not differ between rows would still change the steps of a rough
     # solution.
-    lively = problem.on_features(features)
-    of_all = PullVariances(
+    varying = problem.on_features(features)
+    of_all = GradientVariances(
         everything.sums[features], everything.squares[features], everything.mass
     )
-    sample = _sample(lively)
+    sample = _sample(varying)
     with part(0.15, 0.6):
         of_pilot = {**limits, "max_time": time.share(2)}
         chance, active, pilot = chance_of_active(
-            lively, sample, of_all, counts, of_pilot
+            varying, sample, of_all, counts, of_pilot
         )
     with part(0.6, 1.0):
         radius = problem.norm.share_of_chance * chance
         # With a priced intercept and trusted labels `radius_max` costs nothing,
         # otherwise several solutions.
         if not (
-            lively.flips_possible
-            or (lively.fit_intercept and not lively.prices_intercept)
+            varying.flips_possible
+            or (varying.fit_intercept and not varying.prices_intercept)
         ):
-            radius = min(radius, SHARE_OF_LARGEST * radius_max(lively, **limits))
+            radius = min(radius, SHARE_OF_LARGEST * radius_max(varying, **limits))
         elif not (time.over or is_useful(sample, radius / SHARE_OF_LARGEST, **limits)):
             largest = radius_max(sample, **limits)
             if time.over:
                 radius = radius
             else:
                 radius = min(radius, SHARE_OF_LARGEST * largest)
-    if lively is not problem and pilot is not None:
+    if varying is not problem and pilot is not None:
         weights = np.zeros(problem.n_features)
         weights[features], intercept = pilot
         pilot = weights, intercept
@@ -221,7 +221,7 @@ def automatic_ridge(
     limits: Options = {"max_time": TimeLimit.of(max_time), "n_threads": n_threads}
     if (found := _by_sample(automatic_ridge, problem, counts, limits)) is not None:
         return found._replace(radius=problem.radius)
-    everything = problem.pull_variances(counts=counts)
+    everything = problem.gradient_variances(counts=counts)
     _, active, pilot = chance_of_active(
         problem, _sample(problem), everything, counts, limits
     )
@@ -253,7 +253,7 @@ def _rough_classifier(problem: Problem, limits: Options) -> Classifier:
 def chance_of_active(
     problem: Problem,
     sample: Problem,
-    everything: PullVariances,
+    everything: GradientVariances,
     counts,
     limits: Options,
 ) -> tuple[float, float, Classifier | None]:
@@ -265,7 +265,7 @@ def chance_of_active(
         pilot_problem = sample.replace(radius=PILOT_SHARE * of_all, l2=0.0)
         pilot = _rough_classifier(pilot_problem, limits)
     with part(0.6, 1.0):
-        active = problem.pull_variances(pilot, counts)
+        active = problem.gradient_variances(pilot, counts)
     # F is 0 if no row is active, or only one, or equal ones.
     return (
         chance_gradient(problem, active) or of_all,
@@ -366,7 +366,7 @@ def _spectrum(problem: Problem, rows, n_rows: float) -> tuple[float, float]:
     return total, sum_of_squares - float(weights @ np.square(squares)) / n_rows
 
 
-def chance_gradient(problem: Problem, active: PullVariances) -> float:
+def chance_gradient(problem: Problem, active: GradientVariances) -> float:
     """Return the typical norm of the active rows' gradient with random labels.
 
     An intercept absorbs its mean.
@@ -381,7 +381,7 @@ def chance_gradient(problem: Problem, active: PullVariances) -> float:
     return 0.0
 
 
-def deviations_of(problem: Problem, active: PullVariances) -> np.ndarray:
+def deviations_of(problem: Problem, active: GradientVariances) -> np.ndarray:
     """Return the standard deviation of the active rows' total gradient with random labels, by feature."""
     if active.mass == 0.0:
         return np.zeros(problem.n_features)

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from drsvm.defaults.binary_problems import Ball, BinaryProblems
+from drsvm.defaults.binary_problems import BinaryProblems, Regularisation
 from drsvm.defaults.out_of_fold import InFolds, folds_by_content, labels_of
 from drsvm.defaults.radius_rule import MAX_ROWS, MIN_ROWS
 from drsvm.estimators.scores import auc_parts, errors_ahead
@@ -27,11 +27,12 @@ from drsvm.utils.clock import TimeLimit
 # Standard errors of the lead in ROC AUC; with less than half of them, no further
 # candidates are tried
 EVIDENCE = 2.0
+# Of the radius, the first of which decides on the others; the ridge has their squares
 SHARES = (
     0.1,
     0.3,
     0.03,
-)  # of the radius, the first of which decides on the others; the ridge has their squares
+)
 FOLDS = 3  # with five, first candidates are left more often, and accuracy is the same
 # Of decisions, in units of their deviations: further ones depend on the order of sums
 DIGITS = 6
@@ -39,7 +40,7 @@ DIGITS = 6
 T = TypeVar("T")
 
 
-class Judged(NamedTuple):
+class EvaluationRows(NamedTuple):
     """Rows that candidates rank: their problems, the folds in which they are left out, and what they count."""
 
     problems: list[Problem]
@@ -55,7 +56,7 @@ class Judged(NamedTuple):
         moved: list[Problem],
         counts: np.ndarray,
         total: float,
-    ) -> "Judged":
+    ) -> "EvaluationRows":
         """Form folds by the contents of the rows as they were given, which may be in other coordinates by now."""
         labels = labels_of(original)
         return cls(
@@ -70,7 +71,7 @@ class Judged(NamedTuple):
 def best_if_significant(
     stages: Sequence[Sequence[T]],
     decisions: Callable[[T], np.ndarray | None],
-    judged: Judged,
+    judged: EvaluationRows,
 ) -> T:
     """Return the only candidate of the first stage, or the best of those by which rows are ranked clearly better.
 
@@ -98,7 +99,7 @@ def best_if_significant(
     return best
 
 
-def _parts(decisions: np.ndarray | None, judged: Judged) -> np.ndarray | None:
+def _parts(decisions: np.ndarray | None, judged: EvaluationRows) -> np.ndarray | None:
     """Return the contributions of the rows to the ROC AUC.
 
     None if some are not judged.
@@ -113,7 +114,7 @@ def _parts(decisions: np.ndarray | None, judged: Judged) -> np.ndarray | None:
 
 
 def in_folds(
-    judged: Judged, time: TimeLimit
+    judged: EvaluationRows, time: TimeLimit
 ) -> Callable[[float, float], np.ndarray | None]:
     """Return a function of radius and ridge: the decisions about all rows by classifiers of other folds."""
     parts = [InFolds(problem, judged.folds, None, time) for problem in judged.problems]
@@ -127,8 +128,11 @@ def in_folds(
 
 
 def ball_by_evidence(
-    ball: Ball, judged: Judged, shrinks: tuple[bool, bool], time: TimeLimit
-) -> Ball:
+    ball: Regularisation,
+    judged: EvaluationRows,
+    shrinks: tuple[bool, bool],
+    time: TimeLimit,
+) -> Regularisation:
     """Return the ball of the rules, or a share of it by which rows are ranked clearly better.
 
     `shrinks` is whether the radius does, and the ridge. For the rows that are judged,
@@ -153,7 +157,9 @@ def shares_of_ball(share: float, shrinks: tuple[bool, bool]) -> tuple[float, flo
     return share if shrinks[0] else 1.0, share**2 if shrinks[1] else 1.0
 
 
-def rows_to_judge(posed: BinaryProblems, counts: np.ndarray | None) -> Judged | None:
+def rows_to_judge(
+    posed: BinaryProblems, counts: np.ndarray | None
+) -> EvaluationRows | None:
     """Return rows, drawn by their contents if there are many, in memory.
 
     None if there are too few, or too large ones.
@@ -183,19 +189,17 @@ def rows_to_judge(posed: BinaryProblems, counts: np.ndarray | None) -> Judged | 
     drawn = np.arange(n)
     if n > size:
         drawn = first.drawn_rows(size)
-        drawn = drawn[
-            np.linspace(0, len(drawn) - 1, min(size, len(drawn)), dtype=int)
-        ]  # equal rows are drawn together
+        # Equal rows are drawn together
+        drawn = drawn[np.linspace(0, len(drawn) - 1, min(size, len(drawn)), dtype=int)]
 
     def judged(problem: Problem) -> Problem:
         return (problem.subset(drawn) if n > size else problem).to_host(math.inf)
 
     original = [judged(problem) for problem in posed.problems]
-    moved = [
-        judged(posed.centred(index).problem) for index in range(len(original))
-    ]  # a copy for each class, in turn
+    # A copy for each class, in turn
+    moved = [judged(posed.centred(index).problem) for index in range(len(original))]
     if wide:  # few rows span few directions
         moved = [in_span_of_rows(Centred(problem)).problem for problem in moved]
     if is_small(moved[0]):
-        return Judged.of(original, moved, counted[drawn], total)
+        return EvaluationRows.of(original, moved, counted[drawn], total)
     return None

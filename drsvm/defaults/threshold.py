@@ -22,7 +22,7 @@ from scipy.special import ndtri
 from sklearn.exceptions import ConvergenceWarning
 
 from drsvm.defaults.binary_problems import Solved
-from drsvm.defaults.out_of_fold import Unseen
+from drsvm.defaults.out_of_fold import OutOfFoldDecisions
 from drsvm.defaults.outliers import ROUNDING
 from drsvm.defaults.probability import fitted_sigmoids
 from drsvm.problem.validation import check_number
@@ -42,9 +42,8 @@ MIN_PREDICTED = 0.5  # share of the rarer class for which it is predicted at lea
 # accuracy
 NEARLY_NONE = 0.02
 
-Goal = (
-    str | tuple[float, ...]
-)  # one of GOALS, or what it costs to miss a row of each of the two classes
+# One of GOALS, or what it costs to miss a row of each of the two classes
+Goal = str | tuple[float, ...]
 
 
 def goal_of(
@@ -84,7 +83,7 @@ def sigmoids_of(
     cv,
     time: TimeLimit,
     threshold: float,
-    unseen: Unseen | None,
+    unseen: OutOfFoldDecisions | None,
 ) -> np.ndarray:
     """Return the sigmoids of probabilities.
 
@@ -100,7 +99,7 @@ def sigmoids_of(
     )
 
 
-def choose_threshold(unseen: Unseen, goal: Goal) -> float:
+def choose_threshold(unseen: OutOfFoldDecisions, goal: Goal) -> float:
     """Return the threshold nearest to 0 at which a row costs nearly as little as it can.
 
     The cost of a threshold is an average over thresholds around it: single rows would
@@ -113,9 +112,8 @@ def choose_threshold(unseen: Unseen, goal: Goal) -> float:
     masses: np.ndarray = np.array([counts[~positive].sum(), counts[positive].sum()])
     n = float(masses.sum())
     rarer = float(masses.min())
-    last: np.ndarray = np.append(
-        np.diff(values) > 0, True
-    )  # equal values are decided alike
+    # Equal values are decided alike
+    last: np.ndarray = np.append(np.diff(values) > 0, True)
     if (
         rarer <= 0.0 or len(values[last]) < 2
     ):  # also if there were too few rows for folds
@@ -126,9 +124,8 @@ def choose_threshold(unseen: Unseen, goal: Goal) -> float:
     low = values[between]
     high = values[between + 1]
     places = np.where((low < 0.0) & (high > 0.0), 0.0, 0.5 * (low + high))
-    least_width = math.sqrt(sys.float_info.epsilon) * (
-        values[-1] - values[0]
-    )  # less would be rounding errors
+    # Less would be rounding errors
+    least_width = math.sqrt(sys.float_info.epsilon) * (values[-1] - values[0])
     of_negative = _share_below(
         places, values[~positive], counts[~positive], least_width
     )
@@ -170,9 +167,8 @@ def choose_threshold(unseen: Unseen, goal: Goal) -> float:
         ):  # many rows are equal: only a constant is as good as a constant
             return constant[int(masses[1] <= masses[0])]
         allowed &= right >= least - ROUNDING * n
-    weights = (
-        costs * masses / (costs @ masses)
-    )  # of the classes in the cost of a row, as a share of the most it can be
+    # Of the classes in the cost of a row, as a share of the most it can be
+    weights = costs * masses / (costs @ masses)
     expected = np.where(allowed, weights @ missed, math.inf)
     best = np.argmin(expected)
     slack = ROUNDING
@@ -206,7 +202,6 @@ def _share_below(thresholds, values, counts, least_width: float) -> np.ndarray:
     width = max(math.sqrt(3.0) * (4.0 / (3.0 * n)) ** 0.2 * deviation, least_width)
     ends = np.stack([thresholds - width, thresholds + width])
     inside = np.searchsorted(values, ends, side="right")
-    integrals = (
-        ends * mass[inside] - moment[inside]
-    )  # of the mass below a threshold, over all up to the ends
+    # Of the mass below a threshold, over all up to the ends
+    integrals = ends * mass[inside] - moment[inside]
     return np.clip((integrals[1] - integrals[0]) / (2.0 * width * n), 0.0, 1.0)

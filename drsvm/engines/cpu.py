@@ -32,9 +32,9 @@ SHARE_WORK = 500_000
 WIDE_FROM = 1000
 # With more weights without norm and ridge than this, the d-sized system is used
 MAX_FREE = 300
-VIEW_BYTES = (
-    1 << 21
-)  # approximate size of the blocks of rows that a view computes: they stay in the cache for a pass
+# Approximate size of the blocks of rows that a view computes: they stay in the cache
+# for a pass
+VIEW_BYTES = 1 << 21
 Value = TypeVar("Value")
 
 
@@ -79,9 +79,8 @@ class _Thread:
         for block in slices(self.last - self.first, size):
             rows = slice(self.first + block.start, self.first + block.stop)
             data = np.ascontiguousarray(view[rows])
-            data.flags.writeable = (
-                False  # as in a problem: kernels are compiled for read-only rows
-            )
+            # As in a problem: kernels are compiled for read-only rows
+            data.flags.writeable = False
             yield (
                 rows,
                 self.share._replace(
@@ -244,11 +243,12 @@ class CpuEngine(Engine):
             data, indices, indptr = unsigned_parts(X)
             entries = data, indices, indptr[rows.start : rows.stop + 1]
         else:
+            # Rows of a view are computed block by block
             entries = (
                 X if isinstance(X, RowView) else X[rows],
                 None,
                 None,
-            )  # rows of a view are computed block by block
+            )
             if self.n_features <= FEW_FEATURES:
                 n_transposed = self.n_features
             else:
@@ -447,7 +447,7 @@ class WorkingSetEngine:
         self.fixed = (hinge_dual, flip_dual)
         self.fixed_sums = dual_sums(problem, hinge_dual, flip_dual)
         balance = [float(self.fixed_sums.mass @ (1.0, -1.0))] * problem.fit_intercept
-        self.pull = np.append(self.fixed_sums.rows @ (1.0, -1.0), balance)
+        self.gradient = np.append(self.fixed_sums.rows @ (1.0, -1.0), balance)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
@@ -456,7 +456,7 @@ class WorkingSetEngine:
         products, samples = self.inner.curvature(*steps)
         lam = samples.predictor_lam - float(self.fixed_sums.flip_cost.sum())
         return products, samples._replace(
-            predictor=samples.predictor - self.pull, predictor_lam=lam
+            predictor=samples.predictor - self.gradient, predictor_lam=lam
         )
 
     def dual_sums(self, *steps: float) -> tuple[float, DualSums]:

@@ -99,9 +99,8 @@ class Engine(ABC):
     # central path
     weight: float
     small: bool  # whether passes over the rows are cheap
-    of_rows: np.ndarray | None = (
-        None  # α, β, γ, g₁, g₂ and g₃ of all rows, if they are in this process's memory
-    )
+    # Α, β, γ, g₁, g₂ and g₃ of all rows, if they are in this process's memory
+    of_rows: np.ndarray | None = None
     # Products with all rows, if the system is theirs; None if it is the features'
     wide: "WideRows | None" = None
 

@@ -22,21 +22,19 @@ SMALL = 100_000
 # with fewer rows than this, it is not worth the second that it takes to compile.
 FEW_FEATURES = 64
 MANY_ROWS = 5000
-OWN_BYTES = (
-    1 << 20
-)  # size of a matrix, or of a part of one, that stays in a core's cache while rows are added to it
-MATRIX_SHARE = (
-    2  # several matrices must together have at most one entry for so many of the rows
-)
-ROWS_AT_A_TIME = (
-    1 << 14
-)  # number of sparse rows that are added to all parts of a matrix before the next ones are read
+# Size of a matrix, or of a part of one, that stays in a core's cache while rows are
+# added to it
+OWN_BYTES = 1 << 20
+# Several matrices must together have at most one entry for so many of the rows
+MATRIX_SHARE = 2
+# Number of sparse rows that are added to all parts of a matrix before the next ones are
+# read
+ROWS_AT_A_TIME = 1 << 14
 # size of the scaled copies of rows that BLAS multiplies, and their least number
 BLOCK_BYTES = 1 << 23
 MIN_ROWS = 512
-FEATURES_AT_A_TIME = (
-    1024  # number of features that a thread adds to a Gram matrix of rows at a time
-)
+# Number of features that a thread adds to a Gram matrix of rows at a time
+FEATURES_AT_A_TIME = 1024
 
 
 def in_fastest_form(X: Matrix) -> MemoryRows:
@@ -52,9 +50,8 @@ def in_fastest_form(X: Matrix) -> MemoryRows:
         X = X.toarray() if dense else X
     if isinstance(X, np.ndarray):
         X = X.view()
-        X.flags.writeable = (
-            False  # as in a problem: kernels are compiled for read-only rows
-        )
+        # As in a problem: kernels are compiled for read-only rows
+        X.flags.writeable = False
     return MemoryRows(X)
 
 
@@ -133,9 +130,8 @@ class BlasMatrices(OwnMatrices):
             -(-len(curvatures) // n_shares),
             max(MIN_ROWS, BLOCK_BYTES // (8 * n_features)),
         )
-        self.spare: list[
-            tuple[np.ndarray, np.ndarray]
-        ] = []  # room for a scaled block and its product, one per thread
+        # Room for a scaled block and its product, one per thread
+        self.spare: list[tuple[np.ndarray, np.ndarray]] = []
 
     filled = Matrices.filled
 
@@ -176,13 +172,11 @@ class SharedMatrix(Matrices):
         self.row_cuts = np.searchsorted(
             X.indptr, np.linspace(0, X.nnz, n_groups + 1)
         ).tolist()
-        after = np.repeat(X.indptr[1:], np.diff(X.indptr)) - np.arange(
-            X.nnz
-        )  # entries that each is multiplied by
+        # Entries that each is multiplied by
+        after = np.repeat(X.indptr[1:], np.diff(X.indptr)) - np.arange(X.nnz)
         counts = np.bincount(X.indices, after, minlength=d)
-        n_parts = self.in_group * math.ceil(
-            4 * d * d / (OWN_BYTES * self.in_group)
-        )  # of the upper triangle
+        # Of the upper triangle
+        n_parts = self.in_group * math.ceil(4 * d * d / (OWN_BYTES * self.in_group))
         inner = np.searchsorted(
             np.cumsum(counts), np.linspace(0, counts.sum(), n_parts + 1)[1:-1]
         )
@@ -272,9 +266,8 @@ class WideRows(MemoryRows):
             matrix = np.zeros((n, n))
             for features in share:
                 scaled = self.X[:, features] * scale[features]
-                matrix += (
-                    scaled @ scaled.T
-                )  # numpy recognises the symmetric product and does half of the work
+                # Numpy recognises the symmetric product and does half of the work
+                matrix += scaled @ scaled.T
             return matrix
 
         shares = [

@@ -19,9 +19,8 @@ class Scaling(NamedTuple):
     vector: np.ndarray | None = None  # u without its λ entry
     vector_lam: float = 0.0
     coefficient: float = 0.0
-    outside: np.ndarray = np.zeros(
-        0, dtype=np.intp
-    )  # features without norm and ridge, where others have them
+    # Features without norm and ridge, where others have them
+    outside: np.ndarray = np.zeros(0, dtype=np.intp)
 
 
 class Factorised(ABC):
@@ -31,9 +30,8 @@ class Factorised(ABC):
     # preconditions
     most_refinements: int
     accurate: float = 1e-13  # relative accuracy of the solution
-    like: Any = np.empty(
-        0
-    )  # an array of the library whose vectors the methods take and return
+    # An array of the library whose vectors the methods take and return
+    like: Any = np.empty(0)
 
     @abstractmethod
     def multiply(self, x) -> Any:

@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 
 from drsvm.defaults.one_vs_rest import towards_majority
-from drsvm.defaults.out_of_fold import Unseen
+from drsvm.defaults.out_of_fold import OutOfFoldDecisions
 from drsvm.defaults.probability import (
     check_calibration,
     decision_at,
@@ -137,7 +137,7 @@ class CommonMixin(CallbackSupportMixin):
         """Return the label of every row, of shape (n_samples,).
 
         For a Dask collection the labels are a Dask array, which is computed on demand;
-        for an array on a graphics card, numeric labels are on the card too.
+        for an array on a graphics card, numeric labels are on the GPU too.
         """
         decisions = self.decision_function(X)
         backend = backend_of(X)
@@ -149,7 +149,7 @@ class CommonMixin(CallbackSupportMixin):
     def predict_proba(self, X: Matrix) -> Matrix:
         """Return the probability of every class, of shape (n_samples, n_classes), with ``calibration="sigmoid"``.
 
-        The largest one is that of the predicted class. Rows on a cluster or a card have
+        The largest one is that of the predicted class. Rows on a cluster or a GPU have
         theirs there.
         """
         return self._by_row(probabilities, X)
@@ -209,7 +209,7 @@ class CommonMixin(CallbackSupportMixin):
 
     def _unseen(
         self, data: "FitData", solved: "Solved", moves: bool, time: TimeLimit
-    ) -> Unseen | None:
+    ) -> OutOfFoldDecisions | None:
         """Return decisions about rows that the classifier has not seen, if something can be placed by them."""
         if (
             not (moves or self.calibration)

@@ -17,7 +17,7 @@ from drsvm.problem.validation import check_number
 from drsvm.utils.annotations import Labels, Matrix, Values
 
 FORM = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}  # of the rows
-# Of rows on a cluster or a card, about this many are fetched to fit the scaler
+# Of rows on a cluster or a GPU, about this many are fetched to fit the scaler
 SAMPLE_ROWS = 100_000
 
 
@@ -116,7 +116,7 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         backend = backend_of(X)
         if backend is not None and sample_weight is not None:
             raise TypeError(
-                "ClippedScaler takes no sample_weight for rows on a cluster or a card: omit it."
+                "ClippedScaler takes no sample_weight for rows on a cluster or a GPU: omit it."
             )
         given = X
         X = self._checked(
@@ -184,9 +184,9 @@ def _is_sparse(X) -> bool:
 class ClippedCells(NamedTuple):
     """Which cells are clipped."""
 
-    far: dict[
-        str, str
-    ]  # such as "2 cells above 131, up to 9,999", by the name of the column, the farthest first
+    # Such as "2 cells above 131, up to 9,999", by the name of the column, the farthest
+    # first
+    far: dict[str, str]
     in_tails: tuple[int, int]  # the number of other cells, and of their columns
 
 
@@ -210,9 +210,8 @@ def clipped_cells(
     places = np.flatnonzero(below + above)
     beyond = np.maximum(scaler.lower_ - lowest, highest - scaler.upper_)[places]
     widths = (scaler.upper_ - scaler.lower_)[places]
-    in_tail = (
-        beyond < widths
-    )  # farther beyond a limit than the limits are apart, it hardly belongs to its column
+    # Farther beyond a limit than the limits are apart, it hardly belongs to its column
+    in_tail = beyond < widths
     sides = (
         (below, "below", scaler.lower_, "down", lowest),
         (above, "above", scaler.upper_, "up", highest),

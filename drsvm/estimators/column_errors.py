@@ -30,9 +30,8 @@ def naming_columns(X: Matrix, place: str = "in front of the classifier"):
     check_distinct(getattr(X, "columns", ()))
     first = next((column for _, column in _columns(X)), None)
     if getattr(getattr(first, "dtype", None), "kind", "") in ("m", "M"):
-        _explain(
-            X, DATES, place
-        )  # numpy would convert a table that has nothing but dates
+        # Numpy would convert a table that has nothing but dates
+        _explain(X, DATES, place)
     try:
         yield
     except (TypeError, ValueError):

@@ -115,9 +115,8 @@ class PathScores(NamedTuple):
 
 def default_radii(problems: list[Problem], n_radii: int, auto: float) -> np.ndarray:
     """Return the automatic radius and smaller ones, each half of the one before."""
-    largest = auto or max(
-        problem.typical_row_norm() for problem in problems
-    )  # 0: rows that do not differ
+    # 0: rows that do not differ
+    largest = auto or max(problem.typical_row_norm() for problem in problems)
     return largest * 0.5 ** np.arange(n_radii)
 
 
@@ -311,9 +310,8 @@ def results_table(settings: list[Setting], outcomes: list[list[PathScores]]) -> 
         )
     ranked = np.nan_to_num(columns["mean_test_score"], nan=-np.inf)
     columns["rank_test_score"] = rankdata(-ranked, method="min").astype(np.int32)
-    constant = np.array(
-        [path.constant for path in outcomes[0]]
-    )  # with the class weights of the first setting
+    # With the class weights of the first setting
+    constant = np.array([path.constant for path in outcomes[0]])
     columns["constant_score"] = np.full(
         len(params), (constant[complete] if complete.any() else constant).mean()
     )
@@ -421,9 +419,8 @@ def _within_one_standard_error(results: Columns) -> np.ndarray:
 def _automatic_unless_clearly_better(results: Columns) -> int:
     start = automatic(results)
     best = _best_mean(results)
-    lead = (
-        results["mean_test_score"][best] - results["mean_test_score"][start]
-    )  # NaN if the latter has no score
+    # NaN if the latter has no score
+    lead = results["mean_test_score"][best] - results["mean_test_score"][start]
     if lead <= _standard_error(results, best, start) + ROUNDING:
         return start
     return _nearest_to_auto(results, _within_one_standard_error(results))

@@ -16,11 +16,12 @@ from drsvm.utils.messages import Message, Parameter
 from drsvm.utils.user_warnings import warn_user
 
 Statuses = tuple[Status, ...]
+# Need no warning
 FINISHED = (
     *filter(lambda status: status.reached, Status),
     Status.STOPPED,
     Status.INTERRUPTED,
-)  # need no warning
+)
 # for `radius_max` in a warning, which looks at so many rows of a kernel
 ADVICE_SECONDS = 5.0
 ADVICE_ROWS = 1000

@@ -11,8 +11,13 @@ from sklearn.utils.validation import _check_feature_names, _check_sample_weight
 
 from drsvm.defaults import one_vs_rest, prices
 from drsvm.defaults.binary_problems import BinaryProblems, Solved, at_centre
-from drsvm.defaults.out_of_fold import MANY_ROWS, Unseen, unseen_decisions
-from drsvm.defaults.select_by_folds import MAX_ROWS, MIN_ROWS, Judged, rows_to_judge
+from drsvm.defaults.out_of_fold import MANY_ROWS, OutOfFoldDecisions, unseen_decisions
+from drsvm.defaults.select_by_folds import (
+    MAX_ROWS,
+    MIN_ROWS,
+    EvaluationRows,
+    rows_to_judge,
+)
 from drsvm.estimators.diagnostics import FINISHED, Statuses
 from drsvm.estimators.placement import remote_backend
 from drsvm.problem.backends import to_numpy
@@ -81,11 +86,11 @@ class FitData:
 
     def unseen(
         self, solved: Solved, cv, time: TimeLimit, *, out_of_fold: bool
-    ) -> Unseen:
+    ) -> OutOfFoldDecisions:
         """Return decisions of rows, out of fold if they are few, and how many rows each is without class weights."""
         return unseen_decisions(solved, self._counted, cv, time, out_of_fold)
 
-    def judged(self, posed: BinaryProblems) -> Judged | None:
+    def judged(self, posed: BinaryProblems) -> EvaluationRows | None:
         """Return the rows by which candidates are judged; None if they are too few."""
         return rows_to_judge(posed, self.sample_weight)
 
@@ -98,7 +103,7 @@ class FitData:
             return counts
         return counts[to_numpy(problem.kept)]
 
-    def weighed(self, judged: Unseen) -> Unseen:
+    def weighed(self, judged: OutOfFoldDecisions) -> OutOfFoldDecisions:
         """Return judged rows of two classes that also count by class weights, if these are given."""
         if (
             self.class_weight is None
@@ -182,7 +187,7 @@ class RemoteFit(FitData):
             few.decision_values(result.weights, result.intercept)
             for result in solved.results
         ]
-        return Unseen(
+        return OutOfFoldDecisions(
             np.column_stack(decisions), labels, counts * (len(counts) / counts.sum())
         )
 
@@ -200,7 +205,7 @@ class RemoteFit(FitData):
         )
         problems = one_vs_rest.for_every_class(first, own, self.classes, weights)
         moved = [at_centre(problem).problem for problem in problems]
-        return Judged.of(problems, moved, counts, n_rows)
+        return EvaluationRows.of(problems, moved, counts, n_rows)
 
     def drawn(
         self, problems: list[Problem], size: int

@@ -29,7 +29,7 @@ from drsvm.estimators.kernel_problems import (
 )
 from drsvm.estimators.placement import check_remote_features, on_engine
 from drsvm.estimators.solving import FitTask, solve_problems
-from drsvm.problem.backends import ForCard, backend_of, engine_of, to_numpy
+from drsvm.problem.backends import ForGpu, backend_of, engine_of, to_numpy
 from drsvm.problem.kernel_functions import KernelFunction
 from drsvm.problem.kernel_rows import rows_of_functions
 from drsvm.problem.result import Results, Status
@@ -243,7 +243,7 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
         if self.kernel == "precomputed":
             return backend.like(X, self._decisions()(rows))
         kernel = self._kernel_classifier()
-        functions = rows_of_functions(ForCard(kernel.landmarks), kernel.function)
+        functions = rows_of_functions(ForGpu(kernel.landmarks), kernel.function)
         points = kernel.scaled(rows)
         values = (
             np.column_stack([to_numpy(functions.at(points, c)) for c in kernel.coef])
@@ -308,9 +308,8 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
         costs = prices.feature_costs(self)
         if steepness is None:
             return {}
-        cost = (
-            None if self._flip_cost_by_row else self.flip_cost
-        )  # None: only `fit` knew them
+        # None: only `fit` knew them
+        cost = None if self._flip_cost_by_row else self.flip_cost
         if isinstance(cost, Mapping):
             cost = {label: price / steepness for label, price in cost.items()}
         elif cost is not None:
@@ -324,7 +323,7 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
 
 
 def in_memory(values) -> Matrix:
-    """Return an array on a card as one of numpy, anything else as it is."""
+    """Return an array on a GPU as one of numpy, anything else as it is."""
     if engine_of(values) == "gpu":
         return to_numpy(values)
     return values

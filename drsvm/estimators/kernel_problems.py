@@ -26,11 +26,11 @@ from scipy import sparse
 
 from drsvm.audit.kernel_model import KernelClassifier
 from drsvm.defaults import one_vs_rest, prices
-from drsvm.defaults.binary_problems import Ball, BinaryProblems, Solved
+from drsvm.defaults.binary_problems import BinaryProblems, Regularisation, Solved
 from drsvm.defaults.radius_rule import MAX_ROWS, MIN_ROWS
 from drsvm.defaults.select_by_folds import (
     SHARES,
-    Judged,
+    EvaluationRows,
     best_if_significant,
     in_folds,
     shares_of_ball,
@@ -38,7 +38,7 @@ from drsvm.defaults.select_by_folds import (
 from drsvm.estimators.fit_data import FitData, RemoteFit
 from drsvm.estimators.regularisation import ball_by_rule, pilot_time
 from drsvm.problem import kernel_functions as functions
-from drsvm.problem.backends import ForCard, to_numpy
+from drsvm.problem.backends import ForGpu, to_numpy
 from drsvm.problem.kernel_functions import KernelFunction, squared_norms
 from drsvm.problem.kernel_rows import FunctionRows, KernelRows, in_feature_space
 from drsvm.problem.memory_rows import MemoryRows, scaled_columns
@@ -60,15 +60,15 @@ if TYPE_CHECKING:
 WIDTH = 0.3
 FACTORS = (3.3, 10.0)  # of the smallest γ; fixed on the same data sets
 MAX_JUDGED = 1000  # rows: all pairs of them are needed at every width
+# The kernels whose γ is a width, for which narrower functions are tried
 WITH_WIDTH = (
     "rbf",
     "laplacian",
-)  # the kernels whose γ is a width, for which narrower functions are tried
+)
 
-Posed = tuple[BinaryProblems, Ball]
-Candidate = tuple[
-    float, tuple[float, float]
-]  # what γ is multiplied by, and the radius and the ridge
+Posed = tuple[BinaryProblems, Regularisation]
+# What γ is multiplied by, and the radius and the ridge
+Candidate = tuple[float, tuple[float, float]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +158,7 @@ class Kernel:
 class KernelFit(FitData):
     """Rows in this process's memory.
 
-    The points that the kernel takes may be on a card.
+    The points that the kernel takes may be on a GPU.
     """
 
     stand_for: float = 1.0  # rows, each of these
@@ -181,7 +181,7 @@ class KernelFit(FitData):
             kernel.function(self.gamma, self.X),
             kernel.points(self.X),
         )
-        self.points = ForCard(points) if on_card else points
+        self.points = ForGpu(points) if on_card else points
 
     def join_copies(self, flip_cost) -> None:
         """Let the first of equal rows with the same label and flip cost count for all of them, as if by its weight."""
@@ -196,9 +196,8 @@ class KernelFit(FitData):
         keys = MemoryRows(self.X).dot(
             np.random.default_rng(0).normal(size=self.X.shape[1])
         )
-        keys = keys.astype(
-            np.float32
-        )  # those of equal rows may differ in the last digit
+        # Those of equal rows may differ in the last digit
+        keys = keys.astype(np.float32)
         _, member, counts = np.unique(keys, return_inverse=True, return_counts=True)
         some = np.flatnonzero((counts[member] > 1) & (given > 0.0))
         joined = given.copy()
@@ -377,9 +376,8 @@ def _posed_in_feature_space(
     factor, share = _width_and_share(data, parameters, ball_by, time)
     model.gamma_ = data.gamma = factor * data.widest
     data.function = data.kernel.function(data.gamma, data.X)
-    posed = BinaryProblems.as_given(
-        data.problems(parameters | {"time": time})
-    )  # relative to a centre in there
+    # Relative to a centre in there
+    posed = BinaryProblems.as_given(data.problems(parameters | {"time": time}))
     return posed, ball_by_rule(posed, *ball_by, data.counts, time).times(*share)
 
 
@@ -397,9 +395,8 @@ def _width_and_share(
         dict.fromkeys(shares_of_ball(share, shrinks) for share in (1.0, SHARES[1]))
     )
     places = product(enumerate(factors), enumerate(shares))
-    by_steps = sorted(
-        (i + j, (factor, share)) for (i, factor), (j, share) in places
-    )  # away from the first
+    # Away from the first
+    by_steps = sorted((i + j, (factor, share)) for (i, factor), (j, share) in places)
     stages = [
         [one for _, one in some]
         for _, some in groupby(by_steps, key=lambda pair: pair[0])
@@ -417,13 +414,17 @@ def _width_and_share(
     @cache
     def at_width(
         factor: float,
-    ) -> tuple[Ball, Callable[[float, float], np.ndarray | None], Judged]:
+    ) -> tuple[
+        Regularisation, Callable[[float, float], np.ndarray | None], EvaluationRows
+    ]:
         posed = BinaryProblems.as_given(
             data.problems_at_width(factor * data.widest, rows, parameters)
         )
         kept = posed.problems[0].kept  # the problems have an order of their own
         counted = counts if kept is None else counts[to_numpy(kept)]
-        judged = Judged.of(posed.problems, posed.problems, counted, float(counts.sum()))
+        judged = EvaluationRows.of(
+            posed.problems, posed.problems, counted, float(counts.sum())
+        )
         return (
             ball_by_rule(posed, *ball_by, lambda _: own, pilot),
             in_folds(judged, pilot),
@@ -448,7 +449,7 @@ def _posed_in_span(
 
     Radius and ridge are chosen with a sample.
     """
-    on_card = isinstance(data, KernelFit) and isinstance(data.points, ForCard)
+    on_card = isinstance(data, KernelFit) and isinstance(data.points, ForGpu)
     if model.kernel == "precomputed" or on_card:
         raise ValueError(
             "Given landmarks, and rows on a Dask cluster, need a kernel that is a function, and no graphics card: got "

@@ -137,8 +137,8 @@ class WassersteinSVC(FitMixin, RobustClassifier):
         regardless of `n_jobs`.
     engine : {"auto", "cpu", "gpu", "dask"}, default="auto"
         Where the work is done. With "auto" Dask collections stay on their cluster,
-        arrays on a card stay there, and other rows are for this machine's cores; "gpu"
-        moves them to the card. "cpu" and "dask" check where X is.
+        arrays on a GPU stay there, and other rows are for this machine's cores; "gpu"
+        moves them to the GPU. "cpu" and "dask" check where X is.
 
     Attributes
     ----------
@@ -250,9 +250,8 @@ class WassersteinSVC(FitMixin, RobustClassifier):
             self.coef_ = data.like(solved.weights)
         else:
             self.coef_ = solved.weights
-        self.__dict__.pop(
-            "_block_fits", None
-        )  # a later partial_fit starts from this fit
+        # A later partial_fit starts from this fit
+        self.__dict__.pop("_block_fits", None)
 
     def _problem_parameters(
         self, costs_by_class: Callable[[np.ndarray], Vector], flip_cost

@@ -54,9 +54,10 @@ def earlier_fit(model: "WassersteinSVC") -> Earlier | None:
             if isinstance(model.result_, Result)
             else list(model.result_),
         )
+    # After `sparsify`
     return Earlier(
         model.classes_, list(zip(dense(model.coef_), model.intercept_, strict=True))
-    )  # after `sparsify`
+    )
 
 
 def learns_in_blocks(estimator: "WassersteinSVC") -> bool:

@@ -1,8 +1,8 @@
-"""Where the rows of an estimator are: in memory, on a cluster or on a card."""
+"""Where the rows of an estimator are: in memory, on a cluster or on a GPU."""
 
 from sklearn.utils.validation import _check_feature_names
 
-from drsvm.problem.backends import Backend, ForCard, backend_of, engine_of
+from drsvm.problem.backends import Backend, ForGpu, backend_of, engine_of
 from drsvm.utils.annotations import Matrix
 
 ENGINES = ("auto", "cpu", "gpu", "dask")
@@ -18,7 +18,7 @@ def on_engine(X, engine: str) -> Matrix:
     if engine in ("auto", at):
         return X
     if engine == "gpu" and at == "cpu":
-        return ForCard(X)
+        return ForGpu(X)
     remedies = {
         (
             "cpu",
@@ -44,7 +44,7 @@ def on_engine(X, engine: str) -> Matrix:
 
 
 def check_remote_features(estimator, X) -> Backend:
-    """Return the place of rows on a cluster or a card.
+    """Return the place of rows on a cluster or a GPU.
 
     Raise an error if they do not have the features of the fit.
     """
@@ -60,7 +60,7 @@ def check_remote_features(estimator, X) -> Backend:
 
 
 def remote_backend(X) -> Backend:
-    """Return the place of rows that are on a cluster or a card."""
+    """Return the place of rows that are on a cluster or a GPU."""
     backend = backend_of(X)
     assert backend is not None, "rows in this process's memory have no backend"
     return backend

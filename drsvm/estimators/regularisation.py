@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from drsvm.defaults.binary_problems import Ball, BinaryProblems
+from drsvm.defaults.binary_problems import BinaryProblems, Regularisation
 from drsvm.defaults.radius_rule import Automatic, automatic, automatic_ridge
 from drsvm.defaults.select_by_folds import ball_by_evidence
 from drsvm.estimators.fit_data import FitData
@@ -36,7 +36,7 @@ def choose_ball(
     solver: str | Solver,
     data: FitData,
     time: TimeLimit,
-) -> Ball:
+) -> Regularisation:
     """Return the given radius and ridge, or those of the rules, or less where unseen rows clearly favour it."""
     ball = ball_by_rule(posed, radius, l2, solver, data.counts, time, data.share)
     shrinks = isinstance(radius, str), isinstance(l2, str) and ball.l2 > 0.0
@@ -62,7 +62,7 @@ def ball_by_rule(
     counts: Callable[[int], np.ndarray | None],
     time: TimeLimit,
     share: float = 1.0,
-) -> Ball:
+) -> Regularisation:
     """Return the given radius and ridge, or those of the rules.
 
     `counts(index)` are the numbers of rows that rows of a problem stand for (None: 1),
@@ -72,7 +72,7 @@ def ball_by_rule(
     given_radius = number_or_auto(radius, "radius")
     given_l2 = number_or_auto(l2, "l2")
     if given_radius is not None and given_l2 is not None:
-        return Ball(given_radius, given_l2, [None] * len(posed.problems))
+        return Regularisation(given_radius, given_l2, [None] * len(posed.problems))
 
     rule = automatic if given_radius is None else automatic_ridge
     found = list[Automatic]()
@@ -100,4 +100,4 @@ def ball_by_rule(
         solver, posed.problems[0].replace(l2=chosen_l2)
     ):
         chosen_l2 = 0.0  # if that is not supported either, the error explains why
-    return Ball(chosen_radius, chosen_l2, solutions)
+    return Regularisation(chosen_radius, chosen_l2, solutions)

@@ -48,7 +48,7 @@ from drsvm.solvers.interior_point.small import are_few
 from drsvm.utils.annotations import Labels, Matrix, Values, Vector
 from drsvm.utils.clock import TimeLimit
 from drsvm.utils.parallel import spare_cores
-from drsvm.utils.progress import following, stage, taken_over
+from drsvm.utils.progress import capture_progress, following, stage
 from drsvm.utils.user_warnings import warn_user
 
 
@@ -223,9 +223,8 @@ class WassersteinSVCCV(RobustClassifier):
         )
         self.classes_ = data.classes
         if self.threshold != "auto":
-            goal_of(
-                self.threshold, self.classes_, self.fit_intercept
-            )  # an error should not wait for the folds
+            # An error should not wait for the folds
+            goal_of(self.threshold, self.classes_, self.fit_intercept)
         folds = self._folds(data, groups)
         settings = self._settings(data, flip_cost, time)
         context = self._init_callback_context(
@@ -363,7 +362,7 @@ class WassersteinSVCCV(RobustClassifier):
         tasks = (score(data, *pair, scorer, limits, time) for pair in pairs)
         outcomes = Parallel(n_jobs=n_jobs, prefer=prefer, return_as="generator")(tasks)
         done = []
-        with stage("cross-validating"), taken_over() as tell:
+        with stage("cross-validating"), capture_progress() as report_progress:
             for number, ((setting, fold), outcome) in enumerate(
                 zip(pairs, outcomes, strict=True), start=1
             ):
@@ -376,7 +375,7 @@ class WassersteinSVCCV(RobustClassifier):
                         f"[{number}/{len(pairs)}] {setting}, fold {fold.number}: {best}",
                         flush=True,
                     )
-                tell(number / len(pairs))
+                report_progress(number / len(pairs))
                 task.call_on_fit_task_end(estimator=self)
         cross_validation.warn_of_large_gaps(done, tol, len(folds))
         return [done[index :: len(settings)] for index in range(len(settings))]
@@ -439,9 +438,10 @@ class WassersteinSVCCV(RobustClassifier):
             "n_jobs",
             "verbose",
         )
+        # X has no names here
         settings = {
             name: getattr(self, name) for name in names
-        } | prices.feature_prices(self)  # X has no names here
+        } | prices.feature_prices(self)
         if weighs_classes_equally(self.scoring):
             goal = "balanced_accuracy"
         else:
@@ -465,9 +465,8 @@ class WassersteinSVCCV(RobustClassifier):
                 ignored = "The fitted classifier is constant|radius / flip_cost|Different scales|Far-off rows"
                 warnings.filterwarnings("ignore", ignored, UserWarning)
                 model.fit(X, y, sample_weight, flip_cost)
-                return one_vs_rest.is_constant(
-                    model.decision_function(X)
-                )  # like X, it has no names of features
+                # Like X, it has no names of features
+                return one_vs_rest.is_constant(model.decision_function(X))
         finally:  # an interrupted fit has stored its best result so far
             self.__dict__.update(
                 {

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
-from drsvm.defaults.binary_problems import Ball, BinaryProblems, Solved, Start
+from drsvm.defaults.binary_problems import BinaryProblems, Regularisation, Solved, Start
 from drsvm.defaults.one_vs_rest import name_of
 from drsvm.defaults.outliers import FAR, far_columns
 from drsvm.estimators.fit_data import FitData
@@ -18,7 +18,7 @@ from drsvm.problem.result import Progress, Result, Status
 from drsvm.solvers.api import solve_centred
 from drsvm.solvers.base import Solver
 from drsvm.utils.clock import TimeLimit
-from drsvm.utils.progress import part, stage, tell
+from drsvm.utils.progress import part, report_progress, stage
 
 STEPS = 5  # from automatic class weights to balanced ones: each is a fit
 
@@ -44,7 +44,7 @@ class FitTask:
         self.context.call_on_fit_task_begin(estimator=estimator, **self.data)
 
     def end(self) -> None:
-        """Tell callbacks that the fit has ended."""
+        """ReportProgress callbacks that the fit has ended."""
         self.context.call_on_fit_task_end(
             estimator=self.estimator, **self.data, reconstruction_attributes={}
         )
@@ -81,7 +81,7 @@ class FitTask:
 
 def solve_problems(
     posed: BinaryProblems,
-    ball: Ball,
+    ball: Regularisation,
     starts: Sequence[Start],
     solver: str | Solver,
     task: FitTask,
@@ -92,7 +92,7 @@ def solve_problems(
     Ctrl-C stops all, with their best results so far.
     """
     posed, n, model = (
-        posed.with_ball(ball.radius, ball.l2),
+        posed.with_regularisation(ball.radius, ball.l2),
         len(posed.problems),
         task.estimator,
     )
@@ -134,7 +134,7 @@ def _in_threads(
             results = []
             for future in waiting:
                 results.append(future.result())
-                tell(len(results) / n)
+                report_progress(len(results) / n)
             return results
         except KeyboardInterrupt:
             time.stop()

@@ -19,20 +19,18 @@ import numpy as np
 from drsvm.persistence.names import NODES
 from drsvm.problem.result import Result
 
-Model: TypeAlias = (
-    Any  # a classifier, a Pipeline that ends in one, or what a file has in its place
-)
+# A classifier, a Pipeline that ends in one, or what a file has in its place
+Model: TypeAlias = Any
 Json: TypeAlias = Any  # a value of JSON; objects of a schema are dicts of them
 
 # An archive may unpack to this many times its size; models do to 1 to 45 times, by
 # their multipliers
 RATIO = 50
-SMALL = (
-    64 << 20
-)  # any archive may unpack to this many bytes: the size of the multipliers of four million rows
-SMALL_TEXT = (
-    2 << 20
-)  # any schema.json may have this many; parsing takes up to 25 times the memory
+# Any archive may unpack to this many bytes: the size of the multipliers of four million
+# rows
+SMALL = 64 << 20
+# Any schema.json may have this many; parsing takes up to 25 times the memory
+SMALL_TEXT = 2 << 20
 OURS = "a WassersteinSVC, WassersteinSVCCV or WassersteinKernelSVC"
 # Maximum number of members of an archive; a model has about nine arrays per class
 MEMBERS = 100_000
@@ -150,9 +148,10 @@ def has_kernel(classifier: Model) -> bool:
 
 def classifiers(model: Model) -> Iterator[Model]:
     """Yield the classifiers at the end of a model: several in a fitted CalibratedClassifierCV."""
+    # With a threshold
     is_around = type(model).__name__ == "FrozenEstimator" or hasattr(
         model, "response_method"
-    )  # with a threshold
+    )
     if is_around:
         inner = [getattr(model, "estimator_", model.estimator)]
     else:

@@ -38,15 +38,17 @@ from drsvm.problem.result import Result, Results
 # Attributes with which an estimator would read or write files when it is used, and
 # their harmless values.
 HARMLESS = {"memory": (None,), "input": ("content",)}
+# The states of partial_fit and of a scorer
 UNNEEDED = (
     "_block_fits",
     "_metadata_request",
-)  # the states of partial_fit and of a scorer
+)
+# The keys that make a dict in the archive a node
 RESERVED = (
     "__class__",
     "__module__",
     "__loader__",
-)  # the keys that make a dict in the archive a node
+)
 SKLEARN = version("scikit-learn")
 LITTLE = 1 << 20  # bytes of one entry of an array, and of its header
 
@@ -250,7 +252,11 @@ class Builder:
         )
         require(not _plain(dtype).hasobject, f"{file} in it is an array of objects.")
         return np.ndarray(
-            shape, dtype, content, stream.tell(), order="F" if is_fortran else "C"
+            shape,
+            dtype,
+            content,
+            stream.report_progress(),
+            order="F" if is_fortran else "C",
         )
 
     def _sparse(self, node: dict[str, Json]):
@@ -271,9 +277,8 @@ class Builder:
             tuple(parts), shape=tuple(shape.tolist())
         )
         if len(parts) == 3:
-            matrix.check_format(
-                full_check=True
-            )  # scipy would read memory beyond its arrays for others
+            # Scipy would read memory beyond its arrays for others
+            matrix.check_format(full_check=True)
         return matrix
 
     def _object(self, node: dict[str, Json]):
@@ -285,9 +290,8 @@ class Builder:
         )
         if isinstance(written := state.get("_sklearn_version"), str):
             self.sklearn_versions.add(written)
-            state["_sklearn_version"] = (
-                SKLEARN  # otherwise, it would warn for every object
-            )
+            # Otherwise, it would warn for every object
+            state["_sklearn_version"] = SKLEARN
         if "_fit_dtype" in state:  # SimpleImputer before scikit-learn 1.8
             state.setdefault("_fill_dtype", state["_fit_dtype"])
         if hasattr(

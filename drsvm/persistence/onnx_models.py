@@ -75,9 +75,8 @@ def to_onnx(model: Model) -> Converted:
             for name in reader.columns
         ]
     ours = dict.fromkeys(our_classes(), _classifier)
-    kept = dict.fromkeys(
-        ours, lambda operator: None
-    )  # the types that `_classifier_outputs` has set
+    # The types that `_classifier_outputs` has set
+    kept = dict.fromkeys(ours, lambda operator: None)
     others = {
         SimpleImputer: _imputer,
         MissingIndicator: _indicator,
@@ -247,9 +246,8 @@ def _classifier(graph: Graph) -> None:
         "Add", graph.node("MatMul", points, coef.T), model.intercept_, into=decision
     )
     if len(coef) == 1:
-        threshold = getattr(
-            model, "_threshold_around", 0.0
-        )  # decisions and probabilities stay those of the model
+        # Decisions and probabilities stay those of the model
+        threshold = getattr(model, "_threshold_around", 0.0)
         positive = graph.node("Greater", values, np.array([threshold]))
         place = graph.node("Reshape", graph.node("Cast", positive, to=7), FLAT)
     else:

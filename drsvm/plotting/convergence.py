@@ -156,9 +156,8 @@ class ConvergenceDisplay:
             columns = history.to_dict()
             if y == "gap":
                 gaps = np.maximum(columns["gap"], SMALLEST_GAP)
-                style |= (
-                    {"markevery": None} if len(gaps) < 10 else {}
-                )  # a run of one step is a single marker
+                # A run of one step is a single marker
+                style |= {"markevery": None} if len(gaps) < 10 else {}
                 self.lines_[name] = self.ax_.plot(
                     columns[x], gaps, label=plain(name), **style
                 )

@@ -124,9 +124,8 @@ class RadiusPathDisplay:
             radii = radii_to_try(
                 classifier, rows, labels, check_count(n_radii, "n_radii"), TimeLimit()
             )
-        models = list(fitted_at(classifier, rows, labels, list(radii))) or [
-            classifier
-        ]  # if no radius gives weights
+        # If no radius gives weights
+        models = list(fitted_at(classifier, rows, labels, list(radii))) or [classifier]
         data = {"training data": (rows, labels)}
         if X_test is not None:
             data[HELD_OUT] = (
@@ -226,12 +225,10 @@ class RadiusPathDisplay:
                     linear = {"linthresh": positive.min(), "linscale": 0.4}
                 else:
                     linear = {}
-                panel.set_xscale(
-                    "symlog" if linear else "log", **linear
-                )  # with a linear part if 0 is among them
-                panel.xaxis.set_major_formatter(
-                    "{x:g}"
-                )  # 0.01 is read faster than a power of ten
+                # With a linear part if 0 is among them
+                panel.set_xscale("symlog" if linear else "log", **linear)
+                # 0.01 is read faster than a power of ten
+                panel.xaxis.set_major_formatter("{x:g}")
             panel.set_xlabel("radius")
             style.mark_radius(panel, self.radius)
             if (best := self.best_radius) is not None:

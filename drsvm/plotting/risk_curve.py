@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from drsvm.audit.kernel_model import kernel_classifier
-from drsvm.audit.linear_model import behind_pipeline, own_ball
+from drsvm.audit.linear_model import behind_pipeline, trained_parameters
 from drsvm.audit.worst_case import attacked_risk, worst_case_risk
 from drsvm.plotting import style
 from drsvm.plotting.style import Display, GivenAxes, Look, plain
@@ -15,10 +15,11 @@ from drsvm.utils.annotations import Classifier, Labels, Matrix, NormName, Values
 
 _LABELS = {"hinge": "worst-case risk (hinge loss)", "zero-one": "worst-case error rate"}
 _SHIFTS = {"average": "radius of the ball", "row": "largest shift of a row"}
+# The risk of zero decision values, or of a coin toss
 _ENOUGH = {
     "hinge": 1.0,
     "zero-one": 0.5,
-}  # the risk of zero decision values, or of a coin toss
+}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -128,7 +129,7 @@ class RiskCurveDisplay(Display):
         trained = {
             name: own
             for name, model in named.items()
-            if (own := own_ball(behind_pipeline(model)[0]))
+            if (own := trained_parameters(behind_pipeline(model)[0]))
         }
         for price in [price for price, value in ball.items() if value is None]:
             own = [prices[price] for prices in trained.values()]

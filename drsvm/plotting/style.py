@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 Panel: TypeAlias = "Axes"
 # As many as there are panels; None: a new figure
 GivenAxes: TypeAlias = "Axes | Sequence[Axes] | np.ndarray | None"
-Look: TypeAlias = dict[
-    str, Any
-]  # arguments for a function of matplotlib: colours, markers, widths
+# Arguments for a function of matplotlib: colours, markers, widths
+Look: TypeAlias = dict[str, Any]
 T = TypeVar("T")
 
 BLUE = "#0072B2"
@@ -129,9 +128,8 @@ def legend_below(ax: Panel, ncols: int) -> None:
     """Put the legend below the axes and their label, however low the axes are."""
     from matplotlib.transforms import ScaledTranslation
 
-    lines = (
-        3.3 * float(ax.xaxis.label.get_fontsize()) / 72
-    )  # in inches: ticks, their labels and that of the axis
+    # In inches: ticks, their labels and that of the axis
+    lines = 3.3 * float(ax.xaxis.label.get_fontsize()) / 72
     below = ax.transAxes + ScaledTranslation(0.0, -lines, ax.figure.dpi_scale_trans)
     place: Look = {
         "loc": "upper center",
@@ -160,6 +158,5 @@ def short(text: object, length: int = 24) -> str:
 def plain(text: object, length: int = 24) -> str:
     """Return a name that matplotlib shows literally, truncated to leave room for the plot."""
     name = short(text, length).replace("$", r"\$")
-    return (
-        f"\u200b{name}" if name.startswith("_") else name
-    )  # matplotlib omits such names from the legend
+    # Matplotlib omits such names from the legend
+    return f"\u200b{name}" if name.startswith("_") else name

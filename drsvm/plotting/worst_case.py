@@ -407,9 +407,8 @@ def draw_flips(ax: Panel, flips: np.ndarray, class_names: tuple[str, ...]) -> No
     colours = LinearSegmentedColormap.from_list(
         "mass", ["#FFFFFF", style.BLUE]
     ).with_extremes(bad="#EEEEEE")
-    darkest = (
-        1.6 * percent.max() or 1.0
-    )  # darker than any cell, so that the text is legible
+    # Darker than any cell, so that the text is legible
+    darkest = 1.6 * percent.max() or 1.0
     ax.imshow(np.ma.masked_array(percent, kept), cmap=colours, vmin=0.0, vmax=darkest)
     for (before, after), value in np.ndenumerate(percent):
         if value > 0.0:

@@ -49,9 +49,8 @@ def contents(
     flipped = distribution.flipped
     new_codes = data.codes.copy()
     new_codes[distribution.rows[flipped]] = distribution._codes[flipped]
-    flips = np.zeros(
-        (len(data.classes), len(data.classes))
-    )  # the mass that is flipped from class to class
+    # The mass that is flipped from class to class
+    flips = np.zeros((len(data.classes), len(data.classes)))
     before = data.codes[distribution.rows[flipped]]
     np.add.at(flips, (before, distribution._codes[flipped]), distribution.mass[flipped])
     groups, class_names = _groups(distribution, flips, positive)
@@ -143,9 +142,8 @@ def _groups(
     active += np.bincount(
         distribution._codes[moved], distribution.mass[moved], minlength=len(names)
     )
-    active += 1e-9 * np.bincount(
-        data.codes, data.weights, minlength=len(names)
-    )  # ties: the larger class
+    # Ties: the larger class
+    active += 1e-9 * np.bincount(data.codes, data.weights, minlength=len(names))
     named = np.sort(np.argsort(-active, kind="stable")[:NAMED])
     groups = np.full(len(names), NAMED)
     groups[named] = np.arange(NAMED)

@@ -121,9 +121,8 @@ class Backend(ABC):
         """Return fitted weights as an array of the library that X comes from."""
 
 
-_places: dict[
-    str, tuple[str, str, str]
-] = {}  # by library: the estimators' parameter `engine`, module, class there
+# By library: the estimators' parameter `engine`, module, class there
+_places: dict[str, tuple[str, str, str]] = {}
 CUDA = 2  # the number of CUDA devices in the DLPack standard
 
 
@@ -132,7 +131,7 @@ def register(libraries: Iterable[str], engine: str, module: str, backend: str) -
     _places.update(dict.fromkeys(libraries, (engine, module, backend)))
 
 
-class ForCard:
+class ForGpu:
     """Rows in main memory that are to be processed on a graphics card: they are copied there if there is room."""
 
     def __init__(self, X: Matrix):
@@ -159,7 +158,7 @@ def _place_of(X: Matrix) -> tuple[str, str, str] | None:
     device = getattr(X, "__dlpack_device__", None)
     # CuPy takes arrays of any library on a CUDA device over without a copy.
     on_cuda = device is not None and library != "numpy" and int(device()[0]) == CUDA
-    return _places.get("cupy" if isinstance(X, ForCard) or on_cuda else library)
+    return _places.get("cupy" if isinstance(X, ForGpu) or on_cuda else library)
 
 
 def engine_of(X: Matrix) -> str:

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from drsvm.problem.problem import Problem
 from drsvm.problem.result import Result, Status
-from drsvm.utils.compensated_sums import ULP, careful_transposed_dot
+from drsvm.utils.compensated_sums import ULP, compensated_transposed_dot
 
 SAMPLE = 500  # number of rows used to determine where the columns lie
 # An intercept that differs by no more is the same: objectives differ by at most twice
@@ -73,9 +73,8 @@ class Centred:
         )
         far = np.flatnonzero(np.abs(rows.mean(axis=0)) > 3.0 * rows.std(axis=0))
         offset = np.zeros(problem.n_features)
-        offset[columns[far]] = np.sort(rows[:, far], axis=0)[
-            len(rows) // 2
-        ]  # the medians
+        # The medians
+        offset[columns[far]] = np.sort(rows[:, far], axis=0)[len(rows) // 2]
         if offset.any():
             return cls(problem.shifted(offset), offset)
         return cls(problem)
@@ -111,9 +110,9 @@ class Centred:
         """Return this without any change of features."""
         return self
 
-    def with_ball(self, radius: float, l2: float) -> "Centred":
+    def with_regularisation(self, radius: float, l2: float) -> "Centred":
         """Return this for a problem that differs in radius and ridge."""
-        return replace(self, problem=self.problem.with_ball(radius, l2))
+        return replace(self, problem=self.problem.with_regularisation(radius, l2))
 
     def _moved(self, classifier, sign: float) -> Any:
         if classifier is None or self.offset is None:
@@ -138,4 +137,4 @@ class Centred:
             np.append(sign * self.offset, 1.0)[:, None],
             np.append(weights, intercept),
         )
-        return float(careful_transposed_dot(*terms)[0][0])
+        return float(compensated_transposed_dot(*terms)[0][0])

@@ -18,7 +18,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from drsvm.utils.annotations import Matrix, Vector
-from drsvm.utils.compensated_sums import ULP, careful_transposed_dot
+from drsvm.utils.compensated_sums import ULP, compensated_transposed_dot
 
 # Steps of the search for the shift that turns a row: each bound is valid, the last one
 # the best
@@ -52,9 +52,8 @@ def _ones(X: Matrix) -> Vector:
 class KernelFunction(ABC):
     """A positive definite function of two points."""
 
-    lipschitz: ClassVar[float | None] = (
-        None  # the L with ‖φ(x) − φ(x′)‖ ≤ L ‖x − x′‖₂, if there is one
-    )
+    # The L with ‖φ(x) − φ(x′)‖ ≤ L ‖x − x′‖₂, if there is one
+    lipschitz: ClassVar[float | None] = None
     proven: ClassVar[bool] = (
         # Whether it is positive definite for all points; otherwise values are checked
         True
@@ -97,7 +96,7 @@ class Linear(KernelFunction):
         return squared_norms(X)
 
     def norm_of_sum(self, X, c):
-        sums, errors = careful_transposed_dot(X, c)
+        sums, errors = compensated_transposed_dot(X, c)
         return float(np.linalg.norm(np.abs(sums) + errors))
 
 
@@ -232,7 +231,7 @@ class Laplacian(Radial):
         Z = dense(Z)
         if isinstance(X, np.ndarray):
             return cdist(X, Z, "cityblock")
-        distances = np.zeros((len(X), len(Z)), like=X)  # on a card
+        distances = np.zeros((len(X), len(Z)), like=X)  # on a GPU
         for x, z in zip(X.T, Z.T, strict=True):
             distances += np.abs(x[:, None] - z)
         return distances

@@ -27,7 +27,7 @@ from drsvm.problem.problem import Problem
 from drsvm.problem.rows import Rows
 from drsvm.utils.annotations import Labels, Matrix, Values, Vector
 from drsvm.utils.clock import Stopwatch, TimeLimit
-from drsvm.utils.compensated_sums import ULP, careful_transposed_dot
+from drsvm.utils.compensated_sums import ULP, compensated_transposed_dot
 from drsvm.utils.parallel import memory_size, over, slices, usable_threads
 
 # rows up to which all values are kept, unless they take more than this share
@@ -47,9 +47,8 @@ NOT_ROUNDING = 1e-9
 # A squared distance from the centre below this share of the squared norm is a rounding
 # error
 SAME = 1e-13
-MAX_CHECKED = (
-    2000  # number of rows on which a kernel that may be any function is checked
-)
+# Number of rows on which a kernel that may be any function is checked
+MAX_CHECKED = 2000
 NOT_POSITIVE = "The kernel is not positive definite on these rows ({}), so nothing can be proven: use another one."
 
 
@@ -94,12 +93,10 @@ class FunctionRows(Rows):
             raise ValueError(
                 NOT_POSITIVE.format(f"k(x, x) = {self.squares[row]:g} for row {row}")
             )
-        self._rounding = ULP * (
-            min(n, BLOCK) + n / BLOCK + 8
-        )  # of sums, and of their multiples
-        self._negligible = max(
-            NOT_ROUNDING, 4.0 * function.precision
-        )  # relative size of errors of the values
+        # Of sums, and of their multiples
+        self._rounding = ULP * (min(n, BLOCK) + n / BLOCK + 8)
+        # Relative size of errors of the values
+        self._negligible = max(NOT_ROUNDING, 4.0 * function.precision)
 
     # --- values of the kernel
     # ---------------------------------------------------------------------------------------
@@ -280,8 +277,8 @@ class FunctionRows(Rows):
         size = float(np.abs(c) @ np.sqrt(self.squares)) ** 2
         error = self._rounding * size
         if error > NOTICEABLE * square and self.values is not None:
-            products, errors = careful_transposed_dot(to_numpy(self.values), w)
-            (square,), (error,) = careful_transposed_dot(products[:, None], w)
+            products, errors = compensated_transposed_dot(to_numpy(self.values), w)
+            (square,), (error,) = compensated_transposed_dot(products[:, None], w)
             error += float(np.abs(w) @ errors)
         if square < -self._negligible * size:
             raise ValueError(
@@ -509,9 +506,8 @@ def in_feature_space(
         )
     if not problem.fit_intercept:
         return problem
-    every = (
-        rows.keeps or n**2 <= PAIRS_FOR_CENTRE
-    )  # otherwise, the mean of some is known sooner
+    # Otherwise, the mean of some is known sooner
+    every = rows.keeps or n**2 <= PAIRS_FOR_CENTRE
     if every:
         some = slice(n)
     else:

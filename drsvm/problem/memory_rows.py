@@ -20,15 +20,14 @@ from drsvm.compiled.row_access import Rows as CompiledRows
 from drsvm.problem.rows import Rows
 from drsvm.problem.validation import check_flip_costs, row_blocks
 from drsvm.utils.annotations import Matrix
-from drsvm.utils.compensated_sums import ULP, careful_transposed_dot
+from drsvm.utils.compensated_sums import ULP, compensated_transposed_dot
 from drsvm.utils.parallel import PART, over, over_parts, parts_of, slices
 
-LARGE = (
-    1 << 20
-)  # number of stored entries from which a matrix is processed in parts; a smaller one may be copied
-PART_ENTRIES = (
-    1 << 18
-)  # number of stored entries in a part of a product with sparse rows
+# Number of stored entries from which a matrix is processed in parts; a smaller one may
+# be copied
+LARGE = 1 << 20
+# Number of stored entries in a part of a product with sparse rows
+PART_ENTRIES = 1 << 18
 MIN_NOISE = 1e-10  # rounding errors of margins that matter, for a certificate
 
 
@@ -121,9 +120,8 @@ class MemoryRows(HostRows):
         unchanged = self.is_sparse or (
             X.dtype == np.float64 and not isinstance(X, RowView)
         )
-        self.is_small = (
-            unchanged and self.stored < LARGE
-        )  # products need neither parts nor threads
+        # Products need neither parts nor threads
+        self.is_small = unchanged and self.stored < LARGE
 
     @property
     def copyable(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -174,7 +172,7 @@ class MemoryRows(HostRows):
             values += shift
         return values
 
-    def careful_margins(self, problem, w, b):
+    def compensated_margins(self, problem, w, b):
         if self.is_sparse:
             terms = int(np.diff(self.X.indptr).max(initial=0))
         else:
@@ -189,7 +187,7 @@ class MemoryRows(HostRows):
             columns = sparse.vstack(columns, format="csr")
         else:
             columns = np.vstack(columns)
-        return problem.signs * careful_transposed_dot(columns, np.append(w, b))[0]
+        return problem.signs * compensated_transposed_dot(columns, np.append(w, b))[0]
 
     @cached_property
     def _transposed(self) -> Matrix:
@@ -230,9 +228,8 @@ class MemoryRows(HostRows):
                 c, np.diff(self.X.indptr)
             )
             sums = np.bincount(self.X.indices, entries, minlength=self.shape[1])
-            return sums.astype(
-                np.float64, copy=False
-            )  # without any entries, numpy counts in integers
+            # Without any entries, numpy counts in integers
+            return sums.astype(np.float64, copy=False)
         if self.is_small:
             return np.dot(c, np.square(self.X))
         squares = over(
@@ -316,9 +313,8 @@ class MemoryRows(HostRows):
         """Return Σ c_i x_i x_iᵀ, given c ≥ 0."""
         if not self.is_sparse:
             scaled = self.X * np.sqrt(c)[:, None]
-            return (
-                scaled.T @ scaled
-            )  # a product of a matrix with itself takes half the time
+            # A product of a matrix with itself takes half the time
+            return scaled.T @ scaled
         (n, d) = self.shape
         once = np.zeros((self.shape[1], self.shape[1]))
         kernel.gram_of_features(*unsigned_parts(self.X), c, 0, n, 0, d, once)

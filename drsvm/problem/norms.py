@@ -93,9 +93,8 @@ class Norm(ABC):
         The distance is stiffness · ‖w − x‖² + (λ − s)²; the ordinary projection has
         stiffness 1.
         """
-        x = np.array(
-            x, dtype=np.float64, order="C"
-        )  # a copy: numba would recompile kernels for read-only arrays
+        # A copy: numba would recompile kernels for read-only arrays
+        x = np.array(x, dtype=np.float64, order="C")
         w = np.empty_like(x)
         return w, epigraph.project(self.code, x, float(s), float(stiffness), w)
 
@@ -108,7 +107,7 @@ class L1(Norm):
 
     p = math.inf
     q = 1.0
-    cone = cones.Cross
+    cone = cones.OneNormCone
     code = epigraph.ONE
     geometry = geometry.Diamond
     share_of_chance = 0.25  # the gradient at random labels leaves few weights
@@ -153,7 +152,7 @@ class L2(Norm):
 
     p = 2.0
     q = 2.0
-    cone = cones.Ball
+    cone = cones.SecondOrderCone
     code = epigraph.TWO
     geometry = geometry.Euclidean
 
@@ -192,9 +191,9 @@ class LInf(Norm):
 
     p = 1.0
     q = math.inf
-    cone = cones.Box
+    cone = cones.InfNormCone
     code = epigraph.INFINITY
-    geometry = geometry.Box
+    geometry = geometry.InfNormCone
     share_of_chance = 0.5
 
     def value(self, w) -> float:

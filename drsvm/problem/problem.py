@@ -103,14 +103,12 @@ class Problem(RowOperations):
     feature_cost: np.ndarray | None = field(repr=False)
     monotonic_cst: np.ndarray | None = field(repr=False)
     rows: Any = field(repr=False)  # of the class Rows
-    signs: Any = field(
-        repr=False
-    )  # None for rows in parts, which keep them; likewise the weights
+    # None for rows in parts, which keep them; likewise the weights
+    signs: Any = field(repr=False)
     sample_weight: Any = field(repr=False)
     classes: np.ndarray = field(repr=False)
-    kept: Any = field(
-        repr=False
-    )  # indices of the rows with a weight; None: all of them
+    # Indices of the rows with a weight; None: all of them
+    kept: Any = field(repr=False)
     n_given: int = field(repr=False)
 
     n_rows: int = field(init=False)
@@ -213,7 +211,7 @@ class Problem(RowOperations):
         other._set(**attributes)
         return other
 
-    def with_ball(self, radius: float, l2: float) -> "Problem":
+    def with_regularisation(self, radius: float, l2: float) -> "Problem":
         """Return the problem with another radius and ridge, which have been checked."""
         return self._with(radius=radius, l2=l2)
 
@@ -523,6 +521,5 @@ _CHECKS: dict[str, Callable[..., Any]] = {
     "feature_cost": validation.check_feature_costs,
     "monotonic_cst": validation.check_monotonic_signs,
 }
-MAX_ORDERED = (
-    10_000_000  # entries of rows that may be copied for the sake of their order
-)
+# Entries of rows that may be copied for the sake of their order
+MAX_ORDERED = 10_000_000

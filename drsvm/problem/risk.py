@@ -139,12 +139,11 @@ def _bracket(breakpoints, weights, masses) -> tuple[float, float]:
 
     With many breakpoints, only a few per cent of them then need to be sorted.
     """
-    stride = len(breakpoints) // max(
-        SAMPLE, int((3 * len(breakpoints)) ** (2 / 3))
-    )  # then little is sorted in all
+    # Then little is sorted in all
+    stride = len(breakpoints) // max(SAMPLE, int((3 * len(breakpoints)) ** (2 / 3)))
     if stride < 10 or not isinstance(
         breakpoints, np.ndarray
-    ):  # a card sorts all of them as quickly
+    ):  # a GPU sorts all of them as quickly
         return -np.inf, np.inf
     order = np.argsort(breakpoints[::stride])[::-1]
     sample = breakpoints[::stride][order]

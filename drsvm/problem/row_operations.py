@@ -16,7 +16,7 @@ from drsvm.problem.reducers import Distinct, Largest, Moments, Sums
 from drsvm.problem.risk import by_row
 from drsvm.utils.annotations import Values, Vector
 from drsvm.utils.parallel import total
-from drsvm.utils.progress import tell
+from drsvm.utils.progress import report_progress
 
 if TYPE_CHECKING:
     from drsvm.problem.problem import Problem
@@ -34,7 +34,7 @@ class Decisions(NamedTuple):
     positive_mass: float  # weight of the rows that are decided positive
 
 
-class PullVariances(NamedTuple):
+class GradientVariances(NamedTuple):
     """Sums over the active rows of the variances v_i of their pulls: Σ v x, Σ v x² and Σ v."""
 
     sums: np.ndarray
@@ -78,7 +78,7 @@ def _masses_by_flip_cost(problem: "Problem", sign: float, most: int | None) -> D
     return costs
 
 
-def _pull_of_classes(problem: "Problem", positive: float, negative: float) -> Sums:
+def _gradient_of_classes(problem: "Problem", positive: float, negative: float) -> Sums:
     return Sums(problem.weighted_sum(problem.multiples_of_weights(positive, negative)))
 
 
@@ -111,7 +111,7 @@ def _moments(problem: "Problem") -> Moments:
     return Moments(mass, means, deviations**2)
 
 
-def _pull_variances(problem: "Problem", pilot, counts, scale: float | None) -> Sums:
+def _gradient_variances(problem: "Problem", pilot, counts, scale: float | None) -> Sums:
     """Return the sums for the pull of rows with random labels.
 
     Without counts, variances may be in units of weights.
@@ -129,9 +129,9 @@ def _pull_variances(problem: "Problem", pilot, counts, scale: float | None) -> S
         variances = variances * np.clip(
             0.5 + (1.0 - problem.margins(*pilot)) / (2.0 * NEAR_KINK), 0.0, 1.0
         )
-    tell(0.3)
+    report_progress(0.3)
     sums = problem.rows.coordinates(problem.rows.weighted_sum(variances))
-    tell(0.6)
+    report_progress(0.6)
     return Sums((sums, problem.rows.sum_of_squares(variances), float(variances.sum())))
 
 
@@ -178,7 +178,9 @@ class RowOperations:
         self: "Problem", positive: float = 1.0, negative: float = 1.0
     ) -> tuple[np.ndarray, float]:
         """Return Σ c_i π_i y_i x_i and Σ c_i π_i y_i, where c_i depends on the class."""
-        return self.rows.query(self, _pull_of_classes, positive, negative, once=True)
+        return self.rows.query(
+            self, _gradient_of_classes, positive, negative, once=True
+        )
 
     def decisions(self: "Problem", w: Vector, b: float = 0.0) -> Decisions:
         """Return the range of the decision values, and the weight of the rows that are decided positive."""
@@ -228,9 +230,9 @@ class RowOperations:
         _, means, variances = self.rows.query(self, _moments, once=True)
         return means, np.sqrt(np.maximum(variances, 0.0))
 
-    def pull_variances(
+    def gradient_variances(
         self: "Problem", pilot: Values = None, counts: Values = None
-    ) -> PullVariances:
+    ) -> GradientVariances:
         """Return the sums for the pull of rows with random labels (see `defaults/radius_rule.py`).
 
         They are over the rows that are active at a pilot solution, or over all.
@@ -242,8 +244,8 @@ class RowOperations:
             scale = None
         else:
             problem, counts, scale = self.rows.counted(self, counts)
-        return PullVariances(
-            *problem.rows.query(problem, _pull_variances, pilot, counts, scale)
+        return GradientVariances(
+            *problem.rows.query(problem, _gradient_variances, pilot, counts, scale)
         )
 
     def content_groups(self: "Problem") -> np.ndarray:

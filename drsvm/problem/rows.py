@@ -1,7 +1,7 @@
 """Rows of a problem, wherever they are: one class, whose methods are the protocol.
 
 A problem has the parameters; its rows compute what depends on all of them. Vectors with
-an entry per row are arrays of one library (numpy here, CuPy on a card), and everything
+an entry per row are arrays of one library (numpy here, CuPy on a GPU), and everything
 in `row_operations` is computed from their products. Sharded rows (`engines/sharded`)
 have no such vectors here: they add up the same functions over their shards.
 """
@@ -27,13 +27,11 @@ from drsvm.utils.annotations import Costs, Labels, Matrix, Vector
 if TYPE_CHECKING:
     from drsvm.problem.problem import Problem
 
-NOISE = (
-    1e-10  # what may be a rounding error of the mean of a column, in units of its size
-)
+# What may be a rounding error of the mean of a column, in units of its size
+NOISE = 1e-10
 
-Attributes: TypeAlias = dict[
-    str, Any
-]  # attributes of a problem in their checked form, by name
+# Attributes of a problem in their checked form, by name
+Attributes: TypeAlias = dict[str, Any]
 
 
 class RowsLost(RuntimeError):
@@ -55,21 +53,18 @@ class Rows(ABC):
     # Whether the rows are functions φ(x_i) of a kernel, and weights are their
     # coefficients
     is_kernel: bool = False
-    own_solver: str | None = (
-        None  # name of the only solver that takes such rows; None: any may
-    )
+    # Name of the only solver that takes such rows; None: any may
+    own_solver: str | None = None
     place: str = "in this process's memory"
     # Whether single rows can be read in this process: methods that work row by row need
     # this
     readable: bool = False
     # Whether the rows are in shards that have a state of their own, on several machines
     is_sharded: bool = False
-    copyable: bool = (
-        False  # whether the rows are small enough, and near enough, to be copied
-    )
-    selectable: bool = (
-        True  # whether a working set of the rows can be copied to where they are
-    )
+    # Whether the rows are small enough, and near enough, to be copied
+    copyable: bool = False
+    # Whether a working set of the rows can be copied to where they are
+    selectable: bool = True
     most_distinct: int | None = (
         # Most distinct flip costs that are collected from a shard; None: any number
         None
@@ -122,7 +117,9 @@ class Rows(ABC):
         squares = centred.sum_of_squares(weights)
         return origin + means, np.sqrt(np.maximum(squares - means**2, 0.0))
 
-    def careful_margins(self, problem: "Problem", w: np.ndarray, b: float) -> Vector:
+    def compensated_margins(
+        self, problem: "Problem", w: np.ndarray, b: float
+    ) -> Vector:
         """Return the margins, where large contributions of features may cancel."""
         return problem.margins(w, b)
 
@@ -171,17 +168,18 @@ class Rows(ABC):
         vectors = problem.signs, problem.sample_weight, costs
         key = function, problem.norm, *map(id, vectors), arguments
         if key not in self.known:
+            # The vectors must not make room for others
             self.known[key] = (
                 vectors,
                 function(problem, *arguments),
-            )  # the vectors must not make room for others
+            )
         return self.known[key][1]
 
     def price_and_risk(
         self, problem: "Problem", w: np.ndarray, b: float, size: float
     ) -> tuple[float, float]:
         """Return the smallest optimal λ ≥ size, and the worst-case risk with it."""
-        margins = self.careful_margins(problem, w, b)
+        margins = self.compensated_margins(problem, w, b)
         price = float(
             smallest_best_price(
                 margins, problem.sample_weight, size, problem.radius, problem.flip_cost

@@ -11,9 +11,9 @@ from scipy import sparse
 from drsvm.utils.annotations import Costs, Labels, Matrix
 from drsvm.utils.parallel import over, slices
 
-BLOCK_BYTES = (
-    1 << 22
-)  # size of the row blocks in which large data are processed, to keep temporary arrays small
+# Size of the row blocks in which large data are processed, to keep temporary arrays
+# small
+BLOCK_BYTES = 1 << 22
 
 
 def row_blocks(X: Matrix) -> list[slice]:
@@ -81,10 +81,11 @@ def check_flip_costs(value, n: int, kept: np.ndarray | None = None) -> Costs:
     return float(costs[0]) if (costs == costs[0]).all() else costs
 
 
+# Of finite prices of features and of the intercept, so that dividing by them is safe
 PRICE_RANGE = (
     1e-100,
     1e100,
-)  # of finite prices of features and of the intercept, so that dividing by them is safe
+)
 _PRICE_RULE = (
     f"prices must lie between {PRICE_RANGE[0]:g} and {PRICE_RANGE[1]:g}, or be inf"
 )
@@ -397,9 +398,8 @@ def check_weights(sample_weight, n: int) -> np.ndarray:
     check_total(weights.max())
     # Before the sum, so that huge weights cannot overflow and tiny ones cannot vanish
     weights /= weights.max()
-    return weights / float(
-        weights.sum(dtype=np.longdouble)
-    )  # so exactly that their order does not matter
+    # So exactly that their order does not matter
+    return weights / float(weights.sum(dtype=np.longdouble))
 
 
 def check_total(largest: float) -> None:

@@ -23,12 +23,13 @@ from drsvm.utils.writing import write_files
 
 __all__ = ["Report", "make_report"]
 
+# By the end of a name
 FORMATS = {
     ".html": "html",
     ".htm": "html",
     ".md": "md",
     ".json": "json",
-}  # by the end of a name
+}
 
 
 @dataclass(frozen=True)

@@ -34,20 +34,22 @@ from drsvm.solvers.path.radius_path import RadiusPath
 from drsvm.utils.messages import plain
 
 CONFIDENCE = 0.95  # of what is said about rows like the held-out ones
+# Shares of flipped labels for which bounds are shown
 FLIPS = (
     0.0,
     0.01,
     0.05,
     0.1,
     0.2,
-)  # shares of flipped labels for which bounds are shown
+)
+# Shifts for which bounds are shown, as multiples of the radius
 SHIFTS = (
     0.0,
     0.5,
     1.0,
     2.0,
     4.0,
-)  # shifts for which bounds are shown, as multiples of the radius
+)
 # From this share of equal predictions on, a classifier may be constant in practice
 SAME = 0.99
 # Multipliers below this share of their largest possible value, or below the tolerance,
@@ -68,38 +70,32 @@ class Analysis:
     index: int  # of the decision that is shown (0 for two classes)
     positive: object  # its positive class
     models: dict[str, ClassifierMixin]  # the robust classifier and its rivals
-    path: dict[
-        float, ClassifierMixin
-    ]  # it and others like it by radius; empty if none has weights, and with a kernel
+    # It and others like it by radius; empty if none has weights, and with a kernel
+    path: dict[float, ClassifierMixin]
     weights: np.ndarray  # of the training rows in that decision, with sum 1
-    distribution: (
-        WorstCaseDistribution | None
-    )  # its worst case on the rows it is judged by; unknown with a kernel
-    label_issues: (
-        LabelIssues | None
-    )  # None if a class has only one row or the time was up
+    # Its worst case on the rows it is judged by; unknown with a kernel
+    distribution: WorstCaseDistribution | None
+    # None if a class has only one row or the time was up
+    label_issues: LabelIssues | None
     provenance: Figures  # digests, versions and the date
     trees: ClassifierMixin | None = None  # boosted trees, which have no worst case
-    others: Mapping[Alternative, ClassifierMixin] = field(
-        default_factory=dict
-    )  # that find more of a rare class
+    # That find more of a rare class
+    others: Mapping[Alternative, ClassifierMixin] = field(default_factory=dict)
 
     def __post_init__(self):
         self.judged = self.material.judged
         self.result = self.material.results[self.index]
         self.radius = float(self.material.ball["radius"])
         self.classes: list[object] = self.material.classifier.classes_.tolist()
-        self.multiclass = (
-            len(self.classes) > 2
-        )  # one class of several is shown against the rest
+        # One class of several is shown against the rest
+        self.multiclass = len(self.classes) > 2
         others = [str(label) for label in self.classes if label != self.positive]
         self.side_names = (
             ("the rest" if self.multiclass else others[0]),
             str(self.positive),
         )
-        self.adversary = self.material.ball_of(
-            self.judged.y
-        )  # for `worst_case_risk`; all rows count the same
+        # For `worst_case_risk`; all rows count the same
+        self.adversary = self.material.ball_of(self.judged.y)
         self._compare()
         self._weigh_features()
         self._try_radii()
@@ -118,7 +114,8 @@ class Analysis:
             name: np.asarray(model.decision_function(X))
             for name, model in judged.items()
         }
-        self.comparison: dict[str, Figures] = {  # risks are of the shown decision
+        # Risks are of the shown decision
+        self.comparison: dict[str, Figures] = {
             name: {
                 **scores(decisions[name], y, model.classes_, new_rows=held_out),
                 "train_accuracy": float(model.score(material.X, material.y)),
@@ -126,9 +123,8 @@ class Analysis:
             }
             for name, model in judged.items()
         }
-        self.name = next(
-            iter(self.models)
-        )  # of the classifier that the report is about
+        # Of the classifier that the report is about
+        self.name = next(iter(self.models))
         robust = decisions.pop(self.name)
         self.own = self.comparison[self.name]
         # By how much the figures of the robust classifier exceed those of each rival,
@@ -217,9 +213,8 @@ class Analysis:
             ),
             "plus ridge term": float(self.material.setting("l2")) > 0,
         }
-        self.further_terms = ", ".join(
-            compress(terms, terms.values())
-        )  # of the objective
+        # Of the objective
+        self.further_terms = ", ".join(compress(terms, terms.values()))
         self.features = []
         self.carriers = []
         self.importances = None
@@ -237,9 +232,8 @@ class Analysis:
         counts = weights_that_count(self.result, deviations) & (
             self.positive not in self.noise
         )
-        self.used = order[
-            counts[order]
-        ]  # largest weights first; none of a constant decision
+        # Largest weights first; none of a constant decision
+        self.used = order[counts[order]]
         if not self.multiclass and self.positive == self.classes[0]:
             side = -1.0
         else:
@@ -277,9 +271,8 @@ class Analysis:
             radius: scores(values, y, classes)["balanced_accuracy"]
             for radius, values in decisions.items()
         }
-        best = max(
-            accuracy, key=lambda radius: (accuracy[radius], radius)
-        )  # of several, the largest
+        # Of several, the largest
+        best = max(accuracy, key=lambda radius: (accuracy[radius], radius))
         lead = leads(decisions[best], decisions[self.radius], y, classes)[
             "balanced_accuracy"
         ]
@@ -315,12 +308,11 @@ class Analysis:
         else:
             sizes = MemoryRows(self.material.X).norms(norm)
         forces = np.abs(result.hinge_dual - result.flip_dual) * sizes
-        pulls = forces / (
-            forces.sum() or 1.0
-        )  # shares in Σ ‖(α_i − β_i) x_i‖_p, the forces that determine the weights
-        strongest = np.argsort(-pulls, kind="stable")[:PULLS].tolist()
-        self.strongest_pulls = {
-            row: float(pulls[row]) for row in strongest if pulls[row] > 0
+        # Shares in Σ ‖(α_i − β_i) x_i‖_p, the forces that determine the weights
+        gradients = forces / (forces.sum() or 1.0)
+        strongest = np.argsort(-gradients, kind="stable")[:PULLS].tolist()
+        self.largest_gradients = {
+            row: float(gradients[row]) for row in strongest if gradients[row] > 0
         }
         self.active_share = float(
             np.mean(
@@ -356,13 +348,12 @@ class Analysis:
     def _attack(self) -> None:
         """Find what an adversary can do: the worst case, and the largest errors from flips and from shifts alone."""
         worst = self.distribution
+        # The hinge risk without an adversary
         self.worst_case: Figures | None = worst and {
             "flipped_share": float(worst.mass[worst.flipped].sum()),
             "moved_share": float(worst.mass[worst.shift > 0].sum()),
             "largest_shift": float(worst.shift.max(initial=0.0)),
-            "calm_risk": float(
-                (1 - worst._data.margins).clip(min=0).mean()
-            ),  # the hinge risk without an adversary
+            "calm_risk": float((1 - worst._data.margins).clip(min=0).mean()),
         }
 
         self.population: Figures | None = None

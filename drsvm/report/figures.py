@@ -26,9 +26,8 @@ COLOURS = (
     "FAINT",
     "INK",
 )
-VARIABLES = {
-    getattr(style, name): f"--{name.lower()}" for name in COLOURS
-}  # their names in the page's style sheet
+# Their names in the page's style sheet
+VARIABLES = {getattr(style, name): f"--{name.lower()}" for name in COLOURS}
 
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",

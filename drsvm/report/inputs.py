@@ -15,7 +15,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from drsvm.audit.linear_model import behind_pipeline, own_ball
+from drsvm.audit.linear_model import behind_pipeline, trained_parameters
 from drsvm.defaults import one_vs_rest, prices
 from drsvm.estimators.clipped_scaler import ClippedScaler, clipped_cells
 from drsvm.estimators.kernel import WassersteinKernelSVC
@@ -31,7 +31,7 @@ from drsvm.utils.annotations import Labels, Matrix
 from drsvm.utils.messages import number
 
 
-class Rows(NamedTuple):
+class RowsForReport(NamedTuple):
     """Rows to judge classifiers by: held-out ones, or the training rows if none were held out."""
 
     X: Matrix
@@ -54,9 +54,8 @@ class NextStep(NamedTuple):
     why: str
     python: str  # what to run in Python, if anything
     keeps_settings: bool = False  # whether the other settings of the report are kept
-    changes: Mapping[
-        str, object
-    ] = {}  # parameters with new values; "drop" is a list of columns to leave out
+    # Parameters with new values; "drop" is a list of columns to leave out
+    changes: Mapping[str, object] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +68,8 @@ class Source:
     wording: Callable[[str | BaseException], str] = str  # of a warning
     command: Callable[[NextStep], str] = lambda step: step.python
     setting: Callable[[Alternative], str] = str  # the words for a setting to try
-    choice: Figures | None = (
-        None  # between a linear classifier and a kernel, with the words for it
-    )
+    # Between a linear classifier and a kernel, with the words for it
+    choice: Figures | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +100,7 @@ class Material:
     classifier: BaseEstimator  # its last step
     X: Matrix
     y: np.ndarray
-    judged: Rows  # the rows to judge classifiers by
+    judged: RowsForReport  # the rows to judge classifiers by
     label: str | None  # the name of the labels
     feature_names: list[str]  # of the transformed features
     columns: list[str]  # the columns that these come from, where known
@@ -151,7 +149,7 @@ class Material:
 
         Flip costs may be one per class.
         """
-        return own_ball(self.classifier)
+        return trained_parameters(self.classifier)
 
     @property
     def flip_cost(self) -> float:
@@ -209,9 +207,9 @@ def prepare(model, given: Given) -> Material:
         y_test = y[test]
     else:
         X_test, y_test = _given_test_rows(given, classifier.classes_)
-    judged = Rows(rows, y_train, held_out=False)
+    judged = RowsForReport(rows, y_train, held_out=False)
     if len(y_test):
-        judged = Rows(
+        judged = RowsForReport(
             check_rows(behind_pipeline(estimator, X_test)[1]), y_test, held_out=True
         )
     material = Material(

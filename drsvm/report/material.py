@@ -37,7 +37,7 @@ from drsvm.tables.files import files_of
 from drsvm.utils.annotations import Matrix
 from drsvm.utils.clock import Stopwatch, TimeLimit
 from drsvm.utils.messages import Message, Parameter
-from drsvm.utils.progress import Tell, following, stage, taken_over
+from drsvm.utils.progress import ReportProgress, capture_progress, following, stage
 
 N_RADII = 8
 FOLDS = 5
@@ -68,26 +68,26 @@ def following_report(
             f"progress must be a function of a fraction and a text, got {progress!r}."
         )
 
-    def begin(name: str) -> Tell:
+    def begin(name: str) -> ReportProgress:
         first, last = STAGES[name]
 
-        def tell(share: float) -> None:
+        def report_progress(share: float) -> None:
             progress(first + share * (last - first), name)
 
-        tell(0.0)
-        return tell
+        report_progress(0.0)
+        return report_progress
 
     return following(begin)
 
 
 @contextmanager
-def report_stage(name: str) -> Iterator[Tell]:
+def report_stage(name: str) -> Iterator[ReportProgress]:
     """Begin a stage of the report.
 
     Yield the function that reports its progress, as the work inside does not.
     """
-    with stage(name), taken_over() as tell:
-        yield tell
+    with stage(name), capture_progress() as report_progress:
+        yield report_progress
 
 
 def analyse(model, given: Given, *, positive) -> Analysis:
@@ -126,13 +126,15 @@ def analyse(model, given: Given, *, positive) -> Analysis:
             others = {}
         else:
             others = _others(material)
-    with report_stage("checking the labels") as tell:
-        issues = _label_issues(material, tell, _time_left(material, watch).share(3))
-    with report_stage("trying other radii") as tell:
+    with report_stage("checking the labels") as report_progress:
+        issues = _label_issues(
+            material, report_progress, _time_left(material, watch).share(3)
+        )
+    with report_stage("trying other radii") as report_progress:
         if material.curved:
             path = {}
         else:
-            path = _path(material, tell, _time_left(material, watch))
+            path = _path(material, report_progress, _time_left(material, watch))
     with report_stage("finding the worst case"):
         (X, y, _) = material.judged
         attack = {"positive": positive, **material.ball_of(material.judged.y)}
@@ -154,7 +156,7 @@ def analyse(model, given: Given, *, positive) -> Analysis:
 
 
 def _label_issues(
-    material: Material, tell: Tell, time: TimeLimit
+    material: Material, report_progress: ReportProgress, time: TimeLimit
 ) -> LabelIssues | None:
     if np.unique(material.y, return_counts=True)[1].min() < 2 or time.over:
         return None
@@ -168,7 +170,7 @@ def _label_issues(
         issues = find_label_issues(
             material.X,
             material.y,
-            callback=lambda done, total: tell(done / total),
+            callback=lambda done, total: report_progress(done / total),
             **judges,
         )
     material.warn([warning.message for warning in caught], "Labels worth checking: ")
@@ -233,7 +235,7 @@ def _time_left(material: Material, watch: Stopwatch) -> TimeLimit:
 
 
 def _path(
-    material: Material, tell: Tell, time: TimeLimit
+    material: Material, report_progress: ReportProgress, time: TimeLimit
 ) -> dict[float, ClassifierMixin]:
     """Return the classifier and others like it by radius.
 
@@ -244,7 +246,7 @@ def _path(
     found = {}
     for place, model in enumerate(fitted_at(*of_fit, radii, time)):
         found |= {} if model is None else {radii[place]: model}
-        tell((place + 1) / len(radii))
+        report_progress((place + 1) / len(radii))
     late = any(
         result.status is Status.TIME_LIMIT
         for model in found.values()

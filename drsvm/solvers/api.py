@@ -19,10 +19,11 @@ from drsvm.solvers.selection import AUTO_TOL, alternatives, is_auto, make_solver
 from drsvm.utils.annotations import Values
 from drsvm.utils.clock import TimeLimit
 
+# How a run ends that another solver may improve on
 FAILED = {
     Status.STALLED,
     Status.ITERATION_LIMIT,
-}  # how a run ends that another solver may improve on
+}
 PATIENCE = 5.0  # how much longer than the solver that failed the next one may run
 
 
@@ -178,9 +179,8 @@ def _with_other_solvers(
             "n_iter": result.n_iter + again.n_iter,
             "time": result.time + again.time,
         }
-        ran_out = (
-            again.status is Status.TIME_LIMIT and not time.over
-        )  # of its own allowance
+        # Of its own allowance
+        ran_out = again.status is Status.TIME_LIMIT and not time.over
         better = again if again.gap < result.gap else result
         result = replace(
             better, status=result.status if ran_out else again.status, **spent

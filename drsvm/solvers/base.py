@@ -135,7 +135,7 @@ def _of_current(name: str) -> Any:
     return property(lambda relay: getattr(relay.current, name))
 
 
-class Relay(State):
+class DelegatingState(State):
     """A run that several states carry out in turn: all calls are passed on to the `current` one.
 
     Subclasses define in `successor` which state takes over and when, and what the

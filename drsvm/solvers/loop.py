@@ -35,7 +35,7 @@ from drsvm.solvers.base import (
 from drsvm.utils.clock import Stopwatch
 from drsvm.utils.interrupts import Interrupts, recorded_interrupts
 from drsvm.utils.parallel import single_threaded_blas, threads_limited
-from drsvm.utils.progress import Tell, nobody, taken_over
+from drsvm.utils.progress import ReportProgress, capture_progress, ignore_progress
 
 Callback = Callable[[Progress], object]
 
@@ -64,12 +64,12 @@ def run(
     # own threads; besides, BLAS's threads keep a core busy for a while after a call.
     one_thread = threads_limited(checked.n_threads), single_threaded_blas()
     with (
-        taken_over() as tell,
+        capture_progress() as report_progress,
         recorded_interrupts() as interrupts,
         one_thread[0],
         one_thread[1],
     ):
-        loop = _Loop(problem, solver, checked, callback, tell, interrupts)
+        loop = _Loop(problem, solver, checked, callback, report_progress, interrupts)
         best = loop.best
         try:
             if checked.start is not None and not checked.time.long_over:
@@ -91,7 +91,7 @@ def run(
         return loop.result(best.status(checked.accepted) if near_enough else status)
 
 
-class _Best:
+class Incumbent:
     """The best classifier and the best bound so far.
 
     They may come from different iterations.
@@ -112,9 +112,8 @@ class _Best:
 
     @property
     def lower_bound(self) -> float:
-        return min(
-            self.dual.lower_bound, self.primal.objective
-        )  # rounding may lift the bound above
+        # Rounding may lift the bound above
+        return min(self.dual.lower_bound, self.primal.objective)
 
     @property
     def gap(self) -> float:
@@ -187,19 +186,19 @@ class _Loop:
         solver: Solver,
         limits: Limits,
         callback: Callback | None,
-        tell: Tell,
+        report_progress: ReportProgress,
         interrupts: Interrupts,
     ):
         self.problem = problem
         self.solver = solver
         self.limits = limits
         self.callback = callback
-        self.tell = tell
+        self.report_progress = report_progress
         self.interrupts = interrupts
         self.watch = Stopwatch()
         self.step_times: deque[float] = deque(maxlen=RECENT)
         self.certificate_times: deque[float] = deque(maxlen=RECENT)
-        self.best = _Best(problem, limits.tol)
+        self.best = Incumbent(problem, limits.tol)
         self.history = History()
         self.iteration = 0
         self.info: dict[str, Any] = {}
@@ -221,15 +220,14 @@ class _Loop:
                 left = time.left()
                 step = max(self.step_times)
                 all_done = self.iteration >= self.limits.max_iter
-                late = left <= step + max(
-                    self.certificate_times, default=step
-                )  # for another step and a certificate
+                # For another step and a certificate
+                late = left <= step + max(self.certificate_times, default=step)
                 late = late or (left < math.inf and not time.allows(state.step_seconds))
                 if late or all_done or state.finished or state.certificate_due():
                     reason = self._certify(state, late)
                 if reason is None:
-                    if self.tell is not nobody:
-                        self.tell(self._share_done(state))
+                    if self.report_progress is not ignore_progress:
+                        self.report_progress(self._share_done(state))
                     reason = Status.ITERATION_LIMIT if all_done else None
             self.info = state.info()
             return reason
@@ -280,9 +278,8 @@ class _Loop:
         if self.callback is not None:
             self.interrupts.check()
             stop = self.callback(progress)
-            self.interrupts.pending = (
-                False  # a callback may handle Ctrl-C itself, as a debugger does
-            )
+            # A callback may handle Ctrl-C itself, as a debugger does
+            self.interrupts.pending = False
         reached = best.status(self.limits.tol)
         # If there is hope for a bound for all weights, one for limited weights is not
         # enough.
@@ -303,9 +300,8 @@ class _Loop:
         zeros = self.problem.rows.zeros
         tol = self.limits.accepted
         if status is Status.OPTIMAL and math.isfinite(best.dual.contribution_bound):
-            best.dual = DualPoint(
-                zeros(), zeros(), 0.0
-            )  # this bound holds for all classifiers
+            # This bound holds for all classifiers
+            best.dual = DualPoint(zeros(), zeros(), 0.0)
         if status.reached:
             with suppress(RowsLost):  # what has been proven stays so
                 best.primal = without_rounding(

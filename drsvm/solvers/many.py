@@ -99,9 +99,8 @@ def solve_many(
 
 
 Classifier = tuple[np.ndarray, float]
-Solution = (
-    Result | Classifier | None
-)  # what is known about the solution of a problem, with or without a proof
+# What is known about the solution of a problem, with or without a proof
+Solution = Result | Classifier | None
 
 
 def rough_classifiers(
@@ -136,9 +135,8 @@ def rough_classifiers(
             else:
                 begins[id(start)] = start_at(problem, first)
 
-    spare = list[
-        SmallState
-    ]()  # one per thread: runs that have ended leave their memory to the next ones
+    # One per thread: runs that have ended leave their memory to the next ones
+    spare = list[SmallState]()
 
     def classifier_of(index: int) -> Classifier | None:
         problem = problems[index]
@@ -194,9 +192,8 @@ def rough_path(
     limits = check_limits(
         problem, settings, tol=tol / CHEAP, max_time=max_time, n_threads=1
     )
-    least_constant = 2.0 * min(
-        problem.masses_of_classes()
-    )  # objective of constant classifiers
+    # Objective of constant classifiers
+    least_constant = 2.0 * min(problem.masses_of_classes())
     for radius in radii:
         if max_time.over:
             break
@@ -210,9 +207,8 @@ def rough_path(
             weights = run.point[: here.n_features].copy()
             intercept = run.classifier[1]
             margins = here.margins(weights, intercept)
-            price = here.radius_price(
-                weights, margins, intercept
-            )  # in simple arithmetic: it proves nothing here
+            # In simple arithmetic: it proves nothing here
+            price = here.radius_price(weights, margins, intercept)
             point = PrimalPoint(
                 weights, intercept, price, here.objective_at(weights, margins, price)
             )

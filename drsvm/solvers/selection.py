@@ -110,9 +110,8 @@ def interior_point_fits(problem: Problem) -> bool:
 
 def interior_point_pays(problem: Problem) -> bool:
     """Return True if the interior-point solver takes seconds rather than hours."""
-    return (
-        interior_point_fits(problem) and system_size(problem) <= 5000
-    )  # such a matrix is factorised in seconds
+    # Such a matrix is factorised in seconds
+    return interior_point_fits(problem) and system_size(problem) <= 5000
 
 
 def system_size(problem: Problem) -> int:
@@ -151,9 +150,8 @@ def interior_point_seconds(problem: Problem) -> float:
     else:
         gram = MULTIPLICATION * n * d * size
     threads = max(1, min(available_cores(), stored // THREAD_WORK))
-    return ITERATIONS * (
-        OVERHEAD + matrix + (passes + gram) / threads**0.6
-    )  # measured speed-up
+    # Measured speed-up
+    return ITERATIONS * (OVERHEAD + matrix + (passes + gram) / threads**0.6)
 
 
 def epoch_seconds(problem: Problem) -> float:
@@ -300,9 +298,8 @@ def chosen_solver(problem: Problem) -> Solver:
 def alternatives(problem: Problem, failed: str) -> list[Solver]:
     """Return the solvers that `auto` tries if its first choice fails, with a general-purpose one on small data."""
     others = [name for name in preferences(problem) if name != failed]
-    small = (
-        stored_entries(problem) <= 10_000
-    )  # a general-purpose solver takes a fraction of a second
+    # A general-purpose solver takes a fraction of a second
+    small = stored_entries(problem) <= 10_000
     if others and "conic" not in others and small and find_spec("clarabel"):
         others.insert(0, "conic")
     return [

@@ -15,7 +15,7 @@ import numpy as np
 from drsvm.tables.files import ARROW, OTHER_COLUMNS, compression_of, files_of, invalid
 from drsvm.utils.lazy import optional
 from drsvm.utils.messages import Message, Parameter
-from drsvm.utils.progress import tell
+from drsvm.utils.progress import report_progress
 
 if TYPE_CHECKING:
     import pyarrow
@@ -124,7 +124,7 @@ class ArrowTable:
                         # Pyarrow would keep more and more of it
                         pyarrow.default_memory_pool().release_unused()
                         self.first += len(block)
-                        tell(self.first / self.n_rows)
+                        report_progress(self.first / self.n_rows)
             except (pyarrow.ArrowException, OSError) as error:
                 raise invalid(file, DAMAGED.format(error)) from None
             if (
@@ -159,9 +159,8 @@ class ArrowTable:
             )
         pyarrow = pyarrow_or_error()
         try:
-            return pyarrow.concat_tables(
-                parts, promote_options="permissive"
-            )  # integers in one file, floats in another
+            # Integers in one file, floats in another
+            return pyarrow.concat_tables(parts, promote_options="permissive")
         except pyarrow.ArrowException as error:
             raise invalid(
                 self.path,
@@ -212,9 +211,8 @@ def with_text(table: Table, name: str | None, empty: frozenset[str]) -> Table:
     if name is not None:
         pyarrow = pyarrow_or_error()
         place = table.column_names.index(name)
-        encoded = (
-            table.column(place).combine_chunks().dictionary_encode()
-        )  # each label is converted once
+        # Each label is converted once
+        encoded = table.column(place).combine_chunks().dictionary_encode()
         words = [
             None if value is None else _text(value)
             for value in encoded.dictionary.to_pylist()
@@ -249,9 +247,8 @@ def _opened(
             return batches.schema, n_rows, lambda columns: map(batches.get_batch, every)
         from pyarrow import parquet  # pyright: ignore[reportMissingImports]
 
-        file = parquet.ParquetFile(
-            path, memory_map=True
-        )  # which saves copies of what is still compressed
+        # Which saves copies of what is still compressed
+        file = parquet.ParquetFile(path, memory_map=True)
         read = partial(file.iter_batches, BLOCK_ROWS, use_threads=False)
         return (
             file.schema_arrow,

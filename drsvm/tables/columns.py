@@ -10,13 +10,14 @@ from drsvm.tables.files import invalid
 from drsvm.utils.messages import Message, Parameter
 
 LABEL_NAMES = ("label", "target", "y", "class")
+# The parameters that name several columns
 ROLES = (
     "drop",
     "features",
     "id",
     "categorical",
     "numeric",
-)  # the parameters that name several columns
+)
 
 
 class Chosen(NamedTuple):

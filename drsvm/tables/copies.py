@@ -144,9 +144,8 @@ def _codes(column: Column | Coded) -> np.ndarray:
     if numbers is None:
         cells = column if isinstance(column, Coded) else coded(column)
         return cells.codes.astype(np.int64).view(np.uint64)
-    return np.where(np.isnan(numbers), np.nan, numbers + 0.0).view(
-        np.uint64
-    )  # one kind of NaN, and no -0.0
+    # One kind of NaN, and no -0.0
+    return np.where(np.isnan(numbers), np.nan, numbers + 0.0).view(np.uint64)
 
 
 def _mixed(values: np.ndarray) -> np.ndarray:

@@ -31,9 +31,8 @@ NAMED_DELIMITERS = {
     "blank": " ",
     "bar": "|",
 }
-LARGEST_BLOCK = (
-    1 << 31
-) - 1  # pyarrow guesses the types of columns from one block; it can read no larger one
+# Pyarrow guesses the types of columns from one block; it can read no larger one
+LARGEST_BLOCK = (1 << 31) - 1
 NOT_UTF8 = (
     "is not UTF-8 text: convert the file, for instance with iconv -f latin1 -t utf-8."
 )
@@ -53,9 +52,8 @@ class CsvFile:
         self.path = path
         self.files = files_of(path)
         self.notes: list[str] = []
-        cut = (
-            max(self._checked(head).rfind(b"\n"), head.rfind(b"\r")) + 1
-        )  # do not split a multi-byte character
+        # Do not split a multi-byte character
+        cut = max(self._checked(head).rfind(b"\n"), head.rfind(b"\r")) + 1
         try:
             text = (head[:cut] or head).decode("utf-8-sig")
             if delimiter:
@@ -189,9 +187,8 @@ class CsvFile:
     ) -> Table:
         if (table := self._fast_table(wanted, as_text, empty)) is not None:
             return table
-        rows = [
-            cells for _, cells in self._records()
-        ]  # which locates errors; all columns are texts
+        # Which locates errors; all columns are texts
+        rows = [cells for _, cells in self._records()]
         places = {name: place for place, name in enumerate(self.names)}
         pyarrow = pyarrow_or_error()
         columns = {

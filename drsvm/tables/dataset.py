@@ -24,40 +24,33 @@ class ReadOptions:
     id: tuple[str, ...] = ()  # columns that identify a row, and are not features
     categorical: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()  # cells in these that are not numbers count as empty
-    keep: tuple[
-        str, ...
-    ] = ()  # for a saved model: columns to return as they are, besides the ids
+    # For a saved model: columns to return as they are, besides the ids
+    keep: tuple[str, ...] = ()
     unlabelled: bool = False  # for a saved model: whether to keep rows without a label
     name_rows: bool = False  # whether to return the ids of a training file, too
-    whole: bool = (
-        False  # whether to return all columns of a training file as they are, too
-    )
-    by: str | None = (
-        None  # a column of batches, not a feature: the first of `Dataset.kept`
-    )
+    # Whether to return all columns of a training file as they are, too
+    whole: bool = False
+    # A column of batches, not a feature: the first of `Dataset.kept`
+    by: str | None = None
     verified: str | None = (
         # A yes/no column, not a feature: whether the label of the row was verified
         None
     )
-    mentioned: tuple[
-        tuple[str, str], ...
-    ] = ()  # parameters and columns that must be features: ("increasing", "age")
+    # Parameters and columns that must be features: ("increasing", "age")
+    mentioned: tuple[tuple[str, str], ...] = ()
     delimiter: str | None = None
-    header: bool | None = (
-        None  # whether the first line of a CSV file contains the column names
-    )
+    # Whether the first line of a CSV file contains the column names
+    header: bool | None = None
     decimal: str | None = None  # . or , (the other one separates thousands)
     missing: str | None = (
         # Fill, drop or error; by default fill, or for a saved model as in its training
         None
     )
-    missing_values: tuple[
-        str, ...
-    ] = ()  # texts that count as empty, besides the usual ones
+    # Texts that count as empty, besides the usual ones
+    missing_values: tuple[str, ...] = ()
     index_base: int | None = None  # index of the first feature of an svmlight file
-    max_features: int = (
-        5_000_000  # a larger index of an svmlight file counts as mistyped
-    )
+    # A larger index of an svmlight file counts as mistyped
+    max_features: int = 5_000_000
 
     @property
     def empty(self) -> frozenset[str]:
@@ -72,26 +65,21 @@ class Schema:
     n_features: int  # of an svmlight file, or the number of columns that are used
     label: str | None = None
     columns: list[str] = field(default_factory=list)  # those that are used
-    styles: dict[str, str] = field(
-        default_factory=dict
-    )  # the `values.Style` of their cells, if not PLAIN
-    gaps: list[str] = field(
-        default_factory=list
-    )  # columns with a feature of their own for being empty
+    # The `values.Style` of their cells, if not PLAIN
+    styles: dict[str, str] = field(default_factory=dict)
+    # Columns with a feature of their own for being empty
+    gaps: list[str] = field(default_factory=list)
     many_levels: bool = False  # whether the features are better stored sparsely
     rare: int = 1  # levels with fewer rows than this share one column
-    left_out: dict[str, str] = field(
-        default_factory=dict
-    )  # columns that are not used, each with the reason
-    id: list[str] = field(
-        default_factory=list
-    )  # columns among them that identify a row
+    # Columns that are not used, each with the reason
+    left_out: dict[str, str] = field(default_factory=dict)
+    # Columns among them that identify a row
+    id: list[str] = field(default_factory=list)
     missing: str = "fill"
     missing_values: list[str] = field(default_factory=list)
     index_base: int = 1
-    truth_labels: list[str] = field(
-        default_factory=list
-    )  # how the file writes False and True, if these are the labels
+    # How the file writes False and True, if these are the labels
+    truth_labels: list[str] = field(default_factory=list)
 
     def style(self, column: str) -> str:
         return self.styles.get(column, Style.PLAIN)
@@ -112,29 +100,23 @@ class Schema:
 class Dataset:
     """The content of a file."""
 
-    X: (
-        Table | Matrix
-    )  # floats and texts, with nulls for empty cells; or a CSR array of an svmlight file
+    # Floats and texts, with nulls for empty cells; or a CSR array of an svmlight file
+    X: Table | Matrix
     y: np.ndarray | None  # whole numbers, truth values or texts
     schema: Schema
     notes: list[str]  # what was assumed and done, as sentences for the user
     path: Path
     rows: np.ndarray  # positions in the file, as rows may have been dropped
-    verified: np.ndarray | None = (
-        None  # which labels were verified, if a column contains that
-    )
-    mentioned: list[tuple[str, str]] = field(
-        default_factory=list
-    )  # `ReadOptions.mentioned`, with the columns by name
-    kept: dict[str, list[str]] = field(
-        default_factory=dict
-    )  # ids and other columns as text, where wanted
-    labelled: np.ndarray | None = (
-        None  # rows that have a label, if others are kept; y is shorter then
-    )
-    leaky_columns: list[str] = field(
-        default_factory=list
-    )  # columns that determine the label by themselves
+    # Which labels were verified, if a column contains that
+    verified: np.ndarray | None = None
+    # `ReadOptions.mentioned`, with the columns by name
+    mentioned: list[tuple[str, str]] = field(default_factory=list)
+    # Ids and other columns as text, where wanted
+    kept: dict[str, list[str]] = field(default_factory=dict)
+    # Rows that have a label, if others are kept; y is shorter then
+    labelled: np.ndarray | None = None
+    # Columns that determine the label by themselves
+    leaky_columns: list[str] = field(default_factory=list)
 
     @property
     def shape(self) -> tuple[int, int]:

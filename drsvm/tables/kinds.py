@@ -35,9 +35,8 @@ from drsvm.utils.messages import Message, Parameter
 
 TableFile = CsvFile | ArrowTable
 
-FREQUENT_GAPS = (
-    0.05  # a column with at least this share of empty cells gets an indicator of them
-)
+# A column with at least this share of empty cells gets an indicator of them
+FREQUENT_GAPS = 0.05
 # A column with more different texts than this share of its rows is an id: no category
 # repeats enough
 NEARLY_ALL = 0.9
@@ -55,9 +54,8 @@ TYPES = {
     "timestamp": Style.ISO_DATE,
     "time": Style.TIME,
 }
-MANY_ROWS = (
-    100  # from this many rows on, integers that are all different are worth a note
-)
+# From this many rows on, integers that are all different are worth a note
+MANY_ROWS = 100
 AMBIGUOUS_COMMAS = "ambiguous commas"
 AMBIGUOUS_DOTS = "ambiguous dots"
 AMBIGUOUS_DATE = "ambiguous dates"

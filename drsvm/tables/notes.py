@@ -119,9 +119,8 @@ def leaky_columns(schema: Schema, X: Table, y: np.ndarray) -> list[str]:
     for name in schema.of_style(Style.CATEGORY, Style.TRUTH):
         codes = coded(columns[name]).codes
         pairs = np.zeros((codes.max() + 2, len(classes)))
-        np.add.at(
-            pairs, (codes, labels), 1.0 / (counts[labels] * len(classes))
-        )  # all classes count the same
+        # All classes count the same
+        np.add.at(pairs, (codes, labels), 1.0 / (counts[labels] * len(classes)))
         levels = len(np.unique(codes))
         if (
             pairs.max(axis=1).sum() >= LEAKY

@@ -34,14 +34,12 @@ from drsvm.tables.values import (
 from drsvm.utils.annotations import Matrix
 from drsvm.utils.messages import number
 
-MAX_LEVELS = (
-    1000  # a column has at most this many levels of its own: the most frequent ones
-)
+# A column has at most this many levels of its own: the most frequent ones
+MAX_LEVELS = 1000
 RARE_NAME = "(rare)"
 
-Steps: TypeAlias = list[
-    tuple[str, Any]
-]  # of a pipeline: transformers have no common class
+# Of a pipeline: transformers have no common class
+Steps: TypeAlias = list[tuple[str, Any]]
 
 
 @dataclass(eq=False, repr=False)
@@ -108,9 +106,8 @@ class TableReader(TransformerMixin, BaseEstimator):
 
     def _columns_of(self, X) -> list[Column]:
         """Return the columns of a table, by name or, without names, in their order."""
-        names = getattr(
-            X, "column_names", getattr(X, "columns", None)
-        )  # pyarrow, or pandas and polars
+        # Pyarrow, or pandas and polars
+        names = getattr(X, "column_names", getattr(X, "columns", None))
         if names is None:
             if hasattr(X, "shape"):
                 array = X
@@ -127,9 +124,8 @@ class TableReader(TransformerMixin, BaseEstimator):
         absent = absent_columns(list(known), list(self.columns))
         if absent:
             raise ValueError(f"X does not fit the model: {absent}")
-        given = (
-            columns_of(X) if hasattr(X, "column_names") else X
-        )  # pyarrow looks a name up in a list
+        # Pyarrow looks a name up in a list
+        given = columns_of(X) if hasattr(X, "column_names") else X
         return [given[known[name]] for name in self.columns]
 
     def get_feature_names_out(self, input_features=None) -> np.ndarray:

@@ -24,9 +24,8 @@ from drsvm.utils.annotations import Matrix, Vector
 from drsvm.utils.messages import Message, Parameter
 from drsvm.utils.writing import written
 
-Block: TypeAlias = tuple[
-    Matrix, Vector | None, Vector | None
-]  # rows, labels and weights
+# Rows, labels and weights
+Block: TypeAlias = tuple[Matrix, Vector | None, Vector | None]
 
 RESERVE = 1 << 26  # bytes of disk space that are left free
 DESCRIPTION = "rows.json"  # the file in a folder of rows that names their features

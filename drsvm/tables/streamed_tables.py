@@ -28,9 +28,8 @@ from drsvm.utils.progress import part, stage
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
-SAMPLE_ROWS = (
-    200_000  # number of rows from which it is determined what the columns contain
-)
+# Number of rows from which it is determined what the columns contain
+SAMPLE_ROWS = 200_000
 # shares of the preparation done when the sample, and means and deviations, are known
 SAMPLED = 0.15
 MEASURED = 0.5
@@ -79,9 +78,8 @@ def stream_table(
         stream = _Stream(table, data, options)
         with part(SAMPLED, MEASURED):
             steps = stream.prepared(standardise)
-        few = steps.transform(
-            data.X.slice(0, 1000)
-        )  # by whose size that of all rows on disk is estimated
+        # By whose size that of all rows on disk is estimated
+        few = steps.transform(data.X.slice(0, 1000))
         if sparse.issparse(few):
             stored = 12 * few.nnz + 8 * few.shape[0]
         else:

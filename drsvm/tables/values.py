@@ -35,9 +35,8 @@ _NOTHING = (
 )
 MISSING = frozenset((*_NOTHING, "NaN", "nan", "NAN", "-nan", "-NaN", "NaT"))
 EMPTY = "(empty)"  # the category of empty cells
-NEEDLESS = (
-    3  # up to this many different texts among numbers are suggested as missing values
-)
+# Up to this many different texts among numbers are suggested as missing values
+NEEDLESS = 3
 
 
 class Style:
@@ -62,9 +61,8 @@ EXACT = 2.0**53  # integers below this are exact as floats
 # an empty cell
 LARGEST = 1e100
 SIGNS = "$€£¥% \u00a0"
-DASHES = frozenset(
-    "-–—"
-)  # what accountants write for an empty cell: in a column of numbers, it is empty
+# What accountants write for an empty cell: in a column of numbers, it is empty
+DASHES = frozenset("-–—")
 _NEGATIVE = re.compile(
     rf"\((?P<bracketed>[^()]+)\)|-[{SIGNS}]+(?P<signed>[\d.,' \u00a0\u202f]+)"
 )
@@ -138,9 +136,8 @@ class NotANumber(ValueError):
 
 def as_number(text: str) -> float | None:
     """Return the number that a text represents, with a decimal point, or None."""
-    return (
-        None if "_" in text else parsed(float, text)
-    )  # Python reads 1_0 as 10, which data files do not mean
+    # Python reads 1_0 as 10, which data files do not mean
+    return None if "_" in text else parsed(float, text)
 
 
 def parsed(parse: Callable[..., Value], text: str | bytes) -> Value | None:
@@ -242,6 +239,7 @@ def is_empty(value: object) -> bool:
         return True
 
 
+# How pyarrow's types begin
 _NUMBERS = (
     "int",
     "uint",
@@ -250,7 +248,7 @@ _NUMBERS = (
     "halffloat",
     "bool",
     "decimal",
-)  # how pyarrow's types begin
+)
 
 
 class Coded(NamedTuple):
@@ -311,10 +309,11 @@ def numbers_of(
             return np.where(np.isin(array, numbers), np.nan, array)
         return array
     values, codes = cells = coded(column)
+    # All may have another form than in training
     forms = (
         style,
         *(DATE_STYLES if style in DATE_STYLES else ()),
-    )  # all may have another form than in training
+    )
     parsers = map(parser_of, forms)
     read = ([_number(value, parse, missing) for value in values] for parse in parsers)
     numbers = next(read)

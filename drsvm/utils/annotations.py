@@ -7,19 +7,16 @@ numpy's, so they are annotated as these.
 
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-# Rows with `shape`, `dtype` and `@`: an array or a sparse matrix, here or on a card
+# Rows with `shape`, `dtype` and `@`: an array or a sparse matrix, here or on a GPU
 Matrix: TypeAlias = Any
-Labels: TypeAlias = (
-    Any  # whatever scikit-learn takes as labels: arrays, lists, columns of a data frame
-)
-Values: TypeAlias = (
-    Any  # an array, a list or a column of numbers: one for each row, feature or class
-)
+# Whatever scikit-learn takes as labels: arrays, lists, columns of a data frame
+Labels: TypeAlias = Any
+# An array, a list or a column of numbers: one for each row, feature or class
+Values: TypeAlias = Any
 # An estimator or a pipeline of any library; where it says so, (weights, intercept)
 Classifier: TypeAlias = Any
-NormName: TypeAlias = (
-    Literal[1, 2, "1", "2", "inf"] | float
-)  # what users write for a norm
+# What users write for a norm
+NormName: TypeAlias = Literal[1, 2, "1", "2", "inf"] | float
 
 if TYPE_CHECKING:  # importing drsvm must not import numpy
     import numpy as np

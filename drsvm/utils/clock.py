@@ -20,10 +20,11 @@ class Pauses:
     def __init__(self):
         self._lock = threading.Lock()
         self._open = 0
+        # Length of the finished pauses, start of the current one
         self._state: tuple[float, float | None] = (
             0.0,
             None,
-        )  # length of the finished pauses, start of the current one
+        )
 
     def begin(self) -> None:
         with self._lock:
@@ -71,9 +72,8 @@ class Stopwatch:
     def __setstate__(self, state: tuple[dict[str, object], float, float]) -> None:
         attributes, elapsed, moment = state
         vars(self).update(attributes)
-        self.start = (
-            pauses.now() - elapsed - (time.perf_counter() - moment)
-        )  # the time of the transfer counts
+        # The time of the transfer counts
+        self.start = pauses.now() - elapsed - (time.perf_counter() - moment)
 
 
 class TimeLimit(Stopwatch):

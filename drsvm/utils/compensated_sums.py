@@ -15,12 +15,11 @@ from drsvm.problem.validation import row_blocks
 from drsvm.utils.parallel import over
 
 ULP = 2.0**-53  # largest relative error of one rounding
-MAX_FRACTIONS = (
-    2000  # rows up to which sums that seem to be 0 are computed without rounding
-)
+# Rows up to which sums that seem to be 0 are computed without rounding
+MAX_FRACTIONS = 2000
 
 
-def careful_transposed_dot(X, c) -> tuple[np.ndarray, np.ndarray]:
+def compensated_transposed_dot(X, c) -> tuple[np.ndarray, np.ndarray]:
     """Return Σ_i c_i x_i and bounds on its errors: little more than one rounding, and 0 if a sum is exactly 0."""
     parts = np.array(over(row_blocks(X), lambda part: _sums(X[part], c[part])))
     high, low, sizes = parts.transpose(1, 0, 2)

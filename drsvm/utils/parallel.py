@@ -24,9 +24,8 @@ R = TypeVar("R")
 
 PART = 1 << 16  # number of entries of a vector in a part
 WORTHWHILE = 1 << 17  # number of entries from which simple arithmetic is worth a thread
-LARGE = (
-    1000  # order of a matrix from which BLAS's own threads speed up its factorisation
-)
+# Order of a matrix from which BLAS's own threads speed up its factorisation
+LARGE = 1000
 
 
 class threads_limited:
@@ -97,9 +96,8 @@ def over(parts: Iterable[T], work: Callable[[T], R]) -> list[R]:
     results = {}
 
     def take_parts() -> None:
-        _threads.set(
-            threads_limited(1)
-        )  # to wait for other threads of the same pool might take forever
+        # To wait for other threads of the same pool might take forever
+        _threads.set(threads_limited(1))
         for k in (
             waiting
         ):  # a part is taken by one thread only: this step holds the interpreter's lock
@@ -123,9 +121,8 @@ def elementwise(
 ) -> np.ndarray:
     """Return an array like another one, or of a given length, whose parts are values(part), in parts of any size."""
     n = like if isinstance(like, int) else len(like)
-    is_whole = n <= WORTHWHILE or not isinstance(
-        like, int | np.ndarray
-    )  # a card takes vectors as a whole
+    # A GPU takes vectors as a whole
+    is_whole = n <= WORTHWHILE or not isinstance(like, int | np.ndarray)
     if is_whole or (n_threads := usable_threads()) < 2:
         return values(slice(0, n))
     out = np.empty(n)
@@ -146,7 +143,7 @@ def slices(n: int, size: int) -> list[slice]:
 def parts_of(like: int | np.ndarray) -> list[slice]:
     """Return slices of vectors of the same length as an array, or of a given length.
 
-    A card takes them as a whole.
+    A GPU takes them as a whole.
     """
     n = like if isinstance(like, int) else len(like)
     return slices(n, PART if isinstance(like, int | np.ndarray) else max(n, 1))

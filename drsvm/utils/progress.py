@@ -31,8 +31,8 @@ from typing import NamedTuple, TypeVar
 
 from drsvm.utils.clock import Stopwatch
 
-Tell = Callable[[float], None]
-Begin = Callable[[str], Tell]
+ReportProgress = Callable[[float], None]
+Begin = Callable[[str], ReportProgress]
 T = TypeVar("T")
 
 # Lines are printed at least this many seconds apart, also from the start of a stage,
@@ -50,7 +50,7 @@ class _Span(NamedTuple):
     """Work whose progress is followed: from the share `first` to the share `last` of a stage."""
 
     begin: Begin
-    tell: Tell
+    report_progress: ReportProgress
     first: float = 0.0
     last: float = 1.0
 
@@ -59,7 +59,7 @@ class _Span(NamedTuple):
         return self.first + share * (self.last - self.first)
 
     def report(self, share: float) -> None:
-        self.tell(self.place(share))
+        self.report_progress(self.place(share))
 
 
 _span: ContextVar[_Span | None] = ContextVar("span", default=None)
@@ -70,7 +70,7 @@ def _within(span: _Span | None, value: T) -> Iterator[T]:
     token = _span.set(span)
     try:
         yield value
-        tell(1.0)
+        report_progress(1.0)
     finally:
         _span.reset(token)
 
@@ -108,25 +108,25 @@ def part(first: float, last: float) -> AbstractContextManager[None]:
     return _within(span._replace(first=span.place(first), last=span.place(last)), None)
 
 
-def tell(share: float) -> None:
+def report_progress(share: float) -> None:
     """Report the share of the current work that is done."""
     span = _span.get()
     if span is not None:
         span.report(share)
 
 
-def taken_over() -> AbstractContextManager[Tell]:
+def capture_progress() -> AbstractContextManager[ReportProgress]:
     """Enter a block with a function in place of `tell`.
 
     Other work inside the block is not reported.
     """
     span = _span.get()
     if span is None:
-        return nullcontext(nobody)
+        return nullcontext(ignore_progress)
     return _within(None, span.report)
 
 
-def nobody(share: float) -> None:
+def ignore_progress(share: float) -> None:
     """Replace `tell` where progress is not followed."""
 
 
@@ -181,11 +181,11 @@ class Pace:
 def lines(write: Callable[[str], object]) -> Begin:
     """Return a function for `following` that writes a line now and then for stages of more than a few seconds."""
 
-    def begin(text: str) -> Tell:
+    def begin(text: str) -> ReportProgress:
         pace = Pace()
         last = (0.0, 0.0)
 
-        def tell(share: float) -> None:
+        def report_progress(share: float) -> None:
             nonlocal last
             pace.record(share)
             seconds = pace.seconds
@@ -200,7 +200,7 @@ def lines(write: Callable[[str], object]) -> Begin:
                     f"{text}: {pace.share:.0%} after {duration(seconds)}, about {duration(left)} left"
                 )
 
-        return tell
+        return report_progress
 
     return begin
 

@@ -20,12 +20,13 @@ LIBRARIES = (
     "threading",
 )
 
+# Actions of a filter other than showing a warning once per line
 EVERY_TIME = (
     "always",
     "all",
     "error",
     "ignore",
-)  # actions of a filter other than showing a warning once per line
+)
 
 _shown: set[tuple[str, int, str]] = set()
 

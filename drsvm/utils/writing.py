@@ -10,9 +10,8 @@ from contextvars import ContextVar
 from pathlib import Path
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-ends_soon = ContextVar(
-    "ends_soon", default=False
-)  # the process: it is a command, which ends when files are written
+# The process: it is a command, which ends when files are written
+ends_soon = ContextVar("ends_soon", default=False)
 
 
 @contextmanager
@@ -29,9 +28,10 @@ def written(path: str | Path) -> Iterator[None]:
 
 def write_files(contents: Mapping[Path, bytes]) -> None:
     """Write all files or none: first to temporary files in the same folders, which then replace them."""
+    # Others are devices
     targets = [
         path.resolve() for path in contents if path.is_file() or not path.exists()
-    ]  # others are devices
+    ]
     drafts = {
         target: target.with_name(f".{target.name}.{secrets.token_hex(4)}")
         for target in targets

@@ -91,9 +91,8 @@ def test_costs_are_those_of_the_linear_programs(audit, costs):
     assert worst_case_risk(model, X, y, **given) == pytest.approx(
         expected, rel=1e-8, abs=1e-9
     )
-    radii = ball["radius"] * np.array(
-        [0.999, 1.001]
-    )  # a price may equal the radius up to rounding
+    # A price may equal the radius up to rounding
+    radii = ball["radius"] * np.array([0.999, 1.001])
     low, high = (
         weights @ np.where(options <= radius, costs, 0.0).max(axis=1)
         for radius in radii

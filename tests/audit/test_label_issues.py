@@ -81,9 +81,8 @@ def test_wrong_labels_come_first_and_the_columns_agree_with_each_other(tumours, 
     )
     assert np.all(np.diff(found.margin[found.ranking]) >= 0)
     np.testing.assert_allclose(found.label_score, 1 / (1 + np.exp(-found.margin)))
-    contradicted = (
-        found.predicted_label != found.given_label
-    )  # by a classifier that has not seen the row
+    # By a classifier that has not seen the row
+    contradicted = found.predicted_label != found.given_label
     assert (
         found.label_score[contradicted].max() < found.label_score[~contradicted].mean()
     )
@@ -178,13 +177,11 @@ def test_sparse_rows_are_not_centred(tumours, container):
     X, y, _ = tumours
     rows = container(X[:150] + 1.0)
     y = y[:150]
-    uncentred = robust_classifier(
-        rows, standardise=False, radius=0.1
-    )  # the automatic one depends on the storage
+    # The automatic one depends on the storage
+    uncentred = robust_classifier(rows, standardise=False, radius=0.1)
     judged = find_label_issues(rows, y, estimator=uncentred, cv=3)
-    free = clone(uncentred).set_params(
-        labeljudge__intercept_cost=np.inf
-    )  # a price depends on it too
+    # A price depends on it too
+    free = clone(uncentred).set_params(labeljudge__intercept_cost=np.inf)
     dense = find_label_issues(rows.toarray(), y, estimator=free, cv=3)
     np.testing.assert_allclose(
         find_label_issues(rows, y, estimator=free, cv=3).margin, dense.margin, atol=1e-2
@@ -223,9 +220,8 @@ def test_folds_at_once_and_one_by_one_say_nearly_the_same(found, found_fold_by_f
     assert np.corrcoef(found.margin, found_fold_by_fold.margin)[0, 1] > 0.99
     assert not np.array_equal(found.margin, found_fold_by_fold.margin)
     rng = np.random.default_rng(0)
-    X = rng.normal(
-        size=(100, 60)
-    )  # problems with fewer than three rows per feature are in an order by content
+    # Problems with fewer than three rows per feature are in an order by content
+    X = rng.normal(size=(100, 60))
     y = X[:, 0] + 0.3 * rng.normal(size=100) > 0
     cv = list(StratifiedKFold(5).split(X, y))
     wide = [

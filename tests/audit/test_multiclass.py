@@ -264,10 +264,11 @@ def test_a_tie_is_an_error():
     assert worst_case_risk(model, X, y, radius=0.0, loss="zero-one") == pytest.approx(
         2 / 3
     )
+    # Class 1 is never predicted, and no shift leads from 0 to 1
     ahead = (
         model[0],
         np.array([0.5, 0.0, 0.0]),
-    )  # class 1 is never predicted, and no shift leads from 0 to 1
+    )
     risks = worst_case_risk(
         ahead, X[[0, 2, 2]], [0, 1, 2], radius=[0.0, 1.0], loss="zero-one"
     )
@@ -318,9 +319,8 @@ def test_unsuitable_weights_are_refused(four):
         worst_case_risk((model.coef_, model.intercept_[:2]), X, y, radius=0.1)
     by_hand = worst_case_risk((model.coef_, model.intercept_), X, y, radius=0.1)
     assert by_hand == worst_case_risk(model, X, y, radius=0.1)
-    voting = VotingClassifier([(str(k), LinearSVC()) for k in range(4)]).fit(
-        X, y
-    )  # as many members as classes
+    # As many members as classes
+    voting = VotingClassifier([(str(k), LinearSVC()) for k in range(4)]).fit(X, y)
     for positive in (None, "ant"):
         with pytest.raises(TypeError, match="VotingClassifier has no coef_"):
             worst_case_risk(voting, X, y, radius=0.1, positive=positive)

@@ -46,9 +46,8 @@ def coupled_errors(old, codes, new):
     places = np.unique(new)
     masses = [(old == value).mean() for value in rows]
     arriving = [(new == value).mean() for value in places]
-    cost = (
-        rows[:, None] - places
-    ) ** 2  # strictly convex: only the monotone plan is optimal
+    # Strictly convex: only the monotone plan is optimal
+    cost = (rows[:, None] - places) ** 2
     equal = [
         np.kron(np.eye(len(rows)), np.ones(len(places))),
         np.kron(np.ones(len(rows)), np.eye(len(places))),
@@ -237,9 +236,8 @@ def test_chance_is_exceeded_as_often_as_it_should():
 
 def test_distances_that_are_equal_up_to_rounding_are_no_more_than_chance():
     for n in range(3, 40):
-        pooled = Pooled(
-            np.zeros((1, n)), np.eye(1, n)
-        )  # wherever the one row that differs is, it moved by 1/n
+        # Wherever the one row that differs is, it moved by 1/n
+        pooled = Pooled(np.zeros((1, n)), np.eye(1, n))
         chance = by_chance(
             lambda split, pooled=pooled: pooled.distances(split)[0],
             pooled.masses(),

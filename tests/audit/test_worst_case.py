@@ -131,9 +131,8 @@ def test_where_no_maximum_exists_the_slack_is_kept(audit, slack):
     (w, _), X, _, ball = audit
     if not w.any():
         w = np.ones_like(w)
-    X[np.abs(X @ w) < 1e-3] += 10 * np.sign(
-        w
-    )  # far from the boundary, so that scaling makes all margins large
+    # Far from the boundary, so that scaling makes all margins large
+    X[np.abs(X @ w) < 1e-3] += 10 * np.sign(w)
     w = w * 2 / np.abs(X @ w).min()
     y = np.sign(X @ w)
     ball = {**ball, "radius": ball["radius"] + 0.01, "flip_cost": math.inf}

@@ -13,8 +13,8 @@ from thorough import examples
 
 from drsvm import Problem, certify, solve
 from drsvm.certificate.certificate import dual_point, primal_point
-from drsvm.certificate.dual_bound import best_multiple
-from drsvm.utils.compensated_sums import careful_transposed_dot
+from drsvm.certificate.dual_bound import best_dual_scaling
+from drsvm.utils.compensated_sums import compensated_transposed_dot
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0], [1.0, 3.0]])
 Y = np.array([1, -1, 1, -1])
@@ -124,7 +124,7 @@ def test_multipliers_for_a_priced_intercept_are_balanced_only_where_that_proves_
     priced = problem.replace(intercept_cost=cost)
     balanced = dual_point(problem, alpha, beta).lower_bound
     mass, flip_cost, v, v0, _ = priced.rows.multipliers(priced, alpha, beta).totals()
-    unbalanced = best_multiple(priced, mass, flip_cost, v, v0)[1]
+    unbalanced = best_dual_scaling(priced, mass, flip_cost, v, v0)[1]
     assert dual_point(priced, alpha, beta).lower_bound == pytest.approx(
         max(balanced, unbalanced), rel=1e-9, abs=1e-12
     )
@@ -256,7 +256,7 @@ def test_sums_are_exact_however_much_cancels():
             for column in rows.T
         ]
         for X in (rows, sparse.csr_array(rows), np.asfortranarray(rows)):
-            sums, errors = careful_transposed_dot(X, c)
+            sums, errors = compensated_transposed_dot(X, c)
             assert all(
                 abs(Fraction(a) - b) <= Fraction(e)
                 for a, b, e in zip(sums, exact, errors, strict=True)
@@ -264,12 +264,12 @@ def test_sums_are_exact_however_much_cancels():
             assert (
                 errors <= 2.0**-53 * np.abs(sums) + 1e-21 * (np.abs(c) @ np.abs(rows))
             ).all()
-    zeros, errors = careful_transposed_dot(
+    zeros, errors = compensated_transposed_dot(
         np.array([[0.1, 0.1], [0.1, 0.2], [0.1, 0.3]]), np.array([0.1, 0.2, -0.3])
     )
     assert errors[0] > 0  # 0.1 + 0.2 − 0.3 is not 0 in binary numbers
     assert (
-        careful_transposed_dot(
+        compensated_transposed_dot(
             np.array([[0.1], [0.3], [0.1]]), np.array([0.7, 0.0, -0.7])
         )[1]
         == 0

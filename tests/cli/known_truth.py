@@ -9,11 +9,12 @@ import pandas as pd
 GOOD = ["excellent", "lovely", "superb", "great", "fine", "charming"]
 BAD = ["dreadful", "dull", "awful", "poor", "boring", "weak"]
 WORDS = [f"word{k}" for k in range(200)]
+# Columns of a linear boundary, of which the second speaks against the label
 MEANINGFUL = (
     "x0",
     "x1",
     "x2",
-)  # columns of a linear boundary, of which the second speaks against the label
+)
 
 
 @dataclass(frozen=True)
@@ -23,9 +24,8 @@ class Truth:
     draw: Callable[[np.random.Generator, int], tuple[pd.DataFrame, np.ndarray]]
     n: int
     advice: str  # the kind of the next step
-    matter: tuple[str, ...] = (
-        MEANINGFUL  # the columns that say something about the label
-    )
+    # The columns that say something about the label
+    matter: tuple[str, ...] = MEANINGFUL
     curved: bool = False
     useless: bool = False
     misses: str | None = None  # a class of which most rows are missed
@@ -89,9 +89,8 @@ def leak(rng, n):
 
 def numeric_leak(rng, n):
     X, score = linear_rows(rng, n, noise=2.5)
-    refund = np.where(
-        (score > 0) ^ (rng.random(n) < 0.004), 20.0, 0.0
-    )  # with a few exceptions
+    # With a few exceptions
+    refund = np.where((score > 0) ^ (rng.random(n) < 0.004), 20.0, 0.0)
     return table(X, score, refund=np.round(refund + rng.random(n), 2))
 
 

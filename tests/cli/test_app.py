@@ -57,9 +57,8 @@ def test_a_second_fit_compiles_nothing_and_a_read_only_package_works(table, tmp_
     copy = tmp_path / "site" / "drsvm"
     shutil.copytree(package, copy, ignore=shutil.ignore_patterns("__pycache__"))
     for folder in (copy, *filter(Path.is_dir, copy.rglob("*"))):
-        (folder / "__pycache__").write_text(
-            "a file where numba expects a folder"
-        )  # stops the superuser too
+        # Stops the superuser too
+        (folder / "__pycache__").write_text("a file where numba expects a folder")
     home = tmp_path / "home"
     home.mkdir()
     env = environment(

@@ -174,9 +174,8 @@ def test_comparisons_and_reports_with_prices(answer_of, people, tmp_path):
         == 4
     )
     columns = pd.read_csv(path)
-    columns["state"] = np.where(
-        columns["age"] < columns["calls"], "gone", "here"
-    )  # no label looks wrong
+    # No label looks wrong
+    columns["state"] = np.where(columns["age"] < columns["calls"], "gone", "here")
     columns.to_csv(path, index=False)
     made = answer_of(
         "report",

@@ -254,11 +254,12 @@ def test_the_positive_class_is_chosen(answer_of, tmp_path):
                 "predict": ("--probability",),
                 "report": out,
             }
+            # Ja is the default
             side = (
                 ()
                 if command == "predict" or positive == "ja"
                 else ("--positive", positive)
-            )  # ja is the default
+            )
             found[command, positive] = answer_of(command, *file, *more[command], *side)
     yes, no = (found["fit", positive] for positive in ("ja", "nein"))
     assert (yes["positive"], no["positive"]) == ("ja", "nein") and yes["test"] == no[
@@ -313,8 +314,11 @@ def test_a_column_that_determines_the_label_is_dropped_next(
     drsvm_command, people, tmp_path
 ):
     header, *lines = people.read_text().splitlines()
-    copied = [f"{line.rpartition(',')[0]},{'gone' if line.endswith('Yes') else 'here'},{line.rpartition(',')[2]}"
-              for line in lines]  # fmt: skip
+    # Fmt: skip
+    copied = [
+        f"{line.rpartition(',')[0]},{'gone' if line.endswith('Yes') else 'here'},{line.rpartition(',')[2]}"
+        for line in lines
+    ]
     people.write_text(
         "\n".join([header.replace("Churn", "the state,Churn"), *copied]) + "\n"
     )

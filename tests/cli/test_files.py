@@ -50,9 +50,8 @@ def test_standard_input_as_a_test_file(
     pipe_in(table.read_bytes())
     out = tmp_path / "m.drsvm"
     answer = answer_of("fit", table, "--test", "-", "--model", out)
-    intervals = answer["test"].pop(
-        "intervals"
-    )  # only of rows that the model has not seen
+    # Only of rows that the model has not seen
+    intervals = answer["test"].pop("intervals")
     assert (
         intervals.keys() == {"accuracy", "balanced_accuracy", "roc_auc"}
         and answer["test"] == answer["train"]

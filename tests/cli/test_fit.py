@@ -93,10 +93,28 @@ def test_gross_errors_are_clipped_and_listed(drsvm_command, answer_of, tmp_path)
 
 
 def test_fit_as_json(drsvm_command, table, tmp_path):
+    # Fmt: skip
     code, out, err = drsvm_command(
-        "fit", table, "--label", "kind", "--radius", 0.1, "--flip-cost", "inf", "--norm", "inf", "--l2", 0.01,
-        "--tol", 1e-6, "--max-time", 30, "--json", "--model", tmp_path / "m.drsvm",
-    )  # fmt: skip
+        "fit",
+        table,
+        "--label",
+        "kind",
+        "--radius",
+        0.1,
+        "--flip-cost",
+        "inf",
+        "--norm",
+        "inf",
+        "--l2",
+        0.01,
+        "--tol",
+        1e-6,
+        "--max-time",
+        30,
+        "--json",
+        "--model",
+        tmp_path / "m.drsvm",
+    )
     answer = json.loads(out)
     assert (code, err) == (0, "")
     assert (

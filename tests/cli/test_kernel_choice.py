@@ -53,9 +53,8 @@ def test_a_circular_boundary_gets_a_kernel(
     assert load_metadata(model)["training"]["choice"] == choice
     if n_classes > 2:
         return
-    code, out, _ = drsvm_command(
-        "fit", table, "--test-size", 0
-    )  # no rows of a test are needed
+    # No rows of a test are needed
+    code, out, _ = drsvm_command("fit", table, "--test-size", 0)
     line = r"^choice +kernel rbf: ROC AUC on unseen rows (0\.9\d\d|1\.000) against 0\.\d{3} of a linear classifier$"
     assert code == 0 and re.search(line, out, re.MULTILINE)
     assert "weights" in answer_of("fit", table, "--kernel", "linear")

@@ -38,14 +38,24 @@ def frame(**columns):
     )
 
 
+# Fmt: skip
 FITTED = {
     "ids": (
-        frame(customerID=[f"{k * 7919 % 9973:05}-X" for k in range(N)], row=np.arange(N), acct_no=RNG.permutation(N)),
-        {"left_out": {"customerID": "an id", "row": "an id", "acct_no": "an id"}, "columns": ["usage", "tenure"]},
+        frame(
+            customerID=[f"{k * 7919 % 9973:05}-X" for k in range(N)],
+            row=np.arange(N),
+            acct_no=RNG.permutation(N),
+        ),
+        {
+            "left_out": {"customerID": "an id", "row": "an id", "acct_no": "an id"},
+            "columns": ["usage", "tenure"],
+        },
     ),
     "dates": (
         frame(
-            joined=[f"20{10 + k % 14}-{k % 12 + 1:02}-{k % 28 + 1:02}" for k in range(N)],
+            joined=[
+                f"20{10 + k % 14}-{k % 12 + 1:02}-{k % 28 + 1:02}" for k in range(N)
+            ],
             seen=[f"{k % 28 + 1:02}.{k % 12 + 1:02}.2024 12:30" for k in range(N)],
             unclear=[f"{k % 12 + 1:02}/{k % 11 + 1:02}/2024" for k in range(N)],
         ),
@@ -61,30 +71,65 @@ FITTED = {
             senior=picked(["T", "F"]),
             phone=picked([0, 1]),
         ),
-        {"styles": dict.fromkeys(["partner", "paperless", "senior", "phone"], "true or false"), "features": 6},
+        {
+            "styles": dict.fromkeys(
+                ["partner", "paperless", "senior", "phone"], "true or false"
+            ),
+            "features": 6,
+        },
     ),
     "categories": (
-        frame(plan=picked(["monthly", "one year"]), region=picked(["north", "south", "rare"], [0.5, 0.49, 0.01])),
-        {"styles": {"plan": "category", "region": "category"}, "columns": ["usage", "tenure", "plan", "region"]},
+        frame(
+            plan=picked(["monthly", "one year"]),
+            region=picked(["north", "south", "rare"], [0.5, 0.49, 0.01]),
+        ),
+        {
+            "styles": {"plan": "category", "region": "category"},
+            "columns": ["usage", "tenure", "plan", "region"],
+        },
     ),
     "5,000 levels": (
-        pandas.concat([frame(town=RNG.choice([f"town {k}" for k in range(5000)], N)) for _ in range(20)]),
+        pandas.concat(
+            [
+                frame(town=RNG.choice([f"town {k}" for k in range(5000)], N))
+                for _ in range(20)
+            ]
+        ),
         {"styles": {"town": "category"}, "many_levels": True},
     ),
     "40 % gaps": (
-        frame(income=with_gaps(RNG.normal(size=N).round(2), 0.4), job=with_gaps(picked(["cook", "clerk"]), 0.4)),
+        frame(
+            income=with_gaps(RNG.normal(size=N).round(2), 0.4),
+            job=with_gaps(picked(["cook", "clerk"]), 0.4),
+        ),
         {"gaps": ["income"], "features": 2 + 1 + 1 + 3},
     ),
     "words for gaps": (
-        frame(income=with_gaps(RNG.integers(1, 9, N), 0.2), job=with_gaps(picked(["cook", "clerk"]), 0.1)).fillna("?"),
+        frame(
+            income=with_gaps(RNG.integers(1, 9, N), 0.2),
+            job=with_gaps(picked(["cook", "clerk"]), 0.1),
+        ).fillna("?"),
         {"gaps": ["income"], "styles": {"job": "category"}, "features": 2 + 1 + 1 + 3},
     ),
     "one level": (
         frame(country=["Norway"] * N, version=[3] * N, empty=[None] * N),
-        {"left_out": {"country": "always the same", "version": "always the same", "empty": "empty"}, "features": 2},
+        {
+            "left_out": {
+                "country": "always the same",
+                "version": "always the same",
+                "empty": "empty",
+            },
+            "features": 2,
+        },
     ),
     "unicode names": (
-        frame(**{"größe (cm)": RNG.normal(size=N), "città": picked(["Forlì", "Niš", "東京"]), "⚡": picked([0, 5, 9])}),
+        frame(
+            **{
+                "größe (cm)": RNG.normal(size=N),
+                "città": picked(["Forlì", "Niš", "東京"]),
+                "⚡": picked([0, 5, 9]),
+            }
+        ),
         {"columns": ["usage", "tenure", "größe (cm)", "città", "⚡"]},
     ),
     "labels with spaces": (
@@ -100,10 +145,19 @@ FITTED = {
         {"columns": ["usage", "tenure", "usage.1"]},
     ),
     "free text": (
-        frame(remark=[f"called {k} times, then wrote a long letter about the bill of month {k}" for k in range(N)]),
-        {"left_out": {"remark": "free text: make features of it first, such as counts of words"}},
+        frame(
+            remark=[
+                f"called {k} times, then wrote a long letter about the bill of month {k}"
+                for k in range(N)
+            ]
+        ),
+        {
+            "left_out": {
+                "remark": "free text: make features of it first, such as counts of words"
+            }
+        },
     ),
-}  # fmt: skip
+}
 """What is fitted as it stands, and the outcome: the schema in the model file, the features, the classes."""
 
 
@@ -262,9 +316,8 @@ def test_what_is_refused_says_what_to_type(drsvm_command, answer_of, tmp_path, n
     assert title == "Try:" and shlex.split(remedy) == ["drsvm", *given, *options]
     code, _, err = drsvm_command(*shlex.split(remedy)[1:])
     assert code == 0, err
-    dots = (
-        {"decimal": ",", "thousands": "."} if name == "ambiguous dots" else {}
-    )  # pandas cannot know either
+    # Pandas cannot know either
+    dots = {"decimal": ",", "thousands": "."} if name == "ambiguous dots" else {}
     _check_labels_in_python(answer_of, path, model, **dots)
 
 

@@ -317,9 +317,8 @@ def test_truth_values_as_labels(drsvm_command, answer_of, tmp_path, words):
         == loaded.score(raw, raw["kind"])
         == pytest.approx(accuracy)
     )
-    write_csv(
-        only, X[y == 0], np.array(words)[y[y == 0]]
-    )  # labels of one class are still truth values
+    # Labels of one class are still truth values
+    write_csv(only, X[y == 0], np.array(words)[y[y == 0]])
     scores = answer_of("predict", model, only)["scores"]
     assert (
         scores["rows"] == 60 and scores["recall"][words[0]] == scores["accuracy"] > 0.5

@@ -132,17 +132,17 @@ def test_stages_begin_at_zero_and_the_time_left_follows(bar_of, clock):
         and "time left" not in draw(bar)
         and "%" not in draw(bar)
     ), "nothing is known"
-    tell = bar.begin("choosing the radius")
+    report_progress = bar.begin("choosing the radius")
     assert " 0%" in draw(bar) and "time left -:--:--" in draw(bar)
     clock.now += 100.0  # longer than a bar usually remembers
-    tell(0.25)
+    report_progress(0.25)
     assert "fitting [b]: choosing the radius" in draw(bar)
     assert "25%" in draw(bar) and "time left 0:05:00" in draw(bar)
     clock.now += 40.0
     assert "time left 0:04:20" in draw(bar)
-    tell(0.1)
+    report_progress(0.1)
     assert "25%" in draw(bar), "a bar does not shrink"
-    tell(1.0)
+    report_progress(1.0)
     bar.begin("")
     assert (
         "fitting [b] " in draw(bar)

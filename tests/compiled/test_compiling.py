@@ -73,9 +73,8 @@ def started(site, code=CHILD, **variables):
         for name, value in os.environ.items()
         if not name.startswith("NUMBA")
     }
-    environment["PYTHONDONTWRITEBYTECODE"] = (
-        "1"  # a file that is rewritten within a second would not be read again
-    )
+    # A file that is rewritten within a second would not be read again
+    environment["PYTHONDONTWRITEBYTECODE"] = "1"
     environment |= {
         "PYTHONPATH": str(site),
         **{name: str(value) for name, value in variables.items()},

@@ -110,9 +110,8 @@ def run(kernel, epoch, *batch_size, share=1.0, means=None):
         for part in (matrix.data, indices, indptr, epoch["signs"], epoch["importance"])
     ]
     for array in arrays:
-        array.flags.writeable = (
-            False  # as in a run: kernels are compiled for read-only rows
-        )
+        # As in a run: kernels are compiled for read-only rows
+        array.flags.writeable = False
     rows = Rows(*arrays[:3], d, *arrays[3:])
     hinge_mean, flip_mean = means or (np.zeros(n), np.zeros(n))
     iterate = Iterate(epoch["w"].copy(), epoch["scalars"].copy(), hinge_mean, flip_mean)

@@ -18,10 +18,11 @@ from drsvm.problem import validation
 
 def test_more_classes_are_trained_one_vs_rest(three_classes):
     X, y = three_classes
+    # The weights move the centre, to which a price refers
     fixed = {
         "radius": 0.02,
         "intercept_cost": np.inf,
-    }  # the weights move the centre, to which a price refers
+    }
     model = plain_svc(**fixed).fit(X, y)
     assert (
         model.coef_.shape == (3, 4)
@@ -66,9 +67,8 @@ def test_class_weights_are_not_counts_for_the_automatic_radius():
         plain_svc(class_weight={0: k, 1: 3.0 * k}).fit(X, y) for k in (1.0, 2.0)
     )
     assert twice.radius_ == pytest.approx(once.radius_, rel=1e-9)
-    doubled = plain_svc().fit(
-        X, y, np.full(len(y), 2.0)
-    )  # as if there were twice as many rows
+    # As if there were twice as many rows
+    doubled = plain_svc().fit(X, y, np.full(len(y), 2.0))
     assert doubled.radius_ == pytest.approx(
         plain_svc().fit(X, y).radius_ / 2.0, rel=0.1
     )  # 5 features
@@ -79,16 +79,16 @@ def test_balanced_weights_give_each_side_half_of_the_weight(three_classes):
     rows = np.r_[0:50, 50:75, 100:110]
     X = X[rows]
     y = y[rows]
+    # The weights move the centre, to which a price refers
     fixed = {
         "radius": 0.05,
         "intercept_cost": np.inf,
         "tol": 1e-9,
-    }  # the weights move the centre, to which a price refers
+    }
     model = plain_svc(**fixed, class_weight="balanced").fit(X, y)
     for k, label in enumerate(model.classes_):
-        own = np.where(
-            y == "setosa", 0.2, np.where(y == "versicolor", 0.4, 1.0)
-        )  # one over the sizes of the classes
+        # One over the sizes of the classes
+        own = np.where(y == "setosa", 0.2, np.where(y == "versicolor", 0.4, 1.0))
         weights = np.where(y == label, own * 2.0, own)
         assert weights[y == label].sum() == pytest.approx(weights[y != label].sum())
         alone = plain_svc(**fixed).fit(X, y == label, sample_weight=weights)
@@ -251,9 +251,8 @@ def test_rows_of_any_form_are_converted_once_and_not_modified(fit, container):
     y = np.arange(90) % 3
     dense = rng.normal(size=(90, 5)) + 3.0 * np.eye(5)[y]
     X = container(dense)
-    same = (
-        sparse.csr_array(dense) if sparse.issparse(X) else dense.copy()
-    )  # sparse rows have another default price
+    # Sparse rows have another default price
+    same = sparse.csr_array(dense) if sparse.issparse(X) else dense.copy()
     model = FITS[fit](X, y)
     expected = FITS[fit](same, y)
     np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-5)

@@ -31,9 +31,8 @@ def test_rows_are_judged_by_a_formula_in_folds_or_as_they_are(monkeypatch):
     ball = {"radius": 0.02, "l2": 0.001}
     WassersteinSVC(**ball).fit(X, y)
     assert len(left_out) == 1 and not solved
-    WassersteinSVC(**ball, flip_cost=1.0).fit(
-        X, y
-    )  # the formula is for labels that cannot be flipped
+    # The formula is for labels that cannot be flipped
+    WassersteinSVC(**ball, flip_cost=1.0).fit(X, y)
     assert len(solved) == 5 and {part.n_rows for part in solved} <= {719, 720, 721}
     for few_rows, per_feature, expected in ((100, 1000, 1), (100, 20, 0)):
         solved.clear()

@@ -38,9 +38,8 @@ def by_definition(X):
     deviations = (high - low) / NORMAL_RANGE
     far = (np.abs(X - middles).max(axis=0) > FAR * deviations) & (deviations > 0)
     from_mean = np.abs(X - X.mean(axis=0))
-    far &= (
-        from_mean.max(axis=0) > from_mean.mean(axis=0) / TAIL
-    )  # unless too many cells are as far
+    # Unless too many cells are as far
+    far &= from_mean.max(axis=0) > from_mean.mean(axis=0) / TAIL
     return far.nonzero()[0], middles[far], deviations[far]
 
 

@@ -12,14 +12,15 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.preprocessing import StandardScaler
 
 from drsvm import WassersteinSVC, WassersteinSVCCV
-from drsvm.defaults.out_of_fold import Unseen
+from drsvm.defaults.out_of_fold import OutOfFoldDecisions
 from drsvm.defaults.probability import fitted_sigmoids, probabilities
 
 
 def of_two(decisions, labels):
     labels = np.array(labels)
     return fitted_sigmoids(
-        Unseen(np.array(decisions)[:, None], labels, np.ones(len(labels))), 2
+        OutOfFoldDecisions(np.array(decisions)[:, None], labels, np.ones(len(labels))),
+        2,
     )[0]
 
 
@@ -53,9 +54,8 @@ def test_as_in_scikit_learn():
         np.abs(expected[:, 0] - 0.5) > 0.05
     )
     assert agreed.mean() > 0.8
-    np.testing.assert_allclose(
-        found[agreed], expected[agreed], atol=2e-3
-    )  # folds are solved roughly
+    # Folds are solved roughly
+    np.testing.assert_allclose(found[agreed], expected[agreed], atol=2e-3)
 
 
 def test_probabilities_mean_shares():
@@ -70,7 +70,7 @@ def test_probabilities_mean_shares():
     np.testing.assert_allclose([1000 * slope, offset], [2, -1], atol=0.1)
     counts = rng.integers(1, 4, 50)
     counted = fitted_sigmoids(
-        Unseen(decisions[:50, None], labels[:50], counts.astype(float)), 2
+        OutOfFoldDecisions(decisions[:50, None], labels[:50], counts.astype(float)), 2
     )
     np.testing.assert_allclose(
         counted[0],
@@ -204,7 +204,7 @@ def test_without_time_for_folds_a_warning_says_that_they_are_too_confident(
 ):
     solved = []
     monkeypatch.setattr(
-        f"{Unseen.__module__}.rough_classifiers",
+        f"{OutOfFoldDecisions.__module__}.rough_classifiers",
         lambda *_, **__: solved.append(1) or [],
     )
     monkeypatch.setattr(

@@ -35,17 +35,19 @@ def activate(monkeypatch):
 
 def of_active(problem):
     return chance_gradient(
-        problem, problem.pull_variances((np.zeros(problem.n_features), 0.0))
+        problem, problem.gradient_variances((np.zeros(problem.n_features), 0.0))
     )
 
 
 def of_all(problem):
-    return chance_gradient(problem, problem.pull_variances())
+    return chance_gradient(problem, problem.gradient_variances())
 
 
 def chance_radius(problem):
     limits = {"max_time": TimeLimit(), "n_threads": None}
-    return chance_of_active(problem, problem, problem.pull_variances(), None, limits)[0]
+    return chance_of_active(
+        problem, problem, problem.gradient_variances(), None, limits
+    )[0]
 
 
 def spread(problem):
@@ -217,9 +219,8 @@ def test_it_is_at_most_half_of_the_largest_useful_radius(problem, price):
     assert 0.0 <= radius <= 0.5 * radius_max(problem) * (1.0 + 1e-3)
     if radius > 1e-6 * problem.typical_row_norm():
         at_radius = problem.replace(radius=radius, l2=0.0)
-        useless = (
-            1.0 if at_radius.prices_intercept else best_constant(at_radius)
-        )  # a price counts b among the weights
+        # A price counts b among the weights
+        useless = 1.0 if at_radius.prices_intercept else best_constant(at_radius)
         assert solve(at_radius, tol=1e-8).objective < useless - 1e-8
 
 

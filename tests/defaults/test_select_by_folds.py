@@ -158,7 +158,7 @@ def test_a_perfect_candidate_is_ahead_of_a_constant_one():
     """No row tells more than another then: the lead has no variance."""
     labels = np.arange(80) % 2
     ones = np.ones(80)
-    judged = evidence.Judged([], labels, labels, ones, 80.0)
+    judged = evidence.EvaluationRows([], labels, labels, ones, 80.0)
     ranks = {1: np.zeros((80, 1)), 2: labels[:, None].astype(float)}
     assert evidence.best_if_significant([[1], [2]], ranks.get, judged) == 2
     assert evidence.best_if_significant([[2], [1]], ranks.get, judged) == 2

@@ -21,7 +21,7 @@ from drsvm import (
     WassersteinSVCCV,
     worst_case_risk,
 )
-from drsvm.defaults.out_of_fold import Unseen
+from drsvm.defaults.out_of_fold import OutOfFoldDecisions
 from drsvm.defaults.threshold import MIN_PREDICTED, NEARLY_NONE, SLACK, choose_threshold
 
 SCORES = {"accuracy": accuracy_score, "balanced_accuracy": balanced_accuracy_score}
@@ -35,9 +35,8 @@ def correct_on_average(thresholds, values, sign, least):
         if between > 0
         else values.std()
     )
-    width = max(
-        3**0.5 * (4 / 3 / len(values)) ** 0.2 * deviation, least
-    )  # Silverman's rule
+    # Silverman's rule
+    width = max(3**0.5 * (4 / 3 / len(values)) ** 0.2 * deviation, least)
     above = np.clip(
         (values - thresholds[:, None] + width) / (2 * width), 0.0, 1.0
     ).mean(axis=1)
@@ -54,7 +53,8 @@ def test_it_is_the_nearest_that_is_nearly_best(seed, goal):
         rng.normal(size=n) + 0.5 * signs + rng.normal(), int(rng.integers(0, 3))
     )
     found = choose_threshold(
-        Unseen(decisions[:, None], (signs > 0).astype(int), np.ones(n)), goal
+        OutOfFoldDecisions(decisions[:, None], (signs > 0).astype(int), np.ones(n)),
+        goal,
     )
     values = np.unique(decisions)
     if len(values) < 2:
@@ -69,18 +69,16 @@ def test_it_is_the_nearest_that_is_nearly_best(seed, goal):
     ]
     shares = [len(side) / n if goal == "accuracy" else 0.5 for _, side in sides]
     scores = shares[0] * correct[0] + shares[1] * correct[1]
-    rarer = (
-        1.0 if signs.sum() <= 0 else -1.0
-    )  # predicted for enough rows, or for none at any threshold
+    # Predicted for enough rows, or for none at any threshold
+    rarer = 1.0 if signs.sum() <= 0 else -1.0
     enough = np.array([(rarer * (decisions - middle) > 0).sum() for middle in middles])
     enough = enough >= min(MIN_PREDICTED * (signs == rarer).sum(), NEARLY_NONE * n)
     enough = enough if enough.any() else ~enough
     if goal == "accuracy":
         n_rarer = (signs == rarer).sum()
         right = ((decisions - middles[:, None] > 0) == (signs > 0)).sum(axis=1)
-        least = (
-            n - n_rarer - SLACK * (n_rarer * (n - n_rarer) / n) ** 0.5
-        )  # the constant's, as far as it is clear
+        # The constant's, as far as it is clear
+        least = n - n_rarer - SLACK * (n_rarer * (n - n_rarer) / n) ** 0.5
         if right[enough].max() < n - (1 + MIN_PREDICTED) * n_rarer:
             assert ((decisions > found) == (rarer < 0)).all(), (
                 "nothing but a constant is good enough"
@@ -121,9 +119,9 @@ def test_unseen_decisions_are_no_worse_than_a_constant(seed):
     decisions = np.round(decisions, int(rng.integers(-1, 4)))
     counts = rng.integers(1, 4, n)
     found = choose_threshold(
-        Unseen(decisions[:, None], labels, counts.astype(float)), "accuracy"
+        OutOfFoldDecisions(decisions[:, None], labels, counts.astype(float)), "accuracy"
     )
-    repeated = Unseen(
+    repeated = OutOfFoldDecisions(
         decisions.repeat(counts)[:, None], labels.repeat(counts), np.ones(counts.sum())
     )
     copies = choose_threshold(repeated, "accuracy")
@@ -140,7 +138,7 @@ def test_a_far_row_does_not_widen_the_average():
     rng = np.random.default_rng(0)
     labels = (rng.random(400) < 0.2).astype(int)
     decisions = rng.normal(size=400) + 2.5 * labels
-    judged = Unseen(decisions[:, None], labels, np.ones(400))
+    judged = OutOfFoldDecisions(decisions[:, None], labels, np.ones(400))
     found = choose_threshold(judged, "balanced_accuracy")
     for value in (1e3, 1e6, -1e6):
         decisions[7] = value
@@ -224,7 +222,9 @@ def judged_rows(seed):
         rng.normal(size=n) + rng.uniform(-0.5, 3.0) * labels + rng.normal(),
         int(rng.integers(0, 4)),
     )
-    return Unseen(decisions[:, None], labels, rng.integers(1, 4, n).astype(float))
+    return OutOfFoldDecisions(
+        decisions[:, None], labels, rng.integers(1, 4, n).astype(float)
+    )
 
 
 @examples(60, 500)
@@ -288,7 +288,7 @@ def test_equal_costs_are_accuracy_without_its_guards(rare):
     assert abs(models["costs"].score(X, y) - models["accuracy"].score(X, y)) < 0.02
     rng = np.random.default_rng(0)
     labels = (rng.random(300) < 0.1).astype(int)
-    noise = Unseen(rng.normal(size=(300, 1)), labels, np.ones(300))
+    noise = OutOfFoldDecisions(rng.normal(size=(300, 1)), labels, np.ones(300))
     decided = [
         noise.decisions[:, 0] > choose_threshold(noise, goal)
         for goal in ("accuracy", (1.0, 1.0))

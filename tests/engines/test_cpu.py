@@ -351,9 +351,8 @@ def test_longer_steps_leave_no_more_than_a_share_of_the_weight_behind(
         worst = -np.where(samples.used, relative[k], 0.0).min(axis=0)
         assert samples.weights[worst > rate * (1 + 1e-9)].sum() <= share * TIE
         assert rate <= exact[k] * (1 + 1e-8)
-        longer = (
-            1 / rate + 1.01 / kernel.BINS
-        )  # steps are binned: the next bin would leave too many behind
+        # Steps are binned: the next bin would leave too many behind
+        longer = 1 / rate + 1.01 / kernel.BINS
         assert samples.weights[worst > 1 / longer].sum() > share * TIE or rate <= 1.0
 
 

@@ -105,9 +105,8 @@ def rows_of_kind(kind, client, X, y):
         return [dask.delayed(part) for part in np.split(X, cuts)], [
             dask.delayed(part) for part in np.split(y, cuts)
         ]
-    first = (
-        da.arange(2 * N, chunks=(2 * CUTS,)) < N
-    )  # lengths that are not known, and chunks without rows
+    # Lengths that are not known, and chunks without rows
+    first = da.arange(2 * N, chunks=(2 * CUTS,)) < N
     return [da.concatenate([half, half])[first] for half in (dX, dy.rechunk((CUTS,)))]
 
 

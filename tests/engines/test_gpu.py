@@ -1,6 +1,6 @@
 """Rows and kernels on a graphics card, compared with the CPU.
 
-They need a card: `pytest -m gpu tests/engines`.
+They need a GPU: `pytest -m gpu tests/engines`.
 """
 
 import math
@@ -27,7 +27,7 @@ from drsvm.engines.gpu import gpu_backend as backend
 from drsvm.engines.gpu import gpu_engine as engine
 from drsvm.engines.gpu import gpu_rows as gpu_rows
 from drsvm.engines.gpu.device import GpuError, cupy
-from drsvm.problem.backends import ForCard, to_numpy
+from drsvm.problem.backends import ForGpu, to_numpy
 from drsvm.problem.kernel_functions import Laplacian, Linear, Polynomial, Rbf
 from drsvm.problem.kernel_rows import in_feature_space, rows_of_functions
 
@@ -58,7 +58,7 @@ def on_card(X):
 
 
 def check(X, y, tol=1e-8, solver="interior-point", **ball):
-    """Return the result on the card, which has the same proven optimum as on the CPU."""
+    """Return the result on the GPU, which has the same proven optimum as on the CPU."""
     expected = solve(Problem(X, y, **ball), "interior-point", tol=tol)
     result = solve(Problem(on_card(X), y, **ball), solver, tol=tol)
     assert result.gap <= tol and result.objective == pytest.approx(
@@ -178,9 +178,8 @@ def test_far_columns_are_shifted_and_ill_conditioned_ones_solved():
 def test_rows_that_do_not_fit_cross_in_every_pass(kind, monkeypatch):
     X, y = samples()
     X = KINDS[kind](X)
-    monkeypatch.setattr(
-        backend, "free_memory", lambda: 600_000
-    )  # less than the rows and their state take
+    # Less than the rows and their state take
+    monkeypatch.setattr(backend, "free_memory", lambda: 600_000)
     monkeypatch.setattr(backend, "BLOCK_BYTES", 10_000)
     # A given ridge: the automatic one comes from a rough solution, which depends on
     # where the rows are.
@@ -196,7 +195,7 @@ def test_rows_that_do_not_fit_cross_in_every_pass(kind, monkeypatch):
 def test_state_that_does_not_fit_is_an_error(monkeypatch):
     X, y = samples()
     monkeypatch.setattr(backend, "free_memory", lambda: 100_000)
-    with pytest.raises(GpuError, match="GB of the card are free"):
+    with pytest.raises(GpuError, match="GB of the GPU are free"):
         WassersteinSVC(radius=0.05, engine="gpu").fit(X, y)
 
 
@@ -363,7 +362,7 @@ def test_the_same_optimum_of_a_kernel(name, flip_cost, intercept_cost):
     }
     here, there = (
         in_feature_space(rows, FUNCTIONS[name], y, weights, **ball)
-        for rows in (X, ForCard(X))
+        for rows in (X, ForGpu(X))
     )
     expected = solve(here, tol=1e-7)
     result = solve(there, tol=1e-7)
@@ -373,9 +372,8 @@ def test_the_same_optimum_of_a_kernel(name, flip_cost, intercept_cost):
     assert isinstance(result.weights, np.ndarray) and isinstance(
         result.hinge_dual, cupy().ndarray
     )
-    order = np.searchsorted(
-        to_numpy(there.kept), here.kept
-    )  # rows in memory are in another order
+    # Rows in memory are in another order
+    order = np.searchsorted(to_numpy(there.kept), here.kept)
     margins = to_numpy(there.margins(result.weights))
     np.testing.assert_allclose(
         margins[order], here.margins(result.weights[order]), atol=1e-10
@@ -386,7 +384,7 @@ def test_the_same_optimum_of_a_kernel(name, flip_cost, intercept_cost):
 @pytest.mark.usefixtures("many_rows")
 def test_sums_and_norms_are_those_in_memory(name):
     X, _, c = curved_samples()
-    here, there = (rows_of_functions(rows, FUNCTIONS[name]) for rows in (X, ForCard(X)))
+    here, there = (rows_of_functions(rows, FUNCTIONS[name]) for rows in (X, ForGpu(X)))
     np.testing.assert_allclose(
         to_numpy(there.at(X[:50], c)), here.at(X[:50], c), rtol=1e-12
     )

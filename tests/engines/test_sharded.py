@@ -119,7 +119,9 @@ def test_sums_over_the_rows(data):
         assert found == pytest.approx(known, rel=1e-7, abs=1e-7 * scale)
     for pilot in (None, (w, b)):
         for found, known in zip(
-            there.pull_variances(pilot), problem.pull_variances(pilot), strict=True
+            there.gradient_variances(pilot),
+            problem.gradient_variances(pilot),
+            strict=True,
         ):
             assert found == pytest.approx(
                 known, abs=1e-12 * (1 + scale**2)
@@ -297,9 +299,8 @@ def test_samples_by_class():
     X, y = samples(3000)
     y[:40] = 1
     y[40:] = -1
-    few = sharded_problem(X, y, [30, 1000]).drawn(
-        600
-    )  # each class has its share: rules count rows of equal weight
+    # Each class has its share: rules count rows of equal weight
+    few = sharded_problem(X, y, [30, 1000]).drawn(600)
     assert (few.signs > 0).sum() == 8 and (few.signs < 0).sum() == 592
     assert pytest.approx(1.0 / np.square(few.sample_weight).sum(), rel=0.01) == 600.0
     drawn = sharded_problem(X, y, [30, 1000]).drawn_by_class(100)
@@ -390,9 +391,8 @@ def test_a_start_at_a_result(data, problem):
     result = solve(problem, tol=1e-8)
     again = solve(problem, tol=1e-8, start=result)
     assert again.n_iter == 0 and again.gap == pytest.approx(result.gap, abs=1e-12)
-    elsewhere = solve(
-        sharded_problem(*data, [200]), tol=1e-8, start=result
-    )  # its multipliers are in other shards
+    # Its multipliers are in other shards
+    elsewhere = solve(sharded_problem(*data, [200]), tol=1e-8, start=result)
     assert elsewhere.n_iter > 0 and elsewhere.objective == pytest.approx(
         result.objective, abs=2e-8
     )

@@ -1,4 +1,4 @@
-"""A card without a card: the mathematics of a sample in C++ gives the same numbers as in Python; a missing card."""
+"""A GPU without a GPU: the mathematics of a sample in C++ gives the same numbers as in Python; a missing card."""
 
 import ctypes
 import importlib.util
@@ -173,7 +173,7 @@ def test_a_missing_card_is_explained():
     except device.GpuError:
         pass
     else:
-        pytest.skip("there is a card")
+        pytest.skip("there is a GPU")
     X = np.eye(4)
     y = [0, 1, 0, 1]
     for estimator in (

@@ -122,9 +122,8 @@ def test_sparse_rows_keep_their_zeros(rows):
     for kind in (sparse.csr_array, sparse.csc_matrix, sparse.coo_array):
         found = ClippedScaler().fit(kind(rows)).transform(kind(rows))
         np.testing.assert_array_equal(found.toarray() == 0, rows == 0)
-    dense = ClippedScaler(with_mean=False).fit_transform(
-        rows[:, 3:]
-    )  # the limits of others may lie beyond 0
+    # The limits of others may lie beyond 0
+    dense = ClippedScaler(with_mean=False).fit_transform(rows[:, 3:])
     np.testing.assert_allclose(ClippedScaler().fit_transform(X[:, 3:]).toarray(), dense)
     assert X.nnz == np.count_nonzero(rows)  # the caller's matrix is not changed
 

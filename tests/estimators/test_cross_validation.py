@@ -234,9 +234,8 @@ def test_auto_starts_from_the_automatic_radius_in_the_first_setting():
 
 @pytest.mark.parametrize(("lead", "chosen"), [(0.019, 2), (0.021, 3)])
 def test_auto_leaves_it_only_for_a_clear_lead_in_the_same_folds(lead, chosen):
-    own = np.array(
-        [0.9, 0.5, 0.7]
-    )  # the folds differ much more than two candidates in one of them
+    # The folds differ much more than two candidates in one of them
+    own = np.array([0.9, 0.5, 0.7])
     results = table(
         [[0.5] * 3, [0.6] * 3, own, own + spread(lead, 0.02)],
         settings=["first"] * 3 + ["second"],
@@ -269,13 +268,11 @@ def test_auto_then_takes_the_good_radius_nearest_to_the_automatic_one():
 
 
 def test_auto_with_scores_that_are_missing():
-    results = table(
-        [[0.5] * 3, [0.8] * 3, [np.nan] * 3, [0.6] * 3]
-    )  # the automatic radius has no score
+    # The automatic radius has no score
+    results = table([[0.5] * 3, [0.8] * 3, [np.nan] * 3, [0.6] * 3])
     assert RULES["auto"](results) == 1
-    results["split2_test_score"][:] = (
-        np.nan
-    )  # a fold that was not completed does not count in the standard error
+    # A fold that was not completed does not count in the standard error
+    results["split2_test_score"][:] = np.nan
     results["split0_test_score"][1] = 0.9
     results["split1_test_score"][1] = 0.7
     assert RULES["one-standard-error"](results) == 1

@@ -16,7 +16,7 @@ from drsvm import (
     save_model,
     worst_case_risk,
 )
-from drsvm.defaults.out_of_fold import Unseen
+from drsvm.defaults.out_of_fold import OutOfFoldDecisions
 from drsvm.defaults.probability import fitted_sigmoids
 from drsvm.estimators.fit_data import FitData, RemoteFit
 
@@ -214,9 +214,8 @@ def places_of_rows(names):
 @pytest.mark.thorough
 def test_problems_of_classes_share_their_rows(three_classes, client):
     X, y = three_classes
-    rows = da.from_array(X[:, ::-1], chunks=(73, -1)).astype(
-        np.int64
-    )  # must be converted, which is a copy
+    # Must be converted, which is a copy
+    rows = da.from_array(X[:, ::-1], chunks=(73, -1)).astype(np.int64)
     data = RemoteFit(WassersteinSVC(), rows, da.from_array(y, chunks=73), None, None)
     problems = data.problems(
         {"radius": 0.1, "intercept_cost": 1.0, "fit_intercept": True}
@@ -248,12 +247,11 @@ def test_three_classes_and_their_weights(three_classes):
         .fit(*parts)
     )
     here.fit(X, y)
-    judged = Unseen(
+    judged = OutOfFoldDecisions(
         here.decision_function(X), np.searchsorted(here.classes_, y), np.ones(len(y))
     )
-    np.testing.assert_allclose(
-        there.sigmoids_, fitted_sigmoids(judged, 3), rtol=0.02
-    )  # class weights do not count
+    # Class weights do not count
+    np.testing.assert_allclose(there.sigmoids_, fitted_sigmoids(judged, 3), rtol=0.02)
     chances = there.predict_proba(parts[0]).compute()
     np.testing.assert_array_equal(
         there.classes_[chances.argmax(axis=1)], there.predict(parts[0]).compute()

@@ -273,9 +273,8 @@ def test_an_automatic_radius_needs_two_classes_in_the_first_block(two_classes):
         match=r"radius='auto' is computed from the first block, which has .* 'no' only",
     ):
         model.partial_fit(X[only], y[only], classes=["no", "yes"])
-    model.partial_fit(
-        X[:, :2], y, classes=["no", "yes"]
-    )  # a failed first block leaves nothing behind
+    # A failed first block leaves nothing behind
+    model.partial_fit(X[:, :2], y, classes=["no", "yes"])
     assert model.radius_ > 0 and model.n_features_in_ == 2
 
 
@@ -488,7 +487,7 @@ def test_listening_changes_nothing(two_classes, told):
     model = WassersteinSVC(radius=0.05, solver=InteriorPoint(compiled_steps=False))
     heard = clone(model).fit(*two_classes)
     n_told = len(told)
-    with progress.taken_over():
+    with progress.capture_progress():
         silent = clone(model).fit(*two_classes)
     assert n_told > 3 and len(told) == n_told
     assert len(heard.result_.history) == len(silent.result_.history), (

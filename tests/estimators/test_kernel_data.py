@@ -69,9 +69,10 @@ def test_with_all_rows_as_landmarks_it_is_the_classifier_of_the_whole_feature_sp
         there.result_.status is Status.OPTIMAL_IN_SPAN
         and "functions of the landmarks" in repr(there.result_)
     )
+    # Folds may differ
     values = [
         model.decision_function(moons[0]) + model.threshold_ for model in (there, here)
-    ]  # folds may differ
+    ]
     np.testing.assert_allclose(*values, atol=0.02)
 
 
@@ -144,9 +145,8 @@ def test_predictions_are_computed_when_they_are_asked_for(moons):
     np.testing.assert_allclose(
         chances.compute(), model.predict_proba(moons[0]), rtol=1e-9
     )
-    here = WassersteinKernelSVC(n_landmarks=20).fit(
-        *moons
-    )  # a classifier of any rows decides about these
+    # A classifier of any rows decides about these
+    here = WassersteinKernelSVC(n_landmarks=20).fit(*moons)
     np.testing.assert_allclose(
         here.decision_function(X).compute(), here.decision_function(moons[0]), rtol=1e-9
     )
@@ -159,8 +159,15 @@ def test_several_classes_sparse_blocks_and_weights(three_classes, client):
     landmarks = X[::7]
     here = WassersteinKernelSVC(landmarks=landmarks, tol=1e-8).fit(X, y, weights)
     cuts = [slice(0, 60), slice(60, len(y))]
-    blocks = [client.scatter([of(column[rows]) for rows in cuts]) for of, column in
-              ((sparse.csr_matrix, X), (np.asarray, y), (np.asarray, weights))]  # fmt: skip
+    # Fmt: skip
+    blocks = [
+        client.scatter([of(column[rows]) for rows in cuts])
+        for of, column in (
+            (sparse.csr_matrix, X),
+            (np.asarray, y),
+            (np.asarray, weights),
+        )
+    ]
     there = WassersteinKernelSVC(landmarks=landmarks, tol=1e-8).fit(*blocks)
     assert there.radius_ == pytest.approx(here.radius_, rel=1e-4)
     np.testing.assert_allclose(there.objective_, here.objective_, atol=1e-6)

@@ -57,9 +57,8 @@ def optimum(K, signs, weights, *, radius, flip_cost, l2, fit_intercept, intercep
     problem = cp.Problem(cp.Minimize(objective), limits)
     accuracy = {"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9}
     with warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", "Solution may be inaccurate"
-        )  # by its own measure, far below the test's
+        # By its own measure, far below the test's
+        warnings.filterwarnings("ignore", "Solution may be inaccurate")
         return problem.solve(solver=cp.CLARABEL, **accuracy)
 
 

@@ -372,9 +372,8 @@ def test_class_weights_can_be_part_of_the_selection():
 @pytest.mark.parametrize("scoring", [None, "balanced_accuracy", "f1_macro"])
 def test_the_classes_weigh_the_same_if_they_do_in_the_score(scoring):
     y = np.repeat([0, 1], [60, 30])
-    X = (
-        np.random.default_rng(0).normal(size=(90, 2)) + 8.0 * y[:, None]
-    )  # all candidates score 1
+    # All candidates score 1
+    X = np.random.default_rng(0).normal(size=(90, 2)) + 8.0 * y[:, None]
     search = WassersteinSVCCV(radii=3, scoring=scoring, cv=3, refit=False).fit(X, y)
     assert search.class_weight_ == ("auto" if scoring is None else "balanced")
     assert search.set_params(class_weight=None).fit(X, y).class_weight_ is None

@@ -193,9 +193,8 @@ def test_signs(data, frame):
     opposite = np.zeros(3, dtype=int)
     strongest = np.argmax(np.abs(free.coef_[0]))
     opposite[strongest] = -np.sign(free.coef_[0, strongest])
-    fitted = model(monotonic_cst=opposite).fit(
-        X, y
-    )  # the objective is convex: the weight stops at 0
+    # The objective is convex: the weight stops at 0
+    fitted = model(monotonic_cst=opposite).fit(X, y)
     assert fitted.coef_[0, strongest] == pytest.approx(0.0, abs=1e-6)
     assert (
         fitted.coef_[0] * opposite >= 0
@@ -463,9 +462,8 @@ def test_the_worst_case_is_that_of_the_trained_prices(data):
         worst_case_risk(fitted, X, y, feature_cost=np.ones(3))
         > fitted.objective_ + 1e-3
     )
-    priced = model(intercept_cost=1.0).fit(
-        X, y
-    )  # X is centred, so its intercept is priced where it is
+    # X is centred, so its intercept is priced where it is
+    priced = model(intercept_cost=1.0).fit(X, y)
     assert worst_case_risk(priced, X, y, intercept_cost=1.0) == pytest.approx(
         priced.objective_, abs=1e-9
     )

@@ -76,9 +76,8 @@ def test_agreement_with_scikit_learn(seed, n_classes, n):
         np.append(np.arange(n_classes), random.integers(0, n_classes, n - n_classes))
     ]
     shape = n if n_classes == 2 else (n, n_classes)
-    decisions = np.round(
-        random.normal(size=shape), random.integers(0, 3)
-    )  # rounded: some are equal
+    # Rounded: some are equal
+    decisions = np.round(random.normal(size=shape), random.integers(0, 3))
     found = scores(decisions, y, classes)
     predicted = figures.predictions(decisions, classes)
     counts = confusion_matrix(y, predicted, labels=classes)
@@ -124,9 +123,8 @@ def test_small_weights_count_where_their_columns_are_large(two_of_eight, storage
         Problem(storage(X), y, radius=1e-3, flip_cost=np.inf, fit_intercept=True),
         tol=1e-6,
     )
-    tiny = 1e-7 / figures.column_deviations(
-        storage(X)
-    )  # together less than the root of the tolerance
+    # Together less than the root of the tolerance
+    tiny = 1e-7 / figures.column_deviations(storage(X))
     result.weights[1:7] = tiny[1:7]
     result.weights[7] = 1e-5  # 2 standard deviations
     counts = figures.weights_that_count(result, figures.column_deviations(storage(X)))

@@ -229,9 +229,8 @@ def test_thresholds_of_scikit_learn(round_trip):
     tuned = TunedThresholdClassifierCV(
         inner, scoring="balanced_accuracy", cv=3, store_cv_results=True
     ).fit(X, Y)
-    frozen = FixedThresholdClassifier(
-        FrozenEstimator(inner.fit(X, Y)), threshold=0.7
-    )  # which needs no fit
+    # Which needs no fit
+    frozen = FixedThresholdClassifier(FrozenEstimator(inner.fit(X, Y)), threshold=0.7)
     inside = make_pipeline(
         StandardScaler(),
         TunedThresholdClassifierCV(WassersteinSVC(), scoring="f1_macro", cv=2),

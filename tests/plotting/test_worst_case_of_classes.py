@@ -75,9 +75,8 @@ def test_moves_go_across_the_boundary_of_their_two_classes(animals, model, ax):
         np.sort(display.moved_to[:, 0]), np.sort(leads(worst.features[moved]))
     )
     steps = display.moved_to - display.moved_from
-    np.testing.assert_allclose(
-        steps[:, 1], 0.0, atol=1e-9
-    )  # with norm 2 straight across
+    # With norm 2 straight across
+    np.testing.assert_allclose(steps[:, 1], 0.0, atol=1e-9)
     assert (
         set(ANIMALS[display.moved_labels]) == set(worst.labels[moved]) <= {lead, over}
     )
@@ -108,9 +107,8 @@ def test_two_features_show_where_each_class_leads(animals, ax):
     ]
     lines = [path.vertices for contour in boundaries for path in contour.get_paths()]
     values = np.sort(model.decision_function(np.vstack(lines)), axis=1)
-    np.testing.assert_allclose(
-        values[:, -1], values[:, -2], atol=0.05
-    )  # the two largest tie on every boundary
+    # The two largest tie on every boundary
+    np.testing.assert_allclose(values[:, -1], values[:, -2], atol=0.05)
 
 
 def test_sparse_rows_and_weights_look_the_same(animals, model, ax):

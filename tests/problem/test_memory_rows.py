@@ -149,10 +149,11 @@ def test_sparse_rows_in_files(any_size, tmp_path, density):
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     y = np.where(X @ random.normal(size=30) + random.normal(size=20_000) > 0, 1, -1)
     expected = WassersteinSVC(tol=1e-8).fit(X, y)
+    # The ridge follows an automatic radius
     ball = {
         "radius": expected.radius_,
         "l2": expected.l2_,
-    }  # the ridge follows an automatic radius
+    }
     model = WassersteinSVC(tol=1e-8, **ball).fit(mapped_csr(X, tmp_path), y)
     assert model.gap_ <= 1e-8 and model.objective_ == pytest.approx(
         expected.objective_, abs=1e-7
@@ -203,5 +204,5 @@ def test_careful_margins_of_sparse_rows_stay_sparse(monkeypatch):
     w[: 2 * n : 2] = 1e9
     w[1 : 2 * n : 2] = -1e9 + 0.25
     np.testing.assert_array_equal(
-        problem.rows.careful_margins(problem, w, 0.5), 0.75 * problem.signs
+        problem.rows.compensated_margins(problem, w, 0.5), 0.75 * problem.signs
     )

@@ -204,11 +204,11 @@ def assert_nearest_point_of_epigraph(
     measured with the stiffness.
     """
     size = epigraph_size(x, s)
-    pull = stiffness * (x - w)
+    gradient = stiffness * (x - w)
     scale = max(1.0, stiffness)
     assert norm_of(w, norm.q) <= lam + tolerance * size
-    assert norm_of(pull, norm.p) <= lam - s + tolerance * scale * size
-    assert abs(pull @ w + (s - lam) * lam) <= tolerance * scale * size**2
+    assert norm_of(gradient, norm.p) <= lam - s + tolerance * scale * size
+    assert abs(gradient @ w + (s - lam) * lam) <= tolerance * scale * size**2
 
 
 stiffnesses = st.just(1.0) | powers_of_ten(-3, 6)

@@ -12,7 +12,7 @@ from thorough import for_each
 
 from drsvm import Problem, certify, worst_case_distribution, worst_case_risk
 from drsvm.certificate.certificate import dual_point, primal_point
-from drsvm.certificate.dual_bound import best_multiple
+from drsvm.certificate.dual_bound import best_dual_scaling
 from drsvm.problem.norms import norm_for
 
 NORMS = (1, 2, math.inf)
@@ -194,9 +194,8 @@ def assert_feasible(problem, dual):
     )
     v, v0 = exact_sums(problem, alpha, beta)
     needed = problem.intercept_cost * abs(v0) if problem.prices_intercept else 0.0
-    rounding = (
-        problem.intercept_cost if problem.prices_intercept else 0.0
-    )  # balanced multipliers have v_0 = 0 up to it
+    # Balanced multipliers have v_0 = 0 up to it
+    rounding = problem.intercept_cost if problem.prices_intercept else 0.0
     if problem.fit_intercept and not problem.prices_intercept:
         assert abs(v0) <= 1e-14
     if problem.l2 == 0 and problem.radius > 0 and math.isinf(dual.weight_bound):
@@ -207,8 +206,8 @@ def assert_feasible(problem, dual):
         )
         finite = np.isfinite(prices)
         assert not problem.with_signs(v)[~finite].any()
-        pull = np.append(prices[finite] * problem.with_signs(v)[finite], needed)
-        needed = np.linalg.norm(pull, problem.norm.p)
+        gradient = np.append(prices[finite] * problem.with_signs(v)[finite], needed)
+        needed = np.linalg.norm(gradient, problem.norm.p)
     assert needed <= left + 1e-12 * (problem.radius + rounding)
 
 
@@ -374,9 +373,9 @@ def test_the_scale_is_the_best_one(norm, l2):
         v, v0 = problem.weighted_sum(alpha - beta)
         mass = alpha.sum() + beta.sum()
         cost = problem.cost_of_flips(beta)
-        scale, bound, _ = best_multiple(problem, mass, cost, v, v0)
+        scale, bound, _ = best_dual_scaling(problem, mass, cost, v, v0)
         for t in (0.5 * scale, 0.99 * scale, 0.9999 * scale):
-            shrunk = best_multiple(problem, t * mass, t * cost, t * v, t * v0)
+            shrunk = best_dual_scaling(problem, t * mass, t * cost, t * v, t * v0)
             assert shrunk[1] <= bound + 1e-12
 
 

@@ -283,7 +283,7 @@ def test_flips_are_possible_only_where_they_can_be_paid():
     for other in (
         problem.replace(radius=0),
         problem.replace(flip_cost=math.inf),
-        mixed.with_ball(0.0, 0.1),
+        mixed.with_regularisation(0.0, 0.1),
     ):
         assert not other.flips_possible
 

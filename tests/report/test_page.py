@@ -53,9 +53,8 @@ def test_corner_cases_have_a_page_and_their_warnings_on_it(noisy, settings):
     X, y, *_ = noisy
     made = make_report(WassersteinSVC(**settings), X[:60, :4], y[:60])
     assert (made.summary["constant"] is not None) == ("flip_cost" in settings)
-    told_little = (
-        made.summary["constant"] or made.summary["is_guess"]
-    )  # 15 rows say little
+    # 15 rows say little
+    told_little = made.summary["constant"] or made.summary["is_guess"]
     assert made.html.count("<h2>") == (4 if told_little else 8)
     for warning in made.summary["warnings"]:
         assert escape(warning) in made.html

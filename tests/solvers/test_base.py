@@ -7,7 +7,7 @@ import pytest
 from scripted import BAD, BALL, GOOD, ScriptedState, X, Y, scripted
 
 from drsvm import Problem, solve
-from drsvm.solvers.base import Limits, Relay, Solver, share_of_way
+from drsvm.solvers.base import DelegatingState, Limits, Solver, share_of_way
 from drsvm.utils.clock import TimeLimit
 
 
@@ -33,7 +33,7 @@ def test_seeds_of_all_kinds_are_accepted():
     assert states[0].generator().random() == states[1].generator().random()
 
 
-class Pair(Relay):
+class Pair(DelegatingState):
     """Two runs; the second takes over after a few steps of the first."""
 
     def __init__(self, first, second, steps):
@@ -79,7 +79,7 @@ def test_a_relay_runs_its_states_in_turn():
 
 def test_a_relay_passes_calls_on_to_its_state():
     state = ScriptedState(scripted(BAD, every=2), limits())
-    relay = Relay(state)
+    relay = DelegatingState(state)
     state.gives_up = True
     state.step_seconds = 3.0
     state.share_done = lambda: 0.4

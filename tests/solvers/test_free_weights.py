@@ -12,9 +12,8 @@ from drsvm import Problem, Status, WassersteinSVC, solve
 from drsvm.certificate.certificate import dual_point
 from drsvm.solvers.selection import make_solver
 
-SEEDS = (
-    range(10_000, 15_000, 10) if LONG else (10_000, 13_650)
-)  # in the last, exact zeros are not
+# In the last, exact zeros are not
+SEEDS = range(10_000, 15_000, 10) if LONG else (10_000, 13_650)
 CHUNKS = 20 if LONG else 1
 
 SCALES = np.repeat([1, -1], 20)

@@ -118,9 +118,8 @@ def test_names_over_several_lines(write):
     check_error(
         r"column 'b' contains the text 'oops' \(line 4\)", read_like, new, data.schema
     )
-    content = (
-        'a,remark,label\n1,"one\ntwo",x\n3,none,y\n'  # and texts that are not used
-    )
+    # And texts that are not used
+    content = 'a,remark,label\n1,"one\ntwo",x\n3,none,y\n'
     assert read(
         write("data.csv", content), ReadOptions(drop=("remark",))
     ).X.to_pydict() == {"a": [1, 3]}

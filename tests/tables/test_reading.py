@@ -153,6 +153,7 @@ def test_labels_that_differ_only_in_case(write):
     assert note.startswith("the labels 'Yes', 'yes' differ only in case")
 
 
+# Fmt: skip
 TABLES = [
     # columns
     (TABLE, {"label": "lable"}, "no column 'lable' (label): did you mean 'label'?"),
@@ -163,17 +164,37 @@ TABLES = [
     (TABLE, {"features": ("label",)}, "is the label column and cannot be a feature"),
     # lines, delimiters and quotes
     ("a,b,label\n1,2,x\n3,4\n", {}, "line 3 has 2 columns, but the first has 3"),
-    ("a,b,label\n1,2,x\n3,4,5,y\n", {}, "contain an unquoted ',' (perhaps a decimal comma)?"),
+    (
+        "a,b,label\n1,2,x\n3,4,5,y\n",
+        {},
+        "contain an unquoted ',' (perhaps a decimal comma)?",
+    ),
     ("a,b,label\n", {}, "no rows found below the header"),
-    (TABLE, {"delimiter": ";"}, "with the delimiter semicolon (delimiter): the delimiter seems to be a comma."),
+    (
+        TABLE,
+        {"delimiter": ";"},
+        "with the delimiter semicolon (delimiter): the delimiter seems to be a comma.",
+    ),
     ("just some words\n", {"delimiter": ","}, "the delimiter seems to be a blank."),
     ("word\nword\n", {}, "is it a CSV file?"),
     (b"a,b,label\n1,2,caf\xe9\n", {}, "line 2 is not UTF-8 text"),
     ('a,b,label\n1,2,x\n3,4,"y\n5,6,x\n', {}, "line 3: a closing quote is missing"),
-    ('a,b,label\n1,2,x\n3,4,"y\n5,6,x"\n7,8,x\n', {}, "column 'label' that starts in line 3 spans several"),
-    ('a,b,label\n1,2,x\n3,4,"y\n5,6,"x"\n"7",8,x\n', {}, "line 3: a closing quote is missing"),
+    (
+        'a,b,label\n1,2,x\n3,4,"y\n5,6,x"\n7,8,x\n',
+        {},
+        "column 'label' that starts in line 3 spans several",
+    ),
+    (
+        'a,b,label\n1,2,x\n3,4,"y\n5,6,"x"\n"7",8,x\n',
+        {},
+        "line 3: a closing quote is missing",
+    ),
     ('a,"b,label\n1,2,x\n', {}, "line 1: a closing quote is missing"),
-    ('a,"b,label\n1,2,x\n3,4,"\n5,6,y\n', {}, "in the header spans several lines and contains the delimiter ','"),
+    (
+        'a,"b,label\n1,2,x\n3,4,"\n5,6,y\n',
+        {},
+        "in the header spans several lines and contains the delimiter ','",
+    ),
     ("   \n", {}, "no rows found"),
     # contents that are not tables
     ("", {}, "is empty"),
@@ -181,20 +202,48 @@ TABLES = [
     (b"\xff\xfea\x00,\x00b\x00", {}, "is UTF-16 text"),
     (b"PK\x03\x04rest", {}, "is a zip archive (or an Excel workbook)"),
     # cells
-    ("a,b,label\n1,2,x\n3,oops,y\n5,6,x\n", {}, "'b' contains the text 'oops' (line 3), while 2 of 3 values"),
-    (GAPPY, {"missing": "error"}, "column 'b' has an empty cell at line 2 (1 of 3 are empty)"),
-    ("a,b,label\n1,2,x\n3,4,\n", {"missing": "error"}, "column 'label' has no label at line 3"),
-    ("a,b,label\n1,,x\n,4,y\n", {"missing": "drop", "numeric": ("a", "b")}, "every row has a missing value"),
+    (
+        "a,b,label\n1,2,x\n3,oops,y\n5,6,x\n",
+        {},
+        "'b' contains the text 'oops' (line 3), while 2 of 3 values",
+    ),
+    (
+        GAPPY,
+        {"missing": "error"},
+        "column 'b' has an empty cell at line 2 (1 of 3 are empty)",
+    ),
+    (
+        "a,b,label\n1,2,x\n3,4,\n",
+        {"missing": "error"},
+        "column 'label' has no label at line 3",
+    ),
+    (
+        "a,b,label\n1,,x\n,4,y\n",
+        {"missing": "drop", "numeric": ("a", "b")},
+        "every row has a missing value",
+    ),
     ("a,b,label\n1,2,\n3,4,\n", {}, "no row has a label"),
     ("a,b,label\n1,,x\n1,,y\n", {}, "left out: a (always the same), b (empty)"),
     ("\n\na,b,label\n1,2,x\n3,oops,y\n5,6,x\n", {}, "'oops' (line 5)"),
-    ("\na,t,label\n1,p,x\n3,\"q\n5,r\",y\n", {}, "column 't' that starts in line 4 spans several lines"),
+    (
+        '\na,t,label\n1,p,x\n3,"q\n5,r",y\n',
+        {},
+        "column 't' that starts in line 4 spans several lines",
+    ),
     # numbers
-    ("a,b,label\n1,1_0,x\n3,4,y\n5,6,x\n", {}, "column 'b' contains the text '1_0' (line 2)"),
+    (
+        "a,b,label\n1,1_0,x\n3,4,y\n5,6,x\n",
+        {},
+        "column 'b' contains the text '1_0' (line 2)",
+    ),
     ("a,b,label\n1,2,x\n3,-inf,y\n", {}, "column 'b' is infinite at line 3"),
-    ("a,b,label\n1,2,x\n3,-1e308,y\n", {}, "column 'b' is -1e+308 at line 3, which is too large: correct it"),
+    (
+        "a,b,label\n1,2,x\n3,-1e308,y\n",
+        {},
+        "column 'b' is -1e+308 at line 3, which is too large: correct it",
+    ),
     ('a,label\n"1,234",x\n"5,678",y\n', {}, "'1,234' (line 2): the comma may separate"),
-]  # fmt: skip
+]
 
 SVMLIGHT = [
     ("1 1:1\n-1 -2:1\n", {}, "line 2: the index -2 is negative"),

@@ -25,9 +25,8 @@ def test_a_signal_ends_every_task(tasks):
     environment = {**os.environ, "PYTHONPATH": path}
     child = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert child.returncode == 0, child.stderr  # negative: killed by a signal
-    reactions = json.loads(
-        child.stdout.splitlines()[0]
-    )  # joblib's workers may complain below when they are ended
+    # Joblib's workers may complain below when they are ended
+    reactions = json.loads(child.stdout.splitlines()[0])
     assert set(reactions) <= {"interrupted", "KeyboardInterrupt"}, (
         reactions,
         child.stderr,

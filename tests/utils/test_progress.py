@@ -9,18 +9,26 @@ import pytest
 
 from drsvm.utils import progress
 from drsvm.utils.messages import Message, Parameter
-from drsvm.utils.progress import Pace, duration, lines, part, stage, taken_over, tell
+from drsvm.utils.progress import (
+    Pace,
+    capture_progress,
+    duration,
+    lines,
+    part,
+    report_progress,
+    stage,
+)
 
 
 def test_shares_of_a_stage_reach_the_listener(told):
-    tell(0.1)  # outside of a stage
+    report_progress(0.1)  # outside of a stage
     with stage("reading"):
-        tell(0.25)
+        report_progress(0.25)
     with stage("solving"):
         with part(0.0, 0.5):
-            tell(0.5)
+            report_progress(0.5)
         with part(0.5, 1.0), part(0.5, 1.0):
-            tell(0.0)
+            report_progress(0.0)
     solving = [("solving", share) for share in (0.25, 0.5, 0.75, 1.0, 1.0, 1.0)]
     assert told == [("reading", 0.25), ("reading", 1.0), *solving]
 
@@ -28,32 +36,32 @@ def test_shares_of_a_stage_reach_the_listener(told):
 def test_work_that_fails_is_not_done(told):
     with pytest.raises(ValueError, match="broken"), stage("solving"), part(0.0, 0.5):
         raise ValueError("broken")
-    tell(0.7)
+    report_progress(0.7)
     assert told == []
 
 
 def test_work_within_work_that_tells_for_itself_is_silent(told):
     with stage("solving"), part(0.0, 0.5):
-        with taken_over() as tell_outer:
+        with capture_progress() as tell_outer:
             with stage("inner"):
-                tell(0.9)
+                report_progress(0.9)
             tell_outer(0.2)
-        tell(0.4)
+        report_progress(0.4)
     assert told[:2] == [("solving", 0.1), ("solving", 0.2)]
 
 
 def test_nobody_need_listen():
-    with stage("solving"), part(0.0, 0.5), taken_over() as tell_outer:
+    with stage("solving"), part(0.0, 0.5), capture_progress() as tell_outer:
         tell_outer(0.5)
-        tell(0.5)
+        report_progress(0.5)
 
 
 def test_listeners_belong_to_a_thread(told):
     with stage("solving"):
-        other = threading.Thread(target=tell, args=(0.3,))
+        other = threading.Thread(target=report_progress, args=(0.3,))
         other.start()
         other.join()
-        tell(0.6)
+        report_progress(0.6)
     assert told == [("solving", 0.6), ("solving", 1.0)]
 
 

@@ -44,9 +44,8 @@ class GeneralPurpose(BaseSolver):
             self.variant = _fastest(self.rival, self._variants(), problem, optimum)
 
     def pre_run_hook(self, tolerance):
-        prepare = (
-            self.rival.prepare if tolerance < 1.0 else _nothing
-        )  # benchopt's first tolerance is infinite
+        # Benchopt's first tolerance is infinite
+        prepare = self.rival.prepare if tolerance < 1.0 else _nothing
         self._call = prepare(self.problem, self.variant, tolerance, usable_cores())
 
     def run(self, tolerance):

@@ -3,9 +3,9 @@ from importlib.metadata import version
 from benchmark_utils.general_purpose import GeneralPurpose
 from benchmark_utils.ortools_pdlp import ORTOOLS_PDLP
 
-version(
-    "ortools"
-)  # an ImportError tells benchopt that it is not installed; it cannot be imported next to highspy
+# An ImportError tells benchopt that it is not installed; it cannot be imported next to
+# highspy
+version("ortools")
 
 
 class Solver(GeneralPurpose):

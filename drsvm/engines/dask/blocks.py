@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from distributed import Client
 
 
-Block: TypeAlias = (
-    Any  # A delayed value or a future of some rows, labels, weights or costs
-)
+# A delayed value or a future of some rows, labels, weights or costs
+Block: TypeAlias = Any
 
 
 class Columns(NamedTuple):
@@ -52,9 +51,8 @@ def columns_of(
         for name, values in more.items()
     ]
     together = [rows, *(some for some in blocks if some is not None)]
-    computed: Any = client.compute(
-        [block for some in together for block in some]
-    )  # futures stay as they are
+    # Futures stay as they are
+    computed: Any = client.compute([block for some in together for block in some])
     futures = iter(computed)
     return Columns(
         *(
@@ -97,9 +95,8 @@ def mapped_blocks(
     function: Callable[[Matrix], Matrix], blocks: list[Block]
 ) -> list[Block]:
     """Return what a function, which is sent to each worker once, returns for every block, wherever the block is."""
-    sent = delayed(
-        function, traverse=False, pure=True
-    )  # the same blocks have the same values: computed once
+    # The same blocks have the same values: computed once
+    sent = delayed(function, traverse=False, pure=True)
     return [delayed(_value, pure=True)(sent, block) for block in blocks]
 
 

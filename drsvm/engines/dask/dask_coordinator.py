@@ -49,12 +49,13 @@ READY = 30.0
 # packages that must agree with those of the workers
 SAME_VERSION = "drsvm"
 SAME_MAJOR_VERSION = ("numba", "numpy")
+# Errors if the cluster is gone
 LOST = (
     concurrent.futures.CancelledError,
     CommClosedError,
     ConnectionError,
     OSError,
-)  # errors if the cluster is gone
+)
 # Errors of a connection: it is closed, or the worker was started again and does not
 # know its mailbox.
 CLOSED = (OSError, RuntimeError, KeyError, asyncio.CancelledError)
@@ -73,16 +74,14 @@ class DaskCoordinator(Coordinator):
         self.name = uuid.uuid4().hex
         self._checked: set[str] = set()  # workers whose versions are known to be right
         self._threads: dict[str, int] = {}
-        self.connections: dict[
-            str, asyncio.Future[Connection]
-        ] = {}  # by the address of the worker
+        # By the address of the worker
+        self.connections: dict[str, asyncio.Future[Connection]] = {}
         weakref.finalize(
             self, _tell_workers, client, dask_worker.forget_shards, self.name
         ).atexit = False
         self._check_versions()
-        _tell_workers(
-            client, dask_worker.forget_orphans
-        )  # all of them, whether they will get chunks or not
+        # All of them, whether they will get chunks or not
+        _tell_workers(client, dask_worker.forget_orphans)
         surveys: list[Survey] = self._of_chunks(
             "survey", dask_worker.survey, range(len(columns.X))
         )
@@ -236,9 +235,8 @@ class DaskChannel(WorkerChannel):
             queue.SimpleQueue()
         )
         self.waiting: dict[Group, Message] = {}
-        self.sent: dict[
-            Group, tuple[str, concurrent.futures.Future]
-        ] = {}  # where to, and the reply
+        # Where to, and the reply
+        self.sent: dict[Group, tuple[str, concurrent.futures.Future]] = {}
         self.groups = coordinator.groups(coordinator.places)
         self.next_look = time.monotonic() + GLANCE
 

@@ -19,9 +19,8 @@ from drsvm.utils.annotations import Matrix
 _shards: dict[str, dict[int, Shard]] = {}
 _chunks: dict[str, dict[int, Chunk]] = {}  # checked, and not yet a shard
 _keys: dict[str, set[str]] = {}  # of the data that shards are made of
-_rows: WeakValueDictionary[str, Matrix] = (
-    WeakValueDictionary()
-)  # checked rows, by the key of the data
+# Checked rows, by the key of the data
+_rows: WeakValueDictionary[str, Matrix] = WeakValueDictionary()
 
 
 def survey(coordinator: str, number: int, rows_key: str, X: Matrix, *columns) -> Survey:

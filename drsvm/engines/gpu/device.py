@@ -15,9 +15,8 @@ TF32 = 3  # cuBLAS: multiply numbers in float32 with a mantissa of 10 bits
 # Number of features from which the routine for symmetric products is faster than the
 # general one
 SYRK_FROM = 512
-SHARE_OF_MEMORY = (
-    0.85  # share of the card's free memory that rows and their state may take
-)
+# Share of the GPU's free memory that rows and their state may take
+SHARE_OF_MEMORY = 0.85
 
 
 class GpuError(RuntimeError):
@@ -45,7 +44,7 @@ def cupy() -> Any:
 
 
 def free_memory() -> int:
-    """Return how many bytes rows and their state may take on the card."""
+    """Return how many bytes rows and their state may take on the GPU."""
     free, _ = cupy().cuda.runtime.memGetInfo()
     kept = cupy().get_default_memory_pool().free_bytes()
     return int(SHARE_OF_MEMORY * (free + kept))
@@ -54,7 +53,7 @@ def free_memory() -> int:
 def on_device(values, dtype: DTypeLike | None = np.float64) -> Matrix:
     """Return values as an array of CuPy; None stands for their own type.
 
-    What is on the card already is not copied, unless it has another type.
+    What is on the GPU already is not copied, unless it has another type.
     """
     xp = cupy()
     if hasattr(values, "__dlpack__") and not isinstance(
@@ -65,7 +64,7 @@ def on_device(values, dtype: DTypeLike | None = np.float64) -> Matrix:
 
 
 def on_host(values: Matrix) -> Matrix:
-    """Return values that may be on the card as an array of numpy; None stays None."""
+    """Return values that may be on the GPU as an array of numpy; None stays None."""
     here = isinstance(values, np.ndarray) or not hasattr(values, "__dlpack__")
     return values if here else to_numpy(on_device(values, None))
 

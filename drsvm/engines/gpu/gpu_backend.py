@@ -15,7 +15,7 @@ from drsvm.engines.gpu.gpu_rows import (
     checked_costs,
 )
 from drsvm.engines.gpu.streaming import StreamedGpuRows
-from drsvm.problem.backends import Backend, ForCard, to_numpy
+from drsvm.problem.backends import Backend, ForGpu, to_numpy
 from drsvm.problem.kernel_functions import dense
 from drsvm.utils.annotations import Matrix
 from drsvm.utils.parallel import slices
@@ -23,13 +23,12 @@ from drsvm.utils.parallel import slices
 # Bytes per row beyond its features: the state of a run, its corrections, and vectors of
 # one pass
 STATE_BYTES = 160
-BLOCK_BYTES = (
-    1 << 30
-)  # size of the blocks in which rows cross that do not fit onto the card
+# Size of the blocks in which rows cross that do not fit onto the GPU
+BLOCK_BYTES = 1 << 30
 
 
 class GpuBackend(Backend):
-    """Arrays of CuPy, or of any library that shares arrays on the card (DLPack), CSR matrices, and rows for a card."""
+    """Arrays of CuPy, or of any library that shares arrays on the GPU (DLPack), CSR matrices, and rows for a GPU."""
 
     def data(self, X, y, sample_weight, flip_cost):
         attributes = gpu_rows(X).data(on_host(y), sample_weight)
@@ -42,7 +41,7 @@ class GpuBackend(Backend):
                 "A kernel that is a table or a function of yours needs engine='cpu', with X in main memory."
             )
         return GpuKernelRows(
-            on_device(dense(points.X if isinstance(points, ForCard) else points)),
+            on_device(dense(points.X if isinstance(points, ForGpu) else points)),
             function,
         )
 
@@ -63,7 +62,7 @@ class GpuBackend(Backend):
         return int(X.shape[1])
 
     def named(self, X):
-        return X.original if isinstance(X, ForCard) else X
+        return X.original if isinstance(X, ForGpu) else X
 
     def sample(self, X, size):
         return gpu_rows(X).some(size)
@@ -125,7 +124,7 @@ class GpuBackend(Backend):
         )
 
     def like(self, X, values):
-        if isinstance(X, ForCard):
+        if isinstance(X, ForGpu):
             return to_numpy(values)
         values = on_device(values, None)
         if isinstance(X, cupy().ndarray) or not hasattr(X, "__dlpack__"):
@@ -141,9 +140,9 @@ def _positions(y, classes):
 
 
 def gpu_rows(X: Matrix) -> GpuRows:
-    """Return rows for the card: those that are there stay as they are, others are copied, or cross in every pass."""
+    """Return rows for the GPU: those that are there stay as they are, others are copied, or cross in every pass."""
     xp = cupy()
-    X = X.X if isinstance(X, ForCard) else X
+    X = X.X if isinstance(X, ForGpu) else X
     if hasattr(X, "tocsr"):
         return _sparse_rows(X)
     X = X if isinstance(X, np.ndarray) else on_device(X, None)
@@ -156,7 +155,7 @@ def gpu_rows(X: Matrix) -> GpuRows:
     else:
         dtype = np.dtype(np.float64)
     if isinstance(X, np.ndarray) and X.nbytes + len(X) * STATE_BYTES > free_memory():
-        # They stay in main memory; their state must fit onto the card.
+        # They stay in main memory; their state must fit onto the GPU.
         X = np.ascontiguousarray(X, dtype=dtype)
         block = min(BLOCK_BYTES, free_memory() // 8)
         _check_room(len(X) * STATE_BYTES + 4 * block, X.shape)

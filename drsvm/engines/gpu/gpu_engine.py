@@ -228,9 +228,8 @@ class GpuMatrixFree(MatrixFree):
         self.inverse = 1.0 / cupy().maximum(diagonal, 1e-300)
 
     def _weighted_sum(self, c):
-        return self.rows.device_sums(c[None])[
-            0
-        ]  # stays on the card: to and fro, it took longer than the product
+        # Stays on the GPU: to and fro, it took longer than the product
+        return self.rows.device_sums(c[None])[0]
 
     def apply_inverse(self, right):
         return self.inverse * right

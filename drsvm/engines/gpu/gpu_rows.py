@@ -46,7 +46,7 @@ TILE_COLUMNS = 1 << 13
 
 
 def checked_costs(flip_cost: Costs, n: int, kept: Vector | None) -> Costs:
-    """Return the cost of a flip, or those of the kept rows, on the card."""
+    """Return the cost of a flip, or those of the kept rows, on the GPU."""
     if np.ndim(flip_cost) == 0:
         return check_flip_cost(float(flip_cost))
     costs = on_device(flip_cost)
@@ -97,7 +97,7 @@ class CardRows(Rows):
 
 
 class GpuRows(CardRows):
-    """Rows on the card, as matrices."""
+    """Rows on the GPU, as matrices."""
 
     def __init__(self, X: Matrix):
         self.X = X
@@ -110,14 +110,14 @@ class GpuRows(CardRows):
 
     @abstractmethod
     def device_sums(self, c: Matrix) -> Matrix:
-        """Return Σ_i c_i x_i for one, two or three rows of coefficients, on the card."""
+        """Return Σ_i c_i x_i for one, two or three rows of coefficients, on the GPU."""
 
     def weighted_sum(self, c):
         return to_numpy(self.device_sums(c[None])[0])
 
     @abstractmethod
     def gram(self, h: Vector, *, rough: bool = False) -> Matrix:
-        """Return Σ_i h_i x_i x_iᵀ, on the card, in the upper triangle.
+        """Return Σ_i h_i x_i x_iᵀ, on the GPU, in the upper triangle.
 
         A rough one is correct to about three digits.
         """
@@ -142,7 +142,7 @@ class GpuRows(CardRows):
 
 
 class DenseGpuRows(GpuRows):
-    """A C-ordered array on the card."""
+    """A C-ordered array on the GPU."""
 
     is_sparse = False
 
@@ -294,7 +294,7 @@ class ColumnParts(NamedTuple):
 
 
 class SparseGpuRows(GpuRows):
-    """A CSR matrix on the card, with a copy of it by columns for sums and Gram matrices."""
+    """A CSR matrix on the GPU, with a copy of it by columns for sums and Gram matrices."""
 
     is_sparse = True
 
@@ -374,7 +374,7 @@ class SparseGpuRows(GpuRows):
         room = 8 * d * int((parts.last - parts.first).max())
         if room > MAX_SHARED:
             raise GpuError(
-                f"{d} features are too many for a Gram matrix of sparse rows on a card: use engine='cpu'."
+                f"{d} features are too many for a Gram matrix of sparse rows on a GPU: use engine='cpu'."
             )
         form = kernel("sparse_gram", self.dtype)
         form.max_dynamic_shared_size_bytes = MAX_SHARED

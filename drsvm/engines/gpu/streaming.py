@@ -11,16 +11,16 @@ from drsvm.problem.backends import to_numpy
 from drsvm.utils.annotations import Matrix
 from drsvm.utils.parallel import slices
 
-BUFFERS = 2  # while the card works on one block, the next is on its way
+BUFFERS = 2  # while the GPU works on one block, the next is on its way
 Event = Any  # of CuPy
 
 
 class StreamedGpuRows(DenseGpuRows):
-    """Dense rows in main memory, of which the card holds a few blocks at a time.
+    """Dense rows in main memory, of which the GPU holds a few blocks at a time.
 
-    A block is copied into memory that the card can read on its own (pinned), and from
-    there to the card while this works on the block before it. An offset is subtracted
-    on the card.
+    A block is copied into memory that the GPU can read on its own (pinned), and from
+    there to the GPU while this works on the block before it. An offset is subtracted
+    on the GPU.
     """
 
     def __init__(
@@ -45,12 +45,11 @@ class StreamedGpuRows(DenseGpuRows):
             for _ in places
         ]
         there = [xp.empty((size, d), dtype=dtype) for _ in places]
-        free: list[Event] = [
-            None for _ in places
-        ]  # when the card has finished with a block
+        # When the GPU has finished with a block
+        free: list[Event] = [None for _ in places]
         copies = xp.cuda.Stream(non_blocking=True)
         work = xp.cuda.get_current_stream()
-        work.synchronize()  # the new arrays may be memory that the card is still using
+        work.synchronize()  # the new arrays may be memory that the GPU is still using
 
         def send(k: int) -> tuple[Matrix, Event]:
             """Begin to copy a block.
@@ -70,13 +69,11 @@ class StreamedGpuRows(DenseGpuRows):
         sent = [send(k) for k in range(min(BUFFERS, len(parts)))]
         for k, part in enumerate(parts):
             block, arrived = sent[k]
-            work.wait_event(
-                arrived
-            )  # what follows on the card waits until the block is there
+            # What follows on the GPU waits until the block is there
+            work.wait_event(arrived)
             yield part, block if self.offset is None else block - self.offset
-            free[k % BUFFERS] = (
-                work.record()
-            )  # all work on the block has been given to the card
+            # All work on the block has been given to the GPU
+            free[k % BUFFERS] = work.record()
             if k + BUFFERS < len(parts):
                 sent.append(send(k + BUFFERS))
 

@@ -105,9 +105,8 @@ class Survey:
     classes: np.ndarray
     masses: np.ndarray  # by class, divided by the largest weight
     largest_weight: float
-    costs: (
-        np.ndarray | None
-    )  # some of the flip costs in ascending order, the smallest and the largest among them
+    # Some of the flip costs in ascending order, the smallest and the largest among them
+    costs: np.ndarray | None
 
     @classmethod
     def of(cls, chunk: Chunk) -> "Survey":

@@ -12,11 +12,11 @@ from functools import reduce
 from drsvm.engines.sharded.shard import (
     FLIP,
     HINGE,
-    Ball,
     Kept,
     Message,
     Query,
     RemoteVector,
+    ShardParameters,
     StateLost,
     Update,
 )
@@ -34,14 +34,13 @@ class Coordinator(ABC):
 
     def __init__(self):
         self.n_rounds = 0
-        self.restored: list[
-            int
-        ] = []  # numbers of the shards that were lost and built again
+        # Numbers of the shards that were lost and built again
+        self.restored: list[int] = []
         self.runs: weakref.WeakValueDictionary[str, Run] = weakref.WeakValueDictionary()
 
     def ask(
         self,
-        ball: Ball,
+        ball: ShardParameters,
         query: Query,
         *arguments,
         vectors: Iterable[RemoteVector | None] = (),
@@ -60,7 +59,11 @@ class Coordinator(ABC):
         return [self.runs[name] for name in dict.fromkeys(names)]
 
     def send(
-        self, runs: "list[Run]", ball: Ball, query: Query | None = None, arguments=()
+        self,
+        runs: "list[Run]",
+        ball: ShardParameters,
+        query: Query | None = None,
+        arguments=(),
     ) -> Summable:
         """Bring runs up to date, and return the sum of the values of a query, or of the replies to the last change."""
         self.n_rounds += 1
@@ -137,7 +140,7 @@ class Run:
     Those without a reply wait for the next round.
     """
 
-    def __init__(self, coordinator: Coordinator, ball: Ball):
+    def __init__(self, coordinator: Coordinator, ball: ShardParameters):
         self.name = uuid.uuid4().hex
         self.coordinator = coordinator
         self.ball = ball
@@ -149,7 +152,7 @@ class Run:
         coordinator.runs[self.name] = self
         weakref.finalize(self, coordinator.forget, self.name).atexit = False
 
-    def tell(self, change: str, *arguments) -> None:
+    def report_progress(self, change: str, *arguments) -> None:
         """Make a change without a reply."""
         self._drop_free_slots()
         if (
@@ -162,7 +165,7 @@ class Run:
 
     def ask(self, change: str, *arguments) -> Summable:
         """Make a change and return the sum of the replies."""
-        self.tell(change, *arguments)
+        self.report_progress(change, *arguments)
         return self.coordinator.send([self], self.ball)
 
     def query(self, query: Query, *arguments) -> Summable:
@@ -176,7 +179,7 @@ class Run:
         """
         number = next(self._slots)
         slot = Slot(self)
-        self.tell(change, number, *arguments)
+        self.report_progress(change, number, *arguments)
         self._used.add(number)
         weakref.finalize(slot, self._free.append, number)
         return Kept(self.name, number, HINGE, slot), Kept(self.name, number, FLIP, slot)
@@ -194,7 +197,7 @@ class Run:
 
     def end(self) -> None:
         """Free the state of all samples; what is in slots stays."""
-        self.tell("end")
+        self.report_progress("end")
         self.coordinator.post(Message((self.changes_since(self.known),), self.ball))
         self.known = self.base + len(self.log)
 

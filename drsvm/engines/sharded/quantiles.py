@@ -43,9 +43,8 @@ class Bins(NamedTuple):
             share = distance / (distance + self.unit)
         else:
             share = distance / (self.high - self.low)
-        bins = np.fmin(np.maximum(share, 0.0) * N_BINS, N_BINS - 1).astype(
-            np.int64
-        )  # the share of infinity is NaN
+        # The share of infinity is NaN
+        bins = np.fmin(np.maximum(share, 0.0) * N_BINS, N_BINS - 1).astype(np.int64)
         return N_BINS - 1 - bins if self.descending else bins
 
     def inside(self, number: int) -> "Bins":

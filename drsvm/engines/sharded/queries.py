@@ -36,14 +36,16 @@ def targets(_, problem: Problem) -> Sums:
 
 
 def sums_of_multipliers(
-    shard: Shard, problem: Problem, hinge_dual, flip_dual, careful: bool
+    shard: Shard, problem: Problem, hinge_dual, flip_dual, compensated: bool
 ) -> Sums:
     """Return the sums over the two sides of multipliers, clipped to their bounds, and the rounding errors of sums."""
     clipped = ArrayMultipliers(
         problem, shard.values(hinge_dual), shard.values(flip_dual)
     )
-    rounding = 3.0 * ULP if careful else problem.rows.rounding
-    return Sums((*dual_sums(problem, clipped.alpha, clipped.beta, careful), rounding))
+    rounding = 3.0 * ULP if compensated else problem.rows.rounding
+    return Sums(
+        (*dual_sums(problem, clipped.alpha, clipped.beta, compensated), rounding)
+    )
 
 
 def breakpoints(

@@ -25,10 +25,11 @@ from drsvm.problem.reducers import Summable, Sums
 from drsvm.utils.annotations import Matrix
 from drsvm.utils.parallel import single_threaded_blas, threads_limited
 
+# Numerical ones, which are a reply like any other
 BREAKDOWNS = (
     ArithmeticError,
     np.linalg.LinAlgError,
-)  # numerical ones, which are a reply like any other
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +58,7 @@ class View:
         return RowView(X, lambda rows: rows - offset)
 
 
-class Ball(NamedTuple):
+class ShardParameters(NamedTuple):
     """What a shard must know of the parameters of a problem."""
 
     radius: float
@@ -74,7 +75,7 @@ class Update(NamedTuple):
     """
 
     run: str
-    ball: Ball
+    ball: ShardParameters
     base: int
     first: int
     changes: tuple[tuple[str, tuple], ...]
@@ -92,12 +93,11 @@ class Message(NamedTuple):
     """
 
     updates: tuple[Update, ...]
-    ball: Ball
+    ball: ShardParameters
     query: Query | None = None
     arguments: tuple = ()
-    follow: Callable[..., tuple] | None = (
-        None  # arguments for the next shard on the same machine, after a reply
-    )
+    # Arguments for the next shard on the same machine, after a reply
+    follow: Callable[..., tuple] | None = None
 
 
 def total_reply(shards: "Iterable[Shard]", message: Message) -> Summable:
@@ -134,9 +134,8 @@ class Shard:
         self.flip_costs = flip_costs
         self.runs: dict[str, ShardRun] = {}
         self._views: dict[str, Matrix] = {"": X}
-        self._lock = (
-            threading.Lock()
-        )  # a message that was given up may still be at work
+        # A message that was given up may still be at work
+        self._lock = threading.Lock()
 
     def reply(self, message: Message) -> Summable:
         """Make the changes, and return the value of the query."""
@@ -164,7 +163,7 @@ class Shard:
             raise reply
         return reply
 
-    def problem(self, ball: Ball) -> Problem:
+    def problem(self, ball: ShardParameters) -> Problem:
         view = ball.view
         if view.name not in self._views:
             self._views = {"": self.X, view.name: view.of(self.X)}
@@ -195,9 +194,8 @@ class ShardRun:
         self.done = done
         self.reply: Summable = None  # to the last change: it may be asked for again
         self.slots: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-        self.forgotten: set[int] = (
-            set()
-        )  # slots of which an engine that cannot repeat its changes has lost the content
+        # Slots of which an engine that cannot repeat its changes has lost the content
+        self.forgotten: set[int] = set()
         self.engine: Any = None
 
     def make(self, changes) -> None:
@@ -307,7 +305,7 @@ class Clipped(RemoteVector):
 
     hinge: RemoteVector | None
     flip: RemoteVector | None
-    ball: Ball
+    ball: ShardParameters
     factors: tuple[float, float]
     which: int
 

@@ -24,12 +24,12 @@ from drsvm.engines.sharded.quantiles import MASS, MOMENT, Bins, crossing
 from drsvm.engines.sharded.shard import (
     FLIP,
     HINGE,
-    Ball,
     Clipped,
     Kept,
     Multiple,
     Query,
     RemoteVector,
+    ShardParameters,
     View,
 )
 from drsvm.problem.memory_rows import MemoryRows
@@ -108,13 +108,13 @@ class ShardedRows(Rows):
     # --- queries
     # ----------------------------------------------------------------------------------------------------
 
-    def ball(self, problem: Problem) -> Ball:
+    def ball(self, problem: Problem) -> ShardParameters:
         """Return what the shards must know of the parameters."""
         if np.ndim(problem.flip_cost):
             cost = None
         else:
             cost = problem.flip_cost
-        return Ball(
+        return ShardParameters(
             problem.radius, cost, problem.norm, problem.fit_intercept, self.view
         )
 
@@ -237,9 +237,9 @@ class ShardedRows(Rows):
 
     def multipliers(self, problem, hinge_dual, flip_dual):
         vectors = (hinge_dual, flip_dual)
-        careful = bool(uncharged_features(problem)[1].any())
+        compensated = bool(uncharged_features(problem)[1].any())
         *sums, rounding = self._ask(
-            problem, queries.sums_of_multipliers, *vectors, careful, vectors=vectors
+            problem, queries.sums_of_multipliers, *vectors, compensated, vectors=vectors
         )
         return ShardedMultipliers(
             vectors, self.ball(problem), DualSums(*sums), rounding
@@ -267,9 +267,8 @@ class ShardedRows(Rows):
     # ----------------------------------------------------------------------------------------------------
 
     def some(self, size):
-        ball = Ball(
-            0.0, 1.0, norm_for(2), False, self.view
-        )  # of which only the view matters
+        # Of which only the view matters
+        ball = ShardParameters(0.0, 1.0, norm_for(2), False, self.view)
         return self.coordinator.ask(
             ball, queries.rows_at_a_stride, max(1, self.survey.n_rows // size)
         )[0]
@@ -326,16 +325,15 @@ class ShardedMultipliers(Multipliers):
     def __init__(
         self,
         unclipped: tuple[RemoteVector | None, RemoteVector | None],
-        ball: Ball,
+        ball: ShardParameters,
         sums: DualSums,
         rounding: float,
     ):
         self.unclipped = unclipped
         self.ball = ball
         self.sums = sums
-        self.rounding = (
-            rounding + ROUNDING_OF_MASSES
-        )  # also of the sums over the shards
+        # Also of the sums over the shards
+        self.rounding = rounding + ROUNDING_OF_MASSES
         self.factors = np.ones(2)
 
     def sides(self) -> tuple[float, float]:
@@ -345,7 +343,7 @@ class ShardedMultipliers(Multipliers):
     def shrink(self, one: float, other: float) -> None:
         self.factors = self.factors * (one, other)
 
-    def totals(self, careful: bool = False) -> Totals:
+    def totals(self, compensated: bool = False) -> Totals:
         one, other = self.sides()
         v = self.sums.rows @ (self.factors * (1.0, -1.0))
         return Totals(
@@ -370,7 +368,7 @@ class ShardedEngine(Engine):
 
     small = False  # a round may cost more than a pass
 
-    def __init__(self, coordinator: Coordinator, ball: Ball, n_linear: int):
+    def __init__(self, coordinator: Coordinator, ball: ShardParameters, n_linear: int):
         self.run = Run(coordinator, ball)
         self.n_linear = n_linear
         self.mass, flippable = coordinator.ask(ball, queries.targets)
@@ -380,7 +378,7 @@ class ShardedEngine(Engine):
         self.run.end()
 
     def center(self, point, lam: float, mu: float) -> None:
-        self.run.tell("center", point, lam, mu)
+        self.run.report_progress("center", point, lam, mu)
 
     def total_slack(self) -> float:
         return self.run.query(queries.of_engine, "total_slack")[0]

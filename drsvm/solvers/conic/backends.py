@@ -146,9 +146,8 @@ def postponed_interrupt():
 
 def answer_of_process(backend: str, model: Model, limit: "TimeLimit") -> Answer | None:
     """Return the answer of a separate process, or None if it was terminated at the time limit."""
-    optional(
-        "highspy" if backend == "highs" else backend, NEEDED_BY
-    )  # report a missing extra here
+    # Report a missing extra here
+    optional("highspy" if backend == "highs" else backend, NEEDED_BY)
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path)),

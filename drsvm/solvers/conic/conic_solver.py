@@ -196,9 +196,8 @@ def build_model(problem: Problem) -> Model:
         problem.radius > 0 or problem.flips_possible
     ):  # otherwise neither λ nor the norm plays a role
         norm_blocks, n_cone = _norm_rows(problem, unit)
-    others = [None] * (
-        max(map(len, norm_blocks), default=3) - 3
-    )  # additional variables of the norm
+    # Additional variables of the norm
+    others = [None] * (max(map(len, norm_blocks), default=3) - 3)
     A = sparse.block_array(
         [*([*block, *others] for block in blocks), *norm_blocks], format="csc"
     )

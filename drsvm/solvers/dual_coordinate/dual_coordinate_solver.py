@@ -76,9 +76,9 @@ class RoundAscent(Ascent):
 class SeparableAscent(Ascent):
     """q = 1 and q = ∞: the weights are the part of u inside or outside limits ±h, fixed in an epoch, over the ridge."""
 
-    inside: ClassVar[
-        bool
-    ]  # whether the weights are the part inside the limits (q = ∞) rather than outside (q = 1)
+    # Whether the weights are the part inside the limits (q = ∞) rather than outside (q
+    # = 1)
+    inside: ClassVar[bool]
 
     def _place(self) -> Place:
         problem = self.problem
@@ -324,9 +324,8 @@ class DualCoordinateState(StateWithEstimates):
 
     def __init__(self, problem: Problem, limits: Limits, shrinking: bool = True):
         super().__init__(problem, limits, FIRST_PROOF)
-        single = (
-            problem.n_features + problem.prices_intercept == 1
-        )  # then all norms are equal
+        # Then all norms are equal
+        single = problem.n_features + problem.prices_intercept == 1
         kind = RoundAscent if single else ASCENTS[type(problem.norm)]
         self.ascent = kind(problem, limits.start, limits.generator(), shrinking)
         self.trend = Trend(problem, limits.tol)

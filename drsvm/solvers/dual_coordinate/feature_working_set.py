@@ -18,7 +18,7 @@ import numpy as np
 from drsvm.problem.norms import L1
 from drsvm.problem.problem import Problem
 from drsvm.problem.result import Result, Status
-from drsvm.solvers.base import Candidate, Limits, Relay, Solver, State
+from drsvm.solvers.base import Candidate, DelegatingState, Limits, Solver, State
 from drsvm.solvers.dual_coordinate.dual_coordinate_solver import DualCoordinateState
 from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
 from drsvm.solvers.loop import run
@@ -77,7 +77,7 @@ class FeatureWorkingSet(Solver):
         return WithFallback(run, problem, limits)
 
 
-class FeatureWorkingSetState(Relay):
+class FeatureWorkingSetState(DelegatingState):
     """One run: epochs until the relevant features are known, then rounds.
 
     Epochs again if there are too many.

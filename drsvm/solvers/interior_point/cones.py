@@ -29,9 +29,8 @@ class Cone:
         self.constraints = constraints
         self.size = size
         self.outside = outside
-        self.weight = float(constraints.has_norm) + float(
-            constraints.n_signs > 0
-        )  # Σ multiplier · slack / μ
+        # Σ multiplier · slack / μ
+        self.weight = float(constraints.has_norm) + float(constraints.n_signs > 0)
 
     def multipliers(self) -> tuple[np.ndarray, float]:
         """Return z in (w, b) and z_λ."""
@@ -84,9 +83,8 @@ def cone_at(problem: Problem, point: np.ndarray, lam: float, mu: float) -> Cone:
     if has_norm:
         entries, prices = priced_entries(problem)
         if len(entries) == 0:
-            kind = (
-                kernel.Cross
-            )  # all norms of nothing are 0, and the cone of q = 1 is then λ ≥ 0
+            # All norms of nothing are 0, and the cone of q = 1 is then λ ≥ 0
+            kind = kernel.OneNormCone
         factors = problem.norm.cone_factors(prices)
         of_norm = kind.slacks_at(factors * point[entries], lam)
         norm_duals = kind.central_duals(of_norm, mu)

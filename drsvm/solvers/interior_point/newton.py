@@ -147,12 +147,10 @@ class OrthogonalSystem(Factorised):
         roots = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * sizes
         factor = np.vstack((np.sqrt(pairs)[:, None] * samples, roots))
         self.scale = 1.0 / np.maximum(np.linalg.norm(factor, axis=0), 1e-150)
-        factor = np.vstack(
-            (self.scale * factor, 1e-15 * np.eye(len(sizes)))
-        )  # flat directions have no rounding noise
-        self.rows = factor[
-            np.argsort(-np.abs(factor).max(axis=1))
-        ]  # an elimination of large rows spares small ones
+        # Flat directions have no rounding noise
+        factor = np.vstack((self.scale * factor, 1e-15 * np.eye(len(sizes))))
+        # An elimination of large rows spares small ones
+        self.rows = factor[np.argsort(-np.abs(factor).max(axis=1))]
         if not np.isfinite(self.rows).all():
             raise linalg.LinAlgError("the Newton matrix has overflown")
         triangle, self.order = linalg.qr(
@@ -188,9 +186,8 @@ def restored(
     dm = problem.margins(direction[:d], float(direction[d:].sum()))
     kdl = kappa * lam
     ds = -((one - two) * dm + two * kdl) / (one + two + three)
-    changes = (
-        np.stack((ds + dm, flips * (ds - dm + kdl), ds)) / state[3:]
-    )  # relative ones
+    # Relative ones
+    changes = np.stack((ds + dm, flips * (ds - dm + kdl), ds)) / state[3:]
     step = min(1.0, 0.5 / max(float(np.abs(changes).max()), 1e-300))
     alpha, beta = state[:2] - step * (state[:2] * changes[:2])
     return alpha, beta

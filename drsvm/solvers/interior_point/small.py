@@ -74,9 +74,8 @@ class Memory:
         signs = _read_only(problem.signs, np.float64)
         weights = _read_only(problem.sample_weight, np.float64)
         self.mass = float(weights.sum())
-        self.weight = 2.0 * self.mass + float(
-            weights @ flips
-        )  # Σ of complementarity targets, divided by μ
+        # Σ of complementarity targets, divided by μ
+        self.weight = 2.0 * self.mass + float(weights @ flips)
         size = (d, d + problem.fit_intercept, rows.is_sparse)
         n_tiles = math.ceil(n / TILE)
         fits = (
@@ -225,13 +224,13 @@ class SmallState(InteriorPointState):
         )
 
     def _center(self) -> None:
-        self.fresh = not self.careful  # the first call will do it
-        if self.careful:
+        self.fresh = not self.compensated  # the first call will do it
+        if self.compensated:
             super()._center()
 
     def step(self) -> None:
         """Take steps until a certificate is due, but only one if a callback follows them, or if time is short."""
-        if self.careful:
+        if self.compensated:
             self.taken = 1
             self.steps_of_all_starts = self.steps_of_all_starts + 1
             return super().step()
@@ -254,12 +253,10 @@ class SmallState(InteriorPointState):
         d = self.problem.n_features
         if self.finished:
             return np.zeros(self.problem.n_rows)
-        inverse, _ = lapack.dtrtri(
-            system.factor.T
-        )  # of the factor's transpose, in its upper triangle
-        root = np.ascontiguousarray(
-            system.vectors[SCALE][:, None] * np.triu(inverse)
-        )  # root rootᵀ = H⁻¹
+        # Of the factor's transpose, in its upper triangle
+        inverse, _ = lapack.dtrtri(system.factor.T)
+        # Root rootᵀ = H⁻¹
+        root = np.ascontiguousarray(system.vectors[SCALE][:, None] * np.triu(inverse))
         images = self.problem.X @ root[:d] + (
             root[d] if self.problem.fit_intercept else 0.0
         )

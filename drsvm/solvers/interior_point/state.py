@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from drsvm.certificate.dual_bound import best_multiple
+from drsvm.certificate.dual_bound import best_dual_scaling
 from drsvm.certificate.multipliers import DualSums
 from drsvm.compiled import step_rules
 from drsvm.engines.cpu import engine_for
@@ -41,10 +41,11 @@ Direction = tuple[np.ndarray, float]  # (dw, db) and dλ
 # what a careful run leaves behind at most, and its limit of n·d²: it is slow
 NEGLIGIBLE_MASS = 1e-7
 MAX_WORK = 3e7
+# A numerical breakdown: an invalid number or factorisation
 BREAKDOWNS = (
     ArithmeticError,
     LinAlgError,
-)  # a numerical breakdown: an invalid number or factorisation
+)
 # Certificates are tried at gaps of this size even if the tolerance is smaller
 FINEST_TOL = 1e-10
 # A certificate, which usually finds 55 to 90 % of the expected gap, is tried when that
@@ -73,12 +74,11 @@ SLOWER = 1.5
 class InteriorPointState(State):
     """One run: the point (w, b, λ), the cone of the norm, and the engine that stores the samples."""
 
-    drawn: Problem | None = (
-        None  # the problem on a few rows, if the start is from there
-    )
+    # The problem on a few rows, if the start is from there
+    drawn: Problem | None = None
     # Whether directions take no sums over the rows: that takes longer and loses fewer
     # digits
-    careful: bool = False
+    compensated: bool = False
     draws_rows: bool = True  # whether a start may be computed on a few rows
     small: bool  # whether certificates cost little, and so do restarts
     weight: float  # sum of the complementarity targets of the samples, divided by μ
@@ -111,7 +111,7 @@ class InteriorPointState(State):
         )
         self.ridge[self.problem.n_features :] = 0.0
         self.cold_starts = cold_starts(self.problem)
-        self.careful = False
+        self.compensated = False
         if start is None and self.limits.start is not None:
             start = start_at(self.problem, self.limits.start)
         elif (
@@ -138,9 +138,8 @@ class InteriorPointState(State):
         self.lam = lam
         self.mu = mu
         self.cone = cone_at(self.problem, point, lam, mu)
-        self.total_weight = (
-            self.weight + self.cone.weight
-        )  # Σ of all complementarity targets, divided by μ
+        # Σ of all complementarity targets, divided by μ
+        self.total_weight = self.weight + self.cone.weight
         self._center()
         self.products = mu * self.weight
         self.last_gap = np.inf
@@ -150,9 +149,8 @@ class InteriorPointState(State):
         self.first_gap = mu * self.total_weight
         self.expected_gap = np.inf
         self.near_the_end = self.finished = False
-        self.samples: Curvature | None = (
-            None  # the equations at the point, if they are known
-        )
+        # The equations at the point, if they are known
+        self.samples: Curvature | None = None
         self.sums: DualSums | None = None  # likewise the sums of the multipliers
 
     def _center(self) -> None:
@@ -203,7 +201,7 @@ class InteriorPointState(State):
         self.near_the_end = self._gap_may_be_small()
 
     def _system(self, samples: Curvature) -> Factorised:
-        if self.careful:
+        if self.compensated:
             return OrthogonalSystem(
                 self.problem, self.engine.of_rows, self.cone.scaling(), self.ridge
             )
@@ -217,7 +215,7 @@ class InteriorPointState(State):
             share = step_rules.LEFT_BEHIND_OF_MANY
         else:
             share = step_rules.LEFT_BEHIND
-        if self.careful:
+        if self.compensated:
             most = NEGLIGIBLE_MASS
         else:
             most = step_rules.MAX_LEFT_BEHIND
@@ -274,7 +272,7 @@ class InteriorPointState(State):
 
     def certificate_due(self) -> bool:
         """Return True if a certificate is worth its cost, about that of an iteration."""
-        return self.limits.watched or self.near_the_end or self.careful
+        return self.limits.watched or self.near_the_end or self.compensated
 
     @property
     def central_gap(self) -> float:
@@ -321,7 +319,7 @@ class InteriorPointState(State):
         bound = -np.inf
         if not problem.fit_intercept or problem.prices_intercept:
             v0 = float(mass[0] - mass[1])
-            bound = best_multiple(
+            bound = best_dual_scaling(
                 problem, float(mass.sum()), float(flip_cost.sum()), v, v0, w
             )[1]
         if problem.fit_intercept:
@@ -331,7 +329,7 @@ class InteriorPointState(State):
             flip_cost = keep * flip_cost
             bound = max(
                 bound,
-                best_multiple(
+                best_dual_scaling(
                     problem, float(mass.sum()), float(flip_cost.sum()), v, 0.0, w
                 )[1],
             )
@@ -339,7 +337,7 @@ class InteriorPointState(State):
 
     def candidate(self) -> Candidate:
         residual_counts = (
-            self.careful
+            self.compensated
             or self.futile_proofs > 0
             or RESIDUAL * self.central_gap < self.last_gap < np.inf
         )
@@ -360,7 +358,7 @@ class InteriorPointState(State):
             else:
                 self.futile_proofs = 0
             self.finished |= self.futile_proofs > FUTILE_PROOFS * (
-                4 if self.careful else 1
+                4 if self.compensated else 1
             )
             self.last_gap = min(gap, self.last_gap)
         if self.finished and gap > max(
@@ -371,7 +369,7 @@ class InteriorPointState(State):
                     self.small
                     and self.problem.n_rows * self.problem.n_features**2 <= MAX_WORK
                 )
-                self.careful = few and self.engine.of_rows is not None
+                self.compensated = few and self.engine.of_rows is not None
                 self.begin(*start)
                 break
 

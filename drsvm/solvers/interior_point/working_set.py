@@ -18,7 +18,7 @@ import numpy as np
 
 from drsvm.engines.cpu import WorkingSetEngine
 from drsvm.problem.problem import Problem
-from drsvm.solvers.base import Limits, Relay
+from drsvm.solvers.base import DelegatingState, Limits
 from drsvm.solvers.interior_point.starts import (
     Start,
     weights_and_intercept,
@@ -127,9 +127,8 @@ def pieces_at(problem: Problem, estimate: Estimate) -> Pieces:
 class WorkingSetState(InteriorPointState):
     """An interior-point run on a working set, from an estimate of the solution."""
 
-    promising = (
-        1.0  # the expected gap costs little here and a certificate, on all rows, a lot
-    )
+    # The expected gap costs little here and a certificate, on all rows, a lot
+    promising = 1.0
 
     def __init__(
         self,
@@ -155,9 +154,8 @@ class WorkingSetState(InteriorPointState):
         start = Start(point, max(estimate.lam, norm + min(mu / budget, 0.1 * norm)), mu)
         super().__init__(problem, settings, limits, engine, start)
         self.step_seconds *= self.share
-        self.most_lam = (
-            3.0 * start.lam
-        )  # if λ grows beyond, the rows of the working set do not bound the problem
+        # If λ grows beyond, the rows of the working set do not bound the problem
+        self.most_lam = 3.0 * start.lam
         self.doubtful = False  # some rows may have left their pieces
         self.cold_starts = iter(())  # a run that breaks down is not worth another start
 
@@ -185,7 +183,7 @@ class WorkingSetState(InteriorPointState):
         return estimate, Pieces(uncertain, hinge_dual, flip_dual)
 
 
-class WorkingSetRun(Relay):
+class WorkingSetRun(DelegatingState):
     """A run on all rows until these are screened, then on a working set.
 
     Back on all rows if that fails.
@@ -198,9 +196,8 @@ class WorkingSetRun(Relay):
 
     def __init__(self, first: InteriorPointState):
         super().__init__(first)
-        problem = (
-            first.problem
-        )  # errors of margins are measured on a sample of its rows
+        # Errors of margins are measured on a sample of its rows
+        problem = first.problem
         self.sample = first.drawn or (
             problem if problem.n_rows <= SAMPLE else problem.drawn(SAMPLE)
         )
@@ -270,9 +267,8 @@ class WorkingSetRun(Relay):
             return None
         if not LATE * START * MIN_ERROR < state.mu < last.mu:
             return None
-        ahead = (
-            2.0 * state.mu / (last.mu - state.mu)
-        )  # margins may change with μ twice as fast as measured
+        # Margins may change with μ twice as fast as measured
+        ahead = 2.0 * state.mu / (last.mu - state.mu)
         change = self.sample.decision_values(
             *weights_and_intercept(state.problem, state.point - last.point)
         )

@@ -49,9 +49,8 @@ COPIES = 4
 # be
 SOLVING = 1.5e-9
 MORE = 1.1
-QUICK = (
-    1.0  # seconds of the interior point, in which it is preferred for a rough solution
-)
+# Seconds of the interior point, in which it is preferred for a rough solution
+QUICK = 1.0
 ROUGH = 200  # landmarks of a rough solution
 # Least of one close to a known solution; or as many as leave rows few enough for
 # compiled steps
@@ -172,9 +171,8 @@ class LandmarkState(State):
             self.span.add_landmarks(
                 np.intersect1d(old.landmarks, order[: 2 * len(free)]), old.size
             )
-            self.span.add_sum(
-                candidate.weights
-            )  # so that the next function is no worse
+            # So that the next function is no worse
+            self.span.add_sum(candidate.weights)
         room = (
             min(self.most, functions_in_time(problem, self.limits.time))
             - self.span.size

@@ -27,9 +27,9 @@ from drsvm.utils.annotations import Costs, Matrix, NormName
 # Over a batch; dozens suffice unless steps are hundreds of times longer than those of a
 # run
 MAX_PASSES = 50_000
-CLOSED = (
-    16.0 * EPS
-)  # the gap is closed if it is at most this fraction of its first value or of the samples' weights
+# The gap is closed if it is at most this fraction of its first value or of the samples'
+# weights
+CLOSED = 16.0 * EPS
 
 
 class Pieces(Flag):
@@ -74,7 +74,7 @@ class ProximalStep:
     radius_price: float
     hinge_dual: float
     flip_dual: float
-    pull: float
+    gradient: float
     gap: float
 
     @property
@@ -128,9 +128,8 @@ def proximal_step(
     ([0.01, 0.02], 0.499)
     """
     x = np.ascontiguousarray(check_weight_vector(x, np.size(x), "x"))
-    center = np.array(
-        check_weight_vector(weights, x.size)
-    )  # a copy: numba would recompile kernels for read-only ones
+    # A copy: numba would recompile kernels for read-only ones
+    center = np.array(check_weight_vector(weights, x.size))
     if sign not in (-1, 1):
         raise ValueError(f"sign must be -1 or 1, got {sign!r}.")
     eta = _step_size(step)
@@ -144,14 +143,16 @@ def proximal_step(
         bias = sign * _finite(intercept, "intercept")
     new = np.empty_like(center)
     rest = lam, bias, 0.0 if intercept is None else 1.0, eta, 1.0 + eta * l2, kappa
-    new_lam, pull, sigma2, gap = proximal(
+    new_lam, gradient, sigma2, gap = proximal(
         norm_for(norm).code, center, sign * x, *rest, new
     )
     if intercept is None:
         moved = 0.0
     else:
-        moved = float(intercept) + eta * pull * sign
-    return ProximalStep(new, moved, new_lam, max(sigma2 + pull, 0.0), sigma2, pull, gap)
+        moved = float(intercept) + eta * gradient * sign
+    return ProximalStep(
+        new, moved, new_lam, max(sigma2 + gradient, 0.0), sigma2, gradient, gap
+    )
 
 
 def _step_size(step: float) -> float:
@@ -241,9 +242,8 @@ def proximal_batch_step(
     n, d = X.shape
     eta = _step_size(step)
     ball = norm_for(norm)
-    kappa, flips = affordable_flips(
-        check_flip_costs(flip_cost, n), math.inf
-    )  # at any finite price
+    # At any finite price
+    kappa, flips = affordable_flips(check_flip_costs(flip_cost, n), math.inf)
     radius = check_number(radius, "radius")
     l2 = check_number(l2, "l2")
     terms = Terms(radius, kappa, flips, l2, d, 0.0 if intercept is None else 1.0)
@@ -271,9 +271,8 @@ def proximal_batch_step(
         )
         n_passes = n_passes + 1
         scale = max(scale, gap)
-    state = state_with(
-        state.hinge, state.flip
-    )  # without the rounding errors of all passes
+    # Without the rounding errors of all passes
+    state = state_with(state.hinge, state.flip)
     rho = 1.0 + eta * l2
     w, lam = ball.project_epigraph(state.w / rho, state.scalars[0], rho)
     b = float(state.scalars[1])

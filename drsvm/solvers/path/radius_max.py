@@ -271,9 +271,8 @@ def _constant_classifiers(problem: Problem) -> np.ndarray:
             )
             with np.errstate(divide="ignore"):
                 lams = 2.0 / costs  # 0 where a flip is impossible, inf where it is free
-            paying = np.append(
-                np.cumsum(weights[::-1])[::-1], 0.0
-            )  # weight of the rows from here on
+            # Weight of the rows from here on
+            paying = np.append(np.cumsum(weights[::-1])[::-1], 0.0)
             weighted = np.append(
                 np.cumsum(weights[::-1] * np.where(costs < math.inf, costs, 0.0)[::-1])[
                     ::-1
@@ -285,7 +284,6 @@ def _constant_classifiers(problem: Problem) -> np.ndarray:
             heights = wrong + 2.0 * paying[after] - candidates * weighted[after]
             lines += zip(heights.tolist(), candidates.tolist(), strict=True)
     ordered = np.array(sorted(lines, key=lambda line: line[::-1])).T
-    useful = ordered[0] < np.minimum.accumulate(
-        np.append(np.inf, ordered[0, :-1])
-    )  # a steeper one must be lower at 0
+    # A steeper one must be lower at 0
+    useful = ordered[0] < np.minimum.accumulate(np.append(np.inf, ordered[0, :-1]))
     return ordered[:, useful]

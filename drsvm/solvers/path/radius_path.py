@@ -150,9 +150,8 @@ def radius_path(
     problem = centred.problem
     chosen = make_solver(solver, problem, **settings)
     if radii is None:
-        largest = radius_max(
-            problem, max_time=time.share(4), n_threads=n_threads
-        )  # in a quarter of the time
+        # In a quarter of the time
+        largest = radius_max(problem, max_time=time.share(4), n_threads=n_threads)
         if largest == 0.0:
             raise ValueError(
                 "w = 0 is optimal for every radius, so there is no path: pass radii or check flip_cost and X."

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from drsvm.problem.problem import Problem
-from drsvm.solvers.base import Limits, Relay, State
+from drsvm.solvers.base import DelegatingState, Limits, State
 from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
 from drsvm.solvers.selection import (
     epoch_seconds,
@@ -41,9 +41,8 @@ class Patience:
             (gap for when, gap in self.gaps.items() if when <= iteration // 2),
             default=math.inf,
         )
-        unlikely = gap > max(
-            0.5 * earlier, 10.0 * self.tol
-        )  # the second half must have halved the gap
+        # The second half must have halved the gap
+        unlikely = gap > max(0.5 * earlier, 10.0 * self.tol)
         late = iteration >= self.latest and gap > self.tol
         return iteration >= self.first_look and (late or unlikely)
 
@@ -57,9 +56,8 @@ class Trend:
             self.budget = interior_point_seconds(problem) / epoch_seconds(problem)
         else:
             self.budget = math.inf
-        self.has_fallback = (
-            self.budget < math.inf
-        )  # whether the interior-point solver is an option at all
+        # Whether the interior-point solver is an option at all
+        self.has_fallback = self.budget < math.inf
         self.gaps = [math.inf]
 
     def hopeless(self, gap: float) -> bool:
@@ -83,7 +81,7 @@ class Trend:
         return epochs > LAST_LOOK * self.budget or missing > decades * self.budget
 
 
-class WithFallback(Relay):
+class WithFallback(DelegatingState):
     """A run of one state and, once that gives up, of the interior-point solver."""
 
     def __init__(self, first: State, problem: Problem, limits: Limits):

@@ -19,9 +19,8 @@ from drsvm.problem.memory_rows import changed, scaled_columns
 from drsvm.problem.problem import Problem
 from drsvm.solvers.base import Candidate, Price
 
-AS_COLUMNS = (
-    Price.FLIPS | Price.INTERCEPT | Price.COLUMNS
-)  # of solvers that work on these columns
+# Of solvers that work on these columns
+AS_COLUMNS = Price.FLIPS | Price.INTERCEPT | Price.COLUMNS
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,12 +28,10 @@ class PricedColumns:
     """A problem without finite prices of features and intercept, and the conversion of classifiers to and from it."""
 
     problem: Problem  # with a copy of the rows, if there are such prices
-    prices: np.ndarray | None = (
-        None  # factors of the columns; features that cannot shift keep the factor 1
-    )
-    intercept_cost: float | None = (
-        None  # size of the constant column, the last one; None: there is none
-    )
+    # Factors of the columns; features that cannot shift keep the factor 1
+    prices: np.ndarray | None = None
+    # Size of the constant column, the last one; None: there is none
+    intercept_cost: float | None = None
 
     @classmethod
     def of(cls, problem: Problem, intercept: bool = True) -> "PricedColumns":

@@ -27,9 +27,8 @@ from drsvm.solvers.interior_point.small import MAX_FEATURES, is_small
 # A row within this squared distance from the span of others, relative to the largest,
 # is in it
 DEPENDENT = 1e-13
-MAX_SPARSE = (
-    300  # coordinates of more rows take longer than the few entries of sparse ones
-)
+# Coordinates of more rows take longer than the few entries of sparse ones
+MAX_SPARSE = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,11 +82,13 @@ class InSpan(Centred):
     def with_all_features(self) -> Centred:
         return Centred(self.whole, self.offset)
 
-    def with_ball(self, radius: float, l2: float) -> Centred:
-        whole = self.whole.with_ball(radius, l2)
+    def with_regularisation(self, radius: float, l2: float) -> Centred:
+        whole = self.whole.with_regularisation(radius, l2)
         if uncharged_features(whole)[1].any():
             return replace(self.with_all_features(), problem=whole)
-        return replace(self, problem=self.problem.with_ball(radius, l2), whole=whole)
+        return replace(
+            self, problem=self.problem.with_regularisation(radius, l2), whole=whole
+        )
 
 
 def in_span_of_rows(centred: Centred) -> Centred:
@@ -125,9 +126,8 @@ def span_pays(problem: Problem) -> bool:
     is_priced = problem.feature_cost is not None or problem.monotonic_cst is not None
     if is_priced or problem.n_rows > most or not isinstance(problem.norm, L2):
         return False
-    return not uncharged_features(problem)[
-        1
-    ].any()  # limits of such weights are stated per feature
+    # Limits of such weights are stated per feature
+    return not uncharged_features(problem)[1].any()
 
 
 def _with_weights(classifier, change: Callable[[Any], np.ndarray]) -> Any:

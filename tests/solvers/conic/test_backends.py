@@ -169,9 +169,8 @@ def test_a_separate_process_gives_the_same_answer(monkeypatch, backend, norm):
     problem = gaussian(18, 40, 3, norm=norm, fit_intercept=True)
     here = solve(problem, "conic", backend=backend, n_threads=1)
     monkeypatch.setattr(conic, "LARGE", 0)
-    monkeypatch.setitem(
-        conic.BACKENDS, backend, None
-    )  # it must not be called in this process
+    # It must not be called in this process
+    monkeypatch.setitem(conic.BACKENDS, backend, None)
     there = solve(problem, "conic", backend=backend, n_threads=1)
     assert there.status is Status.OPTIMAL and there.info == here.info
     assert there.objective == here.objective and there.lower_bound == here.lower_bound

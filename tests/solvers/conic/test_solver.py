@@ -19,11 +19,12 @@ from drsvm.solvers.conic.conic_solver import build_model
 sys.path.append(str(Path(__file__).parents[3] / "benchmarks"))
 from _formulations import cvxpy_model
 
+# The norm of the shifts for each norm q of the weights
 WEIGHT_NORMS = {
     1: math.inf,
     2: 2,
     math.inf: 1,
-}  # the norm of the shifts for each norm q of the weights
+}
 
 
 @pytest.mark.data

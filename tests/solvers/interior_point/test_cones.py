@@ -407,7 +407,7 @@ def test_if_nothing_has_a_price_only_the_level_is_left(norm):
         2.0,
         0.1,
     )
-    assert isinstance(cone.constraints, kernel.Cross)
+    assert isinstance(cone.constraints, kernel.OneNormCone)
     np.testing.assert_array_equal(of(cone, SLACK), [2.0])
 
 

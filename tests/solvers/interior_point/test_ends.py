@@ -100,9 +100,8 @@ def test_blas_gets_its_threads_back():
     with threadpool_limits(2, user_api="blas"):
         before = threadpool_info()
         solve(well_conditioned_instance(11, 300, 4), "interior-point")
-        solve(
-            well_conditioned_instance(11, 10_500, 2), "interior-point"
-        )  # one run inside another
+        # One run inside another
+        solve(well_conditioned_instance(11, 10_500, 2), "interior-point")
         assert threadpool_info() == before
 
 

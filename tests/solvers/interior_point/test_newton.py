@@ -206,9 +206,8 @@ def test_the_form_is_that_of_the_engine():
         (tall, None, TallSystem),
         (wide, rows, WideSystem),
     ):
-        engine = SimpleNamespace(
-            wide=wide_rows, factorised=lambda *_: None
-        )  # it leaves the matrix to the solver
+        # It leaves the matrix to the solver
+        engine = SimpleNamespace(wide=wide_rows, factorised=lambda *_: None)
         assert isinstance(
             newton_system(samples, scaling_of(2, 9), np.zeros(9), engine), form
         )

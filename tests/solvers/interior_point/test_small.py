@@ -88,9 +88,8 @@ def test_the_steps_are_the_same(
 
 @pytest.mark.parametrize("seed", range(unless_long(40, 400)))
 def test_random_problems_have_the_same_optimum(monkeypatch, seed):
-    monkeypatch.setattr(
-        "drsvm.engines.matrices.SMALL", 1000 * (seed % 2)
-    )  # sparse rows stay sparse, or not
+    # Sparse rows stay sparse, or not
+    monkeypatch.setattr("drsvm.engines.matrices.SMALL", 1000 * (seed % 2))
     problem = random_instance(1000 + seed, max_rows=80, max_features=30)
     compiled, ordinary = both_roads(problem, tol=1e-7)
     if ordinary.status.reached:

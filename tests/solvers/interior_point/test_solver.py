@@ -15,11 +15,12 @@ from drsvm import Problem, Status, solve
 from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
 from drsvm.solvers.interior_point.starts import SUBSET
 
+# The norm of the shifts for each norm q of the weights
 SHIFT_NORMS = {
     1: math.inf,
     2: 2,
     math.inf: 1,
-}  # the norm of the shifts for each norm q of the weights
+}
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
 with_and_without_intercept = pytest.mark.parametrize("fit_intercept", [False, True])
 
@@ -297,9 +298,8 @@ def test_settings_do_not_change_the_optimum(norm, settings):
 @for_each_norm
 @pytest.mark.parametrize("l2", [0.0, 0.1])
 def test_containers_make_no_difference(norm, l2, monkeypatch):
-    monkeypatch.setattr(
-        "drsvm.engines.matrices.SMALL", 0
-    )  # else they would all be dense
+    # Else they would all be dense
+    monkeypatch.setattr("drsvm.engines.matrices.SMALL", 0)
     rng = np.random.default_rng(8)
     X, y = random_rows(rng, 90, 12, "gaussian")
     X = X.astype(np.float32).astype(float) * (rng.random(X.shape) < 0.3)

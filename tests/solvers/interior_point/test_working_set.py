@@ -64,9 +64,8 @@ def test_certain_rows_stay_on_their_pieces_within_the_errors(flip_cost):
 def test_rows_at_a_kink_are_uncertain():
     X = np.array([[-2.0], [-1.0], [1.0], [1.5], [3.0], [4.0], [9.0], [-9.0]])
     problem = Problem(X, np.append(np.ones(7), -1.0), radius=0.1, flip_cost=1.0)
-    pieces = pieces_at(
-        problem, Estimate(np.ones(1), 5.0, 0.1, 0.1)
-    )  # kinks at the margins 1 and 4
+    # Kinks at the margins 1 and 4
+    pieces = pieces_at(problem, Estimate(np.ones(1), 5.0, 0.1, 0.1))
     assert pieces.uncertain.tolist() == [2, 5]
     assert np.flatnonzero(pieces.hinge_dual).tolist() == [0, 1]
     assert np.flatnonzero(pieces.flip_dual).tolist() == [6, 7]
@@ -151,9 +150,8 @@ def test_the_share_done_is_that_of_the_whole_run(told):
 def test_a_working_set_that_bounds_nothing_is_given_up():
     problem = well_conditioned_instance(3, 2000, 5, radius=0.001)
     estimate = with_expected_error(problem, 0.001, 0.02)
-    too_small = estimate._replace(
-        lam=0.5 * estimate.lam, lam_error=0.0
-    )  # nearly every label is worth a flip
+    # Nearly every label is worth a flip
+    too_small = estimate._replace(lam=0.5 * estimate.lam, lam_error=0.0)
     assert not pieces_at(problem, too_small).useful_for(problem)
     result = solve(problem, FromEstimate(too_small))
     assert result.status is Status.OPTIMAL

@@ -47,9 +47,8 @@ def explicit(problem, **changes):
     """Return the same problem with coordinates of the rows in the feature space."""
     rows = problem.rows
     values, vectors = np.linalg.eigh(rows.columns(np.arange(problem.n_rows)))
-    X = vectors * np.sqrt(
-        np.where(values > 1e-13 * values.max(), values, 0.0)
-    )  # the others are rounding errors
+    # The others are rounding errors
+    X = vectors * np.sqrt(np.where(values > 1e-13 * values.max(), values, 0.0))
     if rows.centre is not None:
         X = X - rows.centre @ X
     return problem.on_rows(np.ascontiguousarray(X)).replace(**changes)

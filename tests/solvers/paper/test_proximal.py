@@ -46,10 +46,10 @@ def test_units_of_the_features_do_not_matter(norm, data, exponent):
     scaled = other.solve()
     np.testing.assert_array_equal(scaled.weights * unit, step.weights)
     assert scaled.radius_price * unit == step.radius_price
-    assert (scaled.hinge_dual, scaled.flip_dual, scaled.pull) == (
+    assert (scaled.hinge_dual, scaled.flip_dual, scaled.gradient) == (
         step.hinge_dual,
         step.flip_dual,
-        step.pull,
+        step.gradient,
     )
 
 

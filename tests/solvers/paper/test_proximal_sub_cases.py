@@ -127,8 +127,10 @@ def planted_at_origin(norm, pieces, kappa, rng):
         0.0,
         random_shares(pieces, rng),
     )
-    pull = rng.standard_normal(4)
-    return plant(case, solution, 0.7 * pull / norm_of(pull, norm.p), -1.0), solution
+    gradient = rng.standard_normal(4)
+    return plant(
+        case, solution, 0.7 * gradient / norm_of(gradient, norm.p), -1.0
+    ), solution
 
 
 def assert_finds(case, solution, pieces):

@@ -151,9 +151,8 @@ def test_settings_and_limits_hold_for_every_radius():
 
 def test_the_time_limit_is_that_of_the_whole_path():
     problem = well_conditioned_instance(7, 60, 4)
-    radius_path(
-        problem, [0.02], solver="ippa", max_iter=1
-    )  # what is loaded now takes no time later
+    # What is loaded now takes no time later
+    radius_path(problem, [0.02], solver="ippa", max_iter=1)
     late = radius_path(problem, [0.02, 0.01], solver="ippa", max_time=1e-9)
     assert [(r.status, r.n_iter) for r in late.results] == [
         (Status.TIME_LIMIT, 1),

@@ -82,8 +82,8 @@ def test_prices_of_rows_and_intercept(norm, prices):
     )
     problem = problem.replace(**prices)
     v, v0 = problem.weighted_sum(problem.sample_weight)
-    pull = np.append(v, problem.intercept_cost * v0) if problem.fit_intercept else v
-    largest = float(np.linalg.norm(pull, problem.norm.p))
+    gradient = np.append(v, problem.intercept_cost * v0) if problem.fit_intercept else v
+    largest = float(np.linalg.norm(gradient, problem.norm.p))
     result = solve(problem.replace(radius=1.01 * largest), "dual-coordinate")
     assert result.gap <= 1e-6 and result.objective == pytest.approx(1.0)
     assert not result.weights.any() and result.intercept == 0.0

@@ -182,9 +182,8 @@ def test_an_accuracy_that_other_coordinates_lose_is_reached_with_all_features(
     monkeypatch,
 ):
     X, y = drawn(4)
-    monkeypatch.setattr(
-        "drsvm.solvers.reformulation.span_of_rows.DEPENDENT", 0.5
-    )  # hardly a row is left
+    # Hardly a row is left
+    monkeypatch.setattr("drsvm.solvers.reformulation.span_of_rows.DEPENDENT", 0.5)
     model = fitted(X, y, radius=0.1, l2=0.1)
     exact = fitted(X, y, radius=0.1, l2=0.1, solver="interior-point")
     assert model.result_.status.reached and model.gap_ <= 1e-6
@@ -211,9 +210,8 @@ def test_several_classes_and_cross_validation_agree_with_other_solvers():
             for solver in ("auto", "dual-coordinate")
         )
     found, expected = (one.cv_results_["mean_test_score"] for one in (quick, slow))
-    np.testing.assert_allclose(
-        found, expected, atol=1.5 / N
-    )  # a row may lie on the boundary
+    # A row may lie on the boundary
+    np.testing.assert_allclose(found, expected, atol=1.5 / N)
     assert quick.coef_.shape == (1, D)
 
 

@@ -252,8 +252,9 @@ class CrossPolytope(_Pivoting):
         return w, better if better.any() else self._steepest(r)
 
 
+# Of C, c and noise
 EXACT: dict[type[Norm], Callable[..., BallQP]] = {
     L1: CrossPolytope,
     L2: EuclideanBall,
     LInf: Box,
-}  # of C, c and noise
+}

@@ -28,9 +28,8 @@ from drsvm.solvers.reformulation.constant import optimum_of_free_flips
 from drsvm.solvers.reformulation.fallback import Patience, WithFallback, can_take_over
 from drsvm.solvers.reformulation.priced_columns import AS_COLUMNS, PricedColumns
 
-GOLDEN = 0.5 * (
-    3.0 - math.sqrt(5.0)
-)  # share of a bracket that a golden section cuts off
+# Share of a bracket that a golden section cuts off
+GOLDEN = 0.5 * (3.0 - math.sqrt(5.0))
 # values of f are compared once known to this share of the tolerance, or to rounding
 ENOUGH = 0.1
 FINEST = 1e-13

@@ -29,9 +29,8 @@ from drsvm.solvers.paper.incremental.epochs import Samples
 # in double
 SENT = np.float32
 WHOLE = 8  # rows that are firmly at a bound are visited in every WHOLE-th pass only
-MIN_NEWS = (
-    0.05  # averages over the last rounds have at least this share of the latest one
-)
+# Averages over the last rounds have at least this share of the latest one
+MIN_NEWS = 0.05
 
 
 class Work(NamedTuple):
@@ -42,9 +41,8 @@ class Work(NamedTuple):
     terms: RoundTerms | SeparableTerms
     factor: float
     number: int  # of this work; no other has the same
-    accepted: dict[
-        int, float
-    ]  # shares of earlier proposals that were accepted, by number
+    # Shares of earlier proposals that were accepted, by number
+    accepted: dict[int, float]
     anew: bool  # begin with multipliers 0
     share: float  # of the rows, to be visited now
 
@@ -102,9 +100,8 @@ class Block:
         self.count = 0
         self.passes = 0
         self.firm = math.inf
-        self.coming = self.active = np.zeros(
-            0, dtype=np.intp
-        )  # rows of this pass, and rows for the next one so far
+        # Rows of this pass, and rows for the next one so far
+        self.coming = self.active = np.zeros(0, dtype=np.intp)
         self.in_pass = 0
         self.lost = False
 
@@ -167,11 +164,9 @@ class Block:
         if self.proposed is not None and self.proposed[0] in shares:
             number, *proposals = self.proposed
             share = shares[number]
+            # Bounds are reached without rounding
             self.hinge, self.flip = (
-                proposed
-                if share == 1.0
-                else now
-                + share * (proposed - now)  # bounds are reached without rounding
+                proposed if share == 1.0 else now + share * (proposed - now)
                 for now, proposed in zip(
                     (self.hinge, self.flip), proposals, strict=True
                 )

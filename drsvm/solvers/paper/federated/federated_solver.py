@@ -77,7 +77,7 @@ class Rounds(StateWithEstimates):
         self.coordinator = rows.coordinator
         self.first_round = self.coordinator.n_rounds
         self.run = Run(self.coordinator, rows.ball(problem))
-        self.run.tell("begin", Block)
+        self.run.report_progress("begin", Block)
         self.channel = self.coordinator.channel()
         self.ascent = shared_for(problem, limits.start, len(self.channel.groups))
         if self.ascent.waits_for_all:
@@ -88,18 +88,15 @@ class Rounds(StateWithEstimates):
         self.n_known_lost = len(self.coordinator.restored)
         self.n_lost = 0
         self.asked: dict[Group, int] = {}  # the number of the last work
-        self.shares: dict[
-            Group, dict[int, float]
-        ] = {}  # what was accepted, and has not been told yet
-        self.credits: dict[
-            Group, Sums
-        ] = {}  # what the groups have contributed to v, Σκβ, Σ (α − β) y and Σ (α + β)
+        # What was accepted, and has not been told yet
+        self.shares: dict[Group, dict[int, float]] = {}
+        # What the groups have contributed to v, Σκβ, Σ (α − β) y and Σ (α + β)
+        self.credits: dict[Group, Sums] = {}
         self.seen: dict[Group, Proposal] = {}
         self.watches: dict[Group, Stopwatch] = {}
         self.took: dict[Group, float] = {}  # seconds until the last reply
-        self.visited: dict[
-            Group, float
-        ] = {}  # shares of the rows that are visited in a round
+        # Shares of the rows that are visited in a round
+        self.visited: dict[Group, float] = {}
 
     def step(self) -> None:
         """Let all blocks propose, and move along the sum of what comes in time.
@@ -181,9 +178,8 @@ class Rounds(StateWithEstimates):
             if reply is None:
                 return group, None
             v, *sums = reply
-            proposal = Proposal(
-                v.astype(np.float64), *sums
-            )  # as it can be added to many others
+            # As it can be added to many others
+            proposal = Proposal(v.astype(np.float64), *sums)
             if group in self.credits and not proposal.lost:
                 self.took[group] = self.watches[group].elapsed()
                 self.seen[group] = proposal
@@ -200,7 +196,7 @@ class Rounds(StateWithEstimates):
         self.shares[group] = {self.asked[group]: share}
 
     def candidate(self) -> Candidate:
-        self.run.tell(
+        self.run.report_progress(
             "accept",
             {
                 number: share

@@ -50,9 +50,8 @@ NO_FLIPS = Flips(0.0, False)
 # best multiple is 1.
 STEPS = 0.25 * 0.7 ** np.arange(17)
 SCALES = np.concatenate([1.0 - STEPS, [1.0], 1.0 + STEPS[::-1]])
-NEARER = (
-    1.0 / 3.0
-)  # share of the usual θ that is best for q = ∞: its rounds are many and short
+# Share of the usual θ that is best for q = ∞: its rounds are many and short
+NEARER = 1.0 / 3.0
 
 
 class Shared(Ascent):
@@ -62,12 +61,10 @@ class Shared(Ascent):
     # Averages of classifiers over the last rounds have at least this share of the
     # latest one
     news = 0.25
-    averaged = (
-        False  # whether averages of the multipliers are offered for a certificate
-    )
-    proposes_boldly = (
-        True  # whether a block may count itself for less than the number of blocks
-    )
+    # Whether averages of the multipliers are offered for a certificate
+    averaged = False
+    # Whether a block may count itself for less than the number of blocks
+    proposes_boldly = True
 
     def __init__(self, problem: Problem, start: Candidate | None, n_blocks: int):
         self.problem = problem

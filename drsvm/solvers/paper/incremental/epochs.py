@@ -76,9 +76,8 @@ class Samples:
         self.rows = compiled_rows(X, self.signs, self.n * self.weights)
         self.row_squares = MemoryRows(X).norms(2.0) ** 2
         self.entries_per_row = self.rows.data.size / self.n
-        self.mean_square = (
-            float(self.weights @ self.row_squares) or 1.0
-        )  # weighted, of x_i·x_i; 1 if all rows are 0
+        # Weighted, of x_i·x_i; 1 if all rows are 0
+        self.mean_square = float(self.weights @ self.row_squares) or 1.0
 
 
 class Epochs:
@@ -104,9 +103,8 @@ class Epochs:
             square = samples.mean_square
         else:
             square = mean_square
-        self.terms = terms._replace(
-            free=square * terms.free
-        )  # that of the intercept, so that units do not matter
+        # That of the intercept, so that units do not matter
+        self.terms = terms._replace(free=square * terms.free)
         # A bound on the mean square of the gradients in λ, of which the radius limits
         # the number.
         squares = terms.kappa * np.minimum(terms.kappa, terms.radius)

@@ -51,9 +51,8 @@ MEMORY_STEP = 0.3
 # usual batch size, and the minimum number of batches per epoch for which it is used
 BATCH = 32
 BATCHES = 256
-SHARE_OF_TOLERANCE = (
-    0.25  # steps on batches may be inexact by this fraction of the tolerance
-)
+# Steps on batches may be inexact by this fraction of the tolerance
+SHARE_OF_TOLERANCE = 0.25
 # over a batch, at first and later: few pay off before the optimum is close
 FEW_PASSES = 8
 MAX_PASSES = 512
@@ -83,9 +82,8 @@ class Track:
         self.epochs = Epochs.of(
             self.columns.problem, order, limits.generator(), has_constant, limits.time
         )
-        self.few_rows_factor = max(
-            1.0, math.sqrt(MANY_ROWS / problem.n_rows)
-        )  # by which steps are longer than usual
+        # By which steps are longer than usual
+        self.few_rows_factor = max(1.0, math.sqrt(MANY_ROWS / problem.n_rows))
         self.point = self.epochs.origin()
         start = limits.start
         if start is None:
@@ -223,9 +221,8 @@ class Averaging(Phase):
         step = sensible(self.schedule.step(self.count), self.track.epochs.natural_step)
         self.move(step, max(SHARE_OF_MULTIPLIERS, 1.0 / self.count))
         share = max(SHARE, 1.0 / self.count)
-        blas.dscal(
-            1.0 - share, self.average.w
-        )  # in place, without temporaries: there may be very many features
+        # In place, without temporaries: there may be very many features
+        blas.dscal(1.0 - share, self.average.w)
         blas.daxpy(self.track.point.w, self.average.w, a=share)
         self.average.scalars[:] += share * (
             self.track.point.scalars - self.average.scalars

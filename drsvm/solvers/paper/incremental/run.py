@@ -271,9 +271,8 @@ class IncrementalState(State):
         self.phase.epoch()
 
     def candidate(self) -> Candidate:
-        self.next_certificate = self.epoch + max(
-            1, self.epoch // 10
-        )  # after every epoch at first, then less often
+        # After every epoch at first, then less often
+        self.next_certificate = self.epoch + max(1, self.epoch // 10)
         point = self.phase.point()
         multipliers = self.phase.multipliers()
         return self.track.classifier(

@@ -21,9 +21,8 @@ SCHEMES = ("auto", "geometric", "harmonic", "root")
 SHORTEST = 40
 CYCLES = 3
 SPAN = 1e-3  # ratio of the last to the first step of a cycle
-QUICKLY = (
-    0.98  # ratio of consecutive objectives below which steps on batches become longer
-)
+# Ratio of consecutive objectives below which steps on batches become longer
+QUICKLY = 0.98
 # limits of step sizes, in natural steps: beyond them there is only rounding error
 LARGEST = 1e6
 SMALLEST = 1e-14

@@ -37,9 +37,8 @@ for_each_method = pytest.mark.parametrize("method", METHODS)
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
 
 
-instance = cache(
-    partial(well_conditioned_instance, 3, 300, 8)
-)  # always the same one, for given parameters
+# Always the same one, for given parameters
+instance = cache(partial(well_conditioned_instance, 3, 300, 8))
 optima = cache(solve)
 
 
