@@ -201,7 +201,7 @@ BACKING: dict[str, list[tuple[str, str] | tuple[str, str, str]]] = {
         (
             "in 40 epochs, then again in three times",
             "drsvm/solvers/paper/incremental/step_sizes.py",
-            "SHORTEST, CYCLES =",
+            "SHORTEST =",
         ),
     ],
     "index.rst": [

@@ -193,7 +193,7 @@ class LInf(Norm):
     q = math.inf
     cone = cones.InfNormCone
     code = epigraph.INFINITY
-    geometry = geometry.InfNormCone
+    geometry = geometry.Box
     share_of_chance = 0.5
 
     def value(self, w) -> float:

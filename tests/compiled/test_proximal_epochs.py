@@ -11,7 +11,7 @@ from scipy import sparse
 
 from drsvm import Problem
 from drsvm.compiled.compiling import kernel
-from drsvm.compiled.geometry import Diamond, Euclidean, InfNormCone, point_at
+from drsvm.compiled.geometry import Diamond, Euclidean, Box, point_at
 from drsvm.compiled.single_sample_prox import LINES, ProximalStep
 from drsvm.problem.norms import norm_for
 from drsvm.solvers.paper.incremental.epochs import Epochs
@@ -191,7 +191,7 @@ def evaluate(step, geometry, delta, sigma2, towards, ball):
 @pytest.mark.parametrize(
     "line", LINES, ids=["hinge", "mostly hinge", "both", "flipped", "inside"]
 )
-@pytest.mark.parametrize("kind", [Diamond, Euclidean, InfNormCone])
+@pytest.mark.parametrize("kind", [Diamond, Euclidean, Box])
 def test_slopes_of_the_proximal_step_are_derivatives(kind, line, ball):
     """Wrong slopes would only slow the solution down, so the slopes are compared with finite differences."""
 
