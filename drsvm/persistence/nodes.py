@@ -255,7 +255,7 @@ class Builder:
             shape,
             dtype,
             content,
-            stream.report_progress(),
+            stream.tell(),
             order="F" if is_fortran else "C",
         )
 

@@ -152,7 +152,7 @@ class Run:
         coordinator.runs[self.name] = self
         weakref.finalize(self, coordinator.forget, self.name).atexit = False
 
-    def report_progress(self, change: str, *arguments) -> None:
+    def send(self, change: str, *arguments) -> None:
         """Make a change without a reply."""
         self._drop_free_slots()
         if (
@@ -165,7 +165,7 @@ class Run:
 
     def ask(self, change: str, *arguments) -> Summable:
         """Make a change and return the sum of the replies."""
-        self.report_progress(change, *arguments)
+        self.send(change, *arguments)
         return self.coordinator.send([self], self.ball)
 
     def query(self, query: Query, *arguments) -> Summable:
@@ -179,7 +179,7 @@ class Run:
         """
         number = next(self._slots)
         slot = Slot(self)
-        self.report_progress(change, number, *arguments)
+        self.send(change, number, *arguments)
         self._used.add(number)
         weakref.finalize(slot, self._free.append, number)
         return Kept(self.name, number, HINGE, slot), Kept(self.name, number, FLIP, slot)
@@ -197,7 +197,7 @@ class Run:
 
     def end(self) -> None:
         """Free the state of all samples; what is in slots stays."""
-        self.report_progress("end")
+        self.send("end")
         self.coordinator.post(Message((self.changes_since(self.known),), self.ball))
         self.known = self.base + len(self.log)
 

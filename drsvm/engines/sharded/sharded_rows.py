@@ -378,7 +378,7 @@ class ShardedEngine(Engine):
         self.run.end()
 
     def center(self, point, lam: float, mu: float) -> None:
-        self.run.report_progress("center", point, lam, mu)
+        self.run.send("center", point, lam, mu)
 
     def total_slack(self) -> float:
         return self.run.query(queries.of_engine, "total_slack")[0]

@@ -77,7 +77,7 @@ class Rounds(StateWithEstimates):
         self.coordinator = rows.coordinator
         self.first_round = self.coordinator.n_rounds
         self.run = Run(self.coordinator, rows.ball(problem))
-        self.run.report_progress("begin", Block)
+        self.run.send("begin", Block)
         self.channel = self.coordinator.channel()
         self.ascent = shared_for(problem, limits.start, len(self.channel.groups))
         if self.ascent.waits_for_all:
@@ -196,7 +196,7 @@ class Rounds(StateWithEstimates):
         self.shares[group] = {self.asked[group]: share}
 
     def candidate(self) -> Candidate:
-        self.run.report_progress(
+        self.run.send(
             "accept",
             {
                 number: share
