@@ -10,15 +10,14 @@ sharper. A model with a linear kernel has weights, and its worst case is exact.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from drsvm.audit import linear_model
 from drsvm.audit.adversary import Adversary, DecisionValues
+from drsvm.problem.kernel_classifier import KernelClassifier
 from drsvm.problem.kernel_functions import Rbf, dense
 from drsvm.problem.kernel_rows import BLOCK, KernelRows
-from drsvm.problem.memory_rows import scaled_columns
 from drsvm.problem.validation import check_rows
 from drsvm.utils.annotations import Labels, Matrix
 from drsvm.utils.parallel import slices
@@ -28,36 +27,6 @@ from drsvm.utils.parallel import slices
 PRICE_GRID = np.append(0.0, np.geomspace(1e-3, 1.0, 50))
 # Shifts between which losses are bounded, in units of 1/L
 SHIFT_GRID = np.append(0.0, np.geomspace(1e-4, 8.0, 250))
-
-
-class KernelClassifier(NamedTuple):
-    """The decision functions Σ_j c_j k(x, z_j) + b of a model."""
-
-    function: Any  # a KernelFunction; `kernel_classifier` returns none but Rbf
-    landmarks: Matrix  # the points z_j, with scaled features
-    coef: np.ndarray  # of shape (1 or number of classes, number of landmarks)
-    intercept: np.ndarray
-    classes: np.ndarray
-    # By which features are multiplied before the kernel; None: by 1
-    scales: np.ndarray | None
-
-    def scaled(self, X: Matrix) -> Matrix:
-        X = X.astype(np.float64, copy=False)
-        if self.scales is None:
-            return X
-        return scaled_columns(X, self.scales)
-
-    def at(self, X: Matrix) -> np.ndarray:
-        """Return the decision values of the rows, of shape (n, 1 or number of classes)."""
-        return (
-            KernelRows(self.landmarks, self.function).at(self.scaled(X), self.coef.T)
-            + self.intercept
-        )
-
-    def decisions(self, X: Matrix) -> np.ndarray:
-        """Return the decision values of the rows as classifiers do, of shape (n,) if there is one function."""
-        values = self.at(X)
-        return values.ravel() if len(self.coef) == 1 else values
 
 
 def kernel_classifier(model) -> KernelClassifier | None:

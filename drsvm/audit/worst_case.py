@@ -181,7 +181,7 @@ def attacked_risk(
     --------
     >>> from sklearn.datasets import make_moons
     >>> from drsvm import WassersteinKernelSVC, worst_case_risk
-    >>> from drsvm.problem import attacked_risk
+    >>> from drsvm.audit import attacked_risk
     >>> X, y = make_moons(100, noise=0.2, random_state=0)
     >>> model = WassersteinKernelSVC().fit(X, y)
     >>> ball = {"radius": 0.1, "loss": "zero-one"}

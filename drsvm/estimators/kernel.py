@@ -8,7 +8,6 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from drsvm.audit.kernel_model import KernelClassifier
 from drsvm.defaults import one_vs_rest, prices
 from drsvm.defaults.binary_problems import Solved
 from drsvm.defaults.outliers import warn_of_far_cells
@@ -30,6 +29,7 @@ from drsvm.estimators.kernel_problems import (
 from drsvm.estimators.placement import check_remote_features, on_engine
 from drsvm.estimators.solving import FitTask, solve_problems
 from drsvm.problem.backends import ForGpu, backend_of, engine_of, to_numpy
+from drsvm.problem.kernel_classifier import KernelClassifier
 from drsvm.problem.kernel_functions import KernelFunction
 from drsvm.problem.kernel_rows import rows_of_functions
 from drsvm.problem.result import Results, Status

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from drsvm.audit.kernel_model import KernelClassifier
 from drsvm.defaults import one_vs_rest, prices
 from drsvm.defaults.binary_problems import BinaryProblems, Regularisation, Solved
 from drsvm.defaults.radius_rule import MAX_ROWS, MIN_ROWS
@@ -39,6 +38,7 @@ from drsvm.estimators.fit_data import FitData, RemoteFit
 from drsvm.estimators.regularisation import ball_by_rule, pilot_time
 from drsvm.problem import kernel_functions as functions
 from drsvm.problem.backends import ForGpu, to_numpy
+from drsvm.problem.kernel_classifier import KernelClassifier
 from drsvm.problem.kernel_functions import KernelFunction, squared_norms
 from drsvm.problem.kernel_rows import FunctionRows, KernelRows, in_feature_space
 from drsvm.problem.memory_rows import MemoryRows, scaled_columns

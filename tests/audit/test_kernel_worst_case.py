@@ -22,7 +22,7 @@ from drsvm import (
     worst_case_risk,
 )
 from drsvm.audit import attacked_risk
-from drsvm.audit.kernel_model import KernelClassifier
+from drsvm.problem.kernel_classifier import KernelClassifier
 from drsvm.problem.kernel_functions import Rbf
 
 LOSSES = ("hinge", "zero-one")
