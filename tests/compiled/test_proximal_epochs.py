@@ -11,7 +11,7 @@ from scipy import sparse
 
 from drsvm import Problem
 from drsvm.compiled.compiling import kernel
-from drsvm.compiled.geometry import Diamond, Euclidean, Box, point_at
+from drsvm.compiled.geometry import Box, Diamond, Euclidean, point_at
 from drsvm.compiled.single_sample_prox import LINES, ProximalStep
 from drsvm.problem.norms import norm_for
 from drsvm.solvers.paper.incremental.epochs import Epochs
