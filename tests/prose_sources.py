@@ -339,7 +339,7 @@ BACKING: dict[str, list[tuple[str, str] | tuple[str, str, str]]] = {
         (
             "up to 400 dense",
             "drsvm/solvers/interior_point/small.py",
-            "MAX_ROWS, MAX_FEATURES",
+            "MAX_ROWS =",
         ),
         (
             "300 sparse rows",

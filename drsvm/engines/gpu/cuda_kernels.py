@@ -135,6 +135,16 @@ class _Function:
             return f"for (int {node.target.id} = 0; {node.target.id} < {end.value}; {node.target.id}++) {{\n{body}\n}}"
         return f"FOR_EACH_SAMPLE({node.target.id}, tile.n) {{\n{body}\n}}"
 
+    def _if(self, node) -> str:
+        # A name that is new inside of a branch would be unknown behind it in C++.
+        before = set(self.known)
+        yes = "\n".join(map(self._statement, node.body))
+        no = "\n".join(map(self._statement, node.orelse))
+        if self.known != before:
+            new = ", ".join(sorted(self.known - before))
+            raise TypeError(f"{new} must have a value before the condition")
+        return f"if ({self._value(node.test)}) {{\n{yes}\n}} else {{\n{no}\n}}"
+
     def _augassign(self, node) -> str:
         return (
             f"{node.target.id} {OPERATORS[type(node.op)]}= {self._value(node.value)};"

@@ -185,7 +185,7 @@ class ProximalBatchStep:
 
     Examples
     --------
-    >>> from drsvm.problem import proximal_batch_step
+    >>> from drsvm.solvers import proximal_batch_step
     >>> X, signs = [[1.0, 2.0], [0.5, -1.0]], [1, -1]
     >>> step = proximal_batch_step(X, signs, [0.0, 0.0], 0.5, step=0.01, radius=0.1, flip_cost=5.0)
     >>> step.hinge_dual.tolist(), step.flip_dual.tolist()
@@ -232,7 +232,7 @@ def proximal_batch_step(
 
     Examples
     --------
-    >>> from drsvm.problem import proximal_batch_step
+    >>> from drsvm.solvers import proximal_batch_step
     >>> X, signs = [[1.0, 2.0], [0.5, -1.0]], [1, -1]
     >>> step = proximal_batch_step(X, signs, [0.0, 0.0], 0.5, step=0.01, radius=0.1, flip_cost=5.0)
     >>> step.weights.round(4).tolist(), round(step.radius_price, 4)

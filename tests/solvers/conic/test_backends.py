@@ -228,7 +228,7 @@ INTERRUPTED_PROCESS = """
     import os, signal, sys, threading, time
     import clarabel
     from drsvm import Problem, solve
-    from drsvm.solvers.conic import solver as conic
+    from drsvm.solvers.conic import conic_solver as conic
 
     signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background of a shell ignore it
     conic.LARGE = 0
