@@ -19,7 +19,7 @@ from drsvm.certificate.dual_bound import (
     uncharged_features,
 )
 from drsvm.certificate.multipliers import Multipliers, must_balance
-from drsvm.problem.centring import Centred
+from drsvm.problem.centring import offset_of_far_columns, shifted_intercept
 from drsvm.problem.problem import Problem, check_problem
 from drsvm.problem.validation import check_weight_vector
 from drsvm.utils.annotations import Values
@@ -123,22 +123,20 @@ def certify(
     """
     check_problem(problem, "certify")
     primal = primal_point(problem, weights, intercept)
-    centred = Centred.of(problem)
     for name, values in (("hinge_dual", hinge_dual), ("flip_dual", flip_dual)):
         if values is not None and np.isnan(values).any():
             raise ValueError(
                 f"{name} has NaN at row {int(np.argmax(np.isnan(values)))}: multipliers must be numbers."
             )
-    if (
-        centred.offset is not None
-    ):  # the same classifier and the same bound, with smaller rounding errors
-        at_centre = centred.to_centred((primal.weights, primal.intercept))
-        price, objective = centred.problem.price_and_objective(*at_centre)
+    offset = offset_of_far_columns(problem)
+    if offset is not None:
+        # The same classifier and the same bound, with smaller rounding errors
+        problem = problem.shifted(offset)
+        intercept = shifted_intercept(offset, primal.weights, primal.intercept)
+        price, objective = problem.price_and_objective(primal.weights, intercept)
         primal = replace(primal, radius_price=price, objective=objective)
-    return Certificate(
-        primal,
-        dual_point(centred.problem, hinge_dual, flip_dual, reference=primal.weights),
-    )
+    dual = dual_point(problem, hinge_dual, flip_dual, reference=primal.weights)
+    return Certificate(primal, dual)
 
 
 def primal_point(problem: Problem, weights, intercept: float = 0.0) -> PrimalPoint:

@@ -13,10 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.problem.centring import Centred
 from drsvm.problem.problem import Problem
 from drsvm.problem.result import Result, Status
 from drsvm.problem.row_operations import Decisions
+from drsvm.solvers.reformulation.reformulation import Reformulation, Unchanged
+from drsvm.solvers.reformulation.shifted_columns import (
+    ShiftedColumns,
+    without_far_columns,
+)
 from drsvm.solvers.reformulation.span_of_rows import in_span_of_rows, span_pays
 
 # Share of a margin, of a column's deviation or of a row's norm: solutions have no more
@@ -44,12 +48,20 @@ def centre_of(problem: Problem) -> np.ndarray | None:
     return means.astype(problem.rows.dtype).astype(np.float64)
 
 
-def at_centre(problem: Problem) -> Centred:
+def at_centre(problem: Problem) -> Reformulation:
     """Return the problem with rows relative to the centre: copies, or large rows in a file shifted on the way."""
     centre = centre_of(problem)
     if centre is None:
-        return Centred(problem)
-    return Centred(problem.shifted(centre.astype(problem.rows.dtype)), centre)
+        return Unchanged(problem)
+    shifted = problem.shifted(centre.astype(problem.rows.dtype))
+    return ShiftedColumns(shifted, centre)
+
+
+def _without_far_columns(reformulation: Reformulation) -> Reformulation:
+    """Shift columns that are far from 0, unless they are relative to a centre."""
+    if isinstance(reformulation, Unchanged):
+        return without_far_columns(reformulation.problem)
+    return reformulation
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +69,7 @@ class BinaryProblems:
     """One problem per class, or one for two classes, and each of them with rows relative to its centre."""
 
     problems: list[Problem]
-    moved: list[Centred] | None = None
+    moved: list[Reformulation] | None = None
     """The problems relative to their centres.
 
     None: they are copied whenever they are needed, one at a time.
@@ -78,18 +90,15 @@ class BinaryProblems:
             return cls(problems)
         moved = list(map(at_centre, problems))
         if narrow:
-            moved = [
-                in_span_of_rows(at if at.offset is not None else Centred.of(at.problem))
-                for at in moved
-            ]
+            moved = [in_span_of_rows(_without_far_columns(one)) for one in moved]
         return cls(problems, moved)
 
     @classmethod
     def as_given(cls, problems: list[Problem]) -> "BinaryProblems":
         """Leave the rows where they are."""
-        return cls(problems, [Centred(problem) for problem in problems])
+        return cls(problems, [Unchanged(problem) for problem in problems])
 
-    def centred(self, index: int) -> Centred:
+    def centred(self, index: int) -> Reformulation:
         """Return one of the problems relative to the centre of its rows."""
         if self.moved is None:
             return at_centre(self.problems[index])
@@ -109,7 +118,7 @@ class BinaryProblems:
         return BinaryProblems(
             problems,
             [
-                Centred(new)
+                Unchanged(new)
                 if at.problem is old
                 else at.with_regularisation(radius, l2)
                 for old, new, at in here

@@ -36,6 +36,7 @@ from drsvm.solvers.landmarks.landmark_solver import (
 )
 from drsvm.solvers.leave_one_out import can_leave_out, decisions_without
 from drsvm.solvers.many import Classifier, rough_classifiers
+from drsvm.solvers.reformulation.span_of_rows import problem_with_all_features
 from drsvm.utils.annotations import Labels, Matrix
 from drsvm.utils.clock import TimeLimit
 
@@ -101,7 +102,7 @@ def unseen_decisions(
     folds = None
     if in_folds and not one_by_one:  # folds depend on all features
         if here is centred.problem:
-            whole = centred.with_all_features().problem
+            whole = problem_with_all_features(centred)
         else:
             whole = here
         folds = _folds(whole, labels, counted, cv)
@@ -110,7 +111,7 @@ def unseen_decisions(
         if index:  # a copy of the rows for each class, one at a time
             centred = posed.centred(index)
             here = centred.problem
-        own = centred.to_centred(result)
+        own = centred.to_inner(result)
         if one_by_one:
             columns.append(decisions_without(here, own.weights, own.intercept, counted))
             continue
@@ -119,7 +120,7 @@ def unseen_decisions(
             if here.rows.is_kernel:
                 rough = None
             else:
-                rough = centred.to_centred(solved.ball.solutions[index])
+                rough = centred.to_inner(solved.ball.solutions[index])
             if isinstance(rough, tuple):
                 start = Candidate(*rough)
             else:

@@ -18,9 +18,9 @@ from drsvm.defaults.binary_problems import BinaryProblems, Regularisation
 from drsvm.defaults.out_of_fold import InFolds, folds_by_content, labels_of
 from drsvm.defaults.radius_rule import MAX_ROWS, MIN_ROWS
 from drsvm.estimators.scores import auc_parts, errors_ahead
-from drsvm.problem.centring import Centred
 from drsvm.problem.problem import Problem
 from drsvm.solvers.interior_point.small import MAX_ENTRIES, MAX_FEATURES, is_small
+from drsvm.solvers.reformulation.reformulation import Unchanged
 from drsvm.solvers.reformulation.span_of_rows import in_span_of_rows
 from drsvm.utils.clock import TimeLimit
 
@@ -199,7 +199,7 @@ def rows_to_judge(
     # A copy for each class, in turn
     moved = [judged(posed.centred(index).problem) for index in range(len(original))]
     if wide:  # few rows span few directions
-        moved = [in_span_of_rows(Centred(problem)).problem for problem in moved]
+        moved = [in_span_of_rows(Unchanged(problem)).problem for problem in moved]
     if is_small(moved[0]):
         return EvaluationRows.of(original, moved, counted[drawn], total)
     return None

@@ -16,12 +16,12 @@ from drsvm.defaults.binary_problems import at_centre
 from drsvm.defaults.outliers import ROUNDING
 from drsvm.estimators.fit_data import FitData
 from drsvm.estimators.linear import WassersteinSVC
-from drsvm.problem.centring import Centred
 from drsvm.problem.problem import Problem
 from drsvm.problem.result import Result
 from drsvm.solvers.interior_point.small import is_small
 from drsvm.solvers.many import Rough, rough_path
 from drsvm.solvers.path.radius_path import radius_path
+from drsvm.solvers.reformulation.shifted_columns import without_far_columns
 from drsvm.solvers.reformulation.span_of_rows import in_span_of_rows, span_pays
 from drsvm.utils.annotations import Matrix
 from drsvm.utils.clock import TimeLimit
@@ -200,15 +200,17 @@ def _path(
         complete = not any(
             result.n_iter == 0 and result.gap > result.tol for result in path.results
         )
-        return list(map(centred.from_centred, path.results, path.radii)), complete
+        results = []
+        for result, radius in zip(path.results, path.radii, strict=True):
+            here = centred.with_regularisation(float(radius), problem.l2)
+            results.append(here.to_outer(result))
+        return results, complete
     centred = in_span_of_rows(centred)
-    shifted = Centred.of(centred.problem)  # if the intercept has no price
+    shifted = without_far_columns(centred.problem)  # if the intercept has no price
     found = rough_path(shifted.problem, radii, tol=limits["tol"], max_time=time)
     missing = len(radii) - len(found)
     found += missing * [Rough(np.zeros(shifted.problem.n_features), 0.0, 1.0, 0.0)]
-    classifiers = [
-        centred.from_centred(shifted.from_centred(rough[:2])) for rough in found
-    ]
+    classifiers = [centred.to_outer(shifted.to_outer(rough[:2])) for rough in found]
     path = [
         Rough(w, b, rough.gap, rough.time)
         for (w, b), rough in zip(classifiers, found, strict=True)

@@ -86,7 +86,7 @@ def ball_by_rule(
             with part(index / n, (index + 1) / n):
                 centred = posed.centred(index)
                 one = rule(centred.problem, counts=counts(index), max_time=mine)
-                found.append(one._replace(solution=centred.from_centred(one.solution)))
+                found.append(one._replace(solution=centred.to_outer(one.solution)))
     solutions = [one.solution for one in found] + [None] * (n - len(found))
     if given_radius is None:
         chosen_radius = share * min(one.radius for one in found)

@@ -15,7 +15,7 @@ from drsvm.defaults.outliers import FAR, far_columns
 from drsvm.estimators.fit_data import FitData
 from drsvm.problem.backends import to_numpy
 from drsvm.problem.result import Progress, Result, Status
-from drsvm.solvers.api import solve_centred
+from drsvm.solvers.api import solve_reformulated
 from drsvm.solvers.base import Solver
 from drsvm.utils.clock import TimeLimit
 from drsvm.utils.progress import part, report_progress, stage
@@ -112,7 +112,7 @@ def solve_problems(
         share = time.share((n - index) / jobs)
         with part(index / n, (index + 1) / n), task.run(index) as report:
             how = {"start": starts[index], "callback": report, "max_time": share}
-            result = solve_centred(posed.centred(index), solver, **how, **limits)
+            result = solve_reformulated(posed.centred(index), solver, **how, **limits)
         if result.status is Status.INTERRUPTED:
             time.stop()
         return result

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.problem.centring import Centred
 from drsvm.problem.problem import Problem, check_problem
 from drsvm.problem.result import Result, Status
 from drsvm.solvers.base import Solver, check_start
 from drsvm.solvers.loop import Callback, run
-from drsvm.solvers.reformulation.span_of_rows import in_span_of_rows
+from drsvm.solvers.reformulation.reformulation import Reformulation, Unchanged
+from drsvm.solvers.reformulation.shifted_columns import without_far_columns
+from drsvm.solvers.reformulation.span_of_rows import SpanOfRows, in_span_of_rows
 from drsvm.solvers.selection import AUTO_TOL, alternatives, is_auto, make_solver
 from drsvm.utils.annotations import Values
 from drsvm.utils.clock import TimeLimit
@@ -108,8 +109,8 @@ def solve(
         "polish": polish,
     }
     time = TimeLimit.of(max_time)
-    return solve_centred(
-        Centred(problem),
+    return solve_reformulated(
+        Unchanged(problem),
         solver,
         settings,
         start=start,
@@ -119,8 +120,8 @@ def solve(
     )
 
 
-def solve_centred(
-    centred: Centred,
+def solve_reformulated(
+    reformulation: Reformulation,
     solver: str | Solver = "auto",
     settings: dict[str, Any] | None = None,
     *,
@@ -128,44 +129,44 @@ def solve_centred(
     max_time: TimeLimit,
     **options,
 ) -> Result:
-    """Solve a problem where its rows have been moved to, and return the result for where they were.
+    """Solve the inner problem of a reformulation, and return the result for the outer one.
 
-    Columns that are far from 0 are shifted, unless the rows have been moved before. The
-    first attempt is in the span of the rows, if these are few and wide; if rounding
-    takes too much of the proof there, a second one goes on with all features.
+    A problem that is unchanged so far is put into better coordinates: columns far from
+    0 are shifted, and few wide rows are put into the span of the rows. If rounding
+    takes too much of the proof there, a second attempt goes on with all features.
     """
-    if centred.offset is None and not centred.is_narrow:
-        centred = Centred.of(centred.problem)
     auto = is_auto(solver)
-    is_wide = centred.problem.n_rows < centred.problem.n_features
-    if is_wide and auto:
-        narrow = in_span_of_rows(centred)
-    else:
-        narrow = centred
-    if narrow is not centred:
-        check_start(centred.problem, start)  # before it is put into other coordinates
     if auto and options["tol"] is None:
         options["tol"] = AUTO_TOL
-    while True:
-        chosen = make_solver(solver, narrow.problem, **settings or {})
-        result = run(
-            narrow.problem,
-            chosen,
-            start=narrow.to_centred(start),
-            max_time=max_time,
-            **options,
-        )
+
+    def attempt(inner: Reformulation, start) -> Result:
+        problem = inner.problem
+        chosen = make_solver(solver, problem, **settings or {})
+        inner_start = inner.to_inner(start)
+        result = run(problem, chosen, start=inner_start, max_time=max_time, **options)
         if auto and result.status in FAILED and options["max_iter"] is None:
-            result = _with_other_solvers(narrow.problem, result, max_time, options)
-        result = narrow.from_centred(result)
-        if (
-            not narrow.is_narrow
-            or not result.status.reached
-            or result.gap <= result.tol
-        ):
-            return result
-        narrow = narrow.with_all_features()
-        start = result
+            result = _with_other_solvers(problem, result, max_time, options)
+        return inner.to_outer(result)
+
+    inner = _in_better_coordinates(reformulation, auto)
+    if inner is not reformulation:
+        # Before it is converted: what is wrong with it would be hard to recognise.
+        check_start(reformulation.problem, start)
+    result = attempt(inner, start)
+    lost_digits = result.status.reached and not result.gap <= result.tol
+    if isinstance(inner, SpanOfRows) and lost_digits:
+        return attempt(inner.all_features, result)
+    return result
+
+
+def _in_better_coordinates(reformulation: Reformulation, auto: bool) -> Reformulation:
+    if isinstance(reformulation, Unchanged):
+        reformulation = without_far_columns(reformulation.problem)
+    n_rows, n_features = reformulation.problem.rows.shape
+    # Who names a solver wants to see it at work on all features.
+    if auto and n_rows < n_features and not isinstance(reformulation, SpanOfRows):
+        return in_span_of_rows(reformulation)
+    return reformulation
 
 
 def _with_other_solvers(

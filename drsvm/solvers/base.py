@@ -169,40 +169,44 @@ class DelegatingState(State):
     taken = _of_current("taken")
 
 
-class Price(Flag):
-    """The kinds of prices that a problem may have and a solver may take."""
+class Capability(Flag):
+    """What a problem may have and not every solver takes."""
 
-    FLIPS = auto()  # a flip cost for each row
-    INTERCEPT = auto()  # a finite price of the intercept
-    # Finite prices of features without ridge: factors of the columns (see
-    # `priced_columns.py`)
-    COLUMNS = auto()
-    FEATURES = auto()  # other prices of features
-    SIGNS = auto()  # prescribed signs of weights
+    # A flip cost for each row
+    FLIP_COSTS = auto()
+    # A finite cost of the intercept
+    INTERCEPT_COST = auto()
+    # Finite costs of features without ridge: factors of the columns (see
+    # `reformulation/priced_columns.py`)
+    COLUMN_COSTS = auto()
+    # Other costs of features
+    FEATURE_COSTS = auto()
+    # Prescribed signs of weights
+    SIGNS = auto()
 
 
-EVERY_PRICE = ~Price(0)
+EVERY_CAPABILITY = ~Capability(0)
 
 
-def prices_of(problem: Problem) -> dict[Price, str]:
-    """Return the prices of a problem, in words."""
-    priced = problem.feature_cost is not None
-    trusted = bool(problem.trusted_features.any())
-    ridge = f" with l2={problem.l2:g}" if problem.l2 > 0 else ""
-    found = {
-        Price.FLIPS: ("a flip_cost for each row", by_row(problem.flip_cost)),
-        Price.COLUMNS: ("feature_cost", priced and not trusted and not ridge),
-        Price.FEATURES: (
-            f"feature_cost{'=inf' if trusted else ridge}",
-            priced and (trusted or bool(ridge)),
-        ),
-        Price.INTERCEPT: (
-            f"intercept_cost={problem.intercept_cost:g}",
-            problem.prices_intercept,
-        ),
-        Price.SIGNS: ("monotonic_cst", problem.monotonic_cst is not None),
-    }
-    return {price: words for price, (words, holds) in found.items() if holds}
+def needed_capabilities(problem: Problem) -> dict[Capability, str]:
+    """Return what a solver of the problem must take, in words."""
+    found = {}
+    if by_row(problem.flip_cost):
+        found[Capability.FLIP_COSTS] = "a flip_cost for each row"
+    if problem.feature_cost is not None:
+        if problem.trusted_features.any():
+            found[Capability.FEATURE_COSTS] = "feature_cost=inf"
+        elif problem.l2 > 0:
+            words = f"feature_cost with l2={problem.l2:g}"
+            found[Capability.FEATURE_COSTS] = words
+        else:
+            found[Capability.COLUMN_COSTS] = "feature_cost"
+    if problem.prices_intercept:
+        words = f"intercept_cost={problem.intercept_cost:g}"
+        found[Capability.INTERCEPT_COST] = words
+    if problem.monotonic_cst is not None:
+        found[Capability.SIGNS] = "monotonic_cst"
+    return found
 
 
 class Solver(ABC):
@@ -215,8 +219,8 @@ class Solver(ABC):
     norms: Container[type[Norm]] | None = None
     """The norms that the method knows, if not all."""
 
-    prices: Price = Price(0)
-    """The prices that the method takes."""
+    capabilities: Capability = Capability(0)
+    """Which costs and signs the method takes."""
 
     reads_views: bool = False
     """Whether the method can work on rows that are computed block by block (see `problem/memory_rows.py`)."""
@@ -234,17 +238,17 @@ class Solver(ABC):
         """
         if self.norms is not None and type(problem.norm) not in self.norms:
             return f"solver {self.name!r} does not support norm={problem.norm}: use solver='interior-point'."
-        if self.prices == EVERY_PRICE or not problem.has_prices:
-            return None
-        refused = ", ".join(
+        refused = [
             words
-            for price, words in prices_of(problem).items()
-            if price not in self.prices
+            for capability, words in needed_capabilities(problem).items()
+            if capability not in self.capabilities
+        ]
+        if not refused:
+            return None
+        return (
+            f"solver {self.name!r} does not support {', '.join(refused)}: "
+            "use solver='interior-point' or solver='auto'."
         )
-        remedy = "use solver='interior-point' or solver='auto'"
-        if refused:
-            return f"solver {self.name!r} does not support {refused}: {remedy}."
-        return None
 
     @abstractmethod
     def start(self, problem: Problem, limits: Limits) -> State:

@@ -95,8 +95,8 @@ def test_ctrl_c_ends_each_of_the_solutions(number, monkeypatch):
             else result
         )
 
-    fitting_solve = solving.solve_centred
-    monkeypatch.setattr(solving, "solve_centred", interrupted)
+    fitting_solve = solving.solve_reformulated
+    monkeypatch.setattr(solving, "solve_reformulated", interrupted)
     model = WassersteinSVC()
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)

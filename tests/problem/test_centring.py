@@ -18,7 +18,7 @@ from drsvm import (
     solve,
 )
 from drsvm.defaults.binary_problems import at_centre
-from drsvm.problem.centring import SAMPLE, Centred
+from drsvm.problem.centring import SAMPLE, offset_of_far_columns
 
 OFFSETS = np.array([0.0, 480.0, -1e6, 0.0])
 SCALES = np.array([1.0, 40.0, 1.0, 1.0])
@@ -66,14 +66,16 @@ def test_a_shift_of_the_columns_changes_only_the_intercept(
 @in_each_container
 def test_far_columns_are_found_and_constant_ones_become_zero(rows, container):
     X, y = rows
-    centred = Centred.of(Problem(container(far(X)), y, fit_intercept=True))
-    assert centred.offset is not None and (centred.offset != 0).tolist() == [
+    problem = Problem(container(far(X)), y, fit_intercept=True)
+    offset = offset_of_far_columns(problem)
+    assert offset is not None and (offset != 0).tolist() == [
         False,
         True,
         True,
         True,
     ]
-    assert not centred.problem.decision_values(np.array([0.0, 0.0, 0.0, 1.0])).any()
+    shifted = problem.shifted(offset)
+    assert not shifted.decision_values(np.array([0.0, 0.0, 0.0, 1.0])).any()
 
 
 def test_a_sparse_column_with_a_single_gap_is_not_shifted():
@@ -85,7 +87,7 @@ def test_a_sparse_column_with_a_single_gap_is_not_shifted():
         np.where(rng.random(len(X)) < 0.5, 1, -1),
         fit_intercept=True,
     )
-    assert (Centred.of(problem).offset > 0).tolist() == [True, False, True]
+    assert (offset_of_far_columns(problem) > 0).tolist() == [True, False, True]
 
 
 def test_a_sparse_matrix_stays_as_sparse_as_it_is():
@@ -95,10 +97,10 @@ def test_a_sparse_matrix_stays_as_sparse_as_it_is():
     problem = Problem(
         sparse.csr_array(X), np.where(rng.random(200) < 0.5, 1, -1), fit_intercept=True
     )
-    centred = Centred.of(problem)
-    assert centred.problem.X.nnz == problem.X.nnz
-    assert np.abs(centred.problem.X[:, [0]].toarray()).max() < 10.0
-    np.testing.assert_array_equal(centred.problem.X[:, 1:].toarray(), X[:, 1:])
+    shifted = problem.shifted(offset_of_far_columns(problem))
+    assert shifted.X.nnz == problem.X.nnz
+    assert np.abs(shifted.X[:, [0]].toarray()).max() < 10.0
+    np.testing.assert_array_equal(shifted.X[:, 1:].toarray(), X[:, 1:])
 
 
 def test_rows_are_not_copied_unnecessarily(rows):
@@ -107,14 +109,15 @@ def test_rows_are_not_copied_unnecessarily(rows):
         Problem(far(X), y, fit_intercept=False),
         Problem(X, y, fit_intercept=True),
     ):
-        assert Centred.of(problem).problem is problem
+        assert offset_of_far_columns(problem) is None
 
 
 def test_float32_rows_lose_no_digits(rows):
     narrow = far(rows[0]).astype(np.float32)
-    centred = Centred.of(Problem(narrow, rows[1], fit_intercept=True))
+    problem = Problem(narrow, rows[1], fit_intercept=True)
+    offset = offset_of_far_columns(problem)
     np.testing.assert_array_equal(
-        centred.problem.X + centred.offset, narrow.astype(np.float64)
+        problem.shifted(offset).X + offset, narrow.astype(np.float64)
     )
 
 
@@ -208,9 +211,7 @@ def test_so_are_those_of_the_estimators(offset, cost):
     model = WassersteinSVC(intercept_cost=cost, **parameters).fit(given.X, given.signs)
     problem = given.replace(intercept_cost=model.intercept_cost_)
     centred = at_centre(problem)
-    weights, intercept = centred.to_centred(
-        (model.coef_[0], float(model.intercept_[0]))
-    )
+    weights, intercept = centred.to_inner((model.coef_[0], float(model.intercept_[0])))
     duals = model.result_.hinge_dual, model.result_.flip_dual
     assert certify(centred.problem, weights, intercept, *duals).gap == pytest.approx(
         model.gap_, abs=1e-8

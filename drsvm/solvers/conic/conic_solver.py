@@ -19,7 +19,7 @@ from scipy import sparse
 
 from drsvm.problem.norms import L1, L2, LInf
 from drsvm.problem.problem import Problem
-from drsvm.solvers.base import EVERY_PRICE, Candidate, Limits, Solver, State
+from drsvm.solvers.base import EVERY_CAPABILITY, Candidate, Limits, Solver, State
 from drsvm.solvers.conic.backends import (
     BACKENDS,
     Answer,
@@ -64,7 +64,7 @@ class Conic(Solver):
     default_tol = 1e-7
     default_max_iter = 1
     norms = L1, L2, LInf
-    prices = EVERY_PRICE
+    capabilities = EVERY_CAPABILITY
 
     backend: str = "clarabel"
     accuracy: float = 1e-11

@@ -117,7 +117,7 @@ class Ascent(ABC):
         if start is None:
             start = None
         else:
-            start = self.columns.to_columns(start)
+            start = self.columns.to_inner(start)
         self.problem = problem
         self.rng = rng
         self.shrinking = shrinking
@@ -294,6 +294,4 @@ class Ascent(ABC):
         return self.lam
 
     def candidate(self) -> Candidate:
-        return self.columns.from_columns(
-            Candidate(self.w, self.b, self.hinge, self.flip)
-        )
+        return self.columns.to_outer(Candidate(self.w, self.b, self.hinge, self.flip))

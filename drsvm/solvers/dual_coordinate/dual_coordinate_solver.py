@@ -236,7 +236,7 @@ class BoxAscent(SeparableAscent):
         if self.average is None or self.offer_average:
             return super().candidate()
         w, b, hinge, flip = self.average
-        return self.columns.from_columns(Candidate(w, float(b[0]), hinge, flip))
+        return self.columns.to_outer(Candidate(w, float(b[0]), hinge, flip))
 
 
 ASCENTS: dict[type[Norm], type[Ascent]] = {
@@ -276,7 +276,7 @@ class DualCoordinate(Solver):
     default_tol = 1e-6
     default_max_iter = 2000
     norms = ASCENTS
-    prices = AS_COLUMNS
+    capabilities = AS_COLUMNS
     polishes_quickly = True
 
     shrinking: bool = True

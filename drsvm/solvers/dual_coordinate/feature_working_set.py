@@ -58,7 +58,7 @@ class FeatureWorkingSet(Solver):
     name = "feature-working-set"
     default_tol = 1e-6
     default_max_iter = 2000
-    prices = AS_COLUMNS
+    capabilities = AS_COLUMNS
 
     most_features: int = 1000
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from drsvm.problem.problem import Problem
-from drsvm.solvers.base import EVERY_PRICE, Limits, Solver, State
+from drsvm.solvers.base import EVERY_CAPABILITY, Limits, Solver, State
 from drsvm.solvers.interior_point.small import SmallState, is_small
 from drsvm.solvers.interior_point.state import InteriorPointState
 from drsvm.solvers.interior_point.working_set import WorkingSetRun, screening_pays
@@ -51,7 +51,7 @@ class InteriorPoint(Solver):
     name = "interior-point"
     default_tol = 1e-8
     default_max_iter = 200
-    prices = EVERY_PRICE
+    capabilities = EVERY_CAPABILITY
     reads_views = True
     uses_sums_only = True
     polishes_quickly = True

@@ -22,7 +22,7 @@ import numpy as np
 from drsvm.problem.backends import to_numpy
 from drsvm.problem.problem import Problem
 from drsvm.problem.result import Result, Status
-from drsvm.solvers.base import Candidate, Limits, Price, Solver, State
+from drsvm.solvers.base import Candidate, Capability, Limits, Solver, State
 from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
 from drsvm.solvers.interior_point.small import MAX_ENTRIES
 from drsvm.solvers.landmarks.span import WIDER, Span, drawn_rows, rough_span
@@ -74,7 +74,7 @@ class Landmarks(Solver):
     name = "landmarks"
     default_tol = 1e-6
     default_max_iter = 100
-    prices = Price.FLIPS | Price.INTERCEPT
+    capabilities = Capability.FLIP_COSTS | Capability.INTERCEPT_COST
     uses_sums_only = True
 
     n_landmarks: int | None = None

@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from drsvm.problem.centring import Centred
 from drsvm.problem.problem import Problem, check_problem
 from drsvm.problem.result import Result, Status
 from drsvm.problem.rows import RowsLost
 from drsvm.solvers.api import solve
 from drsvm.solvers.interior_point.starts import typical_row_price
+from drsvm.solvers.reformulation.shifted_columns import without_far_columns
 from drsvm.solvers.selection import choose
 from drsvm.utils.clock import TimeLimit
 
@@ -74,7 +74,7 @@ def radius_max(
     time = TimeLimit.of(max_time)
     if np.all(problem.flip_cost == 0):
         return 0.0
-    problem = Centred.of(problem).problem
+    problem = without_far_columns(problem).problem
     decisive = _decisive_gradient(problem)
     if decisive is not None:
         return decisive

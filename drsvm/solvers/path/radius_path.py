@@ -2,18 +2,18 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from drsvm.problem.centring import Centred
 from drsvm.problem.problem import Problem, check_problem
 from drsvm.problem.result import Result, Status
 from drsvm.solvers.base import Solver
 from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
 from drsvm.solvers.loop import run
 from drsvm.solvers.path.radius_max import radius_max
+from drsvm.solvers.reformulation.shifted_columns import without_far_columns
 from drsvm.solvers.selection import AUTO_TOL, check_taken, is_auto, make_solver
 from drsvm.utils.clock import TimeLimit
 from drsvm.utils.parallel import single_threaded_blas
@@ -146,8 +146,8 @@ def radius_path(
     """
     check_problem(problem, "radius_path")
     time = TimeLimit.of(max_time)
-    centred = Centred.of(problem)
-    problem = centred.problem
+    shifted = without_far_columns(problem)
+    problem = shifted.problem
     chosen = make_solver(solver, problem, **settings)
     if radii is None:
         # In a quarter of the time
@@ -178,9 +178,9 @@ def radius_path(
             last = _next(
                 chosen, problems[index], last, time.share(len(order) - done), limits
             )
-            result = results[int(index)] = centred.from_centred(
-                last, problems[index].radius
-            )
+            at_radius = replace(shifted, problem=problems[index])
+            result = at_radius.to_outer(last)
+            results[int(index)] = result
             stopped = callback is not None and callback(int(index), result)
             if stopped or result.status in (Status.INTERRUPTED, Status.LOST):
                 break

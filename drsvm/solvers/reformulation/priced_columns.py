@@ -1,95 +1,102 @@
-"""Prices as columns: the same problem, in which finite prices of features and intercept are part of the rows.
+"""Costs as columns: the same problem, with finite costs of features and intercept in the rows.
 
 With u_j = w_j/a_j and u_0 = b/a_0,
 
     w·x + b = Σ_j u_j (a_j x_j) + u_0 a_0,      ‖(w/a, b/a_0)‖_q = ‖(u, u_0)‖_q
 
-so columns are multiplied by their prices, and the intercept is the weight of a constant
-column of size a_0. Solvers that know no prices work on these rows; the loop certifies
-their candidates on the original problem. A ridge term would be in other units: with l2
-> 0, a solver must exempt the constant column from it, and features must have no prices.
+so columns are multiplied by their costs, and the intercept is the weight of a constant
+column of size a_0. Solvers that know no costs work on these rows; the loop certifies
+their candidates on the original problem. A ridge term would be in other units: with
+l2 > 0, a solver must exempt the constant column from it, and features must have no
+costs.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from drsvm.problem.memory_rows import changed, scaled_columns
 from drsvm.problem.problem import Problem
-from drsvm.solvers.base import Candidate, Price
+from drsvm.solvers.base import Capability
+from drsvm.solvers.reformulation.reformulation import (
+    Reformulation,
+    WeightsAndIntercept,
+    converted,
+)
 
-# Of solvers that work on these columns
-AS_COLUMNS = Price.FLIPS | Price.INTERCEPT | Price.COLUMNS
+# What solvers accept that work on these columns
+AS_COLUMNS = Capability.FLIP_COSTS | Capability.INTERCEPT_COST | Capability.COLUMN_COSTS
 
 
 @dataclass(frozen=True, eq=False)
-class PricedColumns:
-    """A problem without finite prices of features and intercept, and the conversion of classifiers to and from it."""
+class PricedColumns(Reformulation):
+    """A problem without finite costs of features and intercept.
 
-    problem: Problem  # with a copy of the rows, if there are such prices
-    # Factors of the columns; features that cannot shift keep the factor 1
-    prices: np.ndarray | None = None
-    # Size of the constant column, the last one; None: there is none
+    Its rows are a copy, if there are such costs.
+    """
+
+    feature_cost: np.ndarray | None = None
+    """Factors of the columns; features that cannot shift keep the factor 1."""
+
     intercept_cost: float | None = None
+    """The size of the constant column, which is the last one, or None without it."""
 
     @classmethod
     def of(cls, problem: Problem, intercept: bool = True) -> "PricedColumns":
-        """Return a problem in units of its prices.
+        """Return a problem in units of its costs.
 
         Without `intercept`, that of the intercept stays as it is.
         """
-        prices = None
+        factors = None
         constant = None
         if problem.feature_cost is not None:
             trusted = np.isinf(problem.feature_cost)
-            prices = np.where(trusted, 1.0, problem.feature_cost)
-            problem = problem.on_rows(
-                changed(problem.X, lambda rows: scaled_columns(rows, prices))
-            )
+            factors = np.where(trusted, 1.0, problem.feature_cost)
+            rows = changed(problem.X, lambda rows: scaled_columns(rows, factors))
+            problem = problem.on_rows(rows)
             problem = problem.replace(feature_cost=np.where(trusted, np.inf, 1.0))
         if intercept and problem.prices_intercept:
             constant = problem.intercept_cost
-            of_features = {"feature_cost": 1.0, "monotonic_cst": 0}
-            of_problem = {
-                name: getattr(problem, name)
-                for name in of_features
-                if getattr(problem, name) is not None
-            }
-            more = {
-                name: np.append(values, of_features[name])
-                for name, values in of_problem.items()
-            }
-            rows = with_constant(problem.X, constant)
-            problem = (
-                problem.replace(**dict.fromkeys(of_problem), fit_intercept=False)
-                .on_rows(rows)
-                .replace(**more)
-            )
-        return cls(problem, prices, constant)
+            problem = _with_constant_column(problem, constant)
+        return cls(problem, factors, constant)
 
-    def to_columns(self, start: Candidate) -> Candidate:
-        """Convert a classifier for the original problem to one for the problem without prices."""
-        if self.prices is None:
-            weights = start.weights
-        else:
-            weights = start.weights / self.prices
-        intercept = start.intercept
+    def to_inner(self, start) -> Any:
+        return converted(start, self._inner)
+
+    def to_outer(self, found) -> Any:
+        return converted(found, self._outer)
+
+    def _inner(self, weights, intercept) -> WeightsAndIntercept:
+        if self.feature_cost is not None:
+            weights = weights / self.feature_cost
         if self.intercept_cost is not None:
             weights = np.append(weights, intercept / self.intercept_cost)
             intercept = 0.0
-        return Candidate(weights, intercept, start.hinge_dual, start.flip_dual)
+        return weights, intercept
 
-    def from_columns(self, candidate: Candidate) -> Candidate:
-        """Convert a classifier for the problem without prices to one for the original problem."""
-        weights = candidate.weights
-        intercept = candidate.intercept
+    def _outer(self, weights, intercept) -> WeightsAndIntercept:
         if self.intercept_cost is not None:
             intercept = float(self.intercept_cost * weights[-1])
             weights = weights[:-1]
-        if self.prices is not None:
-            weights = weights * self.prices
-        return Candidate(weights, intercept, candidate.hinge_dual, candidate.flip_dual)
+        if self.feature_cost is not None:
+            weights = weights * self.feature_cost
+        return weights, intercept
+
+
+def _with_constant_column(problem: Problem, size: float) -> Problem:
+    """Return the problem whose last column stands for the intercept."""
+    costs = problem.feature_cost
+    signs = problem.monotonic_cst
+    # Parameters of single features do not fit while the number of features changes.
+    bare = problem.replace(feature_cost=None, monotonic_cst=None, fit_intercept=False)
+    wider = bare.on_rows(with_constant(problem.X, size))
+    if costs is not None:
+        wider = wider.replace(feature_cost=np.append(costs, 1.0))
+    if signs is not None:
+        wider = wider.replace(monotonic_cst=np.append(signs, 0))
+    return wider
 
 
 def with_constant(X, size: float):
@@ -99,10 +106,11 @@ def with_constant(X, size: float):
     """
     exact = float(X.dtype.type(size)) == size
     dtype = X.dtype if exact else np.float64
-    if not sparse.issparse(X):
-        return changed(
-            X,
-            lambda rows: np.hstack([rows, np.full((len(rows), 1), size, dtype=dtype)]),
-        )
-    column = np.full((X.shape[0], 1), size, dtype=dtype)
-    return type(X)(sparse.hstack([X, type(X)(column)], format="csr"))
+    if sparse.issparse(X):
+        column = type(X)(np.full((X.shape[0], 1), size, dtype=dtype))
+        return type(X)(sparse.hstack([X, column], format="csr"))
+
+    def widened(rows):
+        return np.hstack([rows, np.full((len(rows), 1), size, dtype=dtype)])
+
+    return changed(X, widened)

@@ -13,7 +13,7 @@ from thorough import examples
 
 from drsvm import Problem, Status, radius_path, solve
 from drsvm.problem.risk import losses
-from drsvm.solvers.base import EVERY_PRICE, Solver
+from drsvm.solvers.base import EVERY_CAPABILITY, Solver
 from drsvm.solvers.interior_point import working_set
 from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
 from drsvm.solvers.interior_point.state import InteriorPointState
@@ -77,7 +77,7 @@ class FromEstimate(Solver):
     name = "from an estimate"
     default_tol = 1e-6
     default_max_iter = 200
-    prices = EVERY_PRICE
+    capabilities = EVERY_CAPABILITY
 
     def __init__(self, estimate):
         self.estimate = estimate

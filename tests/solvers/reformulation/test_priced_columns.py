@@ -38,7 +38,7 @@ def test_objective_and_bound_are_the_same(container, norm):
         there = Candidate(
             rng.normal(size=5), 0.0, *(rng.random((2, 40)) * problem.sample_weight)
         )
-        back = columns.from_columns(there)
+        back = columns.to_outer(there)
         certificates = [
             certify(
                 problem, back.weights, back.intercept, back.hinge_dual, back.flip_dual
@@ -54,7 +54,7 @@ def test_objective_and_bound_are_the_same(container, norm):
         assert (
             certificates[0].dual.lower_bound >= certificates[1].dual.lower_bound - 1e-12
         )
-        again = columns.to_columns(back)
+        again = columns.to_inner(back)
         np.testing.assert_allclose(again.weights, there.weights, rtol=1e-14)
         assert again.intercept == 0.0 and again.hinge_dual is there.hinge_dual
 
@@ -68,7 +68,7 @@ def test_a_free_intercept_and_trusted_features_stay_as_they_are():
     assert columns.problem.feature_cost is not None
     assert columns.problem.feature_cost.tolist() == [1.0, math.inf, 1.0, 1.0]
     np.testing.assert_array_equal(columns.problem.X, problem.X * [2.0, 1.0, 1.0, 1.0])
-    back = columns.from_columns(Candidate(np.ones(4), 0.5))
+    back = columns.to_outer(Candidate(np.ones(4), 0.5))
     assert back.weights.tolist() == [2.0, 1.0, 1.0, 1.0] and back.intercept == 0.5
 
 
@@ -77,7 +77,7 @@ def test_nothing_is_copied_without_prices():
     candidate = Candidate(np.ones(3), 2.0)
     columns = PricedColumns.of(problem)
     assert columns.problem is problem
-    for converted in (columns.from_columns(candidate), columns.to_columns(candidate)):
+    for converted in (columns.to_outer(candidate), columns.to_inner(candidate)):
         assert (
             converted.weights is candidate.weights
             and converted.intercept == candidate.intercept

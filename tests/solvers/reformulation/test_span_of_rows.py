@@ -12,7 +12,7 @@ from thorough import examples
 
 from drsvm import Problem, WassersteinSVC, WassersteinSVCCV, certify, solve
 from drsvm.defaults.binary_problems import BinaryProblems, at_centre
-from drsvm.solvers.reformulation.span_of_rows import InSpan, in_span_of_rows
+from drsvm.solvers.reformulation.span_of_rows import SpanOfRows, in_span_of_rows
 
 N = 30
 D = 500
@@ -137,10 +137,10 @@ def test_classifiers_come_back_as_they_were():
         intercept_cost=1.0,
     )
     centred = BinaryProblems.at_centre([problem], in_span=True).centred(0)
-    assert isinstance(centred, InSpan) and centred.problem.n_features <= N
+    assert isinstance(centred, SpanOfRows) and centred.problem.n_features <= N
     weights = X.T @ np.random.default_rng(0).normal(size=N)
     intercept = 0.3
-    inside = centred.to_centred((weights, intercept))
+    inside = centred.to_inner((weights, intercept))
     values = X @ weights + intercept
     np.testing.assert_allclose(
         centred.problem.decision_values(*inside),

@@ -74,7 +74,7 @@ class Admm(Solver):
     name = "admm"
     default_tol = 1e-4
     default_max_iter = 20_000
-    prices = AS_COLUMNS
+    capabilities = AS_COLUMNS
 
     trim: bool = False
     update: str = "auto"
@@ -134,7 +134,7 @@ class _AdmmState(State):
         if self.limits.start is None:
             start = None
         else:
-            start = self.columns.to_columns(self.limits.start)
+            start = self.columns.to_inner(self.limits.start)
         return self.subproblem.first_trial(lam, self.settings.rho, start)
 
     def offer(
@@ -149,7 +149,7 @@ class _AdmmState(State):
                 )
                 alpha = alpha + share * hinge
                 beta = beta + share * flip
-        return self.columns.from_columns(Candidate(weights, intercept, alpha, beta))
+        return self.columns.to_outer(Candidate(weights, intercept, alpha, beta))
 
 
 class FreePrice(_AdmmState):

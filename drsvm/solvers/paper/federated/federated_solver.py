@@ -12,7 +12,7 @@ from drsvm.engines.sharded.coordinator import Group, Run, total
 from drsvm.engines.sharded.sharded_rows import ShardedRows
 from drsvm.problem.problem import Problem
 from drsvm.problem.reducers import Sums
-from drsvm.solvers.base import Candidate, Limits, Price, Solver, State
+from drsvm.solvers.base import Candidate, Capability, Limits, Solver, State
 from drsvm.solvers.dual_coordinate.dual_coordinate_solver import StateWithEstimates
 from drsvm.solvers.paper.federated.block import Block, Proposal, go_on
 from drsvm.solvers.paper.federated.shared import SHARED, shared_for
@@ -54,7 +54,7 @@ class Federated(Solver):
     default_tol = 1e-4
     default_max_iter = 1000
     norms = SHARED
-    prices = Price.FLIPS | Price.INTERCEPT
+    capabilities = Capability.FLIP_COSTS | Capability.INTERCEPT_COST
     uses_sums_only = True
 
     patience: float = 2.0

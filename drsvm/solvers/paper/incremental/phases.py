@@ -89,7 +89,7 @@ class Track:
         if start is None:
             return
         point = self.point
-        inner = self.columns.to_columns(start)
+        inner = self.columns.to_inner(start)
         margins = problem.margins(start.weights, start.intercept)
         price = problem.radius_price(start.weights, margins, start.intercept)
         lam = price if problem.radius > 0.0 else UNLIMITED
@@ -103,7 +103,7 @@ class Track:
             )
 
     def classifier(self, point: Iterate, *multipliers: np.ndarray) -> Candidate:
-        return self.columns.from_columns(
+        return self.columns.to_outer(
             Candidate(point.w, float(point.scalars[1]), *multipliers)
         )
 

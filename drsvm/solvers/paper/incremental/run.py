@@ -74,7 +74,7 @@ class Incremental(Solver):
 
     default_tol = 1e-4
     default_max_iter = 500
-    prices = AS_COLUMNS
+    capabilities = AS_COLUMNS
 
     steps: str = "auto"
     first_step: float | None = None

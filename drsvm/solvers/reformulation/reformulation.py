@@ -1,0 +1,64 @@
+"""A problem in other coordinates, with a way there and a way back.
+
+A solver sees the inner problem, a user the outer one. Both have the same optimum.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from drsvm.problem.problem import Problem
+from drsvm.problem.result import Result
+from drsvm.solvers.base import Candidate
+
+WeightsAndIntercept = tuple[np.ndarray, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Reformulation(ABC):
+    """An inner problem, and the conversion of classifiers from and to the outer one.
+
+    A classifier is a `Result`, a `Candidate` or a pair of weights and intercept. What
+    else it has, such as multipliers, is the same inside and outside.
+    """
+
+    problem: Problem
+    """The inner problem."""
+
+    @abstractmethod
+    def to_inner(self, start) -> Any:
+        """Convert a classifier for the outer problem, or None, to one for the inner one."""
+
+    @abstractmethod
+    def to_outer(self, found) -> Any:
+        """Convert a classifier for the inner problem, or None, to one for the outer one."""
+
+    def with_regularisation(self, radius: float, l2: float) -> "Reformulation":
+        """Return the same conversion of a problem that differs in radius and ridge."""
+        return replace(self, problem=self.problem.with_regularisation(radius, l2))
+
+
+class Unchanged(Reformulation):
+    """A problem as it is."""
+
+    def to_inner(self, start) -> Any:
+        return start
+
+    def to_outer(self, found) -> Any:
+        return found
+
+
+def converted(
+    classifier, convert: Callable[[np.ndarray, float], WeightsAndIntercept]
+) -> Any:
+    """Return a classifier, or None, with other weights and intercept."""
+    if classifier is None:
+        return None
+    if isinstance(classifier, Result | Candidate):
+        weights, intercept = convert(classifier.weights, classifier.intercept)
+        return replace(classifier, weights=weights, intercept=intercept)
+    weights, intercept = classifier
+    return convert(np.asarray(weights), intercept)
