@@ -1,7 +1,6 @@
 """Tables, and progress bars with the time left, on a terminal."""
 
 from collections.abc import Callable
-from datetime import timedelta
 
 import numpy as np
 from rich import box
@@ -9,30 +8,24 @@ from rich.console import Console
 from rich.progress import (
     BarColumn,
     Progress,
-    ProgressColumn,
-    Task,
     TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
+    TimeRemainingColumn,
 )
 from rich.table import Table
-from rich.text import Text
 
 from drsvm.cli.options import Columns
-from drsvm.utils.progress import Pace
 
-
-class TimeLeft(ProgressColumn):
-    """The time left at the pace of the last steps, however long these take."""
-
-    def render(self, task: Task) -> Text:
-        # The time runs between two steps, too
-        left = task.fields["pace"].seconds_left()
-        if left is None:
-            shown = "-:--:--"
-        else:
-            shown = timedelta(seconds=round(left))
-        return Text("" if task.total is None else f"time left {shown}")
+# Number formats by column; other columns show four decimals
+DIGITS = {
+    "objective": ".8f",
+    "lower_bound": ".8f",
+    "radius": ".4g",
+    "gap": ".1e",
+    "tol": ".0e",
+    "time": ".3g",
+}
 
 
 class Bar(Progress):
@@ -42,14 +35,16 @@ class Bar(Progress):
     """
 
     def __init__(self, console: Console, text: str):
-        columns = [
+        super().__init__(
             TextColumn("{task.description}", markup=False),
             BarColumn(),
             TaskProgressColumn(),
-            TimeLeft(),
-        ]
-        super().__init__(*columns, TimeElapsedColumn(), console=console, transient=True)
-        self._task = self.add_task(text, total=None, pace=Pace())
+            TimeRemainingColumn(),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+        )
+        self._task = self.add_task(text, total=None)
         self._text = text
 
     def begin(self, stage: str) -> Callable[[float], None]:
@@ -57,47 +52,30 @@ class Bar(Progress):
 
         Return the function that receives the share that is done.
         """
-        pace = Pace()
-        if stage:
-            description = f"{self._text}: {stage}"
-        else:
-            description = self._text
-        self.reset(self._task, total=100, description=description, pace=pace)
+        description = f"{self._text}: {stage}" if stage else self._text
+        self.reset(self._task, total=1.0, description=description)
 
-        def report_progress(share: float) -> None:
-            pace.record(share)
-            self.update(self._task, completed=100 * pace.share)
+        def receive(share: float) -> None:
+            self.update(self._task, completed=share)
 
-        return report_progress
-
-
-DIGITS = {  # number formats by column; other columns show four decimals
-    **dict.fromkeys(["objective", "lower_bound"], ".8f"),
-    **{"radius": ".4g", "gap": ".1e", "tol": ".0e", "time": ".3g"},
-}
+        return receive
 
 
 def table_of(columns: Columns) -> Table:
-    """Return columns as a table.
-
-    Numbers are right-aligned, in the format for their column.
-    """
+    """Return columns as a table, numbers to the right, in the format of their column."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for name, values in columns.items():
-        is_text = np.asarray(values).dtype.kind not in "fiub"
-        table.add_column(
-            name.replace("_", " "), justify="left" if is_text else "right", no_wrap=True
-        )
+        is_number = np.asarray(values).dtype.kind in "fiub"
+        justify = "right" if is_number else "left"
+        table.add_column(name.replace("_", " "), justify=justify, no_wrap=True)
     for row in zip(*columns.values(), strict=True):
-        table.add_row(
-            *(_cell(name, value) for name, value in zip(columns, row, strict=True))
-        )
+        table.add_row(*map(_cell, columns, row))
     return table
 
 
 def _cell(name: str, value: object) -> str:
-    if isinstance(value, float | np.floating):
-        if np.isnan(value):
-            return ""
-        return format(float(value), DIGITS.get(name, ".4f"))
-    return str(value)
+    if not isinstance(value, float | np.floating):
+        return str(value)
+    if np.isnan(value):
+        return ""
+    return format(float(value), DIGITS.get(name, ".4f"))

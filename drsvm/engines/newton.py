@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drsvm.engines.engine import Curvature
-from drsvm.problem.validation import row_blocks
-from drsvm.utils.parallel import over
+from drsvm.utils.parallel import over, row_blocks
 
 
 class Scaling(NamedTuple):

@@ -18,10 +18,10 @@ from scipy.sparse.linalg import norm as sparse_norm
 from drsvm.compiled import products as kernel
 from drsvm.compiled.row_access import Rows as CompiledRows
 from drsvm.problem.rows import Rows
-from drsvm.problem.validation import check_flip_costs, row_blocks
+from drsvm.problem.validation import check_flip_costs
 from drsvm.utils.annotations import Matrix
 from drsvm.utils.compensated_sums import ULP, compensated_transposed_dot
-from drsvm.utils.parallel import PART, over, over_parts, parts_of, slices
+from drsvm.utils.parallel import PART, over, over_parts, parts_of, row_blocks, slices
 
 # Number of stored entries from which a matrix is processed in parts; a smaller one may
 # be copied

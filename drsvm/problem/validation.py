@@ -9,18 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from drsvm.utils.annotations import Costs, Labels, Matrix
-from drsvm.utils.parallel import over, slices
-
-# Size of the row blocks in which large data are processed, to keep temporary arrays
-# small
-BLOCK_BYTES = 1 << 22
-
-
-def row_blocks(X: Matrix) -> list[slice]:
-    """Return slices of rows whose dense float64 copy stays near `BLOCK_BYTES`."""
-    n, d = X.shape
-    stored = X.nnz / max(n, 1) if sparse.issparse(X) else d
-    return slices(n, max(1, int(BLOCK_BYTES / (8 * max(stored, 1)))))
+from drsvm.utils.parallel import over, row_blocks
 
 
 def check_number(value, name: str, *, infinite: bool = False) -> float:
@@ -264,10 +253,7 @@ LARGEST_ENTRY = 1e100
 def check_entries(rows: Matrix) -> None:
     """Raise an error that names the first entry that is not a number of ordinary size."""
     stored = rows.data if sparse.issparse(rows) else rows
-    blocks = slices(
-        stored.shape[0],
-        max(1, BLOCK_BYTES // (8 * (1 if stored.ndim == 1 else stored.shape[1]))),
-    )
+    blocks = row_blocks(stored if stored.ndim == 2 else stored[:, None])
 
     def is_ordinary(block: slice) -> bool:  # minimum and maximum are NaN if an entry is
         return (

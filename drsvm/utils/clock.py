@@ -1,4 +1,4 @@
-"""Time limits, measured by a clock that is paused while numba compiles or loads kernels."""
+"""Time limits by a clock that is paused while numba compiles or loads functions."""
 
 import math
 import numbers
@@ -6,7 +6,7 @@ import threading
 import time
 from contextlib import contextmanager
 
-# a limit may be exceeded by this many seconds, or by this share of it if that is more
+# A limit may be exceeded by this many seconds, or by this share of it if that is more.
 GRACE = 0.3
 RELATIVE_GRACE = 0.1
 
@@ -20,28 +20,28 @@ class Pauses:
     def __init__(self):
         self._lock = threading.Lock()
         self._open = 0
-        # Length of the finished pauses, start of the current one
-        self._state: tuple[float, float | None] = (
-            0.0,
-            None,
-        )
+        # The length of the finished pauses and the start of the current one, in one
+        # tuple, so that `now` reads both without the lock.
+        self._state: tuple[float, float | None] = (0.0, None)
 
     def begin(self) -> None:
         with self._lock:
             self._open += 1
             if self._open == 1:
-                self._state = self._state[0], time.perf_counter()
+                self._state = (self._state[0], time.perf_counter())
 
     def end(self) -> None:
         with self._lock:
             self._open -= 1
             finished, start = self._state
             if self._open == 0 and start is not None:
-                self._state = finished + time.perf_counter() - start, None
+                self._state = (finished + time.perf_counter() - start, None)
 
     def now(self) -> float:
         finished, start = self._state
-        return (time.perf_counter() if start is None else start) - finished
+        if start is None:
+            start = time.perf_counter()
+        return start - finished
 
 
 pauses = Pauses()
@@ -70,10 +70,11 @@ class Stopwatch:
         return vars(self), self.elapsed(), time.perf_counter()
 
     def __setstate__(self, state: tuple[dict[str, object], float, float]) -> None:
-        attributes, elapsed, moment = state
+        attributes, elapsed, sent = state
         vars(self).update(attributes)
-        # The time of the transfer counts
-        self.start = pauses.now() - elapsed - (time.perf_counter() - moment)
+        # The clocks of processes differ in their pauses. The time of the transfer
+        # counts.
+        self.start = pauses.now() - elapsed - (time.perf_counter() - sent)
 
 
 class TimeLimit(Stopwatch):
@@ -83,6 +84,15 @@ class TimeLimit(Stopwatch):
     running. The limit of one problem always allows a first step. If several problems
     share a limit, those that start after the time is up do nothing: their limit is
     `spent`.
+
+    Parameters
+    ----------
+    seconds : float, default=inf
+        The seconds from now on.
+    within : TimeLimit, default=None
+        A limit that this one cannot outlast.
+    spent : bool, default=False
+        Whether not even a first step is allowed.
     """
 
     def __init__(
@@ -92,15 +102,15 @@ class TimeLimit(Stopwatch):
         within: "TimeLimit | None" = None,
         spent: bool = False,
     ):
+        super().__init__()
         self.seconds = seconds
         self.within = within
         self.spent = spent
         self.shared = False
-        self.start = pauses.now()
 
     @classmethod
     def of(cls, max_time) -> "TimeLimit":
-        """Return the limit given by a user: a number of seconds, None, or a limit that is already running."""
+        """Return the limit for seconds, None, or a limit that is already running."""
         if isinstance(max_time, TimeLimit):
             return max_time
         if max_time is None:
@@ -115,11 +125,16 @@ class TimeLimit(Stopwatch):
     def limited(self) -> bool:
         return self.seconds < math.inf
 
+    @property
+    def grace(self) -> float:
+        """The seconds by which the limit may be exceeded."""
+        return max(GRACE, RELATIVE_GRACE * self.seconds)
+
     def left(self) -> float:
         """Return the remaining seconds; negative if the time is up."""
         own = self.seconds
-        if own < math.inf:
-            own -= pauses.now() - self.start
+        if self.limited:
+            own -= self.elapsed()
         if self.within is None:
             return own
         return min(own, self.within.left())
@@ -130,18 +145,19 @@ class TimeLimit(Stopwatch):
 
     @property
     def long_over(self) -> bool:
-        """Whether half of the grace period is used up too: from here on only free operations are done."""
-        return self.left() < -0.5 * max(GRACE, RELATIVE_GRACE * self.seconds)
+        """Whether half of the grace is used up: only free operations remain."""
+        return self.left() < -0.5 * self.grace
 
     def allows(self, seconds: float) -> bool:
         """Test if something that takes this many seconds may be started."""
-        return seconds <= self.left() + max(GRACE, RELATIVE_GRACE * self.seconds)
+        return seconds <= self.left() + self.grace
 
     def share(self, parts: float) -> "TimeLimit":
         """Return a limit, starting now, for the next of `parts` remaining parts."""
-        if self.seconds == math.inf:
+        if not self.limited:
             return self
         left = self.left()
+        # The first part may make a first step in any case.
         spent = self.spent or left == -math.inf or (self.shared and left <= 0.0)
         self.shared = True
         return TimeLimit(left / max(parts, 1.0), within=self, spent=spent)

@@ -1,94 +1,111 @@
 """Sums over the rows whose errors do not grow with the number of rows.
 
 Bounds for free weights need them: such a bound multiplies v_j of these weights, a small
-difference of large sums, by a large number (`dual_scale`).
+difference of large sums, by a large number (`dual_bound`).
+
+References
+----------
+S. M. Rump, T. Ogita and S. Oishi, Accurate floating-point summation part I: faithful
+rounding, SIAM Journal on Scientific Computing 31 (2008).
+
+T. J. Dekker, A floating-point technique for extending the available precision,
+Numerische Mathematik 18 (1971).
 """
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 from scipy import sparse
 
-from drsvm.problem.validation import row_blocks
-from drsvm.utils.parallel import over
+from drsvm.utils.parallel import over, row_blocks
 
-ULP = 2.0**-53  # largest relative error of one rounding
-# Rows up to which sums that seem to be 0 are computed without rounding
+# The largest relative error of one rounding
+ULP = 2.0**-53
+# The number of rows up to which sums that seem to be 0 are computed without rounding
 MAX_FRACTIONS = 2000
 
 
 def compensated_transposed_dot(X, c) -> tuple[np.ndarray, np.ndarray]:
-    """Return Σ_i c_i x_i and bounds on its errors: little more than one rounding, and 0 if a sum is exactly 0."""
-    parts = np.array(over(row_blocks(X), lambda part: _sums(X[part], c[part])))
-    high, low, sizes = parts.transpose(1, 0, 2)
-    if not np.isfinite(parts).all():
-        return high.sum(axis=0) + low.sum(axis=0), np.full(X.shape[1], np.inf)
+    """Return Σ_i c_i x_i and bounds on its errors.
+
+    The errors are little more than one rounding, and 0 if a sum is exactly 0.
+    """
+    n, d = X.shape
+    blocks = over(row_blocks(X), lambda block: _split_sums(X[block], c[block]))
+    high, low, sizes = np.array(blocks).transpose(1, 0, 2)
+    if not np.isfinite(blocks).all():
+        return high.sum(axis=0) + low.sum(axis=0), np.full(d, np.inf)
+
     sums = np.array([math.fsum(column) for column in np.concatenate((high, low)).T])
-    errors = ULP * np.abs(sums) + (X.shape[0] + 3.0) * ULP * sizes.sum(axis=0)
-    if X.shape[0] <= MAX_FRACTIONS:
+    errors = ULP * np.abs(sums) + (n + 3.0) * ULP * sizes.sum(axis=0)
+    if n <= MAX_FRACTIONS:
         for j in np.flatnonzero(sums == 0.0):
-            column = X[:][:, [j]]
-            column = (
-                (column.toarray() if sparse.issparse(column) else column)
-                .ravel()
-                .tolist()
-            )
-            exact = sum(
-                Fraction(x) * Fraction(factor)
-                for x, factor in zip(column, c.tolist(), strict=True)
-                if x
-            )
-            errors[j] = 0.0 if exact == 0 else errors[j]
+            if _is_exactly_zero(X[:][:, [j]], c):
+                errors[j] = 0.0
     return sums, errors
 
 
-def _sums(rows, c) -> tuple[np.ndarray, ...]:
-    """Return a sum of large parts without any error, a sum of small ones, and the sum of their sizes."""
+def _is_exactly_zero(column, c: np.ndarray) -> bool:
+    """Test Σ_i c_i x_i = 0 for one column, in rational numbers."""
+    if sparse.issparse(column):
+        column = column.toarray()
+    total = Fraction(0)
+    for value, factor in zip(column.ravel().tolist(), c.tolist(), strict=True):
+        if value:
+            total += Fraction(value) * Fraction(factor)
+    return total == 0
+
+
+def _split_sums(rows, c: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return exact sums of large parts, sums of small ones, and sums of their sizes."""
     n, d = rows.shape
     if not sparse.issparse(rows):
-        high, low = _split(rows, c[:, None], lambda sizes: sizes.max(axis=0), n)
+        products, rounding = _products(rows, c[:, None])
+        high, low = _split(products, rounding, np.abs(products).max(axis=0), n)
         return high.sum(axis=0), low.sum(axis=0), np.abs(low).sum(axis=0)
 
-    def largest_of_column(sizes):
-        largest = np.zeros(d)
-        np.maximum.at(largest, rows.indices, sizes)
-        return largest[rows.indices]
-
-    high, low = _split(
-        rows.data, np.repeat(c, np.diff(rows.indptr)), largest_of_column, n
-    )
-    return tuple(
-        np.bincount(rows.indices, values, minlength=d)
-        for values in (high, low, np.abs(low))
+    columns = rows.indices
+    products, rounding = _products(rows.data, np.repeat(c, np.diff(rows.indptr)))
+    largest = np.zeros(d)
+    np.maximum.at(largest, columns, np.abs(products))
+    high, low = _split(products, rounding, largest[columns], n)
+    return (
+        np.bincount(columns, high, minlength=d),
+        np.bincount(columns, low, minlength=d),
+        np.bincount(columns, np.abs(low), minlength=d),
     )
 
 
-def _split(
-    x, c, largest: Callable[[np.ndarray], np.ndarray], n: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Split products so that the high parts add up exactly: in each column they are multiples of one number.
-
-    This is the splitting of AccSum (Rump, Ogita and Oishi 2008), with a power of 2
-    above 2n of the largest terms. The low parts include the roundings of the products,
-    as Dekker (1971) computes them.
-    """
+def _products(x: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return x c and what rounding took from it, as Dekker (1971) computes it."""
     products = x * c
     (x_high, x_low) = _halves(x.astype(np.float64, copy=False))
     (c_high, c_low) = _halves(c)
-    rounding = (
-        (x_high * c_high - products) + x_high * c_low + x_low * c_high
-    ) + x_low * c_low
-    grid = np.exp2(
-        np.frexp(largest(np.abs(products)))[1] + math.ceil(math.log2(n)) + 2.0
-    )
-    high = (products + grid) - grid
-    return high, (products - high) + rounding
+    # The order of these operations makes each of them exact.
+    rounding = x_high * c_high - products
+    rounding = rounding + x_high * c_low
+    rounding = rounding + x_low * c_high
+    return products, rounding + x_low * c_low
 
 
-def _halves(values) -> tuple[np.ndarray, np.ndarray]:
+def _halves(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return numbers of 26 digits each, whose sum is exact and whose products are."""
     scaled = (2.0**27 + 1.0) * values
     high = scaled - (scaled - values)
     return high, values - high
+
+
+def _split(
+    products: np.ndarray, rounding: np.ndarray, largest: np.ndarray, n: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Split products so that the high parts add up exactly.
+
+    This is the splitting of AccSum (Rump, Ogita and Oishi 2008). In each column the
+    high parts are multiples of one number, since all are rounded alike by adding and
+    subtracting a power of 2 above 2n of the largest terms.
+    """
+    exponents = np.frexp(largest)[1]
+    grid = np.exp2(exponents + math.ceil(math.log2(n)) + 2.0)
+    high = (products + grid) - grid
+    return high, (products - high) + rounding

@@ -13,7 +13,7 @@ from typing import Any
 
 
 class Interrupts:
-    """A record of Ctrl-C: a handler of the signal that calls the previous one, which raises KeyboardInterrupt."""
+    """A handler of Ctrl-C that records it and calls the previous one, which raises."""
 
     def __init__(self, previous: Any):
         self.previous = previous

@@ -1,4 +1,4 @@
-"""Imports on first use: the names of a package, so that importing it is fast, and optional dependencies."""
+"""Imports on first use: the names of a package, and optional dependencies."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -11,12 +11,22 @@ def lazy_names(
 ) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
     """Return `__getattr__`, `__dir__` and `__all__` of a package.
 
-    `names` are separated by spaces, by the module to import them from, relative to the
-    package (".problem").
+    Parameters
+    ----------
+    package : str
+        The name of the package.
+    names : mapping from str to str
+        The names, separated by spaces, by the module to import them from, relative to
+        the package (".problem").
+
+    Returns
+    -------
+    tuple
+        The two functions and the sorted names.
     """
-    homes = {
-        name: module for module, listed in names.items() for name in listed.split()
-    }
+    homes = {}
+    for module, listed in names.items():
+        homes.update(dict.fromkeys(listed.split(), module))
 
     def get(name: str) -> object:
         if name not in homes:
@@ -27,9 +37,8 @@ def lazy_names(
 
     def list_names() -> list[str]:
         found = vars(sys.modules[package])
-        return sorted(
-            {*found["__all__"], *(name for name in found if name.startswith("__"))}
-        )
+        special = [name for name in found if name.startswith("__")]
+        return sorted({*found["__all__"], *special})
 
     return get, list_names, sorted(homes)
 
@@ -42,14 +51,10 @@ def optional(module: str, purpose: str, *packages: str, remark: str = "") -> Mod
     try:
         return import_module(module)
     except ImportError:
-        raise ImportError(
-            f"{purpose} {missing(*packages or (module,))}{remark}"
-        ) from None
+        remedy = missing(*packages or (module,))
+        raise ImportError(f"{purpose} {remedy}{remark}") from None
 
 
 def missing(*packages: str) -> str:
-    """Return the command that installs packages, as the end of a sentence.
-
-    Any installation of drsvm finds them.
-    """
+    """Return the command that installs packages, as the end of a sentence."""
     return f"{' and '.join(packages)}: pip install {' '.join(packages)}."

@@ -1,7 +1,4 @@
-"""Messages that name parameters, for which every interface has its own spelling.
-
-Values as text and for JSON.
-"""
+"""Messages whose parameters every interface spells in its own way; values as text."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -11,7 +8,7 @@ from typing import Any, NamedTuple
 class Parameter(NamedTuple):
     """A parameter, perhaps with a value to try, in place of an old one if there is one.
 
-    Spelled as in Python.
+    As text, it is spelled as in Python.
     """
 
     name: str
@@ -25,7 +22,7 @@ class Parameter(NamedTuple):
 
 
 class Message(str):
-    """A text with parameters: ``Message("Allow more with {}.", Parameter("max_time"))``; without values, any text.
+    """A text with parameters: ``Message("Allow more {}.", Parameter("max_time"))``.
 
     `fixes` are parameters to add, replace or remove, which solve the problem that it
     names.
@@ -36,7 +33,9 @@ class Message(str):
     fixes: Sequence[Parameter]
 
     def __new__(cls, template: str, *values: object, fixes: Sequence[Parameter] = ()):
-        message = super().__new__(cls, template.format(*values) if values else template)
+        # A text without values may contain braces.
+        text = template.format(*values) if values else template
+        message = super().__new__(cls, text)
         message._template = template
         message._values = values
         message.fixes = fixes
@@ -47,13 +46,16 @@ class Message(str):
 
     def spelled(self, spell: Callable[[Parameter], str]) -> str:
         """Return the text with another spelling of the parameters."""
-        values = list(self._values)
-        for place, value in enumerate(values):
+        if not self._values:
+            return str(self)
+        values = []
+        for value in self._values:
             if isinstance(value, Message):
-                values[place] = value.spelled(spell)
+                value = value.spelled(spell)
             elif isinstance(value, Parameter):
-                values[place] = spell(value)
-        return self._template.format(*values) if values else str(self)
+                value = spell(value)
+            values.append(value)
+        return self._template.format(*values)
 
 
 def number(value: float) -> str:
@@ -64,15 +66,17 @@ def number(value: float) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return a JSON-compatible value: arrays as lists, infinite numbers as text, NaN as null."""
+    """Return a value for JSON: arrays as lists, infinities as text, NaN as null."""
     if isinstance(value, dict):
         return {str(name): plain(entry) for name, entry in value.items()}
     if isinstance(value, list | tuple):
         return [plain(entry) for entry in value]
     if hasattr(value, "tolist"):
         return plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else str(value)
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    if isinstance(value, float) and math.isinf(value):
+        return str(value)
     if isinstance(value, str | int | float | bool | None):
         return value
     return str(value)

@@ -1,4 +1,4 @@
-"""Threads: over parts of large arrays, for checks, certificates and other sums over the rows; and those of BLAS.
+"""Threads: over parts of large arrays, for sums over the rows, and those of BLAS.
 
 The parts depend on the sizes only, never on the number of threads, and results are
 returned in their order: sums are the same with any number of threads. Threads end with
@@ -18,18 +18,26 @@ from typing import Any, TypeVar
 
 import numpy as np
 from joblib.parallel import get_active_backend
+from scipy import sparse
+
+from drsvm.utils.annotations import Matrix
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-PART = 1 << 16  # number of entries of a vector in a part
-WORTHWHILE = 1 << 17  # number of entries from which simple arithmetic is worth a thread
-# Order of a matrix from which BLAS's own threads speed up its factorisation
+# The number of entries of a vector in a part
+PART = 1 << 16
+# The number of entries from which simple arithmetic is worth a thread
+WORTHWHILE = 1 << 17
+# The size of the row blocks in which large data are processed, to keep temporary arrays
+# small
+BLOCK_BYTES = 1 << 22
+# The order of a matrix from which BLAS's own threads speed up its factorisation
 LARGE = 1000
 
 
 class threads_limited:
-    """Use at most this many threads in a block; None: one per core.
+    """Use at most `n_threads` threads in a block, or one per core if None.
 
     They start when they are needed.
     """
@@ -47,20 +55,28 @@ class threads_limited:
         if self.pool is not None and self.process == os.getpid():
             self.pool.shutdown()
 
+    def started(self) -> ThreadPoolExecutor:
+        """Return the threads of this process, besides that of the caller."""
+        if self.pool is None or self.process != os.getpid():
+            self.pool = ThreadPoolExecutor(self.most - 1)
+            self.process = os.getpid()
+        return self.pool
+
 
 _threads: ContextVar[threads_limited | None] = ContextVar("threads", default=None)
 
 
 def available_cores() -> int:
-    """Return the number of cores this process may use, which may be fewer than the machine has."""
+    """Return the number of cores that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
-    except AttributeError:  # not available on every system
+    except AttributeError:
+        # Not every system has affinities.
         return os.cpu_count() or 1
 
 
 def memory_size() -> float:
-    """Return the size of main memory in bytes (8 GB if the system does not report it)."""
+    """Return the size of main memory in bytes (8 GB if the system does not tell)."""
     try:
         return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, OSError, ValueError):
@@ -68,7 +84,7 @@ def memory_size() -> float:
 
 
 def spare_cores() -> int:
-    """Return the default number of tasks to run at a time: one in a worker of joblib, else one per core."""
+    """Return the number of tasks to run at a time: one in a worker of joblib."""
     if get_active_backend()[0].nesting_level:
         return 1
     return available_cores()
@@ -92,24 +108,23 @@ def over(parts: Iterable[T], work: Callable[[T], R]) -> list[R]:
     if threads is None:
         with threads_limited(None):
             return over(parts, work)
+
+    # A part is taken by one thread only: a step of an iterator holds the interpreter's
+    # lock.
     waiting = iter(range(len(parts)))
     results = {}
 
     def take_parts() -> None:
-        # To wait for other threads of the same pool might take forever
+        # To wait for other threads of the same pool might take forever.
         _threads.set(threads_limited(1))
-        for k in (
-            waiting
-        ):  # a part is taken by one thread only: this step holds the interpreter's lock
+        for k in waiting:
             results[k] = work(parts[k])
 
-    if threads.pool is None or threads.process != os.getpid():
-        threads.pool = ThreadPoolExecutor(threads.most - 1)
-        threads.process = os.getpid()
-    n_others = min(threads.most, len(parts)) - 1  # the caller's thread does its share
-    others = [
-        threads.pool.submit(copy_context().run, take_parts) for _ in range(n_others)
-    ]
+    # The caller's thread does its share.
+    pool = threads.started()
+    others = []
+    for _ in range(min(threads.most, len(parts)) - 1):
+        others.append(pool.submit(copy_context().run, take_parts))
     copy_context().run(take_parts)
     for other in others:
         other.result()
@@ -119,54 +134,66 @@ def over(parts: Iterable[T], work: Callable[[T], R]) -> list[R]:
 def elementwise(
     like: int | np.ndarray, values: Callable[[slice], np.ndarray]
 ) -> np.ndarray:
-    """Return an array like another one, or of a given length, whose parts are values(part), in parts of any size."""
-    n = like if isinstance(like, int) else len(like)
-    # A GPU takes vectors as a whole
-    is_whole = n <= WORTHWHILE or not isinstance(like, int | np.ndarray)
-    if is_whole or (n_threads := usable_threads()) < 2:
+    """Return an array like another one, or of a given length.
+
+    Its parts are values(part), in parts of any size.
+    """
+    n = _length(like)
+    n_threads = usable_threads() if n > WORTHWHILE else 1
+    # A GPU takes vectors as a whole.
+    if n_threads < 2 or not isinstance(like, int | np.ndarray):
         return values(slice(0, n))
     out = np.empty(n)
-    size = max(WORTHWHILE, math.ceil(n / n_threads))
 
-    def fill(first):
-        out[first : first + size] = values(slice(first, min(first + size, n)))
+    def fill(part: slice) -> None:
+        out[part] = values(part)
 
-    over(range(0, n, size), fill)
+    over(slices(n, max(WORTHWHILE, math.ceil(n / n_threads))), fill)
     return out
 
 
 def slices(n: int, size: int) -> list[slice]:
-    """Return slices of the given size, of which the last may be smaller, that cover n entries."""
+    """Return slices of a given size that cover n entries; the last may be smaller."""
     return [slice(first, min(first + size, n)) for first in range(0, n, size)]
 
 
-def parts_of(like: int | np.ndarray) -> list[slice]:
-    """Return slices of vectors of the same length as an array, or of a given length.
+def row_blocks(X: Matrix) -> list[slice]:
+    """Return slices of rows whose dense float64 copy stays near `BLOCK_BYTES`."""
+    n, d = X.shape
+    row_entries = X.nnz / max(n, 1) if sparse.issparse(X) else d
+    return slices(n, max(1, int(BLOCK_BYTES / (8 * max(row_entries, 1)))))
 
-    A GPU takes them as a whole.
-    """
-    n = like if isinstance(like, int) else len(like)
-    return slices(n, PART if isinstance(like, int | np.ndarray) else max(n, 1))
+
+def parts_of(like: int | np.ndarray) -> list[slice]:
+    """Return slices of vectors of the same length as an array, or of a given length."""
+    n = _length(like)
+    if isinstance(like, int | np.ndarray):
+        return slices(n, PART)
+    # A GPU takes vectors as a whole.
+    return slices(n, max(n, 1))
 
 
 def over_parts(like: int | np.ndarray, work: Callable[[slice], R]) -> list[R]:
-    """Return work(part) for every part of vectors like an array, or of a given length."""
-    n = like if isinstance(like, int) else len(like)
-    # most vectors are one part
+    """Return work(part) for every part of vectors like an array, or of a length."""
+    n = _length(like)
+    # Most vectors are one part.
     if 0 < n <= PART:
         return [work(slice(0, n))]
     return over(parts_of(like), work)
 
 
 def total(like: int | np.ndarray, work: Callable[[slice], float | np.ndarray]) -> float:
-    """Return the sum of work(part) over the parts of vectors like an array, without further rounding errors."""
-    n = like if isinstance(like, int) else len(like)
-    if 0 < n <= PART:
-        return float(work(slice(0, n)))
-    values = [float(value) for value in over(parts_of(like), work)]
+    """Return the sum of work(part) over the parts, without further rounding errors."""
+    values = [float(value) for value in over_parts(like, work)]
+    if len(values) == 1:
+        return values[0]
     if all(map(math.isfinite, values)):
         return math.fsum(values)
     return sum(values)
+
+
+def _length(like: int | np.ndarray) -> int:
+    return like if isinstance(like, int) else len(like)
 
 
 _lock = threading.Lock()
@@ -182,7 +209,7 @@ def _blas():
 
 
 def blas_threads_for(order: int):
-    """Return a context in which BLAS may use several threads for the factorisation of a matrix, if it is large."""
+    """Return a context in which BLAS may factorise a large matrix in several threads."""
     n_threads = usable_threads() if order >= LARGE else 1
     if n_threads > 1:
         return _blas().limit(limits=n_threads, user_api="blas")
@@ -191,7 +218,9 @@ def blas_threads_for(order: int):
 
 @contextmanager
 def single_threaded_blas():
-    """Limit BLAS to one thread: it is faster on small vectors, and shares of the rows have their own threads.
+    """Limit BLAS to one thread.
+
+    It is faster on small vectors, and shares of the rows have their own threads.
 
     The setting is process-wide: the first of several concurrent runs makes it, the last
     one reverts it.

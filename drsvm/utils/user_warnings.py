@@ -1,4 +1,4 @@
-"""Warnings that point at the user's own line, and that the loops of scikit-learn do not repeat."""
+"""Warnings at the user's own line, which loops of scikit-learn do not repeat."""
 
 import re
 import sys
@@ -8,7 +8,7 @@ from types import FrameType
 
 from drsvm.utils.messages import Message
 
-# Packages whose lines mean nothing to a user.
+# Packages whose lines mean nothing to a user
 LIBRARIES = (
     "drsvm",
     "sklearn",
@@ -19,47 +19,36 @@ LIBRARIES = (
     "multiprocessing",
     "threading",
 )
+NUMBER = re.compile(r"\d[\d., e+-]*")
 
-# Actions of a filter other than showing a warning once per line
-EVERY_TIME = (
-    "always",
-    "all",
-    "error",
-    "ignore",
-)
-
-_shown: set[tuple[str, int, str]] = set()
+# The first of several warnings that differ in numbers only, by file, line and text
+_first: dict[tuple[str, int, str], str] = {}
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
-    """Issue a warning at the line of the user's code that led here, outside this library, scikit-learn and joblib.
+    """Issue a warning at the line of the user's code that led here.
 
     In a loop of scikit-learn, such as that over the folds of GridSearchCV, every fit
     would issue it, each with its own numbers. It then appears once per line, as
     Python's default filter shows equal texts, unless a filter shows all.
+
+    Parameters
+    ----------
+    message : str
+        The text.
+    category : type, default=UserWarning
+        The class of the warning.
     """
     frames = [frame for frame, _ in walk_stack(sys._getframe(1))]
-    level = next(
-        (k for k, frame in enumerate(frames) if _package(frame) not in LIBRARIES),
-        len(frames) - 1,
-    )
-    if any(
-        _package(frame) == "joblib" for frame in frames[:level]
-    ):  # which runs all such loops
-        alike = (
-            frames[level].f_code.co_filename,
-            frames[level].f_lineno,
-            re.sub(r"\d[\d., e+-]*", "#", message),
-        )
-        if (
-            alike in _shown
-            and _action(message, category, frames[level]) not in EVERY_TIME
-        ):
-            return
-        _shown.add(alike)
+    level = 0
+    while level < len(frames) - 1 and _package(frames[level]) in LIBRARIES:
+        level += 1
+    # joblib runs all such loops.
+    if "joblib" in map(_package, frames[:level]):
         message = Message(
             "{} (In one of several fits; similar warnings are not repeated.)", message
         )
+        _count_as_repeated(message, category, frames[level])
     warnings.warn(message, category, stacklevel=level + 2)
 
 
@@ -67,22 +56,16 @@ def _package(frame: FrameType) -> str:
     return frame.f_globals.get("__name__", "").partition(".")[0]
 
 
-def _action(message: str, category: type[Warning], frame: FrameType) -> str:
-    """Return the action of Python's filters for a warning."""
+def _count_as_repeated(message: str, category: type[Warning], frame: FrameType) -> None:
+    """Mark a text as shown if one was shown that differs from it in numbers only.
 
-    def fits(pattern: str | re.Pattern[str] | None, text: str) -> bool:
-        return pattern is None or bool(
-            pattern == text if isinstance(pattern, str) else pattern.match(text)
-        )
-
-    module = frame.f_globals.get("__name__", "")
+    Python notes in the registry of a module which texts were shown at a line and need
+    not be repeated. It does so, and looks there, only where its filters demand that,
+    and clears the registry when these change.
+    """
     line = frame.f_lineno
-    for action, text, kind, where, at in warnings.filters:
-        if (
-            fits(text, message)
-            and fits(where, module)
-            and issubclass(category, kind)
-            and at in (0, line)
-        ):
-            return action
-    return "default"
+    alike = (frame.f_code.co_filename, line, NUMBER.sub("#", message))
+    first = _first.setdefault(alike, str(message))
+    registry = frame.f_globals.get("__warningregistry__", {})
+    if registry.get((first, category, line)):
+        registry[str(message), category, line] = 1

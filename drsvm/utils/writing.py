@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from pathlib import Path
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-# The process: it is a command, which ends when files are written
+# Whether the process is a command, which ends when its files are written
 ends_soon = ContextVar("ends_soon", default=False)
 
 
@@ -22,23 +22,27 @@ def written(path: str | Path) -> Iterator[None]:
     except OSError as error:
         if error.errno not in FULL:
             raise
-        what = f"cannot be written ({error.strerror}): free some space, or choose another disk."
+        remedy = "free some space, or choose another disk."
+        what = f"cannot be written ({error.strerror}): {remedy}"
         raise OSError(error.errno, what, str(path)) from None
 
 
 def write_files(contents: Mapping[Path, bytes]) -> None:
-    """Write all files or none: first to temporary files in the same folders, which then replace them."""
-    # Others are devices
-    targets = [
-        path.resolve() for path in contents if path.is_file() or not path.exists()
-    ]
-    drafts = {
-        target: target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-        for target in targets
-    }
+    """Write all files or none.
+
+    They are first written to temporary files in the same folders, which then replace
+    them.
+    """
+    # By target; devices have no drafts, and a link stays a link.
+    drafts: dict[Path, Path] = {}
+    for path in contents:
+        if path.is_file() or not path.exists():
+            target = path.resolve()
+            draft = f".{target.name}.{secrets.token_hex(4)}"
+            drafts[target] = target.with_name(draft)
     try:
         for path, content in contents.items():
-            target = path.resolve()  # a link stays a link
+            target = path.resolve()
             with written(path), drafts.get(target, path).open("wb") as stream:
                 stream.write(content)
                 if target in drafts:
@@ -47,7 +51,7 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
             if target.is_file():
                 drafts[target].chmod(target.stat().st_mode & 0o777)
         # Ctrl-C is too late from now on; if it came before, this raises
-        # KeyboardInterrupt
+        # KeyboardInterrupt.
         if ends_soon.get():
             signal.signal(signal.SIGINT, signal.SIG_IGN)
         for target, draft in drafts.items():

@@ -510,7 +510,7 @@ def test_long_verbose_fits_say_how_far_they_are(
 ):
     WassersteinSVC(verbose=1).fit(*two_classes)
     assert " left" not in capsys.readouterr().out, "no time has passed"
-    monkeypatch.setattr(progress, "FIRST_LINE", 0.0)
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
     WassersteinSVC(verbose=1, solver=InteriorPoint(compiled_steps=False)).fit(
         *two_classes
     )

@@ -11,7 +11,7 @@ from problems import NORMS, Plain, classifiers, problems
 from scipy import sparse
 
 from drsvm import Problem, solve
-from drsvm.problem import validation
+from drsvm.utils import parallel
 
 X = np.array(
     [
@@ -270,8 +270,8 @@ def test_dense_and_sparse_agree(problem, data):
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_rows_are_processed_in_blocks(monkeypatch, container):
     reference = Problem(X, Y, norm=1)
-    monkeypatch.setattr(validation, "BLOCK_BYTES", 48)
-    assert len(list(validation.row_blocks(X))) == 3
+    monkeypatch.setattr(parallel, "BLOCK_BYTES", 48)
+    assert len(list(parallel.row_blocks(X))) == 3
     assert_same_problem(Problem(container(X), Y, norm=1), reference)
     spoilt = X.copy()
     spoilt[3, 1] = -np.inf

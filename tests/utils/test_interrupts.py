@@ -1,4 +1,4 @@
-"""Ctrl-C as a real signal, at random times: it leads to an interrupted result or a KeyboardInterrupt."""
+"""Ctrl-C as a real signal: an interrupted result or a KeyboardInterrupt follows."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Progress: stages, parts, the time left by a simulated clock, and messages, with their parameters."""
+"""Progress: stages, parts, lines with the time left, and messages."""
 
 import logging
 import pickle
@@ -10,7 +10,6 @@ import pytest
 from drsvm.utils import progress
 from drsvm.utils.messages import Message, Parameter
 from drsvm.utils.progress import (
-    Pace,
     capture_progress,
     duration,
     lines,
@@ -40,19 +39,19 @@ def test_work_that_fails_is_not_done(told):
     assert told == []
 
 
-def test_work_within_work_that_tells_for_itself_is_silent(told):
+def test_progress_inside_of_captured_work_is_not_reported(told):
     with stage("solving"), part(0.0, 0.5):
-        with capture_progress() as tell_outer:
+        with capture_progress() as report_outer:
             with stage("inner"):
                 report_progress(0.9)
-            tell_outer(0.2)
+            report_outer(0.2)
         report_progress(0.4)
     assert told[:2] == [("solving", 0.1), ("solving", 0.2)]
 
 
-def test_nobody_need_listen():
-    with stage("solving"), part(0.0, 0.5), capture_progress() as tell_outer:
-        tell_outer(0.5)
+def test_progress_need_not_be_followed():
+    with stage("solving"), part(0.0, 0.5), capture_progress() as report_outer:
+        report_outer(0.5)
         report_progress(0.5)
 
 
@@ -63,35 +62,6 @@ def test_listeners_belong_to_a_thread(told):
         other.join()
         report_progress(0.6)
     assert told == [("solving", 0.6), ("solving", 1.0)]
-
-
-SLOWER = [(1.0, 0.1), (1.0, 0.2), *((10.0, 0.2 + 0.1 * k) for k in range(1, 5))]
-
-
-@pytest.mark.parametrize(
-    ("steps", "left"),
-    [
-        ([], None),
-        ([(5.0, 0.0)], None),
-        ([(10.0, 0.2), (10.0, 0.4)], 30.0),
-        (SLOWER, 40.0),
-    ],
-    ids=["no step", "no advance", "even", "the last steps count"],
-)
-def test_the_time_left_follows_from_the_pace(clock, steps, left):
-    """Steps are of so many seconds to so large a share."""
-    pace = Pace()
-    for seconds, share in steps:
-        clock.now += seconds
-        pace.record(share)
-    assert pace.seconds_left() == (None if left is None else pytest.approx(left))
-    for seconds in (5.0, 100.0):  # it runs between two steps
-        clock.now += seconds
-        left = None if left is None else max(left - seconds, 0.0)
-        assert pace.seconds_left() == (None if left is None else pytest.approx(left))
-    before = pace.share
-    pace.record(0.0)
-    assert pace.share == before  # it never falls
 
 
 def test_lines_appear_in_long_stages_only(clock):
@@ -107,7 +77,7 @@ def test_lines_appear_in_long_stages_only(clock):
             tell_listener(share)
     assert written == [
         "solving: 25% after 60 s, about 3 min left",
-        "solving: 50% after 3 min, about 4 min left",
+        "solving: 50% after 3 min, about 3 min left",
     ]
 
 
@@ -121,7 +91,7 @@ def test_durations_in_words(seconds, words):
 
 @pytest.fixture
 def shown(monkeypatch, capsys):
-    """Return a function that sends a message in an interactive session, and returns what appears."""
+    """Return a function that sends a message and returns what a notebook shows."""
     monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
     monkeypatch.setattr(progress, "_sent", set())
     monkeypatch.setattr(progress, "logger", logging.Logger("drsvm"))  # of no other test

@@ -21,7 +21,8 @@ LARGE = WassersteinSVC(radius=3.0)
 SEARCH = """
 from sklearn.model_selection import GridSearchCV
 from drsvm import WassersteinSVC
-X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [6.0], [7.0], [9.0]], [0, 0, 1, 0, 1, 0, 1, 1]
+X = [[0.0], [1.0], [2.0], [3.0], [4.0], [6.0], [7.0], [9.0]]
+y = [0, 0, 1, 0, 1, 0, 1, 1]
 for repeated in range(2):
     GridSearchCV(WassersteinSVC(), {"radius": [8.0, 9.0]}, cv=2, refit=False).fit(X, y)
 GridSearchCV(WassersteinSVC(), {"radius": [8.0, 9.0]}, cv=2).fit(X, y)
@@ -57,7 +58,7 @@ def test_a_search_warns_once_per_line_and_again_for_the_refit(tmp_path):
         for line in told.splitlines()
         if "UserWarning" in line
     ]
-    assert places == [f"{script}:6", f"{script}:7", f"{script}:7"]
+    assert places == [f"{script}:7", f"{script}:8", f"{script}:8"]
     repeated = [
         line
         for line in told.splitlines()

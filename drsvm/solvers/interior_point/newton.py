@@ -15,8 +15,7 @@ from drsvm.engines.newton import Factorised, MatrixFree, Scaling, newton_matrix
 from drsvm.problem.backends import to_numpy
 from drsvm.problem.problem import Problem
 from drsvm.problem.risk import affordable_flips
-from drsvm.problem.validation import row_blocks
-from drsvm.utils.parallel import blas_threads_for, over
+from drsvm.utils.parallel import blas_threads_for, over, row_blocks
 
 
 def solve_system(

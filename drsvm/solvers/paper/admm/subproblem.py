@@ -23,7 +23,6 @@ from drsvm.compiled import admm as kernel
 from drsvm.problem.memory_rows import MemoryRows
 from drsvm.problem.problem import Problem
 from drsvm.problem.risk import affordable_flips
-from drsvm.problem.validation import row_blocks
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.paper.admm.ball_qp import EXACT, Accelerated, BallQP
 from drsvm.solvers.paper.incremental.epochs import UNLIMITED
@@ -32,6 +31,7 @@ from drsvm.solvers.selection import (
     SPARSE_MULTIPLICATION,
     stored_entries,
 )
+from drsvm.utils.parallel import row_blocks
 
 # Number of features up to which updates by factorisation are faster than by gradient
 # steps
