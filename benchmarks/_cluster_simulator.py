@@ -19,8 +19,8 @@ from _common import seconds
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from sharded_here import ChannelHere, ShardsHere, sharded
 
-from drsvm.solvers.paper.federated.block import Block, Work
-from drsvm.solvers.paper.federated.shared import shared_for
+from drsvm.solvers.paper.federated.federated_block import Block, Work
+from drsvm.solvers.paper.federated.global_ascent import global_ascent_for
 
 PASS = 0.4
 """What a pass over the rows takes, for a certificate, as a share of an epoch."""
@@ -152,7 +152,9 @@ def even_cuts(n_rows: int, n_machines: int) -> list[int]:
 def epoch_seconds(problem, n_machines: int) -> float:
     """Measure an epoch of one of several machines, here."""
     there = sharded(problem, even_cuts(problem.n_rows, n_machines))
-    work = shared_for(there, None, n_machines).work(0, {}, True)
-    block = Block(there.rows.coordinator.shards[0].problem(there.rows.ball(there)))
+    work = global_ascent_for(there, None, n_machines).work(0, {}, True)
+    block = Block(
+        there.rows.coordinator.shards[0].problem(there.rows.parameters(there))
+    )
     block.propose(work)
     return statistics.median(seconds(lambda: block.propose(work))[0] for _ in range(9))

@@ -25,7 +25,7 @@ from _cluster_simulator import SimulatedCluster
 
 from drsvm.engines.sharded import queries
 from drsvm.engines.sharded.coordinator import total
-from drsvm.solvers.paper.federated.block import Proposal
+from drsvm.solvers.paper.federated.federated_block import Proposal
 from drsvm.solvers.paper.federated.federated_solver import Federated, Rounds
 
 N_CHANGES = 3

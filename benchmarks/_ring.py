@@ -14,8 +14,8 @@ import numpy as np
 from _gossip import N_CHANGES, N_SEEN, averages_to_shrink, change_of, metropolis, settle
 
 from drsvm.certificate import certify
-from drsvm.solvers.paper.federated.block import Block
-from drsvm.solvers.paper.federated.shared import shared_for
+from drsvm.solvers.paper.federated.federated_block import Block
+from drsvm.solvers.paper.federated.global_ascent import global_ascent_for
 
 PAUSE = 2e-4  # seconds between two looks at a neighbour
 
@@ -125,7 +125,7 @@ def solve_on_ring(
     """
     linked = graph(n_workers)
     weights = metropolis(linked)
-    observer = shared_for(problem, None, n_workers)
+    observer = global_ascent_for(problem, None, n_workers)
     ends = np.linspace(0, problem.n_rows, n_workers + 1).astype(int)
     ascent = copy.copy(observer)
     ascent.problem = None

@@ -28,7 +28,7 @@ NORMS = {2.0: 2, 1.0: math.inf, math.inf: 1}
 
 def slow_down(factor: float) -> None:
     """Let epochs on this worker take longer; 1: as long as they do."""
-    from drsvm.solvers.paper.federated.block import Block
+    from drsvm.solvers.paper.federated.federated_block import Block
 
     epoch = getattr(Block.propose, "original", Block.propose)
 

@@ -184,7 +184,7 @@ def _round_trip(there) -> float:
 
     coordinator = there.rows.coordinator
     channel = coordinator.channel()
-    message = Message((), there.rows.ball(there), queries.of_problem, (_nothing,))
+    message = Message((), there.rows.parameters(there), queries.of_problem, (_nothing,))
 
     def ask():
         channel.send(channel.groups[0], message)

@@ -14,8 +14,9 @@ from drsvm.certificate.multipliers import DualSums, dual_sums
 from drsvm.compiled import interior_point_passes as passes
 from drsvm.compiled.interior_point_passes import BLOCK, Buffers, Share, Step
 from drsvm.compiled.products import TILE
-from drsvm.engines.engine import Curvature, Engine, Prediction, Rates
+from drsvm.engines.engine import Engine, Prediction, Rates
 from drsvm.engines.matrices import FEW_FEATURES, WideRows, in_fastest_form, matrices_for
+from drsvm.engines.newton_matrix import Curvature
 from drsvm.problem.memory_rows import RowView, in_memory, unsigned_parts
 from drsvm.problem.problem import Problem
 from drsvm.problem.risk import affordable_flips

@@ -1,37 +1,22 @@
-"""The interface between a solver and the rows: d-sized sums and scalars cross it, nothing of the size of the data.
+"""The protocol between the interior-point method and the rows: an engine, its rounds, and what they return.
 
-The interior-point solver accesses the samples only through these methods; an engine for
-other hardware, or for rows on several machines, implements them.
+The method accesses the samples only through an engine: d-sized sums and scalars cross
+the interface, nothing of the size of the data. An engine for other hardware, or for
+rows on several machines, implements the protocol.
 """
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from drsvm.certificate.multipliers import DualSums
 from drsvm.compiled.interior_point_sample import BINS
 from drsvm.compiled.step_rules import tolerating
-from drsvm.utils.annotations import Matrix, Vector
-
-if TYPE_CHECKING:
-    from drsvm.engines.matrices import WideRows
-    from drsvm.engines.newton import Factorised, Scaling
-
-
-class Curvature(NamedTuple):
-    """Contribution of the samples to the Newton matrix in (w, b, λ) and to the predictor's right-hand side."""
-
-    # W × w, in the upper triangle, for `factorised` or the solver; None in the wide
-    # form
-    gram: Matrix
-    column: np.ndarray  # (w, b) × λ
-    square: float  # λ × λ
-    predictor: np.ndarray  # (w, b)
-    predictor_lam: float  # λ
-    border: np.ndarray  # (w, b) × b
-    of_rows: Any = None  # the curvature h of every row, if no matrix is formed
+from drsvm.engines.matrices import WideRows
+from drsvm.engines.newton_matrix import Curvature, Factorised, Scaling
+from drsvm.utils.annotations import Vector
 
 
 class Prediction(NamedTuple):
@@ -64,33 +49,61 @@ class Rates:
 
     def tolerating(self, share: float) -> tuple[float, float]:
         """Return the primal and dual rates that only samples with the given share of the weight exceed."""
-        (primal, dual) = self.smallest_change.tolist()
-        (primal_bins, dual_bins) = self.bins.tolist()
-        return tolerating(primal, primal_bins, share), tolerating(
-            dual, dual_bins, share
+        # The rule is also a compiled function, for numbers and not for arrays.
+        primal, dual = self.smallest_change.tolist()
+        primal_bins, dual_bins = self.bins.tolist()
+        return (
+            tolerating(primal, primal_bins, share),
+            tolerating(dual, dual_bins, share),
         )
 
 
 class Engine(ABC):
     """Rows and per-sample state of one interior-point run.
 
-    Every sample has multipliers α, β, γ and slacks, which never leave the engine. Every
-    method below is one round: it sends d-sized vectors and scalars to wherever the rows
-    are, makes one pass over them, and returns d-sized sums (once per iteration a d × d
+    Sample i has the multipliers α, β, γ and slacks g₁, g₂, g₃ of its three constraints
+    (`compiled/interior_point_sample.py`), which never leave the engine. Every method
+    below is one round: it sends d-sized vectors and scalars to wherever the rows are,
+    makes one pass over them, and returns d-sized sums (once per iteration a d × d
     matrix), which can be added to those of other rows. An iteration takes three rounds:
+    `predict`, `longest_steps`, and `curvature` (or `dual_sums`), which also moves.
 
-    1. `predict` evaluates the predictor's direction: longest steps, and sums for the corrector's right-hand side;
-    2. `longest_steps` does the same for the corrected direction, which the engine keeps;
-    3. `curvature` moves along it and returns the equations at the new point, the matrix included. Near the end
-       `dual_sums` takes its place: it returns the sums that tell whether a certificate
-       is worthwhile instead.
+    **An iteration** is Mehrotra's predictor-corrector step [1]_. At the point (w, b, λ)
+    with the mean complementarity product μ:
 
-    A run begins with `center` and `curvature`. Certificates fetch `multipliers`.
+    1. *Equations.* `curvature` returns the samples' part of the Newton matrix and of
+       the right-hand side, their slacks eliminated one by one. The ridge and the cone
+       of the norm are added, and the matrix is factorised.
+    2. *Predictor.* The system is solved for the target 0. `predict` returns how far
+       this direction could go, what Σ multiplier · slack would then be, and the second-
+       order correction's part of the right-hand side.
+    3. *Target.* The better the predictor reduces the products, the smaller the next μ
+       that the step aims at (`step_rules.aim`).
+    4. *Corrector.* The same factorisation solves for the target and the correction.
+       `longest_steps` returns how far this direction can go; the engine keeps it.
+    5. *Step lengths.* They keep a fraction of the distance to the boundary, where a
+       small weight of samples does not count: these stop short on their own
+       (`step_rules.longest_steps`, `step_rules.left_behind`).
+    6. *Move.* `curvature(primal, dual, left)` moves all samples and returns the
+       equations of the next iteration. Near the end, where a certificate is more likely
+       to follow than another iteration, `dual_sums(primal, dual, left)` moves instead,
+       and returns the sums that tell whether a certificate is worthwhile.
+
+    The sequence has three forms: `solvers/interior_point/state.py` on an engine,
+    `compiled/small_interior_point.py` in one compiled call for few rows, and the passes
+    of `gpu/gpu_engine.py`, whose arithmetic is translated from that of the compiled
+    samples. A run begins with `center` and `curvature`; certificates fetch
+    `multipliers`.
 
     `curvature` and `dual_sums` may be given steps: how far to go along the corrected
     direction before, for slacks and for multipliers, and the share that samples that
-    cannot follow keep of the slack or multiplier that limits them. They return Σ
-    multiplier · slack there, 0 if no steps are given, and what they are for.
+    cannot follow keep of the slack or multiplier that limits them. They return
+    Σ multiplier · slack there, 0 if no steps are given, and what they are for.
+
+    References
+    ----------
+    .. [1] S. Mehrotra, "On the implementation of a primal-dual interior point method",
+       SIAM Journal on Optimization 2(4), 575-601, 1992.
     """
 
     n_linear: int  # number of unknowns in (w, b)
@@ -99,10 +112,10 @@ class Engine(ABC):
     # central path
     weight: float
     small: bool  # whether passes over the rows are cheap
-    # Α, β, γ, g₁, g₂ and g₃ of all rows, if they are in this process's memory
+    # α, β, γ, g₁, g₂ and g₃ of all rows, if they are in this process's memory
     of_rows: np.ndarray | None = None
     # Products with all rows, if the system is theirs; None if it is the features'
-    wide: "WideRows | None" = None
+    wide: WideRows | None = None
 
     def close(self) -> None:
         """Release what the engine keeps outside this process's memory."""
@@ -113,18 +126,15 @@ class Engine(ABC):
 
     @abstractmethod
     def total_slack(self) -> float:
-        """Return Σ π_i s_i.
-
-        After centring, it is the expected loss at λ plus μ to 3μ.
-        """
+        """Return Σ π_i s_i: after centring, the expected loss at λ plus μ to 3μ."""
 
     @abstractmethod
     def curvature(self, *steps: float) -> tuple[float, Curvature]:
         """Take steps, if any, and return the samples' part of the Newton equations."""
 
     def factorised(
-        self, samples: Curvature, cone: "Scaling", ridge: np.ndarray
-    ) -> "Factorised | None":
+        self, samples: Curvature, cone: Scaling, ridge: np.ndarray
+    ) -> Factorised | None:
         """Return the factorised Newton matrix if that is done where the engine is, else None."""
         return None
 
@@ -138,7 +148,7 @@ class Engine(ABC):
     def longest_steps(
         self, direction: np.ndarray, lam_change: float, target: float
     ) -> Rates:
-        """Set the corrected direction."""
+        """Set the corrected direction, and return how far it can go."""
 
     @abstractmethod
     def dual_sums(self, *steps: float) -> tuple[float, DualSums]:

@@ -13,7 +13,7 @@ from dask.base import compute
 from dask.delayed import delayed
 from scipy import sparse
 
-from drsvm.engines.dask.blocks import delayed_blocks, lengths_of, mapped_blocks
+from drsvm.engines.dask.dask_blocks import delayed_blocks, lengths_of, mapped_blocks
 from drsvm.engines.sharded.sharded_rows import RemoteCounts
 from drsvm.problem.backends import Backend
 from drsvm.utils.annotations import Matrix

@@ -27,7 +27,7 @@ from distributed.comm.core import CommClosedError
 from distributed.protocol.serialize import to_serialize
 
 from drsvm.engines.dask import dask_worker as dask_worker
-from drsvm.engines.dask.blocks import Columns
+from drsvm.engines.dask.dask_blocks import Columns
 from drsvm.engines.sharded.chunks import Survey
 from drsvm.engines.sharded.coordinator import Coordinator, Group, WorkerChannel, total
 from drsvm.engines.sharded.shard import Message

@@ -7,7 +7,7 @@ import numpy as np
 from dask.delayed import delayed
 from distributed import Client
 
-from drsvm.engines.dask.blocks import Columns, columns_of, mapped_blocks
+from drsvm.engines.dask.dask_blocks import Columns, columns_of, mapped_blocks
 from drsvm.engines.dask.dask_coordinator import DaskCoordinator
 from drsvm.engines.dask.dask_worker import block_of
 from drsvm.engines.sharded.queries import values as values_of
@@ -89,7 +89,8 @@ class DaskRows(ShardedRows):
             run.changes_since(run.base) for run in coordinator.runs_of([values])
         )
         message = delayed(
-            Message(logs, self.ball(problem), values_of, (values,)), traverse=False
+            Message(logs, self.parameters(problem), values_of, (values,)),
+            traverse=False,
         )
         make, zeros = (
             delayed(function, pure=False) for function in (block_of, np.zeros)

@@ -188,7 +188,7 @@ def _check_room(needed: int, shape: tuple[int, int]) -> None:
     if needed > free:
         raise GpuError(
             f"{shape[0]} × {shape[1]} rows and their state take {needed / 1e9:.1f} GB, and {free / 1e9:.1f} GB of the "
-            "card are free: use float32, fewer rows, or engine='cpu'."
+            "GPU are free: use float32, fewer rows, or engine='cpu'."
         )
 
 

@@ -8,7 +8,7 @@ multiplied by.
 """
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,17 +16,20 @@ from drsvm.certificate.multipliers import DualSums
 from drsvm.compiled.interior_point_passes import Step
 from drsvm.compiled.normal_matrix import DAMPING, REGULARISATIONS
 from drsvm.engines.cpu import NO_STEP
-from drsvm.engines.engine import Curvature, Engine, Prediction, Rates
+from drsvm.engines.engine import Engine, Prediction, Rates
 from drsvm.engines.gpu.cuda_kernels import blocks_for, kernel, launch
 from drsvm.engines.gpu.device import cupy, on_device
-from drsvm.engines.newton import Factorised, MatrixFree, Scaling, newton_matrix
+from drsvm.engines.newton_matrix import (
+    Curvature,
+    Factorised,
+    MatrixFree,
+    Scaling,
+    newton_matrix,
+)
 from drsvm.problem.backends import to_numpy
 from drsvm.problem.problem import Problem
 from drsvm.problem.risk import affordable_flips
 from drsvm.utils.annotations import Matrix, Vector
-
-if TYPE_CHECKING:
-    from drsvm.engines.gpu.gpu_rows import GpuRows
 
 # Gram matrices are formed in low precision until the complementarity products aim at
 # less than this, in units of the weights: the next steps correct what a direction
@@ -42,7 +45,7 @@ class GpuEngine(Engine):
     small = False
 
     def __init__(self, problem: Problem):
-        self.rows: GpuRows = problem.rows
+        self.rows = problem.rows
         self.signs = problem.signs
         self.weights = problem.sample_weight
         kappa, flips = affordable_flips(problem.flip_cost, problem.radius)

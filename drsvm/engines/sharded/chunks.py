@@ -19,9 +19,9 @@ from drsvm.problem.validation import (
 )
 from drsvm.utils.annotations import Matrix
 
-# At most so many labels are collected: more than two are an error that names a few
+# Number of labels that are collected: more than two are an error that names a few
 SHOWN_LABELS = 6
-# quantiles of the flip costs that a chunk reports, and that are kept
+# Numbers of quantiles of the flip costs that a chunk reports, and that are kept
 COSTS_OF_CHUNK = 64
 COSTS_OF_ALL = 1024
 
@@ -29,7 +29,7 @@ COSTS_OF_ALL = 1024
 class Chunk(NamedTuple):
     """Given rows with labels, weights and flip costs, in a form that has been checked.
 
-    None: all the same.
+    Weights or costs are None if they are the same for all rows.
     """
 
     number: int
@@ -44,19 +44,15 @@ class Chunk(NamedTuple):
             if isinstance(X, CheckedRows) or X.shape[0] > 0:
                 rows = check_rows(X)
             else:
+                # A problem needs rows, a chunk does not.
                 rows = np.zeros(X.shape)
             n = rows.shape[0]
             labels = check_label_vector(y, n)
-            if weights is None:
-                weights = None
-            else:
+            if weights is not None:
                 weights = check_unscaled_weights(weights, n)
-            if costs is None:
-                costs = None
-            else:
-                costs = np.broadcast_to(check_flip_costs(costs, n), n).astype(
-                    np.float64
-                )
+            if costs is not None:
+                costs = np.broadcast_to(check_flip_costs(costs, n), n)
+                costs = costs.astype(np.float64)
         except (TypeError, ValueError) as error:
             raise type(error)(f"In chunk {number}: {error}") from None
         return cls(number, rows, labels, weights, costs)
@@ -71,13 +67,13 @@ class Chunk(NamedTuple):
     def shard(self, units: "Units") -> Shard:
         """Return the shard of the rows that do not have weight 0."""
         used = self.used
-        n = len(self.labels)
+        # A slice would copy sparse rows, too.
+        X = self.X if isinstance(used, slice) else self.X[used]
         signs = np.where(self.labels[used] == units.positive, 1.0, -1.0)
         if self.weights is None:
-            weights = np.full(n, 1.0)
+            weights = np.ones(len(self.labels))
         else:
             weights = self.weights[used] / units.largest_weight
-        X = self.X if isinstance(used, slice) else self.X[used]
         costs = None if self.costs is None else self.costs[used]
         return Shard(self.number, X, signs, weights / units.total, costs)
 
@@ -111,6 +107,7 @@ class Survey:
     @classmethod
     def of(cls, chunk: Chunk) -> "Survey":
         X = chunk.X
+        is_sparse = sparse.issparse(X)
         used = chunk.used
         labels = chunk.labels[used]
         if chunk.weights is None:
@@ -122,19 +119,20 @@ class Survey:
         masses = np.bincount(
             codes.reshape(-1), weights / (largest or 1.0), minlength=len(classes)
         )
+        costs = None
+        if chunk.costs is not None:
+            costs = _some(chunk.costs[used], COSTS_OF_CHUNK)
         return cls(
             lengths={chunk.number: len(chunk.labels)},
             used={chunk.number: len(labels)},
             n_features=X.shape[1],
             dtype=X.dtype,
-            stored=X.nnz if sparse.issparse(X) else X.size,
-            is_sparse=sparse.issparse(X),
+            stored=X.nnz if is_sparse else X.size,
+            is_sparse=is_sparse,
             classes=classes[:SHOWN_LABELS],
             masses=masses[:SHOWN_LABELS],
             largest_weight=largest,
-            costs=None
-            if chunk.costs is None
-            else _some(chunk.costs[used], COSTS_OF_CHUNK),
+            costs=costs,
         )
 
     @property
@@ -143,45 +141,49 @@ class Survey:
         return sum(self.used.values())
 
     def __add__(self, other: "Survey") -> "Survey":
+        self._check_alike(other)
+        lengths = self.lengths | other.lengths
+        used = self.used | other.used
+        # Chunks without rows have neither a kind nor costs.
+        if other.n_rows == 0:
+            return replace(self, lengths=lengths, used=used)
+        if self.n_rows == 0:
+            return replace(other, lengths=lengths, used=used)
+        largest = max(self.largest_weight, other.largest_weight)
+        classes = distinct_labels(np.concatenate([self.classes, other.classes]))
+        classes = classes[:SHOWN_LABELS]
+        costs = None
+        if self.costs is not None and other.costs is not None:
+            costs = _some(np.concatenate([self.costs, other.costs]), COSTS_OF_ALL)
+        return replace(
+            self,
+            lengths=lengths,
+            used=used,
+            dtype=np.promote_types(self.dtype, other.dtype),
+            stored=self.stored + other.stored,
+            classes=classes,
+            masses=self._masses_of(classes, largest)
+            + other._masses_of(classes, largest),
+            largest_weight=largest,
+            costs=costs,
+        )
+
+    def _check_alike(self, other: "Survey") -> None:
         if self.n_features != other.n_features:
             raise ValueError(
                 f"Chunk {min(other.lengths)} of X has {other.n_features} columns, but chunk {min(self.lengths)} has "
                 f"{self.n_features}: all chunks must have the same features."
             )
         if self.is_sparse != other.is_sparse and min(self.n_rows, other.n_rows) > 0:
-            dense = min((other if self.is_sparse else self).lengths)
+            dense = other if self.is_sparse else self
             raise ValueError(
-                f"Chunk {dense} of X is dense and others are sparse: convert it, or the others."
+                f"Chunk {min(dense.lengths)} of X is dense and others are sparse: convert it, or the others."
             )
-        sizes = {
-            "lengths": self.lengths | other.lengths,
-            "used": self.used | other.used,
-        }
-        if self.n_rows == 0 or other.n_rows == 0:
-            return replace(other if self.n_rows == 0 else self, **sizes)
-        largest = max(self.largest_weight, other.largest_weight)
-        classes = distinct_labels(np.concatenate([self.classes, other.classes]))[
-            :SHOWN_LABELS
-        ]
-        costs = [survey.costs for survey in (self, other) if survey.costs is not None]
-        masses = [
-            (survey.classes == classes[:, None])
-            @ survey.masses
-            * (survey.largest_weight / largest)
-            for survey in (self, other)
-        ]
-        return replace(
-            self,
-            **sizes,
-            dtype=np.promote_types(self.dtype, other.dtype),
-            stored=self.stored + other.stored,
-            classes=classes,
-            masses=masses[0] + masses[1],
-            largest_weight=largest,
-            costs=_some(np.concatenate(costs), COSTS_OF_ALL)
-            if len(costs) == 2
-            else None,
-        )
+
+    def _masses_of(self, classes: np.ndarray, largest: float) -> np.ndarray:
+        """Return the masses of some classes, divided by a larger weight."""
+        masses = (self.classes == classes[:, None]) @ self.masses
+        return masses * (self.largest_weight / largest)
 
     def units(self) -> Units:
         """Check what only all chunks together show, and return what shards must know of it."""

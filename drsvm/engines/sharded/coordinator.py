@@ -7,7 +7,6 @@ import weakref
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable
-from functools import reduce
 
 from drsvm.engines.sharded.shard import (
     FLIP,
@@ -19,6 +18,7 @@ from drsvm.engines.sharded.shard import (
     ShardParameters,
     StateLost,
     Update,
+    kept_vectors,
 )
 from drsvm.problem.reducers import Summable
 from drsvm.utils.clock import Stopwatch
@@ -40,28 +40,23 @@ class Coordinator(ABC):
 
     def ask(
         self,
-        ball: ShardParameters,
+        parameters: ShardParameters,
         query: Query,
         *arguments,
         vectors: Iterable[RemoteVector | None] = (),
     ) -> Summable:
         """Return the sum of the values of a query, which may use vectors that runs have kept."""
-        return self.send(self.runs_of(vectors), ball, query, arguments)
+        return self.send(self.runs_of(vectors), parameters, query, arguments)
 
     def runs_of(self, vectors: Iterable[RemoteVector | None]) -> "list[Run]":
         """Return the runs that have kept what vectors are computed from."""
-        names = [
-            kept.run
-            for vector in vectors
-            if vector is not None
-            for kept in vector.kept()
-        ]
-        return [self.runs[name] for name in dict.fromkeys(names)]
+        names = dict.fromkeys(kept.run for kept in kept_vectors(vectors))
+        return [self.runs[name] for name in names]
 
     def send(
         self,
         runs: "list[Run]",
-        ball: ShardParameters,
+        parameters: ShardParameters,
         query: Query | None = None,
         arguments=(),
     ) -> Summable:
@@ -69,10 +64,12 @@ class Coordinator(ABC):
         self.n_rounds += 1
         updates = tuple(run.changes_since(run.known) for run in runs)
         try:
-            reply = self.round(Message(updates, ball, query, arguments))
+            reply = self.round(Message(updates, parameters, query, arguments))
         except StateLost:
+            # A shard that was built again has made no changes: all get the whole log,
+            # of which the others make only what is new.
             complete = tuple(run.changes_since(run.base) for run in runs)
-            reply = self.round(Message(complete, ball, query, arguments))
+            reply = self.round(Message(complete, parameters, query, arguments))
         for run, update in zip(runs, updates, strict=True):
             run.known = update.first + len(update.changes)
         return reply
@@ -114,24 +111,30 @@ class WorkerChannel(ABC):
 
     @abstractmethod
     def receive(self, seconds: float = math.inf) -> tuple[Group, Summable]:
-        """Return the group that replies next, a lost one once it is back, and its reply: None if none comes in time."""
+        """Return the group that replies next, a lost one once it is back, and its reply.
+
+        The reply is None if none comes in time.
+        """
 
     def round(self, message: Message) -> Summable:
-        """Return the sum of the replies of all groups: in a fixed order, whatever the order in which they come."""
+        """Return the sum of the replies of all groups, added in a fixed order: sums can be repeated."""
         for group in self.groups:
             self.send(group, message)
         replies = {}
         while self.waiting:
-            replies.update([self.receive()])
+            group, reply = self.receive()
+            replies[group] = reply
         return total(replies[group] for group in sorted(replies))
 
     def stopwatch(self) -> Stopwatch:
+        """Return a stopwatch of the clock by which replies arrive."""
         return Stopwatch()
 
 
 def total(replies: Iterable[Summable]) -> Summable:
     """Return the sum of replies, which may all be None."""
-    return reduce(lambda one, two: None if one is None else one + two, replies)
+    first, *others = replies
+    return None if first is None else sum(others, first)
 
 
 class Run:
@@ -140,24 +143,26 @@ class Run:
     Those without a reply wait for the next round.
     """
 
-    def __init__(self, coordinator: Coordinator, ball: ShardParameters):
+    def __init__(self, coordinator: Coordinator, parameters: ShardParameters):
         self.name = uuid.uuid4().hex
         self.coordinator = coordinator
-        self.ball = ball
-        self.base = self.known = 0
+        self.parameters = parameters
+        # The number of changes before the log, and of those that the shards know
+        self.base = 0
+        self.known = 0
         self.log: list[tuple[str, tuple]] = []
         self._slots = itertools.count()
-        self._used = set()
-        self._free = deque()
+        self._used: set[int] = set()
+        self._free: deque[int] = deque()
         coordinator.runs[self.name] = self
         weakref.finalize(self, coordinator.forget, self.name).atexit = False
 
     def send(self, change: str, *arguments) -> None:
         """Make a change without a reply."""
         self._drop_free_slots()
-        if (
-            change == "center" and not self._used
-        ):  # nothing before that matters, unless something is kept from then
+        if change == "center" and not self._used:
+            # Centring sets the whole state: earlier changes no longer matter, unless
+            # something is kept from then.
             self.base += len(self.log)
             self.known = self.base
             self.log.clear()
@@ -166,11 +171,13 @@ class Run:
     def ask(self, change: str, *arguments) -> Summable:
         """Make a change and return the sum of the replies."""
         self.send(change, *arguments)
-        return self.coordinator.send([self], self.ball)
+        return self.coordinator.send([self], self.parameters)
 
     def query(self, query: Query, *arguments) -> Summable:
+        """Return the sum of the values of a query, which takes the name of the run first."""
         self._drop_free_slots()
-        return self.coordinator.send([self], self.ball, query, (self.name, *arguments))
+        arguments = (self.name, *arguments)
+        return self.coordinator.send([self], self.parameters, query, arguments)
 
     def keep(self, change: str, *arguments) -> tuple[Kept, Kept]:
         """Make a change that fills a new slot with α and β.
@@ -184,28 +191,24 @@ class Run:
         weakref.finalize(slot, self._free.append, number)
         return Kept(self.name, number, HINGE, slot), Kept(self.name, number, FLIP, slot)
 
-    def message(self, query: Query, *arguments, follow=None) -> Message:
+    def message(self, query: Query, *arguments, next_arguments=None) -> Message:
         """Return a message with a query for a single group of shards, which may have been lost and know nothing."""
         self._drop_free_slots()
-        return Message(
-            (self.changes_since(self.base),),
-            self.ball,
-            query,
-            (self.name, *arguments),
-            follow,
-        )
+        updates = (self.changes_since(self.base),)
+        arguments = (self.name, *arguments)
+        return Message(updates, self.parameters, query, arguments, next_arguments)
 
     def end(self) -> None:
         """Free the state of all samples; what is in slots stays."""
         self.send("end")
-        self.coordinator.post(Message((self.changes_since(self.known),), self.ball))
+        update = self.changes_since(self.known)
+        self.coordinator.post(Message((update,), self.parameters))
         self.known = self.base + len(self.log)
 
     def changes_since(self, first: int) -> Update:
         """Return the changes from a given one on: the shards may not know those from `known` on."""
-        return Update(
-            self.name, self.ball, self.base, first, tuple(self.log[first - self.base :])
-        )
+        changes = tuple(self.log[first - self.base :])
+        return Update(self.name, self.parameters, self.base, first, changes)
 
     def _drop_free_slots(self) -> None:
         # Slots may be freed in any thread and at any time: only here are they taken off

@@ -16,7 +16,7 @@ from drsvm.problem.reducers import Distinct
 
 N_BINS = 4096  # number of bins of a histogram
 FEW = 1 << 12  # at most this many distinct numbers are fetched
-# positions of Σ mass and of Σ mass · number in pairs of sums
+# Positions of Σ mass and of Σ mass · number in pairs of sums
 MASS = 0
 MOMENT = 1
 
@@ -43,7 +43,7 @@ class Bins(NamedTuple):
             share = distance / (distance + self.unit)
         else:
             share = distance / (self.high - self.low)
-        # The share of infinity is NaN
+        # For the number infinity the share is NaN, which fmin puts into the last bin.
         bins = np.fmin(np.maximum(share, 0.0) * N_BINS, N_BINS - 1).astype(np.int64)
         return N_BINS - 1 - bins if self.descending else bins
 
@@ -62,7 +62,8 @@ class Bins(NamedTuple):
         return math.inf
 
 
-Path = tuple[tuple[Bins, int], ...]  # A bin, a bin of finer ones inside it, and so on
+# A bin, a bin of finer ones inside it, and so on
+Path = tuple[tuple[Bins, int], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,13 +85,9 @@ class Histogram:
             numbers = numbers[inside]
             masses = masses[inside]
         places = bins.bins_of(numbers)
-        moments = masses * numbers
-        sums = np.stack(
-            [
-                np.bincount(places, values, minlength=N_BINS)
-                for values in (masses, moments)
-            ]
-        )
+        sums = np.empty((2, N_BINS))
+        sums[MASS] = np.bincount(places, masses, minlength=N_BINS)
+        sums[MOMENT] = np.bincount(places, masses * numbers, minlength=N_BINS)
         few = len(numbers) <= FEW or numbers.min() == numbers.max()
         return cls(before, sums, Distinct.of(numbers, masses) if few else None)
 
@@ -98,7 +95,8 @@ class Histogram:
         numbers = None
         if self.numbers is not None and other.numbers is not None:
             together = self.numbers + other.numbers
-            numbers = together if len(together.numbers) <= FEW else None
+            if len(together.numbers) <= FEW:
+                numbers = together
         return Histogram(self.before + other.before, self.bins + other.bins, numbers)
 
     @property
@@ -115,19 +113,21 @@ def crossing(
 ) -> tuple[float, float, float]:
     """Return the number at which the sum of masses, or of moments, exceeds a goal, and both sums before that number."""
     path: Path = ()
-    while (histogram := histogram_of(path, bins)[0]).numbers is None:
+    histogram, _ = histogram_of(path, bins)
+    while histogram.numbers is None:
         sums = histogram.before[which] + np.cumsum(histogram.bins[which])
-        last = int(np.flatnonzero(histogram.bins[MASS])[-1])  # that is used
+        # With rounding errors, no sum may exceed the goal: then it is the last bin
+        # with any number.
+        last = int(np.flatnonzero(histogram.bins[MASS])[-1])
         chosen = min(int(np.searchsorted(sums, goal, side="right")), last)
         path = (*path, (bins, chosen))
         bins = bins.inside(chosen)
-    numbers, masses = (
-        values[::-1] if bins.descending else values for values in histogram.numbers
-    )
+        histogram, _ = histogram_of(path, bins)
+    numbers, masses = histogram.numbers
+    if bins.descending:
+        numbers = numbers[::-1]
+        masses = masses[::-1]
     sums = histogram.before[:, None] + np.cumsum([masses, masses * numbers], axis=1)
     first = min(int(np.searchsorted(sums[which], goal, side="right")), len(numbers) - 1)
-    if first > 0:
-        mass, moment = sums[:, first - 1]
-    else:
-        mass, moment = histogram.before
+    mass, moment = sums[:, first - 1] if first > 0 else histogram.before
     return float(numbers[first]), float(mass), float(moment)

@@ -42,25 +42,24 @@ def sums_of_multipliers(
     clipped = ArrayMultipliers(
         problem, shard.values(hinge_dual), shard.values(flip_dual)
     )
+    sums = dual_sums(problem, clipped.alpha, clipped.beta, compensated)
     rounding = 3.0 * ULP if compensated else problem.rows.rounding
-    return Sums(
-        (*dual_sums(problem, clipped.alpha, clipped.beta, compensated), rounding)
-    )
+    return Sums((*sums, rounding))
 
 
 def breakpoints(
     _, problem: Problem, w, b: float, floor: float, path: Path, bins: Bins
 ) -> Sums:
-    """Return a histogram of the breakpoints above a floor, and the expected loss without flips that have a price."""
+    """Return a histogram of the breakpoints above a floor, and the expected loss with free flips only."""
     margins = problem.margins(w, b)
     weights = problem.sample_weight
     cost = problem.flip_cost
-    loss = expected_loss(margins, weights, 0.0, np.inf) + gain_of_free_flips(
-        margins, weights, cost
-    )
+    loss = expected_loss(margins, weights, 0.0, np.inf)
+    loss += gain_of_free_flips(margins, weights, cost)
     points, shares, unit = flips_with_price(margins, weights, cost)
     above = points > floor
-    return Sums((Histogram.of(points[above], unit * shares[above], path, bins), loss))
+    histogram = Histogram.of(points[above], unit * shares[above], path, bins)
+    return Sums((histogram, loss))
 
 
 def costs_of_errors(
@@ -70,13 +69,9 @@ def costs_of_errors(
     margins = problem.margins(w, b)
     weights = problem.sample_weight
     costs = costs_of_misclassification(margins, size, problem.flip_cost)
-    priced = (costs > 0) & np.isfinite(costs)
-    return Sums(
-        (
-            Histogram.of(costs[priced], weights[priced], path, bins),
-            float(weights @ (costs == 0)),
-        )
-    )
+    positive = (costs > 0) & np.isfinite(costs)
+    histogram = Histogram.of(costs[positive], weights[positive], path, bins)
+    return Sums((histogram, float(weights @ (costs == 0))))
 
 
 def rows_at_a_stride(_, problem: Problem, stride: int) -> Joined:
@@ -101,10 +96,7 @@ def rows_at_places(shard: Shard, problem: Problem, before, places) -> Joined:
         own = wanted - first[shard.number]
         chosen.append(members[own[(own >= 0) & (own < len(members))]])
     rows = np.concatenate(chosen)
-    if np.ndim(problem.flip_cost):
-        costs = problem.flip_cost[rows]
-    else:
-        costs = None
+    costs = problem.flip_cost[rows] if np.ndim(problem.flip_cost) else None
     return Joined(
         (problem.X[rows], problem.signs[rows], problem.sample_weight[rows], costs)
     )
@@ -112,13 +104,14 @@ def rows_at_places(shard: Shard, problem: Problem, before, places) -> Joined:
 
 def of_engine(shard: Shard, _, run: str, name: str, *arguments) -> Summable:
     """Return a value of the engine of a run, whose state does not change."""
-    return getattr(shard.runs[run], name)(*arguments)
+    return shard.runs[run].call(name, *arguments)
 
 
 def values(shard: Shard, _, vector: RemoteVector) -> Joined:
     """Return a vector with one entry per row: to be fetched from a shard, never from all shards."""
-    if any(kept.slot in shard.runs[kept.run].forgotten for kept in vector.kept()):
-        raise RowsLost(
-            "The multipliers of some rows were lost with their worker. The bound stands; fit again for them."
-        )
+    for kept in vector.kept():
+        if kept.slot in shard.runs[kept.run].forgotten:
+            raise RowsLost(
+                "The multipliers of some rows were lost with their worker. The bound stands; fit again for them."
+            )
     return Joined((shard.values(vector),))

@@ -10,7 +10,6 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,11 +24,11 @@ from drsvm.problem.reducers import Summable, Sums
 from drsvm.utils.annotations import Matrix
 from drsvm.utils.parallel import single_threaded_blas, threads_limited
 
-# Numerical ones, which are a reply like any other
-BREAKDOWNS = (
-    ArithmeticError,
-    np.linalg.LinAlgError,
-)
+# Numerical breakdowns, which are a reply like any other
+BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError)
+# Positions of α and β in pairs of multipliers
+HINGE = 0
+FLIP = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,24 +44,23 @@ class View:
         features = self.features
         offset = self.offset
         if sparse.issparse(X):
-            X = X if features is None else chosen_columns(X, features)
-            if offset is None:
-                return X
-            return MemoryRows(X).shifted(offset).X
-        if features is None:
-            X = X
-        else:
-            X = RowView(X, lambda rows: chosen_columns(rows, features))
-        if offset is None:
+            if features is not None:
+                X = chosen_columns(X, features)
+            if offset is not None:
+                X = MemoryRows(X).shifted(offset).X
             return X
-        return RowView(X, lambda rows: rows - offset)
+        if features is not None:
+            X = RowView(X, lambda rows: chosen_columns(rows, features))
+        if offset is not None:
+            X = RowView(X, lambda rows: rows - offset)
+        return X
 
 
 class ShardParameters(NamedTuple):
     """What a shard must know of the parameters of a problem."""
 
     radius: float
-    flip_cost: float | None  # None: every row has its own
+    flip_cost: float | None  # None if every row has its own
     norm: Norm
     fit_intercept: bool
     view: View = View()
@@ -75,7 +73,7 @@ class Update(NamedTuple):
     """
 
     run: str
-    ball: ShardParameters
+    parameters: ShardParameters
     base: int
     first: int
     changes: tuple[tuple[str, tuple], ...]
@@ -93,26 +91,23 @@ class Message(NamedTuple):
     """
 
     updates: tuple[Update, ...]
-    ball: ShardParameters
+    parameters: ShardParameters
     query: Query | None = None
     arguments: tuple = ()
-    # Arguments for the next shard on the same machine, after a reply
-    follow: Callable[..., tuple] | None = None
+    # Takes the arguments and a reply, and returns the arguments for the next shard on
+    # the same machine
+    next_arguments: Callable[..., tuple] | None = None
 
 
 def total_reply(shards: "Iterable[Shard]", message: Message) -> Summable:
-    """Return the sum of the replies of shards on one machine.
-
-    A message may tell each of them what others replied.
-    """
+    """Return the sum of the replies of shards on one machine."""
     value = None
     for shard in shards:
         reply = shard.reply(message)
         value = reply if value is None else value + reply
-        if message.follow is not None:
-            message = message._replace(
-                arguments=message.follow(message.arguments, reply)
-            )
+        if message.next_arguments is not None:
+            arguments = message.next_arguments(message.arguments, reply)
+            message = message._replace(arguments=arguments)
     return value
 
 
@@ -134,7 +129,7 @@ class Shard:
         self.flip_costs = flip_costs
         self.runs: dict[str, ShardRun] = {}
         self._views: dict[str, Matrix] = {"": X}
-        # A message that was given up may still be at work
+        # A message whose reply nobody waits for any more may still be at work.
         self._lock = threading.Lock()
 
     def reply(self, message: Message) -> Summable:
@@ -146,36 +141,43 @@ class Shard:
             np.errstate(all="ignore"),
         ):
             for update in message.updates:
-                run = self.runs.get(update.run)
-                if run is None or run.done < update.first:
-                    if update.first > update.base:
-                        raise StateLost
-                    run = self.runs[update.run] = ShardRun(
-                        self.problem(update.ball), update.base
-                    )
-                run.make(update.changes[run.done - update.first :])
+                self._make(update)
             if message.query is not None:
-                return message.query(
-                    self, self.problem(message.ball), *message.arguments
-                )
+                problem = self.problem(message.parameters)
+                return message.query(self, problem, *message.arguments)
             reply = self.runs[message.updates[-1].run].reply
         if isinstance(reply, Exception):
             raise reply
         return reply
 
-    def problem(self, ball: ShardParameters) -> Problem:
-        view = ball.view
+    def _make(self, update: Update) -> None:
+        """Make those changes of a run that have not been made yet."""
+        run = self.runs.get(update.run)
+        if run is None or run.done < update.first:
+            if update.first > update.base:
+                raise StateLost
+            run = ShardRun(self.problem(update.parameters), update.base)
+            self.runs[update.run] = run
+        # A message that comes twice must not make its changes twice.
+        run.make(update.changes[run.done - update.first :])
+
+    def problem(self, parameters: ShardParameters) -> Problem:
+        view = parameters.view
         if view.name not in self._views:
+            # Only the latest view is kept, beside the rows themselves.
             self._views = {"": self.X, view.name: view.of(self.X)}
+        flip_cost = parameters.flip_cost
+        if flip_cost is None:
+            flip_cost = self.flip_costs
         return Problem.of_checked(
             rows=MemoryRows(self._views[view.name]),
             signs=self.signs,
             sample_weight=self.weights,
             classes=None,
-            radius=ball.radius,
-            flip_cost=self.flip_costs if ball.flip_cost is None else ball.flip_cost,
-            norm=ball.norm,
-            fit_intercept=ball.fit_intercept,
+            radius=parameters.radius,
+            flip_cost=flip_cost,
+            norm=parameters.norm,
+            fit_intercept=parameters.fit_intercept,
         )
 
     def values(self, vector: "RemoteVector | None") -> np.ndarray | None:
@@ -184,10 +186,7 @@ class Shard:
 
 
 class ShardRun:
-    """The state of one run on the rows of a shard.
-
-    Changes and queries are its methods, or those of its engine.
-    """
+    """The state of one run on the rows of a shard."""
 
     def __init__(self, problem: Problem, done: int):
         self.problem = problem
@@ -201,15 +200,30 @@ class ShardRun:
     def make(self, changes) -> None:
         for name, arguments in changes:
             try:
-                self.reply = getattr(self, name)(*arguments)
+                self.reply = self.call(name, *arguments)
             except BREAKDOWNS as error:
                 self.reply = error
             self.done += 1
 
+    def call(self, name: str, *arguments) -> Summable:
+        """Return the value of a method of this class or, if it has none of this name, of the engine."""
+        if hasattr(ShardRun, name):
+            return getattr(self, name)(*arguments)
+        values = getattr(self.engine, name)(*arguments)
+        if not isinstance(values, tuple):
+            return values
+        # A number and a named tuple of sums become one flat tuple that can be added.
+        flat = []
+        for value in values:
+            if isinstance(value, tuple):
+                flat.extend(value)
+            else:
+                flat.append(value)
+        return Sums(flat)
+
     def center(self, point, lam: float, mu: float) -> None:
-        self.engine = self.engine or CpuEngine(
-            self.problem, n_threads=1, may_be_wide=False
-        )
+        if self.engine is None:
+            self.engine = CpuEngine(self.problem, n_threads=1, may_be_wide=False)
         self.engine.center(point, lam, mu)
 
     def begin(self, engine) -> None:
@@ -227,38 +241,16 @@ class ShardRun:
     def end(self) -> None:
         self.engine = None
 
-    def __getattr__(self, name: str) -> Any:
-        """Return a method of the engine, whose values can be added."""
-        method = getattr(self.engine, name)
 
-        def summable(*arguments) -> Sums | None:
-            """Return the value, or the values, one of which may be a tuple itself, as one flat tuple."""
-            values = method(*arguments)
-            if values is None:
-                return None
-            nested = values if isinstance(values, tuple) else (values,)
-            return Sums(
-                chain.from_iterable(
-                    value if isinstance(value, tuple) else (value,) for value in nested
-                )
-            )
-
-        return summable
-
-
-# --- vectors with one entry per row stay in the shards: only how to compute them there
-# crosses ----------------------
-
-# positions of α and β in pairs of multipliers
-HINGE = 0
-FLIP = 1
+# Vectors with one entry per row stay in the shards: only how to compute them there is
+# sent.
 
 
 class RemoteVector(ABC):
     """A vector whose entries are computed by the shards of the rows."""
 
     @abstractmethod
-    def values(self, shard: "Shard") -> np.ndarray:
+    def values(self, shard: Shard) -> np.ndarray:
         """Return the entries for the rows of a shard."""
 
     def kept(self) -> "list[Kept]":
@@ -273,15 +265,17 @@ class Multiple(RemoteVector):
     positive: float
     negative: float
 
-    def values(self, shard: "Shard") -> np.ndarray:
-        return np.where(shard.signs > 0, self.positive, self.negative) * shard.weights
+    def values(self, shard):
+        factors = np.where(shard.signs > 0, self.positive, self.negative)
+        return factors * shard.weights
 
 
 @dataclass(frozen=True)
 class Kept(RemoteVector):
     """Multipliers that a run has kept in a slot.
 
-    `slot_in_use` is a slot that is free when nothing refers to it.
+    `slot_in_use` is an object that exists as long as the slot is in use; it stays with
+    the coordinator.
     """
 
     run: str
@@ -289,10 +283,10 @@ class Kept(RemoteVector):
     which: int
     slot_in_use: object = field(default=None, compare=False, repr=False)
 
-    def values(self, shard: "Shard") -> np.ndarray:
+    def values(self, shard):
         return shard.runs[self.run].slots[self.slot][self.which]
 
-    def kept(self) -> "list[Kept]":
+    def kept(self):
         return [self]
 
     def __reduce__(self):
@@ -305,21 +299,26 @@ class Clipped(RemoteVector):
 
     hinge: RemoteVector | None
     flip: RemoteVector | None
-    ball: ShardParameters
+    parameters: ShardParameters
     factors: tuple[float, float]
     which: int
 
-    def values(self, shard: "Shard") -> np.ndarray:
+    def values(self, shard):
+        problem = shard.problem(self.parameters)
         multipliers = ArrayMultipliers(
-            shard.problem(self.ball), shard.values(self.hinge), shard.values(self.flip)
+            problem, shard.values(self.hinge), shard.values(self.flip)
         )
         multipliers.shrink(*self.factors)
         return multipliers.vectors()[self.which]
 
-    def kept(self) -> list[Kept]:
-        return [
-            kept
-            for vector in (self.hinge, self.flip)
-            if vector is not None
-            for kept in vector.kept()
-        ]
+    def kept(self):
+        return kept_vectors([self.hinge, self.flip])
+
+
+def kept_vectors(vectors: Iterable[RemoteVector | None]) -> list[Kept]:
+    """Return the vectors in the memory of shards that some vectors are computed from."""
+    found = []
+    for vector in vectors:
+        if vector is not None:
+            found += vector.kept()
+    return found

@@ -10,7 +10,7 @@ import numpy as np
 
 from drsvm.compiled import cones as kernel
 from drsvm.engines.cpu import free_features
-from drsvm.engines.newton import Scaling
+from drsvm.engines.newton_matrix import Scaling
 from drsvm.problem.problem import Problem
 
 _NO_ENTRIES = np.zeros(0, dtype=np.intp)

@@ -9,9 +9,15 @@ from scipy import linalg
 from scipy.linalg import blas, lapack
 
 from drsvm.compiled.normal_matrix import DAMPING, MAX_REFINEMENTS, REGULARISATIONS
-from drsvm.engines.engine import Curvature, Engine
+from drsvm.engines.engine import Engine
 from drsvm.engines.matrices import WideRows
-from drsvm.engines.newton import Factorised, MatrixFree, Scaling, newton_matrix
+from drsvm.engines.newton_matrix import (
+    Curvature,
+    Factorised,
+    MatrixFree,
+    Scaling,
+    newton_matrix,
+)
 from drsvm.problem.backends import to_numpy
 from drsvm.problem.problem import Problem
 from drsvm.problem.risk import affordable_flips

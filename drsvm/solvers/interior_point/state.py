@@ -14,8 +14,8 @@ from drsvm.certificate.dual_bound import best_dual_scaling
 from drsvm.certificate.multipliers import DualSums
 from drsvm.compiled import step_rules
 from drsvm.engines.cpu import engine_for
-from drsvm.engines.engine import Curvature, Engine, Rates
-from drsvm.engines.newton import Factorised
+from drsvm.engines.engine import Engine, Rates
+from drsvm.engines.newton_matrix import Curvature, Factorised
 from drsvm.problem.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, State, share_of_way
 from drsvm.solvers.interior_point.cones import cone_at

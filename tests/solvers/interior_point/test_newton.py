@@ -8,9 +8,8 @@ import pytest
 from scipy import linalg, sparse
 
 from drsvm import Problem
-from drsvm.engines.engine import Curvature
 from drsvm.engines.matrices import WideRows
-from drsvm.engines.newton import Scaling
+from drsvm.engines.newton_matrix import Curvature, Scaling
 from drsvm.problem.norms import norm_for
 from drsvm.solvers.interior_point.cones import cone_at
 from drsvm.solvers.interior_point.newton import (

@@ -14,8 +14,8 @@ from drsvm.problem.problem import Problem
 from drsvm.problem.reducers import Sums
 from drsvm.solvers.base import Candidate, Capability, Limits, Solver, State
 from drsvm.solvers.dual_coordinate.dual_coordinate_solver import StateWithEstimates
-from drsvm.solvers.paper.federated.block import Block, Proposal, go_on
-from drsvm.solvers.paper.federated.shared import SHARED, shared_for
+from drsvm.solvers.paper.federated.federated_block import Block, Proposal, go_on
+from drsvm.solvers.paper.federated.global_ascent import SHARED, global_ascent_for
 from drsvm.solvers.reformulation.constant import optimum_of_free_flips
 from drsvm.utils.clock import Stopwatch
 
@@ -76,10 +76,10 @@ class Rounds(StateWithEstimates):
         super().__init__(problem, limits, FIRST_PROOF)
         self.coordinator = rows.coordinator
         self.first_round = self.coordinator.n_rounds
-        self.run = Run(self.coordinator, rows.ball(problem))
+        self.run = Run(self.coordinator, rows.parameters(problem))
         self.run.send("begin", Block)
         self.channel = self.coordinator.channel()
-        self.ascent = shared_for(problem, limits.start, len(self.channel.groups))
+        self.ascent = global_ascent_for(problem, limits.start, len(self.channel.groups))
         if self.ascent.waits_for_all:
             self.patience = math.inf
         else:
@@ -165,7 +165,7 @@ class Rounds(StateWithEstimates):
         self.watches[group] = self.channel.stopwatch()
         self.asked[group], self.number = self.number, self.number + 1
         self.channel.send(
-            group, self.run.message(queries.of_engine, "propose", work, follow=go_on)
+            group, self.run.message(queries.of_engine, "propose", work, next_arguments=go_on)
         )
 
     def _heard(self, seconds: float) -> tuple[Group, Proposal | None]:

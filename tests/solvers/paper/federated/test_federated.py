@@ -14,8 +14,8 @@ from thorough import examples, for_each
 
 from drsvm import Problem, certify, solve
 from drsvm.solvers.dual_coordinate.ascent import losses_along
-from drsvm.solvers.paper.federated.block import Block, Work
-from drsvm.solvers.paper.federated.shared import shared_for
+from drsvm.solvers.paper.federated.federated_block import Block, Work
+from drsvm.solvers.paper.federated.global_ascent import global_ascent_for
 from drsvm.solvers.selection import choose
 
 TOL = 1e-3
@@ -212,8 +212,8 @@ def test_rows_at_a_bound_stay_exactly_there():
     there = sharded(
         Problem(X, y, radius=0.02, norm=math.inf, sample_weight=weights), [1000]
     )
-    block = Block(there.rows.coordinator.shards[0].problem(there.rows.ball(there)))
-    shared = shared_for(there, None, 2)
+    block = Block(there.rows.coordinator.shards[0].problem(there.rows.parameters(there)))
+    shared = global_ascent_for(there, None, 2)
     for number, share in enumerate([1.0, 0.7, 1.0, 1.0]):
         block.propose(
             shared.work(number, {number - 1: share}, number == 0)._replace(

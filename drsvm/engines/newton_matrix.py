@@ -5,8 +5,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.engines.engine import Curvature
+from drsvm.utils.annotations import Matrix
 from drsvm.utils.parallel import over, row_blocks
+
+
+class Curvature(NamedTuple):
+    """Contribution of the samples to the Newton matrix in (w, b, λ) and to the predictor's right-hand side."""
+
+    # w × w, in the upper triangle; None if the matrix is not formed
+    gram: Matrix
+    column: np.ndarray  # (w, b) × λ
+    square: float  # λ × λ
+    predictor: np.ndarray  # (w, b)
+    predictor_lam: float  # λ
+    border: np.ndarray  # (w, b) × b
+    of_rows: Any = None  # the curvature h of every row, if no matrix is formed
 
 
 class Scaling(NamedTuple):
@@ -52,8 +65,10 @@ def newton_matrix(
     n = len(samples.column)
     d = len(gram)
     matrix = np.empty((n + 1, n + 1), like=gram)
-    matrix[d:] = 0.0  # no numbers that would overflow
+    # Whatever was in memory below the triangle could overflow.
+    matrix[d:] = 0.0
     if isinstance(gram, np.ndarray):
+        # Large matrices are copied by several threads.
         over(row_blocks(gram), lambda rows: np.copyto(matrix[rows, :d], gram[rows]))
     else:
         matrix[:d, :d] = gram
@@ -84,17 +99,18 @@ class MatrixFree(Factorised):
         self.coefficient = cone.coefficient
         self.rank_one = None
         if cone.vector is not None:
-            self.rank_one = np.asarray(
-                np.append(cone.vector, cone.vector_lam), like=like
-            )
+            vector = np.append(cone.vector, cone.vector_lam)
+            self.rank_one = np.asarray(vector, like=like)
 
     def _weighted_sum(self, c) -> Any:
+        """Return Σ_i c_i x_i, in the library of the other vectors."""
         return self.rows.weighted_sum(c)
 
     def multiply(self, x):
         d = self.d
         n = self.n
-        curved = self.h * self.rows.dot(x[:d], float(x[d]) if n > d else 0.0)
+        intercept = float(x[d]) if n > d else 0.0
+        curved = self.h * self.rows.dot(x[:d], intercept)
         product = np.empty_like(x)
         product[:d] = self._weighted_sum(curved)
         product[d:n] = curved.sum()

@@ -34,7 +34,7 @@ from drsvm.solvers.dual_coordinate.dual_coordinate_solver import (
     SeparableAscent,
     SparseAscent,
 )
-from drsvm.solvers.paper.federated.block import MIN_NEWS, SENT, Proposal, Work
+from drsvm.solvers.paper.federated.federated_block import MIN_NEWS, SENT, Proposal, Work
 from drsvm.solvers.paper.incremental.epochs import UNLIMITED, Samples
 
 TRIALS = 12  # number of bisections of a step; most steps are whole
@@ -305,7 +305,7 @@ SHARED: dict[type[Norm], type[Shared]] = {
 }
 
 
-def shared_for(problem: Problem, start: Candidate | None, n_blocks: int) -> Shared:
+def global_ascent_for(problem: Problem, start: Candidate | None, n_blocks: int) -> Shared:
     """Return the ascent for the norm; with one feature all norms are equal."""
     single = problem.n_features + problem.prices_intercept == 1
     return (SharedRound if single else SHARED[type(problem.norm)])(
