@@ -165,7 +165,8 @@ class Rounds(StateWithEstimates):
         self.watches[group] = self.channel.stopwatch()
         self.asked[group], self.number = self.number, self.number + 1
         self.channel.send(
-            group, self.run.message(queries.of_engine, "propose", work, next_arguments=go_on)
+            group,
+            self.run.message(queries.of_engine, "propose", work, next_arguments=go_on),
         )
 
     def _heard(self, seconds: float) -> tuple[Group, Proposal | None]:

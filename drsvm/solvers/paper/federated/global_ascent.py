@@ -305,7 +305,9 @@ SHARED: dict[type[Norm], type[Shared]] = {
 }
 
 
-def global_ascent_for(problem: Problem, start: Candidate | None, n_blocks: int) -> Shared:
+def global_ascent_for(
+    problem: Problem, start: Candidate | None, n_blocks: int
+) -> Shared:
     """Return the ascent for the norm; with one feature all norms are equal."""
     single = problem.n_features + problem.prices_intercept == 1
     return (SharedRound if single else SHARED[type(problem.norm)])(
