@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from drsvm import WassersteinKernelSVC, worst_case_risk
+from drsvm.audit.decision_values import decision_values
 from drsvm.audit.error_costs import ErrorCosts, check_costs
-from drsvm.audit.worst_case import adversary_for, values_of
+from drsvm.audit.worst_case import adversary_for
 
 CLASSIFIERS = {"linear, 2 classes": 2, "linear, 3 classes": 3, "linear, 6 classes": 6}
 CLASSIFIERS |= {"RBF, 2 classes": 2, "RBF, 3 classes": 3}
@@ -124,7 +125,7 @@ class Population:
         ball = {name: self.asked[name] for name in ("norm", "flip_cost")}
         prices = self.asked["feature_cost"]
         ball["feature_cost"] = None if prices is None else np.array(prices)
-        data = values_of(*self._rows, None, None)
+        data = decision_values(*self._rows, None, None)
         return ErrorCosts(
             adversary_for(data, {**ball, "radius": 0.0}),
             check_costs(self.asked["costs"], data.classes),

@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 
 from drsvm import WassersteinSVC, find_label_issues
 from drsvm.audit import LabelIssues
-from drsvm.audit.label_quality import judge
+from drsvm.audit.label_scores import judge
 
 SHARES = (0.1, 0.2, 0.35)
 MOST = 400

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from drsvm.audit.explanation import Explanation as Explanation
     from drsvm.audit.explanation import explain as explain
     from drsvm.audit.label_issues import find_label_issues as find_label_issues
-    from drsvm.audit.label_quality import LabelIssues as LabelIssues
+    from drsvm.audit.label_scores import LabelIssues as LabelIssues
     from drsvm.audit.shift import Shift as Shift
     from drsvm.audit.shift import measure_shift as measure_shift
     from drsvm.audit.worst_case import attacked_risk as attacked_risk
@@ -29,6 +29,6 @@ else:
         ".worst_case": "attacked_risk worst_case_risk",
         ".batches": "BatchShifts radius_from_batches",
         ".label_issues": "find_label_issues",
-        ".label_quality": "LabelIssues",
+        ".label_scores": "LabelIssues",
     }
     __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

@@ -1,4 +1,4 @@
-"""What an adversary can do, within a ball, to the rows on which a classifier compares the values of its classes.
+"""What an adversary within a ball can do to rows on which the classes are compared.
 
 A row labelled k has the loss max(1 − m, 0) with m = f_k − max_{j ≠ k} f_j. Moves
 towards a class j increase it by up to ‖(w_j − w_k)/a‖_q per unit. With the budget ε,
@@ -6,111 +6,43 @@ the adversary flips the labels of mass β_i at a cost of κ_i each, and spends t
 = ε − Σ κ_i β_i, on moves between the two classes with the highest such rate.
 """
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
+from drsvm.audit.decision_values import DecisionValues, margins_of, values_at
 from drsvm.problem.problem import Problem
 from drsvm.problem.risk import TIE, flip_gains, smallest_best_price, worst_case_hinge
-from drsvm.utils.annotations import Matrix
-
-# Parameters by name, as `drsvm.Problem` takes them; `radius` may have several values
-AdversaryParameters: TypeAlias = dict[str, Any]
-# A decision with one value f, for two classes or one against the rest, is −f/2 and f/2
-PAIR = np.array([-0.5, 0.5])
-
-
-@dataclass(frozen=True, eq=False)
-class DecisionValues:
-    """The decision values f_k of all classes on the data to evaluate.
-
-    The largest one decides.
-    """
-
-    X: Matrix
-    codes: np.ndarray  # the place of each row's label among the classes
-    weights: np.ndarray
-    values: np.ndarray  # of shape (number of classes, n)
-    coef: np.ndarray  # of shape (number of classes, d)
-    intercept: np.ndarray
-    classes: np.ndarray
-    trained_parameters: (
-        AdversaryParameters  # what a classifier of this library was trained with
-    )
-    names: Sequence[str] | None  # of the features
-
-    def at(self, X: Matrix) -> np.ndarray:
-        """Return the decision values of other rows, of shape (number of classes, number of rows)."""
-        return (X @ self.coef.T + self.intercept).T
-
-    @cached_property
-    def margins(self) -> np.ndarray:
-        """m_i = f_y − max_{j ≠ y} f_j, by which the label of each row leads."""
-        return margins_of(self.values, self.codes)
-
-    @cached_property
-    def flip_margins(self) -> np.ndarray:
-        """The margins with which flips would gain as much if there were two classes.
-
-        A flip to the lowest other class, which hurts most, turns the loss (1 − m)₊ into
-        1 + m′, where m′ = max_j f_j − min_{j ≠ y} f_j. With two classes and the margin
-        g it would gain min(2g, 1 + g).
-        """
-        if len(self.values) == 2:
-            return self.margins
-        margins = self.margins
-        flipped = self.values.max(axis=0) + _largest_other(-self.values, self.codes)
-        both = margins + flipped
-        return np.where(margins > 1.0, flipped, np.maximum(0.5 * both, both - 1.0))
-
-    def worst_flips(self, rows: np.ndarray) -> np.ndarray:
-        """Return the lowest class of some rows other than that of the label: no other flip hurts more."""
-        values = self.values[:, rows]
-        values[self.codes[rows], np.arange(len(rows))] = np.inf
-        return values.argmin(axis=0)
-
-
-def values_at(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Return the value of the given class in every column."""
-    return values[codes, np.arange(len(codes))]
-
-
-def margins_of(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Return by how much the value of the given class exceeds the largest other one, for every column."""
-    return values_at(values, codes) - _largest_other(values, codes)
-
-
-def _largest_other(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    largest = np.full(len(codes), -np.inf)
-    for label, row in enumerate(values):
-        np.maximum(largest, row, out=largest, where=codes != label)
-    return largest
 
 
 class Atoms(NamedTuple):
-    """Parts of rows: the row each comes from, its mass, and the place of its label among the classes."""
+    """Parts of rows: the row each comes from, its mass and its (flipped) label."""
 
     rows: np.ndarray
     mass: np.ndarray
+    # The places of the labels among the classes
     codes: np.ndarray
 
 
 class Attack(NamedTuple):
-    """Atoms, how far they move, and where: between two classes, or each its own way (pair=None)."""
+    """Atoms, how far they move, and where.
+
+    They move between two classes, or, if `pair` is None, in directions of their own.
+    """
 
     atoms: Atoms
     shift: np.ndarray
     direction: np.ndarray
     pair: tuple[int, int] | None
-    attained: bool  # False if another attack would be worse
+    # False if another attack would be worse
+    attained: bool
 
 
 @dataclass(frozen=True, eq=False)
 class Adversary:
-    """The worst case for decision values within the ball of a problem with the same rows."""
+    """The worst case for decision values in the ball of a problem with these rows."""
 
     data: DecisionValues
     problem: Problem
@@ -122,13 +54,13 @@ class Adversary:
         intercept = self.data.intercept
         rates = np.zeros((len(coef), len(coef)))
         for j, k in zip(*np.tril_indices(len(coef), -1), strict=True):
-            rates[j, k] = rates[k, j] = self.rate_of(
-                coef[j] - coef[k], intercept[j] - intercept[k]
-            )
+            rate = self.rate_of(coef[j] - coef[k], intercept[j] - intercept[k])
+            rates[j, k] = rate
+            rates[k, j] = rate
         return rates
 
     def rate_of(self, w: np.ndarray, b: float) -> float:
-        """Return the highest rate at which a shift changes a difference of two values."""
+        """Return the highest rate at which a shift changes a difference of values."""
         return self.problem.norm_of(w, b)
 
     @cached_property
@@ -141,25 +73,32 @@ class Adversary:
 
     @cached_property
     def rate(self) -> float:
-        """The highest rate at which a shift can increase a loss, the least price λ of the radius."""
+        """The highest rate at which a shift can increase a loss.
+
+        It is the least radius price λ.
+        """
         return float(self.rates[self._labels].max())
 
     @cached_property
     def _steepest(self) -> list[tuple[int, int]]:
+        """The pairs of classes between which shifts have the highest rate."""
         steep = np.zeros(self.rates.shape, dtype=bool)
         steep[self._labels] = self.rates[self._labels] >= self.rate * (1.0 - TIE)
-        return [(int(j), int(k)) for j, k in np.argwhere(np.tril(steep | steep.T, -1))]
+        pairs = np.argwhere(np.tril(steep | steep.T, -1))
+        return [(int(j), int(k)) for j, k in pairs]
 
-    def reaches(self, codes: np.ndarray) -> np.ndarray:
-        """Return how far rows of the given classes are from the boundary of each class: NaN where no shift matters."""
-        with np.errstate(
-            divide="ignore", invalid="ignore"
-        ):  # the same weights: no shift changes the lead
-            reaches = (
-                values_at(self.data.values, codes) - self.data.values
-            ) / self.rates[:, codes]
-        reaches[codes, np.arange(len(codes))] = np.inf
-        return reaches
+    def distances_to_classes(self, codes: np.ndarray) -> np.ndarray:
+        """Return how far rows of given classes are from the boundary to each class.
+
+        The array has the shape (number of classes, n). It is infinite for the row's own
+        class, and NaN or infinite where both classes have the same weights, so that no
+        shift changes the lead.
+        """
+        leads = values_at(self.data.values, codes) - self.data.values
+        with np.errstate(divide="ignore", invalid="ignore"):
+            distances = leads / self.rates[:, codes]
+        distances[codes, np.arange(len(codes))] = np.inf
+        return distances
 
     @cached_property
     def distances(self) -> np.ndarray:
@@ -167,52 +106,54 @@ class Adversary:
 
         0 if it is on the wrong side.
         """
-        return np.where(
-            self.data.margins > 0, self.reaches(self.data.codes).min(axis=0), 0.0
-        )
+        nearest = self.distances_to_classes(self.data.codes).min(axis=0)
+        return np.where(self.data.margins > 0, nearest, 0.0)
 
     def hinge_risks(self, radii: np.ndarray) -> np.ndarray:
         """Return the largest expected loss for every radius."""
         data = self.data
-        cost = self.problem.flip_cost
         return worst_case_hinge(
-            data.margins, data.weights, self.rate, radii, cost, data.flip_margins
+            data.margins,
+            data.weights,
+            self.rate,
+            radii,
+            self.problem.flip_cost,
+            data.flip_margins,
         )
 
     def worst_attack(self, slack: float) -> Attack:
-        """Return an attack with the largest expected loss, or within `slack` of it if none has."""
-        share = self._flipped_share()
-        atoms = self._split(share)
+        """Return an attack with the largest expected loss, or one within `slack`.
+
+        The latter is returned if no attack has the largest loss.
+        """
+        problem = self.problem
+        flipped_share = self._flipped_share()
+        atoms = self._split(flipped_share)
+        shift = np.zeros(len(atoms.rows))
         pair = self._steepest[0]
         attained = True
-        shift = np.zeros(len(atoms.rows))
-        left = self.problem.radius - self.problem.cost_of_flips(
-            self.data.weights * share
-        )
-        if left > TIE * self.problem.radius and self.rate > 0:
-            pair = next(
-                (each for each in self._steepest if self._movable(atoms, each).any()),
-                None,
-            )
-            if pair is None:
-                atoms, shift, pair, attained = self._move_little_mass_far(
-                    atoms, left, slack
-                )
+        flipped_mass = self.data.weights * flipped_share
+        left = problem.radius - problem.cost_of_flips(flipped_mass)
+        if left > TIE * problem.radius and self.rate > 0:
+            movable_pair = self._first_movable_pair(atoms)
+            if movable_pair is None:
+                attack = self._move_little_mass_far(atoms, left, slack)
+                atoms, shift, pair, attained = attack
             else:
+                pair = movable_pair
                 moved = self._movable(atoms, pair)
                 shift = np.where(moved, left / atoms.mass[moved].sum(), 0.0)
-        if self.problem.feature_cost is None:
-            costs = 1.0
-        else:
-            costs = self.problem.feature_cost
-        lead = self.data.coef[pair[0]] - self.data.coef[pair[1]]
-        return Attack(
-            atoms,
-            shift,
-            self.problem.norm.worst_direction(lead / costs) / costs,
-            pair,
-            attained,
+        direction = self.shift_direction(
+            self.data.coef[pair[0]] - self.data.coef[pair[1]]
         )
+        return Attack(atoms, shift, direction, pair, attained)
+
+    def shift_direction(self, w: np.ndarray) -> np.ndarray:
+        """Return the shift of cost 1 that increases w·x most."""
+        costs = self.problem.feature_cost
+        if costs is None:
+            return self.problem.norm.worst_direction(w)
+        return self.problem.norm.worst_direction(w / costs) / costs
 
     def _flipped_share(self) -> np.ndarray:
         """Return the share of each row whose label the adversary flips."""
@@ -221,106 +162,117 @@ class Adversary:
         weights = problem.sample_weight
         costs = problem.flip_costs
         gains = flip_gains(margins)
-        price = float(
-            smallest_best_price(
-                margins, weights, self.rate, problem.radius, problem.flip_cost
-            )
-        )
         share = ((costs == 0) & (gains > 0)).astype(np.float64)
         priced = problem.can_flip & (costs > 0)
         if not priced.any():
             return share
-        breakpoints = np.full(len(gains), -np.inf)
-        breakpoints[priced] = gains[priced] / costs[priced]
-        share[breakpoints > price] = 1.0
-        tied = (breakpoints == price) & (weights > 0)
-        if not tied.any():
-            return share
-        unflipped = self._split(np.zeros(len(gains)))
-        # At the least price a tied flip gains as much as a move; it is needed only if
-        # there is nothing to move.
-        if price > self.rate or not any(
-            self._movable(unflipped, pair).any() for pair in self._steepest
-        ):
-            unit = float(costs[priced].max())
-            slopes = weights * (np.where(priced, costs, 0.0) / unit)
-            budget = problem.radius / unit
-            left = budget - float(slopes @ share)
-            if left > TIE * budget:
-                share[tied] = min(left / slopes[tied].sum(), 1.0)
-        return share
-
-    def _split(self, share: np.ndarray) -> Atoms:
-        """Return the atoms: a partly flipped row becomes two."""
-        weights = self.data.weights
-        kept = np.flatnonzero((share < 1) & (weights > 0))
-        flipped = np.flatnonzero((share > 0) & (weights > 0))
-        mass = np.concatenate(
-            [weights[kept] * (1 - share[kept]), weights[flipped] * share[flipped]]
-        )
-        codes = np.concatenate([self.data.codes[kept], self.data.worst_flips(flipped)])
-        return Atoms(np.concatenate([kept, flipped]), mass, codes)
-
-    def _movable(self, atoms: Atoms, pair: tuple[int, int]) -> np.ndarray:
-        """Return which atoms lose most at once when they are moved from their class of the pair to the other."""
-        starts = [
-            (atoms.codes == label) & (forgone <= 0)
-            for label, forgone in self._forgone(atoms, pair)
-        ]
-        return starts[0] | starts[1]
-
-    def _forgone(
-        self, atoms: Atoms, pair: tuple[int, int]
-    ) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield both classes of a pair, and by how much the losses exceed 1 − m for this class and the other one."""
-        values = self.data.values[:, atoms.rows]
-        margins = margins_of(values, atoms.codes)
-        for label, other in (pair, pair[::-1]):
-            lead = values[label] - values[other]
-            yield label, np.maximum(lead - margins, lead - 1.0)
-
-    def _move_little_mass_far(self, atoms: Atoms, left: float, slack: float):
-        """Split the atom that forgoes least, flip a part of it if need be, and move it as far as the budget allows."""
-        options = []
-        own = self.data.codes[atoms.rows]
-        for pair in self._steepest:
-            for label, forgone in self._forgone(atoms, pair):
-                # The label costs a flip, nothing, or less than nothing where one is
-                # undone.
-                flips = 1.0 * (own != label) - (own != atoms.codes)
-                prices = self.problem.flip_costs[atoms.rows]
-                costs = np.multiply(
-                    flips, prices, out=np.zeros(len(own)), where=flips != 0
-                )
-                forgone = forgone + self.rate * costs
-                best = int(np.lexsort((forgone, costs > 0))[0])
-                options.append(
-                    (
-                        costs[best] > 0,
-                        float(forgone[best]),
-                        best,
-                        label,
-                        float(costs[best]),
-                        pair,
-                    )
-                )
-        _, forgone, best, label, cost, pair = min(options)
-        part = min(
-            atoms.mass[best],
-            slack / max(forgone, slack),
-            left / cost if cost > 0 else np.inf,
-        )
-        atoms.mass[best] -= part
-        added = (atoms.rows[best], part, label)
-        atoms = Atoms(
-            *(
-                np.append(values, value)
-                for values, value in zip(atoms, added, strict=True)
+        radius_price = float(
+            smallest_best_price(
+                margins, weights, self.rate, problem.radius, problem.flip_cost
             )
         )
-        return (
-            atoms,
-            np.append(np.zeros(len(atoms.rows) - 1), left / part - cost),
-            pair,
-            forgone <= 0,
+        breakpoints = np.full(len(gains), -np.inf)
+        breakpoints[priced] = gains[priced] / costs[priced]
+        share[breakpoints > radius_price] = 1.0
+        tied = (breakpoints == radius_price) & (weights > 0)
+        if not tied.any():
+            return share
+        # At the least radius price a tied flip gains as much as a move. It is needed
+        # only if there is nothing to move.
+        if radius_price <= self.rate:
+            unflipped = self._split(np.zeros(len(gains)))
+            if self._first_movable_pair(unflipped) is not None:
+                return share
+        # The budget that is left is spread over the tied flips, in units of the largest
+        # cost, so that huge costs cannot overflow.
+        unit = float(costs[priced].max())
+        slopes = weights * (np.where(priced, costs, 0.0) / unit)
+        budget = problem.radius / unit
+        left = budget - float(slopes @ share)
+        if left > TIE * budget:
+            share[tied] = min(left / slopes[tied].sum(), 1.0)
+        return share
+
+    def _split(self, flipped_share: np.ndarray) -> Atoms:
+        """Return the atoms: a partly flipped row becomes two."""
+        weights = self.data.weights
+        kept = np.flatnonzero((flipped_share < 1) & (weights > 0))
+        flipped = np.flatnonzero((flipped_share > 0) & (weights > 0))
+        kept_mass = weights[kept] * (1 - flipped_share[kept])
+        flipped_mass = weights[flipped] * flipped_share[flipped]
+        codes = [self.data.codes[kept], self.data.worst_flips(flipped)]
+        return Atoms(
+            np.concatenate([kept, flipped]),
+            np.concatenate([kept_mass, flipped_mass]),
+            np.concatenate(codes),
         )
+
+    def _first_movable_pair(self, atoms: Atoms) -> tuple[int, int] | None:
+        """Return classes between which moves have the highest rate, if any atom can."""
+        for pair in self._steepest:
+            if self._movable(atoms, pair).any():
+                return pair
+        return None
+
+    def _movable(self, atoms: Atoms, pair: tuple[int, int]) -> np.ndarray:
+        """Return which atoms lose at the highest rate from their first step on.
+
+        They have the label of one class of the pair, and the other one is the runner-up
+        within the margin.
+        """
+        movable = np.zeros(len(atoms.rows), dtype=bool)
+        for label, other in (pair, pair[::-1]):
+            at_once = self._forgone(atoms, label, other) <= 0
+            movable |= (atoms.codes == label) & at_once
+        return movable
+
+    def _forgone(self, atoms: Atoms, label: int, other: int) -> np.ndarray:
+        """Return by how much the losses exceed 1 − (f_label − f_other)."""
+        values = self.data.values[:, atoms.rows]
+        lead = values[label] - values[other]
+        return np.maximum(lead - margins_of(values, atoms.codes), lead - 1.0)
+
+    def _move_little_mass_far(
+        self, atoms: Atoms, left: float, slack: float
+    ) -> tuple[Atoms, np.ndarray, tuple[int, int], bool]:
+        """Return atoms, shifts, pair and whether the worst case is attained.
+
+        The atom that forgoes least is split, a part of it is flipped if need be, and
+        moved as far as the budget allows.
+        """
+        options = []
+        for pair in self._steepest:
+            for label, other in (pair, pair[::-1]):
+                cost, forgone, best = self._least_forgone(atoms, label, other)
+                options.append((cost > 0, forgone, best, label, cost, pair))
+        _, forgone, best, label, cost, pair = min(options)
+        part = min(atoms.mass[best], slack / max(forgone, slack))
+        if cost > 0:
+            part = min(part, left / cost)
+        atoms.mass[best] -= part
+        atoms = Atoms(
+            np.append(atoms.rows, atoms.rows[best]),
+            np.append(atoms.mass, part),
+            np.append(atoms.codes, label),
+        )
+        shift = np.zeros(len(atoms.rows))
+        shift[-1] = left / part - cost
+        return atoms, shift, pair, forgone <= 0
+
+    def _least_forgone(
+        self, atoms: Atoms, label: int, other: int
+    ) -> tuple[float, float, int]:
+        """Return the cost of flipping an atom to a label, what it forgoes, its place.
+
+        It is the atom that forgoes least among those that cost least.
+        """
+        # The label costs a flip, nothing, or less than nothing where one is undone.
+        own = self.data.codes[atoms.rows]
+        flips = (own != label).astype(np.float64) - (own != atoms.codes)
+        costs = np.zeros(len(own))
+        # Infinite costs must not meet flips of 0.
+        flipped = flips != 0
+        costs[flipped] = flips[flipped] * self.problem.flip_costs[atoms.rows][flipped]
+        forgone = self._forgone(atoms, label, other) + self.rate * costs
+        best = int(np.lexsort((forgone, costs > 0))[0])
+        return float(costs[best]), float(forgone[best]), best

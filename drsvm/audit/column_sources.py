@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from drsvm.audit.linear_model import layers
+from drsvm.audit.model_layers import layers
 from drsvm.problem.kernel_functions import dense
 from drsvm.utils.annotations import Matrix
 

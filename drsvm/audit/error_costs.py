@@ -11,8 +11,9 @@ from functools import cached_property
 
 import numpy as np
 
-from drsvm.audit.adversary import Adversary, values_at
+from drsvm.audit.adversary import Adversary
 from drsvm.audit.confidence import OF_BANDS, PRICE_GRID, band, limits_of_means
+from drsvm.audit.decision_values import values_at
 from drsvm.problem import validation
 from drsvm.problem.risk import knapsack
 

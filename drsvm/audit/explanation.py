@@ -1,4 +1,4 @@
-"""Why a classifier decides a row as it does: what each column contributes, and the smallest shift that turns it."""
+"""Why a classifier decides rows as it does: contributions, and smallest turning shifts."""
 
 import math
 from collections.abc import Callable
@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from drsvm.audit.adversary import Adversary, DecisionValues, values_at
+from drsvm.audit.adversary import Adversary
+from drsvm.audit.class_codes import PREDICTED
 from drsvm.audit.column_sources import Columns, columns_behind, shown_names
-from drsvm.audit.kernel_model import KernelValues
-from drsvm.audit.linear_model import PREDICTED, behind_pipeline, index_of
-from drsvm.audit.worst_case import adversary_for, ball_of, values_of
+from drsvm.audit.decision_values import DecisionValues, decision_values, values_at
+from drsvm.audit.model_layers import final_classifier, index_of
+from drsvm.audit.worst_case import adversary_for, ball_of
 from drsvm.problem.kernel_functions import dense
 from drsvm.problem.validation import check_weight_vector
 from drsvm.utils.annotations import Classifier, Matrix, NormName, Values
@@ -21,7 +22,8 @@ from drsvm.utils.lazy import optional
 from drsvm.utils.messages import number
 from drsvm.utils.parallel import slices
 
-CELLS = 10**7  # of contributions that are ranked together
+# Number of contributions that are ranked together
+MAX_RANKED = 10**7
 # In place of an infinite distance, to compare it with that to the row's own class
 FAR = np.finfo(np.float64).max
 
@@ -71,130 +73,159 @@ class Explanation:
     distance: np.ndarray
     features: list[str]
     _data: DecisionValues
-    _columns: Columns | None  # None for a kernel
+    # None for a kernel
+    _columns: Columns | None
     # Weights of a class minus those of another one, for each pair that occurs
     _leads: np.ndarray
-    _directions: np.ndarray  # of the smallest shift between them
-    _pair: np.ndarray  # the number of each row's pair
+    # Directions of the smallest shift between the classes of each pair
+    _directions: np.ndarray
+    # The number of each row's pair
+    _pair: np.ndarray
     _centre: np.ndarray | None
-    _index: Any  # of the data frame
+    # Of the data frame, if there is one
+    _index: Any
 
     @cached_property
     def contributions(self) -> Matrix:
-        """``w_j (x_j − centre_j)``, of shape (n, number of `features`), added up by column; sparse for sparse rows."""
-        if isinstance(self._data, KernelValues):
-            kernel = self._data.kernel
-            return (
-                kernel.function.values(kernel.scaled(self._data.X), kernel.landmarks)
-                * self._leads[self._pair]
-            )
+        """``w_j (x_j − centre_j)`` of shape (n, number of `features`).
+
+        They are added up by column, and sparse for sparse rows.
+        """
+        kernel = self._data.kernel
+        if kernel is not None and kernel.function is not None:
+            points = kernel.scaled(self._data.X)
+            values = kernel.function.values(points, kernel.landmarks)
+            return values * self._leads[self._pair]
         terms = self._data.X.astype(np.float64)
-        columns = self._columns
         if sparse.issparse(terms) and self._centre is None:
-            terms.data *= self._leads[
-                np.repeat(self._pair, np.diff(terms.indptr)), terms.indices
-            ]
+            pairs = np.repeat(self._pair, np.diff(terms.indptr))
+            terms.data *= self._leads[pairs, terms.indices]
         else:
-            terms = (
-                dense(terms) - (0.0 if self._centre is None else self._centre)
-            ) * self._leads[self._pair]
-        if columns is not None and columns.steps:
-            return terms @ columns.by_column
+            terms = dense(terms)
+            if self._centre is not None:
+                terms = terms - self._centre
+            terms = terms * self._leads[self._pair]
+        if self._columns is not None and self._columns.steps:
+            return terms @ self._columns.by_column
         return terms
 
     @cached_property
     def _turning(self) -> tuple[list[str], np.ndarray] | None:
+        """Names of columns and the shift of these that turns each decision."""
         if self._columns is None:
             return None
-        sizes = np.where(np.isfinite(self.distance), self.distance, 0.0) * -np.sign(
-            self.decision
-        )
-        change = sizes[:, None] * self._directions[self._pair] + 0.0  # no -0
+        lengths = np.where(np.isfinite(self.distance), self.distance, 0.0)
+        against = -np.sign(self.decision) * lengths
+        # Adding 0 turns −0 into 0.
+        change = against[:, None] * self._directions[self._pair] + 0.0
         shift = self._columns.shift_for(change)
-        if shift is None:
-            return (shown_names(self._data.names, len(change.T)), change)
-        return (self.features, shift)
+        if shift is not None:
+            return self.features, shift
+        return shown_names(self._data.feature_names, change.shape[1]), change
 
     @property
     def turning_shift(self) -> np.ndarray | None:
-        """The smallest shift that turns each decision, of shape (n, number of `shift_features`).
+        """The smallest shift that turns each decision.
 
-        It ends on the boundary, and any longer one turns the decision; 0 where none
-        does, None for a kernel. If each column has one feature, the shift is in the
-        units of the columns, and NaN in rows where none was found to have that effect
-        (with a clipped cell, or a step that is not linear); otherwise in the features
-        of the last step.
+        It has the shape (n, number of `shift_features`) and ends on the boundary; any
+        longer one turns the decision. It is 0 where no shift does, and None for a
+        kernel. If each column has one feature, the shift is in the units of the
+        columns, and NaN in rows where none was found to have that effect (with a
+        clipped cell, or a step that is not linear); otherwise it is in the features of
+        the last step.
         """
         return None if self._turning is None else self._turning[1]
 
     @property
     def shift_features(self) -> list[str] | None:
-        """Names of the columns of `turning_shift`: `features`, or the features of the last step."""
+        """Columns of `turning_shift`: `features`, or the features of the last step."""
         return None if self._turning is None else self._turning[0]
 
     def reasons(
         self, k: int = 3, shown: Callable[[int, float], str] | None = None
     ) -> list[str]:
-        """Return the k largest contributions to each decision as text, such as "age = 61 (+0.84), town = Rome (-0.3)".
+        """Return the k largest contributions to each decision as text.
 
-        `shown` turns a number in a column, given by its place, into text.
+        For instance "age = 61 (+0.84), town = Rome (-0.3)". `shown` turns a number in a
+        column, given by its place, into text.
         """
+        if shown is None:
+            shown = _number_of_column
         texts = []
-        shown = shown or (lambda _, value: number(value))
-        names = [" ".join(name.split()) for name in self.features]
-        for part in slices(len(self.decision), max(1, CELLS // len(names))):
+        for part in slices(
+            len(self.decision), max(1, MAX_RANKED // len(self.features))
+        ):
             terms = dense(self.contributions[part])
-            cells = None
-            if self._columns is not None:
-                cells = self._columns.table[part]
-                if hasattr(cells, "to_numpy"):
-                    cells = cells.to_numpy()
-                else:
-                    cells = dense(cells)
-            for i, places in enumerate(
-                np.argsort(-np.abs(terms), axis=1, kind="stable")[:, :k].tolist()
-            ):
-                largest = [j for j in places if terms[i, j] != 0.0]
-                values = [
-                    "" if cells is None else _in_words(j, cells[i, j], shown)
-                    for j in largest
-                ]
-                found = zip(largest, values, strict=True)
-                texts.append(
-                    ", ".join(
-                        f"{names[j]}{text} ({terms[i, j]:+.3g})" for j, text in found
-                    )
-                )
+            cells = self._cells(part)
+            largest = np.argsort(-np.abs(terms), axis=1, kind="stable")[:, :k].tolist()
+            for i, places in enumerate(largest):
+                row = None if cells is None else cells[i]
+                texts.append(self._reason(terms[i], places, row, shown))
         if len(self._data.coef) == 2:
             return texts
+        labels = self.turns_to.tolist()
         return [
             f"rather than {label}: {text}"
-            for label, text in zip(self.turns_to.tolist(), texts, strict=True)
+            for label, text in zip(labels, texts, strict=True)
         ]
 
+    def _cells(self, part: slice) -> np.ndarray | None:
+        """Return the cells of some rows of the table, as an array."""
+        if self._columns is None:
+            return None
+        cells = self._columns.table[part]
+        if hasattr(cells, "to_numpy"):
+            return cells.to_numpy()
+        return dense(cells)
+
+    def _reason(
+        self,
+        terms: np.ndarray,
+        places: list[int],
+        cells: np.ndarray | None,
+        shown: Callable[[int, float], str],
+    ) -> str:
+        """Return the contributions of some columns to one decision as text."""
+        reasons = []
+        for j in places:
+            if terms[j] == 0.0:
+                continue
+            # Names are shown in one line.
+            name = " ".join(self.features[j].split())
+            value = "" if cells is None else _in_words(j, cells[j], shown)
+            reasons.append(f"{name}{value} ({terms[j]:+.3g})")
+        return ", ".join(reasons)
+
     def to_frame(self):
-        """Return predictions, decisions, distances and contributions as a pandas DataFrame (it must be installed)."""
+        """Return figures and contributions as a pandas DataFrame.
+
+        The columns are prediction, turns_to, decision, distance, base and those of the
+        contributions. pandas must be installed.
+        """
         pandas = optional("pandas", "to_frame needs")
-        first = {
-            name: getattr(self, name)
-            for name in ("prediction", "turns_to", "decision", "distance", "base")
-        }
+        figures = pandas.DataFrame(
+            {
+                "prediction": self.prediction,
+                "turns_to": self.turns_to,
+                "decision": self.decision,
+                "distance": self.distance,
+                "base": self.base,
+            },
+            index=self._index,
+        )
         contributions = pandas.DataFrame(
             dense(self.contributions), columns=self.features, index=self._index
         )
-        return pandas.concat(
-            [pandas.DataFrame(first, index=self._index), contributions], axis=1
-        )
+        return pandas.concat([figures, contributions], axis=1)
 
     def __repr__(self) -> str:
         means = np.asarray(abs(self.contributions).mean(axis=0)).ravel()
-        largest = [
-            f"{self.features[j]} {means[j]:.3g}"
-            for j in np.argsort(-means, kind="stable")[:3]
-        ]
+        order = np.argsort(-means, kind="stable")
+        largest = ", ".join(f"{self.features[j]} {means[j]:.3g}" for j in order[:3])
         return (
-            f"Explanation({len(self.decision):,} rows, {len(self.features):,} features; distance "
-            f"{self.distance.min():.3g} to {self.distance.max():.3g}; largest on average: {', '.join(largest)})"
+            f"Explanation({len(self.decision):,} rows, {len(self.features):,} "
+            f"features; distance {self.distance.min():.3g} to "
+            f"{self.distance.max():.3g}; largest on average: {largest})"
         )
 
 
@@ -207,14 +238,15 @@ def explain(
     centre: Values = None,
     positive: object | None = None,
 ) -> Explanation:
-    """Explain decisions: what each column contributes, and the smallest shift that turns them.
+    """Explain decisions: contributions of columns, and the smallest turning shifts.
 
-        f(x) = base + Σ_j w_j (x_j − centre_j),      distance abs f(x) / ‖w/a‖_q with the prices a of the features
+    The decision is f(x) = base + Σ_j w_j (x_j − centre_j), and the distance of a row
+    from the boundary abs f(x) / ‖w/a‖_q, with the costs a of the features.
 
     In a pipeline, contributions are by column: those of the features that come from the
     same column are added up (all levels of a text, for instance). This goes back to X,
-    or to the last step that makes features of several columns, such as PCA; the names
-    that steps give to features tell. ``explain(model[-1], model[:-1].transform(X))``
+    or to the last step that makes features of several columns, such as PCA, as far as
+    the names that steps give to their features show it. ``explain(model[-1], model[:-1].transform(X))``
     explains in the features of the last step.
 
     Parameters
@@ -261,8 +293,8 @@ def explain(
     >>> model.predict(X[:2] + 0.999 * shift).tolist(), model.predict(X[:2] + 1.001 * shift).tolist()
     ([True, True], [False, False])
     """
-    data = values_of(model, X, PREDICTED, None, positive)
-    classifier = behind_pipeline(model)[0]
+    data = decision_values(model, X, PREDICTED, positive=positive)
+    classifier = final_classifier(model)
     given = {
         "radius": 0.0,
         "flip_cost": math.inf,
@@ -270,36 +302,34 @@ def explain(
         "feature_cost": feature_cost,
     }
     adversary = adversary_for(data, ball_of(model, data, given))
-    other, distance = _nearest(adversary)
-    compared = np.array([data.codes, other])  # two classes for each row
-    if len(data.coef) == 2:  # all rows are decided by the same function
-        named = (
-            positive is not None
-            and len(getattr(classifier, "classes_", data.classes)) == 2
-        )
-        place = index_of(positive, data.classes) if named else 1
+    other, distance = _nearest_class(adversary)
+    # Two classes for each row: decisions are positive for the first one.
+    compared = np.array([data.codes, other])
+    if len(data.coef) == 2:
+        # One function decides all rows.
+        place = 1
+        n_classes = len(getattr(classifier, "classes_", data.classes))
+        if positive is not None and n_classes == 2:
+            place = index_of(positive, data.classes)
         compared[:] = [[place], [1 - place]]
     (first, second), pair = np.unique(compared, axis=1, return_inverse=True)
     pair = pair.ravel()
     leads = data.coef[first] - data.coef[second]
     base = (data.intercept[first] - data.intercept[second])[pair]
-    if isinstance(data, KernelValues):
+    if data.kernel is not None:
         if centre is not None:
             raise ValueError(
                 "centre is for linear classifiers, and this one has a kernel: omit it."
             )
         columns = None
+        features = _landmark_names(classifier, leads.shape[1])
         directions = leads
+        # A shift of that length in H may need a longer one of the features.
         distance = adversary.distances
     else:
-        columns = columns_behind(model, X, data.X, data.names)
-        if adversary.problem.feature_cost is None:
-            costs = 1.0
-        else:
-            costs = adversary.problem.feature_cost
-        directions = np.array(
-            [adversary.problem.norm.worst_direction(w / costs) / costs for w in leads]
-        )
+        columns = columns_behind(model, X, data.X, data.feature_names)
+        features = columns.names
+        directions = np.array([adversary.shift_direction(w) for w in leads])
     if centre is not None:
         centre = check_weight_vector(centre, data.coef.shape[1], "centre")
         base = base + (leads @ centre)[pair]
@@ -310,9 +340,7 @@ def explain(
         turns_to=data.classes[other],
         base=base,
         distance=distance,
-        features=_landmarks(classifier, len(leads.T))
-        if columns is None
-        else columns.names,
+        features=features,
         _data=data,
         _columns=columns,
         _leads=leads,
@@ -323,33 +351,41 @@ def explain(
     )
 
 
-def _nearest(adversary: Adversary) -> tuple[np.ndarray, np.ndarray]:
+def _nearest_class(adversary: Adversary) -> tuple[np.ndarray, np.ndarray]:
     """Return the class whose boundary is nearest to each row, and how far it is."""
     codes = adversary.data.codes
-    rows = np.arange(len(adversary.data.codes))
-    reaches = np.fmin(adversary.reaches(codes), FAR)
-    reaches[codes, rows] = np.inf
-    other = reaches.argmin(axis=0)
-    distance = reaches[other, rows]
+    rows = np.arange(len(codes))
+    # Unreachable classes must still be nearer than the row's own.
+    distances = np.fmin(adversary.distances_to_classes(codes), FAR)
+    distances[codes, rows] = np.inf
+    other = distances.argmin(axis=0)
+    distance = distances[other, rows]
     return other, np.where(distance < FAR, distance, np.inf)
 
 
-def _landmarks(classifier, count: int) -> list[str]:
-    """Return names for the rows of the training that a kernel classifier is made of."""
-    rows = getattr(
-        classifier, "landmark_indices_", getattr(classifier, "support_", None)
-    )
-    rows = [-1] * count if rows is None else rows
-    return [
-        f"row {row}" if row >= 0 else f"landmark {place}"
-        for place, row in enumerate(rows)
-    ]
+def _landmark_names(classifier: Any, count: int) -> list[str]:
+    """Return names for the landmarks of a kernel classifier: rows of the training."""
+    rows = getattr(classifier, "landmark_indices_", None)
+    if rows is None:
+        rows = getattr(classifier, "support_", None)
+    if rows is None:
+        rows = [-1] * count
+    names = []
+    for place, row in enumerate(rows):
+        names.append(f"row {row}" if row >= 0 else f"landmark {place}")
+    return names
+
+
+def _number_of_column(place: int, value: float) -> str:
+    return number(value)
 
 
 def _in_words(place: int, value: Any, shown: Callable[[int, float], str]) -> str:
     """Return the value of a column in words that follow its name."""
-    if isinstance(value, int | float | np.number) and not isinstance(value, bool):
-        if math.isnan(value):
-            return " is empty"
-        return f" = {shown(place, float(value))}"
-    return " is empty" if value is None else f" = {value}"
+    if value is None:
+        return " is empty"
+    if not isinstance(value, int | float | np.number) or isinstance(value, bool):
+        return f" = {value}"
+    if math.isnan(value):
+        return " is empty"
+    return f" = {shown(place, float(value))}"

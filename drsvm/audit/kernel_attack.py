@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.audit.adversary import Atoms, Attack, margins_of, values_at
+from drsvm.audit.adversary import Atoms, Attack
+from drsvm.audit.decision_values import margins_of, values_at
 from drsvm.audit.error_costs import envelope
-from drsvm.audit.kernel_model import KernelAdversary
+from drsvm.audit.kernel_adversary import KernelAdversary
 from drsvm.problem.kernel_functions import dense
 from drsvm.problem.risk import TIE
 from drsvm.utils.parallel import slices
@@ -44,11 +45,11 @@ class KernelAttack(KernelAdversary):
 
     @cached_property
     def _points(self) -> np.ndarray:
-        return dense(self.data.kernel.scaled(self.data.X))
+        return dense(self.kernel.scaled(self.data.X))
 
     @cached_property
     def _landmarks(self) -> np.ndarray:
-        return dense(self.data.kernel.landmarks)
+        return dense(self.kernel.landmarks)
 
     @cached_property
     def _used(self) -> np.ndarray:
@@ -58,7 +59,7 @@ class KernelAttack(KernelAdversary):
         self, rows, shifts, codes, slopes: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the margins of shifted rows and, if wanted, their gradients, in units of cost."""
-        kernel = self.data.kernel
+        kernel = self.kernel
         points = self._points[rows] + self.ratios * shifts
         terms = kernel.function.values(points, self._landmarks)
         values = kernel.coef @ terms.T + kernel.intercept[:, None]
@@ -93,7 +94,7 @@ class KernelAttack(KernelAdversary):
     @cached_property
     def _landmark_margins(self) -> np.ndarray:
         """The margins of the landmarks if they had the label of each class, of shape (classes, landmarks)."""
-        values = self.data.kernel._replace(scales=None).at(self._landmarks).T
+        values = self.kernel._replace(scales=None).at(self._landmarks).T
         return np.stack(
             [
                 margins_of(values, np.full(values.shape[1], k))
@@ -103,7 +104,7 @@ class KernelAttack(KernelAdversary):
 
     def _moves(self, rows, codes) -> tuple[np.ndarray, np.ndarray]:
         """Return shifts of some rows with the lowest margins that were found in each ball, and these margins."""
-        function = self.data.kernel.function
+        function = self.kernel.function
         limits = BALL_RADII / (function.lipschitz * (self.stretch or 1.0))
         # The directions to start in are down the gradient, to the nearest wrong
         # landmark, and to the worst one.

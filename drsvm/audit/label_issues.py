@@ -17,7 +17,7 @@ from sklearn.utils import check_array, column_or_1d, indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
-from drsvm.audit.label_quality import LabelIssues, issues_from
+from drsvm.audit.label_scores import LabelIssues, issues_from
 from drsvm.defaults import out_of_fold
 from drsvm.defaults.binary_problems import NEGLIGIBLE
 from drsvm.defaults.one_vs_rest import ROWS, is_constant

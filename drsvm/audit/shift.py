@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.audit.columns import ColumnShift, column_shifts
+from drsvm.audit.audit_sample import AuditSample, audit_sample
+from drsvm.audit.column_shifts import ColumnShift, column_shifts
 from drsvm.audit.confidence import band, check_confidence
 from drsvm.audit.movement import Pooled, by_chance, expected_errors
-from drsvm.audit.seen import SeenRows, seen_rows
 from drsvm.problem.risk import knapsack
 from drsvm.utils.annotations import Classifier, Labels, Matrix, NormName, Values
 from drsvm.utils.lazy import optional
@@ -84,8 +84,8 @@ class Shift:
     n_before: int
     n_after: int
     confidence: float
-    before: SeenRows
-    after: SeenRows
+    before: AuditSample
+    after: AuditSample
 
     @property
     def more_than_chance(self) -> bool:
@@ -228,13 +228,13 @@ def measure_shift(
     """
     given = {"norm": norm, "feature_cost": feature_cost}
     check_confidence(confidence)
-    before = seen_rows(model, X, y, given, priced=True)
-    after = seen_rows(model, X_new, y_new, given, before.classes)
+    before = audit_sample(model, X, y, given, priced=True)
+    after = audit_sample(model, X_new, y_new, given, before.classes)
     return shift_between(before, after, confidence, random_state)
 
 
 def shift_between(
-    before: SeenRows, after: SeenRows, confidence: float, random_state
+    before: AuditSample, after: AuditSample, confidence: float, random_state
 ) -> Shift:
     """Return how rows differ from audited ones, given what a classifier sees of both."""
     if hasattr(
@@ -278,7 +278,7 @@ def shift_between(
 
 
 def _with_labels(
-    before: SeenRows, after: SeenRows, pooled: Pooled, confidence: float, random
+    before: AuditSample, after: AuditSample, pooled: Pooled, confidence: float, random
 ) -> dict[str, Any]:
     """Return the figures that depend on the labels of the new rows, if these are known."""
     if after.codes is None:

@@ -1,35 +1,36 @@
-"""The worst case within the ball for any linear classifier, also of other libraries.
+"""The worst-case risk within the ball for any linear classifier, of any library.
 
 With a kernel, bounds on it.
 """
 
 import math
 import numbers
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.audit import linear_model
-from drsvm.audit.adversary import Adversary, AdversaryParameters, DecisionValues
+from drsvm.audit.adversary import Adversary
+from drsvm.audit.class_codes import check_known
 from drsvm.audit.confidence import band, check_confidence, rows_drawn
-from drsvm.audit.error_costs import ErrorCosts, check_costs
-from drsvm.audit.kernel_attack import KernelAttack
-from drsvm.audit.kernel_model import (
-    KernelAdversary,
-    KernelValues,
-    kernel_classifier,
-    kernel_values,
+from drsvm.audit.decision_values import (
+    DecisionFunctions,
+    DecisionValues,
+    decision_functions,
+    decision_values,
 )
+from drsvm.audit.error_costs import ErrorCosts, check_costs
+from drsvm.audit.kernel_adversary import KernelAdversary
+from drsvm.audit.kernel_attack import KernelAttack
+from drsvm.audit.model_layers import AdversaryParameters
 from drsvm.problem import validation
 from drsvm.problem.backends import is_remote
 from drsvm.problem.memory_rows import MemoryRows
 from drsvm.problem.problem import Problem
 from drsvm.utils.annotations import Classifier, Costs, Labels, Matrix, NormName, Values
 
-# The prices for models of other libraries: the defaults of `WassersteinSVC`, which
-# differ from those of `Problem`.
-DEFAULT_PRICES = {"flip_cost": math.inf, "norm": 2, "feature_cost": None}
+# For models of other libraries: the defaults of `WassersteinSVC`, which differ from
+# those of `Problem`
+DEFAULT_BALL = {"flip_cost": math.inf, "norm": 2, "feature_cost": None}
 
 
 def worst_case_risk(
@@ -135,33 +136,46 @@ def worst_case_risk(
     >>> round(worst_case_risk(model, X, y, radius=0.1, loss="zero-one", positive=1), 2)  # one class against the rest
     0.22
     """
+    measure = _Measure(loss, limit, costs, confidence)
+    measure.check()
     given = {
         "radius": radius,
         "flip_cost": flip_cost,
         "norm": norm,
         "feature_cost": feature_cost,
+        "intercept_cost": intercept_cost,
     }
-    given["intercept_cost"] = intercept_cost
-    wanted = _Wanted(loss, limit, costs, confidence)
-    return _risk(KernelAdversary, model, X, y, sample_weight, positive, wanted, given)
+    if is_remote(X):
+        return _risk_of_remote_rows(
+            model, X, y, sample_weight, positive, measure, given
+        )
+    data = decision_values(model, X, y, sample_weight, positive)
+    ball = ball_of(model, data, given)
+    n_rows = len(data.codes)
+    if confidence is not None:
+        n_rows = rows_drawn(sample_weight, n_rows)
+    adversary = adversary_for(data, {**ball, "radius": 0.0})
+    return _risks_by_radius(adversary, measure, ball["radius"], n_rows)
 
 
 def attacked_risk(
-    model,
+    model: Classifier,
     X: Matrix,
     y: Labels,
     *,
     radius: float | np.typing.ArrayLike | None = None,
     flip_cost: Costs | None = None,
     norm: NormName | None = None,
-    feature_cost=None,
-    sample_weight=None,
+    feature_cost: Values = None,
+    sample_weight: Values = None,
     loss: str = "hinge",
     limit: str = "average",
-    costs=None,
-    positive=None,
-):
-    """Return an expected loss that some distribution within the ball has: a lower bound on the worst case.
+    costs: Values = None,
+    positive: object | None = None,
+) -> Costs:
+    """Return an expected loss that some distribution within the ball has.
+
+    It is a lower bound on the worst case.
 
     For classifiers with a kernel, shifts are found by projected gradients from several
     starts. With `drsvm.worst_case_risk`, the upper bound, they give a band in which the
@@ -188,26 +202,22 @@ def attacked_risk(
     >>> attacked_risk(model, X, y, **ball) <= worst_case_risk(model, X, y, **ball)
     True
     """
+    measure = _Measure(loss, limit, costs)
+    measure.check()
     given = {
         "radius": radius,
         "flip_cost": flip_cost,
         "norm": norm,
         "feature_cost": feature_cost,
     }
-    return _risk(
-        KernelAttack,
-        model,
-        X,
-        y,
-        sample_weight,
-        positive,
-        _Wanted(loss, limit, costs),
-        given,
-    )
+    data = decision_values(model, X, y, sample_weight, positive)
+    ball = ball_of(model, data, given)
+    adversary = adversary_for(data, {**ball, "radius": 0.0}, KernelAttack)
+    return _risks_by_radius(adversary, measure, ball["radius"], len(data.codes))
 
 
-class _Wanted(NamedTuple):
-    """What is evaluated: a loss, or a bound on it."""
+class _Measure(NamedTuple):
+    """Which risk is evaluated, as in `worst_case_risk`."""
 
     loss: str
     limit: str
@@ -215,159 +225,159 @@ class _Wanted(NamedTuple):
     confidence: float | None = None
 
     def check(self) -> None:
-        for name, known in {
-            "loss": ("hinge", "zero-one"),
-            "limit": ("average", "row"),
-        }.items():
-            if (value := getattr(self, name)) not in known:
-                raise ValueError(
-                    f"{name} must be {known[0]!r} or {known[1]!r}, got {name}={value!r}."
-                )
-        given = {"limit='row'": self.limit == "row", "costs": self.costs is not None}
-        given[f"confidence={self.confidence}"] = self.confidence is not None
-        if self.loss == "hinge" and any(given.values()):
-            name = next(name for name, value in given.items() if value)
-            if name.startswith("confidence"):
-                why = ", and the hinge loss of rows not seen has no bound"
-            else:
-                why = ""
-            raise ValueError(f"{name} is for error rates{why}: use loss='zero-one'.")
+        """Raise an error if the options are unknown or do not go together."""
+        if self.loss not in ("hinge", "zero-one"):
+            raise ValueError(
+                f"loss must be 'hinge' or 'zero-one', got loss={self.loss!r}."
+            )
+        if self.limit not in ("average", "row"):
+            raise ValueError(
+                f"limit must be 'average' or 'row', got limit={self.limit!r}."
+            )
+        if self.loss == "hinge":
+            self._check_hinge()
         if self.confidence is not None:
             check_confidence(self.confidence)
 
-    def of_adversary(
-        self, adversary: Adversary, radii: np.ndarray, n_rows: int
-    ) -> np.ndarray:
-        if self.loss == "hinge":
-            return adversary.hinge_risks(radii)
-        options = ErrorCosts(adversary, check_costs(self.costs, adversary.data.classes))
-        if self.confidence is None:
-            return options.in_sample(radii, self.limit)
-        return options.in_population(radii, self.limit, self.confidence, n_rows)
-
-    def of_remote_rows(
-        self, problem: Problem, functions: linear_model.Functions, radii, n_rows: int
-    ):
-        if self.limit == "row" or self.costs is not None:
-            name = "costs" if self.limit == "average" else "limit='row'"
-            raise ValueError(
-                f"{name} needs rows in memory: a random sample of some 10,000 of them will do."
-            )
-        coef = validation.check_weight_vector(
-            functions.coef[0], problem.n_features, "the model's coef"
-        )
-        intercept = float(functions.intercept[0])
-        values = problem.rows.worst_case(
-            problem, self.loss, coef, intercept, problem.norm_of(coef, intercept), radii
-        )
-        if self.confidence is None:
-            return values
-        return np.minimum(values + band(self.confidence, n_rows), 1.0)
+    def _check_hinge(self) -> None:
+        why = ""
+        if self.limit == "row":
+            option = "limit='row'"
+        elif self.costs is not None:
+            option = "costs"
+        elif self.confidence is not None:
+            option = f"confidence={self.confidence}"
+            why = ", and the hinge loss of rows not seen has no bound"
+        else:
+            return
+        raise ValueError(f"{option} is for error rates{why}: use loss='zero-one'.")
 
 
-def _risk(
-    kind: type[KernelAdversary],
-    model,
-    X,
-    y,
-    sample_weight,
-    positive,
-    wanted: _Wanted,
+def _risks_by_radius(
+    adversary: Adversary, measure: _Measure, radius: Any, n_rows: int
+) -> Costs:
+    """Return the risks in the shape of the radius; n_rows is for the confidence."""
+    radii = _checked_radii(radius)
+    if measure.loss == "hinge":
+        return _shaped_like(radius, adversary.hinge_risks(radii))
+    costs = check_costs(measure.costs, adversary.data.classes)
+    options = ErrorCosts(adversary, costs)
+    if measure.confidence is None:
+        risks = options.in_sample(radii, measure.limit)
+    else:
+        risks = options.in_population(radii, measure.limit, measure.confidence, n_rows)
+    return _shaped_like(radius, risks)
+
+
+def _risk_of_remote_rows(
+    model: Classifier,
+    X: Matrix,
+    y: Labels,
+    sample_weight: Values,
+    positive: object,
+    measure: _Measure,
     given: AdversaryParameters,
-):
-    """Return the risk by radius; for a kernel, as this kind of adversary bounds it."""
-    wanted.check()
-    if is_remote(X) and kind is KernelAdversary:
-        functions, X = linear_model.functions_for(model, X, positive)
-        if len(functions.coef) > 1:
-            raise ValueError(
-                f"the model separates {len(functions.coef)} classes: on rows outside of memory, choose the one to "
-                "evaluate against the rest with positive=, and of (coef, intercept) pass one row."
-            )
-        classes = functions.classes
-        ball = ball_of(model, functions, given)
-        in_mask = positive is not None and (classes is None or len(classes) > 2)
-        labels = y == positive if in_mask else y
-        problem = Problem(
-            X,
-            labels,
-            sample_weight=sample_weight,
-            **{**ball, "radius": 0.0, "fit_intercept": True},
+) -> Costs:
+    """Return the risks on rows elsewhere, where their margins are summed up."""
+    functions, X = decision_functions(model, X, positive)
+    if len(functions.coef) > 1:
+        raise ValueError(
+            f"the model separates {len(functions.coef)} classes: on rows outside of "
+            "memory, choose the one to evaluate against the rest with positive=, and "
+            "of (coef, intercept) pass one row."
         )
-        if classes is not None and not in_mask:
-            linear_model.check_known(problem.classes, classes)
-        n_rows = problem.n_rows
-        evaluated = partial(wanted.of_remote_rows, problem, functions)
-    else:
-        data = values_of(model, X, y, sample_weight, positive)
-        ball = ball_of(model, data, given)
-        n_rows = len(data.codes)
-        evaluated = partial(
-            wanted.of_adversary, adversary_for(data, {**ball, "radius": 0.0}, kind)
-        )
-    if wanted.confidence is None:
-        n_rows = n_rows
-    else:
-        n_rows = rows_drawn(sample_weight, n_rows)
-    radius = ball["radius"]
-    radii = np.array(
-        [
-            validation.check_number(value, "radius")
-            for value in np.ravel(radius).tolist()
-        ]
+    ball = ball_of(model, functions, given)
+    classes = functions.classes
+    against_rest = positive is not None and (classes is None or len(classes) > 2)
+    problem = Problem(
+        X,
+        y == positive if against_rest else y,
+        sample_weight=sample_weight,
+        **{**ball, "radius": 0.0, "fit_intercept": True},
     )
-    values = evaluated(radii, n_rows)
+    if classes is not None and not against_rest:
+        check_known(problem.classes, classes)
+    n_rows = problem.n_rows
+    if measure.confidence is not None:
+        n_rows = rows_drawn(sample_weight, n_rows)
+    radii = _checked_radii(ball["radius"])
+    if measure.limit == "row" or measure.costs is not None:
+        name = "limit='row'" if measure.limit == "row" else "costs"
+        raise ValueError(
+            f"{name} needs rows in memory: a random sample of some 10,000 of them will "
+            "do."
+        )
+    coef = validation.check_weight_vector(
+        functions.coef[0], problem.n_features, "the model's coef"
+    )
+    intercept = float(functions.intercept[0])
+    norm = problem.norm_of(coef, intercept)
+    risks = problem.rows.worst_case(problem, measure.loss, coef, intercept, norm, radii)
+    if measure.confidence is not None:
+        risks = np.minimum(risks + band(measure.confidence, n_rows), 1.0)
+    return _shaped_like(ball["radius"], risks)
+
+
+def _checked_radii(radius: Any) -> np.ndarray:
+    radii = np.ravel(radius).tolist()
+    return np.array([validation.check_number(value, "radius") for value in radii])
+
+
+def _shaped_like(radius: Any, risks: np.ndarray) -> Costs:
     if np.ndim(radius) == 0:
-        return float(values[0])
-    return values.reshape(np.shape(radius))
-
-
-def values_of(model, X, y, sample_weight, positive) -> DecisionValues:
-    """Return the decision values of a classifier, which is linear or has a kernel."""
-    kernel = kernel_classifier(linear_model.behind_pipeline(model)[0])
-    if kernel is None:
-        return linear_model.decision_values(model, X, y, sample_weight, positive)
-    return kernel_values(model, kernel, X, y, sample_weight, positive)
+        return float(risks[0])
+    return risks.reshape(np.shape(radius))
 
 
 def adversary_for(
     data: DecisionValues,
     ball: AdversaryParameters,
-    kind: type[KernelAdversary] = KernelAdversary,
+    kind_for_kernel: type[KernelAdversary] = KernelAdversary,
 ) -> Adversary:
-    """Return the adversary whose worst case is exact or, for a kernel, the given kind: an upper or a lower bound."""
-    # labels do not matter, and rows may have weight 0
-    rows = MemoryRows(data.X)
-    signs = np.ones(len(data.codes))
+    """Return the adversary whose worst case is exact.
+
+    For a classifier with a kernel it is of the given kind, an upper bound
+    (`KernelAdversary`) or a lower one (`KernelAttack`).
+    """
+    # The problem only holds the ball and the weights: labels do not matter to it.
     problem = Problem.of_checked(
-        rows=rows, signs=signs, sample_weight=data.weights, classes=data.classes
+        rows=MemoryRows(data.X),
+        signs=np.ones(len(data.codes)),
+        sample_weight=data.weights,
+        classes=data.classes,
     )
     problem = problem.replace(fit_intercept=True, **ball)
-    if isinstance(data, KernelValues):
-        return kind(data, problem)
+    if data.kernel is not None:
+        return kind_for_kernel(data, problem)
     return Adversary(data, problem)
 
 
 def ball_of(
-    model,
-    classifier: DecisionValues | linear_model.Functions,
+    model: Classifier,
+    classifier: DecisionValues | DecisionFunctions,
     given: AdversaryParameters,
 ) -> AdversaryParameters:
-    """Return the parameters of the ball: those given that are not None, the model's own, or the defaults."""
-    ball: AdversaryParameters = DEFAULT_PRICES | classifier.trained_parameters
-    ball |= {name: value for name, value in given.items() if value is not None}
-    costs = ball["feature_cost"]
+    """Return the parameters of the ball.
+
+    Those given that are not None come first, then the model's own and the defaults.
+    """
+    ball: AdversaryParameters = DEFAULT_BALL | classifier.trained_parameters
+    for name, value in given.items():
+        if value is not None:
+            ball[name] = value
     ball["feature_cost"] = validation.in_order_of_features(
-        costs, classifier.names, "feature_cost", otherwise=1.0
+        ball["feature_cost"], classifier.feature_names, "feature_cost", otherwise=1.0
     )
     if "radius" not in ball:
         raise ValueError(
-            f"radius is required for a {type(model).__name__}: pass one, for instance radius=0.1. Only a "
-            "WassersteinSVC or WassersteinSVCCV has a radius of its own."
+            f"radius is required for a {type(model).__name__}: pass one, for instance "
+            "radius=0.1. Only a WassersteinSVC or WassersteinSVCCV has a radius of its "
+            "own."
         )
     if given["flip_cost"] is None and not isinstance(ball["flip_cost"], numbers.Real):
         raise ValueError(
-            f"flip_cost is required for this {type(model).__name__}: it was trained with several flip costs, and which "
-            "of them apply to these rows is not known. Pass a number or one per row of X."
+            f"flip_cost is required for this {type(model).__name__}: it was trained "
+            "with several flip costs, and which of them apply to these rows is not "
+            "known. Pass a number or one per row of X."
         )
     return ball

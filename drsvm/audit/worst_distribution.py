@@ -1,4 +1,4 @@
-"""A distribution within the ball that has the worst case, or the worst one that was found."""
+"""A distribution within the ball that has the worst case, or the worst one found."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -6,9 +6,9 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from drsvm.audit.adversary import DecisionValues, margins_of
+from drsvm.audit.decision_values import DecisionValues, decision_values, margins_of
 from drsvm.audit.kernel_attack import KernelAttack
-from drsvm.audit.worst_case import adversary_for, ball_of, values_of
+from drsvm.audit.worst_case import adversary_for, ball_of
 from drsvm.problem.problem import Problem
 from drsvm.problem.validation import check_number
 from drsvm.utils.annotations import Classifier, Costs, Labels, Matrix, NormName, Values
@@ -68,24 +68,28 @@ class WorstCaseDistribution:
 
     @cached_property
     def _steps(self) -> np.ndarray:
-        """How far the atoms are moved along the direction, against it where negative."""
+        """How far atoms move along the direction; against it where negative."""
         if self._pair is None:
             return self.shift
         first, second = self._pair
-        return self.shift * (1.0 * (self._codes == second) - (self._codes == first))
+        signs = np.zeros(len(self.shift))
+        signs[self._codes == first] = -1.0
+        signs[self._codes == second] = 1.0
+        return self.shift * signs
 
     @cached_property
     def features(self) -> Matrix:
-        """The features of the atoms after the shifts: dense for dense data, CSR for sparse data."""
+        """The features of the atoms after the shifts.
+
+        They are dense for dense data, and CSR for sparse data.
+        """
         steps = self._steps[:, None]
         original = self._data.X[self.rows].astype(np.float64)
         if not sparse.issparse(original):
             return original + steps * self.direction
         if self.direction.ndim == 1:
-            return (
-                original
-                + sparse.csr_array(steps) @ sparse.csr_array(self.direction[None, :])
-            ).tocsr()
+            direction = sparse.csr_array(self.direction[None, :])
+            return (original + sparse.csr_array(steps) @ direction).tocsr()
         return (original + sparse.csr_array(steps * self.direction)).tocsr()
 
     @cached_property
@@ -93,18 +97,18 @@ class WorstCaseDistribution:
         """Σ mass · (shift + κ · flipped)."""
         directions = np.atleast_2d(self.direction)
         costs = self._problem.feature_cost
-        if costs is None:
-            priced = directions
-        else:
-            priced = directions * np.where(directions.any(axis=0), costs, 0.0)
-        sizes = np.array([self._problem.norm.dual.value(each) for each in priced])
-        cost = float(self.mass @ (self.shift * sizes))
-        flips = np.bincount(
+        if costs is not None:
+            # Columns that do not move cost nothing, even if their cost is infinite.
+            costs = np.where(directions.any(axis=0), costs, 0.0)
+            directions = directions * costs
+        sizes = [self._problem.norm.dual.value(each) for each in directions]
+        of_shifts = float(self.mass @ (self.shift * np.array(sizes)))
+        flipped_mass = np.bincount(
             self.rows[self.flipped],
             self.mass[self.flipped],
             minlength=len(self._data.codes),
         )
-        return cost + self._problem.cost_of_flips(flips)
+        return of_shifts + self._problem.cost_of_flips(flipped_mass)
 
     @cached_property
     def expected_loss(self) -> float:
@@ -113,11 +117,13 @@ class WorstCaseDistribution:
         return float(self.mass @ np.maximum(1.0 - margins, 0.0))
 
     def __repr__(self) -> str:
-        moved = self.shift > 0
+        flipped = self.mass[self.flipped].sum()
+        moved = self.mass[self.shift > 0].sum()
+        attained = "attained" if self.attained else "not attained"
         return (
-            f"WorstCaseDistribution({len(self.rows)} atoms; flips {self.mass[self.flipped].sum():.4g} of the mass, "
-            f"moves {self.mass[moved].sum():.4g}; risk {self.risk:.6g}, loss {self.expected_loss:.6g}, "
-            f"cost {self.transport_cost:.6g}, {'attained' if self.attained else 'not attained'})"
+            f"WorstCaseDistribution({len(self.rows)} atoms; flips {flipped:.4g} of the "
+            f"mass, moves {moved:.4g}; risk {self.risk:.6g}, loss "
+            f"{self.expected_loss:.6g}, cost {self.transport_cost:.6g}, {attained})"
         )
 
 
@@ -151,6 +157,10 @@ def worst_case_distribution(
         less mass ever farther), the returned one has an expected loss within `slack` of
         it, and `attained` is False.
 
+    Returns
+    -------
+    WorstCaseDistribution
+
     Examples
     --------
     >>> from drsvm import worst_case_distribution
@@ -161,9 +171,10 @@ def worst_case_distribution(
     slack = check_number(slack, "slack")
     if slack == 0:
         raise ValueError(
-            "slack must be positive, got slack=0: it bounds the loss forgone if no maximum exists."
+            "slack must be positive, got slack=0: it bounds the loss forgone if no "
+            "maximum exists."
         )
-    data = values_of(model, X, y, sample_weight, positive)
+    data = decision_values(model, X, y, sample_weight, positive)
     given = {
         "radius": radius,
         "flip_cost": flip_cost,
@@ -173,17 +184,17 @@ def worst_case_distribution(
     ball = ball_of(model, data, given)
     adversary = adversary_for(data, ball, KernelAttack)
     attack = adversary.worst_attack(slack)
+    # For a kernel, the attack is a lower bound; its risk is reported from above.
+    risk = adversary_for(data, ball).hinge_risks(np.array(adversary.problem.radius))
     rows, mass, codes = attack.atoms
     return WorstCaseDistribution(
-        rows,
-        mass,
+        rows=rows,
+        mass=mass,
         flipped=codes != data.codes[rows],
         labels=data.classes[codes],
         shift=attack.shift,
         direction=attack.direction,
-        risk=float(
-            adversary_for(data, ball).hinge_risks(np.array(adversary.problem.radius))
-        ),
+        risk=float(risk),
         attained=attack.attained,
         _codes=codes,
         _pair=attack.pair,

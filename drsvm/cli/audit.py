@@ -163,7 +163,7 @@ def _ball(
     flip_cost: float | None,
     norm: str | None,
 ):
-    from drsvm.audit.linear_model import trained_parameters
+    from drsvm.audit.model_layers import trained_parameters
 
     own = trained_parameters(classifier)
     if not own:

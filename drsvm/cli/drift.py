@@ -13,7 +13,7 @@ from drsvm.cli.screen import Payload, Screen
 if TYPE_CHECKING:
     import numpy as np
 
-    from drsvm.audit.seen import SeenRows
+    from drsvm.audit.audit_sample import AuditSample
     from drsvm.audit.shift import Shift
     from drsvm.tables import Dataset
 
@@ -216,7 +216,7 @@ def _since_test(
 
 
 def _shift(
-    before: "SeenRows", after: "SeenRows", labelled: "np.ndarray", **given
+    before: "AuditSample", after: "AuditSample", labelled: "np.ndarray", **given
 ) -> "Shift":
     """Return the movement of all rows.
 

@@ -7,7 +7,7 @@ import numpy as np
 from rich.text import Text
 
 import drsvm
-from drsvm.audit.linear_model import trained_parameters
+from drsvm.audit.model_layers import trained_parameters
 from drsvm.cli.screen import Payload, exit_code
 from drsvm.cli.training import Fitted, Trained
 from drsvm.estimators import scores as figures

@@ -174,7 +174,7 @@ class CommonMixin(CallbackSupportMixin):
         return backend.by_row(function, decisions, self.sigmoids_, len(self.classes_))
 
     def _decision_at(self, odds: float) -> float:
-        """Return from which decision on the second of two classes has these log-odds, for `worst_case.linear_model`."""
+        """Return from which decision on the second of two classes has these log-odds, for `audit.model_layers`."""
         return decision_at(odds, *self.sigmoids_[0].tolist())
 
     @property

@@ -335,7 +335,7 @@ class WassersteinSVC(FitMixin, RobustClassifier):
         return values.ravel() if len(coef) == 1 else values
 
     def _trained_ball(self) -> dict[str, Any]:
-        """Return the parameters of the ball, for `worst_case.linear_model.own_ball`.
+        """Return the parameters of the ball, for `audit.model_layers.trained_parameters`.
 
         None: only `fit` knew them.
         """

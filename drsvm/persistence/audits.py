@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.audit.columns import QUANTILES, Summary, summaries
-from drsvm.audit.seen import SeenRows, seen_rows
+from drsvm.audit.audit_sample import AuditSample, audit_sample
+from drsvm.audit.column_shifts import QUANTILES, Summary, summaries
 from drsvm.audit.shift import Shift, shift_between
 from drsvm.persistence.checks import Json, Model, classifiers, require
 from drsvm.utils.annotations import Labels, Matrix
@@ -31,7 +31,7 @@ class Audit(NamedTuple):
     """A classifier, and what it sees of rows that it was not trained on."""
 
     model: Model
-    rows: SeenRows
+    rows: AuditSample
 
     def shift(
         self,
@@ -46,9 +46,9 @@ class Audit(NamedTuple):
         )
         return shift_between(self.rows, after, confidence, random_state)
 
-    def seen(self, X: Matrix, y: Labels | None = None) -> SeenRows:
+    def seen(self, X: Matrix, y: Labels | None = None) -> AuditSample:
         """Return what the classifier sees of new rows, without summaries of their columns."""
-        seen = seen_rows(self.model, X, y, {}, self.rows.classes, columns=[])
+        seen = audit_sample(self.model, X, y, {}, self.rows.classes, columns=[])
         return replace(seen, fixed=seen.fixed[: len(self.rows.fixed)])
 
     def summaries(self, cells: Matrix) -> list[Summary]:
@@ -83,7 +83,7 @@ def cells_of(model: Model, X: Matrix) -> Matrix:
     return X
 
 
-def sample_of(model: Model, X: Matrix, y: Labels, names: list[str]) -> SeenRows:
+def sample_of(model: Model, X: Matrix, y: Labels, names: list[str]) -> AuditSample:
     """Return what a classifier sees of rows in random order, as many as a file may have, and of columns with names."""
     columns = summaries(cells_of(model, X), names if len(names) <= MOST_COLUMNS else [])
     if _size(columns) > COLUMN_BYTES:  # every third quantile, or nothing
@@ -91,7 +91,7 @@ def sample_of(model: Model, X: Matrix, y: Labels, names: list[str]) -> SeenRows:
             each._replace(quantiles=each.quantiles and each.quantiles[1::3])
             for each in columns
         ]
-    rows = seen_rows(
+    rows = audit_sample(
         model,
         X,
         y,
@@ -154,5 +154,5 @@ def restored(parts: Json, saved: Model) -> Audit:
             fits and np.isfinite(numbers).all(), "a column of its audit is incomplete."
         )
     return Audit(
-        model, SeenRows(classes, distances, fixed, columns, codes.astype(int), prices)
+        model, AuditSample(classes, distances, fixed, columns, codes.astype(int), prices)
     )

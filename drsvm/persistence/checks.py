@@ -199,7 +199,7 @@ def check_given(model: Model) -> None:
 
 def check_loaded(content: object) -> None:
     """Raise an error if the content of a file is not a whole model with its metadata."""
-    from drsvm.audit.linear_model import threshold_around
+    from drsvm.audit.model_layers import threshold_around
 
     parts = content if isinstance(content, dict) else {}
     require(isinstance(parts.get("metadata"), dict), "it has no metadata.")

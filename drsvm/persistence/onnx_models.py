@@ -15,7 +15,7 @@ from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from drsvm.audit.linear_model import layers, threshold_around
+from drsvm.audit.model_layers import layers, threshold_around
 from drsvm.defaults.probability import DECIDED, LEANING
 from drsvm.estimators.clipped_scaler import ClippedScaler, parameters_of
 from drsvm.persistence.checks import Model, has_kernel, our_classes

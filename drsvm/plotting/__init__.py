@@ -6,12 +6,12 @@ line styles differ too. One file per display; `worst_case_contents` chooses what
 them shows, and in which plane, and `style` has what all share.
 """
 
-from drsvm.plotting.convergence import ConvergenceDisplay
-from drsvm.plotting.label_issues import LabelIssuesDisplay
-from drsvm.plotting.radius_path import RadiusPathDisplay
-from drsvm.plotting.risk_curve import RiskCurveDisplay
-from drsvm.plotting.shift import BatchShiftsDisplay, ShiftDisplay
-from drsvm.plotting.worst_case import WorstCaseDisplay
+from drsvm.plotting.convergence_display import ConvergenceDisplay
+from drsvm.plotting.label_issues_display import LabelIssuesDisplay
+from drsvm.plotting.radius_path_display import RadiusPathDisplay
+from drsvm.plotting.risk_curve_display import RiskCurveDisplay
+from drsvm.plotting.shift_display import BatchShiftsDisplay, ShiftDisplay
+from drsvm.plotting.worst_case_display import WorstCaseDisplay
 
 __all__ = [
     "BatchShiftsDisplay",

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from drsvm.audit.adversary import DecisionValues
+from drsvm.audit.decision_values import DecisionValues
 from drsvm.audit.worst_distribution import WorstCaseDistribution
 from drsvm.plotting.style import Look, plain, short
 from drsvm.problem.kernel_functions import dense

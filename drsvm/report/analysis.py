@@ -8,7 +8,7 @@ from itertools import compress
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from drsvm.audit.label_quality import LabelIssues
+from drsvm.audit.label_scores import LabelIssues
 from drsvm.audit.worst_case import worst_case_risk
 from drsvm.audit.worst_distribution import WorstCaseDistribution
 from drsvm.estimators.importances import importances

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.metrics import balanced_accuracy_score
 
 from drsvm.plotting import RadiusPathDisplay, RiskCurveDisplay, WorstCaseDisplay, style
-from drsvm.plotting.radius_path import HELD_OUT
+from drsvm.plotting.radius_path_display import HELD_OUT
 from drsvm.plotting.style import INK
 from drsvm.report.analysis import Analysis
 from drsvm.report.inputs import Figures

@@ -15,7 +15,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from drsvm.audit.linear_model import behind_pipeline, trained_parameters
+from drsvm.audit.model_layers import final_classifier, trained_parameters, transformed
 from drsvm.defaults import one_vs_rest, prices
 from drsvm.estimators.clipped_scaler import ClippedScaler, clipped_cells
 from drsvm.estimators.kernel import WassersteinKernelSVC
@@ -198,7 +198,8 @@ def prepare(model, given: Given) -> Material:
     with warnings.catch_warnings(record=True, action="always") as caught:
         estimator.fit(X_train, y_train)
     estimator = _without_search(estimator)
-    classifier, rows = behind_pipeline(estimator, X_train)
+    classifier = final_classifier(estimator)
+    rows = transformed(estimator, X_train)
     rows = check_rows(rows)
     label = given.label or getattr(given.y, "name", None)
     feature_names, scaled = _columns_behind(estimator, names, rows.shape[1])
@@ -210,7 +211,7 @@ def prepare(model, given: Given) -> Material:
     judged = RowsForReport(rows, y_train, held_out=False)
     if len(y_test):
         judged = RowsForReport(
-            check_rows(behind_pipeline(estimator, X_test)[1]), y_test, held_out=True
+            check_rows(transformed(estimator, X_test)), y_test, held_out=True
         )
     material = Material(
         model=estimator,

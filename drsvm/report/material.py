@@ -22,7 +22,7 @@ from drsvm.audit.label_issues import (
     flexible_classifier,
     robust_classifier,
 )
-from drsvm.audit.label_quality import LabelIssues
+from drsvm.audit.label_scores import LabelIssues
 from drsvm.audit.worst_distribution import worst_case_distribution
 from drsvm.estimators.kernel import WassersteinKernelSVC
 from drsvm.estimators.other_radii import fitted_at, radii_to_try

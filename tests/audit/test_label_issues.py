@@ -27,7 +27,7 @@ from sklearn.svm import SVC, LinearSVC
 from drsvm import ClippedScaler, WassersteinKernelSVC, WassersteinSVC, find_label_issues
 from drsvm.audit import LabelIssues
 from drsvm.audit.label_issues import robust_classifier
-from drsvm.audit.label_quality import flagged, judge
+from drsvm.audit.label_scores import flagged, judge
 
 
 def with_wrong_labels(X, y, share=0.1, seed=0):

@@ -25,8 +25,8 @@ from drsvm import (
     worst_case_distribution,
     worst_case_risk,
 )
-from drsvm.audit.linear_model import functions_for
-from drsvm.audit.worst_case import DEFAULT_PRICES
+from drsvm.audit.decision_values import decision_functions
+from drsvm.audit.worst_case import DEFAULT_BALL
 
 CLASSES = ["ant", "bee", "cat"]
 MULTICLASS = [
@@ -186,7 +186,7 @@ def test_the_ball_is_by_default_that_of_the_model(kind, three):
 
 def test_the_default_prices_are_those_of_the_estimator():
     parameters = inspect.signature(WassersteinSVC).parameters
-    assert {name: parameters[name].default for name in DEFAULT_PRICES} == DEFAULT_PRICES
+    assert {name: parameters[name].default for name in DEFAULT_BALL} == DEFAULT_BALL
 
 
 def test_other_models_need_a_radius_and_use_the_default_costs(three):
@@ -271,14 +271,14 @@ def test_missing_decision_functions_are_rejected(three):
         ValueError,
         match=r"SVC compares pairs of classes .* 'ant' against the rest: use LinearSVC",
     ):
-        functions_for(SVC(kernel="linear").fit(rows, y), rows, positive="ant")
+        decision_functions(SVC(kernel="linear").fit(rows, y), rows, positive="ant")
     with pytest.raises(TypeError, match="DecisionTreeClassifier has no coef_"):
-        functions_for(DecisionTreeClassifier().fit(rows, y), rows, positive="ant")
+        decision_functions(DecisionTreeClassifier().fit(rows, y), rows, positive="ant")
     with pytest.raises(
         ValueError,
         match=r"separates 3 classes: pass one row, \(coef\[k\], intercept\[k\]\)",
     ):
-        functions_for((np.ones((3, 3)), np.ones(3)), rows, positive="ant")
+        decision_functions((np.ones((3, 3)), np.ones(3)), rows, positive="ant")
 
 
 def test_prices_by_name_are_those_in_the_order_of_the_features():

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from drsvm import WassersteinKernelSVC, WassersteinSVC, measure_shift, worst_case_risk
-from drsvm.audit.columns import column_shifts, summaries
+from drsvm.audit.column_shifts import column_shifts, summaries
 from drsvm.audit.confidence import band
 from drsvm.audit.movement import Pooled, by_chance, expected_errors
 

@@ -31,7 +31,12 @@ from drsvm import (
     worst_case_distribution,
     worst_case_risk,
 )
-from drsvm.audit.linear_model import behind_pipeline, last_step, threshold_around
+from drsvm.audit.model_layers import (
+    final_classifier,
+    last_step,
+    threshold_around,
+    transformed,
+)
 from drsvm.defaults.probability import decision_at, probabilities
 from drsvm.plotting import RiskCurveDisplay
 
@@ -77,7 +82,8 @@ def rows():
 
 def predicted(model, new):
     """Return the labels by the decision function that is audited."""
-    classifier, new = behind_pipeline(model, new)
+    classifier = final_classifier(model)
+    new = transformed(model, new)
     return classifier.classes_[(classifier.decision_function(new) > 0).astype(int)]
 
 
@@ -220,7 +226,7 @@ def test_what_cannot_be_audited_says_why(rows):
     several = LogisticRegressionCV(**settings).fit(X, y)
     assert threshold_around(wrap(several, threshold=0.2)) == pytest.approx(logit(0.2))
     curved = wrap(SVC(gamma=0.1).fit(X, y), threshold=0.2)
-    assert behind_pipeline(curved)[0].intercept_ == pytest.approx(
+    assert final_classifier(curved).intercept_ == pytest.approx(
         curved.estimator.intercept_ - 0.2
     )
     assert worst_case_risk(curved, X, y, radius=0.0, loss="zero-one") == pytest.approx(

@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from drsvm.plotting import WorstCaseDisplay
-from drsvm.plotting.worst_case import class_looks
+from drsvm.plotting.worst_case_display import class_looks
 
 ANIMALS = np.array(["ant", "bee", "cat", "dog"])
 

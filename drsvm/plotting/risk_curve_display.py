@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.audit.kernel_model import kernel_classifier
-from drsvm.audit.linear_model import behind_pipeline, trained_parameters
+from drsvm.audit.decision_values import kernel_classifier
+from drsvm.audit.model_layers import final_classifier, trained_parameters
 from drsvm.audit.worst_case import attacked_risk, worst_case_risk
 from drsvm.plotting import style
 from drsvm.plotting.style import Display, GivenAxes, Look, plain
@@ -129,7 +129,7 @@ class RiskCurveDisplay(Display):
         trained = {
             name: own
             for name, model in named.items()
-            if (own := trained_parameters(behind_pipeline(model)[0]))
+            if (own := trained_parameters(final_classifier(model)))
         }
         for price in [price for price, value in ball.items() if value is None]:
             own = [prices[price] for prices in trained.values()]
@@ -175,7 +175,7 @@ class RiskCurveDisplay(Display):
         with_kernel = [
             name
             for name, model in named.items()
-            if kernel_classifier(behind_pipeline(model)[0])
+            if kernel_classifier(final_classifier(model))
         ]
         attacked = {
             name: attacked_risk(named[name], X, y, radius=radii, **ball)
@@ -243,7 +243,7 @@ def _named(estimators) -> Look:
             isinstance(estimators, tuple) and hasattr(estimators[0], "fit")
         )
         models = estimators if several else [estimators]
-        types = [type(behind_pipeline(model)[0]) for model in models]
+        types = [type(final_classifier(model)) for model in models]
         names = [
             "classifier" if issubclass(kind, tuple) else kind.__name__ for kind in types
         ]

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score
 
-from drsvm.audit.linear_model import behind_pipeline, last_step
+from drsvm.audit.model_layers import last_step, transformed
 from drsvm.estimators.other_radii import fitted_at, radii_to_try
 from drsvm.plotting import style
 from drsvm.solvers.base import check_count
@@ -129,7 +129,7 @@ class RadiusPathDisplay:
         data = {"training data": (rows, labels)}
         if X_test is not None:
             data[HELD_OUT] = (
-                behind_pipeline(fitted, X_test)[1],
+                transformed(fitted, X_test),
                 np.ravel(np.asarray(y_test)),
             )
         display = cls.of_fitted(

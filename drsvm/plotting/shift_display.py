@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from drsvm.audit.batches import BatchShifts
-from drsvm.audit.linear_model import index_of
+from drsvm.audit.model_layers import index_of
 from drsvm.audit.shift import Shift
 from drsvm.plotting.style import (
     BLUE,

@@ -6,9 +6,8 @@ from itertools import cycle
 
 import numpy as np
 
-from drsvm.audit.adversary import margins_of
-from drsvm.audit.kernel_model import kernel_classifier
-from drsvm.audit.linear_model import behind_pipeline
+from drsvm.audit.decision_values import kernel_classifier, margins_of
+from drsvm.audit.model_layers import final_classifier
 from drsvm.audit.worst_distribution import (
     WorstCaseDistribution,
     worst_case_distribution,
@@ -187,7 +186,7 @@ class WorstCaseDisplay(Display):
             raise ValueError(
                 f"max_points must be at least 1, got max_points={max_points!r}."
             )
-        if kernel_classifier(behind_pipeline(estimator)[0]) is not None:
+        if kernel_classifier(final_classifier(estimator)) is not None:
             raise ValueError(
                 "WorstCaseDisplay shows moves in one direction: those with a kernel have many. RiskCurveDisplay draws "
                 "the worst case of such a classifier, and worst_case_distribution has the moves."

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from drsvm.audit.label_quality import LabelIssues
+from drsvm.audit.label_scores import LabelIssues
 from drsvm.plotting.style import (
     FAINT,
     GREY,

@@ -1,0 +1,177 @@
+"""Signed distances of rows from where each class begins, as a classifier sees them.
+
+With the decision values f_k, s_k = min_{j ≠ k} (f_k − f_j)/‖(w_k − w_j)/a‖_q changes by
+no more than a row moves. A row with the label k is an error where s_k ≤ 0. With two
+classes s_0 = −s_1, and only s_1 is kept.
+"""
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from drsvm.audit.adversary import Adversary
+from drsvm.audit.column_shifts import Summary, summaries
+from drsvm.audit.decision_values import (
+    DecisionValues,
+    decision_functions,
+    decision_values,
+    labelled,
+)
+from drsvm.audit.model_layers import AdversaryParameters, last_step
+from drsvm.audit.worst_case import adversary_for, ball_of
+from drsvm.problem.backends import backend_of, is_remote, to_numpy
+from drsvm.utils.annotations import Classifier, Labels, Matrix, Values
+
+
+@dataclass(frozen=True, eq=False)
+class AuditSample:
+    """What is known of audited or new rows.
+
+    Numbers have 32 bits, so that equal ones are equal however they were computed.
+    """
+
+    classes: np.ndarray
+    # Of shape (1 or number of classes, n)
+    distances: np.ndarray
+    # What columns that cannot shift add to the distances, for pairs of classes
+    fixed: np.ndarray
+    columns: list[Summary]
+    # The place of each row's label among the classes, if labels are known
+    codes: Labels = None
+    # The costs at which rows become errors, where wanted
+    prices: Values = None
+
+    @property
+    def by_class(self) -> np.ndarray:
+        """The signed distances for every class."""
+        if len(self.distances) == 1:
+            return np.concatenate([-self.distances, self.distances])
+        return self.distances
+
+    @property
+    def errors(self) -> np.ndarray:
+        """Whether each row is an error."""
+        return self.by_class[self.codes, np.arange(self.distances.shape[1])] <= 0.0
+
+    @property
+    def shares(self) -> np.ndarray:
+        """The shares of the classes."""
+        return np.bincount(self.codes, minlength=len(self.classes)) / len(self.codes)
+
+    def some(self, rows, columns: list[Summary]) -> "AuditSample":
+        """Return some of the rows, with the summaries of their columns."""
+        return AuditSample(
+            self.classes,
+            self.distances[:, rows],
+            self.fixed[:, rows],
+            columns,
+            None if self.codes is None else self.codes[rows],
+            None if self.prices is None else self.prices[rows],
+        )
+
+    def by_name(self, figures: np.ndarray) -> dict[Any, float]:
+        """Return figures of the classes by their names."""
+        return dict(zip(self.classes.tolist(), figures.tolist(), strict=True))
+
+
+def audit_sample(
+    model: Classifier,
+    X: Matrix,
+    y: Labels | None,
+    given: AdversaryParameters,
+    classes: Values = None,
+    *,
+    priced: bool = False,
+    columns: list[Summary] | None = None,
+) -> AuditSample:
+    """Return what a classifier sees of rows.
+
+    Without labels, the classes are needed. Columns are summarised unless summaries are
+    given. `priced` asks for the costs at which rows become errors.
+    """
+    if not hasattr(X, "shape"):
+        X = np.asarray(X)
+    labels = y
+    if y is None:
+        # Any labels will do: they are not used below.
+        labels = np.resize(classes, X.shape[0])
+    if is_remote(X):
+        data = _remote_values(model, X, labels)
+    else:
+        data = decision_values(model, X, labels)
+    # Flip costs of single rows or classes of the training are not known here.
+    flip_cost = data.trained_parameters.get("flip_cost", math.inf)
+    if not isinstance(flip_cost, Real):
+        flip_cost = math.inf
+    ball = ball_of(model, data, {"flip_cost": flip_cost, **given, "radius": 0.0})
+    adversary = adversary_for(data, ball)
+    prices = None
+    if priced:
+        prices = np.minimum(adversary.distances, adversary.problem.flip_costs)
+        prices = prices.astype(np.float32)
+    return AuditSample(
+        classes=data.classes,
+        distances=_signed_distances(adversary).astype(np.float32),
+        fixed=_of_fixed_columns(adversary, model, X).astype(np.float32),
+        columns=summaries(X) if columns is None else columns,
+        codes=None if y is None else data.codes,
+        prices=prices,
+    )
+
+
+def _remote_values(model: Classifier, X: Matrix, y: Labels) -> DecisionValues:
+    """Return decision values on rows elsewhere: a number per row is fetched."""
+    functions, X = decision_functions(model, X)
+    if len(functions.coef) > 1:
+        raise ValueError(
+            "more than two classes need rows in memory: a random sample of some 10,000 "
+            "of them will do."
+        )
+    values = _products(X, functions.coef).T + functions.intercept
+    # The entries of the rows are not needed here; an empty matrix has their shape.
+    rows = sparse.csr_array((values.shape[1], functions.coef.shape[1]))
+    return labelled(functions, rows, np.asarray(to_numpy(y)), values)
+
+
+def _products(X: Matrix, coef: np.ndarray) -> np.ndarray:
+    """Return X @ coef.T as an array of numpy, wherever the rows are."""
+    backend = backend_of(X)
+    if backend is None:
+        values = X @ coef.T
+    else:
+        values = backend.decision_values(X, coef, np.zeros(len(coef)))
+    return np.asarray(to_numpy(values)).reshape(X.shape[0], len(coef))
+
+
+def _signed_distances(adversary: Adversary) -> np.ndarray:
+    n_classes, n = adversary.data.values.shape
+    distances = []
+    for label in range(n_classes):
+        to_classes = adversary.distances_to_classes(np.full(n, label))
+        # NaN where two classes lead alike, by the same weights: no distance at all
+        to_classes[np.isnan(to_classes)] = 0.0
+        distances.append(to_classes.min(axis=0))
+    if n_classes == 2:
+        return np.array(distances[1:])
+    return np.array(distances)
+
+
+def _of_fixed_columns(adversary: Adversary, model: Classifier, X: Matrix) -> np.ndarray:
+    """Return what columns that cannot shift add to the leads of pairs of classes.
+
+    It is in units of shifts.
+    """
+    costs = adversary.problem.feature_cost
+    if costs is None or np.isfinite(costs).all():
+        return np.empty((0, X.shape[0]))
+    coef = adversary.data.coef
+    weights = []
+    for j, k in np.argwhere(np.tril(adversary.rates > 0.0, -1)):
+        fixed = np.where(np.isinf(costs), coef[j] - coef[k], 0.0)
+        weights.append(fixed / adversary.rates[j, k])
+    rows = last_step(model, X)[1]
+    return _products(rows, np.reshape(weights, (len(weights), len(costs)))).T

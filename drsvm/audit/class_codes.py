@@ -1,0 +1,97 @@
+"""Labels as places among the classes of a model."""
+
+from typing import Any
+
+import numpy as np
+
+from drsvm.audit.model_layers import index_of
+from drsvm.problem import validation
+from drsvm.utils.annotations import Labels
+
+# In place of labels: those that the model predicts
+PREDICTED: Any = object()
+# The classes where one of several is evaluated against the rest
+REST_AND_CLASS = np.array([False, True])
+
+
+def codes_of_two(
+    y: Labels, values: np.ndarray, classes: np.ndarray | None, positive: object
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return two classes, and the place of each row's label among them.
+
+    `values` are the decision values of both sides. The classes of the model may be
+    unknown (None) or several, of which `positive` is evaluated against the rest.
+    """
+    if y is PREDICTED:
+        known = np.array([-1, 1]) if classes is None else np.asarray(classes)
+        if len(known) != 2:
+            known = REST_AND_CLASS
+        return known, values.argmax(axis=0)
+    labels = validation.check_label_vector(y, values.shape[1])
+    if classes is None:
+        return _codes_by_labels(labels, positive)
+    check_known(labels, classes)
+    if len(classes) > 2:
+        return REST_AND_CLASS, (labels == positive).astype(int)
+    if positive is not None:
+        # With two classes, either choice gives the same decisions.
+        index_of(positive, classes)
+    return np.asarray(classes), (labels == classes[1]).astype(int)
+
+
+def _codes_by_labels(
+    labels: np.ndarray, positive: object
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return two classes and codes for a model that does not know its classes."""
+    if positive is not None:
+        is_positive = labels == positive
+        others = np.unique(labels[~is_positive])
+        if not is_positive.any():
+            raise ValueError(
+                f"positive={positive!r} is not among the labels of y "
+                f"({others.tolist()[:5]} …)."
+            )
+        if len(others) == 1:
+            return np.array([others[0], positive]), is_positive.astype(int)
+        return REST_AND_CLASS, is_positive.astype(int)
+    if np.isin(labels, [-1, 1]).all():
+        # The signs of decision values are known, even if one of them does not occur.
+        return np.array([-1, 1]), (labels == 1).astype(int)
+    two_labels, signs = validation.check_labels(labels, len(labels))
+    return two_labels, (signs > 0).astype(int)
+
+
+def codes_of_several(
+    y: Labels, values: np.ndarray, classes: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the classes in the order of the weights, and the codes of the labels.
+
+    Classes that the model does not know are the sorted labels.
+    """
+    n_classes, n = values.shape
+    if y is PREDICTED:
+        known = np.arange(n_classes) if classes is None else np.asarray(classes)
+        return known, values.argmax(axis=0)
+    labels = validation.check_label_vector(y, n)
+    if classes is None:
+        classes = validation.distinct_labels(labels)
+        if len(classes) != n_classes:
+            raise ValueError(
+                f"model separates {n_classes} classes, but y has {len(classes)} "
+                "labels: which weights belong to which label is not known. Pass rows "
+                "of all classes, or one row (coef[k], intercept[k]) and its label as "
+                "positive=."
+            )
+    check_known(labels, classes)
+    order = np.argsort(classes)
+    return np.asarray(classes), order[np.searchsorted(classes, labels, sorter=order)]
+
+
+def check_known(labels: np.ndarray, classes: np.ndarray) -> None:
+    """Raise an error if a label is not among the classes of a model."""
+    unknown = ~np.isin(labels, classes)
+    if unknown.any():
+        raise ValueError(
+            f"y has the label {labels[unknown].tolist()[0]!r}, but the model only "
+            f"knows {classes.tolist()}."
+        )

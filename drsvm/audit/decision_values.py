@@ -1,0 +1,325 @@
+"""Decision values of a linear or kernel classifier, of any library, on labelled rows.
+
+A model with more than two classes has one decision function per class. Either all
+classes are compared, and the largest decision value decides, or one class is evaluated
+against the rest.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from drsvm.audit.class_codes import codes_of_several, codes_of_two
+from drsvm.audit.model_layers import (
+    AdversaryParameters,
+    final_classifier,
+    index_of,
+    last_step,
+    trained_parameters,
+)
+from drsvm.problem import validation
+from drsvm.problem.backends import to_numpy
+from drsvm.problem.kernel_classifier import KernelClassifier
+from drsvm.problem.kernel_functions import Rbf, dense
+from drsvm.problem.memory_rows import MemoryRows
+from drsvm.problem.result import Result
+from drsvm.utils.annotations import Classifier, Labels, Matrix, Values
+
+# Attributes of classifiers in which pairs of classes vote
+SIGNS_OF_VOTES = ("support_vectors_", "decision_function_shape", "pairwise_indices_")
+# One decision function f becomes the values −f/2 and f/2 of its two sides, so that the
+# larger one decides and their difference is f.
+TWO_SIDES = np.array([[-0.5], [0.5]])
+
+
+def values_at(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Return the entry of each column in the row that is given for it."""
+    return values[codes, np.arange(len(codes))]
+
+
+def margins_of(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Return f_k − max_{j ≠ k} f_j for the class k given for each column."""
+    return values_at(values, codes) - _largest_other(values, codes)
+
+
+def _largest_other(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    largest = np.full(len(codes), -np.inf)
+    for label, row in enumerate(values):
+        np.maximum(largest, row, out=largest, where=codes != label)
+    return largest
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionValues:
+    """Labelled rows, and the decision values f_k of all classes; the largest decides.
+
+    For a classifier with a kernel, `coef` has the coefficients of its landmarks.
+    """
+
+    X: Matrix
+    # The place of each row's label among the classes
+    codes: np.ndarray
+    weights: np.ndarray
+    # Of shape (number of classes, n)
+    values: np.ndarray
+    # Of shape (number of classes, number of features or landmarks)
+    coef: np.ndarray
+    intercept: np.ndarray
+    classes: np.ndarray
+    # The ball that a classifier of this library was trained with
+    trained_parameters: AdversaryParameters
+    feature_names: Sequence[str] | None
+    kernel: KernelClassifier | None = None
+
+    def at(self, X: Matrix) -> np.ndarray:
+        """Return the values on other rows, of shape (number of classes, n)."""
+        if self.kernel is not None:
+            return self.kernel.at(X).T
+        return (X @ self.coef.T + self.intercept).T
+
+    @cached_property
+    def margins(self) -> np.ndarray:
+        """m_i = f_y − max_{j ≠ y} f_j, by which the label of each row leads."""
+        return margins_of(self.values, self.codes)
+
+    @cached_property
+    def flip_margins(self) -> np.ndarray:
+        """The margins with which flips would gain as much if there were two classes.
+
+        A flip to the lowest other class, which hurts most, turns the loss (1 − m)₊ into
+        1 + m′, where m′ = max_j f_j − min_{j ≠ y} f_j. With two classes and the margin
+        g it would gain min(2g, 1 + g).
+        """
+        if len(self.values) == 2:
+            return self.margins
+        margins = self.margins
+        flipped = self.values.max(axis=0) + _largest_other(-self.values, self.codes)
+        both = margins + flipped
+        return np.where(margins > 1.0, flipped, np.maximum(0.5 * both, both - 1.0))
+
+    def worst_flips(self, rows: np.ndarray) -> np.ndarray:
+        """Return the class to which a flip of each row's label hurts most."""
+        values = self.values[:, rows]
+        values[self.codes[rows], np.arange(len(rows))] = np.inf
+        return values.argmin(axis=0)
+
+
+class DecisionFunctions(NamedTuple):
+    """The decision functions of a linear model.
+
+    There is one for two classes, or for a class against the rest; otherwise one per
+    class.
+    """
+
+    # Of shape (number of functions, d)
+    coef: np.ndarray
+    intercept: np.ndarray
+    # The labels that the model knows, or None
+    classes: np.ndarray | None
+    trained_parameters: AdversaryParameters
+    feature_names: Sequence[str] | None
+
+
+def decision_values(
+    model: Classifier,
+    X: Matrix,
+    y: Labels,
+    sample_weight: Values = None,
+    positive: object = None,
+) -> DecisionValues:
+    """Check that model and data match, and return the values of all classes.
+
+    With `positive`, one of several classes is evaluated against the rest.
+    """
+    kernel = kernel_classifier(final_classifier(model))
+    if kernel is not None:
+        return _kernel_values(model, kernel, X, y, sample_weight, positive)
+    functions, X = decision_functions(model, X, positive)
+    X = validation.check_rows(X)
+    coef = []
+    values = []
+    for weights, intercept in zip(functions.coef, functions.intercept, strict=True):
+        w = validation.check_weight_vector(weights, X.shape[1], "the model's coef")
+        coef.append(w)
+        values.append(MemoryRows(X).dot(w) + intercept)
+    functions = functions._replace(coef=np.array(coef))
+    return labelled(functions, X, y, np.array(values), sample_weight, positive)
+
+
+def _kernel_values(
+    model: Classifier,
+    kernel: KernelClassifier,
+    X: Matrix,
+    y: Labels,
+    sample_weight: Values,
+    positive: object,
+) -> DecisionValues:
+    classifier, X, names = last_step(model, X)
+    X = validation.check_rows(X)
+    d = kernel.landmarks.shape[1]
+    if X.shape[1] != d:
+        raise ValueError(
+            f"X has {X.shape[1]} features, but the model was fitted with {d}."
+        )
+    if len(kernel.coef) > 1 and positive is not None:
+        row = index_of(positive, kernel.classes)
+        kernel = kernel._replace(
+            coef=kernel.coef[[row]], intercept=kernel.intercept[[row]]
+        )
+    functions = DecisionFunctions(
+        kernel.coef,
+        kernel.intercept,
+        kernel.classes,
+        trained_parameters(classifier),
+        names,
+    )
+    values = kernel.at(X).T
+    return labelled(functions, X, y, values, sample_weight, positive, kernel)
+
+
+def labelled(
+    functions: DecisionFunctions,
+    X: Matrix,
+    y: Labels,
+    values: np.ndarray,
+    sample_weight: Values = None,
+    positive: object = None,
+    kernel: KernelClassifier | None = None,
+) -> DecisionValues:
+    """Return the values of classes, given those of functions: an array (functions, n).
+
+    Labels and weights are checked.
+    """
+    coef = functions.coef
+    intercept = functions.intercept
+    if len(coef) == 1:
+        values = TWO_SIDES * values
+        coef = TWO_SIDES * coef
+        intercept = TWO_SIDES[:, 0] * intercept
+        classes, codes = codes_of_two(y, values, functions.classes, positive)
+    else:
+        classes, codes = codes_of_several(y, values, functions.classes)
+    if kernel is not None:
+        kernel = kernel._replace(coef=coef, intercept=intercept)
+    return DecisionValues(
+        X=X,
+        codes=codes,
+        weights=validation.check_weights(sample_weight, X.shape[0]),
+        values=values,
+        coef=coef,
+        intercept=intercept,
+        classes=classes,
+        trained_parameters=functions.trained_parameters,
+        feature_names=functions.feature_names,
+        kernel=kernel,
+    )
+
+
+def decision_functions(
+    model: Classifier, X: Matrix, positive: object = None
+) -> tuple[DecisionFunctions, Matrix]:
+    """Return the decision functions of a linear model, and X as its last step gets it.
+
+    The entries of X are not looked at.
+    """
+    classifier, X, names = last_step(model, X)
+    name = type(classifier).__name__
+    classes = getattr(classifier, "classes_", None)
+    n_classes = 0 if classes is None else len(classes)
+    several = n_classes > 2
+    if several and any(hasattr(classifier, sign) for sign in SIGNS_OF_VOTES):
+        wanted = "each class"
+        if positive is not None:
+            wanted = f"{positive!r} against the rest"
+        raise ValueError(
+            f"{name} compares pairs of classes and has no decision function for "
+            f"{wanted}: use LinearSVC, or wrap the model in a OneVsRestClassifier."
+        )
+    coef, intercept = _weights(classifier)
+    if several and len(coef) != n_classes:
+        raise ValueError(
+            f"{name} has {n_classes} classes but coef_ of shape {coef.shape}: without "
+            "one row per class, no class can be evaluated against the rest. Pass "
+            "(coef, intercept) of one decision function."
+        )
+    if len(intercept) not in (1, len(coef)) or not np.isfinite(intercept).all():
+        each = " per class" if len(coef) > 1 else ""
+        raise ValueError(
+            f"the model's intercept must be one finite number{each}, got "
+            f"{intercept.tolist()}."
+        )
+    intercept = np.broadcast_to(intercept, len(coef))
+    if several and positive is not None:
+        index = index_of(positive, classes)
+        coef = coef[[index]]
+        intercept = intercept[[index]]
+    elif not several and len(coef) > 1:
+        # (coef, intercept) of all classes do not say to which class each row belongs.
+        if classes is not None or positive is not None:
+            raise ValueError(
+                f"model separates {len(coef)} classes: pass one row, (coef[k], "
+                "intercept[k]), and its label as positive=."
+            )
+    parameters = trained_parameters(classifier)
+    return DecisionFunctions(coef, intercept, classes, parameters, names), X
+
+
+def _weights(classifier: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return a row of weights and an intercept for every decision function."""
+    if hasattr(classifier, "label_binarizer_"):
+        # OneVsRestClassifier: one binary classifier per class
+        parts = [_weights(each) for each in classifier.estimators_]
+        coef = np.concatenate([part[0] for part in parts])
+        return coef, np.concatenate([part[1] for part in parts])
+    if isinstance(classifier, tuple | list) and len(classifier) == 2:
+        coef, intercept = classifier
+    elif isinstance(classifier, Result):
+        coef = classifier.weights
+        intercept = classifier.intercept
+    else:
+        coef = getattr(classifier, "coef_", None)
+        intercept = getattr(classifier, "intercept_", 0.0)
+    if coef is None:
+        raise TypeError(
+            "model must be a fitted linear classifier, a Pipeline ending in one, or "
+            f"(coef, intercept): {type(classifier).__name__} has no coef_. It is not "
+            "fitted, or not linear, and cannot be audited."
+        )
+    coef = np.atleast_2d(to_numpy(dense(coef))).astype(np.float64)
+    return coef, np.ravel(to_numpy(intercept)).astype(np.float64)
+
+
+def kernel_classifier(model: Any) -> KernelClassifier | None:
+    """Return the decision functions of a classifier with a kernel.
+
+    None if it is of another kind, or has weights, as with a linear kernel.
+    """
+    has_coefficients = hasattr(model, "dual_coef_") and not hasattr(model, "coef_")
+    if not has_coefficients or len(getattr(model, "classes_", ())) < 2:
+        return None
+    if hasattr(model, "_kernel_classifier"):
+        # WassersteinKernelSVC
+        classifier = model._kernel_classifier()
+    elif hasattr(model, "support_vectors_") and len(model.classes_) == 2:
+        # scikit-learn's SVC and NuSVC; with more classes, pairs of them vote.
+        classifier = KernelClassifier(
+            Rbf(float(model._gamma)) if model.kernel == "rbf" else None,
+            model.support_vectors_,
+            dense(model.dual_coef_),
+            model.intercept_,
+            model.classes_,
+            None,
+        )
+    else:
+        return None
+    if not isinstance(classifier.function, Rbf):
+        raise ValueError(
+            f"Nothing is claimed about the worst case of this {type(model).__name__}: "
+            f"with kernel={model.kernel!r}, no multiple of a shift of the features is "
+            "known to bound the shift in the feature space. Use kernel='rbf' or "
+            "kernel='linear'."
+        )
+    return classifier
