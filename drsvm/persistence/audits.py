@@ -154,5 +154,6 @@ def restored(parts: Json, saved: Model) -> Audit:
             fits and np.isfinite(numbers).all(), "a column of its audit is incomplete."
         )
     return Audit(
-        model, AuditSample(classes, distances, fixed, columns, codes.astype(int), prices)
+        model,
+        AuditSample(classes, distances, fixed, columns, codes.astype(int), prices),
     )
