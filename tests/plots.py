@@ -13,13 +13,13 @@ def labels(ax):
 
 def omit_plots(monkeypatch):
     """Let reports have no plots, and few trees judge the labels: these take most of the time."""
-    monkeypatch.setattr("drsvm.report.draw_all", lambda analysis: defaultdict(str))
+    monkeypatch.setattr("drsvm.report.report.draw_all", lambda analysis: defaultdict(str))
     use_few_trees(monkeypatch)
 
 
 def use_few_trees(monkeypatch):
     """Let few trees give the second opinion about labels, and compete with a classifier in reports."""
     monkeypatch.setattr(
-        "drsvm.report.material.TREES", {"max_iter": 20, "max_leaf_nodes": 8}
+        "drsvm.report.computations.TREES", {"max_iter": 20, "max_leaf_nodes": 8}
     )
     monkeypatch.setattr("drsvm.audit.label_issues.N_TREES", 10)

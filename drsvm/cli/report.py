@@ -172,7 +172,7 @@ def _made(
     """
     from drsvm.cli import tasks as work
     from drsvm.cli.kernel_choice import choose
-    from drsvm.report import report_on
+    from drsvm.report.report import report_on
     from drsvm.report.inputs import Given
     from drsvm.utils.clock import TimeLimit
 

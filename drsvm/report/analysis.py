@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import compress
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -20,6 +21,7 @@ from drsvm.estimators.scores import (
     weights_that_count,
 )
 from drsvm.problem.memory_rows import MemoryRows
+from drsvm.problem.result import Result
 from drsvm.report.inputs import Figures, Material, results_of
 from drsvm.report.verdict import (
     CARRIES,
@@ -33,139 +35,119 @@ from drsvm.report.verdict import (
 from drsvm.solvers.path.radius_path import RadiusPath
 from drsvm.utils.messages import plain
 
-CONFIDENCE = 0.95  # of what is said about rows like the held-out ones
-# Shares of flipped labels for which bounds are shown
-FLIPS = (
-    0.0,
-    0.01,
-    0.05,
-    0.1,
-    0.2,
-)
-# Shifts for which bounds are shown, as multiples of the radius
-SHIFTS = (
-    0.0,
-    0.5,
-    1.0,
-    2.0,
-    4.0,
-)
-# From this share of equal predictions on, a classifier may be constant in practice
+# The confidence of what is said about rows like the held-out ones.
+CONFIDENCE = 0.95
+# Shares of flipped labels for which bounds are shown.
+FLIPS = (0.0, 0.01, 0.05, 0.1, 0.2)
+# Shifts for which bounds are shown, as multiples of the radius.
+SHIFTS = (0.0, 0.5, 1.0, 2.0, 4.0)
+# From this share of equal predictions on, a classifier may be constant in practice.
 SAME = 0.99
 # Multipliers below this share of their largest possible value, or below the tolerance,
-# count as 0
+# count as 0.
 NEGLIGIBLE = 1e-6
-AHEAD = 0.01  # a rival is ahead by this much at least, in accuracy or in ROC AUC
+# A rival is ahead by this much at least, in accuracy or in ROC AUC.
+AHEAD = 0.01
 TREES = "boosted trees"
-# how many of the rows that pull most, and of the flagged labels, are named
-PULLS = 8
+# How many of the rows with the largest gradients, and of the flagged labels, are named.
+LARGEST = 8
 FLAGGED = 5
+# How many features are the carriers of a decision.
+CARRIERS = 3
+# How many weights and labels to check are in the summary.
+LISTED = 20
 
 
 @dataclass(eq=False)
 class Analysis:
-    """The results of the analysis, on the transformed features, and all that the page says about them."""
+    """The results of the analysis, and all that the page says about them.
+
+    They are on the transformed features.
+
+    Attributes
+    ----------
+    material : the fitted model and the rows
+    index : the number of the decision that is shown, 0 for two classes
+    positive : the positive class of that decision
+    models : the robust classifier and its rivals
+    path : the classifier and others like it by radius; empty if none has weights
+    weights : of the training rows in the shown decision, with sum 1
+    distribution : the worst case on the judged rows, unknown with a kernel
+    label_issues : None if a class has only one row or the time was up
+    provenance : digests, versions and the date
+    trees : boosted trees, which have no worst case
+    others : classifiers that find more rows of a rare class
+    """
 
     material: Material
-    index: int  # of the decision that is shown (0 for two classes)
-    positive: object  # its positive class
-    models: dict[str, ClassifierMixin]  # the robust classifier and its rivals
-    # It and others like it by radius; empty if none has weights, and with a kernel
+    index: int
+    positive: object
+    models: dict[str, ClassifierMixin]
     path: dict[float, ClassifierMixin]
-    weights: np.ndarray  # of the training rows in that decision, with sum 1
-    # Its worst case on the rows it is judged by; unknown with a kernel
+    weights: np.ndarray
     distribution: WorstCaseDistribution | None
-    # None if a class has only one row or the time was up
     label_issues: LabelIssues | None
-    provenance: Figures  # digests, versions and the date
-    trees: ClassifierMixin | None = None  # boosted trees, which have no worst case
-    # That find more of a rare class
+    provenance: Figures
+    trees: ClassifierMixin | None = None
     others: Mapping[Alternative, ClassifierMixin] = field(default_factory=dict)
 
     def __post_init__(self):
-        self.judged = self.material.judged
-        self.result = self.material.results[self.index]
-        self.radius = float(self.material.ball["radius"])
-        self.classes: list[object] = self.material.classifier.classes_.tolist()
-        # One class of several is shown against the rest
+        material = self.material
+        self.judged = material.judged
+        self.result = material.results[self.index]
+        self.radius = float(material.trained_for["radius"])
+        self.classes: list[object] = material.classifier.classes_.tolist()
+        # One class of several is shown against the rest.
         self.multiclass = len(self.classes) > 2
         others = [str(label) for label in self.classes if label != self.positive]
-        self.side_names = (
-            ("the rest" if self.multiclass else others[0]),
-            str(self.positive),
-        )
-        # For `worst_case_risk`; all rows count the same
-        self.adversary = self.material.ball_of(self.judged.y)
+        negative = "the rest" if self.multiclass else others[0]
+        self.side_names = (negative, str(self.positive))
+        # For `worst_case_risk`; all rows count the same.
+        self.adversary = material.adversary_of(self.judged.y)
         self._compare()
+        self._find_constant_decisions()
         self._weigh_features()
         self._try_radii()
         self._weigh_rows()
+        self._check_labels()
         self._attack()
 
     def _compare(self) -> None:
+        """Judge the classifier, its rivals and the alternatives by the same rows."""
         material = self.material
-        (X, y, held_out) = self.judged
-        classes = self.material.classifier.classes_
-        if self.trees is None:
-            judged = self.models
-        else:
-            judged = {**self.models, TREES: self.trees}
-        decisions = {
-            name: np.asarray(model.decision_function(X))
-            for name, model in judged.items()
-        }
-        # Risks are of the shown decision
-        self.comparison: dict[str, Figures] = {
-            name: {
+        X, y, held_out = self.judged
+        classes = material.classifier.classes_
+        judged = dict(self.models)
+        if self.trees is not None:
+            judged[TREES] = self.trees
+        decisions = {}
+        self.comparison: dict[str, Figures] = {}
+        for name, model in judged.items():
+            decisions[name] = np.asarray(model.decision_function(X))
+            self.comparison[name] = {
                 **scores(decisions[name], y, model.classes_, new_rows=held_out),
                 "train_accuracy": float(model.score(material.X, material.y)),
                 **self._worst_figures(model),
             }
-            for name, model in judged.items()
-        }
-        # Of the classifier that the report is about
+
+        # The classifier that the report is about comes first.
         self.name = next(iter(self.models))
-        robust = decisions.pop(self.name)
         self.own = self.comparison[self.name]
+        self.decisions = decisions.pop(self.name)
         # By how much the figures of the robust classifier exceed those of each rival,
         # with intervals.
-        self.leads: dict[str, Figures] = {
-            name: leads(robust, rival, y, classes) for name, rival in decisions.items()
-        }
-        self.constant = constant_label(self.own)
-        constant = are_noise(
-            robust, [(result.gap, result.tol) for result in material.results]
-        )
-        # The labels (with two classes, the positive one) whose decision values on the
-        # judged rows are noise.
-        self.noise = list(
-            compress(self.classes if self.multiclass else [self.positive], constant)
-        )
-        self.is_guess = held_out and is_guess(self.own)
-        # Whether the shown decision differs between rows, the predictions do, and they
-        # are better than a coin's.
-        self.informative = (
-            self.constant is None
-            and self.positive not in self.noise
-            and not self.is_guess
-        )
-        if self.informative and held_out:
-            self.missed = missed_class(self.own)
-        else:
-            self.missed = None
-        self.alternatives = {
-            one: scores(
-                np.asarray(model.decision_function(X)), y, classes, new_rows=held_out
+        self.leads: dict[str, Figures] = {}
+        for name, rival in decisions.items():
+            self.leads[name] = leads(self.decisions, rival, y, classes)
+        self.alternatives: dict[Alternative, Figures] = {}
+        for alternative, model in self.others.items():
+            values = np.asarray(model.decision_function(X))
+            self.alternatives[alternative] = scores(
+                values, y, classes, new_rows=held_out
             )
-            for one, model in self.others.items()
-        }
-        self.too_small = is_negligible(self.radius, material.X)
-        if held_out:
-            self.moved = moved_columns(material.X, X, material.columns)
-        else:
-            self.moved = []
 
     def _worst_figures(self, model: ClassifierMixin) -> Figures:
+        """Return the worst case of a linear classifier or kernel; trees have none."""
         if model is self.trees:
             return {"worst_case_risk": None, "worst_case_error": None}
         X, y, _ = self.judged
@@ -173,246 +155,264 @@ class Analysis:
         error = worst_case_risk(model, X, y, loss="zero-one", **self.adversary)
         return {"worst_case_risk": float(risk), "worst_case_error": float(error)}
 
-    def behind(self, *names: str) -> str | None:
-        """Return the first of these rivals that is clearly ahead, by a point or more, and nowhere clearly behind.
+    def _find_constant_decisions(self) -> None:
+        """Find out whether there is anything to say about the decision."""
+        material = self.material
+        X, _, held_out = self.judged
+        self.constant = constant_label(self.own)
+        precision = [(result.gap, result.tol) for result in material.results]
+        names = self.classes if self.multiclass else [self.positive]
+        # The labels whose decision values on the judged rows are noise: with two
+        # classes, there is one decision, that for the positive class.
+        self.noise = list(compress(names, are_noise(self.decisions, precision)))
+        self.is_guess = held_out and is_guess(self.own)
+        # The shown decision differs between rows, and so do the predictions, and they
+        # are better than those of a coin.
+        self.informative = (
+            self.constant is None
+            and self.positive not in self.noise
+            and not self.is_guess
+        )
+        self.missed = None
+        if self.informative and held_out:
+            self.missed = missed_class(self.own)
+        self.too_small = is_negligible(self.radius, material.X)
+        self.moved = []
+        if held_out:
+            self.moved = moved_columns(material.X, X, material.columns)
 
-        Ahead in ROC AUC, or in what the threshold was placed for.
+    def behind(self, *names: str) -> str | None:
+        """Return the first of these rivals that is clearly ahead, if there is one.
+
+        It is ahead by a point or more in ROC AUC or in what the threshold was placed
+        for, and nowhere clearly behind.
         """
+        if not self.judged.held_out:
+            return None
         goal = self.material.setting("threshold")
         equal = self.material.setting("class_weight") == "balanced"
         if equal or goal == "balanced_accuracy":
-            key = "balanced_accuracy"
-        else:
-            key = goal
-        for name in (
-            filter(self.leads.__contains__, names) if self.judged.held_out else ()
-        ):
-            known = {
-                figure: lead
-                for figure, lead in self.leads[name].items()
-                if lead is not None
-            }
-            aims = [
-                known[figure]
-                for figure in (key, "roc_auc")
-                if isinstance(figure, str) and figure in known
-            ]
-            ahead = any(
-                lead["difference"] <= -AHEAD and lead["interval"][1] < 0
-                for lead in aims
-            )
-            if ahead and not any(lead["interval"][0] > 0 for lead in known.values()):
+            goal = "balanced_accuracy"
+        # With costs as the goal, only the area under the curve can be compared.
+        aims = [goal, "roc_auc"] if isinstance(goal, str) else ["roc_auc"]
+        for name in names:
+            if name not in self.leads:
+                continue
+            ahead = False
+            clearly_behind = False
+            for figure, lead in self.leads[name].items():
+                if lead is None:
+                    continue
+                low, high = lead["interval"]
+                if figure in aims and lead["difference"] <= -AHEAD and high < 0:
+                    ahead = True
+                if low > 0:
+                    clearly_behind = True
+            if ahead and not clearly_behind:
                 return name
         return None
 
     def _weigh_features(self) -> None:
         """Find the features whose weights count; with a kernel, the columns."""
-        terms = {
-            "with the intercept inside the norm": math.isfinite(
-                self.material.setting("intercept_cost")
-            ),
-            "plus ridge term": float(self.material.setting("l2")) > 0,
-        }
-        # Of the objective
-        self.further_terms = ", ".join(compress(terms, terms.values()))
+        material = self.material
+        further_terms = []
+        if math.isfinite(material.setting("intercept_cost")):
+            further_terms.append("with the intercept inside the norm")
+        if float(material.setting("l2")) > 0:
+            further_terms.append("plus ridge term")
+        # Of the objective, beside the risk.
+        self.further_terms = ", ".join(further_terms)
         self.features = []
         self.carriers = []
         self.importances = None
-        if self.material.curved:
+        if material.curved:
             X, y, held_out = self.judged
             if held_out:
                 self.importances = importances(
-                    self.material.classifier, X, y, self.material.columns
+                    material.classifier, X, y, material.columns
                 )
-            self.carriers = important(self.importances or {})[:3]
+            self.carriers = important(self.importances or {})[:CARRIERS]
             return
         weights = self.result.weights
-        deviations = column_deviations(self.material.X)
         order = np.argsort(-np.abs(weights), kind="stable")
-        counts = weights_that_count(self.result, deviations) & (
-            self.positive not in self.noise
-        )
-        # Largest weights first; none of a constant decision
+        counts = weights_that_count(self.result, column_deviations(material.X))
+        if self.positive in self.noise:
+            counts = np.zeros_like(counts)
+        # Largest weights first; none of a constant decision.
         self.used = order[counts[order]]
+        # Weights speak for the positive class, which may be the first of two.
+        sign = 1.0
         if not self.multiclass and self.positive == self.classes[0]:
-            side = -1.0
-        else:
-            side = 1.0
-        self.features = [
-            (self.material.feature_names[k], side * float(weights[k]))
-            for k in self.used
-        ]
-        # The three most important ones, without those that carry next to nothing, and
-        # their share of all weights.
-        self.carriers = [
-            pair
-            for pair in self.features[:3]
-            if abs(pair[1]) >= CARRIES * abs(self.features[0][1])
-        ]
-        sizes = np.abs([weight for _, weight in self.features])
+            sign = -1.0
+        for k in self.used:
+            self.features.append((material.feature_names[k], sign * float(weights[k])))
+        # The most important ones, without those that carry next to nothing, and their
+        # share of all weights.
+        for name, weight in self.features[:CARRIERS]:
+            if abs(weight) >= CARRIES * abs(self.features[0][1]):
+                self.carriers.append((name, weight))
+        self.carried_share = 0.0
         if self.features:
-            self.carried_share = float(sizes[: len(self.carriers)].sum() / sizes.sum())
-        else:
-            self.carried_share = 0.0
+            sizes = np.abs([weight for _, weight in self.features])
+            carried = sizes[: len(self.carriers)].sum()
+            self.carried_share = float(carried / sizes.sum())
 
     def _try_radii(self) -> None:
-        """Judge the classifiers of other radii like the own one: by all classes, each deciding as it was fitted."""
+        """Judge the classifiers of other radii like the own one.
+
+        All classes count, and each classifier decides as it was fitted.
+        """
         self.best_radius = None
         self.radius_path = {}
         if not self.path:
             return
-        (X, y, held_out) = self.judged
+        X, y, held_out = self.judged
         classes = self.material.classifier.classes_
-        decisions = {
-            radius: np.asarray(model.decision_function(X))
-            for radius, model in self.path.items()
-        }
-        accuracy = {
-            radius: scores(values, y, classes)["balanced_accuracy"]
-            for radius, values in decisions.items()
-        }
-        # Of several, the largest
+        decisions = {}
+        accuracy = {}
+        for radius, model in self.path.items():
+            decisions[radius] = np.asarray(model.decision_function(X))
+            figures = scores(decisions[radius], y, classes)
+            accuracy[radius] = figures["balanced_accuracy"]
+        # The largest of several equally good ones.
         best = max(accuracy, key=lambda radius: (accuracy[radius], radius))
-        lead = leads(decisions[best], decisions[self.radius], y, classes)[
-            "balanced_accuracy"
-        ]
+        all_leads = leads(decisions[best], decisions[self.radius], y, classes)
+        lead = all_leads["balanced_accuracy"]
         self.best_radius = {
             "radius": best,
             "accuracy": accuracy[best],
             "gain": lead["difference"],
             "lead": lead,
+            "is_better": held_out and lead["interval"][0] > 0.0,
         }
-        self.best_radius["is_better"] = held_out and lead["interval"][0] > 0.0
-        shown = RadiusPath(
-            np.array(list(self.path)),
-            [results_of(model)[self.index] for model in self.path.values()],
-        )
+        shown = [results_of(model)[self.index] for model in self.path.values()]
+        table = RadiusPath(np.array(list(self.path)), shown).table()
         self.radius_path = {
             "balanced_accuracy": np.array(list(accuracy.values())),
-            **shown.table(),
+            **table,
         }
+        # The number of features that the classifier of the largest radius still uses.
         last = self.path[max(self.path)]
         deviations = column_deviations(self.material.X)
-        self.n_last_weights = np.any(
-            [weights_that_count(one, deviations) for one in results_of(last)], axis=0
-        ).sum()
+        used = [weights_that_count(result, deviations) for result in results_of(last)]
+        self.n_last_weights = np.any(used, axis=0).sum()
 
     def _weigh_rows(self) -> None:
-        """Find the rows that determine the weights, and those whose labels are most likely to be wrong."""
+        """Find the rows that determine the weights."""
         result = self.result
-        issues = self.label_issues
-        names = self.material.row_names
-        norm = float(self.material.ball["norm"])
-        if self.material.curved:
-            sizes = 1.0
-        else:
+        sizes: Any = 1.0
+        if not self.material.curved:
+            norm = float(self.material.trained_for["norm"])
             sizes = MemoryRows(self.material.X).norms(norm)
+        # Shares in Σ ‖(α_i − β_i) x_i‖_p, the gradients that determine the weights.
         forces = np.abs(result.hinge_dual - result.flip_dual) * sizes
-        # Shares in Σ ‖(α_i − β_i) x_i‖_p, the forces that determine the weights
         gradients = forces / (forces.sum() or 1.0)
-        strongest = np.argsort(-gradients, kind="stable")[:PULLS].tolist()
-        self.largest_gradients = {
-            row: float(gradients[row]) for row in strongest if gradients[row] > 0
-        }
-        self.active_share = float(
-            np.mean(
-                result.hinge_dual + result.flip_dual
-                > max(NEGLIGIBLE, result.tol) * self.weights
-            )
-        )
-        if issues is None:
-            flagged = ()
-        else:
-            flagged = issues.ranking[issues.is_label_issue[issues.ranking]]
-        self.flagged = [names[row] for row in flagged[:FLAGGED]]
-        self.flagged_share = len(flagged) / len(names)
+        self.largest_gradients = {}
+        for row in np.argsort(-gradients, kind="stable")[:LARGEST].tolist():
+            if gradients[row] > 0:
+                self.largest_gradients[row] = float(gradients[row])
+        least = max(NEGLIGIBLE, result.tol) * self.weights
+        self.active_share = float(np.mean(result.hinge_dual + result.flip_dual > least))
+
+    def _check_labels(self) -> None:
+        """Name the labels most likely to be wrong, and estimate their share."""
+        issues = self.label_issues
+        self.flagged = []
+        self.flagged_share = 0.0
         # The share of the labels that seem to be wrong, and its interval; empty if
         # nothing is known of that.
         self.wrong_shares: list[float] = []
-        if (
-            issues is not None
-            and issues.wrong_labels is not None
-            and issues.wrong_labels_interval is not None
-        ):
-            counts = issues.wrong_labels, *issues.wrong_labels_interval
-            self.wrong_shares = [count / len(issues.ranking) for count in counts]
+        if issues is None:
+            return
+        names = self.material.row_names
+        flagged = issues.ranking[issues.is_label_issue[issues.ranking]]
+        self.flagged = [names[row] for row in flagged[:FLAGGED]]
+        self.flagged_share = len(flagged) / len(names)
+        wrong = issues.wrong_labels
+        interval = issues.wrong_labels_interval
+        if wrong is not None and interval is not None:
+            n = len(issues.ranking)
+            self.wrong_shares = [wrong / n, interval[0] / n, interval[1] / n]
 
     def contradicted(self, count: int) -> np.ndarray:
-        """Return the rows whose labels are contradicted most strongly by classifiers that were trained without them."""
+        """Return the rows whose labels are contradicted most strongly.
+
+        They are contradicted by classifiers that were trained without them.
+        """
         issues = self.label_issues
         if issues is None:
             return np.array([], dtype=int)
-        order = issues.ranking[:count]
-        return order[issues.predicted_label[order] != issues.given_label[order]]
+        first = issues.ranking[:count]
+        return first[issues.predicted_label[first] != issues.given_label[first]]
 
     def _attack(self) -> None:
-        """Find what an adversary can do: the worst case, and the largest errors from flips and from shifts alone."""
+        """Find what an adversary can do.
+
+        This is the worst case, and the largest errors from flips and from shifts alone.
+        """
         worst = self.distribution
-        # The hinge risk without an adversary
-        self.worst_case: Figures | None = worst and {
-            "flipped_share": float(worst.mass[worst.flipped].sum()),
-            "moved_share": float(worst.mass[worst.shift > 0].sum()),
-            "largest_shift": float(worst.shift.max(initial=0.0)),
-            "calm_risk": float((1 - worst._data.margins).clip(min=0).mean()),
-        }
+        self.worst_case: Figures | None = None
+        if worst is not None:
+            # The hinge risk without an adversary.
+            calm = (1 - worst._data.margins).clip(min=0).mean()
+            self.worst_case = {
+                "flipped_share": float(worst.mass[worst.flipped].sum()),
+                "moved_share": float(worst.mass[worst.shift > 0].sum()),
+                "largest_shift": float(worst.shift.max(initial=0.0)),
+                "calm_risk": float(calm),
+            }
 
         self.population: Figures | None = None
         if self.judged.held_out:
-            ball = {
-                **self.adversary,
-                "radius": [0.0, self.radius],
-                "loss": "zero-one",
-                "confidence": CONFIDENCE,
-            }
-            calm, attacked = np.ravel(
-                worst_case_risk(self.models[self.name], *self.judged[:2], **ball)
-            ).tolist()
+            adversary = {**self.adversary, "radius": [0.0, self.radius]}
+            calm, attacked = worst_case_risk(
+                self.models[self.name],
+                *self.judged[:2],
+                loss="zero-one",
+                confidence=CONFIDENCE,
+                **adversary,
+            )
             self.population = {
                 "confidence": CONFIDENCE,
-                "error": calm,
-                "worst_case_error": attacked,
+                "error": float(calm),
+                "worst_case_error": float(attacked),
             }
 
-        def errors(**ball) -> dict[str, list[float]]:
-            ball = {"loss": "zero-one", **ball}
-            judged = self.judged[:2]
-            risks = {
-                name: worst_case_risk(model, *judged, **ball)
-                for name, model in self.models.items()
-            }
-            return {name: np.asarray(values).tolist() for name, values in risks.items()}
-
+        # Flips alone: no feature can shift. Shifts alone: all labels are trusted.
+        fixed = np.full(self.judged.X.shape[1], np.inf)
+        flips = {"radius": FLIPS, "flip_cost": 1.0, "norm": 2, "feature_cost": fixed}
+        shifts = [0.0]
         if self.radius > 0:
             shifts = [factor * self.radius for factor in SHIFTS]
-        else:
-            shifts = [0.0]
-        fixed = np.full(self.judged.X.shape[1], np.inf)
-        flipped = errors(radius=FLIPS, flip_cost=1.0, norm=2, feature_cost=fixed)
-        shifted = errors(
-            **{**self.material.ball, "radius": shifts, "flip_cost": math.inf}
-        )
+        trusted = {"radius": shifts, "flip_cost": math.inf}
         self.bounds: Figures = {
-            "flipped_labels": {"share": list(FLIPS), "error": flipped},
-            "shifted_features": {"shift": shifts, "error": shifted},
+            "flipped_labels": {"share": list(FLIPS), "error": self._errors(flips)},
+            "shifted_features": {
+                "shift": shifts,
+                "error": self._errors({**self.material.trained_for, **trusted}),
+            },
         }
 
+    def _errors(self, adversary: Figures) -> dict[str, list[float]]:
+        """Return the worst-case error rates of all classifiers, for several radii."""
+        X, y, _ = self.judged
+        errors = {}
+        for name, model in self.models.items():
+            rates = worst_case_risk(model, X, y, loss="zero-one", **adversary)
+            errors[name] = np.asarray(rates).tolist()
+        return errors
+
     def summary(self) -> Figures:
+        """Return everything as plain numbers, strings, lists and dicts."""
         material = self.material
-        issues = self.label_issues
-        names = (
-            "objective",
-            "lower_bound",
-            "gap",
-            "status",
-            "solver",
-            "n_iter",
-            "time",
-        )
-        certificates = [
-            {name: getattr(result, name) for name in names}
-            | {"status": str(result.status)}
-            for result in material.results
-        ]
+        adversary = material.trained_for
+        certificates = [certificate_of(result) for result in material.results]
+        constant = None
+        if self.constant is not None:
+            label, share = self.constant
+            constant = {"label": label, "share": share}
+        worst = self.worst_case or {}
+        contradicted = self.contradicted(LISTED)
         return {
             "label": material.label,
             "n_samples": len(material.y),
@@ -423,8 +423,8 @@ class Analysis:
             "classes": self.classes,
             "positive": self.positive,
             "radius": self.radius,
-            "flip_cost": plain(material.ball["flip_cost"]),
-            "norm": plain(float(material.ball["norm"])),
+            "flip_cost": plain(adversary["flip_cost"]),
+            "norm": plain(float(adversary["norm"])),
             "l2": float(material.setting("l2")),
             **certificates[self.index],
             "certificates": certificates,
@@ -433,33 +433,49 @@ class Analysis:
             "choice": material.source.choice,
             "is_guess": self.is_guess,
             "missed_class": self.missed,
-            "alternatives": {
-                str(one): found for one, found in self.alternatives.items()
-            },
-            "constant": None
-            if self.constant is None
-            else dict(zip(("label", "share"), self.constant, strict=True)),
+            "alternatives": {str(one): by for one, by in self.alternatives.items()},
+            "constant": constant,
             "constant_decisions": self.noise,
             "bounds": self.bounds,
             "population": self.population,
             "provenance": self.provenance,
-            **{
-                name: (self.worst_case or {}).get(name)
-                for name in ("flipped_share", "moved_share", "largest_shift")
-            },
-            "contradicted_labels": issues and issues.n_contradicted,
-            "flagged_labels": issues and int(issues.is_label_issue.sum()),
-            "wrong_labels": issues and issues.wrong_labels,
-            "wrong_labels_interval": issues and issues.wrong_labels_interval,
-            "labels_to_check": [
-                material.row_names[row] for row in self.contradicted(20)
-            ],
-            "weights": None if material.curved else dict(self.features[:20]),
+            "flipped_share": worst.get("flipped_share"),
+            "moved_share": worst.get("moved_share"),
+            "largest_shift": worst.get("largest_shift"),
+            **self._label_summary(),
+            "labels_to_check": [material.row_names[row] for row in contradicted],
+            "weights": None if material.curved else dict(self.features[:LISTED]),
             "importances": self.importances,
             "radius_path": plain(self.radius_path) or None,
             "warnings": material.notes,
             "reading": list(material.source.notes),
         }
+
+    def _label_summary(self) -> Figures:
+        """Return the numbers of doubtful labels, each None if they were not checked."""
+        issues = self.label_issues
+        if issues is None:
+            names = "contradicted_labels flagged_labels wrong_labels"
+            return dict.fromkeys([*names.split(), "wrong_labels_interval"])
+        return {
+            "contradicted_labels": issues.n_contradicted,
+            "flagged_labels": int(issues.is_label_issue.sum()),
+            "wrong_labels": issues.wrong_labels,
+            "wrong_labels_interval": issues.wrong_labels_interval,
+        }
+
+
+def certificate_of(result: Result) -> Figures:
+    """Return what is proven of a result, and how it was found."""
+    return {
+        "objective": result.objective,
+        "lower_bound": result.lower_bound,
+        "gap": result.gap,
+        "status": str(result.status),
+        "solver": result.solver,
+        "n_iter": result.n_iter,
+        "time": result.time,
+    }
 
 
 def constant_label(figures: Figures) -> tuple[object, float] | None:
@@ -467,10 +483,11 @@ def constant_label(figures: Figures) -> tuple[object, float] | None:
 
     None if other classes are found too.
     """
-    lines = figures["confusion"].values()
-    predicted = {
-        label: sum(line[label] for line in lines) for label in figures["confusion"]
-    }
+    confusion = figures["confusion"]
+    predicted = dict.fromkeys(confusion, 0)
+    for line in confusion.values():
+        for label, count in line.items():
+            predicted[label] += count
     most = max(predicted, key=lambda label: predicted[label])
     share = predicted[most] / figures["rows"]
     useful = figures["balanced_accuracy"] > useful_accuracy(len(predicted))
@@ -480,5 +497,9 @@ def constant_label(figures: Figures) -> tuple[object, float] | None:
 
 
 def useful_accuracy(n_classes: int) -> float:
-    """Return the balanced accuracy above which a classifier knows something: a quarter of the way from chance to 1."""
-    return (3.0 / n_classes + 1.0) / 4.0
+    """Return the balanced accuracy above which a classifier knows something.
+
+    It is a quarter of the way from chance to 1.
+    """
+    chance = 1.0 / n_classes
+    return chance + (1.0 - chance) / 4.0

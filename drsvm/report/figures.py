@@ -1,4 +1,8 @@
-"""The plots of a report: SVG that takes its colours from the page, so that it is legible in light and dark mode."""
+"""The plots of a report.
+
+They are SVG that takes its colours from the page, so that it is legible in light and in
+dark mode.
+"""
 
 import io
 import re
@@ -11,9 +15,7 @@ from sklearn.metrics import balanced_accuracy_score
 
 from drsvm.plotting import RadiusPathDisplay, RiskCurveDisplay, WorstCaseDisplay, style
 from drsvm.plotting.radius_path_display import HELD_OUT
-from drsvm.plotting.style import INK
 from drsvm.report.analysis import Analysis
-from drsvm.report.inputs import Figures
 
 COLOURS = (
     "BLUE",
@@ -26,7 +28,7 @@ COLOURS = (
     "FAINT",
     "INK",
 )
-# Their names in the page's style sheet
+# Their names in the page's style sheet.
 VARIABLES = {getattr(style, name): f"--{name.lower()}" for name in COLOURS}
 
 STYLE: dict[Any, Any] = {
@@ -34,16 +36,11 @@ STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 11.5,
     "axes.titlesize": 11.5,
-    **dict.fromkeys(
-        (
-            "text.color",
-            "xtick.color",
-            "ytick.color",
-            "axes.labelcolor",
-            "axes.edgecolor",
-        ),
-        INK,
-    ),
+    "text.color": style.INK,
+    "xtick.color": style.INK,
+    "ytick.color": style.INK,
+    "axes.labelcolor": style.INK,
+    "axes.edgecolor": style.INK,
 }
 SIZE = (5.6, 4.0)
 POINTS = 350
@@ -52,63 +49,81 @@ POINTS = 350
 def draw_all(analysis: Analysis) -> dict[str, str]:
     """Return the plots by name.
 
-    Of a constant decision, only the accuracy over the radius.
+    Of a constant decision there is only the accuracy over the radius.
     """
-    material = analysis.material
-    rows = analysis.judged
-    radius = analysis.radius
-    names: Figures = {"feature_names": material.feature_names}
     plots = {}
     if analysis.path:
-        data = {"training data": (material.X, material.y)} | (
-            {HELD_OUT: rows[:2]} if rows.held_out else {}
+        plots |= _draw_path(analysis)
+    if analysis.informative:
+        plots |= _draw_risks(analysis)
+        if not analysis.material.curved:
+            plots["worst-case"] = _draw_worst_case(analysis)
+    return plots
+
+
+def _draw_path(analysis: Analysis) -> dict[str, str]:
+    """Draw weights and accuracy over the radius."""
+    material = analysis.material
+    judged = analysis.judged
+    data = {"training data": (material.X, material.y)}
+    if judged.held_out:
+        data[HELD_OUT] = (judged.X, judged.y)
+    # Warnings are about classes without held-out rows.
+    with warnings.catch_warnings(action="ignore"):
+        path = RadiusPathDisplay.of_fitted(
+            list(analysis.path.values()),
+            data,
+            balanced_accuracy_score,
+            feature_names=material.feature_names,
+            positive=analysis.positive,
+            radius=analysis.radius,
         )
-        models = list(analysis.path.values())
-        shown = {**names, "positive": analysis.positive, "radius": radius}
-        with warnings.catch_warnings(
-            action="ignore"
-        ):  # of classes without held-out rows
-            path = RadiusPathDisplay.of_fitted(
-                models, data, balanced_accuracy_score, **shown
-            )
-        for kind in ("weights", "scores") if analysis.informative else ("scores",):
-            plots[f"path-{kind}"] = svg(f"path-{kind}", path.plot, kind=kind)
-    if not analysis.informative:
-        return plots
-    attack = {"X": rows.X, "y": rows.y, **analysis.adversary}
-    if radius > 0:
-        radii = np.linspace(0.0, 4.0 * radius, 81)
-    else:
-        radii = None
-    side = {"positive": analysis.positive}
-    for name, risk in (
-        ("risk-hinge", {"loss": "hinge", **side}),
-        ("risk-error", {"loss": "zero-one"}),
-    ):
-        plots[name] = svg(
-            name,
-            RiskCurveDisplay.from_estimators,
-            analysis.models,
-            radii=radii,
-            **risk,
-            **attack,
-        )
-    if material.curved:
-        return plots
-    del attack["feature_cost"]  # the model has its own
-    draw = WorstCaseDisplay.from_estimator
-    shown = {"max_points": POINTS, "size": (6.8, 4.8), **names}
-    return plots | {
-        "worst-case": svg(
-            "worst-case", draw, material.classifier, **shown, **side, **attack
-        )
+    kinds = ("weights", "scores") if analysis.informative else ("scores",)
+    return {f"path-{kind}": svg(f"path-{kind}", path.plot, kind=kind) for kind in kinds}
+
+
+def _draw_risks(analysis: Analysis) -> dict[str, str]:
+    """Draw the worst-case risk and error rate of all classifiers over the radius."""
+    judged = analysis.judged
+    radii = None
+    if analysis.radius > 0:
+        radii = np.linspace(0.0, 4.0 * analysis.radius, 81)
+    adversary = {**analysis.adversary, "radii": radii}
+    draw = RiskCurveDisplay.from_estimators
+    rows = (analysis.models, judged.X, judged.y)
+    hinge = {"loss": "hinge", "positive": analysis.positive}
+    return {
+        "risk-hinge": svg("risk-hinge", draw, *rows, **hinge, **adversary),
+        "risk-error": svg("risk-error", draw, *rows, loss="zero-one", **adversary),
     }
+
+
+def _draw_worst_case(analysis: Analysis) -> str:
+    """Draw the rows and where the adversary moves them."""
+    adversary = dict(analysis.adversary)
+    # The model has its own.
+    del adversary["feature_cost"]
+    return svg(
+        "worst-case",
+        WorstCaseDisplay.from_estimator,
+        analysis.material.classifier,
+        analysis.judged.X,
+        analysis.judged.y,
+        max_points=POINTS,
+        size=(6.8, 4.8),
+        feature_names=analysis.material.feature_names,
+        positive=analysis.positive,
+        **adversary,
+    )
 
 
 def svg(
     name: str, draw: Callable, *arguments, size: tuple[float, float] = SIZE, **options
 ) -> str:
-    """Draw on new axes and return the plot as an SVG element whose ids start with the name."""
+    """Draw on new axes, and return the plot as an SVG element.
+
+    Its ids start with the name.
+    """
     import matplotlib
     from matplotlib.figure import Figure
 

@@ -1,4 +1,7 @@
-"""Input of a report: data, names and the fitted model, all as seen by the model's last step."""
+"""Input of a report: data, names and the fitted model.
+
+All of them are as seen by the model's last step.
+"""
 
 import numbers
 import warnings
@@ -32,7 +35,7 @@ from drsvm.utils.messages import number
 
 
 class RowsForReport(NamedTuple):
-    """Rows to judge classifiers by: held-out ones, or the training rows if none were held out."""
+    """Rows to judge classifiers by: held-out ones, or the training rows."""
 
     X: Matrix
     y: np.ndarray
@@ -52,23 +55,31 @@ class NextStep(NamedTuple):
 
     action: Literal["report", "fit", "cross-validate", "check labels", "none"]
     why: str
-    python: str  # what to run in Python, if anything
-    keeps_settings: bool = False  # whether the other settings of the report are kept
-    # Parameters with new values; "drop" is a list of columns to leave out
+    # What to run in Python, if anything.
+    python: str
+    # Whether the other settings of the report are kept.
+    keeps_settings: bool = False
+    # Parameters with new values; "drop" is a list of columns to leave out.
     changes: Mapping[str, object] = {}
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """Where the data come from, and the words for a reader who works there: in Python, or on the command line."""
+    """Where the data come from, and the words for a reader who works there.
+
+    The defaults are the words for a reader in Python; the command line has its own.
+    """
 
     file: Path | None = None
-    notes: Sequence[str] = ()  # how the columns of the file were treated
-    leaky_columns: Sequence[str] = ()  # columns that determine the label by themselves
-    wording: Callable[[str | BaseException], str] = str  # of a warning
+    # How the columns of the file were treated.
+    notes: Sequence[str] = ()
+    # Columns that determine the label by themselves.
+    leaky_columns: Sequence[str] = ()
+    # The words for a warning, a next step and a setting to try.
+    wording: Callable[[str | BaseException], str] = str
     command: Callable[[NextStep], str] = lambda step: step.python
-    setting: Callable[[Alternative], str] = str  # the words for a setting to try
-    # Between a linear classifier and a kernel, with the words for it
+    setting: Callable[[Alternative], str] = str
+    # The choice between a linear classifier and a kernel, with the words for it.
     choice: Figures | None = None
 
 
@@ -87,29 +98,45 @@ class Given:
     row_note: str | None = None
     label: str | None = None
     standardise: bool = True
+    # Which features are standardised already; by default the model's steps tell.
     scaled: Sequence[bool] | None = None
-    columns: Sequence[str] | None = None  # of the file, from which the features come
+    # The columns of the file from which the features come.
+    columns: Sequence[str] | None = None
     source: Source = field(default_factory=Source)
 
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """The fitted model, and the data as seen by its last step."""
+    """The fitted model, and the data as seen by its last step.
 
-    model: BaseEstimator  # estimator or Pipeline
-    classifier: BaseEstimator  # its last step
+    Attributes
+    ----------
+    model : estimator or Pipeline
+    classifier : the last step of the model
+    X, y : the training rows
+    judged : the rows to judge classifiers by
+    label : the name of the labels
+    feature_names : of the transformed features
+    columns : the columns that these come from, where known
+    row_names : of the training rows
+    row_note : a sentence that explains the names of the rows
+    scaled : for each feature, whether its unit is a standard deviation
+    notes : warnings
+    source : where the data come from
+    """
+
+    model: BaseEstimator
+    classifier: BaseEstimator
     X: Matrix
     y: np.ndarray
-    judged: RowsForReport  # the rows to judge classifiers by
-    label: str | None  # the name of the labels
-    feature_names: list[str]  # of the transformed features
-    columns: list[str]  # the columns that these come from, where known
-    row_names: list[str]  # of the training rows
-    row_note: str  # a sentence that explains them
-    # The features that are in standard deviations; the others are in their original
-    # units
+    judged: RowsForReport
+    label: str | None
+    feature_names: list[str]
+    columns: list[str]
+    row_names: list[str]
+    row_note: str
     scaled: np.ndarray
-    notes: list[str]  # warnings
+    notes: list[str]
     source: Source
 
     @property
@@ -119,7 +146,7 @@ class Material:
 
     @property
     def steepness(self) -> float:
-        """How far a shift of the features by 1 can be in the space in which the classifier is trained."""
+        """How far a shift of the features by 1 can be in the classifier's space."""
         if self.curved:
             return self.classifier._function().lipschitz
         return 1.0
@@ -129,40 +156,43 @@ class Material:
         return results_of(self.classifier)
 
     def warn(self, messages: Sequence[str | BaseException], about: str = "") -> None:
-        """Add warnings to the notes, in the words of the source."""
-        self.notes.extend(
-            dict.fromkeys(
-                f"{about}{self.source.wording(message)}" for message in messages
-            )
-        )
+        """Add warnings to the notes, each once, in the words of the source."""
+        worded = [f"{about}{self.source.wording(message)}" for message in messages]
+        self.notes.extend(dict.fromkeys(worded))
 
     def setting(self, name: str) -> Any:
-        """Return the value of a parameter that was used: the one chosen by the fit, if any."""
+        """Return the value of a parameter, the one chosen by the fit, if any."""
         chosen = f"{name}_"
-        return getattr(
-            self.classifier, chosen if hasattr(self.classifier, chosen) else name
-        )
+        if hasattr(self.classifier, chosen):
+            return getattr(self.classifier, chosen)
+        return getattr(self.classifier, name)
 
     @property
-    def ball(self) -> Figures:
-        """The ball that the model was trained for, in units of the features.
+    def trained_for(self) -> Figures:
+        """Radius, norm and costs that the model was trained for.
 
-        Flip costs may be one per class.
+        They are in units of the features. Flip costs may be one per class.
         """
         return trained_parameters(self.classifier)
 
     @property
     def flip_cost(self) -> float:
-        """The lowest price of flipping a label."""
-        cost = self.ball["flip_cost"]
-        return float(cost if isinstance(cost, numbers.Real) else min(cost.values()))
+        """The lowest cost of flipping a label."""
+        cost = self.trained_for["flip_cost"]
+        if isinstance(cost, numbers.Real):
+            return float(cost)
+        return float(min(cost.values()))
 
-    def ball_of(self, labels: np.ndarray) -> Figures:
-        """Return the ball around rows with the given labels: flip costs are a number, or one per row."""
+    def adversary_of(self, labels: np.ndarray) -> Figures:
+        """Return the adversary of rows with the given labels.
+
+        Flip costs are a number, or one per row.
+        """
+        trained_for = self.trained_for
         costs = prices.flip_costs_of_rows(
-            self.ball["flip_cost"], labels, self.classifier.classes_
+            trained_for["flip_cost"], labels, self.classifier.classes_
         )
-        return {**self.ball, "flip_cost": costs}
+        return {**trained_for, "flip_cost": costs}
 
     def row_weights(self, label) -> np.ndarray | None:
         """Return the weights that the rows had in the problem of a class."""
@@ -172,36 +202,35 @@ class Material:
 
 
 def results_of(classifier) -> list[Result]:
-    """Return the results of a fitted classifier, of which it has one for each problem."""
-    own = classifier.result_
-    return [own] if isinstance(own, Result) else list(own)
+    """Return the results of a fitted classifier, one for each problem."""
+    result = classifier.result_
+    if isinstance(result, Result):
+        return [result]
+    return list(result)
 
 
 def prepare(model, given: Given) -> Material:
-    """Check the arguments, hold out rows, fit the model, and collect what the report needs."""
+    """Check the arguments, hold out rows, fit the model, and collect the material."""
     if (given.X_test is None) != (given.y_test is None):
         raise ValueError(
             "X_test and y_test must be given together: give both, or neither."
         )
     check_that_labels_are_given(given.y)
-    X = given.X
+    X = _as_matrix(given.X)
     y = np.ravel(np.asarray(given.y))
-    if sparse.issparse(X) or hasattr(X, "columns"):
-        X = X
-    else:
-        X = np.asarray(X)
-    names, row_names, usual_note = _names(X, given)
-    estimator = _estimator(model, given.standardise)
-    train, test, notes = _parts(X, y, given)
+    names = _feature_names(X, given)
+    row_names, row_note = _row_names(X, given)
+    estimator = _with_scaler(model, given.standardise)
+    train, test, notes = _split(X, y, given)
     X_train = _take(X, train)
     y_train = y[train]
     with warnings.catch_warnings(record=True, action="always") as caught:
         estimator.fit(X_train, y_train)
     estimator = _without_search(estimator)
+
+    # From here on the rows are those that the last step sees.
     classifier = final_classifier(estimator)
-    rows = transformed(estimator, X_train)
-    rows = check_rows(rows)
-    label = given.label or getattr(given.y, "name", None)
+    rows = check_rows(transformed(estimator, X_train))
     feature_names, scaled = _columns_behind(estimator, names, rows.shape[1])
     if given.X_test is None:
         X_test = _take(X, test)
@@ -210,9 +239,10 @@ def prepare(model, given: Given) -> Material:
         X_test, y_test = _given_test_rows(given, classifier.classes_)
     judged = RowsForReport(rows, y_train, held_out=False)
     if len(y_test):
-        judged = RowsForReport(
-            check_rows(transformed(estimator, X_test)), y_test, held_out=True
-        )
+        new_rows = check_rows(transformed(estimator, X_test))
+        judged = RowsForReport(new_rows, y_test, held_out=True)
+
+    label = given.label or getattr(given.y, "name", None)
     material = Material(
         model=estimator,
         classifier=classifier,
@@ -223,30 +253,31 @@ def prepare(model, given: Given) -> Material:
         feature_names=feature_names,
         columns=list(given.columns or feature_names),
         row_names=[row_names[row] for row in train.tolist()],
-        row_note=usual_note if given.row_note is None else given.row_note,
+        row_note=row_note,
         scaled=scaled if given.scaled is None else np.array(given.scaled),
         notes=notes,
         source=given.source,
     )
-    if isinstance(estimator, Pipeline):
-        first = estimator[0]
-    else:
-        first = None
-    if isinstance(first, ClippedScaler):
+    if isinstance(estimator, Pipeline) and isinstance(estimator[0], ClippedScaler):
         names = names or [f"feature {k}" for k in range(X.shape[1])]
-        cells = clipped_cells(first, names, X_train, lambda _, value: number(value))
+        cells = clipped_cells(
+            estimator[0], names, X_train, lambda _, value: number(value)
+        )
         material.warn(what_was_clipped(cells))
     material.warn([warning.message for warning in caught])
     return material
 
 
-def _given_test_rows(given: Given, classes: np.ndarray) -> tuple[Matrix, np.ndarray]:
-    X = given.X_test
-    y = np.ravel(np.asarray(given.y_test))
+def _as_matrix(X) -> Matrix:
+    """Return X as it is if it is sparse or a data frame, otherwise as an array."""
     if sparse.issparse(X) or hasattr(X, "columns"):
-        X = X
-    else:
-        X = np.asarray(X)
+        return X
+    return np.asarray(X)
+
+
+def _given_test_rows(given: Given, classes: np.ndarray) -> tuple[Matrix, np.ndarray]:
+    X = _as_matrix(given.X_test)
+    y = np.ravel(np.asarray(given.y_test))
     if X.shape[0] != len(y):
         raise ValueError(
             f"X_test has {X.shape[0]} rows, but y_test has {len(y)} labels."
@@ -254,47 +285,40 @@ def _given_test_rows(given: Given, classes: np.ndarray) -> tuple[Matrix, np.ndar
     unknown = y[~np.isin(y, classes)].tolist()
     if unknown:
         raise ValueError(
-            f"y_test has the label {unknown[0]!r}, but the training data have only {classes.tolist()}."
+            f"y_test has the label {unknown[0]!r}, but the training data have only "
+            f"{classes.tolist()}."
         )
     return X, y
 
 
-def _parts(
+def _split(
     X: Matrix, y: np.ndarray, given: Given
 ) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """Return the training rows, the rows to hold out, and notes on that."""
     size = given.test_size
-    if (
-        isinstance(size, bool)
-        or not isinstance(size, numbers.Real)
-        or not 0 <= float(size) < 1
-    ):
+    is_number = isinstance(size, numbers.Real) and not isinstance(size, bool)
+    if not is_number or not 0 <= float(size) < 1:
         raise ValueError(
             f"test_size must be a share from 0 to below 1, such as 0.25, got {size!r}."
         )
     everything = np.arange(len(y))
     nothing = np.array([], dtype=int)
-    if (
-        given.X_test is not None or size == 0 or X.shape[:1] != y.shape
-    ):  # the fit explains what is wrong with them
+    # If the sizes of X and y differ, the fit explains what is wrong with them.
+    if given.X_test is not None or size == 0 or X.shape[:1] != y.shape:
         return everything, nothing, []
     classes, counts = np.unique(y, return_counts=True)
     if counts.min() < 2 or len(y) * min(size, 1 - size) < len(classes):
         rare = classes.tolist()[int(counts.argmin())]
-        return (
-            everything,
-            nothing,
-            [
-                f"No rows were held out: too few rows, {counts.min()} of them of class {rare!r}."
-            ],
+        note = (
+            f"No rows were held out: too few rows, {counts.min()} of them of class "
+            f"{rare!r}."
         )
+        return everything, nothing, [note]
+    # Copies of a row are either all held out or all trained on.
     copies = copies_of(X)
     train, test = held_out_rows(y, float(size), given.random_state, copies)
-    return (
-        np.sort(train),
-        np.sort(test),
-        [f"{note[0].upper()}{note[1:]}" for note in about_copies(y, copies)],
-    )
+    notes = [f"{note[0].upper()}{note[1:]}" for note in about_copies(y, copies)]
+    return np.sort(train), np.sort(test), notes
 
 
 def _take(X: Matrix, rows: np.ndarray) -> Matrix:
@@ -316,92 +340,94 @@ def _without_search(estimator: BaseEstimator) -> BaseEstimator:
         return _without_search(estimator.best_estimator_)
     if not isinstance(estimator, Pipeline):
         return estimator
-    last = _without_search(estimator.steps[-1][1])
-    if isinstance(last, Pipeline):
-        steps = last.steps
-    else:
-        steps = [(estimator.steps[-1][0], last)]
-    before = estimator.steps[:-1]
-    taken = {name for name, _ in before}
-    return Pipeline(
-        [
-            *before,
-            *(
-                (f"inner-{name}" if name in taken else name, step)
-                for name, step in steps
-            ),
-        ]
-    )
+    last_name, last = estimator.steps[-1]
+    last = _without_search(last)
+    steps = list(estimator.steps[:-1])
+    if not isinstance(last, Pipeline):
+        return Pipeline([*steps, (last_name, last)])
+    # The steps of an inner pipeline follow those of the outer one.
+    taken = {name for name, _ in steps}
+    for name, step in last.steps:
+        steps.append((f"inner-{name}" if name in taken else name, step))
+    return Pipeline(steps)
 
 
-def _estimator(model, standardise: bool) -> BaseEstimator:
+def _with_scaler(model, standardise: bool) -> BaseEstimator:
     """Return a clone of the model, with a scaler in front unless it is a Pipeline."""
     model = WassersteinSVC() if model is None else model
-    inner: Any = getattr(model, "estimator", model)  # a search has one
-    if isinstance(inner, Pipeline):
-        last = inner.steps[-1][1]
-    else:
-        last = inner
+    # Searches have the classifier, or the pipeline, as their parameter `estimator`.
+    inner: Any = getattr(model, "estimator", model)
+    has_steps = isinstance(inner, Pipeline)
+    last = inner.steps[-1][1] if has_steps else inner
     last = getattr(last, "estimator", last)
     if not isinstance(last, WassersteinSVC | WassersteinSVCCV | WassersteinKernelSVC):
         raise TypeError(
-            f"model must be a WassersteinSVC or WassersteinKernelSVC, a Pipeline ending in one or a search over them, "
-            f"got {type(last).__name__}. For other classifiers use drsvm.worst_case_risk."
+            "model must be a WassersteinSVC or WassersteinKernelSVC, a Pipeline ending "
+            f"in one or a search over them, got {type(last).__name__}. For other "
+            "classifiers use drsvm.worst_case_risk."
         )
-    if getattr(last, "kernel", "rbf") != "rbf":
-        if last.kernel == "linear":
+    kernel = getattr(last, "kernel", "rbf")
+    if kernel != "rbf":
+        remedy = "there are no bounds for others"
+        if kernel == "linear":
             remedy = "use WassersteinSVC"
-        else:
-            remedy = "there are no bounds for others"
         raise ValueError(
-            f"a report needs kernel='rbf' or a linear classifier, got kernel={last.kernel!r}: {remedy}."
+            "a report needs kernel='rbf' or a linear classifier, got "
+            f"kernel={kernel!r}: {remedy}."
         )
-    own_steps = isinstance(inner, Pipeline) or not standardise
-    if own_steps:
+    if has_steps or not standardise:
         return clone(model)
     return make_pipeline(ClippedScaler(), clone(model))
 
 
-def _names(X, given: Given) -> tuple[list[str] | None, list[str], str]:
-    """Return the names of the features (None if they have none) and of the rows, and a sentence that explains these."""
-    if given.feature_names is not None:
-        names = given.feature_names
-    else:
+def _feature_names(X, given: Given) -> list[str] | None:
+    """Return the names of the features, or None if they have none."""
+    names = given.feature_names
+    if names is None:
         names = getattr(X, "columns", None)
     if names is None:
-        names = None
+        return None
+    names = [str(name) for name in names]
+    if X.ndim != 2 or len(names) != X.shape[1]:
+        raise ValueError(
+            f"feature_names has {len(names)} entries, but X has shape {X.shape}: give "
+            "one per column."
+        )
+    return names
+
+
+def _row_names(X, given: Given) -> tuple[list[str], str]:
+    """Return the names of the rows, and a sentence that explains them."""
+    # The fit rejects X without rows.
+    n = X.shape[0] if X.shape else 0
+    if given.row_names is not None:
+        names = [str(name) for name in given.row_names]
+        note = ""
+        if len(names) != n:
+            raise ValueError(
+                f"row_names has {len(names)} entries, but X has {n} rows: give one per "
+                "row."
+            )
+    elif hasattr(X, "index"):
+        names = [str(name) for name in X.index]
+        note = "Rows are named by the index of the data frame."
     else:
-        names = [str(name) for name in names]
-    if names is not None and (X.ndim != 2 or len(names) != X.shape[1]):
-        raise ValueError(
-            f"feature_names has {len(names)} entries, but X has shape {X.shape}: give one per column."
-        )
-    n = X.shape[0] if X.shape else 0  # the fit rejects X without rows
-    if given.row_names is None and hasattr(X, "index"):
-        return (
-            names,
-            [str(name) for name in X.index],
-            "Rows are named by the index of the data frame.",
-        )
-    if given.row_names is None:
-        return names, [str(row) for row in range(n)], "Rows are numbered from 0."
-    row_names = [str(name) for name in given.row_names]
-    if len(row_names) != n:
-        raise ValueError(
-            f"row_names has {len(row_names)} entries, but X has {n} rows: give one per row."
-        )
-    return names, row_names, ""
+        names = [str(row) for row in range(n)]
+        note = "Rows are numbered from 0."
+    if given.row_note is not None:
+        note = given.row_note
+    return names, note
 
 
 def _columns_behind(
     estimator, names: list[str] | None, n_features: int
 ) -> tuple[list[str], np.ndarray]:
-    """Return the names of the features after all steps except the last, and which of them these standardise."""
+    """Return the names of the features that the last step sees.
+
+    With them, whether the steps before standardise each feature.
+    """
     scaled = np.zeros(n_features, dtype=bool)
-    if isinstance(estimator, Pipeline):
-        steps = estimator.steps[:-1]
-    else:
-        steps = []
+    steps = estimator.steps[:-1] if isinstance(estimator, Pipeline) else []
     for _, step in steps:
         if isinstance(step, ColumnTransformer):
             for name, part, _ in step.transformers_:
@@ -418,10 +444,8 @@ def _columns_behind(
 
 
 def _has_scaler(step) -> bool:
+    """Return whether a step is a scaler, or has one inside."""
+    parts = [step]
     if hasattr(step, "get_params"):
-        inside = step.get_params().values()
-    else:
-        inside = ()
-    return any(
-        isinstance(part, StandardScaler | ClippedScaler) for part in (step, *inside)
-    )
+        parts.extend(step.get_params().values())
+    return any(isinstance(part, StandardScaler | ClippedScaler) for part in parts)

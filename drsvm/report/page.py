@@ -1,4 +1,4 @@
-"""The report as a page of HTML or Markdown, or as plain sentences: markup, phrases, and what to try next.
+"""The report as a page of HTML or Markdown, or as plain sentences.
 
 page.html and page.md have the macros, and share the other templates. Filters make
 strings of the user harmless.
@@ -35,9 +35,11 @@ FIGURES = {
     "roc_auc": "ROC AUC",
 }
 # From this share of clearly contradicted labels on, they are worth a look before
-# anything else
+# anything else.
 MANY_FLAGS = 0.05
-# From this share of the largest class on, classes of equal weight are worth a try
+# Of the classifiers, as in the plots.
+COLOURS = ("--blue", "--vermillion", "--green", "--purple")
+# From this share of the largest class on, classes of equal weight are worth a try.
 UNEQUAL = 0.7
 
 
@@ -48,30 +50,25 @@ def document(
 
     The plots are SVG elements by name.
     """
-    areas = [figures["roc_auc"] for figures in analysis.comparison.values()]
-    shown = ["–" if area is None else f"{area:.3f}" for area in areas]
-    if analysis.noise and areas[0] is not None:
-        shown[0] += " (noise)"
-    else:
-        shown[0] += ""
+    areas = []
+    for figures in analysis.comparison.values():
+        area = figures["roc_auc"]
+        areas.append("–" if area is None else f"{area:.3f}")
+    if analysis.noise and analysis.own["roc_auc"] is not None:
+        areas[0] += " (noise)"
+    # Enough digits to distinguish objective and bound.
+    gap = max(analysis.result.gap, 1e-12)
+    digits = min(max(4, 1 - math.floor(math.log10(gap))), 12)
     text = _template(template).render(
         _phrases(analysis),
-        areas=shown,
-        colours=(
-            "--blue",
-            "--vermillion",
-            "--green",
-            "--purple",
-        ),  # of the classifiers, as in the plots
-        # Enough digits to distinguish objective and bound.
-        digits=min(
-            max(4, 1 - math.floor(math.log10(max(analysis.result.gap, 1e-12)))), 12
-        ),
+        areas=areas,
+        colours=COLOURS,
+        digits=digits,
         drawn=drawn,
         max_points=POINTS,
         robust=analysis.name,
         settings=" ".join(repr(analysis.material.model).split()),
-        shift_size=SHIFT_SIZES[float(analysis.material.ball["norm"])],
+        shift_size=SHIFT_SIZES[float(analysis.material.trained_for["norm"])],
         step=next_step(analysis),
         title=title,
         version=drsvm.__version__,
@@ -82,14 +79,14 @@ def document(
 def plain_words(analysis: Analysis) -> Figures:
     """Return the sentences of the opening without markup."""
     sentences = vars(_template("words.jinja").make_module(_phrases(analysis)))
-    names = {
-        "warning": "constant_warning",
-        "tell_tale": "tell_tale_warning",
-        "noise": "noise_warning",
+    return {
+        "warning": sentences["constant_warning"] or None,
+        "tell_tale": sentences["tell_tale_warning"] or None,
+        "noise": sentences["noise_warning"] or None,
+        "guess": sentences["guess_warning"] or None,
+        "moved": sentences["moved_warning"] or None,
+        "in_plain_words": sentences["lines"],
     }
-    names |= {"guess": "guess_warning", "moved": "moved_warning"}
-    warnings = {key: sentences[name] or None for key, name in names.items()}
-    return {**warnings, "in_plain_words": sentences["lines"]}
 
 
 def _phrases(analysis: Analysis) -> Figures:
@@ -102,8 +99,9 @@ def _phrases(analysis: Analysis) -> Figures:
     return {"analysis": analysis, "phrases": phrases, "standings": standings(analysis)}
 
 
-@cache  # templates are compiled once
+@cache
 def _template(file: str) -> "Template":
+    """Return a template with the filters of its format, compiled once."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -113,30 +111,35 @@ def _template(file: str) -> "Template":
         autoescape=is_html,
         undefined=StrictUndefined,
     )
-    safe = Markup if is_html else str  # what is not escaped again
-    marks: Mapping[str, Callable[..., str]] = {
-        **MARKS[file],
-        "listed": listed,
-        "unwrapped": lambda text: re.sub(r"\s*\n\s*", " ", text.strip()),
-        "without_blank_lines": lambda text: re.sub(r"\n\s*\n", "\n", text.strip()),
-    }
-    environment.filters |= {
-        name: lambda value, mark=mark: safe(mark(value)) for name, mark in marks.items()
-    }
-    environment.filters |= {
-        "number": number,
-        "percent": percent,
-        "short": short,
-        "thousands": "{:,}".format,
-    }
-    environment.globals |= {
-        "compared": compared,
-        "finds": finds,
-        "intervals": intervals,
-        "inf": math.inf,
-    }
-    environment.globals |= {"percent": percent, "three_digits": "{:.3f}".format}
+    # What a filter for markup returns is not escaped again.
+    safe = Markup if is_html else str
+    for name, mark in {**MARKS[file], **FILTERS}.items():
+        environment.filters[name] = _marked(mark, safe)
+    environment.filters.update(
+        number=number, percent=percent, short=short, thousands="{:,}".format
+    )
+    environment.globals.update(
+        compared=compared,
+        finds=finds,
+        intervals=intervals,
+        inf=math.inf,
+        percent=percent,
+        three_digits="{:.3f}".format,
+    )
     return environment.get_template(file)
+
+
+def _marked(mark: Callable[..., str], safe: Callable[[str], str]) -> Callable[..., str]:
+    return lambda value: safe(mark(value))
+
+
+def _unwrapped(text: str) -> str:
+    """Return a text in one line."""
+    return re.sub(r"\s*\n\s*", " ", text.strip())
+
+
+def _without_blank_lines(text: str) -> str:
+    return re.sub(r"\n\s*\n", "\n", text.strip())
 
 
 def _markdown_text(words: object) -> str:
@@ -158,10 +161,10 @@ def _power(value: float) -> str:
 
 def _html_power(value: float) -> str:
     mantissa, _, exponent = _power(value).partition("e")
-    shown = f'<span class="power">{mantissa} · 10<sup>{int(exponent or 0)}</sup></span>'.replace(
-        "-", "−"
-    )
-    return shown if exponent else mantissa
+    if not exponent:
+        return mantissa
+    shown = f"{mantissa} · 10<sup>{int(exponent)}</sup>".replace("-", "−")
+    return f'<span class="power">{shown}</span>'
 
 
 MARKS: Mapping[str, Mapping[str, Callable[..., str]]] = {
@@ -187,8 +190,7 @@ def number(value: float, digits: int = 4) -> str:
 
 
 def percent(share: float | None, digits: int = 1) -> str:
-    """Return a share as a percentage."""
-    # a narrow non-breaking space
+    """Return a share as a percentage, with a narrow space that does not break."""
     if share is None:
         return "–"
     return f"{100 * float(share):.{digits}f}\u202f%"
@@ -200,34 +202,39 @@ def listed(items: Iterable[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
+# Filters that are the same for all formats.
+FILTERS: Mapping[str, Callable[..., str]] = {
+    "listed": listed,
+    "unwrapped": _unwrapped,
+    "without_blank_lines": _without_blank_lines,
+}
+
+
 def unit(analysis: Analysis) -> str:
     """Return the units of the features."""
     scaled = analysis.material.scaled
-    if scaled.any() and not scaled.all():
-        if (~scaled).sum() == 1:
-            others = "one, which is"
-        else:
-            others = f"{int((~scaled).sum()):,}, which are"
-        return (
-            f"{int(scaled.sum()):,} features in standard deviations and the other {others} not scaled (such as 0/1 "
-            "columns), in original units"
-        )
     if scaled.all():
         return "features in standard deviations"
-    return "features in their original units"
+    if not scaled.any():
+        return "features in their original units"
+    n_scaled = int(scaled.sum())
+    n_others = len(scaled) - n_scaled
+    others = f"{n_others:,}, which are" if n_others > 1 else "one, which is"
+    return (
+        f"{n_scaled:,} features in standard deviations and the other {others} not "
+        "scaled (such as 0/1 columns), in original units"
+    )
 
 
 def shift(analysis: Analysis) -> str:
     """Return the radius with its unit."""
     scaled = analysis.material.scaled
-    if scaled.any():
-        if scaled.all():
-            units = " standard deviations"
-        else:
-            units = " (in units of each feature)"
-    else:
-        units = ""
-    return f"{number(analysis.radius, 3)}{units}"
+    radius = number(analysis.radius, 3)
+    if not scaled.any():
+        return radius
+    if scaled.all():
+        return f"{radius} standard deviations"
+    return f"{radius} (in units of each feature)"
 
 
 def adversary(analysis: Analysis) -> str:
@@ -239,11 +246,13 @@ def adversary(analysis: Analysis) -> str:
     shifts = f"shifts the rows by {shift(analysis)} on average"
     if math.isinf(flip_cost):
         return shifts
+    share = percent(1.0, 0)
     if flip_cost > 0:
         share = percent(min(1.0, radius / flip_cost))
-    else:
-        share = percent(1.0, 0)
-    return f"{shifts}, or spends the same budget on flipping up to {share} of the labels, or on a mix of both"
+    return (
+        f"{shifts}, or spends the same budget on flipping up to {share} of the labels, "
+        "or on a mix of both"
+    )
 
 
 def standings(analysis: Analysis) -> list[str]:
@@ -251,145 +260,204 @@ def standings(analysis: Analysis) -> list[str]:
 
     The table has the figures.
     """
-    lines: dict[str, list[str]] = {}
-    for key, name in FIGURES.items() if analysis.judged.held_out else ():
-        groups: dict[str, list[str]] = {"ahead of": [], "level with": [], "behind": []}
-        for rival, lead in analysis.leads.items():
-            if lead[key] is not None and not (key == "roc_auc" and analysis.noise):
-                low, high = lead[key]["interval"]
-                groups[
-                    "ahead of" if low > 0 else "behind" if high < 0 else "level with"
-                ].append(rival)
-        words = ", ".join(
-            f"{how} {listed(rivals)}" for how, rivals in groups.items() if rivals
-        )
-        lines.setdefault(words, []).append(name)
-    return [
-        f"{words[0].upper()}{words[1:]} in {listed(names)}."
-        for words, names in lines.items()
-        if words
-    ]
+    if not analysis.judged.held_out:
+        return []
+    # The names of the figures by the conclusion that they lead to.
+    conclusions: dict[str, list[str]] = {}
+    for key, name in FIGURES.items():
+        conclusion = _conclusion(analysis, key)
+        if conclusion:
+            conclusions.setdefault(conclusion, []).append(name)
+    lines = []
+    for words, names in conclusions.items():
+        lines.append(f"{words[0].upper()}{words[1:]} in {listed(names)}.")
+    return lines
+
+
+def _conclusion(analysis: Analysis, key: str) -> str:
+    """Return which rivals the classifier is ahead of, level with and behind."""
+    if key == "roc_auc" and analysis.noise:
+        return ""
+    groups: dict[str, list[str]] = {"ahead of": [], "level with": [], "behind": []}
+    for rival, lead in analysis.leads.items():
+        if lead[key] is None:
+            continue
+        low, high = lead[key]["interval"]
+        if low > 0:
+            groups["ahead of"].append(rival)
+        elif high < 0:
+            groups["behind"].append(rival)
+        else:
+            groups["level with"].append(rival)
+    parts = [f"{how} {listed(rivals)}" for how, rivals in groups.items() if rivals]
+    return ", ".join(parts)
 
 
 def intervals(analysis: Analysis, key: str) -> list[str]:
-    """Return a line of the table: the interval of a figure, and those of its lead over the rivals."""
-    scale, digits = (1, 3) if key == "roc_auc" else (100, 1)
+    """Return a line of the table.
 
-    def shown(limits: Sequence[float] | None, sign: str, before: str = "") -> str:
-        if limits is None:
-            return "–"
-        low, high = (f"{scale * limit:{sign}.{digits}f}" for limit in limits)
-        return f"{before}{low} to {high}".replace("-", "−")
+    It has the interval of a figure, and those of its lead over the rivals.
+    """
+    cells = ["95\u202f% interval", _interval(analysis.own["intervals"][key], key)]
+    for lead in analysis.leads.values():
+        if lead[key] is None:
+            cells.append("–")
+        else:
+            cells.append(f"lead {_interval(lead[key]['interval'], key, sign='+')}")
+    return cells
 
-    rivals = (lead[key] and lead[key]["interval"] for lead in analysis.leads.values())
-    return [
-        "95\u202f% interval",
-        shown(analysis.own["intervals"][key], ""),
-        *(shown(one, "+", "lead ") for one in rivals),
-    ]
+
+def _interval(limits: Sequence[float] | None, key: str, sign: str = "") -> str:
+    """Return an interval, in per cent unless it is of a ROC AUC."""
+    if limits is None:
+        return "–"
+    scale = 1 if key == "roc_auc" else 100
+    digits = 3 if key == "roc_auc" else 1
+    shown = [f"{scale * limit:{sign}.{digits}f}" for limit in limits]
+    return " to ".join(shown).replace("-", "−")
 
 
 def next_step(analysis: Analysis) -> NextStep:
     """Return the most useful thing to try next.
 
-    Without a command if it is to use something else.
+    It has no command if that is to use something else. The order is: what is wrong
+    with the data, what makes the classifier useless, what would do better, what to
+    check, and at last what to do with a good classifier.
     """
-    names = list(analysis.material.source.leaky_columns)
-    curved = analysis.material.curved
-    if names:
-        why = (
-            "Leave out what is known only after the label, and make this report again."
-        )
-        python = f"make_report(model, X.drop(columns={names!r}), y)"
-        return NextStep(
-            "report", why, python, keeps_settings=True, changes={"drop": names}
-        )
-    is_constant = analysis.constant is not None or (
-        bool(analysis.noise) and not analysis.multiclass
-    )
+    material = analysis.material
+    leaks = list(material.source.leaky_columns)
+    if leaks:
+        return _without_leaks(leaks)
+    decides_nothing = bool(analysis.noise) and not analysis.multiclass
+    is_constant = analysis.constant is not None or decides_nothing
     if is_constant:
         step = _smaller_radius(analysis) or _equal_weights(analysis)
-    else:
-        step = None
-    if step is not None:
-        return step
+        if step is not None:
+            return step
     if analysis.alternatives and not analysis.moved and not analysis.wrong_shares:
         return _rare_class(analysis)
-    rival = analysis.behind(*(name for name in analysis.leads if name != TREES))
-    if (
-        rival is not None
-        and not curved
-        and aims_at_accuracy(analysis.material.classifier)
-    ):
-        why = f"{rival} is clearly ahead here: let cross-validation choose the parameters."
-        return NextStep("cross-validate", why, "WassersteinSVCCV().fit(X, y)")
-    if (
-        analysis.behind(TREES)
-        and not curved
-        and analysis.material.source.choice is None
-    ):
-        why = f"{TREES.capitalize()} are clearly ahead, so the boundary is not linear: try a kernel."
-        python = "make_report(WassersteinKernelSVC(), X, y)"
-        return NextStep("report", why, python, changes={"kernel": "rbf"})
+    step = _better_rival(analysis)
+    if step is not None:
+        return step
     if is_constant:
-        why = "Let cross-validation choose the parameters, and look for more informative features."
-        return NextStep("cross-validate", why, "WassersteinSVCCV().fit(X, y)")
+        return _cross_validate(
+            "Let cross-validation choose the parameters, and look for more informative "
+            "features."
+        )
     if analysis.behind(TREES):
-        why = f"{TREES.capitalize()} are clearly ahead: use HistGradientBoostingClassifier, unless you need the proof."
-        return NextStep("none", why, "")
+        return NextStep(
+            "none",
+            f"{TREES.capitalize()} are clearly ahead: use "
+            "HistGradientBoostingClassifier, unless you need the proof.",
+            "",
+        )
     if analysis.is_guess:
-        why = "Do not use it. Look for columns that say more about the label, or test it on more rows."
-        return NextStep("none", why, "")
+        return NextStep(
+            "none",
+            "Do not use it. Look for columns that say more about the label, or test it "
+            "on more rows.",
+            "",
+        )
     if analysis.moved:
         return NextStep(
             "none",
-            "Train it on rows like those it will be applied to: these columns have moved.",
+            "Train it on rows like those it will be applied to: these columns have "
+            "moved.",
             "",
         )
     if analysis.wrong_shares or analysis.flagged_share >= MANY_FLAGS:
-        why = "Check the doubtful labels first; correct those that are wrong, and make this report again."
-        if not analysis.wrong_shares:
-            why = "Look at the contradicted labels. Correct them if many are wrong; otherwise, save the classifier."
-        python = 'find_label_issues(X, y, second_opinion="auto").to_frame()'
-        return NextStep(
-            "check labels", why, python, changes={"kernel": "rbf"} if curved else {}
-        )
-    why = "Save the classifier, fitted to all rows, and apply it to new ones."
+        return _check_labels(analysis)
     return NextStep(
-        "fit", why, 'save_model(model.fit(X, y), "model.drsvm")', keeps_settings=True
+        "fit",
+        "Save the classifier, fitted to all rows, and apply it to new ones.",
+        'save_model(model.fit(X, y), "model.drsvm")',
+        keeps_settings=True,
+    )
+
+
+def _without_leaks(leaks: list[str]) -> NextStep:
+    return NextStep(
+        "report",
+        "Leave out what is known only after the label, and make this report again.",
+        f"make_report(model, X.drop(columns={leaks!r}), y)",
+        keeps_settings=True,
+        changes={"drop": leaks},
+    )
+
+
+def _cross_validate(why: str) -> NextStep:
+    return NextStep("cross-validate", why, "WassersteinSVCCV().fit(X, y)")
+
+
+def _better_rival(analysis: Analysis) -> NextStep | None:
+    """Return what a linear classifier may learn from a rival that is ahead."""
+    material = analysis.material
+    if material.curved:
+        return None
+    linear = [name for name in analysis.leads if name != TREES]
+    rival = analysis.behind(*linear)
+    if rival is not None and aims_at_accuracy(material.classifier):
+        return _cross_validate(
+            f"{rival} is clearly ahead here: let cross-validation choose the "
+            "parameters."
+        )
+    if analysis.behind(TREES) and material.source.choice is None:
+        return NextStep(
+            "report",
+            f"{TREES.capitalize()} are clearly ahead, so the boundary is not linear: "
+            "try a kernel.",
+            "make_report(WassersteinKernelSVC(), X, y)",
+            changes={"kernel": "rbf"},
+        )
+    return None
+
+
+def _check_labels(analysis: Analysis) -> NextStep:
+    if analysis.wrong_shares:
+        why = (
+            "Check the doubtful labels first; correct those that are wrong, and make "
+            "this report again."
+        )
+    else:
+        why = (
+            "Look at the contradicted labels. Correct them if many are wrong; "
+            "otherwise, save the classifier."
+        )
+    return NextStep(
+        "check labels",
+        why,
+        'find_label_issues(X, y, second_opinion="auto").to_frame()',
+        changes={"kernel": "rbf"} if analysis.material.curved else {},
     )
 
 
 def _rare_class(analysis: Analysis) -> NextStep:
-    best = max(
-        analysis.alternatives,
-        key=lambda one: analysis.alternatives[one]["balanced_accuracy"],
-    )
-    found = finds(analysis.alternatives[best], analysis.missed)
-    why = f"If {analysis.missed} must not be missed, decide for it more often; on the same rows, this {found}."
+    """Return the settings that find a missed class best."""
+    figures = analysis.alternatives
+    best = max(figures, key=lambda one: figures[one]["balanced_accuracy"])
     name = type(analysis.material.classifier).__name__
     return NextStep(
         "report",
-        why,
+        f"If {analysis.missed} must not be missed, decide for it more often; on the "
+        f"same rows, this {finds(figures[best], analysis.missed)}.",
         f"make_report({name}({best}), X, y)",
-        True,
-        {best.option: best.value},
+        keeps_settings=True,
+        changes={best.option: best.value},
     )
 
 
 def _smaller_radius(analysis: Analysis) -> NextStep | None:
     """Return a radius at which the classifier is not constant, if there is one."""
     best = analysis.best_radius
-    if (
-        best is None
-        or best["radius"] >= analysis.radius
-        or best["accuracy"] <= useful_accuracy(len(analysis.classes))
-    ):
+    if best is None or best["radius"] >= analysis.radius:
+        return None
+    if best["accuracy"] <= useful_accuracy(len(analysis.classes)):
         return None
     radius = f"{best['radius']:.3g}"
     why = (
-        f"The radius of {number(analysis.radius, 3)} is too large for these data. On the radius path, {radius} has "
-        f"the highest balanced accuracy, {percent(best['accuracy'])} on the {analysis.judged.name}."
+        f"The radius of {number(analysis.radius, 3)} is too large for these data. On "
+        f"the radius path, {radius} has the highest balanced accuracy, "
+        f"{percent(best['accuracy'])} on the {analysis.judged.name}."
     )
     python = f"make_report(WassersteinSVC({radius}), X, y)"
     return NextStep("report", why, python, changes={"radius": radius})
@@ -397,14 +465,16 @@ def _smaller_radius(analysis: Analysis) -> NextStep | None:
 
 def _equal_weights(analysis: Analysis) -> NextStep | None:
     """Return equal weights of the classes, if most rows are of one."""
-    largest = max(np.unique(analysis.material.y, return_counts=True)[1]) / len(
-        analysis.material.y
-    )
-    if largest < UNEQUAL or analysis.material.setting("class_weight") not in (
-        None,
-        "auto",
-    ):
+    if analysis.material.setting("class_weight") not in (None, "auto"):
         return None
-    why = f"{percent(largest)} of the rows are of one class: give the classes equal weight."
-    python = 'make_report(WassersteinSVC(class_weight="balanced"), X, y)'
-    return NextStep("report", why, python, changes={"class_weight": "balanced"})
+    y = analysis.material.y
+    largest = max(np.unique(y, return_counts=True)[1]) / len(y)
+    if largest < UNEQUAL:
+        return None
+    return NextStep(
+        "report",
+        f"{percent(largest)} of the rows are of one class: give the classes equal "
+        "weight.",
+        'make_report(WassersteinSVC(class_weight="balanced"), X, y)',
+        changes={"class_weight": "balanced"},
+    )

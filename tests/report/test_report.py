@@ -14,7 +14,7 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     target = tmp_path / "page.html"
     assert Report(html="größer", summary={}).save(target) == target
     # Which does it
-    monkeypatch.setattr("drsvm.report.write_files", lambda contents: None)
+    monkeypatch.setattr("drsvm.report.report.write_files", lambda contents: None)
     Report(html="new", summary={}).save(target)
     assert target.read_text(encoding="utf-8") == "größer"
     with pytest.raises(FileNotFoundError, match=r"the folder .*nowhere does not exist"):

@@ -16,7 +16,7 @@ from drsvm import (
 )
 from drsvm.problem.problem import Problem
 from drsvm.report.inputs import Given
-from drsvm.report.material import analyse
+from drsvm.report.computations import analyse
 from drsvm.report.page import document, next_step, plain_words
 from drsvm.utils.clock import TimeLimit
 
@@ -151,7 +151,7 @@ def test_classifiers_of_other_radii_keep_all_settings():
 def test_without_time_for_other_radii_the_own_one_is_shown(monkeypatch):
     X, y = rare_classes(2)
     monkeypatch.setattr(
-        "drsvm.report.material._time_left", lambda material, watch: TimeLimit(0.0)
+        "drsvm.report.computations._time_left", lambda material, watch: TimeLimit(0.0)
     )
     analysis = analyse(WassersteinSVC(0.05, max_time=60.0), Given(X, y), positive=None)
     assert (
