@@ -13,7 +13,9 @@ def labels(ax):
 
 def omit_plots(monkeypatch):
     """Let reports have no plots, and few trees judge the labels: these take most of the time."""
-    monkeypatch.setattr("drsvm.report.report.draw_all", lambda analysis: defaultdict(str))
+    monkeypatch.setattr(
+        "drsvm.report.report.draw_all", lambda analysis: defaultdict(str)
+    )
     use_few_trees(monkeypatch)
 
 

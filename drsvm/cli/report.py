@@ -172,8 +172,8 @@ def _made(
     """
     from drsvm.cli import tasks as work
     from drsvm.cli.kernel_choice import choose
-    from drsvm.report.report import report_on
     from drsvm.report.inputs import Given
+    from drsvm.report.report import report_on
     from drsvm.utils.clock import TimeLimit
 
     prepared = work.prepared(parts, standardise=standardise)

@@ -86,7 +86,9 @@ def world(request, tmp_path_factory, one_command):
         fresh.iloc[:400].to_csv(folder / "test.csv", index=False)
         more = ["--test", folder / "test.csv"]
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr("drsvm.report.report.draw_all", lambda analysis: defaultdict(str))
+        monkeypatch.setattr(
+            "drsvm.report.report.draw_all", lambda analysis: defaultdict(str)
+        )
         monkeypatch.setattr("typer.main.get_command", one_command)
         given = [folder / "table.csv", "--label", "label", *more]
         remember_choices(monkeypatch)

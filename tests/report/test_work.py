@@ -15,8 +15,8 @@ from drsvm import (
     worst_case_risk,
 )
 from drsvm.problem.problem import Problem
-from drsvm.report.inputs import Given
 from drsvm.report.computations import analyse
+from drsvm.report.inputs import Given
 from drsvm.report.page import document, next_step, plain_words
 from drsvm.utils.clock import TimeLimit
 
