@@ -4,28 +4,24 @@
 and what they cost.
 """
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from drsvm.problem.problem import Problem, check_problem
-from drsvm.problem.result import Result, Status
+from drsvm.problem.result import Result
 from drsvm.solvers.base import Solver, check_start
 from drsvm.solvers.loop import Callback, run
 from drsvm.solvers.reformulation.reformulation import Reformulation, Unchanged
 from drsvm.solvers.reformulation.shifted_columns import without_far_columns
-from drsvm.solvers.reformulation.span_of_rows import SpanOfRows, in_span_of_rows
-from drsvm.solvers.selection import AUTO_TOL, alternatives, is_auto, make_solver
+from drsvm.solvers.reformulation.span_of_rows import (
+    SpanOfRows,
+    in_span_of_rows,
+    problem_with_all_features,
+)
+from drsvm.solvers.selection import AUTO_TOL, is_auto, make_solver
 from drsvm.utils.annotations import Values
 from drsvm.utils.clock import TimeLimit
-
-# How a run ends that another solver may improve on
-FAILED = {
-    Status.STALLED,
-    Status.ITERATION_LIMIT,
-}
-PATIENCE = 5.0  # how much longer than the solver that failed the next one may run
 
 
 def solve(
@@ -93,7 +89,8 @@ def solve(
     Examples
     --------
     >>> from drsvm import Problem, solve
-    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, fit_intercept=True)
+    >>> X = [[0.0], [1.0], [2.0], [3.0]]
+    >>> problem = Problem(X, [-1, -1, 1, 1], radius=0.1, fit_intercept=True)
     >>> result = solve(problem)
     >>> str(result.status), result.gap <= 1e-6
     ('optimal', True)
@@ -101,61 +98,69 @@ def solve(
     1
     """
     check_problem(problem, "solve")
-    limits = {
-        "tol": tol,
-        "max_iter": max_iter,
-        "random_state": random_state,
-        "n_threads": n_threads,
-        "polish": polish,
-    }
-    time = TimeLimit.of(max_time)
     return solve_reformulated(
         Unchanged(problem),
         solver,
         settings,
+        tol=tol,
+        max_iter=max_iter,
+        max_time=TimeLimit.of(max_time),
         start=start,
         callback=callback,
-        max_time=time,
-        **limits,
+        random_state=random_state,
+        n_threads=n_threads,
+        polish=polish,
     )
 
 
 def solve_reformulated(
     reformulation: Reformulation,
-    solver: str | Solver = "auto",
+    solver: str | Solver,
     settings: dict[str, Any] | None = None,
     *,
-    start=None,
+    tol: float | None,
+    max_iter: int | None,
     max_time: TimeLimit,
-    **options,
+    start: Result | tuple[Values, float] | None = None,
+    **options: Any,
 ) -> Result:
-    """Solve the inner problem of a reformulation, and return the result for the outer one.
+    """Solve the inner problem of a reformulation; return the result for the outer one.
 
     A problem that is unchanged so far is put into better coordinates: columns far from
     0 are shifted, and few wide rows are put into the span of the rows. If rounding
     takes too much of the proof there, a second attempt goes on with all features.
     """
     auto = is_auto(solver)
-    if auto and options["tol"] is None:
-        options["tol"] = AUTO_TOL
+    if auto and tol is None:
+        tol = AUTO_TOL
 
     def attempt(inner: Reformulation, start) -> Result:
-        problem = inner.problem
-        chosen = make_solver(solver, problem, **settings or {})
-        inner_start = inner.to_inner(start)
-        result = run(problem, chosen, start=inner_start, max_time=max_time, **options)
-        if auto and result.status in FAILED and options["max_iter"] is None:
-            result = _with_other_solvers(problem, result, max_time, options)
+        chosen = make_solver(solver, inner.problem, **settings or {})
+        result = run(
+            inner.problem,
+            chosen,
+            try_others=auto and max_iter is None,
+            tol=tol,
+            max_iter=max_iter,
+            max_time=max_time,
+            start=inner.to_inner(start),
+            **options,
+        )
         return inner.to_outer(result)
 
+    # 1. Better coordinates. A start is checked before it is converted: what is wrong
+    # with it would be hard to recognise afterwards.
     inner = _in_better_coordinates(reformulation, auto)
-    if inner is not reformulation:
-        # Before it is converted: what is wrong with it would be hard to recognise.
-        check_start(reformulation.problem, start)
+    if not isinstance(inner, Unchanged):
+        check_start(problem_with_all_features(reformulation), start)
+
+    # 2. The solver
     result = attempt(inner, start)
-    lost_digits = result.status.reached and not result.gap <= result.tol
-    if isinstance(inner, SpanOfRows) and lost_digits:
-        return attempt(inner.all_features, result)
+
+    # 3. Once more with all features, if products between rows have lost digits
+    proven = result.gap <= result.tol
+    if isinstance(inner, SpanOfRows) and result.status.reached and not proven:
+        result = attempt(inner.all_features, result)
     return result
 
 
@@ -167,25 +172,3 @@ def _in_better_coordinates(reformulation: Reformulation, auto: bool) -> Reformul
     if auto and n_rows < n_features and not isinstance(reformulation, SpanOfRows):
         return in_span_of_rows(reformulation)
     return reformulation
-
-
-def _with_other_solvers(
-    problem: Problem, result: Result, time: TimeLimit, options: dict[str, Any]
-) -> Result:
-    """Return the best result that other solvers can reach if `auto` has picked one that fails."""
-    for other in alternatives(problem, result.solver):
-        allowed = TimeLimit(PATIENCE * max(result.time, 0.1), within=time)
-        again = run(problem, other, start=result, max_time=allowed, **options)
-        spent = {
-            "n_iter": result.n_iter + again.n_iter,
-            "time": result.time + again.time,
-        }
-        # Of its own allowance
-        ran_out = again.status is Status.TIME_LIMIT and not time.over
-        better = again if again.gap < result.gap else result
-        result = replace(
-            better, status=result.status if ran_out else again.status, **spent
-        )
-        if result.status not in FAILED:
-            break
-    return result

@@ -1,4 +1,4 @@
-"""The parts of a solver: settings, runs, and the data exchanged between a run and the loop (`loop.py`).
+"""The parts of a solver, and the data exchanged between a run and the loop (`loop.py`).
 
 A solver is a frozen dataclass of settings. Its `start` creates a State; the loop calls
 `state.step()` and, if `state.certificate_due()`, certifies `state.candidate()`.
@@ -21,11 +21,13 @@ from drsvm.problem.risk import by_row
 from drsvm.problem.validation import check_weight_vector
 from drsvm.utils.clock import TimeLimit
 
+# A run that is to polish goes on to this share of the tolerance, but no further than to
+# this gap, which rounding usually allows. The error of the weights shrinks more slowly
+# than the gap, at worst as its square root.
 POLISHED = 0.003
 FINEST_AIM = 1e-10
-"""A run that is to polish goes on to this share of the tolerance, but no further than to this gap, which rounding
-usually allows. The error of the weights shrinks more slowly than the gap, at worst as
-its square root."""
+# A smaller tolerance is out of reach.
+FINEST_TOL_OF_PROGRESS = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +50,12 @@ class Limits:
     n_threads: int | None
     random_state: Any
     start: Candidate | None
-    watched: bool = False  # a callback follows the progress of every iteration
-    enough: float = 0.0  # a gap that counts as optimal, if the run cannot reach tol
+
+    watched: bool = False
+    """Whether a callback follows the progress of every iteration."""
+
+    enough: float = 0.0
+    """A gap that counts as optimal, if the run cannot reach `tol`."""
 
     @property
     def accepted(self) -> float:
@@ -74,8 +80,11 @@ def generator_of(random_state: Any) -> np.random.Generator:
 
 
 def share_of_way(first: float, gap: float, tol: float) -> float:
-    """Return log(first / gap) / log(first / tol), from 0 to 1: iterations divide the gap by about the same factor."""
-    tol = max(tol, 1e-12)  # a smaller one is out of reach
+    """Return log(first / gap) / log(first / tol), from 0 to 1.
+
+    Iterations divide the gap by about the same factor, so this grows evenly.
+    """
+    tol = max(tol, FINEST_TOL_OF_PROGRESS)
     if tol < gap < first:
         return math.log(first / gap) / math.log(first / tol)
     return float(gap <= tol)
@@ -91,10 +100,16 @@ class State(ABC):
     """Number of iterations that the last call of `step` took."""
 
     gives_up: bool = False
-    """True when another method should take over (see `fallback.py`)."""
+    """True when the interior-point solver should take over."""
+
+    has_fallback: bool = False
+    """Whether the interior-point solver may take over (see `fallback.py`)."""
 
     step_seconds: float = 0.0
-    """Approximate duration of the next step, if it may be long: one that would end much too late is not started."""
+    """Approximate duration of the next step, if it may be long.
+
+    One that would end much too late is not started.
+    """
 
     @abstractmethod
     def step(self) -> None:
@@ -112,13 +127,17 @@ class State(ABC):
         """Process the gap that a certificate has proven."""
 
     def forgot_multipliers(self) -> bool:
-        """Return whether multipliers that were offered earlier may be lost: their bound is then proven again."""
+        """Return whether multipliers that were offered earlier may be lost.
+
+        Their bound is then proven again.
+        """
         return False
 
     def share_done(self) -> float | None:
-        """Return the share of the way to the tolerance that is done, or None if only certificates can tell.
+        """Return the share of the way to the tolerance that is done.
 
-        Progress is reported after every iteration, so this must cost nothing.
+        None if only certificates can tell. Progress is reported after every iteration,
+        so this must cost nothing.
         """
         return None
 
@@ -131,12 +150,16 @@ class State(ABC):
 
 
 def _of_current(name: str) -> Any:
-    """Return a property that is the attribute or method of this name of the current state."""
-    return property(lambda relay: getattr(relay.current, name))
+    """Return a property: the attribute or method of this name of the current state."""
+
+    def value(self: "DelegatingState") -> Any:
+        return getattr(self.current, name)
+
+    return property(value)
 
 
 class DelegatingState(State):
-    """A run that several states carry out in turn: all calls are passed on to the `current` one.
+    """A run that several states carry out in turn: all calls go to the `current` one.
 
     Subclasses define in `successor` which state takes over and when, and what the
     states have in common.
@@ -146,7 +169,10 @@ class DelegatingState(State):
         self.current = first
 
     def successor(self) -> State | None:
-        """Return the state that takes over for the next step, or None to keep the current one."""
+        """Return the state that takes over for the next step.
+
+        None to keep the current one.
+        """
         return None
 
     def step(self) -> None:
@@ -157,11 +183,13 @@ class DelegatingState(State):
             self.current = following
         self.current.step()
 
+    def close(self) -> None:
+        self.current.close()
+
     candidate = _of_current("candidate")
     on_certificate = _of_current("on_certificate")
     certificate_due = _of_current("certificate_due")
     share_done = _of_current("share_done")
-    close = _of_current("close")
     info = _of_current("info")
     finished = _of_current("finished")
     gives_up = _of_current("gives_up")
@@ -223,21 +251,31 @@ class Solver(ABC):
     """Which costs and signs the method takes."""
 
     reads_views: bool = False
-    """Whether the method can work on rows that are computed block by block (see `problem/memory_rows.py`)."""
+    """Whether the method can work on rows that are computed block by block.
+
+    See `problem/memory_rows.py`.
+    """
 
     uses_sums_only: bool = False
-    """Whether the method can work on rows that are on a cluster or on a graphics card (see `problem/rows.py`)."""
+    """Whether the method can work on rows that are on a cluster or on the GPU.
+
+    See `problem/rows.py`.
+    """
 
     polishes_quickly: bool = False
     """Whether a hundredth of the gap takes few further iterations."""
 
     def unsupported_reason(self, problem: Problem) -> str | None:
-        """Return the reason to reject a problem, with the value and the remedy, or None to accept it.
+        """Return the reason to reject a problem, or None to accept it.
 
-        It is called before anything starts, so it checks parameters only.
+        It names the value and the remedy. It is asked for before anything starts, so it
+        depends on parameters only.
         """
         if self.norms is not None and type(problem.norm) not in self.norms:
-            return f"solver {self.name!r} does not support norm={problem.norm}: use solver='interior-point'."
+            return (
+                f"solver {self.name!r} does not support norm={problem.norm}: "
+                "use solver='interior-point'."
+            )
         refused = [
             words
             for capability, words in needed_capabilities(problem).items()
@@ -272,30 +310,27 @@ def check_limits(
 
     Those that are not given are the solver's defaults.
     """
-    tol = solver.default_tol if tol is None else tol
+    if tol is None:
+        tol = solver.default_tol
     if not isinstance(tol, numbers.Real) or not float(tol) >= 0:
         raise ValueError(f"tol must be a number ≥ 0, got tol={tol!r}.")
-    steps = check_count(
-        solver.default_max_iter if max_iter is None else max_iter, "max_iter"
-    )
-    if n_threads is None:
-        threads = None
-    else:
-        threads = check_count(n_threads, "n_threads")
-    first = check_start(problem, start)
+    if max_iter is None:
+        max_iter = solver.default_max_iter
+    if n_threads is not None:
+        n_threads = check_count(n_threads, "n_threads")
     if polish and solver.polishes_quickly:
         aim = max(POLISHED * tol, min(tol, FINEST_AIM))
     else:
         aim = tol
     return Limits(
-        float(aim),
-        steps,
-        TimeLimit.of(max_time),
-        threads,
-        random_state,
-        first,
-        watched,
-        float(tol),
+        tol=float(aim),
+        max_iter=check_count(max_iter, "max_iter"),
+        time=TimeLimit.of(max_time),
+        n_threads=n_threads,
+        random_state=random_state,
+        start=check_start(problem, start),
+        watched=watched,
+        enough=float(tol),
     )
 
 
@@ -313,24 +348,23 @@ def check_start(problem: Problem, start) -> Candidate | None:
     """
     if start is None:
         return None
-    if not isinstance(start, Result):
+    alpha = None
+    beta = None
+    if isinstance(start, Result):
+        weights = start.weights
+        intercept = start.intercept
+        alpha = problem.multipliers_from(start.hinge_dual)
+        beta = problem.multipliers_from(start.flip_dual)
+    else:
         try:
             weights, intercept = start
         except (TypeError, ValueError):
             raise TypeError(
-                f"start must be a Result or (weights, intercept), got {type(start).__name__}."
+                "start must be a Result or (weights, intercept), "
+                f"got {type(start).__name__}."
             ) from None
-        alpha = beta = None
-    else:
-        weights = start.weights
-        intercept = start.intercept
-        alpha = start.hinge_dual
-        beta = start.flip_dual
-        alpha = problem.multipliers_from(alpha)
-        beta = problem.multipliers_from(beta)
     weights = check_weight_vector(weights, problem.n_features, "start")
     if not isinstance(intercept, numbers.Real) or not math.isfinite(intercept):
         raise ValueError(f"start must have a finite intercept, got {intercept!r}.")
-    return Candidate(
-        weights, float(intercept) if problem.fit_intercept else 0.0, alpha, beta
-    )
+    intercept = float(intercept) if problem.fit_intercept else 0.0
+    return Candidate(weights, intercept, alpha, beta)

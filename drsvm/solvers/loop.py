@@ -1,14 +1,15 @@
-"""The main loop of all solvers, which handles time, certificates, callbacks and status.
+"""The main loop of all solvers: time, certificates, callbacks, fallbacks and status.
 
 The loop calls `state.step()` and, when `state.certificate_due()`, evaluates
 `state.candidate()` with `certificate/certificate.py`; it keeps the best classifier and
-the best lower bound so far.
+the best lower bound so far. If a solver fails, the loop goes on with another one.
 """
 
 import math
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,13 @@ from drsvm.solvers.base import (
     check_limits,
     share_of_way,
 )
-from drsvm.utils.clock import Stopwatch
+from drsvm.solvers.selection import (
+    alternatives,
+    interior_point_seconds,
+    make_solver,
+)
+from drsvm.solvers.tiny_weights import without_rounding
+from drsvm.utils.clock import Stopwatch, TimeLimit
 from drsvm.utils.interrupts import Interrupts, recorded_interrupts
 from drsvm.utils.parallel import single_threaded_blas, threads_limited
 from drsvm.utils.progress import ReportProgress, capture_progress, ignore_progress
@@ -41,54 +48,49 @@ Callback = Callable[[Progress], object]
 
 # Number of steps and certificates used to predict how long the next ones will take
 RECENT = 3
-ROUNDING = 1e-9
-"""Weights below this fraction of the largest one are rounding errors, and so is a smaller increase of the objective."""
-
+# How a run may end between the gap that it is to reach and the one it aims at
 FAR_ENOUGH = (Status.STALLED, Status.ITERATION_LIMIT, Status.TIME_LIMIT)
-"""How a run may end between the gap that it is to reach and the one it aims at."""
+# How a run ends that another solver may improve on
+FAILED = (Status.STALLED, Status.ITERATION_LIMIT)
+# How much longer than the solvers that failed the next one may run
+PATIENCE = 5.0
 
 
 def run(
-    problem: Problem, solver: Solver, *, callback: Callback | None = None, **limits
+    problem: Problem,
+    solver: Solver,
+    *,
+    callback: Callback | None = None,
+    try_others: bool = False,
+    **limits,
 ) -> Result:
     """Run a solver until there is a reason to stop, such as Ctrl-C.
 
-    The limits are those of `drsvm.solve`.
+    The limits are those of `drsvm.solve`. With `try_others`, other solvers go on if it
+    fails.
     """
-    if solver.reads_views:
-        problem = problem
-    else:
-        problem = problem.in_memory()
-    checked = check_limits(problem, solver, watched=callback is not None, **limits)
+    in_place = problem if solver.reads_views else problem.in_memory()
+    limits["watched"] = callback is not None
+    checked = check_limits(in_place, solver, **limits)
     # The vectors are too small for BLAS threads to help, and blocks of rows have their
     # own threads; besides, BLAS's threads keep a core busy for a while after a call.
-    one_thread = threads_limited(checked.n_threads), single_threaded_blas()
     with (
         capture_progress() as report_progress,
         recorded_interrupts() as interrupts,
-        one_thread[0],
-        one_thread[1],
+        threads_limited(checked.n_threads),
+        single_threaded_blas(),
     ):
-        loop = _Loop(problem, solver, checked, callback, report_progress, interrupts)
-        best = loop.best
+        loop = _Loop(in_place, solver, checked, callback, report_progress, interrupts)
         try:
-            if checked.start is not None and not checked.time.long_over:
-                best.certify(checked.start)
-            if best.gap <= checked.tol:
-                status = best.status(checked.tol)
-            else:
-                if checked.time.spent:
-                    status = Status.TIME_LIMIT
-                else:
-                    status = loop.iterate()
-                interrupts.check()
+            status = loop.run()
+            if try_others:
+                status = loop.run_others(status, limits)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         except RowsLost as error:
             loop.info = {"lost": str(error)}
             status = Status.LOST
-        near_enough = status in FAR_ENOUGH and best.gap <= checked.accepted
-        return loop.result(best.status(checked.accepted) if near_enough else status)
+        return loop.result(loop.status_of_gap(status))
 
 
 class Incumbent:
@@ -98,11 +100,8 @@ class Incumbent:
     """
 
     def __init__(self, problem: Problem, tol: float):
-        # A bound may lose a share of the tolerance to what is only known in advance
-        # about rounding errors.
         self.problem = problem
-        self.tol = tol
-        self.slight = max(SLIGHT, 0.05 * tol)
+        self.aim_at(tol)
         # w = 0 without multipliers: the objective is 1 for all parameters, the bound is
         # 0.
         self.primal = PrimalPoint(np.zeros(problem.n_features), 0.0, 0.0, 1.0)
@@ -110,50 +109,69 @@ class Incumbent:
         self.dual = DualPoint(zeros, zeros, 0.0)
         self.has_free_weights = bool(uncharged_features(problem)[0].any())
 
+    def aim_at(self, tol: float) -> None:
+        """Set the gap to be reached."""
+        self.tol = tol
+        # A bound may lose a share of the tolerance to what is only known in advance
+        # about rounding errors.
+        self.slight = max(SLIGHT, 0.05 * tol)
+
     @property
     def lower_bound(self) -> float:
-        # Rounding may lift the bound above
+        # Rounding may lift the bound above the objective.
         return min(self.dual.lower_bound, self.primal.objective)
 
     @property
     def gap(self) -> float:
-        return self.primal.objective - min(self.dual.lower_bound, self.primal.objective)
+        return self.primal.objective - self.lower_bound
+
+    @property
+    def candidate(self) -> Candidate:
+        """The best classifier, as a start for another solver."""
+        return Candidate(
+            self.primal.weights,
+            self.primal.intercept,
+            self.dual.hinge_dual,
+            self.dual.flip_dual,
+        )
 
     def certify(self, candidate: Candidate) -> None:
         """Keep the classifier and the bound of a candidate, where they are better."""
         # An extreme candidate may overflow or give NaN; it then fails the comparisons
         # below and is ignored.
         with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(candidate.weights).all() and math.isfinite(
-                candidate.intercept
-            ):
-                # Copied, because the state may keep modifying its array.
-                primal = primal_point(
-                    self.problem, np.array(candidate.weights), candidate.intercept
-                )
-                if primal.objective < self.primal.objective:
-                    self.primal = primal
-                    limited = math.isfinite(self.dual.contribution_bound)
-                    if limited and not self.dual.covers(self.problem, primal.weights):
-                        self.prove_again()  # it was proven for smaller weights only
+            finite = np.isfinite(candidate.weights).all()
+            if finite and math.isfinite(candidate.intercept):
+                self._certify_classifier(candidate)
             if candidate.hinge_dual is not None or candidate.flip_dual is not None:
-                self.dual = max(
-                    self.dual,
-                    self._dual_point(candidate.hinge_dual, candidate.flip_dual),
-                    key=self._rank,
-                )
+                dual = self._dual_point(candidate.hinge_dual, candidate.flip_dual)
+                self.dual = max(self.dual, dual, key=self._rank)
+
+    def _certify_classifier(self, candidate: Candidate) -> None:
+        # Copied, because the state may keep modifying its array.
+        weights = np.array(candidate.weights)
+        primal = primal_point(self.problem, weights, candidate.intercept)
+        if not primal.objective < self.primal.objective:
+            return
+        self.primal = primal
+        # A bound for limited weights was proven for smaller ones only.
+        limited = math.isfinite(self.dual.contribution_bound)
+        if limited and not self.dual.covers(self.problem, primal.weights):
+            self.prove_again()
 
     def prove_again(self) -> None:
         """State the bound that the multipliers prove now."""
         self.dual = self._dual_point(self.dual.hinge_dual, self.dual.flip_dual)
 
     def _dual_point(self, hinge_dual, flip_dual) -> DualPoint:
-        wanted = {
-            "reference": self.primal.weights,
-            "slight": self.slight,
-            "enough": self.primal.objective - self.tol,
-        }
-        return dual_point(self.problem, hinge_dual, flip_dual, **wanted)
+        return dual_point(
+            self.problem,
+            hinge_dual,
+            flip_dual,
+            reference=self.primal.weights,
+            slight=self.slight,
+            enough=self.primal.objective - self.tol,
+        )
 
     def _rank(self, dual: DualPoint) -> tuple[float, bool, float]:
         """Prefer what is enough for all weights, then the larger bound.
@@ -161,18 +179,12 @@ class Incumbent:
         NaN is the worst.
         """
         bound = dual.lower_bound if dual.lower_bound >= 0.0 else 0.0
-        return (
-            min(bound, self.primal.objective - self.tol),
-            math.isinf(dual.contribution_bound),
-            bound,
-        )
+        enough = min(bound, self.primal.objective - self.tol)
+        return enough, math.isinf(dual.contribution_bound), bound
 
     def status(self, tol: float) -> Status:
         """Return the status if the gap is at most the tolerance."""
-        unconditional = (
-            math.isinf(self.dual.contribution_bound) or self.primal.objective <= tol
-        )
-        if unconditional:
+        if math.isinf(self.dual.contribution_bound) or self.primal.objective <= tol:
             return Status.OPTIMAL
         return Status.OPTIMAL_WITHIN_BOUNDS
 
@@ -201,48 +213,133 @@ class _Loop:
         self.best = Incumbent(problem, limits.tol)
         self.history = History()
         self.iteration = 0
+        # The iteration at which the current solver reaches its limit
+        self.last_iteration = limits.max_iter
         self.info: dict[str, Any] = {}
 
-    def iterate(self) -> Status:
-        """Take steps until there is a reason to stop, with a certificate where one is due."""
-        time = self.limits.time
-        state = self.solver.start(self.problem, self.limits)
+    # --- which solvers run
+
+    def run(self) -> Status:
+        """Run the solver and, if it gives up, the interior-point solver."""
+        limits = self.limits
+        if limits.start is not None and not limits.time.long_over:
+            self.best.certify(limits.start)
+        if self.best.gap <= limits.tol:
+            return self.best.status(limits.tol)
+        if limits.time.spent:
+            return Status.TIME_LIMIT
+        status = self._run_solver(self.solver)
+        if status is None:
+            # A cold start: the interior point makes little progress from a point near
+            # the boundary.
+            self.limits = replace(limits, start=None)
+            status = self._continue_with(make_solver("interior-point", self.problem))
+        return status
+
+    def run_others(self, status: Status, options: dict[str, Any]) -> Status:
+        """Go on with one solver after another from the best point, while all fail."""
+        of_run = self.limits.time
+        for other in alternatives(self.problem, self.solver.name):
+            if self.status_of_gap(status) not in FAILED:
+                break
+            # Each has as much time as it may need, compared with those before it.
+            seconds = PATIENCE * max(self.watch.elapsed(), 0.1)
+            time = TimeLimit(seconds, within=of_run)
+            own = options | {"start": None, "max_time": time}
+            limits = check_limits(self.problem, other, **own)
+            self.limits = replace(limits, start=self.best.candidate)
+            self.best.aim_at(limits.tol)
+            self.last_iteration = self.iteration + limits.max_iter
+            now = self._continue_with(other)
+            # A limit that only this solver has says nothing about the run.
+            if now is not Status.TIME_LIMIT or of_run.over:
+                status = now
+        return status
+
+    def _continue_with(self, solver: Solver) -> Status:
+        """Run a solver after another one has failed, and record this."""
+        before = self.info
+        before.pop("advice", None)
+        status = self._run_solver(solver)
+        self.info = {**before, "handed_over_to": solver.name, **self.info}
+        return status or Status.STALLED
+
+    # --- one solver
+
+    def _run_solver(self, solver: Solver) -> Status | None:
+        """Take steps until there is a reason to stop.
+
+        Return None if the interior-point solver should take over.
+        """
+        problem = self.problem
+        if not solver.reads_views:
+            problem = problem.in_memory()
+        state = solver.start(problem, self.limits)
+        self.step_times.clear()
         try:
             reason = None
-            if time.left() < math.inf and not time.allows(state.step_seconds):
+            if self._next_step_is_late(state):
                 reason = self._certify(state, late=True) or Status.TIME_LIMIT
             while reason is None:
+                # 1. Another solver, if this one gives up
+                if self._hands_over(state):
+                    self.info = state.info()
+                    return None
+
+                # 2. An iteration, or several
                 watch = Stopwatch()
                 state.step()
                 self.step_times.append(watch.elapsed())
                 self.iteration += state.taken
                 self.interrupts.check()
-                left = time.left()
-                step = max(self.step_times)
-                all_done = self.iteration >= self.limits.max_iter
-                # For another step and a certificate
-                late = left <= step + max(self.certificate_times, default=step)
-                late = late or (left < math.inf and not time.allows(state.step_seconds))
+
+                # 3. A certificate, if it is due or the last one
+                all_done = self.iteration >= self.last_iteration
+                late = self._is_late(state)
                 if late or all_done or state.finished or state.certificate_due():
                     reason = self._certify(state, late)
+
+                # 4. Progress, and the limit of iterations
                 if reason is None:
                     if self.report_progress is not ignore_progress:
                         self.report_progress(self._share_done(state))
                     reason = Status.ITERATION_LIMIT if all_done else None
             self.info = state.info()
+            self.interrupts.check()
             return reason
         except KeyboardInterrupt:
-            time.stop()  # so that `candidate` runs no further epochs
-            if self.iteration and not len(
-                self.history
-            ):  # do not lose steps that have not been certified yet
-                with suppress(
-                    Exception
-                ):  # the step that was interrupted may have left the state half changed
-                    self.best.certify(state.candidate())
+            # So that `candidate` runs no further epochs
+            self.limits.time.stop()
+            self._keep_uncertified_steps(state)
             raise
         finally:
             state.close()
+
+    def _keep_uncertified_steps(self, state: State) -> None:
+        """Certify a run that was interrupted before its first certificate."""
+        if self.iteration and not len(self.history):
+            # The step that was interrupted may have left the state half changed.
+            with suppress(Exception):
+                self.best.certify(state.candidate())
+
+    def _hands_over(self, state: State) -> bool:
+        if not (state.gives_up and state.has_fallback):
+            return False
+        # With less time, the interior point would prove nothing.
+        needed = 0.5 * interior_point_seconds(self.problem)
+        return self.limits.time.left() >= needed
+
+    def _next_step_is_late(self, state: State) -> bool:
+        time = self.limits.time
+        return time.left() < math.inf and not time.allows(state.step_seconds)
+
+    def _is_late(self, state: State) -> bool:
+        """Return whether there is no time for another step and a certificate."""
+        step = max(self.step_times)
+        certificate = max(self.certificate_times, default=step)
+        if self.limits.time.left() <= step + certificate:
+            return True
+        return self._next_step_is_late(state)
 
     def _share_done(self, state: State) -> float:
         """Return the share of the way to the tolerance or, if that is more, to a limit."""
@@ -251,26 +348,30 @@ class _Loop:
             share = share_of_way(1.0, self.best.gap, self.limits.tol)
         seconds = self.watch.elapsed()
         left = max(self.limits.time.left(), 0.0)
-        return max(
-            share, self.iteration / self.limits.max_iter, seconds / (seconds + left)
-        )
+        of_time = seconds / (seconds + left)
+        return max(share, self.iteration / self.last_iteration, of_time)
 
     def _certify(self, state: State, late: bool) -> Status | None:
-        """Compute a certificate, notify state and callback, and return the reason to stop, if any."""
+        """Compute a certificate, and pass it to the state and the callback.
+
+        Return the reason to stop, if any.
+        """
+        # 1. The certificate
         best = self.best
         watch = Stopwatch()
         best.certify(state.candidate())
         if state.forgot_multipliers():
             best.prove_again()
-        objective = best.primal.objective
-        bound = best.lower_bound
-        state.on_certificate(objective - bound)
+        gap = best.gap
+        state.on_certificate(gap)
         self.certificate_times.append(watch.elapsed())
+
+        # 2. Those who want to know
         progress = Progress(
             self.iteration,
             self.watch.elapsed(),
-            objective,
-            bound,
+            best.primal.objective,
+            best.lower_bound,
             best.primal.radius_price,
         )
         self.history.append(progress)
@@ -278,32 +379,43 @@ class _Loop:
         if self.callback is not None:
             self.interrupts.check()
             stop = self.callback(progress)
-            # A callback may handle Ctrl-C itself, as a debugger does
+            # A callback may handle Ctrl-C itself, as a debugger does.
             self.interrupts.pending = False
+
+        # 3. The reason to stop. While there is hope for a bound for all weights, one
+        # for limited weights is not enough.
         reached = best.status(self.limits.tol)
-        # If there is hope for a bound for all weights, one for limited weights is not
-        # enough.
-        final = objective - bound <= self.limits.tol and (
-            best.has_free_weights or reached is Status.OPTIMAL
-        )
-        if final or stop:
-            return reached if final else Status.STOPPED
+        is_enough = best.has_free_weights or reached is Status.OPTIMAL
+        if gap <= self.limits.tol and is_enough:
+            return reached
+        if stop:
+            return Status.STOPPED
         if late:
             return Status.TIME_LIMIT
-        if state.finished:
+        if state.finished and not self._hands_over(state):
             return Status.STALLED
         return None
+
+    # --- the result
+
+    def status_of_gap(self, status: Status) -> Status:
+        """Return the status of a run that has come near enough to its aim."""
+        accepted = self.limits.accepted
+        if status in FAR_ENOUGH and self.best.gap <= accepted:
+            return self.best.status(accepted)
+        return status
 
     def result(self, status: Status) -> Result:
         """Return the best classifier and bound so far."""
         best = self.best
-        zeros = self.problem.rows.zeros
         tol = self.limits.accepted
+        rows = self.problem.rows
         if status is Status.OPTIMAL and math.isfinite(best.dual.contribution_bound):
-            # This bound holds for all classifiers
-            best.dual = DualPoint(zeros(), zeros(), 0.0)
+            # The objective is at most the tolerance: 0 is a bound for all classifiers.
+            best.dual = DualPoint(rows.zeros(), rows.zeros(), 0.0)
         if status.reached:
-            with suppress(RowsLost):  # what has been proven stays so
+            # What has been proven stays so if the rows are lost meanwhile.
+            with suppress(RowsLost):
                 best.primal = without_rounding(
                     self.problem, best.primal, best.lower_bound, tol
                 )
@@ -315,8 +427,8 @@ class _Loop:
             radius_price=primal.radius_price,
             objective=primal.objective,
             lower_bound=best.lower_bound,
-            hinge_dual=self.problem.rows.to_given_rows(self.problem, dual.hinge_dual),
-            flip_dual=self.problem.rows.to_given_rows(self.problem, dual.flip_dual),
+            hinge_dual=rows.to_given_rows(self.problem, dual.hinge_dual),
+            flip_dual=rows.to_given_rows(self.problem, dual.flip_dual),
             status=status,
             solver=self.solver.name,
             n_iter=self.iteration,
@@ -327,45 +439,3 @@ class _Loop:
             contribution_bound=dual.contribution_bound,
             info=self.info,
         )
-
-
-def without_rounding(
-    problem: Problem, point: PrimalPoint, lower_bound: float, tol: float
-) -> PrimalPoint:
-    """Return an optimal classifier without the weights that do not matter.
-
-    Its gap is still at most tol.
-
-    Interior solutions have no weight that is exactly 0. With q = 1 most optimal weights
-    are, so there larger ones are tried too. The objective is computed again, so the
-    certificate stays strict.
-    """
-    sizes = np.abs(point.weights)
-    largest = float(sizes.max(initial=0.0))
-    if largest == 0.0:
-        return point
-    allowed = lower_bound + tol
-    if problem.radius * problem.norm_of(point.weights) <= max(
-        1e-5, 10.0 * tol
-    ):  # all together hardly cost anything
-        for intercept in (
-            0.0,
-            float(np.sign(point.intercept)),
-            point.intercept,
-        ):  # a free one is −1, 0 or 1
-            zero = primal_point(problem, np.zeros_like(point.weights), intercept)
-            if zero.objective <= min(allowed, point.objective + ROUNDING):
-                return zero
-    if problem.rows.is_kernel:  # coefficients of functions, none of which is a feature
-        return point
-    for share in (
-        (1e-2, 1e-3, 1e-4, 1e-6, ROUNDING) if problem.norm.q == 1 else (ROUNDING,)
-    ):
-        small = (sizes > 0) & (sizes <= share * largest)
-        if small.any():
-            tidy = primal_point(
-                problem, np.where(small, 0.0, point.weights), point.intercept
-            )
-            if tidy.objective <= allowed:
-                return tidy
-    return point

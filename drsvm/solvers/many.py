@@ -15,7 +15,7 @@ from drsvm.solvers.interior_point.small import SmallState, is_small
 from drsvm.solvers.interior_point.starts import Start, start_at, start_beside
 from drsvm.solvers.interior_point.state import CHEAP
 from drsvm.solvers.landmarks.landmark_solver import rough_solver
-from drsvm.solvers.loop import ROUNDING, without_rounding
+from drsvm.solvers.tiny_weights import ROUNDING, without_rounding
 from drsvm.utils.clock import Stopwatch, TimeLimit
 from drsvm.utils.parallel import (
     over,

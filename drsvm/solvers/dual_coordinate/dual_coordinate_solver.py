@@ -21,7 +21,7 @@ from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.dual_coordinate.ascent import Ascent, Place
 from drsvm.solvers.paper.incremental.epochs import UNLIMITED
 from drsvm.solvers.reformulation.constant import optimum_of_free_flips
-from drsvm.solvers.reformulation.fallback import Patience, Trend, WithFallback
+from drsvm.solvers.fallback import Patience, Trend, with_fallback
 from drsvm.solvers.reformulation.priced_columns import AS_COLUMNS
 from drsvm.utils.parallel import elementwise
 
@@ -287,7 +287,7 @@ class DualCoordinate(Solver):
             problem, limits, self.shrinking
         )
         if self.hand_over:
-            return WithFallback(run, problem, limits)
+            return with_fallback(run)
         return run
 
 

@@ -23,7 +23,7 @@ from drsvm.solvers.dual_coordinate.dual_coordinate_solver import DualCoordinateS
 from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
 from drsvm.solvers.loop import run
 from drsvm.solvers.reformulation.constant import optimum_of_free_flips
-from drsvm.solvers.reformulation.fallback import WithFallback
+from drsvm.solvers.fallback import with_fallback
 from drsvm.solvers.reformulation.priced_columns import AS_COLUMNS
 
 FEW = 100  # with at most this many features, the first working set contains all of them
@@ -74,7 +74,7 @@ class FeatureWorkingSet(Solver):
         run = optimum_of_free_flips(problem) or FeatureWorkingSetState(
             problem, self, limits
         )
-        return WithFallback(run, problem, limits)
+        return with_fallback(run)
 
 
 class FeatureWorkingSetState(DelegatingState):

@@ -143,9 +143,7 @@ def test_rounds_that_add_too_many_features_give_way_to_epochs(monkeypatch):
     monkeypatch.setattr(
         "drsvm.solvers.dual_coordinate.feature_working_set.EXPLORED", 0.5
     )
-    monkeypatch.setattr(
-        "drsvm.solvers.reformulation.fallback.can_take_over", lambda problem: False
-    )
+    monkeypatch.setattr("drsvm.solvers.fallback.can_take_over", lambda problem: False)
     result = solve(
         wordy_problem(8, 0.1, flip_cost=math.inf),
         "feature-working-set",

@@ -25,7 +25,7 @@ from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.paper.admm.ball_qp import EXACT
 from drsvm.solvers.paper.admm.subproblem import Subproblem, Trial
 from drsvm.solvers.reformulation.constant import optimum_of_free_flips
-from drsvm.solvers.reformulation.fallback import Patience, WithFallback, can_take_over
+from drsvm.solvers.fallback import Patience, can_take_over, with_fallback
 from drsvm.solvers.reformulation.priced_columns import AS_COLUMNS, PricedColumns
 
 # Share of a bracket that a golden section cuts off
@@ -113,7 +113,7 @@ class Admm(Solver):
                 problem.l2 == 0 and limits.tol > 0.0 and can_take_over(problem)
             )
             if has_fallback:
-                return WithFallback(run, problem, limits)
+                return with_fallback(run)
             return run
         return GoldenSection(problem, self, limits)
 

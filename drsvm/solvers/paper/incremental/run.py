@@ -29,7 +29,7 @@ from drsvm.solvers.paper.incremental.phases import (
 )
 from drsvm.solvers.paper.incremental.step_sizes import SCHEMES
 from drsvm.solvers.reformulation.constant import optimum_of_free_flips
-from drsvm.solvers.reformulation.fallback import Patience, WithFallback, can_take_over
+from drsvm.solvers.fallback import Patience, can_take_over, with_fallback
 from drsvm.solvers.reformulation.priced_columns import AS_COLUMNS
 
 ADVICE = "epochs hardly reduce the gap: scale the features to similar ranges, or use solver='auto'"
@@ -115,7 +115,7 @@ class Incremental(Solver):
         run = optimum_of_free_flips(problem) or IncrementalState(problem, self, limits)
         has_fallback = limits.tol > 0.0 and not self.is_pure and can_take_over(problem)
         if has_fallback:
-            return WithFallback(run, problem, limits)
+            return with_fallback(run)
         return run
 
     @property

@@ -10,7 +10,7 @@ from thorough import examples, for_each
 from drsvm import Problem, Status, radius_max, solve
 from drsvm.certificate.certificate import primal_point
 from drsvm.solvers import loop
-from drsvm.solvers.loop import without_rounding
+from drsvm.solvers.tiny_weights import without_rounding
 
 
 @pytest.fixture
