@@ -19,9 +19,9 @@ from drsvm.problem.norms import L1, L2, LInf, Norm
 from drsvm.problem.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.dual_coordinate.ascent import Ascent, Place
+from drsvm.solvers.fallback import Patience, Trend, with_fallback
 from drsvm.solvers.paper.incremental.epochs import UNLIMITED
 from drsvm.solvers.reformulation.constant import optimum_of_free_flips
-from drsvm.solvers.fallback import Patience, Trend, with_fallback
 from drsvm.solvers.reformulation.priced_columns import AS_COLUMNS
 from drsvm.utils.parallel import elementwise
 

@@ -20,10 +20,10 @@ from drsvm.problem.problem import Problem
 from drsvm.problem.result import Result, Status
 from drsvm.solvers.base import Candidate, DelegatingState, Limits, Solver, State
 from drsvm.solvers.dual_coordinate.dual_coordinate_solver import DualCoordinateState
+from drsvm.solvers.fallback import with_fallback
 from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
 from drsvm.solvers.loop import run
 from drsvm.solvers.reformulation.constant import optimum_of_free_flips
-from drsvm.solvers.fallback import with_fallback
 from drsvm.solvers.reformulation.priced_columns import AS_COLUMNS
 
 FEW = 100  # with at most this many features, the first working set contains all of them

@@ -22,10 +22,10 @@ import numpy as np
 
 from drsvm.problem.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State
+from drsvm.solvers.fallback import Patience, can_take_over, with_fallback
 from drsvm.solvers.paper.admm.ball_qp import EXACT
 from drsvm.solvers.paper.admm.subproblem import Subproblem, Trial
 from drsvm.solvers.reformulation.constant import optimum_of_free_flips
-from drsvm.solvers.fallback import Patience, can_take_over, with_fallback
 from drsvm.solvers.reformulation.priced_columns import AS_COLUMNS, PricedColumns
 
 # Share of a bracket that a golden section cuts off

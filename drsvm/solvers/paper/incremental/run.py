@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from drsvm.problem.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State, check_count
+from drsvm.solvers.fallback import Patience, can_take_over, with_fallback
 from drsvm.solvers.paper.incremental.epochs import ORDERS
 from drsvm.solvers.paper.incremental.phases import (
     Batches,
@@ -29,7 +30,6 @@ from drsvm.solvers.paper.incremental.phases import (
 )
 from drsvm.solvers.paper.incremental.step_sizes import SCHEMES
 from drsvm.solvers.reformulation.constant import optimum_of_free_flips
-from drsvm.solvers.fallback import Patience, can_take_over, with_fallback
 from drsvm.solvers.reformulation.priced_columns import AS_COLUMNS
 
 ADVICE = "epochs hardly reduce the gap: scale the features to similar ranges, or use solver='auto'"
