@@ -1,4 +1,6 @@
-"""Consecutive blocks of real tables, and what is expected of the errors on the next block without its labels."""
+"""Consecutive blocks of real tables, and what is expected of the errors on the next
+block without its labels.
+"""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -39,7 +41,9 @@ METHODS = {
 
 
 def tables(folder: Path | None) -> dict[str, Path | None]:
-    """Return the names of the tables in time order, those of a folder last, and the controls; None: in DRSVM_DATA."""
+    """Return the names of the tables in time order, those of a folder last, and the
+    controls; None: in DRSVM_DATA.
+    """
     further = sorted(folder.glob("*.csv.xz")) if folder else []
     named = {file.name.removesuffix(".csv.xz"): file for file in further}
     return {
@@ -51,7 +55,9 @@ def tables(folder: Path | None) -> dict[str, Path | None]:
 
 @lru_cache(maxsize=1)
 def blocks(name: str, file: Path | None) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return rows and labels of consecutive blocks of equal size, of which some rows are drawn if they are large."""
+    """Return rows and labels of consecutive blocks of equal size, of which some rows
+    are drawn if they are large.
+    """
     X, y = load(name) if file is None else _load_table(file, "label", ())
     rng = np.random.default_rng(0)
     order = rng.permutation(len(y)) if name in WITHOUT_ORDER else np.arange(len(y))
@@ -88,7 +94,9 @@ class Pair:
 
 
 def pairs_of(name: str, file: Path | None, seed: int) -> list[Pair]:
-    """Return what is expected on every block after the first, by a classifier of the block before it."""
+    """Return what is expected on every block after the first, by a classifier of the
+    block before it.
+    """
     parts = blocks(name, file)
     return [
         pair
@@ -98,8 +106,8 @@ def pairs_of(name: str, file: Path | None, seed: int) -> list[Pair]:
 
 
 def _pair(name: str, block: int, here, there, seed: int) -> Pair | None:
-    (X, y) = here
-    (X_new, y_new) = there
+    X, y = here
+    X_new, y_new = there
     if np.bincount(y, minlength=2).min() < FEW:  # no classifier without two classes
         return None
     X_train, X_audit, y_train, y_audit = train_test_split(
@@ -125,7 +133,8 @@ def _pair(name: str, block: int, here, there, seed: int) -> Pair | None:
 def by_confidence(
     scores: np.ndarray, y: np.ndarray, new_scores: np.ndarray
 ) -> dict[str, float]:
-    """Return the errors that three methods expect from probabilities, calibrated on audited rows.
+    """Return the errors that three methods expect from probabilities, calibrated on
+    audited rows.
 
     CBPE calibrates by isotonic regression and counts the probability that the predicted
     class is wrong (as NannyML does for accuracy). DoC adds the change of the mean

@@ -1,4 +1,5 @@
-"""A cluster in this process, with a clock of its own: the solver and the workers' code are the real ones.
+"""A cluster in this process, with a clock of its own: the solver and the workers' code
+are the real ones.
 
 A centre has one line in each direction, which carries one message after another. A
 machine takes `seconds` for a message, times its own factor; what the centre does itself
@@ -62,7 +63,9 @@ class Network:
 
 
 class SimulatedCluster(ShardsHere):
-    """Shards in this process, each on a machine of a network, with a centre that talks to all of them."""
+    """Shards in this process, each on a machine of a network, with a centre that talks
+    to all of them.
+    """
 
     def __init__(self, network: Network, shards):
         super().__init__(shards)

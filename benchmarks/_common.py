@@ -1,4 +1,6 @@
-"""Shared by all benchmarks: data, timing, a description of the machine, and a report."""
+"""Shared by all benchmarks: data, timing, a description of the machine, and a
+report.
+"""
 
 import csv
 import gc
@@ -47,7 +49,9 @@ def _folder(variable: str, default: str) -> Path | None:
 
 
 def data_file(name: str) -> Path | None:
-    """Return the file of a data set, NAME.svm.xz or NAME.csv.xz, or None if it is missing."""
+    """Return the file of a data set, NAME.svm.xz or NAME.csv.xz, or None if it is
+    missing.
+    """
     folder = _folder("DRSVM_DATA", "data")
     files = [folder / f"{name}.{kind}.xz" for kind in ("svm", "csv")] if folder else []
     return next(filter(Path.exists, files), None)
@@ -55,12 +59,15 @@ def data_file(name: str) -> Path | None:
 
 @lru_cache
 def load(name: str) -> tuple[Any, np.ndarray]:
-    """Return X and y of a data set: CSR with 32-bit indices from svmlight text, dense from a table."""
+    """Return X and y of a data set: CSR with 32-bit indices from svmlight text, dense
+    from a table.
+    """
     file = data_file(name)
     if file is None:
         sys.exit(
-            f"{name} not found: set DRSVM_DATA to a folder with data sets compressed with xz, as svmlight text "
-            f"({name}.svm.xz) or as a table ({name}.csv.xz). DRSVM_DATA is {os.environ.get('DRSVM_DATA', 'not set')}."
+            f"{name} not found: set DRSVM_DATA to a folder with data sets compressed"
+            f" with xz, as svmlight text ({name}.svm.xz) or as a table ({name}.csv.xz)."
+            f" DRSVM_DATA is {os.environ.get('DRSVM_DATA', 'not set')}."
         )
     if file.name.endswith(".csv.xz"):
         return _load_table(file, LABELS.get(name, "label"), LEFT_OUT.get(name, ()))
@@ -83,17 +90,22 @@ def _load_table(
             for header, *cells in zip(*csv.reader(stream), strict=True)
         }
     y = np.unique(columns.pop(label), return_inverse=True)[1]
-    return np.column_stack(
-        [
-            _features(cells)
-            for header, cells in columns.items()
-            if header not in left_out
-        ]
-    ), y
+    return (
+        np.column_stack(
+            [
+                _features(cells)
+                for header, cells in columns.items()
+                if header not in left_out
+            ]
+        ),
+        y,
+    )
 
 
 def _features(cells: np.ndarray) -> np.ndarray:
-    """Return a column of numbers, with the median in empty cells, or a column for each text, the empty one included."""
+    """Return a column of numbers, with the median in empty cells, or a column for each
+    text, the empty one included.
+    """
     try:
         numbers = np.where(cells == "", "nan", cells).astype(float)
     except ValueError:
@@ -124,7 +136,9 @@ def _optima() -> dict[tuple[str, float, float], float]:
 
 
 def optimum(problem, name: str) -> tuple[float, str]:
-    """Return the optimum for radius 0.1 and flip cost 1, from the reference or else proven by drsvm, and its source."""
+    """Return the optimum for radius 0.1 and flip cost 1, from the reference or else
+    proven by drsvm, and its source.
+    """
     known = _optima().get((name, float(problem.norm.q), float(problem.l2)))
     if known is not None:
         return known, "reference"
@@ -162,7 +176,9 @@ def usable_cores() -> int:
 
 
 def seconds(call: Callable[[], object]) -> tuple[float, object]:
-    """Return how long a call takes, without garbage collection, and its return value."""
+    """Return how long a call takes, without garbage collection, and its return
+    value.
+    """
     gc.collect()
     gc.disable()
     try:
@@ -219,8 +235,9 @@ def machine(packages: Iterable[str] = ()) -> str:
     versions = [f"{name} {found}" for name in names if (found := version_of(name))]
     system = f"{platform.system()} {platform.machine()}"
     return (
-        f"{_processor()}, {usable_cores()} cores, {system}; Python {platform.python_version()}, "
-        f"drsvm {drsvm.__version__}, {', '.join(versions)}"
+        f"{_processor()}, {usable_cores()} cores, {system}; Python"
+        f" {platform.python_version()}, drsvm {drsvm.__version__},"
+        f" {', '.join(versions)}"
     )
 
 
@@ -262,10 +279,12 @@ def head(title: str, command: str, packages: Iterable[str] = ()) -> list[str]:
     """Return the title of a page and what it takes to repeat it."""
     return [
         f"# {title}",
-        f"- date: {datetime.now().astimezone():%Y-%m-%d %H:%M %z}\n"
-        f"- command: `{command}`\n"
-        f"- machine: {machine(packages)}\n"
-        f"- load average over the last minute and the last 15 minutes: {_load()}",
+        (
+            f"- date: {datetime.now().astimezone():%Y-%m-%d %H:%M %z}\n"
+            f"- command: `{command}`\n"
+            f"- machine: {machine(packages)}\n"
+            f"- load average over the last minute and the last 15 minutes: {_load()}"
+        ),
     ]
 
 
@@ -281,7 +300,9 @@ def report(
 
 
 def short(value: float) -> str:
-    """Return seconds or ratios with three significant digits, without an exponent unless it is needed."""
+    """Return seconds or ratios with three significant digits, without an exponent
+    unless it is needed.
+    """
     if value == 0 or not np.isfinite(value):
         return str(value)
     digits = max(0, 2 - int(np.floor(np.log10(abs(value)))))

@@ -1,4 +1,6 @@
-"""A model file of one half of a real table, and batches of other rows, through the command line."""
+"""A model file of one half of a real table, and batches of other rows, through the
+command line.
+"""
 
 import csv
 import json
@@ -15,7 +17,9 @@ BATCHES = (100, 400, 500, 1_000)
 
 
 def false_alarms(name: str, seed: int) -> list[bool]:
-    """Return which batches of rows in random order have moved by more than chance, says `drsvm drift`."""
+    """Return which batches of rows in random order have moved by more than chance, says
+    `drsvm drift`.
+    """
     from typer.testing import CliRunner
 
     from drsvm.cli.app import app

@@ -1,4 +1,5 @@
-"""The training problem as matrices, in several formulations, for general-purpose solvers.
+"""The training problem as matrices, in several formulations, for general-purpose
+solvers.
 
     minimise over w, λ    ε λ + Σ_i π_i max(1 − m_i, 1 + m_i − κ λ, 0) + (c/2) ‖w‖₂²
     subject to            ‖w‖_q ≤ λ,   m_i = y_i w·x_i
@@ -16,7 +17,8 @@ from scipy import sparse
 
 @dataclass(frozen=True)
 class Program:
-    """Minimise ½ xᵀ diag(curvature) x + costᵀx over x, subject to linear constraints and at most one cone.
+    """Minimise ½ xᵀ diag(curvature) x + costᵀx over x, subject to linear constraints
+    and at most one cone.
 
     equal·x = equal_to,   below·x ≤ below_at,   lower ≤ x ≤ upper,   x[cone[0]] ≥ ‖x[cone[1:]]‖₂
     """
@@ -32,7 +34,9 @@ class Program:
     cone: np.ndarray
     weights: slice
     proof: Callable
-    """From x and the multipliers of `equal` and `below` to those of the problem: α (hinge) and β (flip)."""
+    """From x and the multipliers of `equal` and `below` to those of the problem: α
+    (hinge) and β (flip).
+    """
     weights_are_multipliers: bool = False
 
     def read(self, x, equality_multipliers) -> np.ndarray:
@@ -42,7 +46,9 @@ class Program:
         ]
 
     def multipliers(self, x, of_rows) -> tuple[np.ndarray, np.ndarray]:
-        """Return α and β from x and the multipliers of the rows: `equal`, `below`, and any that follow."""
+        """Return α and β from x and the multipliers of the rows: `equal`, `below`, and
+        any that follow.
+        """
         first = len(self.equal_to)
         last = len(self.equal_to) + len(self.below_at)
         return self.proof(
@@ -51,7 +57,9 @@ class Program:
 
 
 class _Builder:
-    """Builds a program block by block: variables have names, constraints are dicts from name to matrix."""
+    """Builds a program block by block: variables have names, constraints are dicts from
+    name to matrix.
+    """
 
     def __init__(self, **sizes: int):
         ends = np.cumsum(list(sizes.values()))
@@ -142,7 +150,9 @@ def _primal(problem, **more: int) -> _Builder:
 
 
 def pieces(problem) -> Program:
-    """Bound each loss below by its two linear pieces: the textbook formulation, which contains the data twice."""
+    """Bound each loss below by its two linear pieces: the textbook formulation, which
+    contains the data twice.
+    """
     n = problem.n_rows
     build = _primal(problem)
     Z = signed_rows(problem)
@@ -177,7 +187,9 @@ def margins(problem) -> Program:
 
 
 def excess(problem) -> Program:
-    """Zw = 1 − loss + excess with excess ≥ 0: the data appear once, and two of the three pieces are simple bounds."""
+    """Zw = 1 − loss + excess with excess ≥ 0: the data appear once, and two of the
+    three pieces are simple bounds.
+    """
     n = problem.n_rows
     build = _primal(problem, excess=n)
     Z = signed_rows(problem)
@@ -200,7 +212,9 @@ def excess(problem) -> Program:
 
 
 def dual(problem) -> Program:
-    """The dual in g = α − β and β: the weights are the multipliers of Zᵀg = force (+ pull, with a ridge)."""
+    """The dual in g = α − β and β: the weights are the multipliers of Zᵀg = force (+
+    pull, with a ridge).
+    """
     n = problem.n_rows
     d = problem.n_features
     ridge = d if problem.l2 > 0 else 0
@@ -242,7 +256,9 @@ FORMULATIONS = {"pieces": pieces, "margins": margins, "excess": excess, "dual": 
 
 
 def cvxpy_model(problem):
-    """Return the problem as a CVXPY model, with all prices and signs, and its variables by name."""
+    """Return the problem as a CVXPY model, with all prices and signs, and its variables
+    by name.
+    """
     import cvxpy as cp
 
     from drsvm.solvers.interior_point.cones import priced_entries
@@ -273,7 +289,9 @@ def cvxpy_model(problem):
 
 
 def cvxpy_margins(problem):
-    """Return the CVXPY model in which the margins are separate variables, and its variables by name."""
+    """Return the CVXPY model in which the margins are separate variables, and its
+    variables by name.
+    """
     import cvxpy as cp
 
     w = cp.Variable(problem.n_features)

@@ -1,4 +1,5 @@
-"""Federated ascent without a centre, on the simulated machines: each talks to its neighbours in a graph only.
+"""Federated ascent without a centre, on the simulated machines: each talks to its
+neighbours in a graph only.
 
 Machine k of K keeps an estimate S_k of the mean of the sums that all blocks contribute.
 It takes K S_k for their total V, improves its own multipliers for it, adds its own
@@ -30,7 +31,9 @@ from drsvm.solvers.paper.federated.federated_solver import Federated, Rounds
 
 N_CHANGES = 3
 N_SEEN = 2
-"""Numbers of sums that change with the multipliers, beside v, and of those that are what was seen last."""
+"""Numbers of sums that change with the multipliers, beside v, and of those that are
+what was seen last.
+"""
 
 
 def ring(n: int) -> np.ndarray:
@@ -60,7 +63,9 @@ GRAPHS = {"ring": ring, "grid": grid, "random": random_graph}
 
 
 def averages_to_shrink(weights: np.ndarray, shrinkage: float) -> int:
-    """Return how many averages make differences between machines smaller by this factor."""
+    """Return how many averages make differences between machines smaller by this
+    factor.
+    """
     rate = np.sort(np.abs(np.linalg.eigvalsh(weights)))[-2]
     return math.ceil(math.log(shrinkage) / math.log(max(rate, 1e-9)))
 
@@ -73,7 +78,9 @@ def metropolis(linked: np.ndarray) -> np.ndarray:
 
 
 class LinkedMachines(SimulatedCluster):
-    """Machines that pass sums over all of them up and down a spanning tree of their graph."""
+    """Machines that pass sums over all of them up and down a spanning tree of their
+    graph.
+    """
 
     def __init__(self, network, parts, graph):
         super().__init__(network, parts)
@@ -117,7 +124,9 @@ def _depth(linked: np.ndarray) -> int:
 
 @dataclass(frozen=True)
 class Gossip(Federated):
-    """Settings: by how much differences between machines must shrink in the averages after every epoch."""
+    """Settings: by how much differences between machines must shrink in the averages
+    after every epoch.
+    """
 
     name = "gossip"
     shrinkage: float = 0.5
@@ -147,7 +156,9 @@ class GossipRounds(Rounds):
         self.last_seen = np.zeros((len(self.machines), N_SEEN))
 
     def step(self) -> None:
-        """Let all machines make an epoch, average their estimates and centres, and move to the new classifiers."""
+        """Let all machines make an epoch, average their estimates and centres, and move
+        to the new classifiers.
+        """
         self.coordinator.n_rounds += 1
         changes = [
             self._change(number, machine)
@@ -189,14 +200,18 @@ class GossipRounds(Rounds):
 def change_of(
     machine, proposal: Proposal, n_machines: int, last_seen
 ) -> tuple[float, np.ndarray, np.ndarray]:
-    """Return how far a machine goes along its proposal, the change of its sums, and what it has seen."""
+    """Return how far a machine goes along its proposal, the change of its sums, and
+    what it has seen.
+    """
     step = machine.best_step(_unflat(n_machines * _flat(proposal)))
     changes, seen = np.split(_flat(proposal), [-N_SEEN])
     return step, np.append(step * changes, seen - last_seen), seen
 
 
 def settle(machine, estimate: np.ndarray, centre: np.ndarray) -> None:
-    """Move a machine to the classifier of estimated sums, from the average of centres."""
+    """Move a machine to the classifier of estimated sums, from the average of
+    centres.
+    """
     sums = _unflat(estimate)
     machine.w, machine.b, machine.lam = centre[:-2], *map(float, centre[-2:])
     machine.v = sums.v

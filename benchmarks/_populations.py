@@ -1,4 +1,5 @@
-"""Simulated populations whose worst case is known, for the bounds that samples of them give.
+"""Simulated populations whose worst case is known, for the bounds that samples of them
+give.
 
 Every population has one of five kinds of classifier and one of eight questions;
 features, error rates, norms and prices take turns.
@@ -172,7 +173,9 @@ class Population:
         )
 
     def publicly(self, rows: np.ndarray, confidence: float) -> np.ndarray:
-        """Return the same bounds by the public function, which computes the prices anew."""
+        """Return the same bounds by the public function, which computes the prices
+        anew.
+        """
         model, X, y = self._rows
         return worst_case_risk(
             model,

@@ -1,4 +1,5 @@
-"""Federated ascent without a centre on a real cluster: actors on workers that talk to their neighbours only.
+"""Federated ascent without a centre on a real cluster: actors on workers that talk to
+their neighbours only.
 
 Each worker keeps its rows, their multipliers and its own estimate of all sums, and
 fetches those of its neighbours from them directly (see `_gossip.py` for the method).
@@ -21,7 +22,9 @@ PAUSE = 2e-4  # seconds between two looks at a neighbour
 
 
 class Whole:
-    """The problem of all rows, as far as an ascent needs it where only some of them are."""
+    """The problem of all rows, as far as an ascent needs it where only some of them
+    are.
+    """
 
     def __init__(self, part, n_rows: int):
         self.part = part
@@ -61,7 +64,9 @@ class Machine:
         self.outgoing = {}
 
     def run(self, neighbours: dict[int, Any], n_rounds: int) -> None:
-        """Make epochs, and average estimates and centres with the neighbours after each of them."""
+        """Make epochs, and average estimates and centres with the neighbours after each
+        of them.
+        """
         for _ in range(n_rounds):
             n_machines = len(self.weights)
             proposal = self.block.propose(
@@ -85,7 +90,9 @@ class Machine:
             settle(self.ascent, n_machines * self.estimate, centre)
 
     def _averaged(self, values: np.ndarray, neighbours: dict[int, Any]) -> np.ndarray:
-        """Publish values, and return their average with those of the neighbours, once these are there."""
+        """Publish values, and return their average with those of the neighbours, once
+        these are there.
+        """
         count = self.published + 1
         # A neighbour may be one behind
         self.outgoing = {

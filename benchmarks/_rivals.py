@@ -46,7 +46,9 @@ class Variant:
 
 @dataclass(frozen=True)
 class Rival:
-    """A solver, the cases it supports and the variants that are worth trying, the most promising first."""
+    """A solver, the cases it supports and the variants that are worth trying, the most
+    promising first.
+    """
 
     name: str
     package: str
@@ -273,7 +275,9 @@ def _ecos(program: Program, settings) -> Run:
 
 
 def _rotated_cone(curvature):
-    """Return rows G and sides h with h − G(x, τ) in a second-order cone exactly when ½ Σ curvature x² ≤ τ."""
+    """Return rows G and sides h with h − G(x, τ) in a second-order cone exactly when ½
+    Σ curvature x² ≤ τ.
+    """
     used = np.flatnonzero(curvature)
     n = len(curvature)
     scaled = sparse.csr_array(

@@ -135,11 +135,17 @@ def dense_section(options) -> list[str]:
         "×",
     ]
     return [
-        "`solve(Problem(X, y, radius=0.1, flip_cost=1), tol=1e-6)`, norm 2, no ridge, with X on the card already; "
-        f"medians of {REPEATS} runs. The cores ran once, after a smaller problem that compiled their kernels.",
+        (
+            "`solve(Problem(X, y, radius=0.1, flip_cost=1), tol=1e-6)`, norm 2, no"
+            f" ridge, with X on the card already; medians of {REPEATS} runs. The cores"
+            " ran once, after a smaller problem that compiled their kernels."
+        ),
         table(header, lines),
-        "What single passes over all rows take, in milliseconds: products, sums for two vectors of coefficients, a "
-        "Gram matrix, and one in the low precision of iterations far from the optimum.",
+        (
+            "What single passes over all rows take, in milliseconds: products, sums for"
+            " two vectors of coefficients, a Gram matrix, and one in the low precision"
+            " of iterations far from the optimum."
+        ),
         table(["rows", "products", "sums", "Gram", "Gram, low precision"], passes),
     ]
 
@@ -148,7 +154,7 @@ def milliseconds_of_passes(problem) -> list[str]:
     import cupy as cp
 
     rows = problem.rows
-    (n, d) = problem.rows.shape
+    n, d = problem.rows.shape
     ones = cp.ones(n)
     two = cp.ones((2, n))
     w = np.ones(d)
@@ -226,7 +232,10 @@ def sparse_section(options) -> list[str]:
         "×",
     ]
     return [
-        "Sparse rows with up to 40 entries, radius 0.002, the interior point on both, to 1e-6.",
+        (
+            "Sparse rows with up to 40 entries, radius 0.002, the interior point on"
+            " both, to 1e-6."
+        ),
         table(header, [[*line, f"{cores / seconds:.1f}"]]),
     ]
 
@@ -236,7 +245,9 @@ def sparse_section(options) -> list[str]:
 
 
 def text_rows(n: int, d: int, draws: int):
-    """Return a CSR matrix on the card whose rows have norm 1, and labels that follow a sparse direction, with noise."""
+    """Return a CSR matrix on the card whose rows have norm 1, and labels that follow a
+    sparse direction, with noise.
+    """
     import cupy as cp
     from cupyx.scipy.sparse import csr_matrix, vstack
 
@@ -309,8 +320,12 @@ def text_section(options) -> list[str]:
     )
     header = ["solver", "rows", "seconds", "objective", "proven gap"]
     return [
-        f"Text-like rows × {TEXT_FEATURES:,}, {X.nnz:,} entries in all ({100 * (1 - density):.2f} % zeros), norm 2, "
-        f"radius {TEXT_RADIUS:g}, to a proven gap of {TEXT_TOL:g}: all rows on the card, and a tenth of them on both. "
-        "One run each, kernels of the card compiled before. LinearSVC solves another problem, without a proof.",
+        (
+            f"Text-like rows × {TEXT_FEATURES:,}, {X.nnz:,} entries in all"
+            f" ({100 * (1 - density):.2f} % zeros), norm 2, radius {TEXT_RADIUS:g}, to"
+            f" a proven gap of {TEXT_TOL:g}: all rows on the card, and a tenth of them"
+            " on both. One run each, kernels of the card compiled before. LinearSVC"
+            " solves another problem, without a proof."
+        ),
         table(header, lines),
     ]

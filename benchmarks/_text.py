@@ -1,19 +1,26 @@
-"""Text-like data: rows of TF-IDF weights of words whose frequencies follow Zipf's law, in two overlapping topics."""
+"""Text-like data: rows of TF-IDF weights of words whose frequencies follow Zipf's law,
+in two overlapping topics.
+"""
 
 import numpy as np
 from scipy import sparse
 
 EXPONENT = 1.07
 OFFSET = 2.7
-"""Zipf–Mandelbrot: the frequency of the word of rank r is proportional to (r + OFFSET)^−EXPONENT."""
+"""Zipf–Mandelbrot: the frequency of the word of rank r is proportional to (r +
+OFFSET)^−EXPONENT.
+"""
 
 TOPIC_WORDS = 0.05
 TILT = 1.0
-"""Share of the words that belong to a topic, and the factor (e^TILT) by which its documents use them more often."""
+"""Share of the words that belong to a topic, and the factor (e^TILT) by which its
+documents use them more often.
+"""
 
 
 def text_like(n: int, d: int, words: float = 80.0, noise: float = 0.05, seed: int = 0):
-    """Return n unit-norm TF-IDF rows over d words, about `words` of them nonzero in each, and labels in {−1, 1}.
+    """Return n unit-norm TF-IDF rows over d words, about `words` of them nonzero in
+    each, and labels in {−1, 1}.
 
     Every document belongs to one of two topics. A topic prefers some words; most words
     are common to both. A share `noise` of the labels is wrong.

@@ -1,4 +1,5 @@
-"""The best a rival can do: for every case the fastest variant and the loosest tolerance that is accurate enough.
+"""The best a rival can do: for every case the fastest variant and the loosest tolerance
+that is accurate enough.
 
 Accurate enough means that the objective of its classifier, with the best λ, is within
 ACCURACY of the optimum. The search is slow, so its results are stored in
@@ -19,7 +20,9 @@ TOLERANCES = [10.0**-k for k in range(2, 12)]
 SLOWER = 1.5
 """A variant is dropped if it is slower than the best one so far by this factor."""
 CLOSE = 1.3
-"""Variants within this factor of the best one are all timed at the end: one run cannot tell them apart."""
+"""Variants within this factor of the best one are all timed at the end: one run cannot
+tell them apart.
+"""
 REPEATED_BELOW = 5.0
 """Runs shorter than this many seconds are repeated, and the fastest counts."""
 FAILED = (0.0, np.inf)
@@ -50,7 +53,10 @@ class Case:
         }
 
     def __str__(self) -> str:
-        return f"{self.data}, q = {'∞' if np.isinf(self.q) else f'{self.q:g}'}, c = {self.c:g}"
+        return (
+            f"{self.data}, q = {'∞' if np.isinf(self.q) else f'{self.q:g}'}, c ="
+            f" {self.c:g}"
+        )
 
 
 @dataclass(frozen=True)
@@ -70,7 +76,9 @@ class Contender:
 
 @dataclass(frozen=True)
 class Tuned:
-    """The contenders of a rival in a case, fastest first, or the reason why there are none."""
+    """The contenders of a rival in a case, fastest first, or the reason why there are
+    none.
+    """
 
     contenders: list[Contender]
     note: str = ""
@@ -111,7 +119,9 @@ def _solve_once(
 
 
 class Worker:
-    """Runs attempts one by one in another process, which is killed if an attempt takes too long."""
+    """Runs attempts one by one in another process, which is killed if an attempt takes
+    too long.
+    """
 
     def __init__(self, n_threads: int):
         self.n_threads = n_threads
@@ -120,7 +130,9 @@ class Worker:
     def attempt(
         self, case: Case, rival: Rival, variant: Variant, tolerance: float, limit: float
     ):
-        """Return seconds and distance from the optimum, or None after `limit` seconds."""
+        """Return seconds and distance from the optimum, or None after `limit`
+        seconds.
+        """
         if self._process is None:
             self._start()
         self._pipe.send((case, rival.name, variant, tolerance))
@@ -158,7 +170,10 @@ class Worker:
 def tune(case: Case, rival: Rival, worker: Worker) -> Tuned:
     """Return the contenders of a rival, from the cache if available."""
     variants = ", ".join(str(variant) for variant in rival.variants)
-    key = f"{case} | {rival.name} {rival.version()} | {worker.n_threads} threads | {variants}"
+    key = (
+        f"{case} | {rival.name} {rival.version()} | {worker.n_threads} threads |"
+        f" {variants}"
+    )
     cache = json.loads(CACHE.read_text(encoding="utf-8")) if CACHE.exists() else {}
     if key not in cache:
         cache[key] = asdict(_search(case, rival, worker))
@@ -181,7 +196,8 @@ def _search(case: Case, rival: Rival, worker: Worker) -> Tuned:
         if contender is not None:
             found.append(contender)
             print(
-                f"    {case}: {rival.name} {variant}, tolerance {contender.tolerance:.0e}: {contender.seconds:.3f} s"
+                f"    {case}: {rival.name} {variant}, tolerance"
+                f" {contender.tolerance:.0e}: {contender.seconds:.3f} s"
             )
         elif slow and not found:
             note = f"over {TIME_LIMIT:.0f} s"
@@ -197,7 +213,9 @@ def _search(case: Case, rival: Rival, worker: Worker) -> Tuned:
 def _loosest(
     case, rival, variant, worker, limit: float
 ) -> tuple[Contender | None, bool]:
-    """Return the contender with the loosest sufficient tolerance, and whether the search ran out of time."""
+    """Return the contender with the loosest sufficient tolerance, and whether the
+    search ran out of time.
+    """
     for tolerance in TOLERANCES:
         outcome = worker.attempt(case, rival, variant, tolerance, limit)
         if outcome is None or outcome[0] > limit:
@@ -212,7 +230,10 @@ def _loosest(
             fastest = min(
                 [duration, *(outcome[0] for outcome in more if outcome is not None)]
             )
-            return Contender(
-                variant.formulation, variant.settings, tolerance, fastest, distance
-            ), False
+            return (
+                Contender(
+                    variant.formulation, variant.settings, tolerance, fastest, distance
+                ),
+                False,
+            )
     return None, False

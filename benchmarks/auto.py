@@ -1,4 +1,5 @@
-"""Is `auto` ever a bad choice? `solve(problem, "auto")` against every solver it could have picked.
+"""Is `auto` ever a bad choice? `solve(problem, "auto")` against every solver it could
+have picked.
 
 For each case: seconds to a proven gap of 1e-6 for `auto` itself, for the interior-point
 solver and for the method for many features (working sets for q = 1, dual coordinate
@@ -72,7 +73,8 @@ def cases(quick: bool):
 
 
 def timed(problem, others: list[str], limit: float) -> tuple[float, str, list[float]]:
-    """Return the seconds `auto` needs to prove the gap, the solver that finished, and the seconds of the others.
+    """Return the seconds `auto` needs to prove the gap, the solver that finished, and
+    the seconds of the others.
 
     Short runs are repeated, taking turns.
     """
@@ -170,9 +172,10 @@ def main() -> None:
     ]
     unsolved = sum(time >= options.limit for time in times)
     summary = (
-        f"`auto` takes {statistics.geometric_mean(losses):.2f} times as long as the fastest solver (geometric mean of "
-        f"{len(losses)} cases; at most {max(losses):.1f} times); it does not prove the gap within {options.limit:g} s "
-        f"in {unsolved} of them."
+        f"`auto` takes {statistics.geometric_mean(losses):.2f} times as long as the"
+        f" fastest solver (geometric mean of {len(losses)} cases; at most"
+        f" {max(losses):.1f} times); it does not prove the gap within {options.limit:g}"
+        f" s in {unsolved} of them."
     )
     name = "auto-quick" if options.quick else "auto"
     report(

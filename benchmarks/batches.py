@@ -27,7 +27,9 @@ SECONDS = 2.0
 
 LONGER = 8.0
 LONGER_GAP = 1e-4
-"""Limit of the seconds of single rows for gaps down to that at which batches are compared with them."""
+"""Limit of the seconds of single rows for gaps down to that at which batches are
+compared with them.
+"""
 
 BATCH_SIZES = (8, 64, 512, None)
 TEXT = "text, 5,000 × 20,000"
@@ -72,7 +74,9 @@ def problem_of(data: str, q: float, c: float) -> Problem:
 
 
 def outcome(problem: Problem, method: Method) -> list[tuple[int, float] | None] | None:
-    """Return the iterations and seconds to each gap, or None for a method that cannot solve the problem."""
+    """Return the iterations and seconds to each gap, or None for a method that cannot
+    solve the problem.
+    """
     limits = {"random_state": 0, "n_threads": 1}
     if method.solver == "ippa":
         limits |= {"max_iter": EPOCHS}
@@ -122,7 +126,9 @@ def cell(found: tuple[int, float] | None) -> str:
 
 
 def summary(outcomes: dict[tuple, dict[str, Any]]) -> str:
-    """Return how the batch of all rows compares with single rows at a gap of 1e-4, on a9a and ijcnn1."""
+    """Return how the batch of all rows compares with single rows at a gap of 1e-4, on
+    a9a and ijcnn1.
+    """
     rows: list[list[object]] = []
     for key, found in outcomes.items():
         if key[0] in ("a9a", "ijcnn1"):
@@ -194,7 +200,10 @@ def main() -> None:
             size,
             table(["problem, gap", *(run.name for run in runs), "SGD"], rows),
         ]
-    text = f"Iterations / seconds to a proven gap; –: not in {EPOCHS} epochs or {SECONDS:g} s"
+    text = (
+        f"Iterations / seconds to a proven gap; –: not in {EPOCHS} epochs or"
+        f" {SECONDS:g} s"
+    )
     text += f" (b = 1, down to {LONGER_GAP:g}: {LONGER:g} s)."
     whole = chosen == list(DATA_SETS)
     report(

@@ -1,4 +1,5 @@
-"""The defaults on all rows with correct labels, and with 2 % positives, against the defaults of scikit-learn's models.
+"""The defaults on all rows with correct labels, and with 2 % positives, against the
+defaults of scikit-learn's models.
 
 30 % of the rows are held out; features are standardised on the others, sparse ones are
 left as they are. Rare: all rows of the larger class, and so many of the smaller one
@@ -81,7 +82,9 @@ def with_few_positives(X, y, rng):
 
 
 def figures(name: str, rare: bool, seed: int) -> list[list[float]]:
-    """Return accuracy, balanced accuracy, ROC AUC and whether it is constant, of every model."""
+    """Return accuracy, balanced accuracy, ROC AUC and whether it is constant, of every
+    model.
+    """
     warnings.simplefilter("ignore")
     X, y = rows_of(name)
     X, y = with_few_positives(X, y, np.random.default_rng(seed)) if rare else (X, y)
@@ -118,7 +121,10 @@ def summary(names, found) -> str:
     rows.append(["mean", "", "", *(f"{one:+.2f}" for one in lead.mean(axis=0)), ""])
     gains = ["accuracy", "balanced accuracy", "AUC"]
     header = ["data", "accuracy", "AUC", *(f"{one}, lead" for one in gains), "constant"]
-    return f"{' / '.join(MODELS)}, in percent; lead over the better of the two rivals' means.\n\n{table(header, rows)}"
+    return (
+        f"{' / '.join(MODELS)}, in percent; lead over the better of the two rivals'"
+        f" means.\n\n{table(header, rows)}"
+    )
 
 
 if __name__ == "__main__":

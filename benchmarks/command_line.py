@@ -50,7 +50,9 @@ def main() -> None:
 
 
 def commands(file: Path, folder: Path) -> dict[str, list[str]]:
-    """Return the arguments of Python for each process, in an order in which models exist before they are used."""
+    """Return the arguments of Python for each process, in an order in which models
+    exist before they are used.
+    """
     drsvm = ["-m", "drsvm"]
     tall = write_table(folder / "tall.csv", 1_000_000, 3)
     wide = write_table(folder / "wide.csv", 10_000, 50)
@@ -100,7 +102,9 @@ def write_table(path: Path, n_rows: int, n_columns: int) -> Path:
 def measure(
     commands: dict[str, list[str]], folder: Path, repeats: int
 ) -> tuple[dict[str, list[tuple[float, float]]], int]:
-    """Return wall-clock and processor seconds of each process, and the kernels compiled after the first round."""
+    """Return wall-clock and processor seconds of each process, and the kernels compiled
+    after the first round.
+    """
     environment = {
         **os.environ,
         "NUMBA_CACHE_DIR": str(folder / "kernels"),
@@ -169,13 +173,17 @@ def write_report(options, times: dict[str, list[float]], compiled: int) -> None:
     limits = {name: (seconds, " above the imports") for name, seconds in LIMITS.items()}
     limits |= {name: (seconds, "") for name, seconds in TOTAL_LIMITS.items()}
     verdicts = [
-        f"- {name}: {short(spent[name])} s{what}, limit {limit} s: {'kept' if spent[name] <= limit else 'missed'}."
+        f"- {name}: {short(spent[name])} s{what}, limit {limit} s:"
+        f" {'kept' if spent[name] <= limit else 'missed'}."
         for name, (limit, what) in limits.items()
     ]
     sections = [
-        "a9a is 32,561 × 123, from xz-compressed svmlight text; the tables are CSV. A fit reads, standardises, solves "
-        "to a proven gap, scores and saves; the input error is a misspelt label column. Whole processes, medians of "
-        f"{options.repeats} of each kind, taking turns.",
+        (
+            "a9a is 32,561 × 123, from xz-compressed svmlight text; the tables are"
+            " CSV. A fit reads, standardises, solves to a proven gap, scores and"
+            " saves; the input error is a misspelt label column. Whole processes,"
+            f" medians of {options.repeats} of each kind, taking turns."
+        ),
         table(
             [
                 "process",

@@ -1,4 +1,5 @@
-"""What do the numbers in the rules of `drsvm.estimators` do: how do results change with half of each, or twice as much?
+"""What do the numbers in the rules of `drsvm.estimators` do: how do results change with
+half of each, or twice as much?
 
 Every number in a named constant of `drsvm/learn` is halved and doubled, one at a time
 (whole numbers stay whole), and everything else stays. `WassersteinSVC()` is fitted on
@@ -41,7 +42,9 @@ SHOWN = 0.05
 
 
 class Number(NamedTuple):
-    """A number in a constant: its module, the constant, where it is in nested tuples, its value and its comment."""
+    """A number in a constant: its module, the constant, where it is in nested tuples,
+    its value and its comment.
+    """
 
     module: str
     name: str
@@ -75,7 +78,10 @@ def main() -> None:
         for one in found
         for changes in [[change(next(others), base), change(next(others), base)]]
     ]
-    text = f"{len(found)} numbers; {options.seeds} seeds, 400 training rows or those that a set has."
+    text = (
+        f"{len(found)} numbers; {options.seeds} seeds, 400 training rows or those that"
+        " a set has."
+    )
     sections = [__doc__.split("\n\n", 1)[1].strip(), text]
     report("constants", "The numbers in the rules", [*sections, table([*HEADER], rows)])
 
@@ -219,7 +225,8 @@ def change(outcome: dict[str, np.ndarray], base: dict[str, np.ndarray]) -> str:
         differences = values - base[name]
         if np.abs(differences).max() >= SHOWN:
             words.append(
-                f"{name} {' / '.join(f'{one:+.1f}'.replace('-', '−') for one in differences)}".strip()
+                f"{name}"
+                f" {' / '.join(f'{one:+.1f}'.replace('-', '−') for one in differences)}".strip()
             )
     return "; ".join(words) or "–"
 

@@ -1,4 +1,5 @@
-"""Seconds of a fit with 1, 2, 4, … threads, up to all cores: synthetic data of three kinds, and a9a.
+"""Seconds of a fit with 1, 2, 4, … threads, up to all cores: synthetic data of three
+kinds, and a9a.
 
 The dense cases are two overlapping Gaussians with 5 % wrong labels; the sparse one has
 40 nonzeros in every row, whose labels follow a random direction, again with 5 % wrong.
@@ -30,15 +31,17 @@ ENOUGH = 3.0
 TEXT_SIZE = (100_000, 1_000_000)
 
 INTERIOR_POINT = (
-    "`solve` with the interior point, radius 0.1, flip cost 1, norm 2, to a proven gap of 1e-6, on an existing "
-    "Problem, whose own time is in the column Problem. × is the time with one thread (or the fewest) divided by that "
-    "with the most."
+    "`solve` with the interior point, radius 0.1, flip cost 1, norm 2, to a proven gap"
+    " of 1e-6, on an existing Problem, whose own time is in the column Problem. × is"
+    " the time with one thread (or the fewest) divided by that with the most."
 )
 
 DUAL_COORDINATE = (
-    "`solve` with dual coordinate ascent on text-like data, flip cost 1, norm 2, to a proven gap of 1e-5, the radius "
-    "in units of the largest one without flips. Median seconds (epochs); × as above. The number of threads for "
-    "products and certificates does not change the result: the column says whether all runs were equal, bit for bit."
+    "`solve` with dual coordinate ascent on text-like data, flip cost 1, norm 2, to a"
+    " proven gap of 1e-5, the radius in units of the largest one without flips. Median"
+    " seconds (epochs); × as above. The number of threads for products and certificates"
+    " does not change the result: the column says whether all runs were equal, bit for"
+    " bit."
 )
 
 TEXT_FRACTIONS = (0.01, 0.1)
@@ -119,7 +122,8 @@ def outcome(name: str, threads: list[int], options) -> dict[str, Any]:
         objectives.append(result.objective)
         iterations = result.n_iter
         print(
-            f"{name}, {n_threads} threads: {short(times[n_threads])} s, {result.status.name}",
+            f"{name}, {n_threads} threads: {short(times[n_threads])} s,"
+            f" {result.status.name}",
             flush=True,
         )
     spread = max(objectives) - min(objectives)
@@ -133,7 +137,9 @@ def outcome(name: str, threads: list[int], options) -> dict[str, Any]:
 
 
 def repeated(problem: Problem, n_threads: int, repeats: int) -> tuple[float, Any]:
-    """Return the median time of a few runs, or that of the only one if it is long, and the result."""
+    """Return the median time of a few runs, or that of the only one if it is long, and
+    the result.
+    """
     times = []
     result = None
     while len(times) < repeats and (len(times) == 0 or times[0] < ENOUGH):
@@ -176,7 +182,9 @@ def text_table(options, threads: list[int]) -> str:
 
 
 def text_row(problem: Problem, threads: list[int], repeats: int) -> list[str]:
-    """Return seconds and epochs by number of threads, the speed-up, whether runs were equal, and the largest gap."""
+    """Return seconds and epochs by number of threads, the speed-up, whether runs were
+    equal, and the largest gap.
+    """
     medians = []
     cells = []
     everything = []
@@ -218,7 +226,9 @@ def same_bits(one, other) -> bool:
 
 
 def dense(d: int) -> Callable[[int], tuple[Any, np.ndarray]]:
-    """Return a function that draws n rows, in pieces so that no temporary array is as large as X."""
+    """Return a function that draws n rows, in pieces so that no temporary array is as
+    large as X.
+    """
 
     def draw(n: int):
         random = np.random.default_rng(0)
@@ -235,7 +245,9 @@ def dense(d: int) -> Callable[[int], tuple[Any, np.ndarray]]:
 
 
 def scattered(n: int):
-    """Return rows with 40 nonzeros among 2,000 features: one at random in each of 40 groups of 50."""
+    """Return rows with 40 nonzeros among 2,000 features: one at random in each of 40
+    groups of 50.
+    """
     random = np.random.default_rng(0)
     groups = 40
     width = 50
@@ -247,9 +259,12 @@ def scattered(n: int):
     y = np.where((data * direction[indices]).sum(axis=1) > 0, 1.0, -1.0)
     y[random.random(n) < 0.05] *= -1.0
     indptr = np.arange(n + 1, dtype=np.int32) * groups
-    return sparse.csr_array(
-        (data.ravel(), indices.ravel(), indptr), shape=(n, groups * width)
-    ), y
+    return (
+        sparse.csr_array(
+            (data.ravel(), indices.ravel(), indptr), shape=(n, groups * width)
+        ),
+        y,
+    )
 
 
 def a9a(n: int):

@@ -32,9 +32,13 @@ def main() -> None:
     )
     outcomes = [in_own_process(n, options) for n in sizes]
     sections = [
-        f"`solve` with its defaults (radius 0.1, flip cost 1, norm {options.norm}, l2 0, proven gap 1e-6, all cores) "
-        f"on n × {N_FEATURES} dense float64 data; medians of {options.repeats} runs, only one above 2 million rows. "
-        "Memory: increase of the process's peak during `solve`, compared with 130 n + 40 d² bytes + 50 MB.",
+        (
+            f"`solve` with its defaults (radius 0.1, flip cost 1, norm {options.norm},"
+            f" l2 0, proven gap 1e-6, all cores) on n × {N_FEATURES} dense float64"
+            f" data; medians of {options.repeats} runs, only one above 2 million rows."
+            " Memory: increase of the process's peak during `solve`, compared with 130"
+            " n + 40 d² bytes + 50 MB."
+        ),
         cost_table(outcomes),
     ]
     report("cost-quick" if options.quick else "cost", "Cost per row", sections)
@@ -103,7 +107,9 @@ def measure(n: int, repeats: int, norm: str) -> dict:
 
 
 def two_gaussians(n: int, seed: int = 0):
-    """Return X and y, generated in pieces so that no temporary array is as large as X."""
+    """Return X and y, generated in pieces so that no temporary array is as large as
+    X.
+    """
     random = np.random.default_rng(seed)
     direction = np.ones(N_FEATURES) / np.sqrt(N_FEATURES)
     X = np.empty((n, N_FEATURES))
@@ -123,7 +129,9 @@ def two_gaussians(n: int, seed: int = 0):
 
 
 def forget_peak() -> float:
-    """Reset the peak where the system allows it, and return the resident memory in bytes."""
+    """Reset the peak where the system allows it, and return the resident memory in
+    bytes.
+    """
     try:
         Path("/proc/self/clear_refs").write_text("5")
         return _status("VmRSS")

@@ -1,4 +1,5 @@
-"""How long the first fit takes: a small fit in a fresh process, beyond the import of scikit-learn and numba.
+"""How long the first fit takes: a small fit in a fresh process, beyond the import of
+scikit-learn and numba.
 
 Once with compiled kernels in numba's cache, once with an empty cache, as after an
 installation.
@@ -132,7 +133,9 @@ def save_data(file: Path, X, y) -> Path:
 
 
 def fresh_process(program: str, *arguments, cache: Path) -> dict[str, float]:
-    """Return the times that a program prints, in a process with a separate cache of compiled kernels."""
+    """Return the times that a program prints, in a process with a separate cache of
+    compiled kernels.
+    """
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
     command = [sys.executable, "-c", program, *map(str, arguments)]
     finished = subprocess.run(
@@ -165,9 +168,12 @@ def write_report(options, times: dict[str, dict[str, float]]) -> None:
         ]
         rows.append([name, *parts, *beyond])
     sections = [
-        "Data are read from an npz file, norm 2, proven gap 1e-6; seconds from the first line of a fresh process, "
-        f"medians of {options.repeats} processes of each kind, taking turns. The last column is processor time in "
-        "user mode, which other work on the machine affects less.",
+        (
+            "Data are read from an npz file, norm 2, proven gap 1e-6; seconds from the"
+            f" first line of a fresh process, medians of {options.repeats} processes of"
+            " each kind, taking turns. The last column is processor time in user mode,"
+            " which other work on the machine affects less."
+        ),
         table(
             [
                 "process",

@@ -1,4 +1,6 @@
-"""Where the time of a small fit goes: scikit-learn's checks, steps, certificates, and the Python in between."""
+"""Where the time of a small fit goes: scikit-learn's checks, steps, certificates, and
+the Python in between.
+"""
 
 import statistics
 import time

@@ -59,14 +59,18 @@ METHODS: dict[str, Any] = {
 
 
 def measured(name: str, seed: int) -> np.ndarray:
-    """Return accuracy, balanced accuracy, AUC and the share of the larger class: by place, error and method."""
+    """Return accuracy, balanced accuracy, AUC and the share of the larger class: by
+    place, error and method.
+    """
     warnings.simplefilter("ignore")
     X, y = cases.rows_of(name)
     size = min(
         N_ROWS,
-        max(len(y) - MIN_TESTED, int(0.62 * len(y)))
-        if len(y) < N_ROWS + MIN_TESTED
-        else N_ROWS,
+        (
+            max(len(y) - MIN_TESTED, int(0.62 * len(y)))
+            if len(y) < N_ROWS + MIN_TESTED
+            else N_ROWS
+        ),
     )
     X, X_test, y, y_test = train_test_split(
         X, y, train_size=size, stratify=y, random_state=seed
@@ -113,7 +117,10 @@ def main() -> None:
     by_data = outcomes.reshape(
         len(options.data), options.seeds, *outcomes.shape[1:]
     ).mean(axis=1)
-    intro = f"{len(options.data)} data sets, {options.seeds} seeds: {', '.join(options.data)}."
+    intro = (
+        f"{len(options.data)} data sets, {options.seeds} seeds:"
+        f" {', '.join(options.data)}."
+    )
     sections = [__doc__.split("\n\n", 1)[1].strip(), intro]
     for place, title in enumerate(
         ("Errors in the training rows", "Errors in the test rows")
@@ -121,7 +128,8 @@ def main() -> None:
         sections.append(f"## {title}\n\n{means_table(by_data[:, place])}")
         sections.append(worst_table(by_data[:, place], options.data))
     sections.append(
-        f"## Every data set, errors in the training rows\n\n{data_table(by_data[:, 0], options.data)}"
+        "## Every data set, errors in the training"
+        f" rows\n\n{data_table(by_data[:, 0], options.data)}"
     )
     report(options.name, "Gross errors", sections)
 
@@ -149,7 +157,10 @@ def worst_table(found, names) -> str:
         rows.append(
             [method, *(f"{leads[w, e]:+.1f} ({names[w]})" for e, w in enumerate(worst))]
         )
-    title = "Accuracy minus the share of the larger class in the test rows, in points: the worst data set."
+    title = (
+        "Accuracy minus the share of the larger class in the test rows, in points: the"
+        " worst data set."
+    )
     return f"{title}\n\n{table(['method', *ERRORS], rows)}"
 
 

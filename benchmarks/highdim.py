@@ -1,4 +1,5 @@
-"""Many features: what does a proven robust classifier for text cost, as a multiple of LinearSVC?
+"""Many features: what does a proven robust classifier for text cost, as a multiple of
+LinearSVC?
 
 Text-like data from a generator (Zipf-distributed words, unit-norm TF-IDF rows, two
 overlapping topics, 5 % wrong labels), or any svmlight file. For every radius (as a
@@ -114,14 +115,16 @@ def memory_section(X, y, q: float) -> str:
     tracemalloc.stop()
     numbers = 8 * sum(X.shape)
     return (
-        f"Peak memory beyond the data ({size / 1e6:.0f} MB as CSR), at a tenth of the largest radius: "
-        f"{peak / 1e6:.1f} MB, {peak / size:.2f} times the data, or {peak / numbers:.1f} 8-byte numbers per row and "
-        "feature."
+        f"Peak memory beyond the data ({size / 1e6:.0f} MB as CSR), at a tenth of the"
+        f" largest radius: {peak / 1e6:.1f} MB, {peak / size:.2f} times the data, or"
+        f" {peak / numbers:.1f} 8-byte numbers per row and feature."
     )
 
 
 def verdict(q: float, ratios) -> str:
-    """Summarise how many settings are within the targets, and by how much the others miss them."""
+    """Summarise how many settings are within the targets, and by how much the others
+    miss them.
+    """
     if q not in LIMITS:
         return "There is no target for this norm."
     lines = []
@@ -131,13 +134,15 @@ def verdict(q: float, ratios) -> str:
         within = sum(ratio <= limit for ratio in column)
         finite = [ratio for ratio in column if math.isfinite(ratio)]
         reached = (
-            f"largest {max(finite):.2f}, geometric mean {statistics.geometric_mean(finite):.2f}"
+            f"largest {max(finite):.2f}, geometric mean"
+            f" {statistics.geometric_mean(finite):.2f}"
             if finite
             else "none"
         )
         lines.append(
-            f"Gap {tol:g}: {within} of {len(column)} settings within {limit:g} × LinearSVC ({reached}); "
-            f"{len(column) - len(finite)} do not reach the gap within the time limit."
+            f"Gap {tol:g}: {within} of {len(column)} settings within {limit:g} ×"
+            f" LinearSVC ({reached}); {len(column) - len(finite)} do not reach the gap"
+            " within the time limit."
         )
     return "\n".join(f"- {line}" for line in lines)
 
@@ -184,7 +189,10 @@ def main() -> None:
         header += [
             f"{what} {tol:g}" for tol in TOLERANCES for what in ("s to gap", "ratio")
         ]
-        data = f"{X.shape[0]:,} × {X.shape[1]:,}, {X.nnz / X.shape[0]:.0f} nonzeros/row (loaded in {short(generation)} s)"
+        data = (
+            f"{X.shape[0]:,} × {X.shape[1]:,}, {X.nnz / X.shape[0]:.0f} nonzeros/row"
+            f" (loaded in {short(generation)} s)"
+        )
         label = "-".join(
             [
                 "highdim",

@@ -1,4 +1,5 @@
-"""What a kernel classifier with a proof costs, against scikit-learn's SVC and a Nyström pipeline on the same rows.
+"""What a kernel classifier with a proof costs, against scikit-learn's SVC and a Nyström
+pipeline on the same rows.
 
 20 % of the training labels are wrong; the width is the same for all (γ = 0.3 / d). What
 is proven is the gap to the optimum over the whole feature space. With `--card`, many
@@ -45,7 +46,9 @@ def curved(n: int, d: int = 20):
 
 
 def rows_of(name: str, n: int):
-    """Return training rows with wrong labels, and others with correct ones (of ijcnn1 there may be none)."""
+    """Return training rows with wrong labels, and others with correct ones (of ijcnn1
+    there may be none).
+    """
     X, y = curved(n + TEST_ROWS) if name == "curved" else load(name)
     rng = np.random.default_rng(0)
     order = rng.permutation(len(y))[: n + TEST_ROWS]
@@ -142,9 +145,10 @@ def on_cores(options) -> None:
         "AUC, correct labels",
     ]
     about = (
-        f"{usable_cores()} threads; {int(100 * WRONG)} % of the training labels are wrong; γ = 0.3 / d, C = 1 for the "
-        "rivals, which prove nothing. The automatic radius and ridge, and for the second line the folds of the "
-        "threshold, are part of the time."
+        f"{usable_cores()} threads; {int(100 * WRONG)} % of the training labels are"
+        " wrong; γ = 0.3 / d, C = 1 for the rivals, which prove nothing. The automatic"
+        " radius and ridge, and for the second line the folds of the threshold, are"
+        " part of the time."
     )
     report(
         "kernel-quick" if options.quick else "kernel",
@@ -158,9 +162,10 @@ def on_card(options) -> None:
 
     card = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
     about = (
-        f"{int(100 * WRONG)} % of the training labels are wrong; γ = 0.3 / d. The automatic radius and ridge, and "
-        "copying the rows to the card, are part of the time. `curved` are two normal distributions that "
-        "overlap, with 20 features."
+        f"{int(100 * WRONG)} % of the training labels are wrong; γ = 0.3 / d. The"
+        " automatic radius and ridge, and copying the rows to the card, are part of"
+        " the time. `curved` are two normal distributions that overlap, with 20"
+        " features."
     )
     head = [
         "data",

@@ -1,4 +1,5 @@
-"""How many wrong labels does `find_label_issues` find, compared with a tuned LogisticRegression?
+"""How many wrong labels does `find_label_issues` find, compared with a tuned
+LogisticRegression?
 
 A given share of the labels, chosen at random, is made wrong; a wrong label is drawn
 uniformly from the other classes. The methods see the wrong labels only and rank all
@@ -73,14 +74,16 @@ DATA: dict[str, Callable] = {
     "digits, odd or even": lambda: _two(load_digits, lambda y: y % 2),
     "digits, ten": lambda: load_digits(return_X_y=True),
     **{
-        name: (lambda name=name: load(name))
+        name: lambda name=name: load(name)
         for name in ("german.numer", "a5a", "spambase", "splice", "ijcnn1")
     },
 }
 
 
 def noisy(name: str, share: float, seed: int):
-    """Return rows, labels with exactly the given share of wrong ones, and which of them are wrong."""
+    """Return rows, labels with exactly the given share of wrong ones, and which of them
+    are wrong.
+    """
     X, y = DATA[name]()
     rng = np.random.default_rng(seed)
     rows = rng.permutation(len(y))[:MOST]
@@ -99,7 +102,9 @@ def noisy(name: str, share: float, seed: int):
 
 
 def tuned_logistic(X, y) -> LabelIssues:
-    """Return the out-of-fold result of a LogisticRegression whose C has the best log loss in five folds."""
+    """Return the out-of-fold result of a LogisticRegression whose C has the best log
+    loss in five folds.
+    """
     folds = StratifiedKFold(5, shuffle=True, random_state=1)
     search = GridSearchCV(
         LogisticRegression(max_iter=1000), {"C": GRID}, scoring="neg_log_loss", cv=folds
@@ -119,7 +124,9 @@ def in_sample(X, y) -> np.ndarray:
 
 
 def measured(name: str, share: float, seeds: int) -> dict[str, np.ndarray]:
-    """Return the means over the seeds: AUC and precision of each ranking, and how good the flags are."""
+    """Return the means over the seeds: AUC and precision of each ranking, and how good
+    the flags are.
+    """
     # Iterations of LogisticRegression, constant classifiers
     warnings.simplefilter("ignore")
     rows: list[dict[str, np.ndarray]] = []
@@ -163,7 +170,9 @@ def quality(margin: np.ndarray, wrong: np.ndarray) -> np.ndarray:
 
 
 def summary(found) -> str:
-    """Return the means over the data sets, and paired differences to LogisticRegression with their standard errors."""
+    """Return the means over the data sets, and paired differences to LogisticRegression
+    with their standard errors.
+    """
     rows = []
     for share in SHARES:
         cells = np.array(
@@ -191,7 +200,10 @@ def summary(found) -> str:
         "AUC gain",
         "precision gain",
     ]
-    text = "Means over the data sets; gains over the tuned LogisticRegression with their standard errors, in points."
+    text = (
+        "Means over the data sets; gains over the tuned LogisticRegression with their"
+        " standard errors, in points."
+    )
     return f"## Summary\n\n{text}\n\n{table(header, rows)}"
 
 
@@ -213,7 +225,10 @@ def ranking_table(found, share: float) -> str:
         ]
         for name, cells in found.items()
     ]
-    return f"## {share:.0%} wrong labels\n\nAUC / precision.\n\n{table(['data', *METHODS.values()], rows)}"
+    return (
+        f"## {share:.0%} wrong labels\n\nAUC /"
+        f" precision.\n\n{table(['data', *METHODS.values()], rows)}"
+    )
 
 
 def flags_table(found) -> str:

@@ -1,4 +1,5 @@
-"""Rows on disk against rows in memory: what does `fit` take, in time and in memory of the process's own?
+"""Rows on disk against rows in memory: what does `fit` take, in time and in memory of
+the process's own?
 
 Dense synthetic data: two overlapping Gaussians away from the origin, 5 % of the labels
 wrong. Each way runs in its own process. Pages of mapped files do not count as memory:
@@ -62,7 +63,9 @@ def parse_options():
     parser.add_argument("--dtype", choices=["float64", "float32"], default="float64")
     parser.add_argument(
         "--folder",
-        help="where the data are written, and removed again; default: a temporary folder",
+        help=(
+            "where the data are written, and removed again; default: a temporary folder"
+        ),
     )
     parser.add_argument(
         "--ways", nargs="+", choices=list(WAYS), default=list(WAYS), help="default: all"
@@ -199,7 +202,9 @@ def command(folder: Path) -> tuple[float, float]:
 
 
 def warm_up(folder: Path) -> None:
-    """Import and compile everything with some of the rows: in memory, and behind a view."""
+    """Import and compile everything with some of the rows: in memory, and behind a
+    view.
+    """
     from drsvm import WassersteinSVC
 
     few = np.load(folder / "X.npy", mmap_mode="r")[:120_000]
@@ -208,7 +213,9 @@ def warm_up(folder: Path) -> None:
 
 
 class Memory:
-    """The anonymous memory of the process in bytes: at the start, and its peak, sampled by a thread."""
+    """The anonymous memory of the process in bytes: at the start, and its peak, sampled
+    by a thread.
+    """
 
     def __enter__(self) -> "Memory":
         self.start = self.peak = anonymous_memory()
@@ -274,10 +281,15 @@ def sections(outcomes: dict[str, dict], options) -> list[str]:
             ]
         )
     return [
-        f"`WassersteinSVC().fit`, automatic radius, on {options.rows:,} × {options.features} {options.dtype} with the "
-        f"files in the disk's cache; medians of {options.repeats} runs. Time includes reading, and for Parquet writing "
-        "the rows to a mapped file. The command standardises the columns, so its objective is another one. Memory: the "
-        f"peak of RssAnon; the limit is {LIMIT_BYTES} bytes per row above the start, after imports and compilation.",
+        (
+            f"`WassersteinSVC().fit`, automatic radius, on {options.rows:,} ×"
+            f" {options.features} {options.dtype} with the files in the disk's cache;"
+            f" medians of {options.repeats} runs. Time includes reading, and for"
+            " Parquet writing the rows to a mapped file. The command standardises the"
+            " columns, so its objective is another one. Memory: the peak of RssAnon;"
+            f" the limit is {LIMIT_BYTES} bytes per row above the start, after imports"
+            " and compilation."
+        ),
         table(header, lines),
     ]
 

@@ -1,4 +1,5 @@
-"""Many features on many machines: what do rows that stay on a cluster cost, compared with one process that has all?
+"""Many features on many machines: what do rows that stay on a cluster cost, compared
+with one process that has all?
 
 Text-like data as in `highdim.py`, on a Dask cluster of processes on this machine, a
 thread each. `federated` sends vectors of one number per feature only; the matrices of
@@ -196,10 +197,12 @@ def main() -> None:
         with Client(n_workers=options.workers, **local) as client:
             cells.extend(lines(client, X, y, q, options))
     data = (
-        f"{X.shape[0]:,} × {X.shape[1]:,}, {X.nnz / X.shape[0]:.0f} nonzeros per row, in {options.workers} parts; a "
-        f"round sends {4e-6 * X.shape[1]:.2f} MB to every worker and back. Proven gap {options.tol:g}, radius "
-        f"{options.fraction:g} of the largest, flip cost 1. Rounds include those of start and certificates. Medians of "
-        f"{options.repeats}. On the ring, the client proves the gap after every tenth round, with all multipliers."
+        f"{X.shape[0]:,} × {X.shape[1]:,}, {X.nnz / X.shape[0]:.0f} nonzeros per row,"
+        f" in {options.workers} parts; a round sends {4e-6 * X.shape[1]:.2f} MB to"
+        f" every worker and back. Proven gap {options.tol:g}, radius"
+        f" {options.fraction:g} of the largest, flip cost 1. Rounds include those of"
+        f" start and certificates. Medians of {options.repeats}. On the ring, the"
+        " client proves the gap after every tenth round, with all multipliers."
     )
     report(
         "many_machines", "Many features on many machines", [data, table(header, cells)]

@@ -91,13 +91,21 @@ def coverage(options) -> tuple[str, list[str]]:
         np.array(each)[np.argsort(order)] for each in zip(*answers, strict=True)
     )
     intro = (
-        f"{len(cases)} populations of {rows:,} rows ({rows_with_kernel:,} with a kernel), the true error rates from "
-        f"{rates.min():.1%} to {rates.max():.1%}; {samples} samples each, drawn independently, of every size; "
-        f"confidence {CONFIDENCE}, {N_RADII} radii. For a limit per row the radii are prices of rows, where jumps are. "
-        "A sample misses if its bound is below the truth at any radius. For kernels the truth is the certified side."
+        f"{len(cases)} populations of {rows:,} rows ({rows_with_kernel:,} with a"
+        f" kernel), the true error rates from {rates.min():.1%} to {rates.max():.1%};"
+        f" {samples} samples each, drawn independently, of every size; confidence"
+        f" {CONFIDENCE}, {N_RADII} radii. For a limit per row the radii are prices of"
+        " rows, where jumps are. A sample misses if its bound is below the truth at"
+        " any radius. For kernels the truth is the certified side."
     )
-    title = f"Samples that miss, in percent, and how far the bound of {TIGHT_AT:,} rows is above the truth (mean and "
-    title += "largest of a population, in units of the largest cost; means over radii and samples)."
+    title = (
+        f"Samples that miss, in percent, and how far the bound of {TIGHT_AT:,} rows is"
+        " above the truth (mean and "
+    )
+    title += (
+        "largest of a population, in units of the largest cost; means over radii and"
+        " samples)."
+    )
     groups = {
         name: [i for i, case in enumerate(cases) if case.classifier == name]
         for name in CLASSIFIERS
@@ -121,9 +129,10 @@ def coverage(options) -> tuple[str, list[str]]:
     worst = np.unravel_index(misses.argmax(), misses.shape)
     case = cases[worst[0]]
     notes = (
-        f"limit: 5 % and two standard errors of the share if it were 5 %. Of the {misses.size} pairs of population and "
-        f"size, the one with most misses: {misses.max():.0%} ({case.classifier}; {case.question}; {case.features}; "
-        f"n = {SIZES[worst[1]]:,})."
+        "limit: 5 % and two standard errors of the share if it were 5 %. Of the"
+        f" {misses.size} pairs of population and size, the one with most misses:"
+        f" {misses.max():.0%} ({case.classifier}; {case.question}; {case.features}; n ="
+        f" {SIZES[worst[1]]:,})."
     )
     return "Bounds for the population", [
         intro,
@@ -146,7 +155,9 @@ def _coverage_line(misses: np.ndarray, excess: np.ndarray, samples: int) -> list
 def misses_and_excess(
     case: Population, samples: int
 ) -> tuple[np.ndarray, float, float]:
-    """Return the shares of samples that miss by size, the mean distance above the truth, and the error rate."""
+    """Return the shares of samples that miss by size, the mean distance above the
+    truth, and the error rate.
+    """
     rng = np.random.default_rng([case.seed, 1])
     largest = case.options.levels[-1]
 
@@ -203,11 +214,13 @@ def errors_on_tables(options) -> tuple[str, list[str]]:
         "all": every,
     }
     intro = (
-        f"{N_BLOCKS} consecutive blocks of every table, of at most {MOST_ROWS:,} rows each, in file order; "
-        f"{', '.join(WITHOUT_ORDER)} are shuffled. ClippedScaler and WassersteinSVC with their defaults are trained on "
-        "half of a block, audited on the other half and applied to the next block; random halves with "
-        f"{1 if options.quick else options.seeds} seeds. {len({(pair.table, pair.block) for pair in ordered})} pairs "
-        f"of blocks in time order, {len({(pair.table, pair.block) for pair in every})} in all."
+        f"{N_BLOCKS} consecutive blocks of every table, of at most {MOST_ROWS:,} rows"
+        f" each, in file order; {', '.join(WITHOUT_ORDER)} are shuffled. ClippedScaler"
+        " and WassersteinSVC with their defaults are trained on half of a block,"
+        " audited on the other half and applied to the next block; random halves with"
+        f" {1 if options.quick else options.seeds} seeds."
+        f" {len({(pair.table, pair.block) for pair in ordered})} pairs of blocks in"
+        f" time order, {len({(pair.table, pair.block) for pair in every})} in all."
     )
     sections = [
         intro,
@@ -220,9 +233,11 @@ def errors_on_tables(options) -> tuple[str, list[str]]:
 
 def _methods_text() -> str:
     return (
-        "Distance of the expected error rate from the true one on the next block, in points: mean of its size, and "
-        "its mean with its sign. `expected_error` is that of `measure_shift`. CBPE, the difference of confidences "
-        "(DoC) and average thresholded confidence (ATC) use probabilities that are calibrated on the audited rows."
+        "Distance of the expected error rate from the true one on the next block, in"
+        " points: mean of its size, and its mean with its sign. `expected_error` is"
+        " that of `measure_shift`. CBPE, the difference of confidences (DoC) and"
+        " average thresholded confidence (ATC) use probabilities that are calibrated on"
+        " the audited rows."
     )
 
 
@@ -251,7 +266,9 @@ def _errors_table(groups: dict[str, list[Pair]]) -> str:
 
 
 def _gain_by_table(found: dict[str, list[Pair]]) -> str:
-    """Return by how much `expected_error` is closer than the others, with what the choice of tables leaves open."""
+    """Return by how much `expected_error` is closer than the others, with what the
+    choice of tables leaves open.
+    """
     size = {
         key: np.array(
             [
@@ -267,9 +284,13 @@ def _gain_by_table(found: dict[str, list[Pair]]) -> str:
         gain = 100.0 * (size[key] - size["expected"])[ordered]
         error = gain.std(ddof=1) / math.sqrt(len(gain)) if len(gain) > 1 else math.nan
         texts.append(
-            f"{name}: {gain.mean():+.1f} ± {error:.1f} (closer on {(gain > 0).sum()} of {len(gain)})"
+            f"{name}: {gain.mean():+.1f} ± {error:.1f} (closer on {(gain > 0).sum()} of"
+            f" {len(gain)})"
         )
-    title = "Points by which `expected_error` is closer, means and standard errors over tables in time order"
+    title = (
+        "Points by which `expected_error` is closer, means and standard errors over"
+        " tables in time order"
+    )
     return f"{title}: {'; '.join(texts)}."
 
 
@@ -296,7 +317,10 @@ def _bounds_table(groups: dict[str, list[Pair]]) -> str:
                 f"{np.median(near):.3f}" if len(near) else "none",
             ]
         )
-    return f"How far rows moved, and `worst_error`, the bound of {CONFIDENCE:.0%}.\n\n{table(header, lines)}"
+    return (
+        "How far rows moved, and `worst_error`, the bound of"
+        f" {CONFIDENCE:.0%}.\n\n{table(header, lines)}"
+    )
 
 
 # --- radius
@@ -308,10 +332,12 @@ def radii_on_tables(options) -> tuple[str, list[str]]:
         name: runs for name, runs in of_tables(trained_with, options).items() if runs
     }
     intro = (
-        "Trained on half of a block with the default radius, or with the median or the largest movement between "
-        "earlier blocks (two or more of them, `radius_from_batches`). Error on the next block; worst-case error on the "
-        "other half of the block itself, at the largest of the earlier movements; movement to the next block, as each "
-        "classifier sees it. Means over blocks and seeds."
+        "Trained on half of a block with the default radius, or with the median or the"
+        " largest movement between earlier blocks (two or more of them,"
+        " `radius_from_batches`). Error on the next block; worst-case error on the"
+        " other half of the block itself, at the largest of the earlier movements;"
+        " movement to the next block, as each classifier sees it. Means over blocks and"
+        " seeds."
     )
     header = [
         "table",
@@ -356,7 +382,9 @@ def _radius_cells(runs) -> list[str]:
 
 
 def _gains(runs) -> str:
-    """Return where radii that are larger lead to fewer errors: by how much more errors the default has than before."""
+    """Return where radii that are larger lead to fewer errors: by how much more errors
+    the default has than before.
+    """
     gains = np.array(
         [[run.errors[0] - error for error in run.errors[1:]] for run in runs]
     )
@@ -382,7 +410,10 @@ def _gains(runs) -> str:
         "points gained: median",
         "largest",
     ]
-    title = "Errors that are avoided on the next block, by how many more the default has there than in its audit."
+    title = (
+        "Errors that are avoided on the next block, by how many more the default has"
+        " there than in its audit."
+    )
     return f"{title}\n\n{table([*header, 'better in, %: median', 'largest'], lines)}"
 
 
@@ -430,9 +461,10 @@ def false_alarms(options) -> tuple[str, list[str]]:
         "relation, %",
     ]
     intro = (
-        f"A classifier of 1,000 rows; {draws} draws of audited and of new rows from the same population, both with "
-        f"labels; confidence {CONFIDENCE}. From a model file: with what is kept there of the audited rows. 5 % are to "
-        f"be expected, with a standard error of {100 * math.sqrt(0.05 * 0.95 / draws):.1f} points."
+        f"A classifier of 1,000 rows; {draws} draws of audited and of new rows from the"
+        f" same population, both with labels; confidence {CONFIDENCE}. From a model"
+        " file: with what is kept there of the audited rows. 5 % are to be expected,"
+        f" with a standard error of {100 * math.sqrt(0.05 * 0.95 / draws):.1f} points."
     )
     return "Batches from the same population", [
         intro,
@@ -457,7 +489,8 @@ def batch_rows(kind: str, n: int, rng) -> tuple[np.ndarray, np.ndarray]:
 
 
 def alarms(kind: str, n: int, n_new: int, draws: range) -> np.ndarray:
-    """Return whether rows, and whether their relation to labels, have moved by more than chance.
+    """Return whether rows, and whether their relation to labels, have moved by more
+    than chance.
 
     Also whether rows have, by what a model file keeps, from which `drsvm drift` reads.
     """
@@ -496,7 +529,10 @@ def _time_of_shift() -> str:
     known = np.median(
         [seconds(lambda: measure_shift(model, X, y, X, y))[0] for _ in range(5)]
     )
-    return f"`measure_shift` of 100,000 × 50 rows, audited and new: {without:.2f} s, with new labels {known:.2f} s."
+    return (
+        f"`measure_shift` of 100,000 × 50 rows, audited and new: {without:.2f} s, with"
+        f" new labels {known:.2f} s."
+    )
 
 
 # --- drift
@@ -522,9 +558,10 @@ def drift_alarms(options) -> tuple[str, list[str]]:
         )
     ]
     intro = (
-        f"`drsvm fit` on {_drift.FITTED_ON:,} rows in random order, {fits} times for each table; `drsvm drift` of the "
-        f"model file with batches of other rows. Batches that have moved by more than chance: {found.size} draws, of "
-        "which those of one fit share the rows of its test."
+        f"`drsvm fit` on {_drift.FITTED_ON:,} rows in random order, {fits} times for"
+        " each table; `drsvm drift` of the model file with batches of other rows."
+        f" Batches that have moved by more than chance: {found.size} draws, of which"
+        " those of one fit share the rows of its test."
     )
     return "False alarms of drsvm drift", [intro, table(header, lines)]
 

@@ -1,4 +1,5 @@
-"""The cost of a path of 30 radii, in units of one solve from scratch and in iterations over all rows.
+"""The cost of a path of 30 radii, in units of one solve from scratch and in iterations
+over all rows.
 
 Most iterations are on a working set of rows; an iteration on a tenth of the rows counts
 as a tenth. Solves from scratch are timed on all rows throughout (`screening=False`),
@@ -57,7 +58,10 @@ def parse_options():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "--data",
-        help="data set (default: a9a), or ROWSxFEATURES for Gaussian rows with noisy labels",
+        help=(
+            "data set (default: a9a), or ROWSxFEATURES for Gaussian rows with noisy"
+            " labels"
+        ),
     )
     parser.add_argument(
         "--q",
@@ -130,13 +134,21 @@ def write_report(options, radii, calls) -> None:
     )
     rows = sum(map(row_iterations, results))
     sections = [
-        f"{options.data}, q = {options.q:g}, {len(radii)} radii from radius_max to a thousandth of it, flip cost 1, "
-        f"proven gap {TOLERANCE:.0e}, {options.threads} threads, medians of {options.repeats} runs, processor time.",
-        f"**The path takes {short(path.seconds)} s: {short(path.seconds / unit)} times the median solve from scratch "
-        f"on all rows ({short(unit)} s), {short(path.seconds / screened)} times the median solve from scratch "
-        f"as `solve` does it ({short(screened)} s). It takes {short(rows)} iterations over all rows: "
-        f"{sum(result.n_iter for result in results)} iterations, most of them on a working set. The largest proven gap "
-        f"is {max(result.gap for result in results):.1e}.**",
+        (
+            f"{options.data}, q = {options.q:g}, {len(radii)} radii from radius_max to"
+            f" a thousandth of it, flip cost 1, proven gap {TOLERANCE:.0e},"
+            f" {options.threads} threads, medians of {options.repeats} runs, processor"
+            " time."
+        ),
+        (
+            f"**The path takes {short(path.seconds)} s: {short(path.seconds / unit)}"
+            f" times the median solve from scratch on all rows ({short(unit)} s),"
+            f" {short(path.seconds / screened)} times the median solve from scratch as"
+            f" `solve` does it ({short(screened)} s). It takes {short(rows)} iterations"
+            f" over all rows: {sum(result.n_iter for result in results)} iterations,"
+            " most of them on a working set. The largest proven gap is"
+            f" {max(result.gap for result in results):.1e}.**"
+        ),
         path_table(radii, results, calls),
     ]
     name = (

@@ -74,7 +74,9 @@ def main() -> None:
 
 
 def measured(case: Case) -> dict:
-    """Return the losses of every method for test labels of both kinds, and what thresholds gain."""
+    """Return the losses of every method for test labels of both kinds, and what
+    thresholds gain.
+    """
     X, y, X_test, y_test = case.split()
     with warnings.catch_warnings():
         # Constant classifiers, and classes with fewer rows than folds
@@ -105,9 +107,9 @@ def measured(case: Case) -> dict:
     }
     return {
         "losses": losses,
-        "gain": threshold_gain(apart, y, decisions, y_test)
-        if decisions.ndim == 2
-        else None,
+        "gain": (
+            threshold_gain(apart, y, decisions, y_test) if decisions.ndim == 2 else None
+        ),
     }
 
 
@@ -132,7 +134,9 @@ def losses_of(chances, y) -> tuple[float, float]:
 
 
 def threshold_gain(apart, y, decisions, y_test) -> float:
-    """Return the points of accuracy that one threshold per class gains, placed like that of two classes."""
+    """Return the points of accuracy that one threshold per class gains, placed like
+    that of two classes.
+    """
     counts = np.ones(len(y))
     columns = [
         OutOfFoldDecisions(column[:, None], (y == label).astype(int), counts)

@@ -133,7 +133,9 @@ def problem_on_cluster(rows: int, options, chunk: int):
 
 
 def rounds_on_a_cluster(options) -> str:
-    """Return what the rounds of an iteration take on four workers, and without a cluster."""
+    """Return what the rounds of an iteration take on four workers, and without a
+    cluster.
+    """
     from distributed import Client
 
     from drsvm import Problem
@@ -163,10 +165,10 @@ def rounds_on_a_cluster(options) -> str:
         "more, s",
     ]
     return (
-        f"An iteration takes three rounds. On {workers} workers on this machine, a thread each, × {options.features} "
-        "float32; medians of "
-        f"{REPEATS}. The same here: the engine of this process, with a thread per core. With few rows all of it is "
-        f"overhead.\n\n{table(header, lines)}"
+        f"An iteration takes three rounds. On {workers} workers on this machine, a"
+        f" thread each, × {options.features} float32; medians of {REPEATS}. The same"
+        " here: the engine of this process, with a thread per core. With few rows all"
+        f" of it is overhead.\n\n{table(header, lines)}"
     )
 
 
@@ -213,10 +215,11 @@ def fit_on_a_cluster(options) -> str:
         f"{peak / 1e9:.2f}",
     ]
     return (
-        f"`solve(problem, tol={options.tol:g})` on {options.workers} workers with a thread each, float32 in chunks of "
-        f"{options.chunk:,} rows, generated on the workers; memory limit {options.memory} per worker. Seconds per "
-        f"iteration include start and certificates. Status: {result.status}, objective {result.objective:.8f}.\n\n"
-        f"{table(header, [line])}"
+        f"`solve(problem, tol={options.tol:g})` on {options.workers} workers with a"
+        f" thread each, float32 in chunks of {options.chunk:,} rows, generated on the"
+        f" workers; memory limit {options.memory} per worker. Seconds per iteration"
+        f" include start and certificates. Status: {result.status}, objective"
+        f" {result.objective:.8f}.\n\n{table(header, [line])}"
     )
 
 

@@ -1,4 +1,5 @@
-"""How many rounds, bytes and seconds do 4 to 1,000 machines take, with a centre and without one?
+"""How many rounds, bytes and seconds do 4 to 1,000 machines take, with a centre and
+without one?
 
 The solver and the workers' code are the real ones, on text-like data; the clock is
 simulated (`_cluster_simulator.py`). An epoch takes what it takes here, times `--work`:
@@ -132,7 +133,9 @@ def without_centre(problems, options):
 
 
 def real_clusters(problem):
-    """Yield rounds and seconds of a real cluster of processes, and of a simulated one with its latency."""
+    """Yield rounds and seconds of a real cluster of processes, and of a simulated one
+    with its latency.
+    """
     from distributed import Client
     from many_machines import NORMS, on_cluster
 
@@ -274,10 +277,12 @@ def main() -> None:
     matrix_seconds = 8.0 * options.features**2 / Network(0.0).bandwidth
     draw(sweep, gossip, matrix_seconds)
     notes = (
-        f"{X.shape[0]:,} × {X.shape[1]:,}, flip cost 1, radius 0.01 of the largest. An epoch takes {options.work:g} "
-        "times what it takes here; lines: 1 ms, 125 MB/s. A matrix of the interior point would take "
-        f"{short(matrix_seconds)} s on one line in every iteration, {short(ITERATIONS * matrix_seconds)} s in "
-        f"{ITERATIONS}. Rounds are those with a centre, or over the spanning tree, and epochs between averages."
+        f"{X.shape[0]:,} × {X.shape[1]:,}, flip cost 1, radius 0.01 of the largest. An"
+        f" epoch takes {options.work:g} times what it takes here; lines: 1 ms, 125"
+        f" MB/s. A matrix of the interior point would take {short(matrix_seconds)} s on"
+        f" one line in every iteration, {short(ITERATIONS * matrix_seconds)} s in"
+        f" {ITERATIONS}. Rounds are those with a centre, or over the spanning tree, and"
+        " epochs between averages."
     )
     real_header = [
         "processes",

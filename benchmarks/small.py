@@ -1,4 +1,5 @@
-"""What a fit, a cross-validation and a prediction cost on small data, against LinearSVC and its grid search.
+"""What a fit, a cross-validation and a prediction cost on small data, against LinearSVC
+and its grid search.
 
 Two classes on either side of a plane, with noise; 5 % of the labels are wrong.
 `versions.py --tables small` compares two versions of drsvm on the same cases.
@@ -33,7 +34,9 @@ RIVAL_PREDICTS = "LinearSVC, 100 × one row"
 
 
 class Group(NamedTuple):
-    """Calls that take turns, and which of drsvm's are compared with which other one, or with none."""
+    """Calls that take turns, and which of drsvm's are compared with which other one, or
+    with none.
+    """
 
     data: str
     calls: dict[str, Callable[[], Any]]
@@ -66,9 +69,13 @@ def main() -> None:
         repeats = FEW if options.quick or group.is_long else options.repeats
         rows += rows_of(group, interleaved(group.calls, repeats))
     sections = [
-        f"Medians of {FEW if options.quick else options.repeats} calls that take turns ({FEW} of long ones), in "
-        f"milliseconds; {usable_cores()} threads. LinearSVC and the grid search, over 8 values of C and 2 class "
-        "weights in 5 folds, have scikit-learn's defaults; neither is robust or proves anything.",
+        (
+            f"Medians of {FEW if options.quick else options.repeats} calls that take"
+            f" turns ({FEW} of long ones), in milliseconds; {usable_cores()} threads."
+            " LinearSVC and the grid search, over 8 values of C and 2 class weights in"
+            " 5 folds, have scikit-learn's defaults; neither is robust or proves"
+            " anything."
+        ),
         table(["data", "call", "ms", "compared with", "ms", "ratio"], rows),
     ]
     report("small-quick" if options.quick else "small", "Small data", sections)

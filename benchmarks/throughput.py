@@ -1,4 +1,5 @@
-"""The time of an epoch of the incremental methods, as a multiple of an epoch of SGDClassifier on the same matrix.
+"""The time of an epoch of the incremental methods, as a multiple of an epoch of
+SGDClassifier on the same matrix.
 
 An epoch is one `step` of a run, as `solve` takes them: all steps over the rows, the
 shuffling and the averages; the certificates, which become less frequent, are timed
@@ -30,7 +31,9 @@ POLISHED = 10
 """Epochs of a run before timing starts: by then the methods with memory use it."""
 
 LONG = 2.0
-"""Seconds: a method whose epochs take longer in total is not timed again, and its epochs are timed one by one."""
+"""Seconds: a method whose epochs take longer in total is not timed again, and its
+epochs are timed one by one.
+"""
 
 AUTOMATIC = {}
 FEW = 2
@@ -39,7 +42,9 @@ FEW = 2
 
 @dataclass(frozen=True)
 class Method:
-    """A method whose epochs are timed, and its limit as a multiple of SGDClassifier's (None: no limit)."""
+    """A method whose epochs are timed, and its limit as a multiple of SGDClassifier's
+    (None: no limit).
+    """
 
     label: str
     solver: str
@@ -117,7 +122,9 @@ def parse_options():
 
 
 def sparse_matrix(n_features: int):
-    """Return random rows with the same number of nonzeros each, of length about 1, and noisy linear labels."""
+    """Return random rows with the same number of nonzeros each, of length about 1, and
+    noisy linear labels.
+    """
     rng = np.random.default_rng(0)
     columns = np.sort(rng.integers(0, n_features, (ROWS, PER_ROW)), axis=1).astype(
         np.int32
@@ -254,13 +261,17 @@ def own_clock(problem: Problem, method: Method, epochs: int) -> Callable[[], Epo
 
 def write_report(options, times: dict[str, dict[str, Epoch]]) -> None:
     sections = [
-        f"Medians of {options.repeats} rounds of {options.epochs} epochs in which all methods take turns, one thread, "
-        "radius 0.1, flip cost 1, no intercept, shuffled rows. An epoch is what `solve` does between two certificates: "
-        "the steps over all rows, the shuffling and the averages. "
-        '“IPPA” takes plain proximal steps (`steps="geometric"`), “IPPA with memory” those that '
-        '`steps="auto"` switches to. “× SGD” means multiples of an epoch of `SGDClassifier(loss="hinge")` on the same '
-        "matrix; “steps only” excludes the averages. "
-        "A certificate follows every epoch at first; later, the interval is a tenth of the epochs so far.",
+        (
+            f"Medians of {options.repeats} rounds of {options.epochs} epochs in which"
+            " all methods take turns, one thread, radius 0.1, flip cost 1, no"
+            " intercept, shuffled rows. An epoch is what `solve` does between two"
+            " certificates: the steps over all rows, the shuffling and the averages."
+            ' “IPPA” takes plain proximal steps (`steps="geometric"`), “IPPA with'
+            ' memory” those that `steps="auto"` switches to. “× SGD” means multiples'
+            ' of an epoch of `SGDClassifier(loss="hinge")` on the same matrix; “steps'
+            " only” excludes the averages. A certificate follows every epoch at first;"
+            " later, the interval is a tenth of the epochs so far."
+        ),
         summary(times),
     ]
     for name, found in times.items():
@@ -323,7 +334,9 @@ def epoch_table(found: dict[str, Epoch], limited: bool) -> str:
 
 
 def growth_table(narrow: dict[str, Epoch], wide: dict[str, Epoch]) -> str:
-    """Return the growth of an epoch's time with many more features, also relative to that of SGDClassifier."""
+    """Return the growth of an epoch's time with many more features, also relative to
+    that of SGDClassifier.
+    """
     sgd = wide["SGDClassifier"].seconds / narrow["SGDClassifier"].seconds
     rows: list[list[object]] = [["SGDClassifier", short(sgd), "1", "", ""]]
     for method in methods(WIDE):

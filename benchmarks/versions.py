@@ -1,4 +1,5 @@
-"""Two versions of drsvm against each other: the cases of six benchmarks, in processes that take turns.
+"""Two versions of drsvm against each other: the cases of six benchmarks, in processes
+that take turns.
 
     python benchmarks/versions.py OLD NEW --tables speed throughput
 
@@ -50,13 +51,16 @@ def main() -> None:
 
 
 def alternate(name: str, options, folder: str) -> list[list[dict[str, float]]]:
-    """Return the times of all cases, round by round, of the older and the newer version."""
+    """Return the times of all cases, round by round, of the older and the newer
+    version.
+    """
     times: list[list[dict[str, float]]] = [[], []]
     for index in range(options.rounds):
         for found, checkout in zip(times, (options.old, options.new), strict=True):
             found.append(one_round(name, checkout.resolve(), Path(folder)))
             print(
-                f"{name}: round {index + 1}, {checkout}: {sum(found[-1].values()):.1f} s",
+                f"{name}: round {index + 1}, {checkout}:"
+                f" {sum(found[-1].values()):.1f} s",
                 flush=True,
             )
     return times
@@ -112,7 +116,9 @@ def speed(folder: Path) -> Iterator[Case]:
 
 
 def highdim(folder: Path) -> Iterator[Case]:
-    """Yield text-like data, as fractions of the largest radius, which is computed once for both versions."""
+    """Yield text-like data, as fractions of the largest radius, which is computed once
+    for both versions.
+    """
     from drsvm import Problem, radius_max, solve
 
     X, y = text_like(20_000, 60_000)
@@ -133,7 +139,10 @@ def highdim(folder: Path) -> Iterator[Case]:
             (fraction, tol) for fraction in (0.01, 0.1, 0.5) for tol in (1e-3, 1e-5)
         ):
             case = problem.replace(radius=fraction * largest)
-            label = f"q = {q}, κ = {kappa:g}, intercept {intercept}, {fraction:g} × radius_max, gap {tol:g}"
+            label = (
+                f"q = {q}, κ = {kappa:g}, intercept {intercept}, {fraction:g} ×"
+                f" radius_max, gap {tol:g}"
+            )
             yield (
                 label,
                 lambda case=case, tol=tol: median_of(
@@ -167,7 +176,9 @@ def throughput(folder: Path) -> Iterator[Case]:
 
 
 def first_fit(folder: Path) -> Iterator[Case]:
-    """Yield first fits in fresh processes, with compiled kernels in the cache and with an empty one."""
+    """Yield first fits in fresh processes, with compiled kernels in the cache and with
+    an empty one.
+    """
     import first_fit as fits
 
     version = Path(os.environ["NUMBA_CACHE_DIR"])
@@ -258,9 +269,12 @@ def write_report(
         )
     mean = statistics.geometric_mean(ratios)
     sections = [
-        f"**Geometric mean of the ratios: {mean:.3f}** (new over old; smallest {min(ratios):.2f}, largest "
-        f"{max(ratios):.2f}). Medians of {options.rounds} rounds in which processes of the two versions take turns; "
-        "milliseconds.",
+        (
+            f"**Geometric mean of the ratios: {mean:.3f}** (new over old; smallest"
+            f" {min(ratios):.2f}, largest {max(ratios):.2f}). Medians of"
+            f" {options.rounds} rounds in which processes of the two versions take"
+            " turns; milliseconds."
+        ),
         table(["case", "old", "new", "new / old"], rows),
     ]
     report(f"versions-{name}", f"Two versions: {name}", sections)

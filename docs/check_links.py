@@ -1,4 +1,5 @@
-"""Check the links of the built pages without a network: ``python docs/check_links.py docs/_build/html``.
+"""Check the links of the built pages without a network: ``python docs/check_links.py
+docs/_build/html``.
 
 Every link to a page, an anchor or a file of the site must have a target, and a page
 must load nothing from elsewhere: it has to work offline.
@@ -17,7 +18,9 @@ NOT_FETCHED = {"canonical", "author", "search", "index", "next", "prev", "licens
 
 
 class Page(HTMLParser):
-    """The anchors of a page, the addresses that it links to, and those that it loads."""
+    """The anchors of a page, the addresses that it links to, and those that it
+    loads.
+    """
 
     def __init__(self, file: Path):
         super().__init__()

@@ -76,7 +76,9 @@ sphinx_gallery_conf = {
 
 
 def skip_member(app, what, name, obj, skip, options):
-    """Omit methods that scikit-learn generates with links into its documentation, and those inside a run."""
+    """Omit methods that scikit-learn generates with links into its documentation, and
+    those inside a run.
+    """
     generated = name.startswith("set_") and name.endswith("_request")
     return True if generated or name in ("phases", "start") else None
 

@@ -1,4 +1,5 @@
-"""Small problems that are hard on a solver's arithmetic: mixed scales, prices over many decades, degenerate rows.
+"""Small problems that are hard on a solver's arithmetic: mixed scales, prices over many
+decades, degenerate rows.
 
 ``python tests/adversarial.py 0 3500 outcome.json`` solves the problems of these seeds
 with "auto" and lists those that are not proven to its tolerance.
@@ -77,9 +78,11 @@ def adversarial_instance(seed):
                 ]
             )
         ),
-        flip_cost=rng.choice(costs, size=n)
-        if by_row
-        else float(rng.choice([*costs, power(rng, -3, 3)])),
+        flip_cost=(
+            rng.choice(costs, size=n)
+            if by_row
+            else float(rng.choice([*costs, power(rng, -3, 3)]))
+        ),
         norm=rng.choice(NORMS),
         l2=float(
             rng.choice([0.0, 0.0, 0.0, 1e-8, 1e-4, 1e-2, 1.0, 1e3, power(rng, -8, 4)])
@@ -91,9 +94,11 @@ def adversarial_instance(seed):
         }[weights],
         fit_intercept=bool(intercept != "none"),
         intercept_cost=float(power(rng, -3, 3)) if intercept == "priced" else math.inf,
-        feature_cost=rng.choice([0.01, 1.0, 100.0, power(rng, -3, 3), math.inf], size=d)
-        if rng.random() < 0.3
-        else None,
+        feature_cost=(
+            rng.choice([0.01, 1.0, 100.0, power(rng, -3, 3), math.inf], size=d)
+            if rng.random() < 0.3
+            else None
+        ),
         monotonic_cst=rng.integers(-1, 2, size=d) if rng.random() < 0.1 else None,
     )
 

@@ -1,4 +1,5 @@
-"""Audits in plain formulas: the adversary's linear programs, and distributions recomputed atom by atom.
+"""Audits in plain formulas: the adversary's linear programs, and distributions
+recomputed atom by atom.
 
 A model is a pair of the weights and the intercepts of its classes, and labels are
 places among them.
@@ -16,13 +17,17 @@ PAIR = np.array([-0.5, 0.5])
 
 
 def two_classes(model, y):
-    """Return a model with one decision value, and labels ±1, as those of two classes."""
+    """Return a model with one decision value, and labels ±1, as those of two
+    classes.
+    """
     w, b = model
     return (np.outer(PAIR, w), PAIR * b), (np.asarray(y) > 0).astype(int)
 
 
 def plain_prices(X, ball):
-    """Return weights that sum to 1, the flip cost of every row and the cost of every feature."""
+    """Return weights that sum to 1, the flip cost of every row and the cost of every
+    feature.
+    """
     n, d = X.shape
     weights, costs = (ball.get(name) for name in ("sample_weight", "feature_cost"))
     weights = np.ones(n) if weights is None else weights
@@ -65,7 +70,8 @@ def solved(gains, spent, budget, bounds=None, equal=((), ()), below=None):
 
 
 def hinge_program(model, X, y, ball):
-    """Return the largest expected loss as a linear program over masses and their moves, without any dual norm.
+    """Return the largest expected loss as a linear program over masses and their moves,
+    without any dual norm.
 
     Each piece of each row (a label and the class that it is compared with) has a mass m
     and a move z = mass × shift. It costs ‖a ⊙ z‖_p: with p = 2 along the best
@@ -74,7 +80,7 @@ def hinge_program(model, X, y, ball):
     coef, intercept = model
     weights, flips, prices = plain_prices(X, ball)
     values = X @ coef.T + intercept
-    (n, d) = X.shape
+    n, d = X.shape
     norm = ball["norm"]
     pieces = [
         (i, label, other)
@@ -132,7 +138,9 @@ def hinge_program(model, X, y, ball):
 
 
 def cost_to_cross(x, lead, offset, prices, norm):
-    """Return the least cost ‖a ⊙ Δ‖_p with lead · (x + Δ) + offset ≤ 0, by a linear program unless p = 2."""
+    """Return the least cost ‖a ⊙ Δ‖_p with lead · (x + Δ) + offset ≤ 0, by a linear
+    program unless p = 2.
+    """
     ahead = float(lead @ x + offset)
     free = np.isfinite(prices)
     d = len(x)
@@ -163,7 +171,9 @@ def cost_to_cross(x, lead, offset, prices, norm):
 
 
 def error_program(model, X, y, ball):
-    """Return the largest error rate: the cheapest rows are turned wrong until the budget is spent."""
+    """Return the largest error rate: the cheapest rows are turned wrong until the
+    budget is spent.
+    """
     coef, intercept = model
     weights, flips, prices = plain_prices(X, ball)
     costs = np.array(flips, dtype=float)

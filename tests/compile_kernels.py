@@ -1,4 +1,5 @@
-"""Compile the kernels that the tests use, with two processes: ``python tests/compile_kernels.py``.
+"""Compile the kernels that the tests use, with two processes: ``python
+tests/compile_kernels.py``.
 
 Processes that run tests would compile the same kernels at the same time. Kernels that
 call the same inner functions are compiled in one process, which compiles these once: a
@@ -71,7 +72,9 @@ def compile_passes(kind, **parameters):
 
 
 def compile_exact_methods():
-    """Compile the steps on few rows, the passes over many with each way to form a matrix, and two other solvers."""
+    """Compile the steps on few rows, the passes over many with each way to form a
+    matrix, and two other solvers.
+    """
     for kind in KINDS:
         for norm in (2, 1, math.inf):
             compile_solver("interior-point", kind, norm=norm, radius=0.005)

@@ -98,7 +98,9 @@ def pytest_collection_modifyitems(config, items):
 
 
 class ProvenOptimum(NamedTuple):
-    """Parameters and optimum of one instance (uniform weights, no intercept), proven up to `certified_gap`."""
+    """Parameters and optimum of one instance (uniform weights, no intercept), proven up
+    to `certified_gap`.
+    """
 
     radius: float
     flip_cost: float
@@ -164,7 +166,9 @@ def clock(monkeypatch):
 
 @pytest.fixture
 def told():
-    """Return a list that receives the stage and the share whenever work tells how far it is."""
+    """Return a list that receives the stage and the share whenever work tells how far
+    it is.
+    """
     heard = []
     with following(lambda stage: lambda share: heard.append((stage, share))):
         yield heard
@@ -194,7 +198,9 @@ def load_dataset():
 
 @pytest.fixture
 def proven_optimum():
-    """Return a function that looks up the proven optimum for (data set, weight norm q, ridge c)."""
+    """Return a function that looks up the proven optimum for (data set, weight norm q,
+    ridge c).
+    """
     file = file_in_folder_of("DRSVM_REFERENCE", "optima.csv")
     return lambda dataset, q, c: read_optima(file)[dataset, float(q), float(c)]
 
@@ -202,9 +208,10 @@ def proven_optimum():
 @pytest.fixture
 def three_classes():
     X, y = load_iris(return_X_y=True)
-    return StandardScaler().fit_transform(X), np.array(
-        ["setosa", "versicolor", "virginica"]
-    )[y]
+    return (
+        StandardScaler().fit_transform(X),
+        np.array(["setosa", "versicolor", "virginica"])[y],
+    )
 
 
 @pytest.fixture

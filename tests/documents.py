@@ -1,4 +1,5 @@
-"""The blocks of a page in reStructuredText or Markdown, and whether what a block prints is what the page shows.
+"""The blocks of a page in reStructuredText or Markdown, and whether what a block prints
+is what the page shows.
 
 Doctest and Sybil compare texts. Here blanks, line breaks and the digits in `FRAGILE`
 may differ, and so may the last digits of all numbers with older versions of the
@@ -53,7 +54,9 @@ FRAGILE = {
 
 
 class Block(NamedTuple):
-    """A block of a page: its language ("output" for what the block before it prints), its text and its first line."""
+    """A block of a page: its language ("output" for what the block before it prints),
+    its text and its first line.
+    """
 
     language: str
     text: str
@@ -77,19 +80,25 @@ def blocks_of(path: Path) -> Iterator[Block]:
 
 
 def with_outputs(blocks: list[Block]) -> Iterator[tuple[Block, str | None]]:
-    """Yield the blocks other than outputs, each with the output that the page shows next, if any."""
+    """Yield the blocks other than outputs, each with the output that the page shows
+    next, if any.
+    """
     for block, following in zip(blocks, [*blocks[1:], None], strict=False):
         if block.language != "output":
             yield (
                 block,
-                following.text
-                if following and following.language == "output"
-                else None,
+                (
+                    following.text
+                    if following and following.language == "output"
+                    else None
+                ),
             )
 
 
 def console_commands(text: str) -> Iterator[tuple[str, str | None]]:
-    """Yield the commands of a console block, each with the output that follows it, if any."""
+    """Yield the commands of a console block, each with the output that follows it, if
+    any.
+    """
     for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         command, _, output = part.partition("\n")
         yield command, output if output.strip() else None
@@ -108,7 +117,9 @@ def older_versions() -> bool:
 
 
 def comparable(output: str) -> str:
-    """Return an output without fragile digits, blanks, line breaks and lengths of rules."""
+    """Return an output without fragile digits, blanks, line breaks and lengths of
+    rules.
+    """
     for name, (pattern, _) in FRAGILE.items():
         output = re.sub(pattern, rf"\1<{name}>", output)
     return " ".join(re.sub(r"─+", "─", output).split())

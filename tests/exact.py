@@ -1,4 +1,6 @@
-"""Instances whose columns have very different scales, and their objectives and bounds in 60 digits."""
+"""Instances whose columns have very different scales, and their objectives and bounds
+in 60 digits.
+"""
 
 import math
 
@@ -18,7 +20,9 @@ NOISE = 1e-13
 
 
 def mixed_instance(seed):
-    """Return a small problem with columns from 1e-6 to 1e6, mostly with radius 0, some with weights over 24 decades."""
+    """Return a small problem with columns from 1e-6 to 1e6, mostly with radius 0, some
+    with weights over 24 decades.
+    """
     rng = np.random.default_rng((seed, 77))
     n = int(rng.integers(4, 60))
     d = int(rng.integers(1, 8))
@@ -41,17 +45,21 @@ def mixed_instance(seed):
     return Problem(
         X,
         y,
-        radius=0.0
-        if without_radius
-        else float(10.0 ** rng.uniform(-6, 0) * rng.choice(np.abs(X).mean(axis=0))),
+        radius=(
+            0.0
+            if without_radius
+            else float(10.0 ** rng.uniform(-6, 0) * rng.choice(np.abs(X).mean(axis=0)))
+        ),
         flip_cost=float(rng.choice([np.inf, 1.0, np.abs(X).mean()])),
         norm=rng.choice(NORMS),
         l2=float(10.0 ** rng.uniform(-12, 2)) if ridge else 0.0,
         fit_intercept=bool(rng.random() < 0.5),
         sample_weight=10.0 ** rng.uniform(-24, 0, n) if rng.random() < 0.3 else None,
-        feature_cost=np.where(rng.random(d) < 0.4, np.inf, 1.0)
-        if not ridge and rng.random() < 0.2
-        else None,
+        feature_cost=(
+            np.where(rng.random(d) < 0.4, np.inf, 1.0)
+            if not ridge and rng.random() < 0.2
+            else None
+        ),
     )
 
 
@@ -108,7 +116,9 @@ def exact_objective(problem, w, b):
 
 
 def exact_multipliers(problem, result):
-    """Return the multipliers of a result, balanced if there is an intercept: (α, β), in 60 digits."""
+    """Return the multipliers of a result, balanced if there is an intercept: (α, β), in
+    60 digits.
+    """
     kept = slice(None) if problem.kept is None else problem.kept
     alpha = exact(result.hinge_dual[kept])
     beta = exact(result.flip_dual[kept])
@@ -191,7 +201,9 @@ def distance(gradient, budget, p):
 
 
 def untrue_claims(problem, answers):
-    """Yield what exact arithmetic, or the best answer of all, says against the answers: a dict by solver."""
+    """Yield what exact arithmetic, or the best answer of all, says against the answers:
+    a dict by solver.
+    """
     objectives = {
         name: exact_objective(problem, result.weights, result.intercept)
         for name, result in answers.items()
@@ -201,7 +213,10 @@ def untrue_claims(problem, answers):
         excess = float(objectives[name] - best)
         allowed = UNDERSTATED * result.tol + NOISE
         if result.status.reached and excess > allowed:
-            yield f"{name}: {result.status}, but {float(objectives[name])} is {excess} above another answer"
+            yield (
+                f"{name}: {result.status}, but {float(objectives[name])} is {excess}"
+                " above another answer"
+            )
         if result.status is Status.OPTIMAL and math.isfinite(result.weight_bound):
             yield f"{name}: optimal for weights up to {result.weight_bound} only"
         gap = float(objectives[name] - max(exact_bound(problem, result), 0))

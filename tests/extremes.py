@@ -1,4 +1,5 @@
-"""Random instances with extreme scales, conditions on every solver's result, and a monitored process.
+"""Random instances with extreme scales, conditions on every solver's result, and a
+monitored process.
 
 A solve that hangs in compiled code ignores time limits and alarms, so solves run in a
 child process, which is killed when one of them takes too long.
@@ -37,7 +38,9 @@ EPS = 2.0**-52
 
 
 def extreme_instance(seed):
-    """Return a small problem: features from 1e-12 to 1e12, parameters from 0 to huge, often degenerate data."""
+    """Return a small problem: features from 1e-12 to 1e12, parameters from 0 to huge,
+    often degenerate data.
+    """
     rng = np.random.default_rng((seed, 2))
     X, y = extreme_rows(rng)
     single = rng.random() < 0.3
@@ -98,7 +101,9 @@ def extreme_rows(rng):
 
 
 def solvers_for(problem):
-    """Return the solvers that accept a problem: feature working sets need sparse weights."""
+    """Return the solvers that accept a problem: feature working sets need sparse
+    weights.
+    """
     return [
         name
         for name in SOLVERS
@@ -126,7 +131,9 @@ def complaints_about(problem, result, max_time, patience):
         yield "not all figures are finite"
         return
     if result.status.reached != (result.gap <= result.tol):
-        yield f"{result.status} with the gap {result.gap} and the tolerance {result.tol}"
+        yield (
+            f"{result.status} with the gap {result.gap} and the tolerance {result.tol}"
+        )
     if result.status is Status.OPTIMAL and math.isfinite(result.weight_bound):
         yield f"optimal, but only for weights of norm up to {result.weight_bound}"
     late = result.time - max_time
@@ -155,19 +162,26 @@ def complaints_about(problem, result, max_time, patience):
 
 
 def primal_noise(problem, weights, intercept):
-    """Return the size of rounding errors in the objective of a classifier, and in bounds compared with it."""
+    """Return the size of rounding errors in the objective of a classifier, and in
+    bounds compared with it.
+    """
     X = np.abs(Plain.of(problem).X)
     terms = 1.0 + problem.sample_weight @ (X @ np.abs(weights)) + abs(intercept)
     return 16.0 * sum(X.shape) * EPS * float(terms)
 
 
 def contradictions(answers):
-    """Yield the cases in which the bound of one solver lies above the objective of another."""
+    """Yield the cases in which the bound of one solver lies above the objective of
+    another.
+    """
     for name, answer in answers.items():
         for other, rival in answers.items():
             within = rival["norm"] <= answer["weight_bound"]
             if within and answer["lower_bound"] > rival["objective"] + rival["noise"]:
-                yield f"{name} bounds by {answer['lower_bound']}, {other} reaches {rival['objective']}"
+                yield (
+                    f"{name} bounds by {answer['lower_bound']}, {other} reaches"
+                    f" {rival['objective']}"
+                )
 
 
 def answer_to(seed, solver, patience):
@@ -200,7 +214,9 @@ def answer_to(seed, solver, patience):
 
 
 def warm_up(seeds):
-    """Compile or load all kernels for the types and norms of these instances, which takes longer than a solve."""
+    """Compile or load all kernels for the types and norms of these instances, which
+    takes longer than a solve.
+    """
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 3))
     y = np.where(np.arange(30) % 3 == 0, 1, -1)
@@ -271,7 +287,9 @@ class Watched:
         return {"complaints": [f"no answer after {WATCHDOG:g} s"]}
 
     def complaints(self, seed):
-        """Return everything that is wrong with the results of the solvers for one instance."""
+        """Return everything that is wrong with the results of the solvers for one
+        instance.
+        """
         solvers = solvers_for(extreme_instance(seed))
         answers = {solver: self.answer(seed, solver) for solver in solvers}
         found = [

@@ -1,4 +1,6 @@
-"""Random instances over the whole range of the parameters, by seed: from two rows to 300, from one feature to 400."""
+"""Random instances over the whole range of the parameters, by seed: from two rows to
+300, from one feature to 400.
+"""
 
 import math
 
@@ -37,7 +39,9 @@ def random_instance(seed, max_rows=300, max_features=400):
 
 
 def unbounded_instance(seed, max_rows=300, max_features=400):
-    """Return a problem with radius = l2 = 0, where no bound holds for all classifiers."""
+    """Return a problem with radius = l2 = 0, where no bound holds for all
+    classifiers.
+    """
     rng = np.random.default_rng((seed, 1))
     X, y = random_data(
         rng, int(rng.integers(2, max_rows + 1)), log_uniform_integer(rng, max_features)
@@ -58,7 +62,9 @@ def well_conditioned_instance(seed, n, d, **parameters):
 
 
 def sparse_rows(seed, n=300, d=2000, nonzeros=15):
-    """Return unit rows with few nonzeros, more features than rows, and labels of a linear rule with some noise."""
+    """Return unit rows with few nonzeros, more features than rows, and labels of a
+    linear rule with some noise.
+    """
     rng = np.random.default_rng(seed)
     columns = np.concatenate(
         [np.sort(rng.choice(d, nonzeros, replace=False)) for _ in range(n)]
@@ -116,7 +122,9 @@ def finish(rng, X, y, **parameters):
 
 
 def random_data(rng, n, d):
-    """Return rows and labels: of full rank or not, binary, separable, repeated, with odd rows or columns, scaled."""
+    """Return rows and labels: of full rank or not, binary, separable, repeated, with
+    odd rows or columns, scaled.
+    """
     kind = rng.choice(["gaussian", "binary", "low rank", "separable", "repeated"])
     if kind == "binary":
         X = (rng.random((n, d)) < rng.uniform(0.05, 0.6)).astype(float)

@@ -1,4 +1,5 @@
-"""A program that sends itself Ctrl-C at random times of some tasks: ``python interrupts.py TIMES TASK...``.
+"""A program that sends itself Ctrl-C at random times of some tasks: ``python
+interrupts.py TIMES TASK...``.
 
 It prints how often they raised KeyboardInterrupt, was "interrupted" (the best point so
 far), or finished as if nothing had happened. A task is repeated until the signal comes.
@@ -84,14 +85,14 @@ TASKS |= {
     "fit": lambda: WassersteinSVC().fit(*table()),
     "fit, sparse": lambda: WassersteinSVC().fit(*texts()),
     "fit, many classes": lambda: WassersteinSVC(tol=1e-9).fit(*many_classes()),
-    "fit, many classes, two jobs": lambda: WassersteinSVC(tol=1e-9, n_jobs=2).fit(
-        *many_classes()
+    "fit, many classes, two jobs": (
+        lambda: WassersteinSVC(tol=1e-9, n_jobs=2).fit(*many_classes())
     ),
     "search": lambda: WassersteinSVCCV(radii=5).fit(*table()),
     "search, two jobs": lambda: WassersteinSVCCV(radii=5, n_jobs=2).fit(*table()),
-    "search, two jobs and a time limit": lambda: WassersteinSVCCV(
-        radii=5, n_jobs=2, max_time=60.0
-    ).fit(*table()),
+    "search, two jobs and a time limit": (
+        lambda: WassersteinSVCCV(radii=5, n_jobs=2, max_time=60.0).fit(*table())
+    ),
     "find_label_issues": lambda: find_label_issues(*table()),
 }
 

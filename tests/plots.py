@@ -12,7 +12,9 @@ def labels(ax):
 
 
 def omit_plots(monkeypatch):
-    """Let reports have no plots, and few trees judge the labels: these take most of the time."""
+    """Let reports have no plots, and few trees judge the labels: these take most of the
+    time.
+    """
     monkeypatch.setattr(
         "drsvm.report.report.draw_all", lambda analysis: defaultdict(str)
     )
@@ -20,7 +22,9 @@ def omit_plots(monkeypatch):
 
 
 def use_few_trees(monkeypatch):
-    """Let few trees give the second opinion about labels, and compete with a classifier in reports."""
+    """Let few trees give the second opinion about labels, and compete with a classifier
+    in reports.
+    """
     monkeypatch.setattr(
         "drsvm.report.computations.TREES", {"max_iter": 20, "max_leaf_nodes": 8}
     )

@@ -1,4 +1,6 @@
-"""Small random problems of every kind, and a plain reference implementation of the formulas."""
+"""Small random problems of every kind, and a plain reference implementation of the
+formulas.
+"""
 
 import math
 from dataclasses import dataclass
@@ -95,7 +97,9 @@ def problems(
     scales=(1.0, 1e-6, 1e6),
     **size,
 ):
-    """Draw a problem; given parameters are only scaled by the unit of length, which is drawn as well."""
+    """Draw a problem; given parameters are only scaled by the unit of length, which is
+    drawn as well.
+    """
     X, y = draw(rows(**size))
     unit = draw(st.sampled_from(scales))
     radius = draw(amounts(0.0, 0.1)) if radius is None else radius
@@ -124,9 +128,11 @@ def classifiers(draw, problem):
     w = np.round(
         size * rng.normal(size=problem.n_features), draw(st.sampled_from([0, 20]))
     )
-    return w, float(
-        rng.normal() * draw(st.sampled_from([0.0, 1.0, 1e3]))
-    ) if problem.fit_intercept else 0.0
+    return w, (
+        float(rng.normal() * draw(st.sampled_from([0.0, 1.0, 1e3])))
+        if problem.fit_intercept
+        else 0.0
+    )
 
 
 @dataclass(frozen=True)
@@ -183,7 +189,9 @@ class Plain:
         return min(self.value(w, b, price) for price in self.candidate_prices(w, b))
 
     def dual_constraints(self, alpha, beta, intercept):
-        """Pairs (name, violation): how far each dual constraint is violated, relative to its natural scale."""
+        """Pairs (name, violation): how far each dual constraint is violated, relative
+        to its natural scale.
+        """
         v, e = self.pull_and_budget(alpha, beta)
         yield "alpha ≥ 0", max(0.0, -alpha.min())
         yield "beta ≥ 0", max(0.0, -beta.min())

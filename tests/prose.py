@@ -46,7 +46,10 @@ NOT_PROSE = {
     ".rst": [
         RST.pattern,
         r"^( *)\.\. math::.*\n(?:\n|\1 +.*\n)*",
-        r"^ *\.\. (?:include|literalinclude|toctree|figure|plot|currentmodule|autosummary|_).*",
+        (
+            r"^ *\.\."
+            r" (?:include|literalinclude|toctree|figure|plot|currentmodule|autosummary|_).*"
+        ),
         # Options of directives
         r"^ *:(?!alt|math|doc|func|class|download|ref)[\w-]+:.*",
         r"``[^`]*``",
@@ -59,7 +62,9 @@ NOT_PROSE = {
 
 
 class Figure(NamedTuple):
-    """Numbers that belong together, with their places in the prose, and what follows the last one."""
+    """Numbers that belong together, with their places in the prose, and what follows
+    the last one.
+    """
 
     line: int
     text: str
@@ -69,7 +74,9 @@ class Figure(NamedTuple):
 
 
 def prose_of(path: Path) -> str:
-    """Return a page in which everything but its sentences and tables is replaced by blanks."""
+    """Return a page in which everything but its sentences and tables is replaced by
+    blanks.
+    """
     return _without_the_rest(path.read_text(encoding="utf-8"), path.suffix)
 
 
@@ -144,7 +151,9 @@ def shows(source: np.ndarray, shown: str, after: str) -> np.ndarray:
 
 @cache
 def numbers_of(text: str) -> np.ndarray:
-    """Return the numbers of every line of a text, then those of its columns: NaN ends a line or column."""
+    """Return the numbers of every line of a text, then those of its columns: NaN ends a
+    line or column.
+    """
     lines = [
         [value_of(number) for number in NUMBER.findall(line.replace("*", " "))]
         for line in text.splitlines()
@@ -153,7 +162,9 @@ def numbers_of(text: str) -> np.ndarray:
 
 
 def columns_of(text: str) -> Iterator[list[float]]:
-    """Yield the first numbers of cells at the same place of three tables of one shape that follow each other."""
+    """Yield the first numbers of cells at the same place of three tables of one shape
+    that follow each other.
+    """
     cells: dict[tuple[str, str, str, int], list[float]] = {}
     section = header = ""
     for line in text.splitlines():
@@ -174,7 +185,9 @@ def columns_of(text: str) -> Iterator[list[float]]:
 
 
 def is_in(figure: Figure, text: str) -> bool:
-    """Whether the numbers of a figure are in one line of a text, one, two or three numbers apart, or in one column."""
+    """Whether the numbers of a figure are in one line of a text, one, two or three
+    numbers apart, or in one column.
+    """
     numbers = numbers_of(text)
     first, *others = (
         np.append(shows(numbers, shown, figure.after), np.zeros(40, bool))
@@ -195,7 +208,9 @@ def is_in(figure: Figure, text: str) -> bool:
 
 
 def results_of(path: Path) -> list[str]:
-    """Return the results of benchmarks that a page includes or names, or names the command of."""
+    """Return the results of benchmarks that a page includes or names, or names the
+    command of.
+    """
     page = path.read_text(encoding="utf-8")
     names = set(re.findall(r"\b([\w/-]+)\.(?:md|txt)\b", page)) | set(
         re.findall(r"benchmarks/(\w+)(?:\.py)?\b", page)
@@ -235,7 +250,9 @@ def is_long(figure: Figure) -> bool:
 
 @cache
 def settings_of(result: str) -> str:
-    """Return the lines of a result outside of its tables, and the headers of these, but not its machine and load."""
+    """Return the lines of a result outside of its tables, and the headers of these, but
+    not its machine and load.
+    """
     lines = [
         line
         for line in result.splitlines()
@@ -249,7 +266,8 @@ def settings_of(result: str) -> str:
 
 
 def places_of(path: Path, words: str, source: str, row: str = "") -> Iterator[int]:
-    """Yield the places of the numbers in some words of a page which are in a row of a source.
+    """Yield the places of the numbers in some words of a page which are in a row of a
+    source.
 
     The row is given by what it contains, after lines that contain other texts, with " >
     " in between. Without a row, the source is a reason why nothing can back the
@@ -272,7 +290,9 @@ def places_of(path: Path, words: str, source: str, row: str = "") -> Iterator[in
 
 
 def line_of(file: Path, row: str) -> str:
-    """Return the line of a file that contains the last of the given texts, after lines that contain those before it."""
+    """Return the line of a file that contains the last of the given texts, after lines
+    that contain those before it.
+    """
     lines = iter(
         re.sub(r"(?<=\d)_(?=\d)", "", file.read_text(encoding="utf-8")).splitlines()
     )

@@ -1,4 +1,5 @@
-"""What backs the figures in prose that neither a block of their page nor a long number in a result does.
+"""What backs the figures in prose that neither a block of their page nor a long number
+in a result does.
 
 For each page: words of a sentence with the figures, a file and the row in it that has
 them (a result of a benchmark, or the constant in the source), or else the reason why
@@ -22,7 +23,10 @@ BACKING: dict[str, list[tuple[str, str] | tuple[str, str, str]]] = {
     "README.md": [
         ("| 7.1 |", "cost.md", "| 10,000,000 |"),
         (
-            "1.3 times the time of LinearSVC (geometric mean of 32 settings), at most 2.5",
+            (
+                "1.3 times the time of LinearSVC (geometric mean of 32 settings), at"
+                " most 2.5"
+            ),
             "highdim-small-q2.md",
             "Gap 1e-05",
         ),

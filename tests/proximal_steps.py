@@ -1,4 +1,6 @@
-"""Proximal steps of one sample at random, and the conditions that their solutions satisfy."""
+"""Proximal steps of one sample at random, and the conditions that their solutions
+satisfy.
+"""
 
 import functools
 import math
@@ -77,7 +79,9 @@ class Case:
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes of the numbers that are added up in a step: what the roundings are relative to."""
+    """The sizes of the numbers that are added up in a step: what the roundings are
+    relative to.
+    """
 
     weights: np.ndarray  # of ρw, entry by entry
     bias: float
@@ -97,7 +101,9 @@ class Sizes:
         return 1.0 + self.weights @ np.abs(case.z) / case.rho + self.bias + prices
 
     def objective(self, case, step):
-        """Of the terms of the objective and of their first-order change when its arguments are rounded."""
+        """Of the terms of the objective and of their first-order change when its
+        arguments are rounded.
+        """
         moves = np.abs(step.weights - case.w) @ (np.abs(step.weights) + np.abs(case.w))
         moves += abs(step.radius_price - case.lam) * (step.radius_price + abs(case.lam))
         moves += (
@@ -127,7 +133,9 @@ SIGNS = st.sampled_from([1.0, -1.0])
 @functools.cache
 @st.composite
 def cases(draw, norm):
-    """Steps of all kinds: features, centres and step sizes from 1e-6 to 1e6, in the limits of all parameters."""
+    """Steps of all kinds: features, centres and step sizes from 1e-6 to 1e6, in the
+    limits of all parameters.
+    """
     d = draw(DIMENSIONS)
     z = draw(vectors_of_size(d))
     w = draw(vectors_of_size(d))
@@ -161,7 +169,9 @@ def cases(draw, norm):
 
 
 def assert_optimal(case, step, tolerance=TOLERANCE):
-    """Check the conditions under which (w, b, λ) with the multipliers σ is the solution, each on its own scale."""
+    """Check the conditions under which (w, b, λ) with the multipliers σ is the
+    solution, each on its own scale.
+    """
     sizes = Sizes.of(case, step)
     assert step.hinge_dual >= 0
     assert step.flip_dual >= 0
@@ -180,7 +190,9 @@ def assert_optimal(case, step, tolerance=TOLERANCE):
 
 
 def assert_stationary(case, step, sizes, tolerance):
-    """Check that the pull on (w, λ) is in the normal cone of the epigraph there, and that b is free of pull."""
+    """Check that the pull on (w, λ) is in the normal cone of the epigraph there, and
+    that b is free of pull.
+    """
     w = step.weights
     lam = step.radius_price
     q = case.norm.q

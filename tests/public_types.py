@@ -1,4 +1,5 @@
-"""Whether all public functions and methods are typed: reads what `pyright --verifytypes drsvm --outputjson` prints.
+"""Whether all public functions and methods are typed: reads what `pyright --verifytypes
+drsvm --outputjson` prints.
 
 For pyright, everything without a leading underscore is public; for users, what
 `drsvm.__all__` lists. Types that are unknown because scikit-learn has none are not
@@ -13,7 +14,9 @@ import drsvm
 
 
 def public_names():
-    """Yield where the public functions and classes are defined, with the bases of a class."""
+    """Yield where the public functions and classes are defined, with the bases of a
+    class.
+    """
     for value in (getattr(drsvm, name) for name in drsvm.__all__):
         for each in inspect.getmro(value) if inspect.isclass(value) else [value]:
             if each.__module__.startswith("drsvm."):
@@ -21,7 +24,9 @@ def public_names():
 
 
 def untyped(symbols):
-    """Yield the parameters and results of public functions and methods that have no annotation."""
+    """Yield the parameters and results of public functions and methods that have no
+    annotation.
+    """
     public = set(public_names())
     for symbol in symbols:
         home, _, method = symbol["name"].rpartition(".")

@@ -22,7 +22,9 @@ def samples(n=400, d=5, seed=0):
 
 
 def check(there, here, solver="interior-point", tol=1e-8):
-    """Return the result for a sharded problem, which has the same proven optimum as one in memory."""
+    """Return the result for a sharded problem, which has the same proven optimum as one
+    in memory.
+    """
     result = solve(there, tol=tol)
     assert result.gap <= tol
     assert abs(result.objective - solve(here, solver, tol=tol).objective) <= 2.0 * tol

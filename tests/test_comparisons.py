@@ -1,4 +1,6 @@
-"""Dataclasses that hold arrays compare by identity: arrays have no truth value, so comparing them would raise."""
+"""Dataclasses that hold arrays compare by identity: arrays have no truth value, so
+comparing them would raise.
+"""
 
 import dataclasses
 import importlib
@@ -43,7 +45,9 @@ def may_hold_arrays(kind) -> bool:
 
 
 def arrays_in(kind) -> list[str]:
-    """Return the fields of a dataclass that take part in comparisons and may hold arrays."""
+    """Return the fields of a dataclass that take part in comparisons and may hold
+    arrays.
+    """
     hints = hints_of(kind)
     names = [
         field.name

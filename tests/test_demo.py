@@ -1,4 +1,6 @@
-"""The demonstration: it runs anywhere, needs no extra except plot, and prints the expected results."""
+"""The demonstration: it runs anywhere, needs no extra except plot, and prints the
+expected results.
+"""
 
 import os
 import re

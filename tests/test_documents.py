@@ -1,4 +1,6 @@
-"""README, documentation and docstrings: every block runs, and prints what is shown beside it."""
+"""README, documentation and docstrings: every block runs, and prints what is shown
+beside it.
+"""
 
 import doctest
 import importlib
@@ -173,7 +175,9 @@ def test_every_block_runs_and_prints_what_is_shown(page, folder):
 
 
 def test_every_figure_in_prose_is_backed():
-    """By a block of the page, by a result that it names, or by what `prose_sources` lists."""
+    """By a block of the page, by a result that it names, or by what `prose_sources`
+    lists.
+    """
     for page in PAGES:
         if page.name not in MEASURED:
             continue
@@ -190,12 +194,14 @@ def test_figures_that_nothing_backs_are_found(tmp_path):
     )
     results = "``benchmarks/results/gross_errors.md``: 86.5 / 79.6 / 87.9."
     page.write_text(
-        f"It is 92.5 % (0.93) of 2,000 rows, 313 of 2,000, to 4.8e-10. {results}\n{block}"
+        "It is 92.5 % (0.93) of 2,000 rows, 313 of 2,000, to 4.8e-10."
+        f" {results}\n{block}"
     )
     assert len(list(figures_of(page))) == 6 and unbacked(page, []) == []
     results = results.replace("79.6", "79.7")
     page.write_text(
-        f"It is 92.6 % (0.92) of 2,001 rows, 313 of 2,001, to 4.8e-9. {results}\n{block}"
+        "It is 92.6 % (0.92) of 2,001 rows, 313 of 2,001, to 4.8e-9."
+        f" {results}\n{block}"
     )
     wrong = ["92.6", "0.92", "2,001", "313 of 2,001", "4.8e-9", "86.5 / 79.7 / 87.9"]
     assert unbacked(page, []) == [f"page.rst:1: {figure}" for figure in wrong]
@@ -212,7 +218,10 @@ def test_figures_that_nothing_backs_are_found(tmp_path):
         unbacked(page, [("It is 92.7 %", "an example")])
 
 
-PROOF = "worst-case risk 0.48341223, at most 3.8e-10 above the optimum (tolerance 1e-06); admm, 10 iterations, 0.02 s"
+PROOF = (
+    "worst-case risk 0.48341223, at most 3.8e-10 above the optimum (tolerance 1e-06);"
+    " admm, 10 iterations, 0.02 s"
+)
 
 
 @pytest.mark.parametrize(
@@ -275,8 +284,9 @@ def test_every_public_name_has_an_example(name):
 
 def test_the_link_checker_finds_what_is_broken(tmp_path, capsys, monkeypatch):
     (tmp_path / "index.html").write_text(
-        '<a href="other.html#here">good</a><a href="other.html#gone">bad</a><a href="gone.html">bad</a>'
-        '<a href="https://example.org">elsewhere</a><script src="https://example.org/a.js"></script>'
+        '<a href="other.html#here">good</a><a href="other.html#gone">bad</a><a'
+        ' href="gone.html">bad</a><a href="https://example.org">elsewhere</a><script'
+        ' src="https://example.org/a.js"></script>'
     )
     (tmp_path / "other.html").write_text('<p id="here"><img src="gone.png"></p>')
     monkeypatch.setattr(sys, "argv", ["check_links.py", str(tmp_path)])

@@ -1,4 +1,6 @@
-"""Each extra alone is enough for what it is for, and none is needed to fit, predict and audit."""
+"""Each extra alone is enough for what it is for, and none is needed to fit, predict and
+audit.
+"""
 
 import subprocess
 import sys
@@ -15,13 +17,25 @@ assert model.predict(X).tolist() == y and worst_case_risk(model, X, y, radius=0.
 """
 USES = {
     "": "",
-    "plot": "from drsvm import RiskCurveDisplay; RiskCurveDisplay.from_estimators(model, X, y)",
-    "cli": "from pathlib import Path; Path('t.csv').write_text('a,y\\n' + '1,no\\n2,yes\\n' * 20)\n"
-    "from drsvm.cli import main; import sys; sys.argv = ['drsvm', 'fit', 't.csv', '--label', 'y']; main()",
-    "conic": "assert solve(Problem(X, y, radius=0.1, fit_intercept=True), 'conic').gap < 1e-6",
+    "plot": (
+        "from drsvm import RiskCurveDisplay; RiskCurveDisplay.from_estimators(model,"
+        " X, y)"
+    ),
+    "cli": (
+        "from pathlib import Path; Path('t.csv').write_text('a,y\\n' +"
+        " '1,no\\n2,yes\\n' * 20)\nfrom drsvm.cli import main; import sys; sys.argv ="
+        " ['drsvm', 'fit', 't.csv', '--label', 'y']; main()"
+    ),
+    "conic": (
+        "assert solve(Problem(X, y, radius=0.1, fit_intercept=True), 'conic').gap <"
+        " 1e-6"
+    ),
     "onnx": "from drsvm.persistence.onnx_models import to_onnx; to_onnx(model)",
-    "distributed": "import dask.array as da; from distributed import Client\n"
-    "with Client(processes=False, dashboard_address=None): WassersteinSVC(radius=0.1).fit(da.array(X), da.array(y))",
+    "distributed": (
+        "import dask.array as da; from distributed import Client\nwith"
+        " Client(processes=False, dashboard_address=None):"
+        " WassersteinSVC(radius=0.1).fit(da.array(X), da.array(y))"
+    ),
 }
 
 

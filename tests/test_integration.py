@@ -1,4 +1,6 @@
-"""The estimators within scikit-learn: searches, calibration, data frames, routing, copies, threads and processes."""
+"""The estimators within scikit-learn: searches, calibration, data frames, routing,
+copies, threads and processes.
+"""
 
 import multiprocessing
 import pickle
@@ -60,9 +62,10 @@ def weights(two_classes):
 @pytest.fixture(scope="module")
 def flowers():
     X, y = load_iris(return_X_y=True)
-    return StandardScaler().fit_transform(X), np.array(
-        ["setosa", "versicolor", "virginica"]
-    )[y]
+    return (
+        StandardScaler().fit_transform(X),
+        np.array(["setosa", "versicolor", "virginica"])[y],
+    )
 
 
 def test_grid_search_behind_a_scaler(wine):

@@ -1,4 +1,6 @@
-"""The study of the benchmarks: data sets as they are stored, and the cells in which a method is behind."""
+"""The study of the benchmarks: data sets as they are stored, and the cells in which a
+method is behind.
+"""
 
 import lzma
 import os
@@ -87,8 +89,8 @@ def test_cells_behind_are_counted_on_means_and_named():
     }
     text = "\n".join(sections(found))
     assert (
-        f"| {DEFAULT} against {REFERENCE} | 2 of 10 | 1 of 5 | 1 of 5 | 2 of 10 | 2 of 5 | 0 of 5 |"
-        in text
+        f"| {DEFAULT} against {REFERENCE} | 2 of 10 | 1 of 5 | 1 of 5 | 2 of 10 | 2 of"
+        " 5 | 0 of 5 |" in text
     )
     behind = "wilt, clean (-6.0 / -3.0 / +0.0); splice, 35 % (+2.0 / +2.0 / -6.0)"
     assert (

@@ -15,7 +15,9 @@ class Case(SimpleNamespace):
 
 
 def cases(function, *parameters):
-    """Return a test function with all combinations of the ids of its parameters, as pytest collects it."""
+    """Return a test function with all combinations of the ids of its parameters, as
+    pytest collects it.
+    """
     names = {f"{function}[{'-'.join(ids)}]": ids for ids in product(*parameters)}
     return [
         Case(nodeid=name, callspec=SimpleNamespace(_idlist=ids))

@@ -1,4 +1,6 @@
-"""How thorough the tests are: `make test` samples what `make test-long` tries in full."""
+"""How thorough the tests are: `make test` samples what `make test-long` tries in
+full.
+"""
 
 import os
 from collections import defaultdict
@@ -35,7 +37,8 @@ def for_each(**values):
 
 
 def covering(items):
-    """Return some of the given tests: of each function, cases that together have every value of every parameter.
+    """Return some of the given tests: of each function, cases that together have every
+    value of every parameter.
 
     The values are combined at random, but always in the same way, and differently for
     each function. Tests that are marked as thorough are left out.
@@ -57,9 +60,11 @@ def _covering_cases(function, cases):
     A value is known by its parameter and its id.
     """
     values = {
-        case: set(enumerate(case.callspec._idlist))
-        if hasattr(case, "callspec")
-        else {None}
+        case: (
+            set(enumerate(case.callspec._idlist))
+            if hasattr(case, "callspec")
+            else {None}
+        )
         for case in cases
     }
     Random(function).shuffle(cases)

@@ -1,4 +1,5 @@
-"""The results of a run as a Markdown page: how long every solver takes, and where drsvm is not the fastest.
+"""The results of a run as a Markdown page: how long every solver takes, and where drsvm
+is not the fastest.
 
 Usage: python benchmarks/benchopt/summary.py RESULTS.parquet PAGE.md
 """
@@ -35,13 +36,17 @@ COLUMNS = [
 
 
 def seconds_to(runs: pd.DataFrame, column: str, level: float) -> float:
-    """Return the time of the shortest run that reaches a level, the median over the repetitions; infinite if none."""
+    """Return the time of the shortest run that reaches a level, the median over the
+    repetitions; infinite if none.
+    """
     times = runs[runs[f"objective_{column}"] <= level].groupby("idx_rep")["time"].min()
     return times.median() if len(times) == runs["idx_rep"].nunique() else float("inf")
 
 
 def figures(solver: str, runs: pd.DataFrame) -> list:
-    """Return the times to each level, the time to a proof, the smallest distance and its accuracy."""
+    """Return the times to each level, the time to a proof, the smallest distance and
+    its accuracy.
+    """
     best = runs.loc[runs["objective_excess"].idxmin()]
     times = [seconds_to(runs, "excess", level) for level in LEVELS] + [
         seconds_to(runs, "gap", LEVELS[-1])
@@ -57,7 +62,9 @@ def cells(row: list) -> list:
 
 
 def verdict(rows: list[list]) -> str:
-    """Say which solver is the fastest at every level, and how far behind the best of the other side is."""
+    """Say which solver is the fastest at every level, and how far behind the best of
+    the other side is.
+    """
     sentences = []
     for position, level in enumerate(COLUMNS[1:4], start=1):
         ours, theirs = (
@@ -91,7 +98,8 @@ def page(results: pd.DataFrame, name: str) -> str:
             key=lambda row: (row[2], row[1]),
         )
         sections.append(
-            f"## {data}, {objective}\n\n{verdict(rows)}\n\n{table(COLUMNS, [cells(row) for row in rows])}"
+            f"## {data},"
+            f" {objective}\n\n{verdict(rows)}\n\n{table(COLUMNS, [cells(row) for row in rows])}"
         )
     return "\n\n".join(sections) + "\n"
 

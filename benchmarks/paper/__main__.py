@@ -1,4 +1,6 @@
-"""Regenerate every table and figure of the paper from the available data: python benchmarks/paper."""
+"""Regenerate every table and figure of the paper from the available data: python
+benchmarks/paper.
+"""
 
 import sys
 from pathlib import Path

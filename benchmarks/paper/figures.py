@@ -76,7 +76,9 @@ def finish(axes, title: str, x_label: str) -> None:
 
 
 def synthetic_figure(found: list[Measured], file: Path) -> None:
-    """Draw ISG against IPPA on synthetic data, with the steps found by the search and with automatic ones."""
+    """Draw ISG against IPPA on synthetic data, with the steps found by the search and
+    with automatic ones.
+    """
     plt = plot_library()
     figure, all_axes = plt.subplots(2, 2, figsize=(11, 8), layout="constrained")
     for axes, (index, title) in zip(all_axes.flat, PANELS.items(), strict=True):

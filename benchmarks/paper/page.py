@@ -41,7 +41,8 @@ def main() -> None:
     sections += figure_sections(options, search, mark)
     minutes = (time.perf_counter() - start) / 60
     sections.append(
-        f"Total time: {minutes:.1f} minutes, excluding the work of earlier, interrupted runs."
+        f"Total time: {minutes:.1f} minutes, excluding the work of earlier, interrupted"
+        " runs."
     )
     report(
         f"paper/page{mark}",
@@ -85,16 +86,24 @@ def fingerprint() -> str:
 def introduction(options) -> str:
     missing = [name for name in options.wanted if name not in options.data]
     lines = [
-        "Radius 0.1, flip cost 1, no intercept. “Distance” is our objective minus the true optimum, “proven gap” what "
-        "the run itself proves without knowing the optimum. The printed seconds are the authors' (MATLAB, a Core "
-        "i7-8700): they are included for orientation, not as a comparison of speed.",
-        f"**Missing data sets:** {', '.join(missing)}. Put them as NAME.svm.xz into the folder given by DRSVM_DATA."
-        if missing
-        else f"Data sets: {', '.join(options.data)}; none is missing.",
+        (
+            "Radius 0.1, flip cost 1, no intercept. “Distance” is our objective minus"
+            " the true optimum, “proven gap” what the run itself proves without knowing"
+            " the optimum. The printed seconds are the authors' (MATLAB, a Core"
+            " i7-8700): they are included for orientation, not as a comparison of"
+            " speed."
+        ),
+        (
+            f"**Missing data sets:** {', '.join(missing)}. Put them as NAME.svm.xz into"
+            " the folder given by DRSVM_DATA."
+            if missing
+            else f"Data sets: {', '.join(options.data)}; none is missing."
+        ),
     ]
     if not reference("paper_tables.csv"):
         lines.append(
-            "**The printed figures are missing:** set DRSVM_REFERENCE to a folder with paper_tables.csv."
+            "**The printed figures are missing:** set DRSVM_REFERENCE to a folder with"
+            " paper_tables.csv."
         )
     return "\n\n".join(lines)
 
@@ -108,14 +117,18 @@ def table_sections(options, runs: Runs) -> list[str]:
         return ["## Tables", "There are no tables, because no data set was found."]
     sections = [
         "## Tables",
-        f"Every method runs with its default settings, without tuned step sizes: at most {options.epochs} epochs for "
-        f"M-ISG (batches of 32), IPPA and Hybrid, fewer if a gap of {TOLERANCE:.0e} is proven earlier. "
-        "“IPPA, all rows” takes its steps on the batch of all rows. "
-        "IPPA and Hybrid follow the paper only in the first epochs, then switch to proximal steps that store the last "
-        "pull of every other row (unless `memory=False`). "
-        "“General-purpose” is Clarabel, where the paper has YALMIP with IPOPT; the interior point is ours. Seconds are "
-        f"those of one run, including certificates; “to a proven {CLOSE:.0e}” is the time to that gap. "
-        "“At or below printed” rounds our objective to the printed digits.",
+        (
+            "Every method runs with its default settings, without tuned step sizes: at"
+            f" most {options.epochs} epochs for M-ISG (batches of 32), IPPA and Hybrid,"
+            f" fewer if a gap of {TOLERANCE:.0e} is proven earlier. “IPPA, all rows”"
+            " takes its steps on the batch of all rows. IPPA and Hybrid follow the"
+            " paper only in the first epochs, then switch to proximal steps that store"
+            " the last pull of every other row (unless `memory=False`)."
+            " “General-purpose” is Clarabel, where the paper has YALMIP with IPOPT;"
+            " the interior point is ours. Seconds are those of one run, including"
+            f" certificates; “to a proven {CLOSE:.0e}” is the time to that gap. “At or"
+            " below printed” rounds our objective to the printed digits."
+        ),
     ]
     print("tables …", flush=True)
     bodies = [
@@ -125,19 +138,26 @@ def table_sections(options, runs: Runs) -> list[str]:
         if set(one.data) & set(options.data)
     ]
     notes = (
-        "GS-ADMM in Table 3 from a6a on: the paper repeats Hybrid's column there, the figures here are those of its "
-        "source. Table 1, a5a: Hybrid's printed time equals IPPA's, probably a misprint. Table 3 prints no objectives."
+        "GS-ADMM in Table 3 from a6a on: the paper repeats Hybrid's column there, the"
+        " figures here are those of its source. Table 1, a5a: Hybrid's printed time"
+        " equals IPPA's, probably a misprint. Table 3 prints no objectives."
     )
     everywhere = [
         "### All norms, with and without ridge",
-        f"Including the cases that the paper does not print; after at most {options.epochs} epochs.",
+        (
+            "Including the cases that the paper does not print; after at most"
+            f" {options.epochs} epochs."
+        ),
         distance_section(runs, options.data),
     ]
     return [*sections, count(runs, options.data), *bodies, notes, *everywhere]
 
 
 def heading(one) -> str:
-    return f"### {one.title}: q = {str(one.q).replace('inf', '∞').removesuffix('.0')}, c = {one.c:g}"
+    return (
+        f"### {one.title}: q = {str(one.q).replace('inf', '∞').removesuffix('.0')}, c ="
+        f" {one.c:g}"
+    )
 
 
 # --- figures and rates
@@ -151,40 +171,56 @@ def figure_sections(options, search: Search, mark: str) -> list[str]:
     found = measure(search, epochs)
     synthetic_figure(found, FOLDER / f"figure1-synthetic{mark}.png")
     plots = [
-        f"![Figure 1, (a) to (d): ISG against IPPA on synthetic data](figure1-synthetic{mark}.png)"
+        "![Figure 1, (a) to (d): ISG against IPPA on synthetic"
+        f" data](figure1-synthetic{mark}.png)"
     ]
     if "a1a" in options.data:
         data_figure(search, options.epochs, FOLDER / f"figure1-data{mark}.png")
         plots.append(
-            f"![Figure 1, (e) batch sizes and (f) Hybrid, on a1a](figure1-data{mark}.png)"
+            "![Figure 1, (e) batch sizes and (f) Hybrid, on"
+            f" a1a](figure1-data{mark}.png)"
         )
     example = growth()
     growth_figure(example, FOLDER / f"growth{mark}.png")
     optimum = drsvm.solve(counter_example(), tol=1e-12).objective
     print(
-        f"counter-example: slope {example.slope:.3f}, along IPPA {example.run_slope:.3f}",
+        f"counter-example: slope {example.slope:.3f}, along IPPA"
+        f" {example.run_slope:.3f}",
         flush=True,
     )
     inside, boundary = (solution(found[2 * index].row.instance)[1] for index in (4, 5))
     return [
         "## Figure 1",
-        "Synthetic data as in the paper (n = 1000, d = 100, noise 0.5, radius 0.1, flip cost 1, c = 0), rows shuffled "
-        f"in every epoch. (c): the plain data, ‖w‖/λ = {inside:.3f} at the optimum; (d): features a quarter as large, "
-        f"‖w‖/λ = {boundary:.3f}. ISG takes single rows in (a) to (d). Step sizes come from a grid search, recorded in "
-        f"[steps{mark}.json](steps{mark}.json): the fewest epochs to a gap of {GOAL:.0e}. Dotted lines: IPPA and "
-        "Hybrid with automatic steps, which need no search. Objectives are the best so far.",
+        (
+            "Synthetic data as in the paper (n = 1000, d = 100, noise 0.5, radius 0.1,"
+            " flip cost 1, c = 0), rows shuffled in every epoch. (c): the plain data,"
+            f" ‖w‖/λ = {inside:.3f} at the optimum; (d): features a quarter as large,"
+            f" ‖w‖/λ = {boundary:.3f}. ISG takes single rows in (a) to (d). Step sizes"
+            " come from a grid search, recorded in"
+            f" [steps{mark}.json](steps{mark}.json): the fewest epochs to a gap of"
+            f" {GOAL:.0e}. Dotted lines: IPPA and Hybrid with automatic steps, which"
+            " need no search. Objectives are the best so far."
+        ),
         *plots,
         "## Rates",
-        "The paper's table of rates, with the theoretical rates for the gap of the objective and those measured on the "
-        "synthetic data. Geometric steps: factor of the gap per epoch, fitted to the first six decades. Others: "
-        "power of the epochs, fitted from epoch 30; steeper than the theoretical rate is better.",
+        (
+            "The paper's table of rates, with the theoretical rates for the gap of the"
+            " objective and those measured on the synthetic data. Geometric steps:"
+            " factor of the gap per epoch, fitted to the first six decades. Others:"
+            " power of the epochs, fitted from epoch 30; steeper than the theoretical"
+            " rate is better."
+        ),
         rate_table(found),
         "Linear convergence of the sharp instances:",
         sharp_summary(found),
         "## Not sharp: the counter-example",
-        f"q = 2, flip cost 3, the rows e₁ with label +1 and −e₁ with label −1; optimum {optimum:.10f} at w = (1, 0), "
-        "λ = 1. Sharp growth would mean a distance proportional to the gap, slope 1. **The log-log slope of distance "
-        f"against gap is {example.slope:.3f} for the farthest points at each gap, and {example.run_slope:.3f} along a "
-        "run of IPPA.** Expected: 0.5 ± 0.1.",
+        (
+            "q = 2, flip cost 3, the rows e₁ with label +1 and −e₁ with label −1;"
+            f" optimum {optimum:.10f} at w = (1, 0), λ = 1. Sharp growth would mean a"
+            " distance proportional to the gap, slope 1. **The log-log slope of"
+            f" distance against gap is {example.slope:.3f} for the farthest points at"
+            f" each gap, and {example.run_slope:.3f} along a run of IPPA.** Expected:"
+            " 0.5 ± 0.1."
+        ),
         f"![Distance against gap](growth{mark}.png)",
     ]

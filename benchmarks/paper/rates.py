@@ -1,4 +1,6 @@
-"""Measured and theoretical rates of convergence, and the growth of the counter-example."""
+"""Measured and theoretical rates of convergence, and the growth of the
+counter-example.
+"""
 
 import math
 from dataclasses import dataclass
@@ -13,17 +15,23 @@ DECADES = 6
 """Decades of the gap over which sharp instances must converge linearly."""
 
 STRAIGHT = 1.5
-"""Convergence is not linear if a decade of the gap takes more than this many times the epochs of a decade of steps."""
+"""Convergence is not linear if a decade of the gap takes more than this many times the
+epochs of a decade of steps.
+"""
 
 SMALL = 0.25
-"""Factor on the features that puts the optimum on the boundary of the cone for q = 2."""
+"""Factor on the features that puts the optimum on the boundary of the cone for q =
+2.
+"""
 
 ISG = {"batch_size": 1}
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the paper's table of rates, on an instance with the growth of that row."""
+    """A row of the paper's table of rates, on an instance with the growth of that
+    row.
+    """
 
     growth: str
     scheme: str
@@ -94,13 +102,17 @@ def measure(search: Search, epochs: dict[str, int]) -> list[Measured]:
 
 
 def factor_per_epoch(run: Course) -> float:
-    """Return the factor of the gap per epoch, fitted to the first decades of the run."""
+    """Return the factor of the gap per epoch, fitted to the first decades of the
+    run.
+    """
     used = run.gaps >= 10.0**-DECADES * run.gaps[0]
     return math.exp(np.polyfit(run.epochs[used], np.log(run.gaps[used]), 1)[0])
 
 
 def slowest_decade(run: Course) -> float:
-    """Return the largest number of epochs in which the gap falls to a tenth, anywhere in the first decades."""
+    """Return the largest number of epochs in which the gap falls to a tenth, anywhere
+    in the first decades.
+    """
     levels = run.gaps[0] * 10.0 ** -np.arange(0.0, DECADES - 0.99, 0.25)
     durations = [
         run.epochs_to(level / 10.0) - run.epochs_to(level)
@@ -157,7 +169,9 @@ def rate_table(found: list[Measured]) -> str:
 
 
 def sharp_summary(found: list[Measured]) -> str:
-    """Summarise for each sharp instance over how many decades the gap falls, and how much slower than ρ at worst."""
+    """Summarise for each sharp instance over how many decades the gap falls, and how
+    much slower than ρ at worst.
+    """
     lines = []
     for one in found:
         if one.row.scheme == "geometric":
@@ -168,8 +182,9 @@ def sharp_summary(found: list[Measured]) -> str:
             slowest = slowest_decade(run) / ideal
             verdict = "yes" if decades >= DECADES and slowest <= STRAIGHT else "**no**"
             lines.append(
-                f"- {one.row.label}, {one.method.label}: {decades:.1f} decades; the slowest takes {short(slowest)} "
-                f"times the epochs in which the steps shrink by a decade; linear over {DECADES} decades: {verdict}"
+                f"- {one.row.label}, {one.method.label}: {decades:.1f} decades; the"
+                f" slowest takes {short(slowest)} times the epochs in which the steps"
+                f" shrink by a decade; linear over {DECADES} decades: {verdict}"
             )
     return "\n".join(lines)
 
@@ -183,13 +198,16 @@ FLIP_COST = 3.0
 
 
 def counter_example() -> Problem:
-    """Return the rows e₁ with +1 and −e₁ with −1: the optimum w = (1, 0), λ = 1 is not sharp for q = 2."""
+    """Return the rows e₁ with +1 and −e₁ with −1: the optimum w = (1, 0), λ = 1 is not
+    sharp for q = 2.
+    """
     X = np.array([[1.0, 0.0], [-1.0, 0.0]])
     return Problem(X, np.array([1.0, -1.0]), radius=RADIUS, flip_cost=FLIP_COST, norm=2)
 
 
 def largest_distances(gaps: np.ndarray) -> np.ndarray:
-    """Return the largest distance to the optimum of any (w, λ) with at most the given gap.
+    """Return the largest distance to the optimum of any (w, λ) with at most the given
+    gap.
 
     The objective near the optimum is ε‖w‖ + max(1 − w₁, 0) with λ = ‖w‖; for given w₁
     the gap limits the length of w.
@@ -251,7 +269,9 @@ class Growth:
 
 
 def slope(gaps: np.ndarray, distances: np.ndarray) -> float:
-    """Return the log-log slope of distance over gap, where the gap is small but above rounding."""
+    """Return the log-log slope of distance over gap, where the gap is small but above
+    rounding.
+    """
     used = (gaps > 1e-12) & (gaps < 1e-2) & (distances > 0)
     return (
         float(np.polyfit(np.log(gaps[used]), np.log(distances[used]), 1)[0])

@@ -37,7 +37,9 @@ that of the best trial."""
 MARGIN = 5.0
 
 PATIENCE = 3.0
-"""A run is abandoned if its gap has not fallen by a tenth while the steps shrank by this power of e."""
+"""A run is abandoned if its gap has not fallen by a tenth while the steps shrank by
+this power of e.
+"""
 
 
 # --- instances
@@ -55,7 +57,9 @@ class Instance:
     c: float = 0.0
     data: str = "synthetic"
     unit: float = 1.0
-    """Factor on the features: small features give large weights, which puts the optimum on the cone's boundary."""
+    """Factor on the features: small features give large weights, which puts the optimum
+    on the cone's boundary.
+    """
 
     def problem(self) -> Problem:
         X, y = synthetic() if self.data == "synthetic" else load(self.data)
@@ -85,7 +89,9 @@ def synthetic(n: int = 1000, d: int = 100, noise: float = 0.5):
 
 @lru_cache
 def solution(instance: Instance) -> tuple[float, float]:
-    """Return the optimum, and the share ‖w‖_q / λ at an optimal point (1: on the boundary of the cone)."""
+    """Return the optimum, and the share ‖w‖_q / λ at an optimal point (1: on the
+    boundary of the cone).
+    """
     problem = instance.problem()
     # The second may stall
     results = [solve(problem, "interior-point", tol=tol) for tol in (1e-9, 1e-12)]
@@ -114,7 +120,9 @@ class Method:
 
 @dataclass(frozen=True)
 class Course:
-    """Gap between objective and optimum after each epoch, and seconds since the start."""
+    """Gap between objective and optimum after each epoch, and seconds since the
+    start.
+    """
 
     epochs: np.ndarray
     seconds: np.ndarray
@@ -238,7 +246,10 @@ class Search:
             f"{json.dumps(key)}: {json.dumps(value)}"
             for key, value in self.record["found"].items()
         )
-        text = f'{{"grid": {json.dumps(self.record["grid"])},\n"found": {{\n{found}\n}}}}\n'
+        text = (
+            f'{{"grid": {json.dumps(self.record["grid"])},\n"found":'
+            f" {{\n{found}\n}}}}\n"
+        )
         self.file.write_text(text, encoding="utf-8")
 
     def _trials(self, instance: Instance, method: Method, epochs: int) -> list[Trial]:

@@ -1,4 +1,5 @@
-"""The tables of the paper: objective, seconds and additionally the proven gap, next to the printed figures.
+"""The tables of the paper: objective, seconds and additionally the proven gap, next to
+the printed figures.
 
 No step size is chosen by hand: every method runs with its defaults, for at most 500
 epochs.
@@ -103,7 +104,9 @@ class Printed:
     seconds: float | None
 
     def beaten_by(self, objective: float) -> bool:
-        """Return whether an objective, rounded to the printed digits, is at or below the printed one."""
+        """Return whether an objective, rounded to the printed digits, is at or below
+        the printed one.
+        """
         digits = len(self.objective.partition(".")[2])
         return round(objective, digits) <= float(self.objective) + 0.1 * 10.0**-digits
 
@@ -170,7 +173,8 @@ class Runs:
         if key not in self.known:
             self.known[key] = asdict(self._do(data, q, c, method))
             print(
-                f"  {key}: {self.known[key]['seconds']:.2f} s, gap {self.known[key]['gap']:.1e}",
+                f"  {key}: {self.known[key]['seconds']:.2f} s, gap"
+                f" {self.known[key]['gap']:.1e}",
                 flush=True,
             )
             self.file.write_text(
@@ -214,7 +218,9 @@ def present(names) -> list[str]:
 
 
 def methods_of(paper_table: PaperTable) -> list[str]:
-    """Return the methods of a table that can run here, the largest batch of IPPA and the interior-point solver."""
+    """Return the methods of a table that can run here, the largest batch of IPPA and
+    the interior-point solver.
+    """
     methods = [
         name
         for name in paper_table.methods
@@ -261,7 +267,9 @@ def table_section(paper_table: PaperTable, runs: Runs, data: list[str]) -> str:
 
 
 def count(runs: Runs, data: list[str]) -> str:
-    """Return for each method how many of our objectives are at or below the printed ones."""
+    """Return for each method how many of our objectives are at or below the printed
+    ones.
+    """
     lines = []
     for method in ("Hybrid", "IPPA", "M-ISG"):
         verdicts = [
@@ -272,13 +280,16 @@ def count(runs: Runs, data: list[str]) -> str:
             if name in data and (paper := printed(name, one.q, one.c, method)).objective
         ]
         lines.append(
-            f"- {method}: ours is at or below the printed objective in **{sum(verdicts)} of {len(verdicts)}**"
+            f"- {method}: ours is at or below the printed objective in"
+            f" **{sum(verdicts)} of {len(verdicts)}**"
         )
     return "\n".join(lines)
 
 
 def distance_section(runs: Runs, data: list[str]) -> str:
-    """Return the distance from the optimum in all cases, including those that the paper does not print."""
+    """Return the distance from the optimum in all cases, including those that the paper
+    does not print.
+    """
     cases = [
         (name, q, c) for name in data for q in (1.0, 2.0, math.inf) for c in (0.0, 1.0)
     ]
@@ -317,7 +328,10 @@ def distance_section(runs: Runs, data: list[str]) -> str:
                 ["distance from the optimum", *INCREMENTAL],
                 [*within, ["largest", *worst]],
             ),
-            f"Lower bounds above the true optimum (beyond its ten known digits): {false}.",
+            (
+                "Lower bounds above the true optimum (beyond its ten known digits):"
+                f" {false}."
+            ),
             table(header, rows),
         ]
     )

@@ -1,4 +1,6 @@
-"""What the classifier gains and loses under label noise and shift, against tuned rivals: python benchmarks/study."""
+"""What the classifier gains and loses under label noise and shift, against tuned
+rivals: python benchmarks/study.
+"""
 
 import sys
 from pathlib import Path

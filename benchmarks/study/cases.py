@@ -1,4 +1,5 @@
-"""The data sets of the study, training sets of a given size, and how labels are wrong there or test rows shifted.
+"""The data sets of the study, training sets of a given size, and how labels are wrong
+there or test rows shifted.
 
 The defaults are fixed on the data sets in DECIDED; those in REPORTED are for reports
 only. a5a and adult are the same people, hence in the same half. With three or more
@@ -56,7 +57,8 @@ def _relabelled(loader, label):
 
 
 def _final_boards() -> tuple[np.ndarray, np.ndarray]:
-    """Return the 958 boards with which a game of tic-tac-toe can end, x first: is a cell blank, x or o; has x not won?
+    """Return the 958 boards with which a game of tic-tac-toe can end, x first: is a
+    cell blank, x or o; has x not won?
 
     A game ends with a line, of x after its move (one more x than o) or of o after its
     own, or with a full board.
@@ -91,7 +93,9 @@ def is_available(name: str) -> bool:
 
 
 class Case(NamedTuple):
-    """A training set with labels of one kind of noise, or a shift between training and use."""
+    """A training set with labels of one kind of noise, or a shift between training and
+    use.
+    """
 
     data: str
     n_rows: int
@@ -160,7 +164,9 @@ class Case(NamedTuple):
 
 
 def with_errors(X, error: str | None, rng) -> np.ndarray:
-    """Return standardised rows with gross errors: 1,000 deviations in a row, or 100 in some rows or cells."""
+    """Return standardised rows with gross errors: 1,000 deviations in a row, or 100 in
+    some rows or cells.
+    """
     X, signs = X.copy(), rng.choice([-1.0, 1.0], X.shape)
     if error == "one row":
         row = rng.integers(len(X))
@@ -174,7 +180,9 @@ def with_errors(X, error: str | None, rng) -> np.ndarray:
 
 
 def biased_split(X, y, *, train_size: int, stratify, random_state: int):
-    """Split so that training rows lie mostly at one end of the first principal component, test rows at the other."""
+    """Split so that training rows lie mostly at one end of the first principal
+    component, test rows at the other.
+    """
     rng = np.random.default_rng(random_state)
     centred = StandardScaler().fit_transform(X)
     sample = centred[rng.permutation(len(X))[:MAX_TESTED]]
@@ -234,7 +242,9 @@ def wrong_rows(X, y, noise: str, rng) -> np.ndarray:
 
 
 def _ranks_of_distance(X, y) -> np.ndarray:
-    """Return the ranks, from 0 to 1, of the rows' distances from the boundary of a clean logistic regression."""
+    """Return the ranks, from 0 to 1, of the rows' distances from the boundary of a
+    clean logistic regression.
+    """
     scores = LogisticRegression(max_iter=2000).fit(X, y).decision_function(X)
     if scores.ndim == 2:
         second, first = np.partition(scores, -2, axis=1)[:, -2:].T

@@ -1,4 +1,5 @@
-"""The methods of the study: this library without tuning and with its own cross-validation, and rivals tuned as usual.
+"""The methods of the study: this library without tuning and with its own
+cross-validation, and rivals tuned as usual.
 
 All of them see the noisy labels only, and the tuned ones use the same five stratified
 folds. One grid of candidates is scored once; the choices by accuracy and by balanced
@@ -44,7 +45,9 @@ def folds_of(X, y) -> list:
 
 
 class Tuned:
-    """The best of several candidates on the folds, by accuracy (0) or by balanced accuracy (1)."""
+    """The best of several candidates on the folds, by accuracy (0) or by balanced
+    accuracy (1).
+    """
 
     def __init__(self, candidates):
         self.candidates = candidates
@@ -91,7 +94,9 @@ def quality(predicted, y) -> list[float]:
 
 
 def all_figures(model, X, y) -> list[float]:
-    """Return accuracy, balanced accuracy and the area under the ROC curve (NaN for several classes) in percent."""
+    """Return accuracy, balanced accuracy and the area under the ROC curve (NaN for
+    several classes) in percent.
+    """
     if y.max() > 1:
         return [*quality(model.predict(X), y), float("nan")]
     values = (
@@ -160,9 +165,9 @@ def searched(X, y) -> dict:
     folds = folds_of(X, y)
     return {
         SEARCHED: WassersteinSVCCV(cv=folds).fit(X, y),
-        'WassersteinSVCCV(scoring="balanced_accuracy")': WassersteinSVCCV(
-            cv=folds, scoring="balanced_accuracy"
-        ).fit(X, y),
+        'WassersteinSVCCV(scoring="balanced_accuracy")': (
+            WassersteinSVCCV(cv=folds, scoring="balanced_accuracy").fit(X, y)
+        ),
     }
 
 
@@ -201,7 +206,9 @@ def families_on_text(case) -> tuple[Callable[..., dict], ...]:
 
 
 def outcomes(case, families) -> dict[str, dict[str, list[float]]]:
-    """Return the figures of every method in a case and, if its labels are correct, after moves."""
+    """Return the figures of every method in a case and, if its labels are correct,
+    after moves.
+    """
     X, y, X_test, y_test = case.split()
     models = {
         name: model for family in families for name, model in family(X, y).items()
@@ -230,7 +237,9 @@ def outcomes(case, families) -> dict[str, dict[str, list[float]]]:
 def gains_of(
     found, name: str, reference: str, settings
 ) -> dict[tuple[str, str], np.ndarray]:
-    """Return the gains of a method over another in percentage points, by data set and setting: seeds × measures."""
+    """Return the gains of a method over another in percentage points, by data set and
+    setting: seeds × measures.
+    """
     gains: dict[tuple[str, str], list[np.ndarray]] = {}
     for case, values in found.items():
         if case.setting in settings:

@@ -1,4 +1,6 @@
-"""Runs the cases and writes the report: tables of every number of training rows, text, and all rows."""
+"""Runs the cases and writes the report: tables of every number of training rows, text,
+and all rows.
+"""
 
 import argparse
 import gzip
@@ -223,8 +225,14 @@ def all_rows(options) -> str:
         [name, *(f"{value:.2f}" for value in values)]
         for name, values in zip(names, found, strict=True)
     ]
-    text = "Accuracy in percent on clean labels, five folds over all rows, standardised; both without tuning."
-    return f"## All rows\n\n{text}\n\n{table(['data', 'LinearSVC()', 'WassersteinSVC()', 'gain'], rows)}"
+    text = (
+        "Accuracy in percent on clean labels, five folds over all rows, standardised;"
+        " both without tuning."
+    )
+    return (
+        "## All"
+        f" rows\n\n{text}\n\n{table(['data', 'LinearSVC()', 'WassersteinSVC()', 'gain'], rows)}"
+    )
 
 
 def on_all_rows(name: str) -> list[float]:

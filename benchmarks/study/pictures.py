@@ -1,4 +1,6 @@
-"""Draws a kept study: wins, ties and losses against a rival, and the gain on every data set."""
+"""Draws a kept study: wins, ties and losses against a rival, and the gain on every data
+set.
+"""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -73,7 +75,9 @@ def draw(found, path, name: str, reference: str, measure: int = 0) -> None:
 
 
 def _shares(axes, place: int, all_gains) -> None:
-    """Draw the shares of runs that are better, level within TIE points, and worse, with their numbers."""
+    """Draw the shares of runs that are better, level within TIE points, and worse, with
+    their numbers.
+    """
     shares = {
         "better": (all_gains > TIE).mean(),
         "level": (abs(all_gains) <= TIE).mean(),

@@ -1,4 +1,6 @@
-"""Tables of the study: where a method is behind, its worst data set, its mean gains, and every data set by itself."""
+"""Tables of the study: where a method is behind, its worst data set, its mean gains,
+and every data set by itself.
+"""
 
 import numpy as np
 from _common import table
@@ -58,7 +60,9 @@ def sections(found) -> list[str]:
 
 
 def parts_of(found) -> dict[str, dict]:
-    """Return all outcomes and, unless these are all, those of the deciding and of the reporting data sets."""
+    """Return all outcomes and, unless these are all, those of the deciding and of the
+    reporting data sets.
+    """
     parts = {f"all {len(data_of(found))} data sets": found}
     for name, half in (("deciding", DECIDED), ("reporting", REPORTED)):
         part = {case: values for case, values in found.items() if case.data in half}
@@ -76,13 +80,17 @@ def data_of(found) -> list[str]:
 
 
 def cells_of(found, name: str) -> dict[tuple[str, str], np.ndarray]:
-    """Return the mean gains of a method over its tuned rival, in all measures, by data set and kind of noise."""
+    """Return the mean gains of a method over its tuned rival, in all measures, by data
+    set and kind of noise.
+    """
     gains = gains_of(found, name, TUNED_RIVALS[name], NOISE)
     return {cell: of_seeds.mean(axis=0) for cell, of_seeds in gains.items()}
 
 
 def with_rivals(found) -> list[str]:
-    """Return the methods of this library that were tried together with their tuned rivals."""
+    """Return the methods of this library that were tried together with their tuned
+    rivals.
+    """
     tried = methods_of(found, NOISE)
     return [name for name, rival in TUNED_RIVALS.items() if {name, rival} <= set(tried)]
 
@@ -132,7 +140,10 @@ def behind_by_name(cells) -> str:
         if is_less_accurate(gain) and cell not in behind
     }
     text = "; ".join(map(described, behind, behind.values())) or "nowhere"
-    return f"{text}. In accuracy only: {'; '.join(map(described, others, others.values())) or 'nowhere'}."
+    return (
+        f"{text}. In accuracy only:"
+        f" {'; '.join(map(described, others, others.values())) or 'nowhere'}."
+    )
 
 
 def described(cell, gain) -> str:
@@ -161,7 +172,10 @@ def worst_section(found) -> list[str]:
                     for cell, gains in zip(worst, by_noise, strict=True)
                 ]
                 rows.append([f"{name}, {label[0].lower()}{label[1:]}", *shown])
-    title = "The worst data set: the mean gain over the tuned rival, LinearSVC or, for the kernel, SVC."
+    title = (
+        "The worst data set: the mean gain over the tuned rival, LinearSVC or, for the"
+        " kernel, SVC."
+    )
     return [f"{title}\n\n{table(['method', *NOISE], rows)}"] if rows else []
 
 
@@ -176,7 +190,8 @@ def gain_tables(found, comparisons) -> list[str]:
         for of in (SHIFTS, (*ERRORS, *ERRORS_IN_TEST))
     )
     return [
-        f"{MEASURES[measure]}, gain over {reference}{where}.\n\n{gains(found, measure, reference, settings)}"
+        f"{MEASURES[measure]}, gain over"
+        f" {reference}{where}.\n\n{gains(found, measure, reference, settings)}"
         for settings, where in (
             (NOISE, ""),
             (shifts, ", shifted rows"),
@@ -220,7 +235,8 @@ def data_tables(found) -> list[str]:
     names = (REFERENCE, DEFAULT, SEARCHED, KERNEL, TUNED_KERNEL)
     compared = [name for name in names if name in next(iter(found.values()))]
     return [
-        f"{label} by data set: {', '.join(compared)}, in percent.\n\n{by_data(found, measure, compared)}"
+        f"{label} by data set: {', '.join(compared)}, in"
+        f" percent.\n\n{by_data(found, measure, compared)}"
         for measure, label in enumerate(MEASURES)
     ]
 
@@ -267,5 +283,8 @@ def text_section(found) -> list[str]:
         )
         rows.append([f"{data}, {n_rows} rows, {setting}", *figures])
     seeds = len({case.seed for case in found})
-    title = "Sparse rows as they are, not standardised: accuracy / balanced accuracy / AUC in percent"
+    title = (
+        "Sparse rows as they are, not standardised: accuracy / balanced accuracy / AUC"
+        " in percent"
+    )
     return [f"## Text\n\n{title}, {seeds} seeds.\n\n{table(['data', *names], rows)}"]

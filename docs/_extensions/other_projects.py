@@ -11,7 +11,9 @@ from typing import NamedTuple
 
 
 class Project(NamedTuple):
-    """Another project: where its documentation is, the address of a name's page, and the names used here by type."""
+    """Another project: where its documentation is, the address of a name's page, and
+    the names used here by type.
+    """
 
     address: str
     page: str
@@ -33,11 +35,18 @@ PROJECTS = {
         "https://scikit-learn.org/stable/",
         "modules/generated/{name}.html#$",
         {
-            "py:class": "sklearn.calibration.CalibratedClassifierCV sklearn.compose.ColumnTransformer "
-            "sklearn.linear_model.LogisticRegression sklearn.model_selection.GridSearchCV "
-            "sklearn.preprocessing.StandardScaler sklearn.svm.LinearSVC",
-            "py:function": "sklearn.datasets.load_breast_cancer sklearn.model_selection.train_test_split "
-            "sklearn.pipeline.make_pipeline",  # in the code of examples
+            "py:class": (
+                "sklearn.calibration.CalibratedClassifierCV"
+                " sklearn.compose.ColumnTransformer"
+                " sklearn.linear_model.LogisticRegression"
+                " sklearn.model_selection.GridSearchCV"
+                " sklearn.preprocessing.StandardScaler sklearn.svm.LinearSVC"
+            ),
+            "py:function": (  # in the code of examples
+                "sklearn.datasets.load_breast_cancer"
+                " sklearn.model_selection.train_test_split"
+                " sklearn.pipeline.make_pipeline"
+            ),
         },
     ),
 }
@@ -53,7 +62,10 @@ LABELS = {
 
 def inventory(name: str, project: Project) -> bytes:
     """Return an inventory of the names used here, in Sphinx's format."""
-    head = f"# Sphinx inventory version 2\n# Project: {name}\n# Version: \n# The remainder is compressed using zlib.\n"
+    head = (
+        f"# Sphinx inventory version 2\n# Project: {name}\n# Version: \n# The remainder"
+        " is compressed using zlib.\n"
+    )
     entries = [
         f"{entry} {kind} 1 {project.page.format(name=entry)} -"
         for kind, entries in project.names.items()

@@ -1,4 +1,6 @@
-"""Print how well classifiers do on ten other tables like people.csv; put it beside make_people.py."""
+"""Print how well classifiers do on ten other tables like people.csv; put it beside
+make_people.py.
+"""
 
 import numpy as np
 from make_people import tables

@@ -1,4 +1,5 @@
-"""Write a market's half-hours in months: first_year.csv and second_year.csv, from the data set electricity (elec2).
+"""Write a market's half-hours in months: first_year.csv and second_year.csv, from the
+data set electricity (elec2).
 
 It is read from the folder in DRSVM_DATA, or else fetched from OpenML.
 """

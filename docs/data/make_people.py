@@ -1,4 +1,5 @@
-"""Write people.csv, the table of the tutorial, and new_people.csv: customers who left a provider, and who stayed.
+"""Write people.csv, the table of the tutorial, and new_people.csv: customers who left a
+provider, and who stayed.
 
 In people.csv one in four of those who left is recorded as having stayed, as if the last
 weeks were not entered yet; the labels of new_people.csv are correct.
@@ -50,7 +51,9 @@ def identifiers(n, rng):
 
 
 def tables(seed):
-    """Return the recorded customers, with wrong labels, and new ones with correct labels."""
+    """Return the recorded customers, with wrong labels, and new ones with correct
+    labels.
+    """
     rng = np.random.default_rng(seed)
     recorded = people(2000, rng)
     new = people(500, rng)

@@ -1,4 +1,6 @@
-"""Write rings.csv: 600 rows of two classes, one around the other, and a column of noise."""
+"""Write rings.csv: 600 rows of two classes, one around the other, and a column of
+noise.
+"""
 
 import numpy as np
 

@@ -1,4 +1,6 @@
-"""Write tumours.csv: scikit-learn's breast-cancer data with names of patients, and 80 of 569 labels made wrong."""
+"""Write tumours.csv: scikit-learn's breast-cancer data with names of patients, and 80
+of 569 labels made wrong.
+"""
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer

@@ -1,4 +1,6 @@
-"""What an adversary can do, and accuracy over the radius, in the data of the demo: the picture of the front page."""
+"""What an adversary can do, and accuracy over the radius, in the data of the demo: the
+picture of the front page.
+"""
 
 import numpy as np
 from matplotlib import pyplot as plt

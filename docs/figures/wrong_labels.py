@@ -1,4 +1,6 @@
-"""Accuracy on correct test labels while more and more training labels are wrong; every method with its defaults."""
+"""Accuracy on correct test labels while more and more training labels are wrong; every
+method with its defaults.
+"""
 
 import numpy as np
 from matplotlib import pyplot as plt

@@ -34,7 +34,8 @@ for rule in ("auto", "one-standard-error", "best"):
     search = WassersteinSVCCV(radii, l2="auto", selection=rule).fit(X_train, y_noisy)
     chosen[rule] = search.radius_
     print(
-        f"{rule:20} radius {search.radius_:.3f}, accuracy on clean rows {search.score(X_test, y_test):.3f}"
+        f"{rule:20} radius {search.radius_:.3f}, accuracy on clean rows"
+        f" {search.score(X_test, y_test):.3f}"
     )
 
 # %% The scores of the twelve radii on the folds (blue, with standard errors) and on

@@ -35,7 +35,9 @@ models = {
 
 
 def recalls(model, share, seed):
-    """Train on 1,000 rows; return the shares of the rare and of the frequent class that are recognised elsewhere."""
+    """Train on 1,000 rows; return the shares of the rare and of the frequent class that
+    are recognised elsewhere.
+    """
     rng = np.random.default_rng(seed)
     positives = round(1000 * share)
     train = np.concatenate(

@@ -22,7 +22,9 @@ truth = np.random.default_rng(0).normal(size=n_features)
 
 
 def block(seed):
-    """Return 4,000 rows and their labels, of which 15 % are wrong; in practice they would come from a table."""
+    """Return 4,000 rows and their labels, of which 15 % are wrong; in practice they
+    would come from a table.
+    """
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(4000, n_features)).astype(np.float32)
     return X, (X @ truth > 0) ^ (rng.random(len(X)) < 0.15)
@@ -44,7 +46,8 @@ for seed in range(n_blocks):
 
 with rows_on_disk(block(seed) for seed in range(n_blocks)) as rows:
     print(
-        f"{rows.X.shape[0]:,} rows, {rows.X.nbytes / 1e6:.0f} MB, {type(rows.X).__name__}"
+        f"{rows.X.shape[0]:,} rows, {rows.X.nbytes / 1e6:.0f} MB,"
+        f" {type(rows.X).__name__}"
     )
     model = WassersteinSVC().fit(rows.X, rows.y)
     n_rows = len(rows.y)

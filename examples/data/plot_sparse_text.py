@@ -44,7 +44,8 @@ words = TfidfVectorizer(
 X_train = words.fit_transform(train)
 X_test = words.transform(test)
 print(
-    f"{X_train.shape[0]} rows, {X_train.shape[1]} words, {X_train.nnz / X_train.shape[0]:.0f} of them in a row"
+    f"{X_train.shape[0]} rows, {X_train.shape[1]} words,"
+    f" {X_train.nnz / X_train.shape[0]:.0f} of them in a row"
 )
 
 wrong = np.random.default_rng(0).random(len(y_train)) < 0.2

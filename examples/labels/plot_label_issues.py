@@ -24,7 +24,8 @@ given[wrong] = (y[wrong] + rng.integers(1, 10, size=len(wrong))) % 10
 issues = find_label_issues(X, given, second_opinion="auto")
 print(issues.summary())
 print(
-    f"{len(wrong)} labels are wrong; {np.isin(issues.ranking[: len(wrong)], wrong).sum()} of them rank first."
+    f"{len(wrong)} labels are wrong;"
+    f" {np.isin(issues.ranking[: len(wrong)], wrong).sum()} of them rank first."
 )
 
 # %% The scores of all labels. Below 0.5 another label is predicted; only those are

@@ -36,7 +36,9 @@ seeds = 3
 
 
 def accuracies(model, X, y, share):
-    """Train on 300 rows, a share of them with wrong labels; return the accuracy on clean rows for every seed."""
+    """Train on 300 rows, a share of them with wrong labels; return the accuracy on
+    clean rows for every seed.
+    """
     for seed in range(seeds):
         X_train, X_test, y_train, y_test = train_test_split(
             X, y, train_size=300, stratify=y, random_state=seed

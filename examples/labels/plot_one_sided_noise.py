@@ -32,7 +32,9 @@ seeds = 3
 
 
 def accuracy_and_share(model, hidden, seed):
-    """Label a share of the odd training digits as even; return the accuracy and the share of "odd" on clean rows."""
+    """Label a share of the odd training digits as even; return the accuracy and the
+    share of "odd" on clean rows.
+    """
     X_train, X_test, y_train, y_test = train_test_split(
         X, odd, train_size=300, stratify=odd, random_state=seed
     )

@@ -23,7 +23,9 @@ train_size = 300
 
 
 def partly_verified(number, seed):
-    """Return rows and labels to train with, which of the labels were verified, and clean rows to test with."""
+    """Return rows and labels to train with, which of the labels were verified, and
+    clean rows to test with.
+    """
     X_train, X_test, y_train, y_test = train_test_split(
         X, odd, train_size=train_size, random_state=seed
     )
@@ -35,13 +37,15 @@ def partly_verified(number, seed):
 
 
 def guarantees(X, y, verified):
-    """Return worst-case risks: the adversary can flip up to 10 % of the labels, those that it may flip."""
+    """Return worst-case risks: the adversary can flip up to 10 % of the labels, those
+    that it may flip.
+    """
     model = WassersteinSVC(radius=0.1, flip_cost=1.0)
     return {
         "any label can be flipped": model.fit(X, y).objective_,
-        "verified labels cannot": model.fit(
-            X, y, flip_cost=np.where(verified, np.inf, 1.0)
-        ).objective_,
+        "verified labels cannot": (
+            model.fit(X, y, flip_cost=np.where(verified, np.inf, 1.0)).objective_
+        ),
     }
 
 
@@ -49,11 +53,11 @@ def classifiers(X, y, verified):
     """Return classifiers that use the knowledge in different ways."""
     model = WassersteinSVC
     fitted = {
-        "weight 3 for verified rows": model().fit(
-            X, y, sample_weight=np.where(verified, 3.0, 1.0)
+        "weight 3 for verified rows": (
+            model().fit(X, y, sample_weight=np.where(verified, 3.0, 1.0))
         ),
-        "flip cost inf if verified, else 5": model().fit(
-            X, y, flip_cost=np.where(verified, np.inf, 5.0)
+        "flip cost inf if verified, else 5": (
+            model().fit(X, y, flip_cost=np.where(verified, np.inf, 5.0))
         ),
         "all rows alike": model().fit(X, y),
     }

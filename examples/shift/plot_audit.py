@@ -22,9 +22,11 @@ X_train, X_test, y_train, y_test = train_test_split(
     X, y, test_size=0.4, stratify=y, random_state=0
 )
 models = {
-    strength: make_pipeline(
-        StandardScaler(), LogisticRegression(C=strength, max_iter=1000)
-    ).fit(X_train, y_train)
+    strength: (
+        make_pipeline(
+            StandardScaler(), LogisticRegression(C=strength, max_iter=1000)
+        ).fit(X_train, y_train)
+    )
     for strength in (100.0, 0.01)
 }
 in_use = models[100.0]

@@ -47,7 +47,8 @@ print(shifts[5])
 for number in (6, 7):
     shift = shifts[number - 1]
     print(
-        f"month {number}: relation {shift.relation:.2f} (by chance up to {shift.relation_by_chance:.2f})"
+        f"month {number}: relation {shift.relation:.2f} (by chance up to"
+        f" {shift.relation_by_chance:.2f})"
     )
 
 plt.style.use("drsvm.plotting.quiet")

@@ -28,9 +28,11 @@ X_test = scaler.transform(X_test)
 models = {
     "WassersteinSVC, radius 0.5": WassersteinSVC(radius=0.5).fit(X_train, y_train),
     "WassersteinSVC, automatic radius": WassersteinSVC().fit(X_train, y_train),
-    "LinearSVC, C tuned": GridSearchCV(LinearSVC(), {"C": np.logspace(-5, 0, 6)})
-    .fit(X_train, y_train)
-    .best_estimator_,
+    "LinearSVC, C tuned": (
+        GridSearchCV(LinearSVC(), {"C": np.logspace(-5, 0, 6)})
+        .fit(X_train, y_train)
+        .best_estimator_
+    ),
 }
 
 

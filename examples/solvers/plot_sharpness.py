@@ -32,7 +32,8 @@ def objective(weights, norm):
 for norm in (2, "inf"):
     result = solve(Problem(X, y, radius=0.1, flip_cost=2.0, norm=norm))
     print(
-        f"norm={norm!r}: weights {result.weights.round(6)}, objective {result.objective:.6f}, gap {result.gap:.0e}"
+        f"norm={norm!r}: weights {result.weights.round(6)}, objective"
+        f" {result.objective:.6f}, gap {result.gap:.0e}"
     )
 
 # %% For ``norm=2`` the points of equal norm form a circle, for ``norm="inf"`` (whose

@@ -17,7 +17,9 @@ def matplotlib_installed():
 
 @pytest.fixture(scope="session")
 def noisy():
-    """Return breast-cancer data with a fifth of the training labels wrong: training, test, and which are wrong."""
+    """Return breast-cancer data with a fifth of the training labels wrong: training,
+    test, and which are wrong.
+    """
     bunch = load_breast_cancer()
     names = bunch.target_names[bunch.target]
     wrong = np.random.default_rng(1).random(400) < 0.2
@@ -42,14 +44,17 @@ def report(noisy):
         "feature_names": names,
         "title": "Tumours",
     }
-    return make_report(
-        None, X, y, progress=lambda *told: reported.append(told), **given
-    ), reported
+    return (
+        make_report(None, X, y, progress=lambda *told: reported.append(told), **given),
+        reported,
+    )
 
 
 @pytest.fixture(scope="session")
 def nasty_report():
-    """Return the report on three classes whose names, like those of rows and features, are long or hostile."""
+    """Return the report on three classes whose names, like those of rows and features,
+    are long or hostile.
+    """
     rng = np.random.default_rng(2)
     y = np.array([NASTY, "x" * 90, "plain"])[rng.integers(3, size=90)]
     columns = [NASTY, "f" * 120, "$a_b$ 100 %", "größe 大小"]
@@ -99,7 +104,9 @@ def constant(tumours):
 
 @pytest.fixture(scope="session")
 def wide(numbers_of):
-    """Return 300 features of which ten matter, labels as yes and no, and the report on them."""
+    """Return 300 features of which ten matter, labels as yes and no, and the report on
+    them.
+    """
     rng = np.random.default_rng(5)
     y = rng.random(240) < 0.4
     X = rng.normal(size=(240, 300))

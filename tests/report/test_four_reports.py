@@ -32,7 +32,9 @@ def parts(X, y):
 
 
 def fitted(model, X, y):
-    """Return the model on standardised features, fitted to the training rows, and the rest as it sees it."""
+    """Return the model on standardised features, fitted to the training rows, and the
+    rest as it sees it.
+    """
     train, y_train, test, y_test = parts(X, y)
     scaler = ClippedScaler().fit(train)
     return (
@@ -95,8 +97,14 @@ def test_figures_come_first_with_intervals_and_leads_over_the_others(tumours, go
         assert lead["interval"] == pytest.approx(found[name]["interval"])
     own = good.summary["models"]["WassersteinSVC"]
     lines = good.summary["in_plain_words"]
-    always = f"always answering benign would reach {100 * (y == 'benign').mean():.1f}\u202f%."
-    right = f"{100 * own['accuracy']:.1f}\u202f% of the 143 held-out rows are decided correctly"
+    always = (
+        "always answering benign would reach"
+        f" {100 * (y == 'benign').mean():.1f}\u202f%."
+    )
+    right = (
+        f"{100 * own['accuracy']:.1f}\u202f% of the 143 held-out rows are decided"
+        " correctly"
+    )
     assert lines[0] == f"{right}; {always}"
     for line in lines[:3]:
         assert f"<li>{line}</li>" in good.html and f"\n- {line}\n" in good.markdown
@@ -229,8 +237,8 @@ def test_300_features(wide):
     in_use = int(weights_that_count(model.result_, rows.std(axis=0)).sum())
     shares = np.abs(model.coef_[0])[order][:in_use]
     assert (
-        f"{100 * shares[:3].sum() / shares.sum():.0f}\u202f% of the weight of all {in_use} in use"
-        in made.markdown
+        f"{100 * shares[:3].sum() / shares.sum():.0f}\u202f% of the weight of all"
+        f" {in_use} in use" in made.markdown
     )
     values = rows @ model.coef_[0]
     above = values[labels == "yes"][:, None] > values[labels == "no"]

@@ -100,8 +100,8 @@ def test_the_page_shows_what_was_proven(report):
     )
     text = re.sub(r"<[^>]+>", "", made.html.split("</style>")[1])
     assert (
-        "is malignant (the positive class) or benign. A linear classifier was trained on 400 rows with 30"
-        in text
+        "is malignant (the positive class) or benign. A linear classifier was trained"
+        " on 400 rows with 30" in text
     )
     assert "nan" not in text.lower().split()
 

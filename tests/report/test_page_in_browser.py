@@ -32,20 +32,23 @@ window.addEventListener("load", () => {
 
 
 FLAGS = shlex.split(
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-sync --disable-component-update --hide-scrollbars --virtual-time-budget=5000 --dump-dom "
-    "--window-size=1400,900"
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run"
+    " --disable-background-networking --disable-sync --disable-component-update"
+    " --hide-scrollbars --virtual-time-budget=5000 --dump-dom --window-size=1400,900"
 )
 
 
 @pytest.fixture(scope="module")
 def measured(good, constant, wines, wide, nasty_report, tmp_path_factory):
-    """Return what a browser measured: each page in frames as wide as a phone and as a desktop."""
+    """Return what a browser measured: each page in frames as wide as a phone and as a
+    desktop.
+    """
     if CHROMIUM is None:
         pytest.skip("no chromium is installed")
     folder = tmp_path_factory.mktemp("browser")
     frames = "".join(
-        f'<iframe srcdoc="{escape(page.html)}" style="border:0;height:600px;width:{width}px"></iframe>'
+        f'<iframe srcdoc="{escape(page.html)}"'
+        f' style="border:0;height:600px;width:{width}px"></iframe>'
         for page in (good, constant, wines[-1], wide[-1], nasty_report)
         for width in (390, 1280)
     )

@@ -22,7 +22,9 @@ from drsvm.utils.clock import TimeLimit
 
 
 def rare_classes(n_classes):
-    """Return rows of which one class is rare, and labels that two of four features tell something about."""
+    """Return rows of which one class is rare, and labels that two of four features tell
+    something about.
+    """
     rng = np.random.default_rng(2)
     shares = [0.85, 0.15] if n_classes == 2 else [0.6, 0.1, 0.3]
     y = rng.choice(["usual", "rare", "seldom"][:n_classes], p=shares, size=400)

@@ -10,7 +10,9 @@ from benchmark_utils.stopping import Solved, tenth
 
 TRIAL_TOLERANCE = 1e-4
 TRIAL_ACCURACY = 1e-3
-"""A formulation is tried with this tolerance, and must then be this close to the optimum."""
+"""A formulation is tried with this tolerance, and must then be this close to the
+optimum.
+"""
 
 TRIAL_SECONDS = 10.0
 """No further formulation is tried after so many seconds."""
@@ -32,9 +34,14 @@ class GeneralPurpose(BaseSolver):
         taken = self._suitable(problem)
         return (
             not taken,
-            None
-            if taken
-            else f"{self.name} does not take norm={problem.norm} with l2={problem.l2:g}",
+            (
+                None
+                if taken
+                else (
+                    f"{self.name} does not take norm={problem.norm} with"
+                    f" l2={problem.l2:g}"
+                )
+            ),
         )
 
     def set_objective(self, problem, optimum):
@@ -83,7 +90,9 @@ def named(*names: str) -> tuple[Rival, ...]:
 
 
 def _fastest(rival: Rival, variants: list[Variant], problem, optimum: float) -> Variant:
-    """Return the variant with the shortest trial among those that are accurate, or the most accurate one."""
+    """Return the variant with the shortest trial among those that are accurate, or the
+    most accurate one.
+    """
     trials = {}
     spent = 0.0
     for number, variant in enumerate(variants):

@@ -1,4 +1,6 @@
-"""PDLP of OR-tools as a rival: linear programs, and quadratic ones with a diagonal matrix."""
+"""PDLP of OR-tools as a rival: linear programs, and quadratic ones with a diagonal
+matrix.
+"""
 
 import sys
 from functools import lru_cache

@@ -1,4 +1,6 @@
-"""PDLP of OR-tools, whose copy of HiGHS clashes with that of highspy in the same process."""
+"""PDLP of OR-tools, whose copy of HiGHS clashes with that of highspy in the same
+process.
+"""
 
 from ortools.pdlp import solvers_pb2
 from ortools.pdlp.python import pdlp
@@ -6,7 +8,9 @@ from processes import serve
 
 
 def prepare(data: dict, curvature, tolerance: float, seconds: float, n_threads: int):
-    """Return a call that solves the program and returns its variables and the multipliers of its rows."""
+    """Return a call that solves the program and returns its variables and the
+    multipliers of its rows.
+    """
     program = pdlp.QuadraticProgram()
     for name, values in data.items():
         setattr(program, name, values)

@@ -1,4 +1,5 @@
-"""Solvers that cannot be imported here, in a process of their own: both sides of the conversation.
+"""Solvers that cannot be imported here, in a process of their own: both sides of the
+conversation.
 
 The programs in this folder run on the other side, possibly in another environment, and
 import only this module.

@@ -11,7 +11,9 @@ FINEST_TOLERANCE = 1e-12
 
 
 class Solved(StoppingCriterion):
-    """Stop when the answer is within SOLVED of the optimum and, if the solver has multipliers, they prove it."""
+    """Stop when the answer is within SOLVED of the optimum and, if the solver has
+    multipliers, they prove it.
+    """
 
     def check_convergence(self, objective_list):
         last = objective_list[-1]

@@ -13,7 +13,10 @@ class Dataset(BaseDataset):
 
     def get_data(self):
         if data_file(self.data) is None:
-            missing = f"{self.data}.svm.xz not found: set DRSVM_DATA to the folder that contains it"
+            missing = (
+                f"{self.data}.svm.xz not found: set DRSVM_DATA to the folder that"
+                " contains it"
+            )
             return {
                 "X": None,
                 "y": None,

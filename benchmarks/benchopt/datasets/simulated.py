@@ -3,7 +3,9 @@ from benchopt import BaseDataset
 
 
 class Dataset(BaseDataset):
-    """Standard normal features, a linear rule of which a tenth of the weights is not 0, and wrong labels."""
+    """Standard normal features, a linear rule of which a tenth of the weights is not 0,
+    and wrong labels.
+    """
 
     name = "simulated"
     parameters = {

@@ -3,7 +3,9 @@ from benchopt import BaseDataset
 
 
 class Dataset(BaseDataset):
-    """Text-like sparse rows of unit norm: words follow Zipf's law, two topics overlap, 5 % of the labels are wrong."""
+    """Text-like sparse rows of unit norm: words follow Zipf's law, two topics overlap,
+    5 % of the labels are wrong.
+    """
 
     name = "text"
     parameters = {

@@ -3,7 +3,9 @@ from benchmark_utils.general_purpose import GeneralPurpose, named
 
 
 class Solver(GeneralPurpose):
-    """Clarabel, an interior point for conic programs, with QDLDL (one thread) or faer (all cores)."""
+    """Clarabel, an interior point for conic programs, with QDLDL (one thread) or faer
+    (all cores).
+    """
 
     name = "Clarabel"
     requirements = ["pip::drsvm[bench,conic]"]

@@ -12,7 +12,9 @@ MAX_FEATURES = 2_000
 
 @lru_cache
 def process_with_dro() -> OtherProcess | None:
-    """Return a process of the Python given by DRO_PYTHON, or None if that cannot import dro."""
+    """Return a process of the Python given by DRO_PYTHON, or None if that cannot import
+    dro.
+    """
     python = os.environ.get("DRO_PYTHON", "")
     try:
         subprocess.run(
@@ -24,7 +26,8 @@ def process_with_dro() -> OtherProcess | None:
 
 
 class Solver(BaseSolver):
-    """WassersteinDRO of the package dro: CVXPY with Clarabel, all cores, in an environment of its own.
+    """WassersteinDRO of the package dro: CVXPY with Clarabel, all cores, in an
+    environment of its own.
 
     It has no tolerance, and builds its model in `fit`, so CVXPY's modelling is timed.
     Handing over the data is not.

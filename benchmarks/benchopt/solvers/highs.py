@@ -3,7 +3,9 @@ from benchmark_utils.general_purpose import GeneralPurpose, named
 
 
 class Solver(GeneralPurpose):
-    """HiGHS: interior point or simplex for linear programs, its active-set method for quadratic ones. All cores."""
+    """HiGHS: interior point or simplex for linear programs, its active-set method for
+    quadratic ones. All cores.
+    """
 
     name = "HiGHS"
     requirements = ["pip::drsvm[bench,conic]"]
