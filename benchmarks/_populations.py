@@ -138,7 +138,7 @@ class Population:
 
         For a limit per row, just above prices.
         """
-        prices = self.options.prices[self.options.costs > 0.0].min(axis=0)
+        prices = self.options.attack_costs[self.options.costs > 0.0].min(axis=0)
         finite = prices[np.isfinite(prices)]
         if self.asked["limit"] == "row":
             return (1.0 + 1e-9) * np.quantile(
@@ -167,7 +167,7 @@ class Population:
             weights=weights,
         )
         options = ErrorCosts(adversary_for(some, ball), self.options.costs)
-        vars(options)["prices"] = self.options.prices[:, rows]
+        vars(options)["attack_costs"] = self.options.attack_costs[:, rows]
         return options.in_population(
             self.radii, self.asked["limit"], confidence, len(rows)
         )

@@ -1,9 +1,10 @@
-"""Shifts of rows that harm a classifier with a kernel: what an adversary can do at least.
+"""Shifts of rows that harm a classifier with a kernel: a lower bound on the worst case.
 
-Each row is moved by projected gradients within balls of several sizes, from several
-starts, with its own label or a flipped one. How the budget is best spent on the moves
-that were found is exact: what counts is the concave envelope of the losses of a row
-over their costs, and the steepest parts of all rows come first.
+`attacked_risk` and the worst-case distribution of such a classifier need them. Each row
+is moved by projected gradients within balls of several sizes, with its own label or a
+flipped one. How the budget is best spent on the moves that were
+found is exact: what counts is the concave envelope of the losses of a row over their
+costs, and the steepest parts of all rows come first.
 """
 
 from dataclasses import dataclass
@@ -22,26 +23,41 @@ from drsvm.utils.parallel import slices
 
 # Of the balls that rows are moved in, in units of 1/L
 BALL_RADII = np.geomspace(0.05, 8.0, 8)
-# Gradient steps in a ball, rounds in which the way across the boundary is shortened,
-# and halvings of each.
+# Gradient steps in a ball
 STEPS = 12
-SHORTENINGS = 4
+# Bisection steps on the way to the boundary
 HALVINGS = 25
-ENTRIES = 2_000_000  # number of values of the kernel that are computed at a time
+# Number of values of the kernel that are computed at a time
+MAX_VALUES = 80_000
 
 
-class Moves(NamedTuple):
-    """What can be done to each row, one option per column: the first is nothing."""
+class _Moves(NamedTuple):
+    """What can be done to each row, one option per column; the first is nothing."""
 
-    codes: np.ndarray  # of shape (n, options): the label's place among the classes
-    shifts: np.ndarray  # of shape (n, options, d), in units of cost
+    # Labels by their places among the classes, of shape (n, options)
+    codes: np.ndarray
+    # In units of cost, of shape (n, options, d)
+    shifts: np.ndarray
     costs: np.ndarray
     losses: np.ndarray
 
 
+class _Spending(NamedTuple):
+    """In which order the budget is spent: changes of rows to costlier options."""
+
+    # The worst option of each row that costs nothing
+    start: np.ndarray
+    # Of each change: the row and the new option
+    rows: np.ndarray
+    options: np.ndarray
+    # Total cost and gain up to and including each change
+    costs: np.ndarray
+    gains: np.ndarray
+
+
 @dataclass(frozen=True, eq=False)
 class KernelAttack(KernelAdversary):
-    """What an adversary can do at least: `distances` and `hinge_risks` are those of moves that were found."""
+    """What an adversary can do at least, by the moves that were found."""
 
     @cached_property
     def _points(self) -> np.ndarray:
@@ -55,251 +71,169 @@ class KernelAttack(KernelAdversary):
     def _used(self) -> np.ndarray:
         return np.flatnonzero(self.data.weights > 0)
 
-    def _margins(
-        self, rows, shifts, codes, slopes: bool = False
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the margins of shifted rows and, if wanted, their gradients, in units of cost."""
+    def _margins(self, rows, codes, shifts) -> tuple[np.ndarray, np.ndarray]:
+        """Return the margins of shifted rows, and their gradients in units of cost."""
         kernel = self.kernel
         points = self._points[rows] + self.ratios * shifts
-        terms = kernel.function.values(points, self._landmarks)
+        terms = self.function.values(points, self._landmarks)
         values = kernel.coef @ terms.T + kernel.intercept[:, None]
         margins = margins_of(values, codes)
-        if not slopes:
-            return margins, margins
         values[codes, np.arange(len(codes))] = -np.inf
-        terms *= kernel.coef[codes] - kernel.coef[values.argmax(axis=0)]
-        return margins, self.ratios * kernel.function.gradients(
-            points, self._landmarks, terms
-        )
+        runner_up = values.argmax(axis=0)
+        terms *= kernel.coef[codes] - kernel.coef[runner_up]
+        gradients = self.function.gradients(points, self._landmarks, terms)
+        return margins, self.ratios * gradients
 
-    def _descended(
-        self, rows, shifts, codes, limits, steps: int = STEPS
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the shifts with the lowest margins on the way of projected gradients, and these margins."""
+    def _descended(self, rows, codes, radius: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the shifts with the lowest margins on the way of projected gradients.
+
+        The margins follow. Shifts are no longer than the radius of the ball.
+        """
+        shifts = np.zeros((len(rows), len(self.ratios)))
         best = shifts
-        lowest = np.full(len(rows), np.inf)
-        for step in range(steps + 1):
-            margins, slopes = self._margins(rows, shifts, codes, slopes=True)
+        lowest, slopes = self._margins(rows, codes, shifts)
+        for step in range(STEPS + 1):
+            # The first step goes to the boundary of the ball, down the gradient.
+            shifts = shifts - _of_length(slopes, radius / max(1.0, 0.5 + 0.5 * step))
+            sizes = np.linalg.norm(shifts, axis=1)
+            shifts = shifts * (radius / np.maximum(sizes, radius))[:, None]
+            margins, slopes = self._margins(rows, codes, shifts)
             better = margins < lowest
             best = np.where(better[:, None], shifts, best)
             lowest = np.minimum(margins, lowest)
-            shifts = shifts - _of_length(slopes, limits / (1.0 + 0.5 * step))
-            sizes = np.maximum(
-                np.linalg.norm(shifts, axis=1), np.maximum(limits, 1e-300)
-            )
-            # The nearest ones within the balls
-            shifts = shifts * (limits / sizes)[:, None]
         return best, lowest
 
-    @cached_property
-    def _landmark_margins(self) -> np.ndarray:
-        """The margins of the landmarks if they had the label of each class, of shape (classes, landmarks)."""
-        values = self.kernel._replace(scales=None).at(self._landmarks).T
-        return np.stack(
-            [
-                margins_of(values, np.full(values.shape[1], k))
-                for k in range(len(values))
-            ]
-        )
-
-    def _moves(self, rows, codes) -> tuple[np.ndarray, np.ndarray]:
-        """Return shifts of some rows with the lowest margins that were found in each ball, and these margins."""
-        function = self.kernel.function
-        limits = BALL_RADII / (function.lipschitz * (self.stretch or 1.0))
-        # The directions to start in are down the gradient, to the nearest wrong
-        # landmark, and to the worst one.
-        _, slopes = self._margins(
-            rows, np.zeros((len(rows), len(self.ratios))), codes, slopes=True
-        )
-        near = function.values(self._points[rows], self._landmarks)
-        nearest = np.where(self._landmark_margins[codes] < 0.0, near, -1.0).argmax(
-            axis=1
-        )
-        ends = nearest, self._landmark_margins.argmin(axis=1)[codes]
-        inverse = np.divide(
-            1.0, self.ratios, out=np.zeros_like(self.ratios), where=self.ratios > 0
-        )
-        starts = np.stack(
-            [
-                -slopes,
-                *(
-                    inverse * (self._landmarks[end] - self._points[rows])
-                    for end in ends
-                ),
-            ]
-        )
-        starts = starts[:, :, None, :]  # starts, rows, lengths, features
-        shape = (*starts.shape[:2], len(limits))
-        lengths = np.broadcast_to(limits, shape).ravel()
-        shifts = _of_length(
-            np.broadcast_to(starts, (*shape, starts.shape[3])).reshape(
-                len(lengths), -1
-            ),
-            lengths,
-        )
-        repeated = [
-            np.broadcast_to(each[None, :, None], shape).ravel()
-            for each in (rows, codes)
-        ]
-        shifts, margins = self._descended(repeated[0], shifts, repeated[1], lengths)
-        margins = margins.reshape(shape)
-        best = margins.argmin(axis=0)[None]
-        shifts = np.take_along_axis(
-            shifts.reshape(*shape, -1), best[..., None], axis=0
-        )[0]
-        return shifts, np.take_along_axis(margins, best, axis=0)[0]
-
-    def _in_blocks(self, rows, codes) -> tuple[np.ndarray, np.ndarray]:
-        if len(self._landmarks) == 0:  # a constant classifier
-            margins = self._margins(rows, 0.0, codes)[0]
-            shape = (len(rows), len(BALL_RADII))
-            return np.zeros((*shape, len(self.ratios))), np.broadcast_to(
-                margins[:, None], shape
-            )
-        size = max(1, ENTRIES // (3 * len(BALL_RADII) * len(self._landmarks)))
-        shifts, margins = zip(
-            *(self._moves(rows[part], codes[part]) for part in slices(len(rows), size)),
-            strict=True,
-        )
-        return np.concatenate(shifts), np.concatenate(margins)
+    def _lowest(self, rows, codes) -> tuple[np.ndarray, np.ndarray]:
+        """Return shifts of rows with low margins, (n, balls, d), and these margins."""
+        shape = (len(rows), len(BALL_RADII))
+        shifts = np.zeros((*shape, len(self.ratios)))
+        margins = np.zeros(shape)
+        radii = BALL_RADII / (self.function.lipschitz * (self.stretch or 1.0))
+        for part in slices(len(rows), max(1, MAX_VALUES // (1 + len(self._landmarks)))):
+            for ball, radius in enumerate(radii):
+                found = self._descended(rows[part], codes[part], radius)
+                shifts[part, ball], margins[part, ball] = found
+        return shifts, margins
 
     @cached_property
-    def _unflipped(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._in_blocks(self._used, self.data.codes[self._used])
+    def _lowest_unflipped(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._lowest(self._used, self.data.codes[self._used])
 
     @cached_property
-    def distances(self):
-        """The length of the shortest shift across the boundary that was found for each row."""
+    def distances(self) -> np.ndarray:
+        """The length of the shortest shift across the boundary found for each row."""
         distances = np.where(self.data.margins > 0, np.inf, 0.0)
-        shifts, margins = self._unflipped
+        shifts, margins = self._lowest_unflipped
         lengths = np.where(margins <= 0.0, np.linalg.norm(shifts, axis=2), np.inf)
-        shortest = lengths.argmin(axis=1)
-        turned = np.isfinite(lengths.min(axis=1)) & (distances[self._used] > 0)
+        turned = np.isfinite(lengths).any(axis=1) & (distances[self._used] > 0)
         rows = self._used[turned]
-        ways = shifts[turned, shortest[turned]]
         if len(rows) == 0:
             return distances
-        codes = self.data.codes[rows]
-        for _ in range(SHORTENINGS):
-            ways = self._up_to_boundary(rows, ways, codes, HALVINGS // 3)
-            lower, margins = self._descended(
-                rows, ways, codes, np.linalg.norm(ways, axis=1), STEPS // 2
-            )
-            ways = np.where((margins <= 0.0)[:, None], lower, ways)
-        distances[rows] = np.linalg.norm(
-            self._up_to_boundary(rows, ways, codes), axis=1
-        )
+        ways = shifts[turned, lengths[turned].argmin(axis=1)]
+        shares = self._up_to_boundary(rows, self.data.codes[rows], ways)
+        distances[rows] = shares * np.linalg.norm(ways, axis=1)
         return distances
 
-    def _up_to_boundary(
-        self, rows, ways, codes, halvings: int = HALVINGS
-    ) -> np.ndarray:
+    def _up_to_boundary(self, rows, codes, ways) -> np.ndarray:
+        """Return the share of ways across the boundary that is needed, by bisection."""
         inside = np.zeros(len(rows))
         across = np.ones(len(rows))
-        for _ in range(halvings):
+        for _ in range(HALVINGS):
             middle = 0.5 * (inside + across)
-            turned = self._margins(rows, middle[:, None] * ways, codes)[0] <= 0.0
+            turned = self._margins(rows, codes, middle[:, None] * ways)[0] <= 0.0
             inside = np.where(turned, inside, middle)
             across = np.where(turned, middle, across)
-        return across[:, None] * ways
+        return across
 
     @cached_property
-    def moves(self) -> Moves:
+    def _moves(self) -> _Moves:
         rows = self._used
-        codes = self.data.codes[self._used]
-        options = [self._options(codes, *self._unflipped, 0.0)]
-        costs = self.problem.flip_costs[rows]
-        if np.isfinite(costs).any():
-            flipped = self.data.worst_flips(rows)
-            options.append(
-                self._options(flipped, *self._in_blocks(rows, flipped), costs[:, None])
-            )
-        return Moves(
-            *(np.concatenate(each, axis=1) for each in zip(*options, strict=True))
-        )
+        codes = self.data.codes[rows]
+        options = self._options(codes, *self._lowest_unflipped, np.zeros(len(rows)))
+        flip_costs = self.problem.flip_costs[rows]
+        if not np.isfinite(flip_costs).any():
+            return options
+        flipped = self.data.worst_flips(rows)
+        of_flips = self._options(flipped, *self._lowest(rows, flipped), flip_costs)
+        pairs = zip(options, of_flips, strict=True)
+        return _Moves(*(np.concatenate(pair, axis=1) for pair in pairs))
 
-    def _options(self, codes, shifts, margins, price) -> tuple[np.ndarray, ...]:
-        """Return labels, shifts, costs and losses of rows that stay, or are moved, with given labels."""
-        stay = margins_of(self.data.values[:, self._used], codes)[:, None]
-        margins = np.concatenate([stay, margins], axis=1)
+    def _options(self, codes, shifts, margins, flip_costs) -> _Moves:
+        """Return the options of rows with given labels: to stay, or one of the moves."""
+        stay = margins_of(self.data.values[:, self._used], codes)
+        margins = np.column_stack([stay, margins])
         shifts = np.concatenate([np.zeros_like(shifts[:, :1]), shifts], axis=1)
-        costs = np.linalg.norm(shifts, axis=2) + price
-        return (
-            np.repeat(codes[:, None], costs.shape[1], axis=1),
+        return _Moves(
+            np.repeat(codes[:, None], margins.shape[1], axis=1),
             shifts,
-            costs,
+            np.linalg.norm(shifts, axis=2) + flip_costs[:, None],
             np.maximum(1.0 - margins, 0.0),
         )
 
     @cached_property
-    def spending(self) -> tuple[np.ndarray, ...]:
-        """The worst option of each row that costs nothing, and the changes to costlier ones in the order of payment.
-
-        Of each change: the row, the option, and total cost and total gain up to and
-        including it.
-        """
-        costs = self.moves.costs.T
-        losses = self.moves.losses.T
+    def _spending(self) -> _Spending:
+        costs = self._moves.costs.T
+        losses = self._moves.losses.T
         weights = self.data.weights[self._used]
         corners = np.array(list(envelope(costs, losses)))
         changed = np.nonzero(corners[1:] != corners[:-1])
-        paid, gained = (
-            np.take_along_axis(each, corners, axis=0) for each in (costs, losses)
-        )
-        dearer, worse = (np.diff(each, axis=0)[changed] for each in (paid, gained))
+        paid = np.take_along_axis(costs, corners, axis=0)
+        lost = np.take_along_axis(losses, corners, axis=0)
+        dearer = np.diff(paid, axis=0)[changed]
+        worse = np.diff(lost, axis=0)[changed]
         order = np.argsort(-worse / dearer, kind="stable")
         rows = changed[1][order]
-        options = corners[1:][changed][order]
-        spent, gained = (
-            np.cumsum(weights[rows] * each[order]) for each in (dearer, worse)
+        return _Spending(
+            start=corners[0],
+            rows=rows,
+            options=corners[1:][changed][order],
+            costs=np.cumsum(weights[rows] * dearer[order]),
+            gains=np.cumsum(weights[rows] * worse[order]),
         )
-        return corners[0], rows, options, spent, gained
 
-    def hinge_risks(self, radii):
+    def hinge_risks(self, radii: np.ndarray) -> np.ndarray:
         """Return the expected loss that the moves reach for every radius."""
-        start, _, _, costs, gains = self.spending
-        unpaid = float(
-            self.data.weights[self._used] @ values_at(self.moves.losses.T, start)
-        )
-        return unpaid + np.interp(radii, np.append(0.0, costs), np.append(0.0, gains))
+        spending = self._spending
+        free_losses = values_at(self._moves.losses.T, spending.start)
+        unpaid = float(self.data.weights[self._used] @ free_losses)
+        costs = np.append(0.0, spending.costs)
+        return unpaid + np.interp(radii, costs, np.append(0.0, spending.gains))
 
-    def worst_attack(self, slack):
-        """Return the worst attack that was found: it uses up the budget, and may split one row."""
-        start, rows, changes, costs, _ = self.spending
+    def worst_attack(self, slack: float) -> Attack:
+        """Return the worst attack found: it uses the budget up, and may split a row."""
+        spending = self._spending
         radius = self.problem.radius
         mass = self.data.weights[self._used]
-        paid = int(np.searchsorted(costs, radius * (1.0 + TIE), side="right"))
-        places = np.arange(len(start))
-        options = start.copy()
-        # Of several changes of a row, the last one
-        options[rows[:paid]] = changes[:paid]
-        if paid < len(rows):  # a part of the next change is affordable
-            before = costs[paid - 1] if paid else 0.0
-            share = max(radius - before, 0.0) / (costs[paid] - before)
-            places = np.append(places, rows[paid])
-            options = np.append(options, changes[paid])
-            mass = np.append(mass, share * mass[rows[paid]])
-            mass[rows[paid]] *= 1.0 - share
-        places = places[mass > 0.0]
-        options = options[mass > 0.0]
-        mass = mass[mass > 0.0]
-        moves = self.moves.shifts[places, options]
+        n_paid = int(
+            np.searchsorted(spending.costs, radius * (1.0 + TIE), side="right")
+        )
+        places = np.arange(len(spending.start))
+        options = spending.start.copy()
+        # Of several changes of a row, the last one counts.
+        options[spending.rows[:n_paid]] = spending.options[:n_paid]
+        if n_paid < len(spending.rows):
+            # A part of the next change is affordable.
+            row = spending.rows[n_paid]
+            before = spending.costs[n_paid - 1] if n_paid else 0.0
+            share = max(radius - before, 0.0) / (spending.costs[n_paid] - before)
+            places = np.append(places, row)
+            options = np.append(options, spending.options[n_paid])
+            mass = np.append(mass, share * mass[row])
+            mass[row] *= 1.0 - share
+        kept = mass > 0.0
+        places = places[kept]
+        options = options[kept]
+        moves = self._moves.shifts[places, options]
         shift = np.linalg.norm(moves, axis=1)
         direction = moves / np.where(shift > 0.0, shift, 1.0)[:, None]
-        if self.problem.feature_cost is None:
-            direction = direction
-        else:
+        if self.problem.feature_cost is not None:
             direction = direction / self.problem.feature_cost
-        atoms = Atoms(self._used[places], mass, self.moves.codes[places, options])
-        return Attack(atoms, shift, direction, None, attained=False)
+        codes = self._moves.codes[places, options]
+        atoms = Atoms(self._used[places], mass[kept], codes)
+        return Attack(atoms, shift, direction, pair=None, attained=False)
 
 
-def _of_length(directions, lengths) -> np.ndarray:
-    """Return vectors of given lengths; 0 stays 0."""
+def _of_length(directions, length: float) -> np.ndarray:
+    """Return vectors of a given length; 0 stays 0."""
     sizes = np.linalg.norm(directions, axis=1)
-    return (
-        directions
-        * np.divide(lengths, sizes, out=np.zeros_like(sizes), where=sizes > 0.0)[
-            :, None
-        ]
-    )
+    return directions * (length / np.where(sizes > 0.0, sizes, 1.0))[:, None]

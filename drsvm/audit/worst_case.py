@@ -177,9 +177,9 @@ def attacked_risk(
 
     It is a lower bound on the worst case.
 
-    For classifiers with a kernel, shifts are found by projected gradients from several
-    starts. With `drsvm.worst_case_risk`, the upper bound, they give a band in which the
-    worst case lies. For linear classifiers both are the worst case.
+    For classifiers with a kernel, shifts are found by projected gradients within
+    balls of several sizes. With `drsvm.worst_case_risk`, the upper bound, they give a
+    band in which the worst case lies. For linear classifiers both are the worst case.
 
     Parameters
     ----------

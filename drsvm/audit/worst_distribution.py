@@ -145,7 +145,7 @@ def worst_case_distribution(
     For a pipeline, features and shifts are those of the last step. A label with an
     infinite flip cost is never flipped, and a feature with an infinite cost never
     moves. For a classifier with a kernel it is the worst distribution that projected
-    gradients find, from several starts.
+    gradients find.
 
     Parameters
     ----------
