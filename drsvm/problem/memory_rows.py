@@ -1,9 +1,7 @@
 """Rows in arrays of numpy or scipy, in memory or in memory-mapped files.
 
-Large ones are processed in parts by threads.
-
-The parts depend on the rows only, and their sums are added in order: the result is the
-same with any number of threads.
+Large ones are processed in parts by threads. The parts depend on the rows only, and
+their sums are added in order: the result is the same with any number of threads.
 """
 
 import mmap
@@ -15,24 +13,34 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import norm as sparse_norm
 
-from drsvm.compiled import products as kernel
+from drsvm.compiled import products
 from drsvm.compiled.row_access import Rows as CompiledRows
 from drsvm.problem.rows import Rows
 from drsvm.problem.validation import check_flip_costs
 from drsvm.utils.annotations import Matrix
 from drsvm.utils.compensated_sums import ULP, compensated_transposed_dot
-from drsvm.utils.parallel import PART, over, over_parts, parts_of, row_blocks, slices
+from drsvm.utils.parallel import (
+    PART,
+    over,
+    over_parts,
+    parts_of,
+    row_blocks,
+    slices,
+)
 
 # Number of stored entries from which a matrix is processed in parts; a smaller one may
-# be copied
+# be copied.
 LARGE = 1 << 20
 # Number of stored entries in a part of a product with sparse rows
 PART_ENTRIES = 1 << 18
-MIN_NOISE = 1e-10  # rounding errors of margins that matter, for a certificate
+# Number of first rows in which full columns of sparse rows are looked for
+FIRST_ROWS = 500
+# Rounding errors of margins below this do not matter for a certificate.
+MIN_NOISE = 1e-10
 
 
 class RowView:
-    """Rows that are computed from those of a dense matrix when they are needed, such as x_i − c.
+    """Rows that are computed from those of a dense matrix when needed, such as x_i − c.
 
     The matrix, an array or a view, is never copied as a whole; `change` turns a block
     of its rows into one of this view, which has the given `rows`, by default all of
@@ -47,22 +55,26 @@ class RowView:
         self.X = X
         self.change = change
         self.rows = rows
-        nothing = self[:0]
-        self.shape = (X.shape[0] if rows is None else len(rows), nothing.shape[1])
-        self.size = self.shape[0] * self.shape[1]
-        self.dtype = nothing.dtype
+        # An empty block shows the number of columns and the type after the change.
+        empty = self[:0]
+        n_rows = X.shape[0] if rows is None else len(rows)
+        self.shape = (n_rows, empty.shape[1])
+        self.size = n_rows * empty.shape[1]
+        self.dtype = empty.dtype
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def __getitem__(self, wanted) -> np.ndarray:
         """Return rows as an array."""
-        block = self.X[wanted if self.rows is None else self.rows[wanted]]
+        if self.rows is not None:
+            wanted = self.rows[wanted]
+        block = self.X[wanted]
         return block if self.change is None else self.change(block)
 
 
 def is_mapped(X: Matrix) -> bool:
-    """Return whether a matrix, or the entries of a sparse one, lie in a memory-mapped file."""
+    """Return whether a matrix, or the entries of a sparse one, lie in a mapped file."""
     part = X.data if sparse.issparse(X) else X
     while isinstance(part, np.ndarray):
         part = part.base
@@ -70,24 +82,30 @@ def is_mapped(X: Matrix) -> bool:
 
 
 def must_stay(X) -> bool:
-    """Return whether a matrix is large and in a file, so that it must not be copied into memory."""
-    return isinstance(X, RowView) or (
-        (X.nnz if sparse.issparse(X) else X.size) >= LARGE and is_mapped(X)
-    )
+    """Return whether a matrix is large and in a file, and must not be copied."""
+    if isinstance(X, RowView):
+        return True
+    stored = X.nnz if sparse.issparse(X) else X.size
+    return stored >= LARGE and is_mapped(X)
 
 
 def in_memory(X: Matrix) -> Matrix:
-    """Return a matrix that compiled code can read: a copy of a view, anything else as it is."""
+    """Return a matrix that compiled code can read: a view is copied."""
     if isinstance(X, RowView):
         return np.ascontiguousarray(X[:])
     return X
 
 
 def changed(X: Matrix, change: Callable[[Matrix], Matrix]) -> Matrix:
-    """Return the changed rows: a copy, or a view if a dense matrix must not be copied."""
+    """Return the changed rows: a view if a dense matrix must not be copied."""
     if must_stay(X) and not sparse.issparse(X):
         return RowView(X, change)
     return change(X)
+
+
+def _as_float64(rows: np.ndarray) -> np.ndarray:
+    """Return rows in double precision, which is not a copy if they are already."""
+    return rows.astype(np.float64, copy=False)
 
 
 class HostRows(Rows):
@@ -96,11 +114,8 @@ class HostRows(Rows):
     def vector(self, values):
         return np.asarray(values, dtype=np.float64)
 
-    def with_flip_costs(self, problem, flip_cost):
-        return {"flip_cost": check_flip_costs(flip_cost, problem.n_given, problem.kept)}
-
-    def to_host(self, problem):
-        return problem
+    def with_flip_costs(self, flip_cost, n_given, kept):
+        return {"flip_cost": check_flip_costs(flip_cost, n_given, kept)}
 
 
 class MemoryRows(HostRows):
@@ -117,11 +132,8 @@ class MemoryRows(HostRows):
         self.dtype = X.dtype
         self.is_sparse = sparse.issparse(X)
         self.stored = X.nnz if self.is_sparse else X.size
-        unchanged = self.is_sparse or (
-            X.dtype == np.float64 and not isinstance(X, RowView)
-        )
-        # Products need neither parts nor threads
-        self.is_small = unchanged and self.stored < LARGE
+        is_plain = X.dtype == np.float64 and not isinstance(X, RowView)
+        self.is_small = (self.is_sparse or is_plain) and self.stored < LARGE
 
     @property
     def copyable(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -129,106 +141,116 @@ class MemoryRows(HostRows):
 
     selectable = copyable  # pyright: ignore[reportAssignmentType]
 
-    def mapped(self, problem, function):
+    def mapped(self, function, flip_cost):
         return MemoryRows(changed(self.X, function))
 
     @property
     def rounding(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Terms are added one by one."""
-        n = longest = self.shape[0]
-        if not self.is_small:
-            longest = min(n, PART if self.is_sparse else row_blocks(self.X)[0].stop)
+        """Terms of a part are added one by one, and then the sums of the parts."""
+        n = self.shape[0]
+        if self.is_small:
+            longest = n
+        elif self.is_sparse:
+            longest = min(n, PART)
+        else:
+            longest = row_blocks(self.X)[0].stop
         return ULP * (longest + n // longest + 2)
 
     def dot(self, v, shift=0.0):
-        X = self.X
         if self.is_small:
-            values = X @ v
-        elif self.is_sparse:
-            entries = unsigned_parts(X)
-            values = np.empty(self.shape[0])
-            parts = slices(
-                self.shape[0], max(1, self.shape[0] * PART_ENTRIES // self.stored)
-            )
-            over(
-                parts,
-                lambda part: kernel.dot(
-                    *entries, part.start, part.stop, v, values[part]
-                ),
-            )
+            values = self.X @ v
+            if shift != 0.0:
+                values += shift
+            return values
+        values = np.empty(self.shape[0])
+        if self.is_sparse:
+            self._sparse_dot(v, values)
         else:
-            values = np.empty(self.shape[0])
-            over(
-                row_blocks(X),
-                lambda part: np.dot(
-                    X[part].astype(np.float64, copy=False), v, out=values[part]
-                ),
-            )
-        if shift != 0.0 and not self.is_small:
+            self._dense_dot(v, values)
+        if shift != 0.0:
             over_parts(
                 values, lambda part: np.add(values[part], shift, out=values[part])
             )
-        elif shift != 0.0:
-            values += shift
         return values
 
-    def compensated_margins(self, problem, w, b):
+    def _sparse_dot(self, v, values) -> None:
+        entries = unsigned_parts(self.X)
+
+        def fill(part):
+            products.dot(*entries, part.start, part.stop, v, values[part])
+
+        n = self.shape[0]
+        over(slices(n, max(1, n * PART_ENTRIES // self.stored)), fill)
+
+    def _dense_dot(self, v, values) -> None:
+        def fill(part):
+            np.dot(_as_float64(self.X[part]), v, out=values[part])
+
+        over(row_blocks(self.X), fill)
+
+    def compensated_dot(self, v, shift, sizes):
+        """Return x_i·v + shift for few rows, also where large terms cancel.
+
+        Sums are compensated if their rounding errors may matter, judged by the root
+        mean squares of the columns.
+        """
         if self.is_sparse:
-            terms = int(np.diff(self.X.indptr).max(initial=0))
+            n_terms = int(np.diff(self.X.indptr).max(initial=0))
         else:
-            terms = len(w)
-        if (
-            not self.is_small
-            or ULP * terms * float(problem.column_sizes @ np.abs(w)) <= MIN_NOISE
-        ):
-            return problem.margins(w, b)
-        columns = self.X.T, np.ones((1, self.shape[0]))
+            n_terms = len(v)
+        if ULP * n_terms * float(sizes @ np.abs(v)) <= MIN_NOISE:
+            return self.dot(v, shift)
+        columns = [self.X.T, np.ones((1, self.shape[0]))]
         if self.is_sparse:
             columns = sparse.vstack(columns, format="csr")
         else:
             columns = np.vstack(columns)
-        return problem.signs * compensated_transposed_dot(columns, np.append(w, b))[0]
+        return compensated_transposed_dot(columns, np.append(v, shift))[0]
 
     @cached_property
     def _transposed(self) -> Matrix:
-        """The transposed rows, which share their memory: to make this object takes as long as a product."""
+        """The transposed rows, in the same memory.
+
+        To make this object takes as long as a product with few rows.
+        """
         return self.X.T
 
     def weighted_sum(self, c):
-        X = self.X
         if self.is_small:
             return self._transposed @ c
-        if not self.is_sparse:
-            # np.dot, because the operator @ holds the interpreter's lock for a vector
-            # and a matrix.
-            rows = over(
-                row_blocks(X),
-                lambda part: np.dot(c[part], X[part].astype(np.float64, copy=False)),
-            )
-            return reduce(np.add, rows)
+        if self.is_sparse:
+            return self._sparse_sum(c)
+        # np.dot, because the operator @ holds the interpreter's lock for a vector and
+        # a matrix.
+        sums = over(
+            row_blocks(self.X),
+            lambda part: np.dot(c[part], _as_float64(self.X[part])),
+        )
+        return reduce(np.add, sums)
+
+    def _sparse_sum(self, c) -> np.ndarray:
         parts = parts_of(self.shape[0])
-        entries = unsigned_parts(X)
+        entries = unsigned_parts(self.X)
         sums = np.zeros((len(parts), self.shape[1]))
         total = np.empty(self.shape[1])
 
-        def add(task):
+        def add_rows(task):
             number, part = task
-            kernel.add_rows(*entries, part.start, part.stop, c, sums[number])
+            products.add_rows(*entries, part.start, part.stop, c, sums[number])
 
-        over(enumerate(parts), add)
-        over_parts(
-            total,
-            lambda columns: np.add.reduce(sums[:, columns], axis=0, out=total[columns]),
-        )
+        def add_sums(columns):
+            np.add.reduce(sums[:, columns], axis=0, out=total[columns])
+
+        over(enumerate(parts), add_rows)
+        over_parts(total, add_sums)
         return total
 
     def sum_of_squares(self, c):
         if self.is_sparse:
-            entries = self.X.data.astype(np.float64) ** 2 * np.repeat(
-                c, np.diff(self.X.indptr)
-            )
-            sums = np.bincount(self.X.indices, entries, minlength=self.shape[1])
-            # Without any entries, numpy counts in integers
+            by_entry = np.repeat(c, np.diff(self.X.indptr))
+            squares = self.X.data.astype(np.float64) ** 2 * by_entry
+            sums = np.bincount(self.X.indices, squares, minlength=self.shape[1])
+            # Without any entries, numpy counts in integers.
             return sums.astype(np.float64, copy=False)
         if self.is_small:
             return np.dot(c, np.square(self.X))
@@ -239,59 +261,62 @@ class MemoryRows(HostRows):
         return reduce(np.add, squares)
 
     def norms(self, p, factors=None):
-        if self.is_small:
-            blocks = [self.X]
-        else:
-            blocks = map(self.X.__getitem__, row_blocks(self.X))
         norm = sparse_norm if self.is_sparse else np.linalg.norm
+        parts = [slice(None)] if self.is_small else row_blocks(self.X)
         norms = []
-        for block in blocks:
-            if factors is None:
-                rows = block
-            else:
-                rows = scaled_columns(block, factors)
-            norms.append(
-                np.asarray(
-                    norm(rows.astype(np.float64, copy=False), ord=p, axis=1)
-                ).ravel()
-            )
+        for part in parts:
+            rows = self.X if self.is_small else self.X[part]
+            if factors is not None:
+                rows = scaled_columns(rows, factors)
+            of_part = norm(rows.astype(np.float64, copy=False), ord=p, axis=1)
+            norms.append(np.asarray(of_part).ravel())
         return np.concatenate(norms)
+
+    def shiftable_columns(self):
+        if not self.is_sparse:
+            return super().shiftable_columns()
+        if not self.copyable:
+            return np.zeros(0, dtype=np.intp)
+        # A shift turns every 0 into an entry, so only columns with an entry in every
+        # row are shifted. Few are left after the first rows.
+        n, d = self.shape
+        columns = np.zeros(0, dtype=np.intp)
+        for size in (min(FIRST_ROWS, n), n):
+            indices = self.X.indices[: self.X.indptr[size]]
+            columns = np.flatnonzero(np.bincount(indices, minlength=d) == size)
+            if len(columns) == 0:
+                break
+        return columns
 
     def shifted(self, offset):
         """Return x − offset for every row.
 
-        Of sparse rows only stored entries, all others must have offset 0.
+        Of sparse rows only stored entries are shifted: all others must have offset 0.
         """
-        X = self.X
-        if not self.is_sparse:
-            return MemoryRows(
-                X - offset if self.is_small else changed(X, lambda rows: rows - offset)
-            )
-        return MemoryRows(
-            type(X)((X.data - offset[X.indices], X.indices, X.indptr), shape=X.shape)
-        )
+        if self.is_sparse:
+            return MemoryRows(_with_entries(self.X, self.X.data - offset[self.X.indices]))
+        if self.is_small:
+            return MemoryRows(self.X - offset)
+        return MemoryRows(changed(self.X, lambda rows: rows - offset))
 
     def seen_from(self, origin):
-        return MemoryRows(
-            self.X - origin
-            if self.is_small
-            else RowView(self.X, lambda rows: rows - origin)
-        )
+        if self.is_small:
+            return MemoryRows(self.X - origin)
+        return MemoryRows(RowView(self.X, lambda rows: rows - origin))
 
     def on_features(self, features):
         return MemoryRows(changed(self.X, lambda rows: chosen_columns(rows, features)))
 
     def taken(self, rows):
-        """Return copies of some rows, made in parallel parts if they are many and dense."""
+        """Return copies of some rows, made in parallel if they are many and dense."""
         if not isinstance(self.X, np.ndarray) or len(rows) * self.shape[1] < LARGE:
             return MemoryRows(self.X[rows])
         out = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
-        over_parts(
-            rows,
-            lambda part: np.take(
-                self.X, rows[part], axis=0, out=out[part], mode="clip"
-            ),
-        )
+
+        def copy(part):
+            np.take(self.X, rows[part], axis=0, out=out[part], mode="clip")
+
+        over_parts(rows, copy)
         return MemoryRows(out)
 
     def kept(self, rows):
@@ -313,13 +338,14 @@ class MemoryRows(HostRows):
         """Return Σ c_i x_i x_iᵀ, given c ≥ 0."""
         if not self.is_sparse:
             scaled = self.X * np.sqrt(c)[:, None]
-            # A product of a matrix with itself takes half the time
+            # A product of a matrix with itself takes half the time.
             return scaled.T @ scaled
-        (n, d) = self.shape
-        once = np.zeros((self.shape[1], self.shape[1]))
-        kernel.gram_of_features(*unsigned_parts(self.X), c, 0, n, 0, d, once)
-        once.reshape(-1)[:: d + 1] *= 0.5
-        return once + once.T
+        n, d = self.shape
+        # The compiled function adds up one triangle and the whole diagonal.
+        triangle = np.zeros((d, d))
+        products.gram_of_features(*unsigned_parts(self.X), c, 0, n, 0, d, triangle)
+        triangle.reshape(-1)[:: d + 1] *= 0.5
+        return triangle + triangle.T
 
     def products_of_rows(self) -> np.ndarray:
         """Return x_i·x_j for all pairs of rows."""
@@ -328,11 +354,16 @@ class MemoryRows(HostRows):
         return np.asarray(self.X, dtype=np.float64) @ self.X.T
 
 
+def _with_entries(X: Matrix, entries: np.ndarray) -> Matrix:
+    """Return a CSR matrix with other entries in the same places."""
+    return type(X)((entries, X.indices, X.indptr), shape=X.shape)
+
+
 def scaled_columns(X: Matrix, factors: np.ndarray) -> Matrix:
     """Return dense or CSR rows with a factor for each column."""
-    if not sparse.issparse(X):
-        return X * factors
-    return type(X)((X.data * factors[X.indices], X.indices, X.indptr), shape=X.shape)
+    if sparse.issparse(X):
+        return _with_entries(X, X.data * factors[X.indices])
+    return X * factors
 
 
 def chosen_columns(rows: Matrix, features) -> Matrix:
@@ -344,33 +375,33 @@ def chosen_columns(rows: Matrix, features) -> Matrix:
 
 
 def compiled_rows(X: Matrix, signs: np.ndarray, importance: np.ndarray) -> CompiledRows:
-    """Return rows in the layout that kernels read; nothing is copied."""
+    """Return rows in the layout that compiled functions read; nothing is copied."""
     if sparse.issparse(X):
-        entries = unsigned_parts(X)
+        data, indices, indptr = map(_read_only, unsigned_parts(X))
     else:
-        entries = (X.reshape(-1), None, None)
-    data, indices, indptr = map(_read_only, entries)
+        data = _read_only(X.reshape(-1))
+        indices = indptr = None
     return CompiledRows(
         data, indices, indptr, X.shape[1], _read_only(signs), _read_only(importance)
     )
 
 
-def _read_only(array: np.ndarray | None) -> Any:
-    """Return a read-only view of an array (None for None): kernels are compiled separately for writable arrays."""
-    if array is None:
-        return None
+def _read_only(array: np.ndarray) -> Any:
+    """Return a read-only view: functions are compiled once more for writable arrays."""
     view = np.ascontiguousarray(array).view()
     view.flags.writeable = False
     return view
 
 
 def unsigned_parts(X: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return entries, indices and row starts of a CSR matrix as kernels are compiled for them: read-only."""
-    if X.indices.dtype == np.int32:
-        unsigned = np.uint32
-    else:
-        unsigned = np.uint64
-    parts = X.data.view(), X.indices.view(unsigned), X.indptr.view(unsigned)
-    for part in parts:
+    """Return the read-only entries, indices and row starts of a CSR matrix.
+
+    Indices are unsigned, as compiled functions take them.
+    """
+    unsigned = np.uint32 if X.indices.dtype == np.int32 else np.uint64
+    entries = X.data.view()
+    indices = X.indices.view(unsigned)
+    indptr = X.indptr.view(unsigned)
+    for part in (entries, indices, indptr):
         part.flags.writeable = False
-    return parts
+    return entries, indices, indptr

@@ -1,18 +1,18 @@
 """One binary problem: data and parameters, checked once and frozen.
 
     minimise over w, b, λ     ε λ + Σ_i π_i max(1 − m_i, 1 + m_i − κ_i λ, 0) + (c/2) ‖w‖₂²
-    subject to                ‖(w/a, b/a_0)‖_q ≤ λ,   s_j w_j ≥ 0 where s_j = ±1,       m_i = y_i (w·x_i + b)
+    subject to                ‖(w/a, b/a_0)‖_q ≤ λ,   s_j w_j ≥ 0 where s_j = ±1
 
-with the radius ε, the flip costs κ, the ridge coefficient c, the sample weights π, the
-prices a of a shift of each feature, the price a_0 of the intercept and the signs s. By
-default all a_j = 1, a_0 = ∞ (the intercept is outside the norm), no sign is prescribed,
-and κ is one number.
+with the margins m_i = y_i (w·x_i + b), the radius ε, the flip costs κ, the ridge
+coefficient c, the sample weights π, the costs a of a shift of each feature, the cost
+a_0 of the intercept and the signs s. By default all a_j = 1, a_0 = ∞ (the intercept is
+outside the norm), no sign is prescribed, and κ is one number.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from functools import partial
+from functools import cached_property
 from operator import itemgetter
 from typing import Any, final
 
@@ -22,20 +22,47 @@ from drsvm.problem import validation
 from drsvm.problem.backends import backend_of
 from drsvm.problem.memory_rows import MemoryRows, in_memory
 from drsvm.problem.norms import Norm, norm_for
+from drsvm.problem.reducers import Summable
 from drsvm.problem.risk import (
     affordable_flips,
     by_row,
     expected_loss,
     smallest_best_price,
+    worst_case_error,
+    worst_case_hinge,
 )
-from drsvm.problem.row_operations import RowOperations
+from drsvm.problem.rows import SumParameters
 from drsvm.utils.annotations import Labels, Matrix, Values, Vector
 from drsvm.utils.parallel import elementwise, over_parts, total
+
+# The parameters of a problem, without its data; the last three are costs and signs.
+PARAMETERS = (
+    "radius",
+    "flip_cost",
+    "norm",
+    "l2",
+    "fit_intercept",
+    "intercept_cost",
+    "feature_cost",
+    "monotonic_cst",
+)
+_DEFAULTS = {
+    "radius": 0.1,
+    "flip_cost": 1.0,
+    "norm": norm_for(2),
+    "l2": 0.0,
+    "fit_intercept": False,
+    "intercept_cost": math.inf,
+    "feature_cost": None,
+    "monotonic_cst": None,
+}
+# Sums over the rows depend on these attributes, and on flip costs by row.
+_DATA = {"rows", "signs", "sample_weight"}
 
 
 @final
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Problem(RowOperations):
+class Problem:
     """A Wasserstein distributionally robust SVM on given data.
 
     Parameters
@@ -66,28 +93,37 @@ class Problem(RowOperations):
     fit_intercept : bool
         Whether to fit b; otherwise b = 0.
     intercept_cost : float
-        Price a_0 > 0 of the intercept, as if b were the weight of a constant column of
+        Cost a_0 > 0 of the intercept, as if b were the weight of a constant column of
         size a_0; without ridge. With ``inf`` the intercept is outside the norm. Ignored
         if `fit_intercept` is False.
     feature_cost : array of shape (d,) or float, optional
-        Prices a_j > 0: a shift Δx costs ‖a ⊙ Δx‖_p. By default 1; a feature with the
-        price ``inf`` cannot shift, and its weight is outside the norm.
+        Costs a_j > 0: a shift Δx costs ‖a ⊙ Δx‖_p. By default 1; a feature with the
+        cost ``inf`` cannot shift, and its weight is outside the norm.
     monotonic_cst : array of shape (d,) or int, optional
         1 where the weight must be at least 0, −1 where it must be at most 0, 0 (the
         default) where it is free.
 
     Notes
     -----
-    The defaults are those of the paper: a flip costs 1, and there is no intercept. Those of `WassersteinSVC` differ:
-    labels are trusted, and there is an intercept with a price.
+    The defaults are those of the paper [1]_: a flip costs 1, and there is no intercept.
+    Those of `WassersteinSVC` differ: labels are trusted, and there is an intercept with
+    a cost.
 
-    Not every solver takes every price (see `solve`); ``solver="auto"`` picks one that
+    Not every solver takes every cost (see `solve`); ``solver="auto"`` picks one that
     does.
+
+    References
+    ----------
+    .. [1] J. Li, C. Chen, A. M.-C. So, Fast Epigraphical Projection-based Incremental
+       Algorithms for Wasserstein Distributionally Robust Support Vector Machine,
+       NeurIPS 2020.
 
     Examples
     --------
     >>> from drsvm import Problem
-    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], ["low", "low", "high", "high"], radius=0.1, fit_intercept=True)
+    >>> X = [[0.0], [1.0], [2.0], [3.0]]
+    >>> y = ["low", "low", "high", "high"]
+    >>> problem = Problem(X, y, radius=0.1, fit_intercept=True)
     >>> problem.n_rows, problem.n_features, problem.classes.tolist()
     (4, 1, ['high', 'low'])
     >>> problem.replace(radius=0.2).radius
@@ -100,27 +136,19 @@ class Problem(RowOperations):
     l2: float
     fit_intercept: bool
     intercept_cost: float
-    feature_cost: np.ndarray | None = field(repr=False)
-    monotonic_cst: np.ndarray | None = field(repr=False)
-    rows: Any = field(repr=False)  # of the class Rows
-    # None for rows in parts, which keep them; likewise the weights
-    signs: Any = field(repr=False)
-    sample_weight: Any = field(repr=False)
-    classes: np.ndarray = field(repr=False)
-    # Indices of the rows with a weight; None: all of them
-    kept: Any = field(repr=False)
-    n_given: int = field(repr=False)
-
-    n_rows: int = field(init=False)
-    """Number of rows with a positive weight."""
-    n_features: int = field(init=False)
-    """Number of features."""
-    is_sparse: bool = field(init=False)
-    """Whether the rows are stored in a sparse format."""
-    prices_intercept: bool = field(init=False)
-    """Whether there is an intercept inside the norm."""
-    flips_possible: bool = field(init=False)
-    """Whether the adversary can afford to flip any label."""
+    feature_cost: np.ndarray | None
+    monotonic_cst: np.ndarray | None
+    rows: Any  # of the class Rows
+    # Labels as ±1, and weights. None if the rows are in shards, which keep them
+    signs: Any
+    sample_weight: Any
+    classes: np.ndarray
+    # Indices of the rows with a weight; None if all have one
+    kept: Any
+    n_given: int
+    # Sums over the rows by function and arguments: one table for all problems with the
+    # same data, since most solves change the radius and the ridge only.
+    _known_sums: dict[Any, Any] = field(repr=False)
 
     def __init__(
         self,
@@ -138,17 +166,20 @@ class Problem(RowOperations):
     ):
         backend = backend_of(X)
         if backend is None:
-            self._set(**MemoryRows(validation.check_rows(X)).data(y, sample_weight))
-            self._set(**self.rows.with_flip_costs(self, flip_cost))
+            rows = MemoryRows(validation.check_rows(X))
+            data = rows.data(y, sample_weight)
+            costs = rows.with_flip_costs(flip_cost, data["n_given"], data["kept"])
+            self._set(**data, **costs)
         else:
             self._set(**backend.data(X, y, sample_weight, flip_cost))
-        prices = {
-            "intercept_cost": intercept_cost,
-            "feature_cost": feature_cost,
-            "monotonic_cst": monotonic_cst,
-        }
         self._set_parameters(
-            radius=radius, norm=norm, l2=l2, fit_intercept=fit_intercept, **prices
+            radius=radius,
+            norm=norm,
+            l2=l2,
+            fit_intercept=fit_intercept,
+            intercept_cost=intercept_cost,
+            feature_cost=feature_cost,
+            monotonic_cst=monotonic_cst,
         )
 
     @classmethod
@@ -158,74 +189,89 @@ class Problem(RowOperations):
         Parameters have defaults.
         """
         problem = object.__new__(cls)
-        problem._set(
-            **_DEFAULTS
-            | {"kept": None, "n_given": len(attributes["signs"])}
-            | attributes
-        )
+        problem._set(**_DEFAULTS, kept=None)
+        if "n_given" not in attributes:
+            problem._set(n_given=len(attributes["signs"]))
+        problem._set(**attributes)
         return problem
 
     def _set(self, **values) -> None:
-        """Set attributes in their checked form, and what follows from them."""
-        known = vars(self)  # a frozen dataclass refuses assignments
-        known.update(values)
+        """Set attributes in their checked form."""
         for value in values.values():
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
-        if "rows" in values:
-            (known["n_rows"], known["n_features"]), known["is_sparse"] = (
-                self.rows.shape,
-                self.rows.is_sparse,
-            )
-        if "fit_intercept" in values or "intercept_cost" in values:
-            known["prices_intercept"] = bool(known["fit_intercept"]) and math.isfinite(
-                known["intercept_cost"]
-            )
-        if ("radius" in values or "flip_cost" in values) and {
-            "radius",
-            "flip_cost",
-        } <= known.keys():
-            cost = self.flip_cost
-            radius = self.radius
-            if isinstance(cost, float):  # without calls: fits change the radius often
-                known["flips_possible"] = cost == 0.0 or (
-                    cost < math.inf and radius > 0.0
-                )
-            else:
-                known["flips_possible"] = bool(affordable_flips(cost, radius)[1].any())
+        # A frozen dataclass refuses assignments.
+        known = vars(self)
+        is_new = not _DATA.isdisjoint(values)
+        if "flip_cost" in values:
+            # Sums do not depend on a cost that all rows share.
+            costs = values["flip_cost"], known.get("flip_cost")
+            is_new = is_new or by_row(costs[0]) or by_row(costs[1])
+        if is_new or "_known_sums" not in known:
+            known["_known_sums"] = {}
+        known.update(values)
 
     def _set_parameters(self, **parameters) -> None:
-        """Check and set parameters other than the flip costs, which belong to the rows."""
+        """Check and set parameters other than the flip costs, which belong to rows."""
+        checked = {}
         for name, value in parameters.items():
-            if name in ("feature_cost", "monotonic_cst"):
-                sizes = (self.n_features,)
-            else:
-                sizes = ()
-            parameters[name] = _CHECKS[name](value, *sizes)
-        self._set(**parameters)
+            checked[name] = _CHECKS[name](self, value)
+        self._set(**checked)
 
-    def _with(self, **attributes) -> "Problem":
+    def with_checked(self, **attributes) -> "Problem":
         """Return the problem with other attributes, which are in their checked form."""
         other = object.__new__(Problem)
         vars(other).update(zip(_FIELDS, _VALUES(vars(self)), strict=True))
         other._set(**attributes)
         return other
 
+    # --- other problems with the same or other data
+
+    def replace(self, **parameters: Any) -> "Problem":
+        """Return the problem with other values of parameters; the data are shared.
+
+        Parameters
+        ----------
+        **parameters
+            Any of those of `Problem`, except X, y and sample_weight.
+
+        Returns
+        -------
+        Problem
+            A new problem with the same rows, labels and weights.
+        """
+        unknown = set(parameters) - set(PARAMETERS)
+        if unknown:
+            raise TypeError(
+                f"replace takes {', '.join(PARAMETERS)}, "
+                f"not {', '.join(sorted(unknown))}."
+            )
+        other = self.with_checked()
+        if "flip_cost" in parameters:
+            costs = parameters.pop("flip_cost")
+            other._set(**self.rows.with_flip_costs(costs, self.n_given, self.kept))
+        other._set_parameters(**parameters)
+        return other
+
     def with_regularisation(self, radius: float, l2: float) -> "Problem":
         """Return the problem with another radius and ridge, which have been checked."""
-        return self._with(radius=radius, l2=l2)
-
-    def to_host(self, most_entries: float) -> "Problem":
-        """Return the problem with its rows in this process's memory, unless they are remote and too many."""
-        if self.rows.stored <= most_entries:
-            return self.rows.to_host(self)
-        return self
+        return self.with_checked(radius=radius, l2=l2)
 
     def subset(self, rows: Values, weights: Values = None) -> "Problem":
-        """Return the problem on some rows, of both classes (indices among the rows with positive weight).
+        """Return the problem on some rows, of both classes.
 
-        By default their weights are scaled to sum to 1; other weights are used as they
-        are.
+        Parameters
+        ----------
+        rows : array
+            Indices among the rows with positive weight.
+        weights : array, optional
+            Weights that are used as they are. By default, those of the rows are scaled
+            to sum to 1.
+
+        Returns
+        -------
+        Problem
+            The problem on copies of these rows.
         """
         if weights is None:
             weights = self.sample_weight[rows]
@@ -235,8 +281,6 @@ class Problem(RowOperations):
             costs = costs[rows]
             if bool((costs == costs[0]).all()):
                 costs = float(costs[0])
-            else:
-                costs = costs
         return self.on_sample(self.rows.taken(rows), self.signs[rows], weights, costs)
 
     def on_sample(
@@ -246,57 +290,59 @@ class Problem(RowOperations):
 
         Their weights sum to 1.
         """
-        taken = {
-            "rows": rows,
-            "signs": signs,
-            "sample_weight": sample_weight,
-            "flip_cost": flip_cost,
-        }
-        return self._with(**taken, kept=None, n_given=len(signs))
-
-    def in_order(self) -> "Problem":
-        """Return the problem with its rows in an order that depends on what they contain: copies, if they are few."""
-        if not (
-            isinstance(self.signs, np.ndarray)
-            and self.rows.copyable
-            and self.rows.stored <= MAX_ORDERED
-        ):
-            return self
-        order = np.lexsort((self.sample_weight, self.signs, self.content_groups()))
-        kept = order if self.kept is None else self.kept[order]
-        return self.subset(order, self.sample_weight[order])._with(
-            kept=kept, n_given=self.n_given
+        return self.with_checked(
+            rows=rows,
+            signs=signs,
+            sample_weight=sample_weight,
+            flip_cost=flip_cost,
+            kept=None,
+            n_given=len(signs),
         )
 
     def relabelled(self, positive: object, sample_weight: Values = None) -> "Problem":
-        """Return the problem with other labels and weights.
+        """Return the problem with other labels and weights, but the same rows.
 
-        The rows are neither copied nor checked again.
+        Parameters
+        ----------
+        positive : array
+            A mask over the given rows; both classes must have rows.
+        sample_weight : array, optional
+            Weights, of which the same are 0.
 
-        The same rows must have weight 0. `positive` is a mask over the given rows; both
-        classes must have rows.
+        Returns
+        -------
+        Problem
+            The problem; rows are neither copied nor checked again.
         """
-        return self._with(**self.rows.relabelled(self, positive, sample_weight))
+        attributes = self.rows.relabelled(
+            positive, sample_weight, self.flip_cost, self.n_given, self.kept
+        )
+        return self.with_checked(**attributes)
 
     def on_features(self, features: Values) -> "Problem":
-        """Return the problem with some of the features (sorted indices), which are copied unless all are selected."""
+        """Return the problem with some of the features (sorted indices).
+
+        They are copied, unless all are selected.
+        """
         if len(features) == self.n_features:
-            rows = self.rows
-        else:
-            rows = self.rows.on_features(features)
-        if (
-            rows is self.rows
-        ):  # functions of a kernel have no features that could be left out
             return self
-        costs, signs = (
-            None if each is None else each[features]
-            for each in (self.feature_cost, self.monotonic_cst)
-        )
-        return self._with(rows=rows).replace(feature_cost=costs, monotonic_cst=signs)
+        rows = self.rows.on_features(features)
+        # Functions of a kernel have no features that could be left out.
+        if rows is self.rows:
+            return self
+        other = self.with_rows(rows)
+        if self.feature_cost is not None:
+            other = other.replace(feature_cost=self.feature_cost[features])
+        if self.monotonic_cst is not None:
+            other = other.replace(monotonic_cst=self.monotonic_cst[features])
+        return other
 
     def shifted(self, offset: Vector) -> "Problem":
-        """Return the problem with x − offset in place of x: a copy, or a view of large rows in a file."""
-        return self._with(rows=self.rows.shifted(offset))
+        """Return the problem with x − offset in place of x.
+
+        The rows are copied, except for large ones in a file.
+        """
+        return self.with_rows(self.rows.shifted(offset))
 
     def on_rows(self, X: Matrix) -> "Problem":
         """Return the problem with other features for the same samples.
@@ -307,35 +353,51 @@ class Problem(RowOperations):
 
     def with_rows(self, rows: Values) -> "Problem":
         """Return the problem with other rows for the same samples."""
-        return self._with(rows=rows)
+        return self.with_checked(rows=rows)
 
     def in_memory(self) -> "Problem":
-        """Return the problem with rows that compiled code can read: a copy of a view of them."""
-        readable = in_memory(self.X) if self.rows.readable else None
-        # The same rows stay the same object, which remembers sums over them.
-        if readable is None or readable is self.X:
+        """Return the problem with rows that compiled code can read: views are copied."""
+        if not self.rows.readable:
             return self
-        return self.on_rows(readable)
+        X = in_memory(self.X)
+        # The same rows stay the same object, which remembers sums over them.
+        return self if X is self.X else self.on_rows(X)
 
-    def replace(self, **parameters: Any) -> "Problem":
-        """Return the problem with other values of parameters except X, y and sample_weight; the data are shared."""
-        unknown = set(parameters) - set(PARAMETERS)
-        if unknown:
-            raise TypeError(
-                f"replace takes {', '.join(PARAMETERS)}, not {', '.join(sorted(unknown))}."
-            )
-        other = self._with()
-        if "flip_cost" in parameters:
-            other._set(**self.rows.with_flip_costs(self, parameters.pop("flip_cost")))
-        other._set_parameters(**parameters)
-        return other
+    # --- attributes that follow from the others
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows with a positive weight."""
+        return self.rows.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.rows.shape[1]
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the rows are stored in a sparse format."""
+        return self.rows.is_sparse
+
+    @property
+    def prices_intercept(self) -> bool:
+        """Whether there is an intercept inside the norm."""
+        return self.fit_intercept and math.isfinite(self.intercept_cost)
+
+    @cached_property
+    def flips_possible(self) -> bool:
+        """Whether the adversary can afford to flip any label."""
+        affordable = affordable_flips(self.flip_cost, self.radius)[1]
+        return bool(np.any(affordable)) if by_row(affordable) else bool(affordable)
 
     @property
     def X(self) -> Any:
-        """The rows as an array or a sparse matrix, if they are in this process's memory."""
+        """The rows as an array or a sparse matrix, if they are in this memory."""
         if not self.rows.readable:
             raise TypeError(
-                f"The rows of this problem are {self.rows.place}: only sums over them are known here."
+                f"The rows of this problem are {self.rows.place}: only sums over them "
+                "are known here."
             )
         return self.rows.X
 
@@ -343,7 +405,7 @@ class Problem(RowOperations):
     def flip_costs(self) -> np.ndarray:
         """The flip cost of every row.
 
-        Of rows in parts, some of them, the smallest and the largest included.
+        Of rows in shards, some of them, the smallest and the largest included.
         """
         if by_row(self.flip_cost):
             return self.flip_cost
@@ -351,12 +413,12 @@ class Problem(RowOperations):
 
     @property
     def can_flip(self) -> np.ndarray:
-        """Whether the adversary can afford to flip some of this row's mass, for every row."""
+        """Whether the adversary can afford to flip some of each row's mass."""
         return affordable_flips(self.flip_costs, self.radius)[1]
 
     @property
     def has_prices(self) -> bool:
-        """Whether rows, features or the intercept have prices of their own, or weights a prescribed sign."""
+        """Whether rows, features or the intercept have costs, or weights a sign."""
         of_features = self.feature_cost is not None or self.monotonic_cst is not None
         return of_features or self.prices_intercept or by_row(self.flip_cost)
 
@@ -367,6 +429,15 @@ class Problem(RowOperations):
             return np.zeros(self.n_features, dtype=bool)
         return np.isinf(self.feature_cost)
 
+    @property
+    def sum_parameters(self) -> SumParameters:
+        """The parameters that functions of rows in shards depend on."""
+        return SumParameters(
+            self.radius, self.flip_cost, self.norm, self.fit_intercept
+        )
+
+    # --- functions of a classifier
+
     def cost_of_flips(self, flip_dual: Values) -> float:
         """Return Σ_i κ_i β_i; where no flip is possible, β_i is taken to be 0."""
         if by_row(self.flip_cost):
@@ -376,24 +447,21 @@ class Problem(RowOperations):
         return 0.0
 
     def with_signs(self, w: Vector) -> np.ndarray:
-        """Return w with 0 where a weight has the opposite of its prescribed sign: v⁺ of the dual, or the nearest w."""
+        """Return w with 0 where a weight has the opposite of its prescribed sign.
+
+        This is v⁺ of the dual, and the nearest weights with these signs.
+        """
         if self.monotonic_cst is None:
             return w
         return np.where(self.monotonic_cst * w < 0, 0.0, w)
 
     def norm_of(self, w: Vector, b: float = 0.0) -> float:
-        """Return ‖(w/a, b/a_0)‖_q, where an infinite price removes the entry."""
-        if self.feature_cost is None:
-            scaled = w
-        else:
-            scaled = w / self.feature_cost
-        if self.rows.is_kernel:
-            scaled = self.rows.coordinates(scaled)
-        else:
-            scaled = scaled
-        if not self.prices_intercept:
-            return self.norm.value(scaled)
-        return self.norm.value(np.concatenate((scaled, (b / self.intercept_cost,))))
+        """Return ‖(w/a, b/a_0)‖_q, where an infinite cost removes the entry."""
+        scaled = w if self.feature_cost is None else w / self.feature_cost
+        scaled = self.rows.coordinates(scaled)
+        if self.prices_intercept:
+            scaled = np.concatenate((scaled, (b / self.intercept_cost,)))
+        return self.norm.value(scaled)
 
     def decision_values(self, w: Vector, b: float = 0.0) -> np.ndarray:
         """Return w·x_i + b for every row."""
@@ -402,40 +470,82 @@ class Problem(RowOperations):
     def margins(self, w: Vector, b: float = 0.0) -> np.ndarray:
         """Return m_i = y_i (w·x_i + b) for every row."""
         margins = self.rows.dot(w, b)
-        over_parts(
-            margins,
-            lambda part: np.multiply(
-                margins[part], self.signs[part], out=margins[part]
-            ),
-        )
+
+        def multiply(part):
+            np.multiply(margins[part], self.signs[part], out=margins[part])
+
+        over_parts(margins, multiply)
         return margins
+
+    def _compensated_margins(self, w: Vector, b: float) -> np.ndarray:
+        """Return the margins, also where large contributions of features cancel."""
+        if not self.rows.is_small:
+            return self.margins(w, b)
+        return self.signs * self.rows.compensated_dot(w, b, self.column_sizes)
 
     def weighted_sum(self, coefficients: Vector) -> tuple[np.ndarray, float]:
         """Return Σ_i g_i y_i x_i and Σ_i g_i y_i for given coefficients g."""
-        return self.signed_sum(
-            elementwise(self.signs, lambda part: coefficients[part] * self.signs[part])
-        )
+        signs = self.signs
+        signed = elementwise(signs, lambda part: coefficients[part] * signs[part])
+        return self.signed_sum(signed)
 
     def signed_sum(self, signed: Vector) -> tuple[np.ndarray, float]:
-        """Return Σ_i s_i x_i and Σ_i s_i for coefficients that include the signs of the labels."""
-        return self.rows.weighted_sum(signed), total(
-            signed, lambda part: signed[part].sum()
+        """Return Σ_i s_i x_i and Σ_i s_i for coefficients with the labels' signs."""
+        sums = self.rows.weighted_sum(signed)
+        return sums, total(signed, lambda part: signed[part].sum())
+
+    def multiples_of_weights(self, positive: float, negative: float) -> Vector:
+        """Return the vector of the weights, times one factor for each class."""
+        return self.rows.multiples_of_weights(
+            self.signs, self.sample_weight, positive, negative
         )
 
     def radius_price(self, w: Vector, margins: Vector, b: float = 0.0) -> float:
         """Return the smallest optimal λ ≥ ‖(w/a, b/a_0)‖_q for the given weights.
 
-        B matters if it has a price.
+        The intercept b matters if it has a finite cost.
         """
+        size = self.norm_of(w, b)
         return float(
             smallest_best_price(
-                margins,
-                self.sample_weight,
-                self.norm_of(w, b),
-                self.radius,
-                self.flip_cost,
+                margins, self.sample_weight, size, self.radius, self.flip_cost
             )
         )
+
+    def price_and_objective(self, w: Vector, b: float = 0.0) -> tuple[float, float]:
+        """Return the smallest optimal λ ≥ ‖(w/a, b/a_0)‖_q, and the objective with it.
+
+        Parameters
+        ----------
+        w, b : array of shape (d,), float
+            The classifier.
+
+        Returns
+        -------
+        radius_price, objective : float, float
+            The price λ of the radius, and the objective at (w, b, λ).
+        """
+        size = self.norm_of(w, b)
+        if self.rows.is_sharded:
+            price, risk = self.rows.price_and_risk(self.sum_parameters, w, b, size)
+            return price, risk + self.ridge(w)
+        margins = self._compensated_margins(w, b)
+        weights = self.sample_weight
+        costs = self.flip_cost
+        price = float(smallest_best_price(margins, weights, size, self.radius, costs))
+        loss = expected_loss(margins, weights, price, costs)
+        return price, self.radius * price + loss + self.ridge(w)
+
+    def worst_case(self, loss: str, w: Vector, b: float, size: float, radii) -> Vector:
+        """Return the worst-case risk for every radius; `loss` is hinge or zero-one.
+
+        A unit of shift changes a decision by `size`.
+        """
+        if self.rows.is_sharded:
+            return self.rows.worst_case(self.sum_parameters, loss, w, b, size, radii)
+        risk = {"hinge": worst_case_hinge, "zero-one": worst_case_error}[loss]
+        margins = self.margins(w, b)
+        return risk(margins, self.sample_weight, size, radii, self.flip_cost)
 
     def objective(
         self, w: Vector, b: float = 0.0, radius_price: float | None = None
@@ -447,31 +557,83 @@ class Problem(RowOperations):
 
     def objective_at(self, w: Vector, margins: Vector, radius_price: float) -> float:
         """Return the objective from margins that are already known."""
-        risk = self.radius * radius_price + expected_loss(
+        loss = expected_loss(
             margins, self.sample_weight, radius_price, self.flip_cost
         )
-        return risk + self.ridge(w)
+        return self.radius * radius_price + loss + self.ridge(w)
 
     def ridge(self, w: Vector) -> float:
         """Return (c/2) ‖w‖₂²."""
         if self.l2 == 0.0:
             return 0.0
-        w = self.rows.coordinates(w) if self.rows.is_kernel else w
-        return 0.5 * self.l2 * float(w @ w)
+        coordinates = self.rows.coordinates(w)
+        return 0.5 * self.l2 * float(coordinates @ coordinates)
+
+    # --- sums over all rows, wherever these are
+
+    def query(
+        self, function: Callable[..., Summable], *arguments, once: bool = False
+    ) -> Summable:
+        """Return function(problem, *arguments), or the sum of its values over shards.
+
+        Parameters
+        ----------
+        function : callable
+            A function of a module, which takes this problem, or that of a shard of its
+            rows, and arguments.
+        *arguments
+            Further arguments.
+        once : bool
+            Whether the value is small and does not depend on the radius, so that it is
+            kept for other problems with the same data.
+
+        Returns
+        -------
+        Summable
+            The value, or the sum of the values of all shards.
+        """
+        if self.rows.is_sharded:
+            parameters = self.sum_parameters
+            return self.rows.query(parameters, function, *arguments, once=once)
+        if not once or any(isinstance(each, np.ndarray) for each in arguments):
+            return function(self, *arguments)
+        key = function, self.norm, arguments
+        if key not in self._known_sums:
+            self._known_sums[key] = function(self, *arguments)
+        return self._known_sums[key]
+
+    def column_squares(self) -> np.ndarray:
+        """Return Σ_i π_i x_ij² for every feature."""
+        return self.query(_column_squares, once=True)
+
+    @cached_property
+    def column_sizes(self) -> np.ndarray:
+        """The root mean square of every feature.
+
+        Σ_i (α_i + β_i) |x_ij| is at most this.
+        """
+        return np.sqrt(self.column_squares())
 
     def multipliers_from(self, values: Values) -> Any:
-        """Return the multipliers in a result for the kept rows, or None if they are those of other rows."""
-        return self.rows.multipliers_from(self, values)
+        """Return the multipliers of the kept rows in a result for the given rows.
+
+        Returns None if they are those of other rows.
+        """
+        return self.rows.multipliers_from(values, self.n_given, self.kept)
+
+    def to_given_rows(self, values: Values) -> Any:
+        """Expand values of the kept rows to all given rows, with 0 for the others."""
+        return self.rows.to_given_rows(values, self.n_given, self.kept)
 
     def __repr__(self) -> str:
         kind = "sparse" if self.is_sparse else "dense"
-        shown = {name: getattr(self, name) for name in PARAMETERS[:5]}
+        shown = {}
+        for name in PARAMETERS[:5]:
+            shown[name] = getattr(self, name)
         if self.prices_intercept:
             shown["intercept_cost"] = self.intercept_cost
-        for name, costs in {
-            "flip_cost": self.flip_cost,
-            "feature_cost": self.feature_cost,
-        }.items():
+        for name in ("flip_cost", "feature_cost"):
+            costs = getattr(self, name)
             if by_row(costs):
                 shown[name] = f"{float(costs.min()):g}…{float(costs.max()):g}"
         if self.monotonic_cst is not None:
@@ -483,6 +645,26 @@ class Problem(RowOperations):
 _FIELDS = tuple(field.name for field in fields(Problem))
 _VALUES = itemgetter(*_FIELDS)
 
+# How parameters are checked, by name, given the problem
+_CHECKS: dict[str, Callable[[Problem, Any], Any]] = {
+    "radius": lambda _, value: validation.check_number(value, "radius"),
+    "norm": lambda _, value: norm_for(value),
+    "l2": lambda _, value: validation.check_number(value, "l2"),
+    "fit_intercept": lambda _, value: bool(value),
+    "intercept_cost": lambda _, value: validation.check_intercept_cost(value),
+    "feature_cost": lambda problem, value: validation.check_feature_costs(
+        value, problem.n_features
+    ),
+    "monotonic_cst": lambda problem, value: validation.check_monotonic_signs(
+        value, problem.n_features
+    ),
+}
+
+
+def _column_squares(problem: Problem) -> np.ndarray:
+    """Return Σ_i π_i x_ij² for every feature."""
+    return problem.rows.sum_of_squares(problem.sample_weight)
+
 
 def check_problem(problem: Any, caller: str) -> None:
     """Raise an error if something else is given in place of a problem, such as X."""
@@ -491,35 +673,3 @@ def check_problem(problem: Any, caller: str) -> None:
             f"{caller} takes a drsvm.Problem, got {type(problem).__name__}: write "
             f"{caller}(Problem(X, y, radius=...)) instead of {caller}(X, y)."
         )
-
-
-# The parameters of a problem, without its data; the last three are prices and signs.
-PARAMETERS = (
-    "radius",
-    "flip_cost",
-    "norm",
-    "l2",
-    "fit_intercept",
-    "intercept_cost",
-    "feature_cost",
-    "monotonic_cst",
-)
-_DEFAULTS = {
-    "radius": 0.1,
-    "flip_cost": 1.0,
-    "norm": norm_for(2),
-    "l2": 0.0,
-    "fit_intercept": False,
-}
-_DEFAULTS |= {"intercept_cost": math.inf, "feature_cost": None, "monotonic_cst": None}
-_CHECKS: dict[str, Callable[..., Any]] = {
-    "radius": partial(validation.check_number, name="radius"),
-    "norm": norm_for,
-    "l2": partial(validation.check_number, name="l2"),
-    "fit_intercept": bool,
-    "intercept_cost": validation.check_intercept_cost,
-    "feature_cost": validation.check_feature_costs,
-    "monotonic_cst": validation.check_monotonic_signs,
-}
-# Entries of rows that may be copied for the sake of their order
-MAX_ORDERED = 10_000_000
