@@ -9,6 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from drsvm import Problem, WassersteinSVC, solve
+from drsvm.problem.row_sums import typical_row_norm
 
 NORMS = (1, 2, math.inf)
 # The problem as it is stated
@@ -121,9 +122,8 @@ def problems(
 def classifiers(draw, problem):
     """Draw weights and an intercept of any size, including 0, for a problem."""
     rng = generator(draw)
-    size = (
-        draw(st.sampled_from([0.0, 0.01, 0.3, 1.0, 10.0, 1e4]))
-        / problem.typical_row_norm()
+    size = draw(st.sampled_from([0.0, 0.01, 0.3, 1.0, 10.0, 1e4])) / typical_row_norm(
+        problem
     )
     w = np.round(
         size * rng.normal(size=problem.n_features), draw(st.sampled_from([0, 20]))

@@ -312,7 +312,7 @@ def _risk_of_remote_rows(
     )
     intercept = float(functions.intercept[0])
     norm = problem.norm_of(coef, intercept)
-    risks = problem.rows.worst_case(problem, measure.loss, coef, intercept, norm, radii)
+    risks = problem.worst_case(measure.loss, coef, intercept, norm, radii)
     if measure.confidence is not None:
         risks = np.minimum(risks + band(measure.confidence, n_rows), 1.0)
     return _shaped_like(ball["radius"], risks)

@@ -18,7 +18,11 @@ from drsvm.certificate.dual_bound import (
     largest_contribution,
     uncharged_features,
 )
-from drsvm.certificate.multipliers import Multipliers, must_balance
+from drsvm.certificate.multipliers import (
+    Multipliers,
+    clipped_multipliers,
+    must_balance,
+)
 from drsvm.problem.centring import offset_of_far_columns, shifted_intercept
 from drsvm.problem.problem import Problem, check_problem
 from drsvm.problem.validation import check_weight_vector
@@ -192,7 +196,7 @@ def dual_point(
         ways.append((True, must))
 
     def repaired(cancels: bool, balances: bool) -> Multipliers:
-        multipliers = problem.rows.multipliers(problem, hinge_dual, flip_dual)
+        multipliers = clipped_multipliers(problem, hinge_dual, flip_dual)
         if cancels:
             multipliers.cancel_sums(free)
         if balances:

@@ -5,18 +5,16 @@ See `certificate` for what they prove.
 
 import math
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
+from drsvm.problem.problem import Problem
 from drsvm.problem.risk import by_row
 from drsvm.utils.annotations import Costs, Vector
 from drsvm.utils.compensated_sums import ULP, compensated_transposed_dot
 from drsvm.utils.parallel import elementwise, over_parts, total
-
-if TYPE_CHECKING:
-    from drsvm.problem.problem import Problem
 
 # Bound on the relative error of sums of multipliers, and of products with factors
 ROUNDING_OF_MASSES = 32 * ULP
@@ -37,7 +35,7 @@ class DualSums(NamedTuple):
 
 
 def dual_sums(
-    problem: "Problem", hinge_dual: Vector, flip_dual: Vector, compensated: bool = False
+    problem: Problem, hinge_dual: Vector, flip_dual: Vector, compensated: bool = False
 ) -> DualSums:
     """Return the sums of multipliers in arrays.
 
@@ -76,7 +74,7 @@ class Totals(NamedTuple):
     rounding: Costs
 
 
-def must_balance(problem: "Problem") -> bool:
+def must_balance(problem: Problem) -> bool:
     """Return whether v_0 must be 0: the intercept is free, or no radius pays for its price."""
     return problem.fit_intercept and not (
         problem.prices_intercept and problem.radius > 0
@@ -124,7 +122,7 @@ class ArrayMultipliers(Multipliers):
     """
 
     def __init__(
-        self, problem: "Problem", hinge_dual: Vector | None, flip_dual: Vector | None
+        self, problem: Problem, hinge_dual: Vector | None, flip_dual: Vector | None
     ):
         self.problem = problem
         rows = problem.rows
@@ -277,3 +275,13 @@ class ArrayMultipliers(Multipliers):
             self.beta[exchanged] -= changes[len(alone) :]
             np.clip(self.beta, 0.0, problem.sample_weight, out=self.beta)
             np.clip(self.alpha, 0.0, problem.sample_weight - self.beta, out=self.alpha)
+
+
+def clipped_multipliers(
+    problem: Problem, hinge_dual: Vector | None, flip_dual: Vector | None
+) -> Multipliers:
+    """Return multipliers with any values, clipped to their bounds; None means 0."""
+    remote = problem.rows.multipliers(problem, hinge_dual, flip_dual)
+    if remote is not None:
+        return remote
+    return ArrayMultipliers(problem, hinge_dual, flip_dual)

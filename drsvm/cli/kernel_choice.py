@@ -18,6 +18,7 @@ from drsvm.cli.screen import Payload, Screen
 from drsvm.cli.tasks import Parts
 from drsvm.defaults.out_of_fold import Folds, Table, decisions_of_fold, folds_by_content
 from drsvm.estimators.scores import auc_parts, lead_in_auc
+from drsvm.problem.sampling import draw_rows
 from drsvm.utils.annotations import Matrix
 from drsvm.utils.clock import TimeLimit
 from drsvm.utils.progress import ReportProgress
@@ -145,7 +146,7 @@ def _drawn_in_folds(X: Matrix, y: np.ndarray) -> tuple[Table, np.ndarray, Folds]
     classes, codes = np.unique(y, return_inverse=True)
     problem = Problem(X, codes == 0)
     if len(y) > JUDGED_ROWS:
-        rows = problem.drawn_rows(JUDGED_ROWS)
+        rows = draw_rows(problem, JUDGED_ROWS)
         X = X[rows]
         y = y[rows]
         codes = codes[rows]

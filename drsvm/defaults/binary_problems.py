@@ -15,7 +15,7 @@ import numpy as np
 
 from drsvm.problem.problem import Problem
 from drsvm.problem.result import Result, Status
-from drsvm.problem.row_operations import Decisions
+from drsvm.problem.row_sums import Decisions, column_moments, range_of_decisions
 from drsvm.solvers.reformulation.reformulation import Reformulation, Unchanged
 from drsvm.solvers.reformulation.shifted_columns import (
     ShiftedColumns,
@@ -40,7 +40,7 @@ def centre_of(problem: Problem) -> np.ndarray | None:
     """
     if not problem.prices_intercept or problem.is_sparse:
         return None
-    means, deviations = problem.moments()
+    means, deviations = column_moments(problem)
     if (np.abs(means) <= NEGLIGIBLE * deviations).all():  # which saves a copy
         return None
     # Rounded to the type of the rows, so that subtracting them leaves that type and is
@@ -156,7 +156,7 @@ class Solved:
         """The range of the decision values of each classifier over the training rows."""
         pairs = zip(self.posed.problems, self.results, strict=True)
         return [
-            problem.decisions(result.weights, result.intercept)
+            range_of_decisions(problem, result.weights, result.intercept)
             for problem, result in pairs
         ]
 

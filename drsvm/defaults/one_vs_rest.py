@@ -15,6 +15,8 @@ from drsvm.defaults.prices import with_intercept_cost
 from drsvm.estimators.column_errors import naming_columns
 from drsvm.problem.backends import is_remote
 from drsvm.problem.problem import Problem
+from drsvm.problem.row_sums import masses_of_classes
+from drsvm.problem.sampling import in_content_order
 from drsvm.problem.validation import CheckedRows, as_rows, check_that_labels_are_given
 from drsvm.solvers.interior_point.small import is_small
 
@@ -138,7 +140,7 @@ def binary_problems(
         CheckedRows(X), y == positive_labels(classes)[0], sample_weight=weights, **ball
     )
     if not (is_small(first) and first.n_rows >= CLEAR * first.n_features):
-        first = first.in_order()
+        first = in_content_order(first)
     return for_every_class(
         with_intercept_cost(first, intercept_cost), y, classes, weights
     )
@@ -165,5 +167,5 @@ def towards_majority(
     undecided = (intercepts == 0) & ~coefs.any(axis=-1)
     if not undecided.any():
         return intercepts
-    shares = [problem.masses_of_classes()[0] for problem in problems]
+    shares = [masses_of_classes(problem)[0] for problem in problems]
     return np.where(undecided, ROUNDING * (np.array(shares) - 0.5), intercepts)

@@ -28,6 +28,7 @@ from drsvm.defaults.outliers import FEW_ROWS
 from drsvm.problem.backends import to_numpy
 from drsvm.problem.problem import Problem
 from drsvm.problem.result import Result
+from drsvm.problem.sampling import content_groups, draw_sample, to_host
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.landmarks.landmark_solver import (
     ROUGH,
@@ -87,9 +88,9 @@ def unseen_decisions(
     centred = posed.centred(0)
     here = centred.problem
     if not (here.rows.readable or here.rows.copyable):
-        here = (here.drawn(MANY_ROWS) if here.n_rows > MANY_ROWS else here).to_host(
-            math.inf
-        )
+        if here.n_rows > MANY_ROWS:
+            here = draw_sample(here, MANY_ROWS)
+        here = to_host(here, math.inf)
     labels = labels_of(posed.problems if len(posed.problems) > 1 else [here])
     counted = to_numpy(counts(here))
     are_few = here.rows.copyable and here.n_rows <= max(
@@ -233,7 +234,7 @@ def folds_by_content(
     problem: Problem, labels, counts, n_folds: int = N_FOLDS
 ) -> np.ndarray:
     """Return a fold for every row by what it contains, whatever the order of rows and columns; equal rows share it."""
-    member = problem.content_groups()
+    member = content_groups(problem)
     masses = np.zeros((member.max() + 1, labels.max() + 1))
     np.add.at(masses, (member, labels), counts)
     mostly = masses.argmax(axis=1)

@@ -12,6 +12,7 @@ import numpy as np
 
 from drsvm.problem import validation
 from drsvm.problem.problem import Problem
+from drsvm.problem.row_sums import column_moments, typical_row_norm
 from drsvm.utils.annotations import Costs, Vector
 
 if TYPE_CHECKING:
@@ -128,12 +129,14 @@ def with_intercept_cost(problem: Problem, cost: float | str) -> Problem:
         costs = problem.feature_cost
     costs = np.where(np.isinf(costs), 0.0, costs)
     if problem.is_sparse:
-        return problem._with(intercept_cost=problem.typical_row_norm(costs) or 1.0)
-    sizes = costs * problem.moments()[1]
+        return problem.with_checked(
+            intercept_cost=typical_row_norm(problem, costs) or 1.0
+        )
+    sizes = costs * column_moments(problem)[1]
     sizes = sizes[sizes > 0]
     if len(sizes) == 0:
         return problem.replace(intercept_cost=1.0)
     factor = math.sqrt(len(sizes)) if problem.norm.p == 1 else 1.0
-    return problem._with(
+    return problem.with_checked(
         intercept_cost=factor * math.sqrt(float(sizes @ sizes) / len(sizes))
     )

@@ -33,7 +33,8 @@ from drsvm.problem.kernel_functions import squared_norms
 from drsvm.problem.memory_rows import scaled_columns
 from drsvm.problem.problem import Problem, check_problem
 from drsvm.problem.result import Status
-from drsvm.problem.row_operations import GradientVariances
+from drsvm.problem.row_sums import GradientVariances, gradient_variances
+from drsvm.problem.sampling import draw_by_class, draw_rows, draw_sample, to_host
 from drsvm.solvers.api import solve
 from drsvm.solvers.interior_point.small import is_small
 from drsvm.solvers.landmarks.landmark_solver import rough_solver
@@ -152,7 +153,7 @@ def automatic(
     if (found := _by_sample(automatic, problem, counts, limits)) is not None:
         return found
     with part(0.0, 0.1):
-        everything = problem.gradient_variances(counts=counts)
+        everything = gradient_variances(problem, counts=counts)
     if not np.isfinite(everything.squares).all():
         raise ValueError(
             "The squares of some features are too large for numbers: scale the features first."
@@ -206,7 +207,7 @@ def _by_sample(
         not problem.rows.is_kernel or problem.n_rows <= 2 * most
     ):  # fewer than that are drawn
         return None
-    few = problem.drawn(int(most)).to_host(math.inf)
+    few = to_host(draw_sample(problem, int(most)), math.inf)
     share = math.sqrt(
         few.n_rows / (problem.n_rows if counts is None else float(counts.sum()))
     )
@@ -221,7 +222,7 @@ def automatic_ridge(
     limits: Options = {"max_time": TimeLimit.of(max_time), "n_threads": n_threads}
     if (found := _by_sample(automatic_ridge, problem, counts, limits)) is not None:
         return found._replace(radius=problem.radius)
-    everything = problem.gradient_variances(counts=counts)
+    everything = gradient_variances(problem, counts=counts)
     _, active, pilot = chance_of_active(
         problem, _sample(problem), everything, counts, limits
     )
@@ -233,9 +234,9 @@ def _sample(problem: Problem) -> Problem:
     # Few rows are fetched: rough solutions depend on the steps, and these on where the
     # rows are.
     size = max(ROWS_OF_A_CLASS, SAMPLE_PER_FEATURE * problem.n_features)
-    return (
-        problem if problem.n_rows <= 2 * size else problem.drawn_by_class(size)
-    ).to_host(MAX_COPIED)
+    if problem.n_rows > 2 * size:
+        problem = draw_by_class(problem, size)
+    return to_host(problem, MAX_COPIED)
 
 
 def _rough_classifier(problem: Problem, limits: Options) -> Classifier:
@@ -265,7 +266,7 @@ def chance_of_active(
         pilot_problem = sample.replace(radius=PILOT_SHARE * of_all, l2=0.0)
         pilot = _rough_classifier(pilot_problem, limits)
     with part(0.6, 1.0):
-        active = problem.gradient_variances(pilot, counts)
+        active = gradient_variances(problem, pilot, counts)
     # F is 0 if no row is active, or only one, or equal ones.
     return (
         chance_gradient(problem, active) or of_all,
@@ -296,7 +297,7 @@ class Spread(NamedTuple):
         if problem.rows.is_kernel:
             # Σ w ‖φ‖² − ‖Σ w φ‖², over some rows if there are many
             if problem.n_rows > MAX_ROWS:
-                drawn = problem.drawn_rows(MAX_ROWS)
+                drawn = draw_rows(problem, MAX_ROWS)
             else:
                 drawn = slice(None)
             weights = np.zeros_like(problem.sample_weight)
@@ -310,10 +311,10 @@ class Spread(NamedTuple):
                 return cls(square, SHARE_OF_KERNEL, KERNEL_RIDGE / math.sqrt(n_rows))
             return cls(0.0, 1.0)
         if problem.n_rows > MAX_ROWS:
-            few = problem.drawn(MAX_ROWS)
+            few = draw_sample(problem, MAX_ROWS)
         else:
             few = problem
-        few = few.to_host(math.inf)
+        few = to_host(few, math.inf)
         n_few = n_rows * few.n_rows / problem.n_rows
         square, sum_of_squares = _spectrum(few, few.rows, n_few)
         total = square

@@ -19,6 +19,7 @@ from drsvm.defaults.out_of_fold import InFolds, folds_by_content, labels_of
 from drsvm.defaults.radius_rule import MAX_ROWS, MIN_ROWS
 from drsvm.estimators.scores import auc_parts, errors_ahead
 from drsvm.problem.problem import Problem
+from drsvm.problem.sampling import draw_rows, to_host
 from drsvm.solvers.interior_point.small import MAX_ENTRIES, MAX_FEATURES, is_small
 from drsvm.solvers.reformulation.reformulation import Unchanged
 from drsvm.solvers.reformulation.span_of_rows import in_span_of_rows
@@ -188,12 +189,14 @@ def rows_to_judge(
         size = min(MAX_ROWS, int(MAX_ENTRIES * n / max(rows.stored, 1)))
     drawn = np.arange(n)
     if n > size:
-        drawn = first.drawn_rows(size)
+        drawn = draw_rows(first, size)
         # Equal rows are drawn together
         drawn = drawn[np.linspace(0, len(drawn) - 1, min(size, len(drawn)), dtype=int)]
 
     def judged(problem: Problem) -> Problem:
-        return (problem.subset(drawn) if n > size else problem).to_host(math.inf)
+        if n > size:
+            problem = problem.subset(drawn)
+        return to_host(problem, math.inf)
 
     original = [judged(problem) for problem in posed.problems]
     # A copy for each class, in turn

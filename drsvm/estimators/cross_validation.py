@@ -18,6 +18,7 @@ from drsvm.estimators.fit_data import FitData
 from drsvm.estimators.linear import WassersteinSVC
 from drsvm.problem.problem import Problem
 from drsvm.problem.result import Result
+from drsvm.problem.row_sums import typical_row_norm
 from drsvm.solvers.interior_point.small import is_small
 from drsvm.solvers.many import Rough, rough_path
 from drsvm.solvers.path.radius_path import radius_path
@@ -116,7 +117,7 @@ class PathScores(NamedTuple):
 def default_radii(problems: list[Problem], n_radii: int, auto: float) -> np.ndarray:
     """Return the automatic radius and smaller ones, each half of the one before."""
     # 0: rows that do not differ
-    largest = auto or max(problem.typical_row_norm() for problem in problems)
+    largest = auto or max(typical_row_norm(problem) for problem in problems)
     return largest * 0.5 ** np.arange(n_radii)
 
 

@@ -10,7 +10,13 @@ from drsvm.defaults.threshold import Goal
 from drsvm.problem.problem import Problem
 from drsvm.problem.result import Result, Status
 from drsvm.problem.risk import by_row
+from drsvm.problem.row_sums import (
+    flip_costs_of_classes,
+    masses_of_classes,
+    typical_row_norm,
+)
 from drsvm.problem.rows import RowsLost
+from drsvm.problem.sampling import draw_sample
 from drsvm.solvers.path.radius_max import radius_max
 from drsvm.utils.messages import Message, Parameter
 from drsvm.utils.user_warnings import warn_user
@@ -109,11 +115,11 @@ def _advice(problem: Problem) -> str:
     if np.max(problem.flip_cost) == 0:
         return "flip_cost=0 lets the adversary flip every label for free. Use a larger one, or the default, inf."
     if problem.rows.is_kernel and problem.n_rows > 2 * ADVICE_ROWS:
-        few = problem.drawn(ADVICE_ROWS)
+        few = draw_sample(problem, ADVICE_ROWS)
     else:
         few = problem
     largest = radius_max(at_centre(few).problem, max_time=ADVICE_SECONDS)
-    if largest <= NEGLIGIBLE * problem.typical_row_norm():
+    if largest <= NEGLIGIBLE * typical_row_norm(problem):
         text = "no radius gives a better one, because the features hardly differ between the classes. Use other "
         return Message(text + "features, or {} if one class is rare.", BALANCED)
     rare = Message(
@@ -136,9 +142,9 @@ def warn_of_large_budgets(problems: list[Problem], classes: np.ndarray) -> None:
     for index, problem in enumerate(problems):
         if not problem.flips_possible:
             continue
-        costs = problem.flip_costs_of_classes()
+        costs = flip_costs_of_classes(problem)
         if problem.radius >= min(costs):
-            share = problem.masses_of_classes()[int(np.argmin(costs))]
+            share = masses_of_classes(problem)[int(np.argmin(costs))]
             if share <= 0.5:
                 side = "the rarer class"
             else:

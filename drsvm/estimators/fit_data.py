@@ -24,6 +24,7 @@ from drsvm.problem.backends import to_numpy
 from drsvm.problem.memory_rows import MemoryRows
 from drsvm.problem.problem import Problem
 from drsvm.problem.reducers import Joined
+from drsvm.problem.sampling import draw_by_class, to_host
 from drsvm.problem.validation import check_entries
 from drsvm.utils.annotations import Matrix, Vector
 from drsvm.utils.clock import TimeLimit
@@ -224,7 +225,8 @@ class RemoteFit(FitData):
             else:
                 problem = problems[0]
                 sign = 2.0 * label - 1.0
-            few = problem.drawn_by_class(size // len(self.classes)).to_host(math.inf)
+            few = draw_by_class(problem, size // len(self.classes))
+            few = to_host(few, math.inf)
             own = np.flatnonzero(few.signs == sign)
             counts = few.sample_weight[own] * (mass / few.sample_weight[own].sum())
             parts.append(

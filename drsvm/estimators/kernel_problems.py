@@ -44,6 +44,7 @@ from drsvm.problem.kernel_rows import FunctionRows, KernelRows, in_feature_space
 from drsvm.problem.memory_rows import MemoryRows, scaled_columns
 from drsvm.problem.problem import Problem
 from drsvm.problem.result import Status
+from drsvm.problem.sampling import content_groups
 from drsvm.problem.validation import check_flip_costs, check_number, check_rows
 from drsvm.solvers.base import check_count, generator_of
 from drsvm.solvers.landmarks.landmark_solver import Landmarks
@@ -357,7 +358,7 @@ def some_rows(X, y, weights, most: int = MAX_JUDGED) -> np.ndarray:
         return counted
     order = counted[
         np.argsort(
-            Problem(X[counted], y[counted] == np.unique(y)[0]).content_groups(),
+            content_groups(Problem(X[counted], y[counted] == np.unique(y)[0])),
             kind="stable",
         )
     ]
@@ -492,7 +493,7 @@ def _posed_in_span(
     data.basis = basis = Basis.of(given, size, points, first.rows, costs)
     # Linear classifiers of the values of the functions at the rows.
     problems = [
-        problem.with_rows(problem.rows.mapped(problem, basis.functions.at))
+        problem.with_rows(problem.rows.mapped(basis.functions.at, problem.flip_cost))
         for problem in rows
     ]
     problems = [

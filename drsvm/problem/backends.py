@@ -3,23 +3,12 @@
 `drsvm.engines` registers the places.
 """
 
-from __future__ import (
-    annotations,
-)  # importing drsvm registers the places, and must not import numpy
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from drsvm.utils.annotations import Labels, Matrix, Vector
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from drsvm.problem.kernel_functions import KernelFunction
-    from drsvm.problem.kernel_rows import FunctionRows
-    from drsvm.problem.problem import Problem
+from drsvm.utils.annotations import Labels, Matrix, Values, Vector
 
 
 class Backend(ABC):
@@ -32,10 +21,11 @@ class Backend(ABC):
     def data(self, X: Matrix, y: Labels, sample_weight, flip_cost) -> dict[str, Any]:
         """Return the checked attributes of a problem that depend on its data (see `problem/memory_rows.py`)."""
 
-    def kernel_rows(self, points: Matrix, function: KernelFunction) -> FunctionRows:
-        """Return the rows of a kernel (see `problem/kernel_rows.py`)."""
+    def kernel_rows(self, points: Matrix, function: Any) -> Any:
+        """Return the rows of a kernel function (see `problem/kernel_rows.py`)."""
         raise TypeError(
-            f"A kernel does not take X of type {type(points).__name__}: use WassersteinSVC."
+            f"A kernel does not take X of type {type(points).__name__}: "
+            "use WassersteinSVC."
         )
 
     @abstractmethod
@@ -59,53 +49,52 @@ class Backend(ABC):
         self,
         X: Matrix,
         function: Callable[..., Matrix],
-        parameters: tuple[np.ndarray, ...],
+        parameters: tuple[Vector, ...],
     ) -> Matrix:
         """Return a function of blocks of rows and arrays of parameters, which keeps the number of columns."""
 
     @abstractmethod
-    def classes_of(self, y: Labels) -> np.ndarray:
+    def classes_of(self, y: Labels) -> Vector:
         """Return the distinct labels."""
 
     @abstractmethod
     def by_class(
-        self, y: Labels, classes: np.ndarray, values: np.ndarray, weights=None
+        self, y: Labels, classes: Vector, values: Vector, weights=None
     ) -> Labels:
         """Return the value of its class for every row, times its weight if there is one."""
 
     @abstractmethod
-    def masses_of_classes(
-        self, y: Labels, classes: np.ndarray, weights=None
-    ) -> np.ndarray:
+    def masses_of_classes(self, y: Labels, classes: Vector, weights=None) -> Vector:
         """Return the number of rows of every class, or the sum of their weights."""
 
     @abstractmethod
     def counts_for_radius(
         self,
-        problem: Problem,
+        problem: Any,
         y: Labels,
-        classes: np.ndarray,
+        classes: Vector,
         positive,
-        factors: np.ndarray,
+        factors: Vector,
         sample_weight,
     ) -> Any:
-        """Return how many rows each row counts for in the automatic radius: as many as its given weight.
+        """Return how many rows each row counts for in the automatic radius.
 
-        In the problem, the rows of every class have this weight times a factor.
+        This is its given weight. In the problem, the rows of every class have this
+        weight times a factor.
         """
 
     @abstractmethod
-    def decision_values(self, X: Matrix, coef: np.ndarray, intercept) -> Matrix:
+    def decision_values(self, X: Matrix, coef: Vector, intercept) -> Matrix:
         """Return x·w + b for every row and classifier."""
 
     @abstractmethod
-    def labels(self, values: Matrix, classes: np.ndarray) -> Labels:
+    def labels(self, values: Matrix, classes: Vector) -> Labels:
         """Return the labels for decision values: the second class where they are positive, or that of the largest."""
 
     @abstractmethod
     def by_row(
         self,
-        function: Callable[..., np.ndarray],
+        function: Callable[..., Vector],
         values: Matrix,
         parameters,
         n_columns: int,
@@ -117,48 +106,53 @@ class Backend(ABC):
         raise TypeError(f"There are no blocks of rows of type {type(X).__name__}.")
 
     @abstractmethod
-    def like(self, X: Matrix, values: np.ndarray) -> Vector:
+    def like(self, X: Matrix, values: Vector) -> Vector:
         """Return fitted weights as an array of the library that X comes from."""
 
 
-# By library: the estimators' parameter `engine`, module, class there
+# The engine's name, the module and the class of a backend, by library
 _places: dict[str, tuple[str, str, str]] = {}
 CUDA = 2  # the number of CUDA devices in the DLPack standard
 
 
 def register(libraries: Iterable[str], engine: str, module: str, backend: str) -> None:
-    """Let a backend, which is imported on first use, take X whose type comes from one of some libraries."""
-    _places.update(dict.fromkeys(libraries, (engine, module, backend)))
+    """Let a backend take X whose type comes from one of some libraries.
+
+    It is imported on first use. `engine` is its name among the estimators' parameters.
+    """
+    for library in libraries:
+        _places[library] = (engine, module, backend)
 
 
 class ForGpu:
-    """Rows in main memory that are to be processed on a graphics card: they are copied there if there is room."""
+    """Rows in main memory that are copied to the GPU if there is room."""
 
     def __init__(self, X: Matrix):
-        self.original = X
         import numpy as np
 
+        self.original = X
         self.X = X if hasattr(X, "tocsr") else np.asarray(X)
         self.shape = self.X.shape
 
 
 def _place_of(X: Matrix) -> tuple[str, str, str] | None:
-    """Return where X is, by the library that its type, or that of the first of a list of futures, comes from."""
+    """Return where X is, by the library that its type comes from.
+
+    Of a list, the type of the first entry counts, which may be a future of Dask.
+    """
     if type(X).__module__ == "numpy":
         return None
+    if isinstance(X, ForGpu):
+        return _places.get("cupy")
     if isinstance(X, list | tuple) and len(X) > 0:
-        first = X[0]
-    else:
-        first = X
-    library = type(first).__module__.partition(".")[0]
-    if first is not X:
-        if library in ("dask", "distributed"):
-            return _places.get(library)
-        return None
-    device = getattr(X, "__dlpack_device__", None)
+        library = type(X[0]).__module__.partition(".")[0]
+        return _places.get(library) if library in ("dask", "distributed") else None
     # CuPy takes arrays of any library on a CUDA device over without a copy.
-    on_cuda = device is not None and library != "numpy" and int(device()[0]) == CUDA
-    return _places.get("cupy" if isinstance(X, ForGpu) or on_cuda else library)
+    device = getattr(X, "__dlpack_device__", None)
+    library = type(X).__module__.partition(".")[0]
+    if device is not None and library != "numpy" and int(device()[0]) == CUDA:
+        return _places.get("cupy")
+    return _places.get(library)
 
 
 def engine_of(X: Matrix) -> str:
@@ -172,18 +166,20 @@ def backend_of(X: Matrix) -> Backend | None:
     place = _place_of(X)
     if place is None:
         return None
-    return getattr(import_module(place[1]), place[2])()
+    _, module, backend = place
+    return getattr(import_module(module), backend)()
 
 
 def is_remote(X: Matrix) -> bool:
-    """Return whether X is on a cluster or on a graphics card."""
-    return type(X).__module__ != "numpy" and _place_of(X) is not None
+    """Return whether X is on a cluster or on a GPU."""
+    return _place_of(X) is not None
 
 
-def to_numpy(values: Any) -> np.ndarray:
+def to_numpy(values: Values) -> Vector:
     """Return an array of any library as one of numpy."""
-    if hasattr(values, "get"):
-        return values.get()
+    # Importing drsvm registers the places, and must not import numpy.
     import numpy as np
 
+    if hasattr(values, "get"):
+        return values.get()
     return np.asarray(values.cpu() if hasattr(values, "cpu") else values)

@@ -28,16 +28,11 @@ def offset_of_far_columns(problem: Problem) -> np.ndarray | None:
     stays as sparse as it is: only columns without zeros are shifted, and a column with
     many zeros is not far from 0. A sparse matrix in a file cannot be shifted.
     """
-    if not problem.fit_intercept or problem.prices_intercept or problem.rows.is_kernel:
+    if not problem.fit_intercept or problem.prices_intercept:
         return None
-    if problem.is_sparse:
-        if not problem.rows.copyable:
-            return None
-        columns = _columns_without_zeros(problem)
-        if len(columns) == 0:
-            return None
-    else:
-        columns = np.arange(problem.n_features)
+    columns = problem.rows.shiftable_columns()
+    if len(columns) == 0:
+        return None
     rows = problem.rows.some(SAMPLE)
     if sparse.issparse(rows):
         rows = rows[:, columns].toarray()
@@ -49,21 +44,6 @@ def offset_of_far_columns(problem: Problem) -> np.ndarray | None:
     offset = np.zeros(problem.n_features)
     offset[columns[far]] = medians
     return offset if offset.any() else None
-
-
-def _columns_without_zeros(problem: Problem) -> np.ndarray:
-    """Return the columns of a sparse matrix that have an entry in every row."""
-    indices = problem.X.indices
-    starts = problem.X.indptr
-    n = problem.n_rows
-    columns = np.zeros(0, dtype=np.intp)
-    # Few columns or none are left after the first rows, which saves most passes.
-    for size in (min(SAMPLE, n), n):
-        counts = np.bincount(indices[: starts[size]], minlength=problem.n_features)
-        columns = np.flatnonzero(counts == size)
-        if len(columns) == 0:
-            break
-    return columns
 
 
 def shifted_intercept(offset: np.ndarray, weights, intercept: float) -> float:

@@ -25,6 +25,7 @@ from drsvm.problem.kernel_functions import KernelFunction, Precomputed
 from drsvm.problem.memory_rows import HostRows, MemoryRows
 from drsvm.problem.problem import Problem
 from drsvm.problem.rows import Rows
+from drsvm.problem.sampling import draw_rows, in_content_order
 from drsvm.utils.annotations import Labels, Matrix, Values, Vector
 from drsvm.utils.clock import Stopwatch, TimeLimit
 from drsvm.utils.compensated_sums import ULP, compensated_transposed_dot
@@ -356,11 +357,19 @@ class FunctionRows(Rows):
     def norms(self, p, factors=None):
         return np.sqrt(self.centred_squares())
 
-    def content_keys(self, problem):
+    def content_keys(self, signs, weights, sizes):
+        """Return the keys of the points, or those of the values if they are a table."""
         if isinstance(self.function, Precomputed):
-            return self.product(problem.signs * problem.sample_weight)
+            return super().content_keys(signs, weights, sizes)
         rows = self.with_features(self.points)
-        return rows.content_keys(problem.with_rows(rows))
+        sizes = np.sqrt(rows.sum_of_squares(weights))
+        return rows.content_keys(signs, weights, sizes)
+
+    def _projections_on_difference(self, signs, weights, sizes):
+        return self.product(signs * weights)
+
+    def _random_projections(self, sizes):
+        return self.product(np.random.default_rng(0).standard_normal(self.shape[0]))
 
     def taken(self, rows):
         if self._values is None:
@@ -381,13 +390,18 @@ class FunctionRows(Rows):
             self.points, self.function, centre / centre.sum(), self.values, self.keeps
         )
 
-    def relabelled(self, problem, positive, sample_weight):
-        attributes = super().relabelled(problem, positive, sample_weight)
+    def relabelled(self, positive, sample_weight, flip_cost, n_given, kept):
+        attributes = super().relabelled(
+            positive, sample_weight, flip_cost, n_given, kept
+        )
         if self.centre is not None:
             attributes["rows"] = self.centred(
                 attributes["sample_weight"], np.flatnonzero(self.centre)
             )
         return attributes
+
+    def shiftable_columns(self):
+        return np.zeros(0, dtype=np.intp)
 
     def on_features(self, features):
         return self
@@ -496,7 +510,7 @@ def in_feature_space(
     problem = Problem.of_checked(**rows_of_functions(points, function).data(y, weights))
     if not function.proven:  # it may be any function
         problem.rows.check_positive()
-    problem = problem.in_order().replace(**parameters)
+    problem = in_content_order(problem).replace(**parameters)
     rows = problem.rows
     n = problem.n_rows
     if time is not None and time.limited:
@@ -511,5 +525,5 @@ def in_feature_space(
     if every:
         some = slice(n)
     else:
-        some = problem.drawn_rows(max(FEWEST_FOR_CENTRE, PAIRS_FOR_CENTRE // n))
+        some = draw_rows(problem, max(FEWEST_FOR_CENTRE, PAIRS_FOR_CENTRE // n))
     return problem.with_rows(rows.centred(problem.sample_weight, some))

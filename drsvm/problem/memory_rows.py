@@ -294,7 +294,9 @@ class MemoryRows(HostRows):
         Of sparse rows only stored entries are shifted: all others must have offset 0.
         """
         if self.is_sparse:
-            return MemoryRows(_with_entries(self.X, self.X.data - offset[self.X.indices]))
+            return MemoryRows(
+                _with_entries(self.X, self.X.data - offset[self.X.indices])
+            )
         if self.is_small:
             return MemoryRows(self.X - offset)
         return MemoryRows(changed(self.X, lambda rows: rows - offset))

@@ -215,7 +215,7 @@ class Problem:
         """Check and set parameters other than the flip costs, which belong to rows."""
         checked = {}
         for name, value in parameters.items():
-            checked[name] = _CHECKS[name](self, value)
+            checked[name] = _checked(name, value, self.n_features)
         self._set(**checked)
 
     def with_checked(self, **attributes) -> "Problem":
@@ -388,8 +388,8 @@ class Problem:
     @cached_property
     def flips_possible(self) -> bool:
         """Whether the adversary can afford to flip any label."""
-        affordable = affordable_flips(self.flip_cost, self.radius)[1]
-        return bool(np.any(affordable)) if by_row(affordable) else bool(affordable)
+        _, affordable = affordable_flips(self.flip_cost, self.radius)
+        return bool(affordable.any()) if by_row(affordable) else affordable
 
     @property
     def X(self) -> Any:
@@ -432,9 +432,7 @@ class Problem:
     @property
     def sum_parameters(self) -> SumParameters:
         """The parameters that functions of rows in shards depend on."""
-        return SumParameters(
-            self.radius, self.flip_cost, self.norm, self.fit_intercept
-        )
+        return SumParameters(self.radius, self.flip_cost, self.norm, self.fit_intercept)
 
     # --- functions of a classifier
 
@@ -557,9 +555,7 @@ class Problem:
 
     def objective_at(self, w: Vector, margins: Vector, radius_price: float) -> float:
         """Return the objective from margins that are already known."""
-        loss = expected_loss(
-            margins, self.sample_weight, radius_price, self.flip_cost
-        )
+        loss = expected_loss(margins, self.sample_weight, radius_price, self.flip_cost)
         return self.radius * radius_price + loss + self.ridge(w)
 
     def ridge(self, w: Vector) -> float:
@@ -645,20 +641,20 @@ class Problem:
 _FIELDS = tuple(field.name for field in fields(Problem))
 _VALUES = itemgetter(*_FIELDS)
 
-# How parameters are checked, by name, given the problem
-_CHECKS: dict[str, Callable[[Problem, Any], Any]] = {
-    "radius": lambda _, value: validation.check_number(value, "radius"),
-    "norm": lambda _, value: norm_for(value),
-    "l2": lambda _, value: validation.check_number(value, "l2"),
-    "fit_intercept": lambda _, value: bool(value),
-    "intercept_cost": lambda _, value: validation.check_intercept_cost(value),
-    "feature_cost": lambda problem, value: validation.check_feature_costs(
-        value, problem.n_features
-    ),
-    "monotonic_cst": lambda problem, value: validation.check_monotonic_signs(
-        value, problem.n_features
-    ),
-}
+
+def _checked(name: str, value: Any, n_features: int) -> Any:
+    """Return a parameter other than the flip costs in its checked form."""
+    if name in ("radius", "l2"):
+        return validation.check_number(value, name)
+    if name == "norm":
+        return norm_for(value)
+    if name == "fit_intercept":
+        return bool(value)
+    if name == "intercept_cost":
+        return validation.check_intercept_cost(value)
+    if name == "feature_cost":
+        return validation.check_feature_costs(value, n_features)
+    return validation.check_monotonic_signs(value, n_features)
 
 
 def _column_squares(problem: Problem) -> np.ndarray:

@@ -33,6 +33,13 @@ def by_row(flip_cost) -> bool:
     return getattr(flip_cost, "ndim", 0) > 0
 
 
+def typical_flip_cost(flip_cost: Costs) -> float:
+    """Return the median of the costs that are finite and not 0; inf if there are none."""
+    costs = np.atleast_1d(flip_cost)
+    costs = costs[np.isfinite(costs) & (costs > 0)]
+    return float(np.median(costs)) if len(costs) else math.inf
+
+
 def losses(margins, radius_price: float, flip_cost) -> np.ndarray:
     """Return max(1 − m_i, 1 + m_i − κ_i λ, 0) for every margin."""
     values = np.maximum(1.0 - margins, 0.0)

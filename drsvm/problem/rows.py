@@ -123,9 +123,7 @@ class Rows(ABC):
 
     # --- what the rows contain
 
-    def content_keys(
-        self, signs: Vector, weights: Vector, sizes: np.ndarray
-    ) -> Vector:
+    def content_keys(self, signs: Vector, weights: Vector, sizes: np.ndarray) -> Vector:
         """Return a number for every row: equal for equal rows, and hardly otherwise.
 
         Folds, samples and the order of rows shall depend on what the rows contain, not

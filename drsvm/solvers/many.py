@@ -8,6 +8,7 @@ import numpy as np
 from drsvm.certificate.certificate import PrimalPoint
 from drsvm.problem.problem import Problem, check_problem
 from drsvm.problem.result import Result, Status
+from drsvm.problem.row_sums import masses_of_classes
 from drsvm.solvers.api import solve
 from drsvm.solvers.base import Solver, check_count, check_limits, check_start
 from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
@@ -193,7 +194,7 @@ def rough_path(
         problem, settings, tol=tol / CHEAP, max_time=max_time, n_threads=1
     )
     # Objective of constant classifiers
-    least_constant = 2.0 * min(problem.masses_of_classes())
+    least_constant = 2.0 * min(masses_of_classes(problem))
     for radius in radii:
         if max_time.over:
             break

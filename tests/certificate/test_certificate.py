@@ -14,6 +14,8 @@ from thorough import examples
 from drsvm import Problem, certify, solve
 from drsvm.certificate.certificate import dual_point, primal_point
 from drsvm.certificate.dual_bound import best_dual_scaling
+from drsvm.certificate.multipliers import clipped_multipliers
+from drsvm.problem.row_sums import typical_row_norm
 from drsvm.utils.compensated_sums import compensated_transposed_dot
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0], [1.0, 3.0]])
@@ -123,7 +125,7 @@ def test_multipliers_for_a_priced_intercept_are_balanced_only_where_that_proves_
     problem, alpha, beta = case
     priced = problem.replace(intercept_cost=cost)
     balanced = dual_point(problem, alpha, beta).lower_bound
-    mass, flip_cost, v, v0, _ = priced.rows.multipliers(priced, alpha, beta).totals()
+    mass, flip_cost, v, v0, _ = clipped_multipliers(priced, alpha, beta).totals()
     unbalanced = best_dual_scaling(priced, mass, flip_cost, v, v0)[1]
     assert dual_point(priced, alpha, beta).lower_bound == pytest.approx(
         max(balanced, unbalanced), rel=1e-9, abs=1e-12
@@ -221,7 +223,7 @@ def test_without_radius_and_ridge_the_bound_holds_up_to_a_stated_norm(case, data
     assert np.linalg.norm(w, plain.q) <= dual.weight_bound
     for size in (0.01, 0.5, 1.0):
         other = generator(data.draw).normal(size=problem.n_features)
-        limit = min(dual.weight_bound, 1e6 / problem.typical_row_norm())
+        limit = min(dual.weight_bound, 1e6 / typical_row_norm(problem))
         other *= size * limit / np.linalg.norm(other, plain.q)
         assert dual.lower_bound <= plain.best_value(other, b) * (1 + 1e-12) + 1e-12
 

@@ -13,6 +13,7 @@ from thorough import examples
 from drsvm import Problem, WassersteinSVC, auto_radius, radius_max, solve
 from drsvm.defaults import radius_rule
 from drsvm.defaults.radius_rule import Spread, chance_gradient, chance_of_active
+from drsvm.problem.row_sums import gradient_variances, typical_row_norm
 from drsvm.utils.clock import TimeLimit
 
 TRUSTED = {"flip_cost": np.inf, "fit_intercept": True}
@@ -35,18 +36,18 @@ def activate(monkeypatch):
 
 def of_active(problem):
     return chance_gradient(
-        problem, problem.gradient_variances((np.zeros(problem.n_features), 0.0))
+        problem, gradient_variances(problem, (np.zeros(problem.n_features), 0.0))
     )
 
 
 def of_all(problem):
-    return chance_gradient(problem, problem.gradient_variances())
+    return chance_gradient(problem, gradient_variances(problem))
 
 
 def chance_radius(problem):
     limits = {"max_time": TimeLimit(), "n_threads": None}
     return chance_of_active(
-        problem, problem, problem.gradient_variances(), None, limits
+        problem, problem, gradient_variances(problem), None, limits
     )[0]
 
 
@@ -214,10 +215,10 @@ def test_weights_count_as_rows_where_the_number_of_features_matters(norm):
 @given(problems(radius=0.1), st.sampled_from([math.inf, 0.5, 3.0]))
 def test_it_is_at_most_half_of_the_largest_useful_radius(problem, price):
     if problem.fit_intercept:
-        problem = problem.replace(intercept_cost=price * problem.typical_row_norm())
+        problem = problem.replace(intercept_cost=price * typical_row_norm(problem))
     radius = auto_radius(problem)
     assert 0.0 <= radius <= 0.5 * radius_max(problem) * (1.0 + 1e-3)
-    if radius > 1e-6 * problem.typical_row_norm():
+    if radius > 1e-6 * typical_row_norm(problem):
         at_radius = problem.replace(radius=radius, l2=0.0)
         # A price counts b among the weights
         useless = 1.0 if at_radius.prices_intercept else best_constant(at_radius)

@@ -71,7 +71,7 @@ def test_a_killed_worker_costs_its_chunks_and_no_more(own_client, mapped):
     rows = da.from_array(X, chunks=(200, D)), da.from_array(y, chunks=200)
     problem = Problem(*rows, **BALL)
     if mapped:  # and what it had computed of them
-        problem = problem.with_rows(problem.rows.mapped(problem, np.tanh))
+        problem = problem.with_rows(problem.rows.mapped(np.tanh, problem.flip_cost))
         X = np.tanh(X)
     expected = solve(Problem(X, y, **BALL), "interior-point", tol=1e-9)
     places = dict(problem.rows.coordinator.places)
@@ -136,7 +136,7 @@ def test_a_worker_that_joins_does_not_disturb(client_here):
 def test_errors_of_the_shards_are_raised_as_they_are(own_client):
     problem, _ = both()
     with pytest.raises(ValueError, match="invalid literal"):
-        problem.rows.query(problem, lambda _: int("x"))
+        problem.query(lambda _: int("x"))
     assert not problem.rows.coordinator.restored
 
 

@@ -16,8 +16,24 @@ from thorough import examples, for_each, unless_long
 from drsvm import Problem, Status, radius_max, radius_path, solve
 from drsvm.certificate.certificate import dual_point
 from drsvm.engines.cpu import CpuEngine, engine_for
-from drsvm.problem.risk import worst_case_error, worst_case_hinge
+from drsvm.problem.risk import (
+    typical_flip_cost,
+    worst_case_error,
+    worst_case_hinge,
+)
+from drsvm.problem.row_sums import (
+    column_moments,
+    flip_costs_of_classes,
+    flips_pay,
+    gradient_of_classes,
+    gradient_variances,
+    masses_by_flip_cost,
+    masses_of_classes,
+    range_of_decisions,
+    typical_row_norm,
+)
 from drsvm.problem.rows import RowsLost
+from drsvm.problem.sampling import draw_by_class, draw_sample
 
 
 @pytest.fixture
@@ -53,12 +69,11 @@ def test_prices_objectives_and_worst_cases(data):
     assert there.price_and_objective(w, b) == pytest.approx(
         expected, rel=1e-9, abs=1e-12
     )
-    radii = np.array([0.0, 0.01, 0.1, 1.0, 100.0]) * problem.typical_row_norm()
+    radii = np.array([0.0, 0.01, 0.1, 1.0, 100.0]) * typical_row_norm(problem)
     size = problem.norm_of(w)
     known = problem.margins(w, b), problem.sample_weight, size, radii, problem.flip_cost
     hinge, errors = (
-        there.rows.worst_case(there, loss, w, b, size, radii)
-        for loss in ("hinge", "zero-one")
+        there.worst_case(loss, w, b, size, radii) for loss in ("hinge", "zero-one")
     )
     assert hinge == pytest.approx(worst_case_hinge(*known), rel=1e-9, abs=1e-12)
     assert errors == pytest.approx(worst_case_error(*known), rel=1e-9, abs=1e-9)
@@ -96,31 +111,31 @@ def test_sums_over_the_rows(data):
     problem, there = data.draw(cut_problems())
     w, b = data.draw(classifiers(problem))
     scale = np.abs(problem.X).max() + 1e-300
-    assert there.masses_of_classes() == pytest.approx(problem.masses_of_classes())
-    assert there.flip_costs_of_classes() == pytest.approx(
-        problem.flip_costs_of_classes()
-    )
-    (found, imbalance) = there.gradient_of_classes(0.3, 0.7)
-    known = problem.gradient_of_classes(0.3, 0.7)
+    assert masses_of_classes(there) == pytest.approx(masses_of_classes(problem))
+    assert flip_costs_of_classes(there) == pytest.approx(flip_costs_of_classes(problem))
+    (found, imbalance) = gradient_of_classes(there, 0.3, 0.7)
+    known = gradient_of_classes(problem, 0.3, 0.7)
     assert found == pytest.approx(
         known[0], abs=1e-12 * scale
     ) and imbalance == pytest.approx(known[1], abs=1e-12)
-    assert there.flips_pay(w, b) == problem.flips_pay(w, b)
+    assert flips_pay(there, w, b) == flips_pay(problem, w, b)
     rounding = 1e-12 * (1 + np.abs(problem.X @ np.diag(w)).sum(axis=1).max())
-    assert tuple(there.decisions(w, b)) == pytest.approx(
-        tuple(problem.decisions(w, b)), rel=1e-12, abs=rounding
+    assert tuple(range_of_decisions(there, w, b)) == pytest.approx(
+        tuple(range_of_decisions(problem, w, b)), rel=1e-12, abs=rounding
     )
-    assert there.typical_row_norm() == pytest.approx(problem.typical_row_norm())
+    assert typical_row_norm(there) == pytest.approx(typical_row_norm(problem))
     prices = np.linspace(1, 2, problem.n_features)
-    assert there.typical_row_norm(prices) == pytest.approx(
-        problem.typical_row_norm(prices)
+    assert typical_row_norm(there, prices) == pytest.approx(
+        typical_row_norm(problem, prices)
     )
-    for found, known in zip(there.moments(), problem.moments(), strict=True):
+    for found, known in zip(
+        column_moments(there), column_moments(problem), strict=True
+    ):
         assert found == pytest.approx(known, rel=1e-7, abs=1e-7 * scale)
     for pilot in (None, (w, b)):
         for found, known in zip(
-            there.gradient_variances(pilot),
-            problem.gradient_variances(pilot),
+            gradient_variances(there, pilot),
+            gradient_variances(problem, pilot),
             strict=True,
         ):
             assert found == pytest.approx(
@@ -128,8 +143,8 @@ def test_sums_over_the_rows(data):
             )  # sums may cancel
     for sign in (1.0, -1.0):
         for found, known in zip(
-            there.masses_by_flip_cost(sign),
-            problem.masses_by_flip_cost(sign),
+            masses_by_flip_cost(there, sign),
+            masses_by_flip_cost(problem, sign),
             strict=True,
         ):
             assert found == pytest.approx(known)
@@ -142,7 +157,7 @@ def test_only_some_of_the_costs_are_known_here_but_the_smallest_and_the_largest(
     problem = sharded_problem(X, y, [100, 2000], flip_costs=costs)
     assert len(problem.flip_cost) < 200
     assert (problem.flip_cost.min(), problem.flip_cost.max()) == (0.5, math.inf)
-    assert problem.typical_flip_cost() == pytest.approx(1.5, abs=0.1)
+    assert typical_flip_cost(problem.flip_cost) == pytest.approx(1.5, abs=0.1)
     assert sharded_problem(X, y, [100], flip_costs=np.full(5000, 2.0)).flip_cost == 2.0
 
 
@@ -282,7 +297,7 @@ def test_paths_and_the_largest_radius(data):
 def test_a_start_from_few_rows():
     X, y = samples(12_000)
     problem = sharded_problem(X, y, [1000, 5000])
-    drawn = problem.drawn(2000)
+    drawn = draw_sample(problem, 2000)
     assert 1000 < drawn.n_rows < 4000
     assert drawn.sample_weight.sum() == pytest.approx(1.0)
     assert {tuple(row) for row in drawn.X.tolist()} <= {
@@ -292,7 +307,8 @@ def test_a_start_from_few_rows():
         solve(Problem(X, y)).objective, abs=2e-6
     )
     equal = np.repeat([[1.0, 0.5], [-1.0, 0.25]], 5000, axis=0)
-    assert 100 <= sharded_problem(equal, equal[:, 0], [4000]).drawn(200).n_rows <= 400
+    drawn = draw_sample(sharded_problem(equal, equal[:, 0], [4000]), 200)
+    assert 100 <= drawn.n_rows <= 400
 
 
 def test_samples_by_class():
@@ -300,12 +316,12 @@ def test_samples_by_class():
     y[:40] = 1
     y[40:] = -1
     # Each class has its share: rules count rows of equal weight
-    few = sharded_problem(X, y, [30, 1000]).drawn(600)
+    few = draw_sample(sharded_problem(X, y, [30, 1000]), 600)
     assert (few.signs > 0).sum() == 8 and (few.signs < 0).sum() == 592
     assert pytest.approx(1.0 / np.square(few.sample_weight).sum(), rel=0.01) == 600.0
-    drawn = sharded_problem(X, y, [30, 1000]).drawn_by_class(100)
+    drawn = draw_by_class(sharded_problem(X, y, [30, 1000]), 100)
     assert (drawn.signs > 0).sum() == 40 and (drawn.signs < 0).sum() == 100
-    assert drawn.masses_of_classes() == pytest.approx((40 / 3000, 2960 / 3000))
+    assert masses_of_classes(drawn) == pytest.approx((40 / 3000, 2960 / 3000))
 
 
 def test_an_iteration_takes_three_rounds(problem):

@@ -10,6 +10,7 @@ from thorough import unless_long
 
 from drsvm import Problem, WassersteinKernelSVC, WassersteinSVC
 from drsvm.certificate.certificate import certify
+from drsvm.problem.row_sums import column_moments
 from drsvm.solvers import base
 
 LIMITS = {1e-5: 1e-2, 1e-6: 1e-3, 1e-8: 1e-4}
@@ -225,7 +226,7 @@ def test_what_belongs_to_rows_is_in_their_order():
         X, y, sample_weight=weights * linear.class_factors_[y.astype(int)], **ball
     )
     problem = problem.replace(intercept_cost=linear.intercept_cost_).shifted(
-        problem.moments()[0]
+        column_moments(problem)[0]
     )
     duals = map(
         problem.multipliers_from, (linear.result_.hinge_dual, linear.result_.flip_dual)

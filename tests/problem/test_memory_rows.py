@@ -204,5 +204,5 @@ def test_careful_margins_of_sparse_rows_stay_sparse(monkeypatch):
     w[: 2 * n : 2] = 1e9
     w[1 : 2 * n : 2] = -1e9 + 0.25
     np.testing.assert_array_equal(
-        problem.rows.compensated_margins(problem, w, 0.5), 0.75 * problem.signs
+        problem.rows.compensated_dot(w, 0.5, problem.column_sizes), 0.75
     )

@@ -13,6 +13,7 @@ from problems import NORMS, Plain, classifiers, problems
 from scipy import sparse
 
 from drsvm import Problem
+from drsvm.problem.row_sums import typical_row_norm
 
 X = np.array(
     [
@@ -174,7 +175,7 @@ def test_objective_is_the_best_over_all_breakpoints(problem, data):
 def test_objective_is_convex_in_the_price(problem, data):
     w, b = data.draw(classifiers(problem))
     norm = problem.norm.value(w)
-    unit = max(norm, 1 / problem.typical_row_norm())
+    unit = max(norm, 1 / typical_row_norm(problem))
     low, high = sorted(
         norm + unit * x
         for x in data.draw(st.tuples(st.floats(0, 10), st.floats(0, 10)))
@@ -290,11 +291,11 @@ def test_flips_are_possible_only_where_they_can_be_paid():
 
 def test_the_unit_of_a_shift_ignores_rows_of_zeros():
     rows = np.array([[3.0, 4.0], [0.0, 0.0], [0.0, 5.0]])
-    assert Problem(rows, [1, 0, 1]).typical_row_norm() == 5.0
-    assert Problem(
-        rows, [1, 0, 1], norm=1, sample_weight=[1, 1, 3]
-    ).typical_row_norm() == pytest.approx(5.5)
-    assert Problem(0 * rows, [1, 0, 1]).typical_row_norm() == 1.0
+    y = [1, 0, 1]
+    assert typical_row_norm(Problem(rows, y)) == 5.0
+    weighted = Problem(rows, y, norm=1, sample_weight=[1, 1, 3])
+    assert typical_row_norm(weighted) == pytest.approx(5.5)
+    assert typical_row_norm(Problem(0 * rows, y)) == 1.0
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])

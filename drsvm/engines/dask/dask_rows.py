@@ -13,9 +13,8 @@ from drsvm.engines.dask.dask_worker import block_of
 from drsvm.engines.sharded.queries import values as values_of
 from drsvm.engines.sharded.shard import Message, RemoteVector
 from drsvm.engines.sharded.sharded_rows import ShardedRows
-from drsvm.problem.problem import Problem
 from drsvm.problem.rows import Attributes
-from drsvm.utils.annotations import Labels, Matrix
+from drsvm.utils.annotations import Costs, Labels, Matrix
 
 
 def dask_data(
@@ -50,24 +49,21 @@ class DaskRows(ShardedRows):
     def columns(self) -> Columns:
         return self.coordinator.columns
 
-    def with_flip_costs(self, problem, flip_cost):
+    def with_flip_costs(self, flip_cost, n_given, kept):
         if not _is_vector(flip_cost):
-            return super().with_flip_costs(problem, flip_cost)
+            return super().with_flip_costs(flip_cost, n_given, kept)
         return self._with(self.columns.y, self.columns.weights, flip_cost)
 
-    def relabelled(self, problem, positive, sample_weight):
-        return self._with(positive, sample_weight, self._costs(problem))
+    def relabelled(self, positive, sample_weight, flip_cost, n_given, kept):
+        return self._with(positive, sample_weight, self._costs(flip_cost))
 
-    def mapped(self, problem, function):
+    def mapped(self, function, flip_cost):
         X = mapped_blocks(function, self.columns.X)
-        return self._with(
-            self.columns.y, self.columns.weights, self._costs(problem), X
-        )["rows"]
+        costs = self._costs(flip_cost)
+        return self._with(self.columns.y, self.columns.weights, costs, X)["rows"]
 
-    def _costs(self, problem: Problem) -> Any:
-        if np.ndim(problem.flip_cost):
-            return self.columns.costs
-        return problem.flip_cost
+    def _costs(self, flip_cost: Costs) -> Any:
+        return self.columns.costs if np.ndim(flip_cost) else flip_cost
 
     def _with(self, y, weights, costs, X=None) -> Attributes:
         """Return the attributes of a problem with other labels, weights or flip costs, or with other features."""
@@ -82,14 +78,14 @@ class DaskRows(ShardedRows):
             self.columns.X[0].client, rows, y, weights, costs, lengths, view
         )
 
-    def to_given_rows(self, problem, values: RemoteVector) -> Any:
+    def to_given_rows(self, values: RemoteVector, n_given, kept) -> Any:
         """Return a Dask array whose blocks are fetched from the workers when it is computed."""
         coordinator = self.coordinator
         logs = tuple(
             run.changes_since(run.base) for run in coordinator.runs_of([values])
         )
         message = delayed(
-            Message(logs, self.parameters(problem), values_of, (values,)),
+            Message(logs, self.view_only(), values_of, (values,)),
             traverse=False,
         )
         make, zeros = (
@@ -108,7 +104,6 @@ class DaskRows(ShardedRows):
         array.drsvm_vector = values
         return array
 
-    def multipliers_from(self, problem, values):
-        return super().multipliers_from(
-            problem, getattr(values, "drsvm_vector", values)
-        )
+    def multipliers_from(self, values, n_given, kept):
+        values = getattr(values, "drsvm_vector", values)
+        return super().multipliers_from(values, n_given, kept)

@@ -71,29 +71,12 @@ class CardRows(Rows):
     def checked_weights(self, sample_weight, n):
         return super().checked_weights(on_host(sample_weight), n)
 
-    def with_flip_costs(self, problem, flip_cost):
-        return {"flip_cost": checked_costs(flip_cost, problem.n_given, problem.kept)}
+    def with_flip_costs(self, flip_cost, n_given, kept):
+        return {"flip_cost": checked_costs(flip_cost, n_given, kept)}
 
     @abstractmethod
     def host_rows(self) -> HostRows:
         """Return the rows in this process's memory."""
-
-    def to_host(self, problem):
-        if np.ndim(problem.flip_cost):
-            costs = to_numpy(problem.flip_cost)
-        else:
-            costs = problem.flip_cost
-        vectors = {
-            name: to_numpy(getattr(problem, name))
-            for name in ("signs", "sample_weight")
-        }
-        return problem._with(
-            rows=self.host_rows(),
-            **vectors,
-            flip_cost=costs,
-            kept=None,
-            n_given=problem.n_rows,
-        )
 
 
 class GpuRows(CardRows):

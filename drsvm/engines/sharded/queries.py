@@ -25,7 +25,7 @@ from drsvm.utils.compensated_sums import ULP
 def of_problem(
     _, problem: Problem, function: Callable[..., Summable], *arguments
 ) -> Summable:
-    """Return the value of a function of `problem/row_operations.py`."""
+    """Return the value of a function of `problem/row_sums.py`."""
     return function(problem, *arguments)
 
 

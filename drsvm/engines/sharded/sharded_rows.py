@@ -33,10 +33,10 @@ from drsvm.engines.sharded.shard import (
 from drsvm.engines.sharded.sharded_engine import ShardedEngine
 from drsvm.problem.memory_rows import MemoryRows
 from drsvm.problem.norms import norm_for
-from drsvm.problem.problem import PARAMETERS, Problem
+from drsvm.problem.problem import Problem
 from drsvm.problem.reducers import Summable
-from drsvm.problem.risk import TIE
-from drsvm.problem.rows import Attributes, Rows, drawn_members
+from drsvm.problem.risk import TIE, typical_flip_cost
+from drsvm.problem.rows import Attributes, Rows, SumParameters, drawn_members
 from drsvm.problem.validation import check_flip_cost
 from drsvm.utils.annotations import Costs
 
@@ -53,6 +53,15 @@ class RemoteCounts(NamedTuple):
 
     def sum(self) -> float:
         return self.total
+
+
+class Sample(NamedTuple):
+    """Rows in this process's memory, with what a problem has for each."""
+
+    rows: MemoryRows
+    signs: np.ndarray
+    weights: np.ndarray
+    flip_cost: Costs
 
 
 class ShardedRows(Rows):
@@ -101,35 +110,38 @@ class ShardedRows(Rows):
 
     # --- queries ---
 
-    def parameters(self, problem: Problem) -> ShardParameters:
+    def shard_parameters(self, given: SumParameters) -> ShardParameters:
         """Return what the shards must know of the parameters."""
-        cost = None if np.ndim(problem.flip_cost) else problem.flip_cost
-        return ShardParameters(
-            problem.radius, cost, problem.norm, problem.fit_intercept, self.view
-        )
+        if np.ndim(given.flip_cost):
+            given = given._replace(flip_cost=None)
+        return ShardParameters(*given, self.view)
 
-    def query(self, problem, function, *arguments, once=False):
+    def query(
+        self, given: SumParameters, function, *arguments, once: bool = False
+    ) -> Summable:
+        """Return the sum of the values of a function of the shards' problems."""
         ask = self._ask_once if once else self._ask
-        return ask(problem, queries.of_problem, function, *arguments)
+        return ask(given, queries.of_problem, function, *arguments)
 
-    def _ask(self, problem: Problem, query: Query, *arguments, vectors=()) -> Summable:
+    def _ask(
+        self, given: SumParameters, query: Query, *arguments, vectors=()
+    ) -> Summable:
         return self.coordinator.ask(
-            self.parameters(problem), query, *arguments, vectors=vectors
+            self.shard_parameters(given), query, *arguments, vectors=vectors
         )
 
-    def _ask_once(self, problem: Problem, query: Query, *arguments) -> Summable:
+    def _ask_once(self, given: SumParameters, query: Query, *arguments) -> Summable:
         """Return the value of a query that depends on the rows, the view and the norm only: it is kept."""
-        own_costs = np.ndim(problem.flip_cost) > 0
-        key = pickle.dumps(
-            (query, self.view.name, problem.norm.p, own_costs, arguments)
-        )
+        own_costs = np.ndim(given.flip_cost) > 0
+        key = pickle.dumps((query, self.view.name, given.norm.p, own_costs, arguments))
         if key not in self.known:
-            self.known[key] = self._ask(problem, query, *arguments)
+            self.known[key] = self._ask(given, query, *arguments)
         return self.known[key]
 
     def engine(self, problem, n_threads):
         n_linear = problem.n_features + problem.fit_intercept
-        return ShardedEngine(self.coordinator, self.parameters(problem), n_linear)
+        parameters = self.shard_parameters(problem.sum_parameters)
+        return ShardedEngine(self.coordinator, parameters, n_linear)
 
     # --- other rows ---
 
@@ -153,39 +165,46 @@ class ShardedRows(Rows):
         other.known = self.known
         return other
 
-    def with_flip_costs(self, problem, flip_cost):
+    def with_flip_costs(self, flip_cost, n_given, kept):
         return {"flip_cost": check_flip_cost(flip_cost)}
 
-    def counted(self, problem, counts):
+    def counted(self, counts: RemoteCounts) -> tuple[Problem, float]:
+        """Return a problem with counts as weights, and the factor of their variances."""
         if not isinstance(counts, RemoteCounts):
             raise TypeError(
                 f"counts of rows that are {self.place} are not supported: pass sample_weight to WassersteinSVC.fit, or "
                 "repeat rows."
             )
         rows = counts.problem.rows.seen(self.view)
-        return counts.problem._with(rows=rows), None, counts.scale
+        return counts.problem.with_rows(rows), counts.scale
 
     # --- certificates ---
 
-    def price_and_risk(self, problem, w, b, size):
-        return self._prices_and_risks(problem, w, b, size, [problem.radius])[0]
+    def price_and_risk(
+        self, given: SumParameters, w, b: float, size: float
+    ) -> tuple[float, float]:
+        """Return the smallest optimal λ ≥ size, and the worst-case risk with it."""
+        return self._prices_and_risks(given, w, b, size, [given.radius])[0]
 
-    def worst_case(self, problem, loss, w, b, size, radii):
+    def worst_case(
+        self, given: SumParameters, loss: str, w, b: float, size: float, radii
+    ) -> np.ndarray:
+        """Return the worst-case risk for every radius (see `Problem.worst_case`)."""
         if loss == "zero-one":
-            return self._worst_case_errors(problem, w, b, size, radii)
-        found = self._prices_and_risks(problem, w, b, size, radii)
+            return self._worst_case_errors(given, w, b, size, radii)
+        found = self._prices_and_risks(given, w, b, size, radii)
         return np.array([risk for _, risk in found])
 
     def _worst_case_errors(
-        self, problem: Problem, w, b: float, size: float, radii
+        self, given: SumParameters, w, b: float, size: float, radii
     ) -> np.ndarray:
         """Return the worst-case error for every radius: the cheapest rows are turned until the radius is spent."""
 
         @cache
         def histograms(path, bins):
-            return self._ask(problem, queries.costs_of_errors, w, b, size, path, bins)
+            return self._ask(given, queries.costs_of_errors, w, b, size, path, bins)
 
-        unit = min(problem.typical_flip_cost(), 1e300)
+        unit = min(typical_flip_cost(given.flip_cost), 1e300)
         if size > 0:
             unit = 1.0 / size
         bins = Bins(0.0, math.inf, unit)
@@ -200,15 +219,15 @@ class ShardedRows(Rows):
         return np.array(errors)
 
     def _prices_and_risks(
-        self, problem: Problem, w, b: float, size: float, radii
+        self, given: SumParameters, w, b: float, size: float, radii
     ) -> list[tuple[float, float]]:
         """Return the smallest optimal λ ≥ size and the risk, for every radius."""
 
         @cache
         def histograms(path, bins):
-            return self._ask(problem, queries.breakpoints, w, b, size, path, bins)
+            return self._ask(given, queries.breakpoints, w, b, size, path, bins)
 
-        unit = max(size, 1.0 / problem.typical_flip_cost(), 1e-300)
+        unit = max(size, 1.0 / typical_flip_cost(given.flip_cost), 1e-300)
         bins = Bins(size, math.inf, unit, descending=True)
         whole, loss = histograms((), bins)
         prices_and_risks = []
@@ -225,11 +244,12 @@ class ShardedRows(Rows):
     def multipliers(self, problem, hinge_dual, flip_dual):
         vectors = (hinge_dual, flip_dual)
         compensated = bool(uncharged_features(problem)[1].any())
+        given = problem.sum_parameters
         *sums, rounding = self._ask(
-            problem, queries.sums_of_multipliers, *vectors, compensated, vectors=vectors
+            given, queries.sums_of_multipliers, *vectors, compensated, vectors=vectors
         )
         return ShardedMultipliers(
-            vectors, self.parameters(problem), DualSums(*sums), rounding
+            vectors, self.shard_parameters(given), DualSums(*sums), rounding
         )
 
     # --- vectors ---
@@ -237,44 +257,51 @@ class ShardedRows(Rows):
     def zeros(self) -> Multiple:  # pyright: ignore[reportIncompatibleMethodOverride]
         return Multiple(0.0, 0.0)
 
-    def multiples_of_weights(self, problem, positive, negative) -> Multiple:  # pyright: ignore
+    def multiples_of_weights(self, signs, weights, positive, negative) -> Multiple:  # pyright: ignore
         return Multiple(positive, negative)
 
-    def multipliers_from(self, problem, values) -> RemoteVector | None:  # pyright: ignore
+    def multipliers_from(self, values, n_given, kept) -> RemoteVector | None:  # pyright: ignore
         if not isinstance(values, RemoteVector):
             return None
         known = all(kept.run in self.coordinator.runs for kept in values.kept())
         return values if known else None
 
-    def to_given_rows(self, problem, values):
+    def to_given_rows(self, values, n_given, kept):
         return values
 
     # --- samples ---
 
+    def view_only(self) -> ShardParameters:
+        """Return parameters of which only the view matters."""
+        return ShardParameters(0.0, 1.0, norm_for(2), False, self.view)
+
     def some(self, size):
-        # Only the view matters, no other parameter.
-        parameters = ShardParameters(0.0, 1.0, norm_for(2), False, self.view)
         stride = max(1, self.survey.n_rows // size)
-        [rows] = self.coordinator.ask(parameters, queries.rows_at_a_stride, stride)
+        [rows] = self.coordinator.ask(
+            self.view_only(), queries.rows_at_a_stride, stride
+        )
         return rows
 
-    def drawn(self, problem, size):
+    def drawn(self, given: SumParameters, size: int) -> Sample:
+        """Return about `size` random rows, each class by its share."""
+
         def sizes_of(counts):
             return [-(-size * count // sum(counts)) for count in counts]
 
-        return self._drawn(problem, sizes_of)
+        return self._drawn(given, sizes_of)
 
-    def drawn_by_class(self, problem, size):
-        return self._drawn(problem, lambda counts: [size, size])
+    def drawn_by_class(self, given: SumParameters, size: int) -> Sample:
+        """Return `size` random rows of each class, or all if it is smaller."""
+        return self._drawn(given, lambda counts: [size, size])
 
     def _drawn(
-        self, problem: Problem, sizes_of: Callable[[list[int]], list[int]]
-    ) -> Problem:
-        """Return the problem on random members of each class.
+        self, given: SumParameters, sizes_of: Callable[[list[int]], list[int]]
+    ) -> Sample:
+        """Return random members of each class.
 
         `sizes_of` returns how many for the numbers of rows of the two classes.
         """
-        numbers, *counts = self._ask_once(problem, queries.sizes_of_classes)
+        numbers, *counts = self._ask_once(given, queries.sizes_of_classes)
         # Shards reply in any order; members of a class are numbered in that of the
         # shards.
         order = np.argsort(numbers)
@@ -286,25 +313,15 @@ class ShardedRows(Rows):
         totals = [int(count.sum()) for count in counts]
         places = drawn_members(totals, sizes_of(totals))
         X, signs, weights, costs = self._ask(
-            problem, queries.rows_at_places, before, places
+            given, queries.rows_at_places, before, places
         )
         # Each class has the weight that it has among all rows.
         masses = (self.survey.masses / self.survey.masses.sum()).tolist()
         for sign, mass in zip((-1.0, 1.0), masses, strict=True):
             weights[signs == sign] *= mass / weights[signs == sign].sum()
-        parameters = {name: getattr(problem, name) for name in PARAMETERS}
-        if costs is not None:
-            parameters["flip_cost"] = costs
-        return Problem.of_checked(
-            rows=MemoryRows(X),
-            signs=signs,
-            sample_weight=weights / weights.sum(),
-            classes=problem.classes,
-            **parameters,
-        )
-
-    def to_host(self, problem):
-        return self.drawn_by_class(problem, problem.n_rows)
+        if costs is None:
+            costs = given.flip_cost
+        return Sample(MemoryRows(X), signs, weights / weights.sum(), costs)
 
 
 class ShardedMultipliers(Multipliers):

@@ -19,6 +19,7 @@ from scipy import sparse
 
 from drsvm.problem.norms import L1, L2, LInf
 from drsvm.problem.problem import Problem
+from drsvm.problem.row_sums import typical_row_norm
 from drsvm.solvers.base import EVERY_CAPABILITY, Candidate, Limits, Solver, State
 from drsvm.solvers.conic.backends import (
     BACKENDS,
@@ -166,7 +167,7 @@ def build_model(problem: Problem) -> Model:
     d = problem.n_features
     # A unit of length in which λ is not far from 1: at the optimum ε λ ≤ 1 and (c/2)
     # ‖w‖² ≤ 1.
-    typical = problem.typical_row_norm()
+    typical = typical_row_norm(problem)
     unit = max(10 * problem.radius, problem.l2**0.5)
     if unit > 0:
         unit = float(np.clip(unit, 1e-6 * typical, typical))

@@ -29,6 +29,7 @@ from drsvm.compiled.row_access import room_for_row
 from drsvm.problem.norms import euclidean
 from drsvm.problem.problem import Problem
 from drsvm.problem.risk import affordable_flips, expected_loss
+from drsvm.problem.row_sums import gradient_of_classes, typical_row_norm
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.paper.incremental.epochs import UNLIMITED, Samples
 from drsvm.solvers.reformulation.priced_columns import PricedColumns
@@ -72,14 +73,14 @@ def first_price(problem: Problem, sample: Problem) -> float:
     """Return the best λ for weights in the direction of a first proximal step, with the losses of a sample of rows."""
     if problem.radius == 0.0:
         return UNLIMITED
-    mean, _ = problem.gradient_of_classes(1.0, 1.0)
+    mean, _ = gradient_of_classes(problem, 1.0, 1.0)
     direction = mean - problem.norm.dual.project_ball(mean, problem.radius)
     size = problem.norm.value(direction)
     if size == 0.0:
         return 1.0
     direction = direction / size
-    lams = FIRST_PRICES / max(problem.typical_row_norm(), 1e-300)
-    [losses] = sample.rows.query(sample, losses_along, lams, [(direction, 0.0, 1.0)])
+    lams = FIRST_PRICES / max(typical_row_norm(problem), 1e-300)
+    [losses] = sample.query(losses_along, lams, [(direction, 0.0, 1.0)])
     ridges = 0.5 * problem.l2 * (euclidean(direction) * lams) ** 2
     return float(lams[np.argmin(problem.radius * lams + losses + ridges)])
 

@@ -8,6 +8,8 @@ import numpy as np
 
 from drsvm.certificate.certificate import PrimalPoint
 from drsvm.problem.problem import Problem
+from drsvm.problem.risk import typical_flip_cost
+from drsvm.problem.row_sums import typical_row_norm
 from drsvm.solvers.base import Candidate
 
 SUBSET = 2000  # minimum number of rows from which a starting point is computed
@@ -39,7 +41,7 @@ def cold_starts(problem: Problem) -> Iterator[Start]:
     origin = np.zeros(problem.n_features + problem.fit_intercept)
     # 0 also if all of them are free
     if problem.flips_possible:
-        of_flips = 1.0 / problem.typical_flip_cost()
+        of_flips = 1.0 / typical_flip_cost(problem.flip_cost)
     else:
         of_flips = 0.0
     lam = max(3.0 / typical_row_price(problem), of_flips)
@@ -57,9 +59,9 @@ def typical_row_price(problem: Problem) -> float:
     """Return the mean norm of the rows (x, 1) at their prices: what margins of about 1 cost is its reciprocal."""
     costs = problem.feature_cost
     if costs is None and not problem.prices_intercept:
-        return problem.typical_row_norm()
-    typical = problem.typical_row_norm(
-        None if costs is None else np.where(np.isinf(costs), 0.0, costs)
+        return typical_row_norm(problem)
+    typical = typical_row_norm(
+        problem, None if costs is None else np.where(np.isinf(costs), 0.0, costs)
     )
     if problem.prices_intercept:
         of_intercept = [problem.intercept_cost]

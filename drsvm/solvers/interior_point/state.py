@@ -17,6 +17,7 @@ from drsvm.engines.cpu import engine_for
 from drsvm.engines.engine import Engine, Rates
 from drsvm.engines.newton_matrix import Curvature, Factorised
 from drsvm.problem.problem import Problem
+from drsvm.problem.sampling import draw_sample
 from drsvm.solvers.base import Candidate, Limits, State, share_of_way
 from drsvm.solvers.interior_point.cones import cone_at
 from drsvm.solvers.interior_point.newton import (
@@ -119,7 +120,7 @@ class InteriorPointState(State):
             and self.draws_rows
             and (size := rows_to_begin_with(self.problem)) is not None
         ):
-            self.drawn = self.problem.drawn(size)
+            self.drawn = draw_sample(self.problem, size)
             few = InteriorPointState(self.drawn, self.settings, self.limits)
             while few.mu > 0.1 and not few.finished:
                 few.step()

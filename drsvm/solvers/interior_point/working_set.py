@@ -18,6 +18,7 @@ import numpy as np
 
 from drsvm.engines.cpu import WorkingSetEngine
 from drsvm.problem.problem import Problem
+from drsvm.problem.sampling import draw_sample
 from drsvm.solvers.base import DelegatingState, Limits
 from drsvm.solvers.interior_point.starts import (
     Start,
@@ -199,7 +200,7 @@ class WorkingSetRun(DelegatingState):
         # Errors of margins are measured on a sample of its rows
         problem = first.problem
         self.sample = first.drawn or (
-            problem if problem.n_rows <= SAMPLE else problem.drawn(SAMPLE)
+            problem if problem.n_rows <= SAMPLE else draw_sample(problem, SAMPLE)
         )
         self.screened_at: Start | None = None
         self.last: Start | None = None

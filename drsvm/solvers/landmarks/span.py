@@ -13,6 +13,7 @@ from scipy.linalg import solve_triangular
 from drsvm.problem.backends import to_numpy
 from drsvm.problem.kernel_rows import FunctionRows
 from drsvm.problem.problem import Problem
+from drsvm.problem.sampling import draw_rows
 
 # Squared distance from the span, as a share of the squared norm of a row, at which it
 # adds nothing
@@ -144,9 +145,8 @@ def rough_span(problem: Problem, size: int) -> Span:
 
     It is kept where many rough solutions may need it.
     """
-    return problem.rows.query(
-        problem, _drawn_span, size, once=problem.rows.values is not None
-    )
+    once = problem.rows.values is not None
+    return problem.query(_drawn_span, size, once=once)
 
 
 def _drawn_span(problem: Problem, size: int) -> Span:
@@ -159,4 +159,4 @@ def drawn_rows(problem: Problem, size: int) -> np.ndarray:
     """Return at most about so many rows, drawn by their contents."""
     if size >= problem.n_rows:
         return np.arange(problem.n_rows)
-    return np.sort(to_numpy(problem.drawn_rows(size)))
+    return np.sort(to_numpy(draw_rows(problem, size)))

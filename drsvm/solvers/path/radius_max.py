@@ -7,6 +7,13 @@ import numpy as np
 
 from drsvm.problem.problem import Problem, check_problem
 from drsvm.problem.result import Result, Status
+from drsvm.problem.risk import typical_flip_cost
+from drsvm.problem.row_sums import (
+    flips_pay,
+    gradient_of_classes,
+    masses_by_flip_cost,
+    masses_of_classes,
+)
 from drsvm.problem.rows import RowsLost
 from drsvm.solvers.api import solve
 from drsvm.solvers.interior_point.starts import typical_row_price
@@ -109,7 +116,7 @@ def radius_max(
         single = lines.shape[1] == 1
         gradient = problem.norm.dual.value(_priced_gradient(problem)[1])
         if single:
-            radius = 0.2 * min(gradient, problem.typical_flip_cost())
+            radius = 0.2 * min(gradient, typical_flip_cost(problem.flip_cost))
         else:
             radius = 1e-3 * unit
         return _climb(problem, radius or 1e-2 * unit, unit, lines, solved)
@@ -146,16 +153,16 @@ def _decisive_gradient(problem: Problem) -> float | None:
         direction, [len(direction) - problem.prices_intercept]
     )
     weights = problem.rows.weights_of(
-        coordinates, along=problem.gradient_of_classes()[0]
+        coordinates, along=gradient_of_classes(problem)[0]
     )
-    if problem.flips_pay(weights, float(intercept.sum())):
+    if flips_pay(problem, weights, float(intercept.sum())):
         return None
     return size
 
 
 def _priced_gradient(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     """Return the prices of the weights and intercept, 0 if they cannot shift, and the gradient at 0 at these prices."""
-    gradient, of_intercept = problem.gradient_of_classes()
+    gradient, of_intercept = gradient_of_classes(problem)
     gradient = problem.rows.coordinates(problem.with_signs(gradient))
     if problem.feature_cost is None:
         prices = np.ones(len(gradient))
@@ -265,9 +272,9 @@ def _constant_classifiers(problem: Problem) -> np.ndarray:
         ):
             # B = sign with every λ at which flipping some row ceases to pay (2/κ_i), or
             # λ = 0
-            wrong = 2.0 * problem.masses_of_classes()[int(sign > 0)]
+            wrong = 2.0 * masses_of_classes(problem)[int(sign > 0)]
             costs, weights = (
-                values[::-1] for values in problem.masses_by_flip_cost(sign)
+                values[::-1] for values in masses_by_flip_cost(problem, sign)
             )
             with np.errstate(divide="ignore"):
                 lams = 2.0 / costs  # 0 where a flip is impossible, inf where it is free

@@ -12,6 +12,7 @@ from thorough import LONG, unless_long
 
 import drsvm.engines.cpu as cpu
 from drsvm import Problem, Status, solve
+from drsvm.problem.sampling import draw_rows
 from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
 from drsvm.solvers.interior_point.starts import SUBSET
 
@@ -485,7 +486,7 @@ def test_many_equal_rows_are_drawn_sparingly():
     X, y, _ = degenerate_data("integers", 20, 3, 0)
     problem = Problem(np.tile(X, (5 * SUBSET // 20, 1)), np.tile(y, 5 * SUBSET // 20))
     equal = Problem(np.ones((5 * SUBSET, 2)), np.tile([1, 1, -1, -1, -1], SUBSET))
-    assert len(equal.drawn_rows(SUBSET)) <= 2 * SUBSET
+    assert len(draw_rows(equal, SUBSET)) <= 2 * SUBSET
     result = solve(problem)
     assert result.status is Status.OPTIMAL
     assert result.objective == pytest.approx(solve(Problem(X, y)).objective, abs=2e-8)

@@ -8,6 +8,7 @@ from instances import well_conditioned_instance
 from problems import NORMS
 
 from drsvm import Problem, Status, solve
+from drsvm.problem.sampling import draw_rows
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.interior_point.starts import (
     SUBSET,
@@ -49,8 +50,8 @@ def test_rows_are_drawn_regardless_of_their_order():
     two = Problem(X[order], y[order])
     size = rows_to_begin_with(one)
     assert size == SUBSET and rows_to_begin_with(Problem(X[:-2], y[:-2])) is None
-    drawn = one.drawn_rows(size)
-    others = order[two.drawn_rows(size)]
+    drawn = draw_rows(one, size)
+    others = order[draw_rows(two, size)]
     assert abs(len(drawn) - size) <= 1
     np.testing.assert_array_equal(others, drawn)  # in the order of their contents
 

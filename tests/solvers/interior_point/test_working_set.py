@@ -13,6 +13,7 @@ from thorough import examples
 
 from drsvm import Problem, Status, radius_path, solve
 from drsvm.problem.risk import losses
+from drsvm.problem.row_sums import typical_row_norm
 from drsvm.solvers.base import EVERY_CAPABILITY, Solver
 from drsvm.solvers.interior_point import working_set
 from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
@@ -253,7 +254,7 @@ def tall_problems(draw):
 @examples(4, 200)
 @given(tall_problems(), st.sampled_from([6, 12]))
 def test_a_path_on_working_sets_has_the_optima_of_separate_solves(problem, n_radii):
-    radii = problem.typical_row_norm() * np.geomspace(0.3, 1e-3, n_radii)
+    radii = typical_row_norm(problem) * np.geomspace(0.3, 1e-3, n_radii)
     path = radius_path(problem, radii, solver="interior-point", tol=1e-6)
     for radius, result in zip(radii, path.results, strict=True):
         alone = solve(

@@ -23,6 +23,7 @@ from drsvm.compiled import admm as kernel
 from drsvm.problem.memory_rows import MemoryRows
 from drsvm.problem.problem import Problem
 from drsvm.problem.risk import affordable_flips
+from drsvm.problem.row_sums import typical_row_norm
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.paper.admm.ball_qp import EXACT, Accelerated, BallQP
 from drsvm.solvers.paper.incremental.epochs import UNLIMITED
@@ -133,7 +134,7 @@ class Subproblem:
         self.coefficients = np.empty((2, problem.n_rows))
         self.quadratic = self._quadratic(update, seconds)
         if problem.radius == 0.0:
-            self.large_weights = 100.0 / problem.typical_row_norm()
+            self.large_weights = 100.0 / typical_row_norm(problem)
         else:
             self.large_weights = math.inf
 

@@ -216,7 +216,7 @@ class Shared(Ascent):
         radius = self.problem.radius
         l2 = self.problem.l2
         offers = [self._now, self.means]
-        values = self.problem.rows.query(self.problem, losses_along, SCALES, offers)
+        values = self.problem.query(losses_along, SCALES, offers)
         values += [
             radius * lam * SCALES + 0.5 * l2 * (euclidean(w) * SCALES) ** 2
             for w, _, lam in offers

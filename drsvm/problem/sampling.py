@@ -1,0 +1,112 @@
+"""Rows by what they contain: groups of equal rows, their order, and samples.
+
+Where rows are in one memory, choices depend on the contents of the rows, so that the
+order of the rows in X does not matter (see `Rows.content_keys`). Shards draw random
+members of each class instead.
+"""
+
+import numpy as np
+
+from drsvm.problem.backends import to_numpy
+from drsvm.problem.problem import Problem
+from drsvm.problem.risk import by_row
+from drsvm.problem.rows import SAME_KEY, drawn_members
+
+# Most stored entries of rows that are copied for the sake of their order
+MAX_ORDERED = 10_000_000
+# A factor that turns the size of a key into a pseudo-random fraction
+SCRAMBLING = 1e6
+
+
+def _content_keys(problem: Problem):
+    return problem.rows.content_keys(
+        problem.signs, problem.sample_weight, problem.column_sizes
+    )
+
+
+def content_groups(problem: Problem) -> np.ndarray:
+    """Return the group of equal rows that each row is in, numbered by their keys."""
+    keys = to_numpy(_content_keys(problem))
+    order = np.argsort(keys)
+    is_new = np.diff(keys[order]) > SAME_KEY * np.abs(keys).max()
+    groups = np.zeros(len(keys), dtype=np.intp)
+    groups[order[1:]] = np.cumsum(is_new)
+    return groups
+
+
+def in_content_order(problem: Problem) -> Problem:
+    """Return the problem with its rows ordered by what they contain.
+
+    The rows are copied if they are few; otherwise the problem is returned as it is.
+    """
+    rows = problem.rows
+    in_this_memory = isinstance(problem.signs, np.ndarray)
+    if not in_this_memory or not rows.copyable or rows.stored > MAX_ORDERED:
+        return problem
+    weights = problem.sample_weight
+    order = np.lexsort((weights, problem.signs, content_groups(problem)))
+    kept = order if problem.kept is None else problem.kept[order]
+    ordered = problem.subset(order, weights[order])
+    return ordered.with_checked(kept=kept, n_given=problem.n_given)
+
+
+def draw_rows(problem: Problem, size: int) -> np.ndarray:
+    """Return the indices of about `size` rows, drawn and ordered by their contents."""
+    contents = _content_keys(problem)
+    # The digits after the point of a large multiple of the key are as good as random.
+    fraction = contents * problem.signs
+    fraction *= SCRAMBLING / (float(np.abs(fraction).mean()) or 1.0)
+    fraction -= np.floor(fraction)
+    drawn = np.flatnonzero(fraction <= np.partition(fraction, size)[size])
+    drawn = drawn[np.argsort(contents[drawn], kind="stable")]
+    # Equal rows are drawn together, which can be too many.
+    return drawn[:: max(1, len(drawn) // size)]
+
+
+def draw_sample(problem: Problem, size: int) -> Problem:
+    """Return the problem on about `size` rows, with weights that sum to 1."""
+    if problem.rows.is_sharded:
+        return problem.on_sample(*problem.rows.drawn(problem.sum_parameters, size))
+    return problem.subset(draw_rows(problem, size))
+
+
+def draw_by_class(problem: Problem, size: int) -> Problem:
+    """Return the problem on `size` random rows of each class, or all if it is smaller.
+
+    The classes keep their weights.
+    """
+    if problem.rows.is_sharded:
+        sample = problem.rows.drawn_by_class(problem.sum_parameters, size)
+        return problem.on_sample(*sample)
+    members = [np.flatnonzero(problem.signs == sign) for sign in (-1.0, 1.0)]
+    counts = [len(of_class) for of_class in members]
+    drawn = []
+    weights = []
+    for of_class, places in zip(
+        members, drawn_members(counts, [size] * 2), strict=True
+    ):
+        chosen = of_class[np.asarray(places, like=of_class)]
+        share = problem.sample_weight[chosen]
+        mass = problem.sample_weight[of_class].sum()
+        drawn.append(chosen)
+        weights.append(share * (mass / share.sum()))
+    return problem.subset(np.concatenate(drawn), np.concatenate(weights))
+
+
+def to_host(problem: Problem, most_entries: float) -> Problem:
+    """Return the problem with its rows in this process's memory.
+
+    It is returned as it is if the rows are elsewhere and have too many entries.
+    """
+    if problem.rows.stored > most_entries:
+        return problem
+    if problem.rows.is_sharded:
+        return draw_by_class(problem, problem.n_rows)
+    rows = problem.rows.host_rows()
+    if rows is problem.rows:
+        return problem
+    costs = problem.flip_cost
+    if by_row(costs):
+        costs = to_numpy(costs)
+    signs = to_numpy(problem.signs)
+    return problem.on_sample(rows, signs, to_numpy(problem.sample_weight), costs)
