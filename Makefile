@@ -53,6 +53,7 @@ coverage: $(VENV)/.stamp-kernels ## run the tests and measure what they reach; c
 lint: $(VENV)/.stamp-dev ## check style, formatting and types
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
+	$(BIN)/lint-imports
 	$(PY) -m pyright --pythonpath $(PY)
 	PATH="$(abspath $(BIN)):$$PATH" $(PY) -m pyright --verifytypes drsvm --ignoreexternal --outputjson | $(PY) tests/public_types.py
 

@@ -1,6 +1,7 @@
 """Imports go down only, as type checkers see them, too (ARCHITECTURE.md)."""
 
 import ast
+import tomllib
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -9,25 +10,12 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "drsvm"
 
-# The rooms from the bottom to the top: each may import from those before it.
-ROOMS = [
-    {"utils"},
-    {"compiled"},
-    {"problem"},
-    {"certificate"},
-    {"engines"},
-    {"solvers"},
-    {"defaults"},
-    {"estimators"},
-    {"audit"},
-    {"plotting"},
-    {"persistence"},
-    {"tables"},
-    {"report"},
-    {"cli"},
-    {"demo", "__main__"},
-]
-FLOOR = {room: floor for floor, rooms in enumerate(ROOMS) for room in rooms}
+PROJECT = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8"))
+CONTRACT = PROJECT["tool"]["importlinter"]["contracts"][0]
+# Each room imports from those on lower floors only.
+FLOOR = {}
+for floor, rooms in enumerate(reversed(CONTRACT["layers"])):
+    FLOOR |= dict.fromkeys(rooms.split(" | "), floor)
 
 
 def name_of(path: Path) -> str:
