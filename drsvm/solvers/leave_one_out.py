@@ -1,9 +1,9 @@
-"""Decisions about rows by classifiers that were trained without them, from one factorisation for all rows.
+"""Decisions about rows by classifiers that were trained without them.
 
-On the central path of some μ, the loss of a row is smooth: it pulls with the multiplier
-α_i, and has the curvature h_i. Let H be the second derivative of the objective at the
-solution, and ℓ_i = x_iᵀ H⁻¹ x_i. Without row i, Newton's first step from the solution
-changes its own decision by
+One factorisation serves all rows. On the central path of some μ, the loss of a row is
+smooth: its gradient has the size of the multiplier α_i, and it has the curvature h_i.
+Let H be the second derivative of the objective at the solution, and ℓ_i = x_iᵀ H⁻¹ x_i.
+Without row i, Newton's first step from the solution changes its own decision by
 
     −y_i α_i ℓ_i / (1 − h_i ℓ_i).
 
@@ -25,24 +25,28 @@ from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
 from drsvm.solvers.interior_point.small import SmallState
 from drsvm.solvers.interior_point.starts import Start
 
+# The μ of the central path: of 0.001, 0.01, 0.03 and 0.1, which differ little, this is
+# closest to training again.
 SMOOTHING = 0.01
-"""The μ of the central path.
-
-Of 0.001, 0.01, 0.03 and 0.1, which differ little, it is closest to training again.
-"""
-
-# With more features, the factorisation takes longer than training again in folds
+# With more features, the factorisation takes longer than training again in folds.
 MAX_FEATURES = 500
-MIN_LEFT = 1e-9  # smallest 1 − h_i ℓ_i; it is positive except for rounding
-ROUNDS = 3  # steps to the λ of the central path
+# Smallest 1 − h_i ℓ_i; it is positive except for rounding.
+MIN_LEFT = 1e-9
+# Steps to the λ of the central path
+ROUNDS = 3
 
 
 def can_leave_out(problem: Problem) -> bool:
-    """Return whether the formula holds: few features, in memory, labels that cannot be flipped, no prescribed signs."""
+    """Return whether the formula holds and pays.
+
+    It needs few features, in memory, labels that cannot be flipped, and no prescribed
+    signs.
+    """
     if not isinstance(problem.rows, MemoryRows) or problem.n_features > MAX_FEATURES:
         return False
-    regularised = problem.radius > 0.0 or problem.l2 > 0.0
-    return regularised and not problem.flips_possible and problem.monotonic_cst is None
+    if problem.flips_possible or problem.monotonic_cst is not None:
+        return False
+    return problem.radius > 0.0 or problem.l2 > 0.0
 
 
 def decisions_without(
@@ -52,34 +56,36 @@ def decisions_without(
 
     Of a row that counts for several, without one of them.
     """
-    settings = InteriorPoint()
-    point = np.append(weights, [intercept] * problem.fit_intercept)
-    lam = _central(problem, weights, intercept)
-    run = SmallState(
-        problem, settings, check_limits(problem, settings), Start(point, lam, SMOOTHING)
-    )
+    point = _point(problem, weights, intercept)
+    lam = _central_lam(problem, point, problem.norm_of(weights, intercept))
+    limits = check_limits(problem, InteriorPoint())
+    run = SmallState(problem, limits, Start(point, lam, SMOOTHING))
     leverage = run.leverages() / np.maximum(counts, 1.0)
     alpha, h = run.curvatures()
-    decisions = problem.decision_values(weights, intercept)
-    return decisions - problem.signs * alpha * leverage / np.maximum(
-        1.0 - h * leverage, MIN_LEFT
-    )
+    change = alpha * leverage / np.maximum(1.0 - h * leverage, MIN_LEFT)
+    return problem.decision_values(weights, intercept) - problem.signs * change
 
 
-def _central(problem: Problem, weights, intercept: float) -> float:
-    """Return the λ of the central path: the multiplier of the norm is the radius there."""
-    norm = problem.norm_of(weights, intercept)
-    if problem.radius == 0.0:  # λ plays no role
+def _point(problem: Problem, weights, intercept: float) -> np.ndarray:
+    """Return (w, b), or w without an intercept."""
+    if problem.fit_intercept:
+        return np.append(weights, intercept)
+    return np.array(weights)
+
+
+def _central_lam(problem: Problem, point: np.ndarray, norm: float) -> float:
+    """Return the λ of the central path, where the multiplier of the norm is the radius."""
+    radius = problem.radius
+    if radius == 0.0:
+        # λ plays no role.
         return norm + 1.0
-    if isinstance(problem.norm, L2):  # μ λ / (λ² − norm²) = radius
-        return (SMOOTHING + math.hypot(SMOOTHING, 2.0 * problem.radius * norm)) / (
-            2.0 * problem.radius
-        )
-    point = np.append(weights, [intercept] * problem.fit_intercept)
-    slack = SMOOTHING / problem.radius
-    for _ in range(ROUNDS):  # the multiplier is nearly proportional to 1 / slack
-        slack *= (
-            -cone_at(problem, point, norm + slack, SMOOTHING).multipliers()[1]
-            / problem.radius
-        )
+    if isinstance(problem.norm, L2):
+        # The positive root of μ λ / (λ² − norm²) = radius
+        root = math.hypot(SMOOTHING, 2.0 * radius * norm)
+        return (SMOOTHING + root) / (2.0 * radius)
+    # The multiplier is nearly proportional to 1 / slack, so few steps are enough.
+    slack = SMOOTHING / radius
+    for _ in range(ROUNDS):
+        cone = cone_at(problem, point, norm + slack, SMOOTHING)
+        slack *= -cone.multipliers()[1] / radius
     return norm + slack

@@ -25,6 +25,10 @@ from drsvm.utils.parallel import (
     threads_limited,
 )
 
+Classifier = tuple[np.ndarray, float]
+# What is known about the solution of a problem, with or without a proof
+Solution = Result | Classifier | None
+
 # Entries times features of all problems from which threads save more time than they
 # take
 WORTH_THREADS = 5_000_000
@@ -68,8 +72,9 @@ def solve_many(
     --------
     >>> from drsvm import Problem
     >>> from drsvm.solvers import solve_many
-    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], fit_intercept=True)
-    >>> results = solve_many(problem.replace(radius=radius) for radius in (0.4, 0.2, 0.1))
+    >>> X = [[0.0], [1.0], [2.0], [3.0]]
+    >>> problem = Problem(X, [-1, -1, 1, 1], fit_intercept=True)
+    >>> results = solve_many(problem.replace(radius=r) for r in (0.4, 0.2, 0.1))
     >>> [result.gap <= 1e-6 for result in results]
     [True, True, True]
     """
@@ -95,13 +100,9 @@ def solve_many(
             time.stop()
         return result
 
+    # Few rows: threads share the problems; many: they share the rows of each.
     with threads_limited(threads if few_rows else 1), single_threaded_blas():
         return over(problems, solve_one)
-
-
-Classifier = tuple[np.ndarray, float]
-# What is known about the solution of a problem, with or without a proof
-Solution = Result | Classifier | None
 
 
 def rough_classifiers(
@@ -112,55 +113,59 @@ def rough_classifiers(
     max_time: TimeLimit,
     n_threads=None,
 ) -> list[Classifier | None]:
-    """Return classifiers that need no proof, for problems that are much like one whose solution is known, or None.
+    """Return classifiers that need no proof, as if the gap were about `tol`.
 
-    They are as if the gap were about `tol`. None: there was no time. Ctrl-C raises
-    KeyboardInterrupt.
+    They are for problems that are much like one whose solution is known, or None. A
+    classifier is None if the time limit was reached. Ctrl-C raises KeyboardInterrupt.
     """
     if not all(is_small(problem) for problem in problems):
-        limits = {"tol": tol, "max_time": max_time, "n_threads": n_threads}
-        return [
-            _classifier(result)
-            for result in solve_many(problems, rough_solver(problems[0]), **limits)
-        ]
-    settings = InteriorPoint()
-    begins = dict[int, Start | None]()
+        results = solve_many(
+            problems,
+            rough_solver(problems[0]),
+            tol=tol,
+            max_time=max_time,
+            n_threads=n_threads,
+        )
+        return [_classifier(result) for result in results]
     limits = check_limits(
-        problems[0], settings, tol=tol, max_time=max_time, n_threads=1
+        problems[0], InteriorPoint(), tol=tol, max_time=max_time, n_threads=1
     )
+    # The start may be the same for all, and is then converted once.
+    points = dict[int, Start | None]()
     for problem, start in zip(problems, starts, strict=True):
-        if id(start) not in begins:  # it may be the same for all
-            first = check_start(problem, start)
-            if first is None:
-                begins[id(start)] = None
-            else:
-                begins[id(start)] = start_at(problem, first)
-
-    # One per thread: runs that have ended leave their memory to the next ones
+        if id(start) not in points:
+            points[id(start)] = _point_of(problem, start)
+    # One per thread: runs that have ended leave their memory to the next ones.
     spare = list[SmallState]()
 
     def classifier_of(index: int) -> Classifier | None:
         problem = problems[index]
-        start = begins[id(starts[index])]
+        start = points[id(starts[index])]
         if spare:
             run = spare.pop().again(problem, limits, start)
         else:
-            run = SmallState(problem, settings, limits, start)
-        found = run.classifier if run.to_the_end() else None
+            run = SmallState(problem, limits, start)
+        found = run.classifier if run.run_to_the_end() else None
         spare.append(run)
-        return found or _classifier(
-            solve(problem, tol=tol, max_time=max_time, n_threads=1)
-        )
+        if found is not None:
+            return found
+        return _classifier(solve(problem, tol=tol, max_time=max_time, n_threads=1))
 
     work = sum(problem.n_rows * problem.n_features**2 for problem in problems)
-    with (
-        threads_limited(spare_cores() if work > WORTH_THREADS else 1),
-        single_threaded_blas(),
-    ):
+    threads = spare_cores() if work > WORTH_THREADS else 1
+    with threads_limited(threads), single_threaded_blas():
         return over(range(len(problems)), classifier_of)
 
 
+def _point_of(problem: Problem, start: Solution) -> Start | None:
+    candidate = check_start(problem, start)
+    if candidate is None:
+        return None
+    return start_at(problem, candidate)
+
+
 def _classifier(result: Result) -> Classifier | None:
+    """Return the classifier of a run, or None if it had no time."""
     if result.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     if result.status is Status.TIME_LIMIT:
@@ -182,53 +187,57 @@ def rough_path(
 ) -> list[Rough]:
     """Return classifiers of few rows for decreasing radii, which need no proof.
 
-    Fewer if the time is up.
-
-    Where steps fail, the gap is proven. Ctrl-C raises KeyboardInterrupt.
+    There are fewer than radii if the time limit is reached. Where steps fail, the gap
+    is proven. Ctrl-C raises KeyboardInterrupt.
     """
-    settings = InteriorPoint()
     path = list[Rough]()
     run = None
     start = None
     limits = check_limits(
-        problem, settings, tol=tol / CHEAP, max_time=max_time, n_threads=1
+        problem, InteriorPoint(), tol=tol / CHEAP, max_time=max_time, n_threads=1
     )
-    # Objective of constant classifiers
-    least_constant = 2.0 * min(masses_of_classes(problem))
+    # The objective of the best constant classifier
+    constant = 2.0 * min(masses_of_classes(problem))
     for radius in radii:
         if max_time.over:
             break
         watch = Stopwatch()
         here = problem.replace(radius=float(radius))
         if run is None:
-            run = SmallState(here, settings, limits)
+            run = SmallState(here, limits)
         else:
             run = run.again(here, limits, start)
-        if run.to_the_end():
-            weights = run.point[: here.n_features].copy()
-            intercept = run.classifier[1]
-            margins = here.margins(weights, intercept)
-            # In simple arithmetic: it proves nothing here
-            price = here.radius_price(weights, margins, intercept)
-            point = PrimalPoint(
-                weights, intercept, price, here.objective_at(weights, margins, price)
-            )
-            # A score cannot tell whether single weights are 0 or tiny, except that
-            # there are many with q = 1.
-            if point.objective >= least_constant - ROUNDING or here.norm.q == 1:
-                point = without_rounding(
-                    here, point, point.objective - run.central_gap, tol
-                )
-            path.append(
-                Rough(point.weights, point.intercept, run.central_gap, watch.elapsed())
-            )
+        if run.run_to_the_end():
+            point = _rough_point(here, run, tol, constant)
+            gap = run.central_gap
+            seconds = watch.elapsed()
             start = start_beside(here, point)
         else:
-            result = solve(here, tol=tol, max_time=max_time, n_threads=1)
-            start = None
-            if result.status is Status.INTERRUPTED:
+            point = solve(here, tol=tol, max_time=max_time, n_threads=1)
+            if point.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
-            path.append(
-                Rough(result.weights, result.intercept, result.gap, result.time)
-            )
+            gap = point.gap
+            seconds = point.time
+            start = None
+        path.append(Rough(point.weights, point.intercept, gap, seconds))
     return path
+
+
+def _rough_point(
+    problem: Problem, run: SmallState, tol: float, constant: float
+) -> PrimalPoint:
+    """Return the classifier of a run, without weights that do not matter.
+
+    It proves nothing, so simple arithmetic will do.
+    """
+    weights = run.point[: problem.n_features].copy()
+    intercept = run.classifier[1]
+    margins = problem.margins(weights, intercept)
+    price = problem.radius_price(weights, margins, intercept)
+    objective = problem.objective_at(weights, margins, price)
+    point = PrimalPoint(weights, intercept, price, objective)
+    # A score cannot tell whether single weights are 0 or tiny, except that there are
+    # many with q = 1, or that all of them may be 0.
+    if objective >= constant - ROUNDING or problem.norm.q == 1:
+        return without_rounding(problem, point, objective - run.central_gap, tol)
+    return point

@@ -1,19 +1,16 @@
 """The interior-point method, the default.
 
-Each sample has a slack and three constraints, which the kernels eliminate in closed
-form; the norm adds a diagonal and a rank-one term; one symmetric system in (w, b, λ)
-per iteration remains. An iteration takes three passes over the rows: the predictor, the
-corrector's step lengths, and the move with curvature and Gram matrix at the new point.
-Products of slacks and multipliers are aimed at μ·π_i, so that a doubled weight equals a
-doubled row. Among many samples some always cross a kink, where the linearisation is
-meaningless: their corrections are bounded, and a small share of them may stop short
-while all others take the long step; the next step removes the dual residual that this
-causes. Near the end rounding errors show up as a residual of the dual equations; if a
-proof fails, the multipliers are offered again without it. A run that breaks down
-restarts from another λ.
+Each sample has a slack and three constraints, which compiled functions eliminate in
+closed form; the norm adds a diagonal and a rank-one term; one symmetric system in
+(w, b, λ) per iteration remains. An iteration takes three passes over the rows: the
+predictor, the corrector's step lengths, and the move with curvature and Gram matrix at
+the new point. Products of slacks and multipliers are aimed at μ·π_i, so that a doubled
+weight equals a doubled row. Near the end rounding errors show up as a residual of the
+dual equations; if a proof fails, the multipliers are offered again without it. A run
+that breaks down restarts from another λ.
 
-`solver` has the settings, `state` the steps of a run, `small` takes them in compiled
-code if there are few rows, `working_set` leaves out rows that need no iterations,
-`starts` finds a first point, `cones` is the norm with prices and signs, `newton` is the
-linear system.
+`interior_point_solver` has the settings, `state` the steps of a run, `small` takes them
+in compiled code if there are few rows, `working_set` leaves out rows that need no
+iterations, `starts` finds a first point, `cones` is the norm with costs and signs,
+`newton` is the linear system.
 """

@@ -1,12 +1,4 @@
-"""Interior-point solver: proven optima, with one small factorisation per iteration.
-
-A primal-dual predictor-corrector method for
-
-    minimise    ε λ + Σ π_i s_i + (c/2) ‖w‖²
-    subject to  s_i ≥ 1 − m_i,   s_i ≥ 1 + m_i − κ_i λ,   s_i ≥ 0,   ‖(w/a, b/a_0)‖_q ≤ λ,   signs of weights.
-
-with the steps of `state.py` on all rows or, where there are many, on a working set.
-"""
+"""Interior-point solver: proven optima, with one small factorisation per iteration."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +6,7 @@ from pathlib import Path
 from drsvm.problem.problem import Problem
 from drsvm.solvers.base import EVERY_CAPABILITY, Limits, Solver, State
 from drsvm.solvers.interior_point.small import SmallState, is_small
-from drsvm.solvers.interior_point.state import InteriorPointState
+from drsvm.solvers.interior_point.state import InteriorPointState, StepSettings
 from drsvm.solvers.interior_point.working_set import WorkingSetRun, screening_pays
 from drsvm.solvers.reformulation.constant import optimum_of_free_flips
 from drsvm.solvers.selection import interior_point_fits
@@ -22,9 +14,17 @@ from drsvm.solvers.selection import interior_point_fits
 
 @dataclass(frozen=True)
 class InteriorPoint(Solver):
-    """Settings of the interior-point solver.
+    """The interior-point solver: a primal-dual predictor-corrector method.
 
-    Attributes
+    It solves
+
+        minimise    ε λ + Σ π_i s_i + (c/2) ‖w‖²
+        subject to  s_i ≥ 1 − m_i,   s_i ≥ 1 + m_i − κ_i λ,   s_i ≥ 0,
+                    ‖(w/a, b/a_0)‖_q ≤ λ,   signs of weights
+
+    on all rows or, where there are many, on a working set.
+
+    Parameters
     ----------
     step_fraction : float
         Fraction of the distance to the boundary that a step may cover.
@@ -38,11 +38,19 @@ class InteriorPoint(Solver):
         Folder for temporary files with the state of the rows, 80 to 112 bytes per row;
         by default it is in memory.
 
+    References
+    ----------
+    .. [1] S. Mehrotra, "On the implementation of a primal-dual interior point method",
+       SIAM Journal on Optimization 2(4), 575-601, 1992.
+    .. [2] Y. E. Nesterov and M. J. Todd, "Self-scaled barriers and interior-point
+       methods for convex programming", Mathematics of Operations Research 22(1), 1-42,
+       1997 (the scaling of the second-order cone, for norm=2).
+
     Examples
     --------
     >>> from drsvm import Problem, solve
     >>> from drsvm.solvers import InteriorPoint
-    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, norm=2)
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1)
     >>> result = solve(problem, InteriorPoint(screening=False))
     >>> result.solver, str(result.status)
     ('interior-point', 'optimal')
@@ -68,13 +76,17 @@ class InteriorPoint(Solver):
             )
 
     def unsupported_reason(self, problem: Problem) -> str | None:
-        """Reject rows on a cluster with so many features that the matrix of an iteration does not fit."""
+        """Reject rows on a cluster whose features are too many.
+
+        The matrix of an iteration must fit into memory.
+        """
         if not problem.rows.is_sharded or interior_point_fits(problem):
             return super().unsupported_reason(problem)
         d = problem.n_features
         return (
-            f"solver 'interior-point' needs matrices of {d:,} × {d:,} numbers ({8e-9 * d**2:.0f} GB each) here and on "
-            "every worker, which do not fit: use solver='auto' or 'federated', which send vectors only. They support "
+            f"solver 'interior-point' needs matrices of {d:,} × {d:,} numbers "
+            f"({8e-9 * d**2:.0f} GB each) here and on every worker, which do not fit: "
+            "use solver='auto' or 'federated', which send vectors only. They support "
             "neither feature_cost nor monotonic_cst; with these, use fewer features."
         )
 
@@ -86,9 +98,10 @@ class InteriorPoint(Solver):
         constant = optimum_of_free_flips(problem)
         if constant is not None:
             return constant
+        settings = StepSettings(self.step_fraction, self.state_folder)
         if self.takes_compiled_steps(problem):
-            return SmallState(problem, self, limits)
-        state = InteriorPointState(problem, self, limits)
-        if state.engine.small or not (self.screening and screening_pays(problem)):
-            return state
-        return WorkingSetRun(state)
+            return SmallState(problem, limits, settings=settings)
+        state = InteriorPointState(problem, limits, settings=settings)
+        if self.screening and not state.engine.small and screening_pays(problem):
+            return WorkingSetRun(state)
+        return state

@@ -2,10 +2,21 @@
 
 The engine eliminates the slacks s_i and their multipliers sample by sample, which
 leaves one symmetric system in (w, b, λ). The complementarity products have the targets
-μ·π_i, so a doubled weight acts like a duplicated row.
+μ·π_i, so a doubled weight acts like a duplicated row. The sequence of an iteration is
+described in `engines/engine.py`.
+
+**Centrality.** At a start, and near enough during a run, all products are on the
+central path of one μ: every multiplier times its slack is μ times its weight. The gap
+of the point is then μ times the sum of these weights, `central_gap`, except for a dual
+residual. Steps may differ for slacks and multipliers (with a ridge they must not), keep
+a fraction of the distance to the boundary, and aim at a μ that the predictor suggests.
+A small weight of samples may be left behind: among many samples some always cross a
+kink of their loss, where the linearisation is meaningless, and they would stop all
+others. They stop short on their own, and the next steps remove the dual residual that
+this causes (`compiled/step_rules.py`).
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -35,33 +46,32 @@ from drsvm.solvers.interior_point.starts import (
 )
 from drsvm.solvers.selection import ITERATIONS, interior_point_seconds
 
-if TYPE_CHECKING:
-    from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
+# A direction: (dw, db) and dλ
+Direction = tuple[np.ndarray, float]
 
-Direction = tuple[np.ndarray, float]  # (dw, db) and dλ
-# what a careful run leaves behind at most, and its limit of n·d²: it is slow
+# A compensated run leaves behind at most this share of the weight. It is slow, so n·d²
+# is limited.
 NEGLIGIBLE_MASS = 1e-7
 MAX_WORK = 3e7
 # A numerical breakdown: an invalid number or factorisation
-BREAKDOWNS = (
-    ArithmeticError,
-    LinAlgError,
-)
-# Certificates are tried at gaps of this size even if the tolerance is smaller
+BREAKDOWNS = (ArithmeticError, LinAlgError)
+# Certificates are tried at gaps of this size even if the tolerance is smaller.
 FINEST_TOL = 1e-10
 # A certificate, which usually finds 55 to 90 % of the expected gap, is tried when that
 # is at most this many tolerances; for small problems, where it costs little, when the
 # gap on the central path, of which it finds a quarter or more, is.
 PROMISING = 1.5
 CHEAP = 2.0
-# If the last proof left a gap so many times that on the central path, there is a dual
-# residual
+# If the last proof left a gap this many times that on the central path, there is a dual
+# residual.
 RESIDUAL = 1e3
 # With a gap on the central path below DEEP, anything that does not shrink is due to
 # rounding: first the dual residual, which is then removed where rows are few, and after
-# this many certificates without improvement, the gap itself.
+# this many certificates without improvement, the gap itself. A compensated run is more
+# patient.
 DEEP = 1e-5
 FUTILE_PROOFS = 3
+FUTILE_COMPENSATED_PROOFS = 12
 # If a run ends with a larger gap, more than rounding has gone wrong, and it restarts
 # from another point. Restarts of a small problem cost nothing, so there they follow any
 # gap above the tolerance.
@@ -72,66 +82,87 @@ LOST = 1e-6
 SLOWER = 1.5
 
 
-class InteriorPointState(State):
-    """One run: the point (w, b, λ), the cone of the norm, and the engine that stores the samples."""
+@dataclass(frozen=True)
+class StepSettings:
+    """What the steps of a run depend on; see `InteriorPoint`."""
 
-    # The problem on a few rows, if the start is from there
+    step_fraction: float = 0.98
+    state_folder: str | None = None
+
+
+class InteriorPointState(State):
+    """One run: the point (w, b, λ), the cone of the norm, and the engine with the samples."""
+
     drawn: Problem | None = None
-    # Whether directions take no sums over the rows: that takes longer and loses fewer
-    # digits
+    """The problem on a few rows, if the start is from there."""
+
     compensated: bool = False
-    draws_rows: bool = True  # whether a start may be computed on a few rows
-    small: bool  # whether certificates cost little, and so do restarts
-    weight: float  # sum of the complementarity targets of the samples, divided by μ
-    # A certificate is tried when the expected gap is at most this many tolerances
+    """Whether directions take no sums over the rows.
+
+    That takes longer and loses fewer digits.
+    """
+
+    draws_rows: bool = True
+    """Whether a start may be computed on a few rows."""
+
+    small: bool
+    """Whether certificates cost little, and so do restarts."""
+
+    weight: float
+    """The sum of the complementarity targets of the samples, divided by μ."""
+
     promising: float = PROMISING
+    """A certificate is tried if the expected gap is at most this many tolerances."""
 
     def __init__(
         self,
         problem: Problem,
-        settings: "InteriorPoint",
         limits: Limits,
-        engine: Engine | None = None,
         start: Start | None = None,
+        settings: StepSettings = StepSettings(),
+        engine: Engine | None = None,
     ):
         self.problem = problem
-        self.settings = settings
         self.limits = limits
-        self.engine: Engine = engine or engine_for(
-            problem, limits.n_threads, settings.state_folder
-        )
-        self.small = self.engine.small
-        self.weight = self.engine.weight
-        self.step_seconds = interior_point_seconds(self.problem) / ITERATIONS
+        self.settings = settings
+        if engine is None:
+            engine = engine_for(problem, limits.n_threads, settings.state_folder)
+        self.engine: Engine = engine
+        self.small = engine.small
+        self.weight = engine.weight
+        self.step_seconds = interior_point_seconds(problem) / ITERATIONS
         self.set_up(start)
+
+    # --- starts
 
     def set_up(self, start: Start | None = None) -> None:
         """Begin a run on the problem, at a given point or the most promising one."""
-        self.ridge = np.full(
-            self.problem.n_features + self.problem.fit_intercept, self.problem.l2
-        )
-        self.ridge[self.problem.n_features :] = 0.0
-        self.cold_starts = cold_starts(self.problem)
+        problem = self.problem
+        self.ridge = np.zeros(problem.n_features + problem.fit_intercept)
+        self.ridge[: problem.n_features] = problem.l2
+        self.cold_starts = cold_starts(problem)
         self.compensated = False
         if start is None and self.limits.start is not None:
-            start = start_at(self.problem, self.limits.start)
-        elif (
-            start is None
-            and self.draws_rows
-            and (size := rows_to_begin_with(self.problem)) is not None
-        ):
-            self.drawn = draw_sample(self.problem, size)
-            few = InteriorPointState(self.drawn, self.settings, self.limits)
-            while few.mu > 0.1 and not few.finished:
-                few.step()
-            few.close()
-            self.begin(few.point, few.lam, few.mu)
-            objective = self.problem.radius * self.lam + self.engine.total_slack()
-            # A few large rows that were not drawn may turn a good classifier into one
-            # that is worse than none.
-            if objective - 3.0 * self.mu < 1.0:
-                return
+            start = start_at(problem, self.limits.start)
+        elif start is None and self.draws_rows and self._begin_from_few_rows():
+            return
         self.begin(*(start or next(self.cold_starts)))
+
+    def _begin_from_few_rows(self) -> bool:
+        """Begin at a rough solution of a few rows; return False if that does not help."""
+        size = rows_to_begin_with(self.problem)
+        if size is None:
+            return False
+        self.drawn = draw_sample(self.problem, size)
+        few = InteriorPointState(self.drawn, self.limits, settings=self.settings)
+        while few.mu > 0.1 and not few.finished:
+            few.step()
+        few.close()
+        self.begin(few.point, few.lam, few.mu)
+        objective = self.problem.radius * self.lam + self.engine.total_slack()
+        # A few large rows that were not drawn may turn a good classifier into one that
+        # is worse than none.
+        return objective - 3.0 * self.mu < 1.0
 
     def begin(self, point, lam: float, mu: float) -> None:
         """Start at a point, with every complementarity product at its target."""
@@ -149,16 +180,16 @@ class InteriorPointState(State):
         self.leeway = 1.0
         self.first_gap = mu * self.total_weight
         self.expected_gap = np.inf
-        self.near_the_end = self.finished = False
-        # The equations at the point, if they are known
+        self.near_the_end = False
+        self.finished = False
+        # The equations and the sums of the multipliers at the point, if known
         self.samples: Curvature | None = None
-        self.sums: DualSums | None = None  # likewise the sums of the multipliers
+        self.sums: DualSums | None = None
 
     def _center(self) -> None:
         self.engine.center(self.point, self.lam, self.mu)
 
     # --- one iteration
-    # ----------------------------------------------------------------------------------------------
 
     def step(self) -> None:
         """Do one predictor-corrector step.
@@ -172,47 +203,68 @@ class InteriorPointState(State):
             self.finished = True
 
     def _step(self) -> None:
-        samples = self.samples or self.engine.curvature()[1]
+        # 1. Equations
+        samples = self._equations()
         system = self._system(samples)
 
+        # 2. Predictor
         predictor = self._solve(system, samples.predictor, samples.predictor_lam, 0.0)
         rates, ahead = self.engine.predict(*predictor)
         primal, dual = self._clip_steps(rates, 1.0)
-        after = (
-            self.products + primal * ahead.slack_change + dual * ahead.multiplier_change
-        )
-        after += primal * dual * ahead.both_change + self.cone.products_after(
-            primal, dual
-        )
-        target = step_rules.aim(after, self.mu, self.total_weight)
 
+        # 3. Target
+        products = self.products + primal * ahead.slack_change
+        products += dual * ahead.multiplier_change
+        of_cone = self.cone.products_after(primal, dual)
+        products += primal * dual * ahead.both_change + of_cone
+        target = step_rules.aim(products, self.mu, self.total_weight)
+
+        # 4. Corrector
         self.cone.correct()
         right = samples.predictor + target * ahead.targeted + ahead.correction
-        right_lam = (
-            samples.predictor_lam + target * ahead.targeted_lam + ahead.correction_lam
-        )
+        right_lam = samples.predictor_lam + target * ahead.targeted_lam
+        right_lam += ahead.correction_lam
         direction = self._solve(system, right, right_lam, target)
+
+        # 5. Step lengths
         rates = self.engine.longest_steps(*direction, target)
         steps = self._clip_steps(rates, self.settings.step_fraction)
 
+        # 6. Move
         self._move(direction, steps, target)
         self.short_steps = step_rules.short_steps_after(self.short_steps, *steps)
         self.leeway = step_rules.next_leeway(self.leeway, min(steps))
         self.finished = self.short_steps >= step_rules.MAX_SHORT_STEPS
         self.near_the_end = self._gap_may_be_small()
 
+    def _equations(self) -> Curvature:
+        return self.samples or self.engine.curvature()[1]
+
     def _system(self, samples: Curvature) -> Factorised:
+        cone = self.cone.scaling()
         if self.compensated:
-            return OrthogonalSystem(
-                self.problem, self.engine.of_rows, self.cone.scaling(), self.ridge
-            )
-        return newton_system(samples, self.cone.scaling(), self.ridge, self.engine)
+            of_rows = self.engine.of_rows
+            return OrthogonalSystem(self.problem, of_rows, cone, self.ridge)
+        return newton_system(samples, cone, self.ridge, self.engine)
+
+    def _solve(
+        self, system: Factorised, samples: np.ndarray, samples_lam: float, target: float
+    ) -> Direction:
+        """Return the direction for the samples' part of the right-hand side.
+
+        The cone keeps it.
+        """
+        norm, norm_lam = self.cone.constant(target)
+        right = -samples - self.ridge * self.point - norm
+        right_lam = -(self.problem.radius + samples_lam + norm_lam)
+        direction, lam = solve_system(system, right, right_lam)
+        self.cone.set_direction(direction, lam)
+        return direction, lam
 
     @property
     def _left_behind(self) -> float:
         """The weight that may stop short of a step."""
-        many = self.problem.n_rows >= step_rules.MANY_ROWS
-        if many:
+        if self.problem.n_rows >= step_rules.MANY_ROWS:
             share = step_rules.LEFT_BEHIND_OF_MANY
         else:
             share = step_rules.LEFT_BEHIND
@@ -220,28 +272,17 @@ class InteriorPointState(State):
             most = NEGLIGIBLE_MASS
         else:
             most = step_rules.MAX_LEFT_BEHIND
-        return (
-            step_rules.left_behind(self.leeway, self.mu, share, most) * self.engine.mass
-        )
-
-    def _solve(
-        self, system: Factorised, samples: np.ndarray, samples_lam: float, target: float
-    ) -> Direction:
-        """Return the direction for the samples' part of the right-hand side, and pass it to the cone."""
-        norm, norm_lam = self.cone.constant(target)
-        right = -samples - self.ridge * self.point - norm
-        direction, lam = solve_system(
-            system, right, -(self.problem.radius + samples_lam + norm_lam)
-        )
-        self.cone.set_direction(direction, lam)
-        return direction, lam
+        behind = step_rules.left_behind(self.leeway, self.mu, share, most)
+        return behind * self.engine.mass
 
     def _clip_steps(self, rates: Rates, fraction: float) -> tuple[float, float]:
-        """Return step lengths that keep the cone in the interior, and all samples that are not left behind."""
+        """Return step lengths that keep the cone in the interior.
+
+        They keep all samples there, too, that are not left behind.
+        """
         followed = rates.tolerating(self._left_behind)
-        steps = step_rules.longest_steps(
-            followed, self.cone.rates(), fraction, self.problem.l2 > 0
-        )
+        equal = self.problem.l2 > 0
+        steps = step_rules.longest_steps(followed, self.cone.rates(), fraction, equal)
         if not steps[0] > 0.0:
             raise FloatingPointError("no step is possible")
         return steps
@@ -249,17 +290,15 @@ class InteriorPointState(State):
     def _move(
         self, direction: Direction, steps: tuple[float, float], target: float
     ) -> None:
-        self.samples = self.sums = None
         primal, dual = steps
+        self.samples = None
+        self.sums = None
         left = step_rules.STOPPED * (1.0 - self.settings.step_fraction)
         step = min(steps)
-        expected = (1.0 - step) * self.mu + step * target
-        end_is_near = expected * self.total_weight <= PROMISING * max(
-            self.limits.tol, FINEST_TOL
-        )
-        if (
-            end_is_near and not self.small
-        ):  # multipliers are more likely to be wanted than another matrix
+        expected_mu = (1.0 - step) * self.mu + step * target
+        aim = PROMISING * max(self.limits.tol, FINEST_TOL)
+        if not self.small and expected_mu * self.total_weight <= aim:
+            # Sums of multipliers are more likely to be wanted than another matrix.
             self.products, self.sums = self.engine.dual_sums(*steps, left)
         else:
             self.products, self.samples = self.engine.curvature(*steps, left)
@@ -269,7 +308,6 @@ class InteriorPointState(State):
         self.mu = (self.products + self.cone.products()) / self.total_weight
 
     # --- certificates
-    # -----------------------------------------------------------------------------------------------
 
     def certificate_due(self) -> bool:
         """Return True if a certificate is worth its cost, about that of an iteration."""
@@ -281,18 +319,14 @@ class InteriorPointState(State):
         return self.mu * self.total_weight
 
     def share_done(self) -> float:
-        return (
-            share_of_way(
-                self.first_gap, self.central_gap, max(self.limits.tol, FINEST_TOL)
-            )
-            ** SLOWER
-        )
+        tol = max(self.limits.tol, FINEST_TOL)
+        return share_of_way(self.first_gap, self.central_gap, tol) ** SLOWER
 
     def _gap_may_be_small(self) -> bool:
         """Return True if a certificate should be tried: the looser the tolerance, the sooner."""
         tol = max(self.limits.tol, FINEST_TOL)
         if self.small:
-            return self.mu * self.total_weight <= CHEAP * tol
+            return self.central_gap <= CHEAP * tol
         if self.central_gap > PROMISING * tol:
             return False
         last = self.expected_gap
@@ -300,40 +334,38 @@ class InteriorPointState(State):
         residual_stays = self.central_gap <= DEEP and self.expected_gap > 0.5 * last
         return self.expected_gap <= self.promising * tol or residual_stays
 
+    def _sums_of_multipliers(self) -> DualSums:
+        return self.sums or self.engine.dual_sums()[1]
+
     def _expected_gap(self) -> float:
-        """Return the gap a certificate would find for the current λ and slacks, up to rounding, at half the cost."""
+        """Return the gap that a certificate would find, up to rounding, at half its cost.
+
+        It is that of the current λ and slacks.
+        """
         problem = self.problem
-        rows, mass, flip_cost = self.sums or self.engine.dual_sums()[1]
+        rows, masses, flip_costs = self._sums_of_multipliers()
         w, b = weights_and_intercept(problem, self.point)
         v = rows[:, 0] - rows[:, 1]
-        margins = float(v @ w) + float(mass[0] - mass[1]) * b
-        objective = (
-            self.products
-            + float(mass.sum())
-            - margins
-            + 0.5 * problem.l2 * float(w @ w)
-        )
+        v0 = float(masses[0] - masses[1])
+        mass = float(masses.sum())
+        flip_cost = float(flip_costs.sum())
+        objective = self.products + mass - (float(v @ w) + v0 * b)
+        objective += 0.5 * problem.l2 * float(w @ w)
         if problem.radius > 0:
-            objective += self.lam * (problem.radius - float(flip_cost.sum()))
+            objective += self.lam * (problem.radius - flip_cost)
         elif problem.l2 == 0:
-            return objective - float(mass.sum())
+            return objective - mass
         bound = -np.inf
         if not problem.fit_intercept or problem.prices_intercept:
-            v0 = float(mass[0] - mass[1])
-            bound = best_dual_scaling(
-                problem, float(mass.sum()), float(flip_cost.sum()), v, v0, w
-            )[1]
+            bound = best_dual_scaling(problem, mass, flip_cost, v, v0, w)[1]
         if problem.fit_intercept:
-            keep = mass.min() / np.maximum(mass, 1e-300)
+            # A free intercept requires balance: the larger side is scaled down.
+            keep = masses.min() / np.maximum(masses, 1e-300)
             v = rows @ (keep * (1.0, -1.0))
-            mass = keep * mass
-            flip_cost = keep * flip_cost
-            bound = max(
-                bound,
-                best_dual_scaling(
-                    problem, float(mass.sum()), float(flip_cost.sum()), v, 0.0, w
-                )[1],
-            )
+            mass = float((keep * masses).sum())
+            flip_cost = float((keep * flip_costs).sum())
+            balanced = best_dual_scaling(problem, mass, flip_cost, v, 0.0, w)[1]
+            bound = max(bound, balanced)
         return objective - bound
 
     def candidate(self) -> Candidate:
@@ -355,53 +387,62 @@ class InteriorPointState(State):
         """
         if self.near_the_end and self.central_gap <= DEEP:
             if gap > 0.7 * self.last_gap:
-                self.futile_proofs = self.futile_proofs + 1
+                self.futile_proofs += 1
             else:
                 self.futile_proofs = 0
-            self.finished |= self.futile_proofs > FUTILE_PROOFS * (
-                4 if self.compensated else 1
-            )
+            if self.compensated:
+                patience = FUTILE_COMPENSATED_PROOFS
+            else:
+                patience = FUTILE_PROOFS
+            self.finished |= self.futile_proofs > patience
             self.last_gap = min(gap, self.last_gap)
-        if self.finished and gap > max(
-            self.limits.accepted, 0.0 if self.small else LOST
-        ):
-            for start in self.cold_starts:
-                few = (
-                    self.small
-                    and self.problem.n_rows * self.problem.n_features**2 <= MAX_WORK
-                )
-                self.compensated = few and self.engine.of_rows is not None
-                self.begin(*start)
-                break
+        bearable = 0.0 if self.small else LOST
+        if self.finished and gap > max(self.limits.accepted, bearable):
+            self._restart()
+
+    def _restart(self) -> None:
+        """Begin at the next cold start, if there is one, with more care on few rows."""
+        start = next(self.cold_starts, None)
+        if start is None:
+            return
+        work = self.problem.n_rows * self.problem.n_features**2
+        few = self.small and work <= MAX_WORK
+        self.compensated = few and self.engine.of_rows is not None
+        self.begin(*start)
 
     def _restored_multipliers(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the multipliers without the dual residual due to rounding."""
         try:
             with np.errstate(all="ignore"):
-                system = self._system(self.samples or self.engine.curvature()[1])
-                # The residuals of the optimality conditions in (w, b) and in λ,
-                # computed from scratch.
-                rows, mass, flip_cost = self.sums or self.engine.dual_sums()[1]
-                norm, norm_lam = self.cone.multipliers()
-                residual = self.ridge * self.point
-                d = self.problem.n_features
-                residual[:d] -= rows[:, 0] - rows[:, 1]
-                residual[d:] -= mass[0] - mass[1]
-                residual += norm
-                radius = self.problem.radius
-                if radius > 0:
-                    residual_lam = radius - float(flip_cost.sum()) + norm_lam
-                else:
-                    residual_lam = 0.0
-                direction, lam = solve_system(system, -residual, -residual_lam)
+                direction, lam = self._direction_of_residual()
                 if np.isfinite(direction).all():
                     return restored(self.problem, self.engine.of_rows, direction, lam)
         except BREAKDOWNS:
             pass
         return self._multipliers()
 
+    def _direction_of_residual(self) -> Direction:
+        """Return the direction that removes the residuals of the optimality conditions.
+
+        The residuals in (w, b) and in λ are computed from scratch.
+        """
+        system = self._system(self._equations())
+        rows, masses, flip_costs = self._sums_of_multipliers()
+        norm, norm_lam = self.cone.multipliers()
+        d = self.problem.n_features
+        residual = self.ridge * self.point
+        residual[:d] -= rows[:, 0] - rows[:, 1]
+        residual[d:] -= masses[0] - masses[1]
+        residual += norm
+        residual_lam = 0.0
+        if self.problem.radius > 0:
+            residual_lam = self.problem.radius - float(flip_costs.sum()) + norm_lam
+        return solve_system(system, -residual, -residual_lam)
+
     def _multipliers(self) -> tuple[np.ndarray, np.ndarray]:
         return self.engine.multipliers()
+
+    # --- the end
 
     def close(self) -> None:
         """Close the engine, unless it has been released."""
@@ -412,4 +453,5 @@ class InteriorPointState(State):
         """Close the run and free what it knows about the rows: it takes no further step."""
         self.close()
         del self.engine
-        self.samples = self.sums = None
+        self.samples = None
+        self.sums = None

@@ -1,4 +1,4 @@
-"""A working set of rows: those that are far from every kink of their loss need no iterations.
+"""A working set of rows: those far from every kink of their loss need no iterations.
 
 While the largest of 1 − m, 1 + m − κλ and 0 stays the same, the loss of a row is
 linear, with the multipliers α = π, β = π or none. With a set F of such rows and W of
@@ -12,7 +12,7 @@ The multipliers of F and W together are then optimal too, so that one certificat
 rows proves the result, and shows if a row has left.
 """
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,36 +25,38 @@ from drsvm.solvers.interior_point.starts import (
     weights_and_intercept,
     with_room_for_signs,
 )
-from drsvm.solvers.interior_point.state import InteriorPointState
+from drsvm.solvers.interior_point.state import InteriorPointState, StepSettings
 from drsvm.utils.parallel import over_parts
 
-if TYPE_CHECKING:
-    from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
-
 # With fewer rows than this, too many of them lie at a kink, and the others move too
-# much
+# much.
 ROWS_PER_FEATURE = 50
 # The first μ, divided by the possible error of a margin: no row is decided that the
-# error leaves open
+# error leaves open.
 START = 0.1
-# ratio of assumed to measured errors, and the smallest error assumed of a margin
+# The ratio of assumed to measured errors, and the smallest error assumed of a margin
 CAUTION = 1.5
 MIN_ERROR = 0.02
-SAMPLE = 4000  # number of rows on which errors of margins are measured
+# The number of rows on which errors of margins are measured
+SAMPLE = 4000
 # A run on all rows turns to a working set once this is no larger a share of the rows,
 # unless μ has fallen below LATE times the smallest one that a working set starts from:
 # the few iterations that are left cost less.
 SCREENED = 0.4
 LATE = 0.01
-MAX_WIDENINGS = 2  # after this many, a working set is given up
+# A working set with a larger share of the rows is not worth widening.
+WIDEST = 0.5
+# After this many changes, a working set is given up.
+MAX_WIDENINGS = 2
+# A run on a working set ends if λ grows by more than this factor: its rows do not bound
+# the problem.
+MOST_GROWTH_OF_LAM = 3.0
 
 
 def screening_pays(problem: Problem) -> bool:
-    """Return True if there are enough rows for most of them to need no iterations, and working ones may be copied."""
-    return (
-        problem.rows.selectable
-        and problem.n_rows >= ROWS_PER_FEATURE * problem.n_features
-    )
+    """Return whether there are enough rows for most of them to need no iterations."""
+    enough = problem.n_rows >= ROWS_PER_FEATURE * problem.n_features
+    return enough and problem.rows.selectable
 
 
 class Estimate(NamedTuple):
@@ -78,16 +80,15 @@ class Pieces(NamedTuple):
         """Share of the rows that is uncertain."""
         return len(self.uncertain) / len(self.hinge_dual)
 
-    def useful_for(self, problem: Problem, most: float = 0.5) -> bool:
-        """Return True if few rows, but not none, are uncertain, and the flips of the others are affordable.
+    def useful_for(self, problem: Problem, most: float = WIDEST) -> bool:
+        """Return True if few rows, but not none, are uncertain.
 
-        If they cost more than the radius, λ is too small, and nothing bounds it from
-        above.
+        The flips of the others must be affordable: if they cost more than the radius, λ
+        is too small, and nothing bounds it from above.
         """
-        return (
-            0.0 < self.share <= most
-            and problem.cost_of_flips(self.flip_dual) < problem.radius
-        )
+        if not 0.0 < self.share <= most:
+            return False
+        return problem.cost_of_flips(self.flip_dual) < problem.radius
 
     def left(self, now: "Pieces") -> np.ndarray:
         """Return the rows that are on another piece now."""
@@ -97,27 +98,30 @@ class Pieces(NamedTuple):
 
 
 def pieces_at(problem: Problem, estimate: Estimate) -> Pieces:
-    """Return the piece of its loss that every row is on, unless the errors of the estimate leave this open."""
+    """Return the piece of its loss that every row is on.
+
+    Rows are uncertain where the errors of the estimate leave it open.
+    """
     margins = problem.margins(*weights_and_intercept(problem, estimate.point))
-    if np.ndim(problem.flip_cost):
-        costs = np.where(problem.can_flip, problem.flip_costs, np.inf)
-    else:
+    error = estimate.margin_error
+    low_lam = max(estimate.lam - estimate.lam_error, 1e-3 * estimate.lam)
+    high_lam = estimate.lam + estimate.lam_error
+    one_cost = np.ndim(problem.flip_cost) == 0
+    if one_cost:
         costs = problem.flip_cost
-    alpha, beta = np.zeros((2, problem.n_rows), like=margins)
-    lams = (
-        max(estimate.lam - estimate.lam_error, 1e-3 * estimate.lam),
-        estimate.lam + estimate.lam_error,
-    )
+    else:
+        costs = np.where(problem.can_flip, problem.flip_costs, np.inf)
+    alpha = np.zeros(problem.n_rows, like=margins)
+    beta = np.zeros(problem.n_rows, like=margins)
 
     def split(part):
         m = margins[part]
-        cost = costs[part] if np.ndim(costs) else costs
-        low, high = (np.multiply(cost, lam) for lam in lams)
-        hinge = m <= np.minimum(1.0, 0.5 * low) - estimate.margin_error
-        flip = m >= np.maximum(high - 1.0, 0.5 * high) + estimate.margin_error
-        neither = (m >= 1.0 + estimate.margin_error) & (
-            m <= low - 1.0 - estimate.margin_error
-        )
+        cost = costs if one_cost else costs[part]
+        low = np.multiply(cost, low_lam)
+        high = np.multiply(cost, high_lam)
+        hinge = m <= np.minimum(1.0, 0.5 * low) - error
+        flip = m >= np.maximum(high - 1.0, 0.5 * high) + error
+        neither = (m >= 1.0 + error) & (m <= low - 1.0 - error)
         np.copyto(alpha[part], problem.sample_weight[part], where=hinge)
         np.copyto(beta[part], problem.sample_weight[part], where=flip)
         return part.start + np.flatnonzero(~(hinge | flip | neither))
@@ -128,37 +132,43 @@ def pieces_at(problem: Problem, estimate: Estimate) -> Pieces:
 class WorkingSetState(InteriorPointState):
     """An interior-point run on a working set, from an estimate of the solution."""
 
-    # The expected gap costs little here and a certificate, on all rows, a lot
+    # The expected gap costs little here, and a certificate, on all rows, a lot.
     promising = 1.0
 
     def __init__(
         self,
         problem: Problem,
-        settings: "InteriorPoint",
         limits: Limits,
         estimate: Estimate,
         pieces: Pieces,
+        settings: StepSettings = StepSettings(),
     ):
         self.estimate = estimate
         self.pieces = pieces
         self.share = pieces.share
         engine: Any = WorkingSetEngine(problem, *pieces, limits.n_threads)
-        # The start is about as far inside the cone as the central path: λ − ‖w‖ ≈ μ /
-        # (ε − Σκβ).
+        fixed_flips = float(engine.fixed_sums.flip_cost.sum())
+        start = self._start_at(problem, estimate, fixed_flips)
+        super().__init__(problem, limits, start, settings, engine)
+        self.step_seconds *= self.share
+        self.most_lam = MOST_GROWTH_OF_LAM * start.lam
+        # Whether some rows may have left their pieces
+        self.doubtful = False
+        # A run that breaks down is not worth another start.
+        self.cold_starts = iter(())
+
+    @staticmethod
+    def _start_at(problem: Problem, estimate: Estimate, fixed_flips: float) -> Start:
+        """Return a start about as far inside the cone as the central path.
+
+        That is λ − ‖w‖ ≈ μ / (ε − Σκβ).
+        """
         mu = START * estimate.margin_error
         point = with_room_for_signs(problem, estimate.point, estimate.lam)
         norm = problem.norm_of(*weights_and_intercept(problem, point))
-        budget = max(
-            problem.radius - float(engine.fixed_sums.flip_cost.sum()),
-            0.1 * problem.radius,
-        )
-        start = Start(point, max(estimate.lam, norm + min(mu / budget, 0.1 * norm)), mu)
-        super().__init__(problem, settings, limits, engine, start)
-        self.step_seconds *= self.share
-        # If λ grows beyond, the rows of the working set do not bound the problem
-        self.most_lam = 3.0 * start.lam
-        self.doubtful = False  # some rows may have left their pieces
-        self.cold_starts = iter(())  # a run that breaks down is not worth another start
+        budget = max(problem.radius - fixed_flips, 0.1 * problem.radius)
+        inside = norm + min(mu / budget, 0.1 * norm)
+        return Start(point, max(estimate.lam, inside), mu)
 
     def step(self) -> None:
         super().step()
@@ -169,18 +179,25 @@ class WorkingSetState(InteriorPointState):
         super().on_certificate(gap)
         self.doubtful |= self.near_the_end and gap > self.limits.tol
 
-    def wider(self) -> "tuple[Estimate, Pieces] | None":
-        """Return the current point with larger errors and its pieces, or None if no row has left its piece."""
-        left = self.pieces.left(
-            pieces_at(self.problem, Estimate(self.point, self.lam, 0.0, 0.0))
-        )
+    def wider(self) -> tuple[Estimate, Pieces] | None:
+        """Return the current point with larger errors, and its pieces.
+
+        None if no row has left its piece.
+        """
+        exact = Estimate(self.point, self.lam, 0.0, 0.0)
+        left = self.pieces.left(pieces_at(self.problem, exact))
         if len(left) == 0:
             return None
-        errors = 2.0 * self.estimate.margin_error, 2.0 * self.estimate.lam_error
-        estimate = Estimate(self.point, self.lam, *errors)
+        estimate = Estimate(
+            self.point,
+            self.lam,
+            2.0 * self.estimate.margin_error,
+            2.0 * self.estimate.lam_error,
+        )
         uncertain, hinge_dual, flip_dual = pieces_at(self.problem, estimate)
         uncertain = np.union1d(uncertain, np.append(self.pieces.uncertain, left))
-        hinge_dual[uncertain] = flip_dual[uncertain] = 0.0
+        hinge_dual[uncertain] = 0.0
+        flip_dual[uncertain] = 0.0
         return estimate, Pieces(uncertain, hinge_dual, flip_dual)
 
 
@@ -197,14 +214,17 @@ class WorkingSetRun(DelegatingState):
 
     def __init__(self, first: InteriorPointState):
         super().__init__(first)
-        # Errors of margins are measured on a sample of its rows
         problem = first.problem
-        self.sample = first.drawn or (
-            problem if problem.n_rows <= SAMPLE else draw_sample(problem, SAMPLE)
-        )
+        # Errors of margins are measured on this sample of the rows.
+        if first.drawn is not None:
+            self.sample = first.drawn
+        elif problem.n_rows <= SAMPLE:
+            self.sample = problem
+        else:
+            self.sample = draw_sample(problem, SAMPLE)
         self.screened_at: Start | None = None
         self.last: Start | None = None
-        self.screens = first.problem.radius > 0
+        self.screens = problem.radius > 0
         self.widenings = 0
         self.row_iterations = 0.0
 
@@ -216,75 +236,77 @@ class WorkingSetRun(DelegatingState):
         return None
 
     def step(self) -> None:
-        if self.on_working_set:
-            following = self._wider(self.on_working_set)
-        else:
-            following = self._screened(self.current)
-        if following is not None:
-            # Another run takes over, on a working set or, without one, on all rows. The
-            # last one frees its memory.
-            problem = self.current.problem
-            settings = self.current.settings
-            limits = self.current.limits
-            first_gap = self.current.first_gap  # the way is that of the whole run
-            self.current.release()
-            estimate, pieces = following
-            if estimate is None or pieces is None:
-                self.screens = False
-                self.current = InteriorPointState(
-                    problem, settings, limits, start=self.screened_at
-                )
-            else:
-                self.current = WorkingSetState(
-                    problem, settings, limits, estimate, pieces
-                )
-            self.current.first_gap = first_gap
+        # 1. Another run, if one is due
+        working = self.on_working_set
+        if working is None:
+            screened = self._screened(self.current)
+            if screened is not None:
+                self._change_to(screened)
+        elif working.finished:
+            self._change_to(None)
+        elif working.doubtful:
+            working.doubtful = False
+            self._widen(working)
+
+        # 2. Its next step
         self.last = Start(self.current.point, self.current.lam, self.current.mu)
         self.current.step()
-        if self.on_working_set:
-            self.row_iterations += self.on_working_set.share
-        else:
-            self.row_iterations += 1.0
+        working = self.on_working_set
+        self.row_iterations += 1.0 if working is None else working.share
 
-    def _wider(
-        self, state: WorkingSetState
-    ) -> "tuple[Estimate | None, Pieces | None] | None":
-        """Return the working set that must replace the current one, or no set if all rows are needed."""
-        if state.finished:
-            return None, None
-        wider = state.wider() if state.doubtful else None
-        state.doubtful = False
+    def _widen(self, state: WorkingSetState) -> None:
+        """Change to a wider working set if rows have left their pieces.
+
+        Change to all rows if too many have.
+        """
+        wider = state.wider()
         if wider is None:
-            return None
+            return
         self.widenings += 1
         if self.widenings > MAX_WIDENINGS or not wider[1].useful_for(state.problem):
-            return None, None
-        return wider
+            wider = None
+        self._change_to(wider)
+
+    def _change_to(self, working_set: tuple[Estimate, Pieces] | None) -> None:
+        """Let a run on a working set take over, or one on all rows."""
+        last = self.current
+        problem = last.problem
+        # The next run takes the memory of the last one.
+        last.release()
+        if working_set is None:
+            self.screens = False
+            self.current = InteriorPointState(
+                problem, last.limits, self.screened_at, last.settings
+            )
+        else:
+            self.current = WorkingSetState(
+                problem, last.limits, *working_set, last.settings
+            )
+        # Progress is that of the whole run.
+        self.current.first_gap = last.first_gap
 
     def _screened(self, state: InteriorPointState) -> tuple[Estimate, Pieces] | None:
-        """Return a working set, if the last step of a run on all rows tells that it is small."""
+        """Return a working set, if the last step on all rows tells that it is small."""
         last = self.last
         if last is None or not self.screens or state.finished or state.near_the_end:
             return None
         if not LATE * START * MIN_ERROR < state.mu < last.mu:
             return None
-        # Margins may change with μ twice as fast as measured
+        # Margins may change with μ twice as fast as measured.
         ahead = 2.0 * state.mu / (last.mu - state.mu)
-        change = self.sample.decision_values(
-            *weights_and_intercept(state.problem, state.point - last.point)
-        )
-        margin_error = max(
-            CAUTION * ahead * float(np.abs(change).max()), MIN_ERROR, state.mu / START
-        )
+        step = weights_and_intercept(state.problem, state.point - last.point)
+        change = float(np.abs(self.sample.decision_values(*step)).max())
+        margin_error = max(CAUTION * ahead * change, MIN_ERROR, state.mu / START)
         lam_error = CAUTION * ahead * abs(state.lam - last.lam)
         estimate = Estimate(state.point, state.lam, margin_error, lam_error)
-        for problem in (
-            self.sample.replace(radius=state.problem.radius),
-            state.problem,
-        ):
-            pieces = pieces_at(problem, estimate)
-            if not pieces.useful_for(problem, SCREENED):
-                return None
+
+        # The sample tells at little cost whether all rows are worth looking at.
+        sample = self.sample.replace(radius=state.problem.radius)
+        if not pieces_at(sample, estimate).useful_for(sample, SCREENED):
+            return None
+        pieces = pieces_at(state.problem, estimate)
+        if not pieces.useful_for(state.problem, SCREENED):
+            return None
         self.screened_at = Start(state.point, state.lam, state.mu)
         return estimate, pieces
 

@@ -105,9 +105,7 @@ def test_rows_of_all_kinds_have_the_same_form():
 
     def form_of(problem):
         return typeof(
-            SmallState(
-                problem, InteriorPoint(), check_limits(problem, InteriorPoint())
-            ).arguments[:2]
+            SmallState(problem, check_limits(problem, InteriorPoint())).arguments[:2]
         )
 
     problem = well_conditioned_instance(0, 50, 3)
@@ -153,13 +151,12 @@ def test_runs_in_the_memory_of_others_are_the_same(monkeypatch):
         few.replace(fit_intercept=False),
         few,
     ]
-    settings = InteriorPoint()
     limits = check_limits(problem, InteriorPoint(), tol=1e-4)
-    run = SmallState(problem, settings, limits)
+    run = SmallState(problem, limits)
     for other in others:
         run = run.again(other, limits)
-        alone = SmallState(other, settings, limits)
-        assert run.to_the_end() and alone.to_the_end()
+        alone = SmallState(other, limits)
+        assert run.run_to_the_end() and alone.run_to_the_end()
         assert (
             np.array_equal(run.classifier[0], alone.classifier[0])
             and run.classifier[1] == alone.classifier[1]
@@ -190,5 +187,5 @@ def test_steps_that_lead_nowhere_end_the_run(monkeypatch):
 
 def test_an_interrupt_before_the_first_step_leaves_a_candidate():
     problem = well_conditioned_instance(0, 50, 3)
-    state = SmallState(problem, InteriorPoint(), check_limits(problem, InteriorPoint()))
+    state = SmallState(problem, check_limits(problem, InteriorPoint()))
     assert np.isfinite(state.candidate().hinge_dual).all()

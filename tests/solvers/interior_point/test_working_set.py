@@ -16,7 +16,6 @@ from drsvm.problem.risk import losses
 from drsvm.problem.row_sums import typical_row_norm
 from drsvm.solvers.base import EVERY_CAPABILITY, Solver
 from drsvm.solvers.interior_point import working_set
-from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
 from drsvm.solvers.interior_point.state import InteriorPointState
 from drsvm.solvers.interior_point.working_set import (
     Estimate,
@@ -85,7 +84,7 @@ class FromEstimate(Solver):
 
     def start(self, problem, limits):
         pieces = pieces_at(problem, self.estimate)
-        first = WorkingSetState(problem, InteriorPoint(), limits, self.estimate, pieces)
+        first = WorkingSetState(problem, limits, self.estimate, pieces)
         self.first_set = set(pieces.uncertain.tolist())
         self.run = WorkingSetRun(first)
         return self.run
