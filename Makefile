@@ -37,16 +37,16 @@ help: ## show this list
 demo: $(VENV)/.stamp-demo ## train, certify and attack a small classifier; writes drsvm-demo.html
 	@$(PY) -m drsvm.demo
 
-test: $(VENV)/.stamp-kernels ## run the tests (pass options with ARGS="-k norms")
+test: $(VENV)/.stamp-compiled ## run the tests (pass options with ARGS="-k norms")
 	OMP_NUM_THREADS=1 DRSVM_HYPOTHESIS_PROFILE=ci $(PYTEST) $(ARGS)  # as many processes as cores run them
 
-test-long: $(VENV)/.stamp-kernels ## run the tests with all combinations and many more random examples
+test-long: $(VENV)/.stamp-compiled ## run the tests with all combinations and many more random examples
 	DRSVM_HYPOTHESIS_PROFILE=long $(PYTEST) $(ARGS)
 
 test-lowest: ## run the tests with the lowest versions allowed, in .venv-lowest
 	@$(MAKE) --no-print-directory test VENV=$(LOWEST) VERSIONS=lowest
 
-coverage: $(VENV)/.stamp-kernels ## run the tests and measure what they reach; compiled kernels are not seen
+coverage: $(VENV)/.stamp-compiled ## run the tests and measure what they reach; compiled functions are not seen
 	$(PIP) coverage pytest-cov
 	$(PYTEST) --cov=drsvm --cov-fail-under=$(FLOOR) --cov-report=term:skip-covered $(ARGS)
 
@@ -85,10 +85,11 @@ $(VENV)/.stamp-venv:
 	echo "Install one, or specify it: make PYTHON=/path/to/python3 ..." >&2; \
 	exit 1
 
-# Compiled once, by all cores: processes that run tests would compile the same kernels at the same time.
-$(VENV)/.stamp-kernels: $(VENV)/.stamp-test $(wildcard drsvm/compiled/*.py)
-	@echo "Compiling drsvm's kernels"
-	@$(PY) tests/compile_kernels.py
+# Compiled once, by two processes: those that run tests would compile the same functions at the same time. Collecting the
+# tests meanwhile compiles Python's bytecode.
+$(VENV)/.stamp-compiled: $(VENV)/.stamp-test $(wildcard drsvm/compiled/*.py)
+	@echo "Compiling drsvm's inner loops"
+	@$(PY) -m pytest --collect-only -qq >/dev/null & $(PY) -m drsvm.compile && wait $$!
 	@touch $@
 
 $(VENV)/.stamp-%: pyproject.toml drsvm/__init__.py | $(VENV)/.stamp-venv

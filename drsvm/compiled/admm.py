@@ -4,11 +4,11 @@ The flip cost κ and `flip_price` = κλ (inf where a label cannot be flipped) a
 or arrays over the rows.
 """
 
-from drsvm.compiled.compiling import FAST, kernel
+from drsvm.compiled.compiling import FAST, compiled
 from drsvm.compiled.row_access import at
 
 
-@kernel(fastmath=FAST)
+@compiled(fastmath=FAST)
 def nearest_split(v, reach, flip_price):
     """Return argmin over t of max(1 − t, 1 + t − κλ, 0) + (t − v)²/(2·reach), with flip_price = κλ."""
     if flip_price < 2.0:  # the two pieces cross above 0
@@ -23,7 +23,7 @@ def nearest_split(v, reach, flip_price):
     return v
 
 
-@kernel(inner=True, fastmath=FAST)
+@compiled(inner=True, fastmath=FAST)
 def _shares(slope, flip_price):
     """Return α/π and β/π of the multipliers that correspond to a slope g of the loss."""
     if flip_price < 2.0:
@@ -31,7 +31,7 @@ def _shares(slope, flip_price):
     return max(-slope, 0.0), max(slope, 0.0)
 
 
-@kernel(fastmath=FAST)
+@compiled(fastmath=FAST)
 def update_samples(
     decision,
     intercept,

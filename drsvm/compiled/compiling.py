@@ -1,23 +1,31 @@
-"""The decorator that compiles kernels.
+"""The decorators that compile functions, and where compiled code is cached.
 
-Compilation pauses the clock (see `drsvm.utils.clock`).
+numba compiles a function on its first call with arguments of new types. Its own cache
+keeps the result, but checks it against the function's own file only: a function that
+calls one in another file would keep running that file's old code. Here, the name of the
+cache's folder contains a digest of all files of this folder, so that code of one
+version is never run by another.
+
+Time limits do not include compiling or loading: the clock pauses meanwhile (see
+`drsvm.utils.clock`).
 """
 
+import hashlib
 import logging
-from collections.abc import Callable, Mapping
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from numba import njit
+from numba import config, njit
 from numba.core import event
 from numba.extending import overload
 
 from drsvm.utils.clock import pauses
 from drsvm.utils.progress import message_once
-
-try:
-    from drsvm.compiled.linked_code import inner_compiler, kernel_compiler
-except ImportError:  # numba's internals differ: functions are compiled as usual
-    inner_compiler = kernel_compiler = None
 
 NOTICE = "Compiling drsvm's kernels, once per installation and kind of data: this takes 10 to 20 s."
 
@@ -26,62 +34,62 @@ NOTICE = "Compiling drsvm's kernels, once per installation and kind of data: thi
 FAST = {"reassoc", "contract", "nsz"}
 SCALAR = {"contract", "nsz"}
 
-
-# Options for code that allocates nothing. numba counts references to every array that
-# is passed to a function or taken from a tuple, which costs more than the arithmetic of
-# a short function. The caller owns the arrays, so the count need not change.
-UNCOUNTED: Any = {"nogil": True, "error_model": "numpy", "_nrt": False}
-# For callers in C and in Python
-_WITHOUT_WRAPPERS = {
+# Options of code that is part of other compiled functions, also in
+# `numba.extending.overload`. It has no wrappers for callers in C and in Python, which
+# saves compile time, and counts no references to arrays (`_nrt`): numba counts them for
+# every array that is passed to a function or taken from a tuple, which costs more than
+# the arithmetic of a short function. The caller owns the arrays meanwhile.
+INNER: Any = {
+    "nogil": True,
+    "error_model": "numpy",
+    "_nrt": False,
     "no_cfunc_wrapper": True,
     "no_cpython_wrapper": True,
 }
-# Options for code that is part of kernels, also in `numba.extending.overload`
-INNER: Any = UNCOUNTED | _WITHOUT_WRAPPERS | {"pipeline_class": inner_compiler}
 
 
-def kernel(
+def compiled(
     *, inner: bool = False, allocates: bool = False, **options
 ) -> Callable[[Callable], Any]:
     """Return a decorator that compiles a function on its first call, to run without the GIL.
 
-    Compiled code is cached; see `sealed_cache`. An `inner` function can be called by
-    kernels only: that saves compile time, and its code is stored with theirs.
-    References are not counted in it (see `UNCOUNTED`) unless it `allocates` arrays.
-    Other options are passed to `numba.njit`.
+    Parameters
+    ----------
+    inner : bool
+        Whether only compiled functions call it. That saves compile time, and its code
+        is stored with theirs.
+    allocates : bool
+        Whether it allocates arrays; otherwise it counts no references to them.
+    **options
+        Options of `numba.njit`.
+
+    Returns
+    -------
+    decorator : callable
     """
+    options = {**INNER, "_nrt": allocates, "no_cpython_wrapper": inner, **options}
 
     def decorate(function: Callable) -> Any:
-        if inner:
-            own = INNER
-        else:
-            own = UNCOUNTED | {
-                "pipeline_class": kernel_compiler,
-                "no_cfunc_wrapper": True,
-            }
-        compiled = njit(**own | {"_nrt": allocates or not inner} | options)(function)
-        if (
-            compiled is not function and not inner
-        ):  # NUMBA_DISABLE_JIT returns it unchanged
-            _use_cache(compiled, function)
-        return compiled
+        if inner or cache_folder() is None:
+            return njit(**options)(function)
+        with _numba_caches_in(cache_folder()):
+            return njit(cache=True, **options)(function)
 
     return decorate
 
 
-def as_inner(compiled: Any) -> Any:
-    """Return a kernel as an inner function of other kernels."""
-    return kernel(inner=True)(getattr(compiled, "py_func", compiled))
-
-
-def rule(function: Callable) -> Any:
-    """Return a function that Python calls as it is, and kernels as part of themselves."""
+def also_compiled(function: Callable) -> Any:
+    """Return a function that Python calls as it is, and compiled functions as part of themselves."""
     overload(function, jit_options=INNER, strict=False)(lambda *_: function)
     return function
 
 
 def by_type(implementations: Mapping[Any, Any]) -> Any:
-    """Return a function for compiled code: the one for the class of its first argument, a named tuple (else None)."""
+    """Return a function for compiled code that calls one of several, by the type of its first argument.
+
+    The types are classes of named tuples; None stands for all others. The choice is
+    made while compiling, so that only the function that is needed is compiled.
+    """
 
     def chosen(first, *others):
         raise NotImplementedError("for compiled code only")
@@ -91,40 +99,78 @@ def by_type(implementations: Mapping[Any, Any]) -> Any:
         implementation = implementations[getattr(first, "instance_class", None)]
         options = getattr(implementation, "targetoptions", {})
         if options.get("fastmath") or options.get("forceinline"):
+            # These options are lost unless the compiled function itself is called.
             return lambda first, *others: implementation(first, *others)
-        # Spares compiling a function that calls it
+        # The function's source spares compiling a function that only calls it.
         return getattr(implementation, "py_func", implementation)
 
     return chosen
 
 
-def _use_cache(compiled: Any, function: Callable) -> None:
-    """Set the cache of a kernel, unless no folder is writable or numba's caching internals differ."""
-    try:
-        from drsvm.compiled.sealed_cache import SealedCache
+@cache
+def cache_folder() -> str | None:
+    """Return the folder for compiled code of this version, or None if no place is writable.
 
-        assert compiled._cache is not None
-        compiled._cache = SealedCache(function)
-    except Exception as error:
-        message_once(
-            f"drsvm's kernels cannot be cached and are compiled in every process: {error!r}",
-            logging.WARNING,
-        )
-
-
-class _Compilations(event.Listener):
-    """Pauses the clock and shows the notice.
-
-    Numba sends no events for code that it loads from a cache.
+    It is in NUMBA_CACHE_DIR, if that is set, otherwise beside the code, otherwise in
+    the user's cache folder.
     """
+    digest = hashlib.sha256()
+    code = Path(__file__).parent
+    for file in sorted(code.glob("*.py")):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    name = f"drsvm-{digest.hexdigest()[:16]}"
+    if config.CACHE_DIR:
+        parents = [Path(config.CACHE_DIR)]
+    else:
+        user = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
+        parents = [code / "__pycache__", Path(user) / "drsvm"]
+    for parent in parents:
+        folder = parent / name
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            # Permissions alone do not tell whether files can be written.
+            tempfile.TemporaryFile(dir=folder).close()
+        except OSError:
+            continue
+        return str(folder)
+    message_once(
+        "drsvm's kernels cannot be cached and are compiled in every process: no folder for them is writable.",
+        logging.WARNING,
+    )
+    return None
+
+
+@contextmanager
+def _numba_caches_in(folder: str | None) -> Iterator[None]:
+    """Let numba choose this folder for functions that are declared meanwhile; others keep theirs."""
+    usual = config.CACHE_DIR
+    config.CACHE_DIR = folder
+    try:
+        yield
+    finally:
+        config.CACHE_DIR = usual
+
+
+class _PausedClock(event.Listener):
+    """Pauses the clock while numba compiles or loads code: its lock is held for both."""
 
     def on_start(self, event):
         pauses.begin()
-        if event.data["dispatcher"].py_func.__module__.startswith("drsvm."):
-            message_once(NOTICE)
 
     def on_end(self, event):
         pauses.end()
 
 
-event.register("numba:compile", _Compilations())
+class _Notice(event.Listener):
+    """Says that functions of this package are being compiled; numba sends no such event for cached code."""
+
+    def on_start(self, event):
+        if event.data["dispatcher"].py_func.__module__.startswith("drsvm."):
+            message_once(NOTICE)
+
+    def on_end(self, event):
+        pass
+
+
+event.register("numba:compiler_lock", _PausedClock())
+event.register("numba:compile", _Notice())

@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.compiled.compiling import UNCOUNTED, by_type, kernel
+from drsvm.compiled.compiling import by_type, compiled
 from drsvm.compiled.second_order_cone import (
     determinant,
     inner,
@@ -116,7 +116,7 @@ class SecondOrderCone(Constraints):
 # --------------------------------------------------------------------------------------------------------
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def _scale_box(cone, out):
     ratios = cone.values[RATIO]
     k = cone.workspace.shape[1] - 1
@@ -132,7 +132,7 @@ def _scale_box(cone, out):
     return square, 0.0, 0.0
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def _gather_pairs(cone, values, out):
     """Add z of given multipliers.
 
@@ -148,7 +148,7 @@ def _gather_pairs(cone, values, out):
     return lam
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def _follow_box(cone, direction, dlam):
     changes = cone.values[D_SLACK]
     k = cone.workspace.shape[1] - 1
@@ -163,7 +163,7 @@ def _follow_box(cone, direction, dlam):
 # ----------------------------------------------------------------------------------
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def _scale_cross(cone, out):
     ratios = cone.values[RATIO]
     k = cone.workspace.shape[1] - 1
@@ -185,7 +185,7 @@ def _scale_cross(cone, out):
     return 0.0, -1.0, coefficient
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def _push_cross(cone, target, out):
     pushes = cone.values[PUSH]
     k = cone.workspace.shape[1] - 1
@@ -206,7 +206,7 @@ def _push_cross(cone, target, out):
     return -budget
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def _follow_cross(cone, direction, dlam):
     changes = cone.values[D_SLACK]
     k = cone.workspace.shape[1] - 1
@@ -231,7 +231,7 @@ def _follow_cross(cone, direction, dlam):
 # scaled multipliers -----------
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def _scale_ball(cone, out):
     point = cone.workspace[0]
     square = set_scaling_point(cone.values[SLACK], cone.values[DUAL], point)
@@ -246,14 +246,14 @@ def _scale_ball(cone, out):
     return -curvature, point[0], 2.0 * curvature
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def _gather_ball(cone, values, out):
     for j in range(1, cone.workspace.shape[1]):
         out[cone.entries[j - 1]] -= cone.factors[j - 1] * values[j]
     return -values[0]
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def _push_ball(cone, target, out):
     corrections = cone.values[CORRECTION]
     a = cone.workspace[1]
@@ -268,7 +268,7 @@ def _push_ball(cone, target, out):
     return gather(cone, cone.values[PUSH], out)
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def _follow_ball(cone, direction, dlam):
     point = cone.workspace[0]
     scaled = cone.workspace[2]
@@ -283,7 +283,7 @@ def _follow_ball(cone, direction, dlam):
         cone.values[D_DUAL, j] = cone.values[PUSH, j] - cone.values[DUAL, j] - image[j]
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def _correct_ball(cone):
     point = cone.workspace[0]
     a = cone.workspace[2]
@@ -296,7 +296,7 @@ def _correct_ball(cone):
         corrections[j] = a[0] * b[j] + b[0] * a[j]
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def _ball_rates(cone):
     v = cone.values
     size = cone.workspace.shape[1]
@@ -351,7 +351,7 @@ _norm_rates = by_type(
 )
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def _gather_signs(cone, values, out):
     for j in range(1, cone.n_signs + 1):
         out[cone.entries[cone.entries.size - j]] -= (
@@ -359,7 +359,7 @@ def _gather_signs(cone, values, out):
         )
 
 
-@kernel(**UNCOUNTED)
+@compiled()
 def multipliers(cone, out):
     """Write z in (w, b); return its entry for λ."""
     out[:] = 0.0
@@ -369,7 +369,7 @@ def multipliers(cone, out):
     return 0.0
 
 
-@kernel(**UNCOUNTED)
+@compiled()
 def products_after(cone, primal, dual):
     """Return Σ multiplier · slack after steps of the given lengths."""
     v = cone.values
@@ -381,7 +381,7 @@ def products_after(cone, primal, dual):
     return total
 
 
-@kernel(**UNCOUNTED)
+@compiled()
 def move(cone, primal, dual):
     """Take steps of the given lengths."""
     v = cone.values
@@ -390,7 +390,7 @@ def move(cone, primal, dual):
         v[DUAL, j] += dual * v[D_DUAL, j]
 
 
-@kernel(**UNCOUNTED)
+@compiled()
 def rates(cone):
     """Return the reciprocals of the longest primal and dual steps (0: no limit)."""
     v = cone.values
@@ -405,7 +405,7 @@ def rates(cone):
     return larger(primal, 0.0), larger(dual, 0.0)
 
 
-@kernel(**UNCOUNTED)
+@compiled()
 def scaling(cone, out):
     """Write the matrix: diagonal and λ column of (w, b) into rows 0 and 1, and u of k·uuᵀ into row 2.
 
@@ -424,7 +424,7 @@ def scaling(cone, out):
     return 1.0, 0.0, 0.0  # λ plays no role, but must not make the matrix singular
 
 
-@kernel(**UNCOUNTED)
+@compiled()
 def correct(cone):
     """Use the products of the last direction's changes as the correction.
 
@@ -437,7 +437,7 @@ def correct(cone):
         v[CORRECTION, j] = v[D_SLACK, j] * v[D_DUAL, j]
 
 
-@kernel(**UNCOUNTED)
+@compiled()
 def constant(cone, target, out):
     """Write the constant part of z + dz for a target and the current correction.
 
@@ -451,7 +451,7 @@ def constant(cone, target, out):
     return _push_norm(cone, target, out) if cone.has_norm else 0.0
 
 
-@kernel(**UNCOUNTED)
+@compiled()
 def set_direction(cone, direction, dlam):
     """Compute all changes for those of (w, b) and λ."""
     v = cone.values

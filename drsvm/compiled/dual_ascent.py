@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from drsvm.compiled.compiling import by_type, kernel
+from drsvm.compiled.compiling import by_type, compiled
 from drsvm.compiled.single_sample_prox import between, next_trial
 
 MAX_TRIALS = 30
@@ -67,7 +67,7 @@ slope_at = by_type(SLOPES)
 moved = by_type(MOVES)
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def _climb(place, edge, terms):
     """Return how far to move along an edge.
 
@@ -100,7 +100,7 @@ def _climb(place, edge, terms):
     return t
 
 
-@kernel(inner=True, forceinline=True)
+@compiled(inner=True, forceinline=True)
 def _landed(value, t, edge, most):
     """Return a multiplier after a move by t: exact at both ends, where it is 0 or `most`."""
     if t == edge.low:
@@ -110,7 +110,7 @@ def _landed(value, t, edge, most):
     return value + t
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def ascend(place, hinge, flip, weight, flips, terms):
     """Improve (α_i, β_i) along the edges of the triangle.
 
@@ -138,7 +138,7 @@ def ascend(place, hinge, flip, weight, flips, terms):
     return hinge, flip, place
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def judged(margin, lam, weight, hinge, flip, kappa, flips):
     """Return the gap between a row's loss and its multipliers, how firmly it is at a corner, and whether it is NEAR."""
     loss = 1.0 - margin

@@ -17,7 +17,7 @@ the constraint is active, λ is the largest root of
 import math
 from typing import NamedTuple
 
-from drsvm.compiled.compiling import SCALAR, kernel
+from drsvm.compiled.compiling import SCALAR, compiled
 from drsvm.compiled.dual_ascent import MOVES, SLOPES, Intercept, ascend, judged
 from drsvm.compiled.row_access import add_row, at, bounds, dot, product
 
@@ -61,7 +61,7 @@ class RoundPlace(NamedTuple):
     answer: Answer  # the classifier
 
 
-@kernel(inner=True, forceinline=True)
+@compiled(inner=True, forceinline=True)
 def _answer(priced, square, cost, u0, terms, guess):
     """Return the best classifier for given sums, from a guess of λ.
 
@@ -85,7 +85,7 @@ def _answer(priced, square, cost, u0, terms, guess):
     )
 
 
-@kernel(inner=True, fastmath=SCALAR)
+@compiled(inner=True, fastmath=SCALAR)
 def _answer_inside(square, cost, u0, terms, lam):
     """Return the answer with the intercept inside the norm, from a guess of λ.
 
@@ -134,7 +134,7 @@ def _answer_inside(square, cost, u0, terms, lam):
     return Answer(lam * one, lam, True, unit * lam * two * u0, unit * lam * two * unit)
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def _moved(place, edge, t, terms):
     sign, along, row_square, square, cost, u0, kappa, answer = place
     change = t * (edge.hinge - edge.flip)
@@ -147,7 +147,7 @@ def _moved(place, edge, t, terms):
     )
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def _slope(start, edge, t, terms):
     place = start if t == 0.0 else _moved(start, edge, t, terms)
     scale, lam, touching, bias, freedom = place.answer
@@ -177,7 +177,7 @@ SLOPES[RoundPlace] = _slope
 MOVES[RoundPlace] = _moved
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def _visit(i, squares, rows, firm, multipliers, flips, terms, square, cost, u0, answer):
     """Improve the multipliers of row i, unless it is firmly at a corner of its triangle.
 
@@ -207,7 +207,7 @@ def _visit(i, squares, rows, firm, multipliers, flips, terms, square, cost, u0, 
     return place, change, missing, firmness, is_near
 
 
-@kernel()
+@compiled()
 def round_epoch(squares, rows, order, active, firm, multipliers, flips, terms):
     """Visit the first `active` rows of `order` and improve their multipliers.
 

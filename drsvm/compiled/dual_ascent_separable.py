@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.compiled.compiling import FAST, UNCOUNTED, kernel
+from drsvm.compiled.compiling import FAST, compiled
 from drsvm.compiled.dual_ascent import MOVES, SLOPES, Intercept, ascend, judged
 from drsvm.compiled.row_access import at, bounds, clipped_dots, column
 
@@ -46,7 +46,7 @@ class SeparablePlace(NamedTuple):
     kappa: float  # of the row
 
 
-@kernel(inner=True, fastmath=FAST)
+@compiled(inner=True, fastmath=FAST)
 def _line(row, entries, shift, limit, inside):
     """Return z·r w and its derivative, after a shift of u along z."""
     clipped = outside = square = inner_square = 0.0
@@ -63,7 +63,7 @@ def _line(row, entries, shift, limit, inside):
     return (outside, square - inner_square)
 
 
-@kernel(inner=True, forceinline=True)
+@compiled(inner=True, forceinline=True)
 def _intercept(priced, u0, terms):
     """Return b for a given u₀, and its derivative with respect to Σ (α_i − β_i) y_i.
 
@@ -83,7 +83,7 @@ def _intercept(priced, u0, terms):
     ) == terms.inside else 0.0
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def _moved(place, edge, t, terms):
     net = edge.hinge - edge.flip
     u0 = place.u0 + terms.intercept.unit * net * t
@@ -93,7 +93,7 @@ def _moved(place, edge, t, terms):
     )
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def _slope(start, edge, t, terms):
     place = _moved(start, edge, t, terms)
     product, square = _line(
@@ -115,7 +115,7 @@ SLOPES[SeparablePlace] = _slope
 MOVES[SeparablePlace] = _moved
 
 
-@kernel(inner=True, forceinline=True)
+@compiled(inner=True, forceinline=True)
 def _visit(i, rows, firm, multipliers, flips, terms, lam, u0, b, row):
     """Do the same as in `dual_ascent_round.py`.
 
@@ -152,7 +152,7 @@ def _visit(i, rows, firm, multipliers, flips, terms, lam, u0, b, row):
     return change, kappa, kappa * (flip[i] - old_flip), missing, firmness, is_near
 
 
-@kernel(**UNCOUNTED)
+@compiled()
 def separable_epoch(row, rows, order, active, firm, multipliers, flips, terms):
     """Do the same as `round_epoch`, with memory for a row and sums = [λ, u₀].
 

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from drsvm.compiled import geometry
-from drsvm.compiled.compiling import FAST, kernel
+from drsvm.compiled.compiling import FAST, compiled
 from drsvm.compiled.geometry import AllWeights, Diamond
 
 # codes of the norm q: min(q, 3)
@@ -22,7 +22,7 @@ TWO = 2
 INFINITY = 3
 
 
-@kernel()
+@compiled()
 def threshold(sizes, s, r):
     """Return θ ≥ 0 with Σ_j (sizes_j − θ)₊ = s + r θ, for sizes ≥ 0 and Σ sizes > s.
 
@@ -35,7 +35,7 @@ def threshold(sizes, s, r):
     return (total - s) / (above + r) if above + r > 0.0 else theta
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def _sum_above(sizes, lower, offset):
     """Return the compensated sum of sizes − offset over the entries above `lower`, and their number."""
     count = 0
@@ -51,7 +51,7 @@ def _sum_above(sizes, lower, offset):
     return total, count
 
 
-@kernel(inner=True, fastmath=FAST)
+@compiled(inner=True, fastmath=FAST)
 def onto_cone(norm, s, rho):
     """Return λ and the factor that projects a vector of the given norm onto the cone."""
     if norm <= s:
@@ -62,7 +62,7 @@ def onto_cone(norm, s, rho):
     return lam, lam / norm
 
 
-@kernel(inner=True, allocates=True)
+@compiled(inner=True, allocates=True)
 def nearest(q, a, s, rho):
     """Return θ (only for q = 1) and λ of the point nearest to (a, s).
 
@@ -89,7 +89,7 @@ def nearest(q, a, s, rho):
     return 0.0, max(threshold(sizes, -s / rho, 1.0 / rho), 0.0)
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def euclidean(a):
     """Return the Euclidean norm of a without overflow or underflow."""
     scale = total = 0.0
@@ -102,7 +102,7 @@ def euclidean(a):
     return scale * math.sqrt(total)
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def shrink(q, a, theta, lam, out):
     """Write the vector part w of the solution for given θ and λ into `out`."""
     if q == TWO:
@@ -118,7 +118,7 @@ def shrink(q, a, theta, lam, out):
             out[k] = min(max(a[k], -lam), lam)
 
 
-@kernel()
+@compiled(allocates=True)
 def project(q, x, s, rho, out):
     """Write the vector part of the nearest point of the epigraph into `out` and return λ."""
     theta, lam = nearest(q, x, s, rho)

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drsvm.compiled import lazy_threshold as bands
-from drsvm.compiled.compiling import FAST, SCALAR, by_type, kernel
+from drsvm.compiled.compiling import FAST, SCALAR, by_type, compiled
 
 # Limit on Newton steps for a piecewise linear function, which usually takes three or
 # four
@@ -64,7 +64,7 @@ class Point(NamedTuple):
     rest: float  # q = 1: Σ |w_j| outside the row
 
 
-@kernel(inner=True, forceinline=True, fastmath=FAST)
+@compiled(inner=True, forceinline=True, fastmath=FAST)
 def _weights_excess(rest, limit):
     weights = rest.weights
     total = count = 0.0
@@ -87,7 +87,7 @@ rest_excess = by_type(
 )
 
 
-@kernel(inner=True, forceinline=True, fastmath=FAST)
+@compiled(inner=True, forceinline=True, fastmath=FAST)
 def _row_excess(row, entries, shift, limit):
     total = above = 0.0
     if row is None:
@@ -99,7 +99,7 @@ def _row_excess(row, entries, shift, limit):
     return total, above
 
 
-@kernel(inner=True, forceinline=True, fastmath=SCALAR)
+@compiled(inner=True, forceinline=True, fastmath=SCALAR)
 def threshold(geometry, shift, factor, target, slack, guess):
     """Return x ≥ 0 with Σ_j (|a_j| − factor·x)₊ = target + slack·x (0 if there is none).
 
@@ -130,7 +130,7 @@ def threshold(geometry, shift, factor, target, slack, guess):
     return x, total, rest, number
 
 
-@kernel(inner=True, forceinline=True, fastmath=FAST)
+@compiled(inner=True, forceinline=True, fastmath=FAST)
 def _row_sums(row, entries, shift, limit):
     """Return z·clip(a), z·(a − clip(a)), and Σ ±z_j and Σ z_j² over the entries outside the limits."""
     clipped = outside = signed = square = 0.0
@@ -148,7 +148,7 @@ def _row_sums(row, entries, shift, limit):
     return clipped, outside, signed, square
 
 
-@kernel(inner=True, forceinline=True, fastmath=SCALAR)
+@compiled(inner=True, forceinline=True, fastmath=SCALAR)
 def _euclidean_point(geometry, step, delta, sigma2, towards, ball):
     shift = step.length * delta
     rate = step.length * towards[0]
@@ -195,7 +195,7 @@ def _euclidean_point(geometry, step, delta, sigma2, towards, ball):
     return Point(margin + factor * inner, lam, slope, lam_slope, 0.0, 0.0)
 
 
-@kernel(inner=True, forceinline=True, fastmath=SCALAR)
+@compiled(inner=True, forceinline=True, fastmath=SCALAR)
 def _box_point(geometry, step, delta, sigma2, towards, ball):
     shift = step.length * delta
     rate = step.length * towards[0]
@@ -219,7 +219,7 @@ def _box_point(geometry, step, delta, sigma2, towards, ball):
     return Point(margin, lam, margin_slope, lam_slope, 0.0, 0.0)
 
 
-@kernel(inner=True, forceinline=True, fastmath=SCALAR)
+@compiled(inner=True, forceinline=True, fastmath=SCALAR)
 def _diamond_point(geometry, step, delta, sigma2, towards, ball):
     shift = step.length * delta
     rate = step.length * towards[0]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drsvm.compiled import interior_point_sample as samples
-from drsvm.compiled.compiling import FAST, UNCOUNTED, kernel
+from drsvm.compiled.compiling import FAST, compiled
 from drsvm.compiled.products import TILE, add_gram, add_sums, products
 
 # Number of rows whose sums are added up before they are added to the total
@@ -58,7 +58,7 @@ class Step(NamedTuple):
     left: float = 0.0
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def _of_tile(share, first, last):
     flips, kappa = samples.flips_of(share.flips, share.kappa, first, last)
     state = share.state[first // TILE]
@@ -67,7 +67,7 @@ def _of_tile(share, first, last):
     return samples.Tile(state, weights, signs, flips, kappa)
 
 
-@kernel(fastmath=FAST, inner=True)
+@compiled(fastmath=FAST, inner=True)
 def _changes(share, direction, first, last, out):
     """Write the changes of the margins, without the signs of the labels."""
     products(share.data, share.indices, share.indptr, first, last, direction, out)
@@ -76,7 +76,7 @@ def _changes(share, direction, first, last, out):
             out[i] += direction[share.width]
 
 
-@kernel(fastmath=FAST, inner=True)
+@compiled(fastmath=FAST, inner=True)
 def _collect(share, coefficients, first, last, out):
     """Add Σ c_i (x_i, 1) to the rows of out, for two rows of coefficients."""
     add_sums(share.data, share.indices, share.indptr, first, last, coefficients, out)
@@ -89,7 +89,7 @@ def _collect(share, coefficients, first, last, out):
         out[1, share.width] += other
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def _close_block(block, last, n, totals):
     """Add the sums of a block to the totals at its end."""
     if last % BLOCK == 0 or last == n:
@@ -99,7 +99,7 @@ def _close_block(block, last, n, totals):
                 block[k, j] = 0.0
 
 
-@kernel(**UNCOUNTED)
+@compiled()
 def center(share, buffers, point, lam, mu):
     """Put every sample on the central path of μ."""
     n = share.weights.size
@@ -112,7 +112,7 @@ def center(share, buffers, point, lam, mu):
         samples.center(tile, buffers.changes, lam, mu)
 
 
-@kernel(**UNCOUNTED)
+@compiled()
 def curvature(share, buffers, correction, step, totals, gram, curvatures):
     """Take a step, if there is a correction for it, and form the Newton equations at the new state.
 
@@ -155,14 +155,14 @@ def curvature(share, buffers, correction, step, totals, gram, curvatures):
     return square, linear, moved
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def _move_tile(tile, correction, step, first):
     if correction.size == 0:
         return 0.0
     return samples.move(tile, step, correction[first // TILE])
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def move(share, correction, step):
     """Take a step; return Σ multiplier · slack."""
     n = share.weights.size
@@ -174,7 +174,7 @@ def move(share, correction, step):
     return moved
 
 
-@kernel(**UNCOUNTED)
+@compiled()
 def predict(share, buffers, correction, direction, lam_change, totals, smallest, bins):
     """Evaluate the predictor's direction and write the correction of every sample.
 
@@ -207,7 +207,7 @@ def predict(share, buffers, correction, direction, lam_change, totals, smallest,
     return s0, s1, s2, s3, s4
 
 
-@kernel(**UNCOUNTED)
+@compiled()
 def longest_steps(share, buffers, correction, step, smallest, bins):
     """Update the rates of change with those of the corrected direction."""
     n = share.weights.size
@@ -219,7 +219,7 @@ def longest_steps(share, buffers, correction, step, smallest, bins):
         samples.record_rates(buffers.rates, tile.weights, smallest, bins)
 
 
-@kernel(**UNCOUNTED)
+@compiled()
 def dual_sums(share, buffers, correction, step, totals):
     """Take a step, if there is a correction for it, and add the sums of the multipliers to the rows of `totals`.
 

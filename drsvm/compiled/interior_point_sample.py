@@ -37,7 +37,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from drsvm.compiled.compiling import INNER, kernel
+from drsvm.compiled.compiling import INNER, compiled
 from drsvm.compiled.row_access import at
 
 # FAST, also without NaN and with reciprocals for divisions
@@ -77,7 +77,7 @@ def _flips_of(flips, kappa, first, last):
     return lambda flips, kappa, first, last: (flips, kappa)
 
 
-@kernel(fastmath=FASTEST, inner=True)
+@compiled(fastmath=FASTEST, inner=True)
 def _ratios(state, i):
     i1 = 1.0 / state[3, i]
     i2 = 1.0 / state[4, i]
@@ -88,7 +88,7 @@ def _ratios(state, i):
     return i1, i2, i3, d1, d2, d3, 1.0 / (d1 + d2 + d3)
 
 
-@kernel(fastmath=FASTEST, inner=True)
+@compiled(fastmath=FASTEST, inner=True)
 def _direction(state, i, flip, d1, d2, d3, inverse, p1, p2, p3, pi, dm, kdl):
     """Return the changes of α, β, γ, g₁, g₂, g₃ for given P, dm and κdλ."""
     ds = (p1 + p2 + p3 - pi - (d1 - d2) * dm - d2 * kdl) * inverse
@@ -104,7 +104,7 @@ def _direction(state, i, flip, d1, d2, d3, inverse, p1, p2, p3, pi, dm, kdl):
     )
 
 
-@kernel(fastmath=FASTEST, inner=True)
+@compiled(fastmath=FASTEST, inner=True)
 def center(tile, margins, lam, mu):
     """Put every sample on the central path of μ for its margin and λ: Σ_k μ/g_k = 1, multipliers μπ/g_k.
 
@@ -141,7 +141,7 @@ def center(tile, margins, lam, mu):
         state[5, i] = g3
 
 
-@kernel(fastmath=FASTEST, inner=True)
+@compiled(fastmath=FASTEST, inner=True)
 def curvature(tile, h, coefficients):
     """Write the curvature h and the signed coefficients of the λ column and of the predictor.
 
@@ -160,20 +160,20 @@ def curvature(tile, h, coefficients):
     return square, linear
 
 
-@kernel(fastmath=FASTEST, inner=True)
+@compiled(fastmath=FASTEST, inner=True)
 def _moderate(correction, product):
     most = MAX_CORRECTION * product
     return min(max(correction, -most), most)
 
 
-@kernel(fastmath=FASTEST, inner=True)
+@compiled(fastmath=FASTEST, inner=True)
 def _right_hand_side(p1, p2, p3, d1, d2, inverse):
     """Return the contribution of P to the right-hand side: the coefficient of the row, and −1/κ times the λ entry."""
     share = (p1 + p2 + p3) * inverse
     return p2 - p1 + (d1 - d2) * share, p2 - d2 * share
 
 
-@kernel(fastmath=FASTEST, inner=True)
+@compiled(fastmath=FASTEST, inner=True)
 def predict(tile, dm, dlam, correction, coefficients, rates):
     """Evaluate the predictor's direction.
 
@@ -230,7 +230,7 @@ def predict(tile, dm, dlam, correction, coefficients, rates):
     return slack, multiplier, both, corrected, targeted
 
 
-@kernel(fastmath=FASTEST, inner=True)
+@compiled(fastmath=FASTEST, inner=True)
 def _corrected(tile, step, correction, i):
     """Return 1/g and the changes of the state in the corrected direction."""
     state, weights, signs, flips, kappa = tile
@@ -249,7 +249,7 @@ def _corrected(tile, step, correction, i):
     return i1, i2, i3, da, db, dc, e1, e2, e3
 
 
-@kernel(fastmath=FASTEST, inner=True)
+@compiled(fastmath=FASTEST, inner=True)
 def longest_steps(tile, step, correction, rates):
     """Write the smallest dg/g and dmultiplier/multiplier of each sample in the corrected direction into `rates`."""
     state = tile.state
@@ -262,7 +262,7 @@ def longest_steps(tile, step, correction, rates):
         rates[1, i] = min(da / state[0, i], min(dc / state[2, i], flip_rate))
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def record_rates(rates, weights, smallest, bins):
     """Update the smallest rates, and add the weight of every sample that allows only a short step to that step's bin.
 
@@ -284,7 +284,7 @@ def record_rates(rates, weights, smallest, bins):
                 low = max(smallest[k], -1.0)
 
 
-@kernel(fastmath=FASTEST, inner=True)
+@compiled(fastmath=FASTEST, inner=True)
 def _share_kept(alpha, beta, gamma, weight):
     """Return a factor for multipliers whose sum is so far above the weight that the largest could not absorb it."""
     total = alpha + beta + gamma
@@ -293,7 +293,7 @@ def _share_kept(alpha, beta, gamma, weight):
     return 1.0
 
 
-@kernel(fastmath=FASTEST, inner=True)
+@compiled(fastmath=FASTEST, inner=True)
 def move(tile, step, correction):
     """Take the given steps along the corrected direction; return Σ multiplier · slack.
 
@@ -345,7 +345,7 @@ def move(tile, step, correction):
     return products
 
 
-@kernel(fastmath=FASTEST, inner=True)
+@compiled(fastmath=FASTEST, inner=True)
 def sides(tile, coefficients):
     """Write α and β by the side that an intercept balances.
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.compiled.compiling import FAST, kernel
+from drsvm.compiled.compiling import FAST, compiled
 
 # At members of a band, for each listed weight, before it is built again and narrower
 MOST_LOOKS = 4.0
@@ -64,7 +64,7 @@ def of(w: np.ndarray, width: float) -> Band:
     return Band(weights, np.empty((3, weights.size), np.uint32))
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def renew(band):
     """Let the band be built again when it is needed, as wide as before, from any weights."""
     weights, members = band
@@ -76,7 +76,7 @@ def renew(band):
         _enlist(band, j)
 
 
-@kernel(inner=True, forceinline=True)
+@compiled(inner=True, forceinline=True)
 def _enlist(band, j):
     weights, members = band
     if weights[j] != 0.0 and members[2, j] == 0:
@@ -85,7 +85,7 @@ def _enlist(band, j):
         weights[LISTED] += 1.0
 
 
-@kernel(inner=True, fastmath=FAST)
+@compiled(inner=True, fastmath=FAST)
 def _build(weights, members, limit):
     if weights[LOW] >= 0.0:
         if weights[LOOKS] > weights[LISTED]:
@@ -122,7 +122,7 @@ def _build(weights, members, limit):
     weights[NUMBER] = number
 
 
-@kernel(inner=True, fastmath=FAST, forceinline=True)
+@compiled(inner=True, fastmath=FAST, forceinline=True)
 def excess(band, limit):
     """Return Σ (|w_j| − limit)₊ and the number of positive terms."""
     weights, members = band
@@ -141,7 +141,7 @@ def excess(band, limit):
     return total, count
 
 
-@kernel(inner=True, fastmath=FAST, forceinline=True)
+@compiled(inner=True, fastmath=FAST, forceinline=True)
 def take_out(band, j):
     """Return a weight and set it to 0."""
     weights, members = band
@@ -160,7 +160,7 @@ def take_out(band, j):
     return value
 
 
-@kernel(inner=True, fastmath=FAST, forceinline=True)
+@compiled(inner=True, fastmath=FAST, forceinline=True)
 def put_in(band, j, value):
     """Set a weight that is currently 0."""
     weights, members = band
@@ -179,7 +179,7 @@ def put_in(band, j, value):
 # ---------------------------------------------------------------------------------
 
 
-@kernel(inner=True, fastmath=FAST, forceinline=True)
+@compiled(inner=True, fastmath=FAST, forceinline=True)
 def shrunk_excess(rest, limit):
     """Return what `excess` does for Shrunk weights."""
     numbers = rest.band.weights
@@ -187,18 +187,18 @@ def shrunk_excess(rest, limit):
     return numbers[SCALE] * total, count
 
 
-@kernel(inner=True, fastmath=FAST, forceinline=True)
+@compiled(inner=True, fastmath=FAST, forceinline=True)
 def _plain(numbers, u):
     return numbers[SCALE] * (u - min(max(u, -numbers[OFFSET]), numbers[OFFSET]))
 
 
-@kernel(inner=True, fastmath=FAST, forceinline=True)
+@compiled(inner=True, fastmath=FAST, forceinline=True)
 def take_shrunk(band, j):
     """Return a weight and set it to 0."""
     return _plain(band.weights, take_out(band, j))
 
 
-@kernel(inner=True, fastmath=FAST, forceinline=True)
+@compiled(inner=True, fastmath=FAST, forceinline=True)
 def put_shrunk(band, j, weight):
     """Set a weight that is currently 0."""
     size = abs(weight)
@@ -209,14 +209,14 @@ def put_shrunk(band, j, weight):
     put_in(band, j, u)
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def stretch(band, first, factor):
     """Multiply the weights from `first` on by a factor."""
     for j in range(BASE + np.uint64(first), np.uint64(band.weights.size)):
         put_shrunk(band, j, factor * take_shrunk(band, j))
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def shrink(band, tau, rho):
     """Shrink all weights by τ and divide them by ρ."""
     numbers = band.weights
@@ -225,7 +225,7 @@ def shrink(band, tau, rho):
     numbers[STEPS] += 1.0
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def fold_if_due(band, total):
     """Store the weights anew, with offset 0 and scale 1, where rounding errors may matter; `total` is Σ |w_j|."""
     numbers = band.weights
@@ -241,7 +241,7 @@ def fold_if_due(band, total):
         _fold(band)
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def _fold(band):
     numbers = band.weights
     for k in range(np.uint64(numbers[LISTED])):
@@ -255,7 +255,7 @@ def _fold(band):
     numbers[HIGH] = -1.0
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def read_back(band, w):
     """Write the weights."""
     _fold(band)

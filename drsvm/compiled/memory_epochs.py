@@ -31,7 +31,7 @@ from typing import NamedTuple
 import numpy as np
 
 from drsvm.compiled import lazy_threshold as bands
-from drsvm.compiled.compiling import FAST, by_type, kernel
+from drsvm.compiled.compiling import FAST, by_type, compiled
 from drsvm.compiled.epigraph import INFINITY, nearest, shrink
 from drsvm.compiled.geometry import AllWeights, Box, Diamond, Euclidean, point_at
 from drsvm.compiled.proximal_epochs import Iterate, note, stiffness
@@ -56,7 +56,7 @@ TOLERANCE = 2e-12  # accuracy of a visit in a run (see `ProximalStep.tolerance`)
 ENOUGH = 0.5  # ηG/‖Δ‖² after which passes over a batch end
 
 
-@kernel(inner=True, fastmath=FAST)
+@compiled(inner=True, fastmath=FAST)
 def _plain_pass(store, rows, order, state, terms, step_size, rho, tolerance):
     data, indices, indptr, width, signs, importance = rows
     _, scalars, hinge, flip = state
@@ -118,7 +118,7 @@ def _plain_pass(store, rows, order, state, terms, step_size, rho, tolerance):
     return lacking
 
 
-@kernel(inner=True, fastmath=FAST)
+@compiled(inner=True, fastmath=FAST)
 def _banded_pass(
     make_geometry, boxed, store, rows, order, state, terms, step_size, rho, tolerance
 ):
@@ -196,14 +196,14 @@ def _banded_pass(
     return lacking
 
 
-@kernel(inner=True, fastmath=FAST)
+@compiled(inner=True, fastmath=FAST)
 def _diamond_pass(store, rows, order, state, terms, step_size, rho, tolerance):
     return _banded_pass(
         Diamond, False, store, rows, order, state, terms, step_size, rho, tolerance
     )
 
 
-@kernel(inner=True, fastmath=FAST)
+@compiled(inner=True, fastmath=FAST)
 def _box_pass(store, rows, order, state, terms, step_size, rho, tolerance):
     return _banded_pass(
         Box, True, store, rows, order, state, terms, step_size, rho, tolerance
@@ -229,7 +229,7 @@ def _store(q, rows, w, width) -> AllWeights | Box | Diamond:
     return _BANDED[q](room_for_row(rows), 0, bands.of(w, width))
 
 
-@kernel()
+@compiled()
 def _memory_epoch(store, rows, order, state, terms, step_size, total_step, tolerance):
     _renew(store)
     return visit_rows(
@@ -269,7 +269,7 @@ class Batching(NamedTuple):
     most_passes: int
 
 
-@kernel(fastmath=FAST)
+@compiled(fastmath=FAST)
 def contribute(rows, batch, state, terms, length):
     """Add what the rows of a batch contribute to a state with its multipliers."""
     data, indices, indptr, width, signs, importance = rows
@@ -285,7 +285,7 @@ def contribute(rows, batch, state, terms, length):
         scalars[1] += shift * terms.free
 
 
-@kernel(inner=True, allocates=True)
+@compiled(inner=True, allocates=True)
 def _nearest_point(code, a, s, rho, out):
     """Write the weights of a state's point into `out` and return λ."""
     for j in range(a.size):
@@ -295,7 +295,7 @@ def _nearest_point(code, a, s, rho, out):
     return lam
 
 
-@kernel(inner=True, allocates=True, fastmath=FAST)
+@compiled(inner=True, allocates=True, fastmath=FAST)
 def _batch_step(
     code, store, state, trial, rows, batch, iterate, terms, length, batching
 ):
@@ -335,7 +335,7 @@ def _batch_step(
     scalars[0], scalars[1] = _nearest_point(code, a, sums[0], rho, w), sums[1]
 
 
-@kernel()
+@compiled(allocates=True)
 def _take_batches(
     code, store, state, trial, rows, order, iterate, terms, eta, share, batching
 ):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.compiled.compiling import FAST, kernel
+from drsvm.compiled.compiling import FAST, compiled
 from drsvm.compiled.row_access import product
 
 # Added to a unit diagonal; the smallest one that works is used
@@ -53,7 +53,7 @@ class System(NamedTuple):
     vectors: np.ndarray  # (9, size of (w, b, λ))
 
 
-@kernel(fastmath=FAST, inner=True)
+@compiled(fastmath=FAST, inner=True)
 def assemble(system, d, square, vector_lam, coefficient):
     """Complete the matrix, which has the products of d features: samples, ridge and cone; damp it."""
     matrix = system.matrix
@@ -75,7 +75,7 @@ def assemble(system, d, square, vector_lam, coefficient):
     matrix[n, n] = (square + coefficient * vector_lam * vector_lam) * (1.0 + DAMPING)
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def factorise(system):
     """Scale the diagonal to 1, and add as little to it as the factorisation needs.
 
@@ -100,7 +100,7 @@ def factorise(system):
     return False
 
 
-@kernel(fastmath=FAST, inner=True)
+@compiled(fastmath=FAST, inner=True)
 def _cholesky(factor):
     """Replace the lower triangle by its factor.
 
@@ -120,7 +120,7 @@ def _cholesky(factor):
     return True
 
 
-@kernel(fastmath=FAST, inner=True)
+@compiled(fastmath=FAST, inner=True)
 def _apply_inverse(factor, scale, right, out):
     """Write an approximate solution."""
     n = scale.size
@@ -136,7 +136,7 @@ def _apply_inverse(factor, scale, right, out):
             out[j] -= factor[i, j] * value
 
 
-@kernel(fastmath=FAST, inner=True)
+@compiled(fastmath=FAST, inner=True)
 def _multiply(matrix, x, out):
     n = x.size
     for i in range(n):
@@ -150,7 +150,7 @@ def _multiply(matrix, x, out):
         out[i] += total
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def _size(v):
     largest = 0.0
     for i in range(v.size):
@@ -158,7 +158,7 @@ def _size(v):
     return largest
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def solve(system):
     """Solve for the right-hand side of the system, refined as in `solve_system` of `solvers/interior_point/newton.py`.
 

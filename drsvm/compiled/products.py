@@ -17,7 +17,7 @@ from numba import types
 from numba.extending import overload
 
 from drsvm.compiled import row_access as entries
-from drsvm.compiled.compiling import FAST, INNER, kernel
+from drsvm.compiled.compiling import FAST, INNER, compiled
 
 # Number of rows that are processed together: they and everything about them stay in the
 # fastest cache
@@ -43,7 +43,7 @@ def by_storage(dense: Callable, sparse: Callable) -> Any:
     return chosen
 
 
-@kernel(fastmath=FAST, inner=True)
+@compiled(fastmath=FAST, inner=True)
 def _dense_products(rows, v, out):
     n, d = rows.shape
     whole = n // 4 * 4
@@ -65,7 +65,7 @@ def _dense_products(rows, v, out):
         out[i] = total
 
 
-@kernel(fastmath=FAST, inner=True)
+@compiled(fastmath=FAST, inner=True)
 def _sparse_products(data, indices, indptr, first, last, v, out):
     for i in range(first, last):
         out[i - first] = entries.dot(
@@ -73,7 +73,7 @@ def _sparse_products(data, indices, indptr, first, last, v, out):
         )
 
 
-@kernel(fastmath=FAST, inner=True)
+@compiled(fastmath=FAST, inner=True)
 def _add_dense_sums(rows, c, out):
     n, d = rows.shape
     whole = n // 4 * 4
@@ -99,7 +99,7 @@ def _add_dense_sums(rows, c, out):
             out[1, j] += c[1, i] * rows[i, j]
 
 
-@kernel(fastmath=FAST, inner=True)
+@compiled(fastmath=FAST, inner=True)
 def _add_sparse_sums(data, indices, indptr, first, last, c, out):
     for i in range(first, last):
         c0 = c[0, i - first]
@@ -117,13 +117,13 @@ products = by_storage(_dense_products, _sparse_products)
 add_sums = by_storage(_add_dense_sums, _add_sparse_sums)
 
 
-@kernel()
+@compiled()
 def dot(data, indices, indptr, first, last, v, out):
     """Do `products`, for callers in Python."""
     products(data, indices, indptr, first, last, v, out)
 
 
-@kernel(fastmath=FAST, inner=True)
+@compiled(fastmath=FAST, inner=True)
 def _position(indices, first, last, j):
     """Return the first position with an index of at least j; the indices increase."""
     while first < last:
@@ -135,7 +135,7 @@ def _position(indices, first, last, j):
     return first
 
 
-@kernel(fastmath=FAST)
+@compiled(fastmath=FAST)
 def add_rows(data, indices, indptr, first, last, c, out):
     """Add Σ_i c_i x_i to out for the sparse rows first … last − 1."""
     for i in range(first, last):
@@ -144,7 +144,7 @@ def add_rows(data, indices, indptr, first, last, c, out):
         )
 
 
-@kernel(fastmath=FAST, inner=True)
+@compiled(fastmath=FAST, inner=True)
 def _add_dense_gram(rows, h, tile, scaled, out):
     """The rows are transposed into a buffer, `tile`.
 
@@ -172,7 +172,7 @@ def _add_dense_gram(rows, h, tile, scaled, out):
             out[a, b] += total
 
 
-@kernel(fastmath=FAST, inner=True)
+@compiled(fastmath=FAST, inner=True)
 def _add_four_rows(tile, scaled, n, a, out):
     """Add to rows a … a + 3 of the Gram matrix, from column a on.
 
@@ -195,7 +195,7 @@ def _add_four_rows(tile, scaled, n, a, out):
         out[a + 3, b] += s0
 
 
-@kernel(fastmath=FAST, inner=True)
+@compiled(fastmath=FAST, inner=True)
 def _add_four_by_four(left, right, b, n, out, row):
     """Add products of four rows of `left` and rows b … b + 3 of `right`, over n columns, to a 4 × 4 block of `out`.
 
@@ -234,7 +234,7 @@ def _add_four_by_four(left, right, b, n, out, row):
     _add_four(out, row + 3, b, s0, s1, s2, s3)
 
 
-@kernel(fastmath=FAST, inner=True)
+@compiled(fastmath=FAST, inner=True)
 def _add_four(matrix, row, first, a, b, c, d):
     matrix[row, first] += a
     matrix[row, first + 1] += b
@@ -242,7 +242,7 @@ def _add_four(matrix, row, first, a, b, c, d):
     matrix[row, first + 3] += d
 
 
-@kernel(fastmath=FAST, inner=True)
+@compiled(fastmath=FAST, inner=True)
 def _add_sparse_row(data, indices, a, end, after, scale, flat, width):
     """Add one row's entries from `a` on to the Gram matrix, as long as their columns are before `after`.
 
@@ -268,7 +268,7 @@ def _add_sparse_row(data, indices, a, end, after, scale, flat, width):
             flat[one + np.uint64(indices[b])] += x * data[b]
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def _add_sparse_gram(data, indices, indptr, first, last, h, tile, scaled, out):
     # C-ordered
     flat = out.reshape(-1)
@@ -292,7 +292,7 @@ def _add_sparse_gram(data, indices, indptr, first, last, h, tile, scaled, out):
 add_gram = by_storage(_add_dense_gram, _add_sparse_gram)
 
 
-@kernel()
+@compiled()
 def gram_of_features(data, indices, indptr, h, first, last, begin, after, out):
     """Add Σ h_i x_i x_iᵀ, over rows first … last − 1, to the upper triangle of out in the rows begin … after − 1."""
     flat = out.reshape(-1)
@@ -303,7 +303,7 @@ def gram_of_features(data, indices, indptr, h, first, last, begin, after, out):
         _add_sparse_row(data, indices, low, end, np.uint64(after), h[i], flat, width)
 
 
-@kernel(fastmath=FAST)
+@compiled(fastmath=FAST)
 def scale_rows(rows, h, out):
     """Write √h_i x_i into out."""
     n, d = rows.shape

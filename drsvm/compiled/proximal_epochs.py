@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from drsvm.compiled import lazy_threshold as bands
-from drsvm.compiled.compiling import FAST, UNCOUNTED, kernel
+from drsvm.compiled.compiling import FAST, compiled
 from drsvm.compiled.epigraph import onto_cone
 from drsvm.compiled.geometry import AllWeights, Box, Diamond, Euclidean, threshold
 from drsvm.compiled.row_access import (
@@ -69,13 +69,13 @@ class Iterate(NamedTuple):
         return Iterate(*(part.copy() for part in self))
 
 
-@kernel(inner=True, forceinline=True)
+@compiled(inner=True, forceinline=True)
 def stiffness(step_size, l2):
     """Return ρ = 1 + ηc, capped to avoid overflow."""
     return min(1.0 + step_size * l2, 1e100)
 
 
-@kernel(inner=True, forceinline=True)
+@compiled(inner=True, forceinline=True)
 def note(hinge, flip, i, before, delta, sigma2, share):
     """Move the means of a row's multipliers from `before` towards the current multipliers by the given share."""
     # Callers read `before` early in a step because it is rarely in the cache.
@@ -83,7 +83,7 @@ def note(hinge, flip, i, before, delta, sigma2, share):
     flip[i] = before[1] + share * (sigma2 - before[1])
 
 
-@kernel(inner=True, fastmath=FAST)
+@compiled(inner=True, fastmath=FAST)
 def norm_of(w, scale, norm_square, terms_square):
     """Return the norm of scale·w from its square, a sum whose terms may have cancelled."""
     if norm_square < CANCELLED * terms_square:
@@ -91,7 +91,7 @@ def norm_of(w, scale, norm_square, terms_square):
     return math.sqrt(norm_square)
 
 
-@kernel(inner=True, fastmath=FAST)
+@compiled(inner=True, fastmath=FAST)
 def stretched(w, scale, norm_square, first, factor):
     """Multiply the weights from `first` on by a factor; return the new ‖scale·w‖²."""
     for j in range(first, w.size):
@@ -100,7 +100,7 @@ def stretched(w, scale, norm_square, first, factor):
     return norm_square
 
 
-@kernel(inner=True, fastmath=FAST)
+@compiled(inner=True, fastmath=FAST)
 def settled(w, scale, norm_square):
     """Return the scale and ‖scale·w‖²; a scale that is 0 or tiny becomes part of w."""
     if scale < SMALLEST_SCALE:
@@ -110,7 +110,7 @@ def settled(w, scale, norm_square):
     return scale, norm_square
 
 
-@kernel(inner=True, fastmath=FAST)
+@compiled(inner=True, fastmath=FAST)
 def _likely(margin, lam, kappa, flips):
     """Return δ and σ₂ of the largest piece of the loss before the step."""
     if margin < 1.0:
@@ -120,7 +120,7 @@ def _likely(margin, lam, kappa, flips):
     return (0.0, 0.0)
 
 
-@kernel(fastmath=FAST)
+@compiled(fastmath=FAST)
 def proximal_epoch_l2(rows, order, iterate, terms, eta, share):
     """Take a proximal step on every row in the given order, q = 2.
 
@@ -171,7 +171,7 @@ def proximal_epoch_l2(rows, order, iterate, terms, eta, share):
     scalars[1] = b
 
 
-@kernel(inner=True, fastmath=FAST)
+@compiled(inner=True, fastmath=FAST)
 def _draw_row(data, indices, first, last, sign, w, row):
     """Move a row's weights into `row`, with z, and write 0 into w.
 
@@ -189,7 +189,7 @@ def _draw_row(data, indices, first, last, sign, w, row):
     return along, square
 
 
-@kernel(**UNCOUNTED, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _box_epoch(rows, order, iterate, terms, eta, share, row):
     data, indices, indptr, width, signs, importance = rows
     w, scalars, hinge, flip = iterate
@@ -238,7 +238,7 @@ def proximal_epoch_linf(rows, order, iterate, terms, eta, share):
     _box_epoch(rows, order, iterate, terms, eta, share, room_for_row(rows))
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def common_threshold(band, lam, rho):
     """Return the threshold τ for weights that no sample moves, and Σ |w_j| after it."""
     tau, left, _, _ = threshold(
@@ -247,7 +247,7 @@ def common_threshold(band, lam, rho):
     return tau, left / rho
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def _take_row(data, indices, first, last, sign, band, row):
     """Move a row's weights into `row`, with z; return x·x and Σ |w_j x_j|."""
     square = size = 0.0
@@ -261,7 +261,7 @@ def _take_row(data, indices, first, last, sign, band, row):
     return square, size
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def _put_row_back(indices, first, last, shift, tau, rho, band, row):
     """Put a row, moved by shift·z and thresholded, back into the weights.
 
@@ -278,7 +278,7 @@ def _put_row_back(indices, first, last, shift, tau, rho, band, row):
     return total
 
 
-@kernel(**UNCOUNTED)
+@compiled()
 def _shrunk_epoch(rows, order, iterate, terms, eta, share, band, row):
     data, indices, indptr, width, signs, importance = rows
     w, scalars, hinge, flip = iterate

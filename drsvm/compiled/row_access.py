@@ -12,7 +12,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from drsvm.compiled.compiling import FAST, INNER, kernel
+from drsvm.compiled.compiling import FAST, INNER, compiled
 
 
 class Rows(NamedTuple):
@@ -38,7 +38,7 @@ def _at_for(value, i):
     return lambda value, i: value
 
 
-@kernel(inner=True, forceinline=True)
+@compiled(inner=True, forceinline=True)
 def bounds(indptr, width, i):
     """Return where the entries of row i start and end."""
     if indptr is None:
@@ -46,7 +46,7 @@ def bounds(indptr, width, i):
     return np.uint64(indptr[i]), np.uint64(indptr[i + 1])
 
 
-@kernel(inner=True, forceinline=True)
+@compiled(inner=True, forceinline=True)
 def column(indices, k, first):
     """Return the column of entry k, in a row that starts at `first`."""
     if indices is None:
@@ -66,7 +66,7 @@ def room_for_row(rows: Rows) -> np.ndarray:
     )
 
 
-@kernel(inner=True, fastmath=FAST)
+@compiled(inner=True, fastmath=FAST)
 def dot(data, indices, first, last, v):
     """Return x·v."""
     total = 0.0
@@ -75,7 +75,7 @@ def dot(data, indices, first, last, v):
     return total
 
 
-@kernel(inner=True, fastmath=FAST)
+@compiled(inner=True, fastmath=FAST)
 def dot_and_square(data, indices, first, last, v):
     """Return x·v and x·x."""
     inner = square = 0.0
@@ -87,7 +87,7 @@ def dot_and_square(data, indices, first, last, v):
     return inner, square
 
 
-@kernel(inner=True, fastmath=FAST)
+@compiled(inner=True, fastmath=FAST)
 def clipped_dots(data, indices, first, last, v, offset, limit):
     """Return x·clip(v, ±limit), x·(v − clip(v, ±limit)) and Σ |x_j v_j|.
 
@@ -104,14 +104,14 @@ def clipped_dots(data, indices, first, last, v, offset, limit):
     return clipped, outside, size
 
 
-@kernel(inner=True, fastmath=FAST)
+@compiled(inner=True, fastmath=FAST)
 def add_row(data, indices, first, last, factor, v):
     """Add factor·x to v."""
     for k in range(first, last):
         v[column(indices, k, first)] += factor * data[k]
 
 
-@kernel(inner=True, fastmath=FAST)
+@compiled(inner=True, fastmath=FAST)
 def product(a, b):
     """Return a·b."""
     total = 0.0

@@ -2,10 +2,10 @@
 
 import math
 
-from drsvm.compiled.compiling import FAST, kernel
+from drsvm.compiled.compiling import FAST, compiled
 
 
-@kernel(fastmath=FAST, inner=True)
+@compiled(fastmath=FAST, inner=True)
 def inner(a, b, size):
     """Return a·b without the first entries."""
     total = 0.0
@@ -14,14 +14,14 @@ def inner(a, b, size):
     return total
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def determinant(v, size):
     """Return v₀² − ‖v₁‖², without cancellation of squares."""
     length = math.sqrt(inner(v, v, size))
     return (v[0] - length) * (v[0] + length)
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def set_scaling_point(slacks, duals, point):
     """Write the scaling point of Nesterov and Todd.
 
@@ -38,7 +38,7 @@ def set_scaling_point(slacks, duals, point):
     return root_x / root_z
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def transform(point, stretch, v, sign, out):
     """Apply the scaling with a point and a factor (sign 1), or its inverse (sign −1)."""
     size = point.size
@@ -50,7 +50,7 @@ def transform(point, stretch, v, sign, out):
         out[j] = factor * (v[j] + along * point[j])
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def rate(x, dx, size):
     """Return the reciprocal of the longest t with x + t·dx in the cone (0: no limit)."""
     root = math.sqrt(determinant(x, size))

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.compiled.compiling import SCALAR, kernel
+from drsvm.compiled.compiling import SCALAR, compiled
 from drsvm.compiled.epigraph import ONE, TWO, euclidean, shrink
 from drsvm.compiled.geometry import Box, Diamond, Euclidean, Point, point_at
 
@@ -47,13 +47,13 @@ class Bracket(NamedTuple):
     width: float  # of the previous bracket
 
 
-@kernel(inner=True, forceinline=True)
+@compiled(inner=True, forceinline=True)
 def between(low, high):
     """Return the initial bracket for the zero of a decreasing function."""
     return Bracket(low, high, False, False, math.inf)
 
 
-@kernel(inner=True, forceinline=True)
+@compiled(inner=True, forceinline=True)
 def next_trial(bracket, t, value, slope):
     """Return the next t, and the bracket, after value and slope at t.
 
@@ -122,7 +122,7 @@ LINES = (
 )
 
 
-@kernel(inner=True, fastmath=SCALAR)
+@compiled(inner=True, fastmath=SCALAR)
 def noise(step, delta, sigma2):
     """Return the scale of rounding errors in the pieces of the loss."""
     own = 1.0 + step.size / step.rho + abs(step.bias)
@@ -132,7 +132,7 @@ def noise(step, delta, sigma2):
     )
 
 
-@kernel(inner=True, fastmath=SCALAR)
+@compiled(inner=True, fastmath=SCALAR)
 def duality_gap(step, margin, lam, delta, sigma2):
     """Return the duality gap of the multipliers at their point."""
     hinge = 1.0 - margin
@@ -143,7 +143,7 @@ def duality_gap(step, margin, lam, delta, sigma2):
     return gap
 
 
-@kernel(inner=True, fastmath=SCALAR)
+@compiled(inner=True, fastmath=SCALAR)
 def _maximise(step, geometry, line, t, ball):
     """Return δ, σ₂ and the point that maximise the dual function on a line, from a guess of t."""
     bracket = between(line.low, line.high)
@@ -185,7 +185,7 @@ def _maximise(step, geometry, line, t, ball):
     return delta, sigma2, point
 
 
-@kernel(inner=True, fastmath=SCALAR)
+@compiled(inner=True, fastmath=SCALAR)
 def _triple_kink(step, geometry, delta):
     """Return δ, σ₂ and the point inside the triangle with m = 1 and κλ = 2, or as close to that as possible.
 
@@ -211,7 +211,7 @@ def _triple_kink(step, geometry, delta):
     return delta, sigma2, point
 
 
-@kernel(inner=True, fastmath=SCALAR)
+@compiled(inner=True, fastmath=SCALAR)
 def _line_through(delta, sigma2, inside):
     """Return the line that contains the given multipliers, and their position on it.
 
@@ -234,7 +234,7 @@ def _line_through(delta, sigma2, inside):
     return line, t
 
 
-@kernel(inner=True, fastmath=SCALAR)
+@compiled(inner=True, fastmath=SCALAR)
 def _next_line(line, delta, sigma2):
     """Return the next line, and a position on it, if the best point of a line is not the solution.
 
@@ -259,7 +259,7 @@ def _next_line(line, delta, sigma2):
     return edge, LINES[edge].low if from_below else LINES[edge].high
 
 
-@kernel(inner=True, fastmath=SCALAR)
+@compiled(inner=True, fastmath=SCALAR)
 def multipliers(step, geometry, delta, sigma2):
     """Return δ, σ₂, the point of the proximal step and its duality gap, from a guess of the first two."""
     untried = (1 << (5 if step.kappa > 0.0 else 4)) - 1
@@ -289,7 +289,7 @@ def multipliers(step, geometry, delta, sigma2):
     return best
 
 
-@kernel()
+@compiled(allocates=True)
 def proximal(q, w_bar, z, lam, bias, free, eta, rho, kappa, out):
     """Write w of a proximal step into `out`.
 

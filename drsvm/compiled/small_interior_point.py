@@ -13,24 +13,7 @@ import numpy as np
 from drsvm.compiled import cones, step_rules
 from drsvm.compiled import interior_point_passes as passes
 from drsvm.compiled import normal_matrix as newton
-from drsvm.compiled.compiling import UNCOUNTED, as_inner, kernel
-
-_center, _curvature, _evaluate, _lengths, _scaling, _constant = map(
-    as_inner,
-    (
-        passes.center,
-        passes.curvature,
-        passes.predict,
-        passes.longest_steps,
-        cones.scaling,
-        cones.constant,
-    ),
-)
-_set_direction, _rates, _correct, _move, _products_after = map(
-    as_inner,
-    (cones.set_direction, cones.rates, cones.correct, cones.move, cones.products_after),
-)
-
+from drsvm.compiled.compiling import compiled
 
 class Task(NamedTuple):
     """The numbers that do not change during a run."""
@@ -53,32 +36,32 @@ class Work(NamedTuple):
     totals: np.ndarray  # (2, size of (w, b)): sums for the corrector's right-hand side
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def _steps(task, cone, work, behind, fraction):
     """Return step lengths that keep samples and cone in the interior, or NaN."""
     primal_rate = step_rules.tolerating(work.smallest[0], work.bins[0], behind)
     dual_rate = step_rules.tolerating(work.smallest[1], work.bins[1], behind)
     return step_rules.longest_steps(
-        (primal_rate, dual_rate), _rates(cone), fraction, task.l2 > 0.0
+        (primal_rate, dual_rate), cones.rates(cone), fraction, task.l2 > 0.0
     )
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def _solve(task, cone, system, point, samples, samples_lam, target):
     """Find the direction for the samples' part of the right-hand side, and pass it to the cone."""
     right = system.vectors[newton.RIGHT]
     constant = system.vectors[newton.CONSTANT]
     n = point.size
-    constant_lam = _constant(cone, target, constant)
+    constant_lam = cones.constant(cone, target, constant)
     for j in range(n):
         right[j] = -samples[j] - system.ridge[j] * point[j] - constant[j]
     right[n] = -(task.radius + samples_lam + constant_lam)
     newton.solve(system)
     direction = system.vectors[newton.SOLUTION]
-    _set_direction(cone, direction, direction[n])
+    cones.set_direction(cone, direction, direction[n])
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def _equations(share, buffers, cone, system, nothing):
     """Form and factorise the system at the current point.
 
@@ -89,15 +72,15 @@ def _equations(share, buffers, cone, system, nothing):
     still = passes.Step(system.ridge, 0.0, 0.0, 0.0, 0.0, 0.0)
     sums = system.columns[: newton.CONE]
     of_cone = system.columns[newton.CONE :]
-    square, linear, _ = _curvature(
+    square, linear, _ = passes.curvature(
         share, buffers, nothing, still, sums, system.matrix, None
     )
-    cone_square, vector_lam, coefficient = _scaling(cone, of_cone)
+    cone_square, vector_lam, coefficient = cones.scaling(cone, of_cone)
     newton.assemble(system, share.width, square + cone_square, vector_lam, coefficient)
     return newton.factorise(system), linear
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def _predict(
     share, buffers, cone, direction, lam_change, work, task, mu, products, behind
 ):
@@ -108,7 +91,7 @@ def _predict(
     work.totals[:] = 0.0
     work.smallest[:] = 0.0
     work.bins[:] = 0.0
-    slack, multiplier, both, corrected, targeted = _evaluate(
+    slack, multiplier, both, corrected, targeted = passes.predict(
         share,
         buffers,
         work.correction,
@@ -124,21 +107,21 @@ def _predict(
         + primal * slack
         + dual * multiplier
         + primal * dual * both
-        + _products_after(cone, primal, dual)
+        + cones.products_after(cone, primal, dual)
     )
     target = step_rules.aim(after, mu, task.total_weight)
     return target if primal > 0.0 else math.nan, corrected, targeted
 
 
-@kernel(inner=True)
+@compiled(inner=True)
 def _longest_steps(share, buffers, cone, work, task, step, behind):
     work.smallest[:] = 0.0
     work.bins[:] = 0.0
-    _lengths(share, buffers, work.correction, step, work.smallest, work.bins)
+    passes.longest_steps(share, buffers, work.correction, step, work.smallest, work.bins)
     return _steps(task, cone, work, behind, task.step_fraction)
 
 
-@kernel(**UNCOUNTED)
+@compiled()
 def run(
     share,
     buffers,
@@ -172,7 +155,7 @@ def run(
     samples = system.vectors[newton.SAMPLES]
     direction = system.vectors[newton.SOLUTION][:n]
     if fresh:
-        _center(share, buffers, point, lam, mu)
+        passes.center(share, buffers, point, lam, mu)
     while taken < most or halt:
         works, linear = _equations(share, buffers, cone, system, work.nothing)
         if taken == most:
@@ -202,7 +185,7 @@ def run(
         if not works:
             break
 
-        _correct(cone)
+        cones.correct(cone)
         for j in range(n):
             samples[j] = predictor[j] + target * work.totals[1, j] + work.totals[0, j]
         _solve(
@@ -224,11 +207,11 @@ def run(
         left = step_rules.STOPPED * (1.0 - task.step_fraction)
         step = passes.Step(direction, lam_change, target, primal, dual, left)
         products = passes.move(share, work.correction, step)
-        _move(cone, primal, dual)
+        cones.move(cone, primal, dual)
         for j in range(n):
             point[j] += primal * direction[j]
         lam += primal * lam_change
-        mu = (products + _products_after(cone, 0.0, 0.0)) / task.total_weight
+        mu = (products + cones.products_after(cone, 0.0, 0.0)) / task.total_weight
         short_steps = step_rules.short_steps_after(short_steps, primal, dual)
         leeway = step_rules.next_leeway(leeway, min(primal, dual))
         if (

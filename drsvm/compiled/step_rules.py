@@ -6,7 +6,7 @@ part of itself.
 
 import math
 
-from drsvm.compiled.compiling import rule
+from drsvm.compiled.compiling import also_compiled
 from drsvm.compiled.interior_point_sample import BINS
 
 # Weights that sum to exactly the share, such as 2 of 40, are left behind however they
@@ -37,13 +37,13 @@ MORE = 4.0
 MAX_LEEWAY = 16.0
 
 
-@rule
+@also_compiled
 def larger(a, b):
     """Return the larger number, or NaN if one of them is."""
     return a if not a <= b and b == b else b
 
 
-@rule
+@also_compiled
 def tolerating(smallest, bins, share):
     """Return the rate of change that only samples with the given share of the weight exceed.
 
@@ -61,7 +61,7 @@ def tolerating(smallest, bins, share):
     return min(rate, BINS / (BINS + 1.0))
 
 
-@rule
+@also_compiled
 def longest_steps(rates, cone_rates, fraction, equal):
     """Return the primal and dual steps that keep this fraction of the distance to the boundary.
 
@@ -81,20 +81,20 @@ def longest_steps(rates, cone_rates, fraction, equal):
     return (shorter, shorter) if equal else (primal, dual)
 
 
-@rule
+@also_compiled
 def aim(products, mu, total_weight):
     """Return σμ with Mehrotra's σ = (μ after the predictor / μ)³, for the products that the predictor leaves."""
     ratio = min(max(products, 0.0) / (mu * total_weight), 1.0)
     return ratio * ratio * ratio * mu
 
 
-@rule
+@also_compiled
 def left_behind(leeway, mu, share, most):
     """Return the fraction of the weight that may stop short of the next step."""
     return min(leeway * share * mu, most)
 
 
-@rule
+@also_compiled
 def next_leeway(leeway, step):
     """Return how many times as much as usual may stop short of the next step, after one of the given length."""
     if step < HINDERED:
@@ -102,7 +102,7 @@ def next_leeway(leeway, step):
     return max(leeway / MORE, 1.0)
 
 
-@rule
+@also_compiled
 def short_steps_after(short_steps, primal, dual):
     """Return the number of short steps in a row."""
     if max(primal, dual) < SHORT_STEP:

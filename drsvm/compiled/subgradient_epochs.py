@@ -10,7 +10,7 @@ vector as well, it also makes a few passes over all weights.
 import numpy as np
 
 from drsvm.compiled import lazy_threshold as bands
-from drsvm.compiled.compiling import FAST, kernel
+from drsvm.compiled.compiling import FAST, compiled
 from drsvm.compiled.epigraph import onto_cone
 from drsvm.compiled.geometry import AllWeights, Box, threshold
 from drsvm.compiled.proximal_epochs import (
@@ -24,7 +24,7 @@ from drsvm.compiled.proximal_epochs import (
 from drsvm.compiled.row_access import at, bounds, clipped_dots, column, dot, product
 
 
-@kernel(inner=True, fastmath=FAST)
+@compiled(inner=True, fastmath=FAST)
 def _active_piece(margin, lam, kappa, flips):
     """Return σ₁ and σ₂ of the largest piece of the loss.
 
@@ -40,7 +40,7 @@ def _active_piece(margin, lam, kappa, flips):
     return one / total, two / total
 
 
-@kernel(inner=True, fastmath=FAST)
+@compiled(inner=True, fastmath=FAST)
 def _gradient_of_batch(
     rows, batch, w, offset, scale, b, lam, hinge, flip, terms, share, factors
 ):
@@ -72,7 +72,7 @@ def _gradient_of_batch(
     return on_intercept, on_lam
 
 
-@kernel(fastmath=FAST)
+@compiled(allocates=True, fastmath=FAST)
 def scaled_epoch(boxed, rows, order, iterate, terms, eta, share, batch_size):
     """Take a step on every batch of rows in the given order.
 
@@ -150,7 +150,7 @@ def subgradient_epoch_l1(rows, order, iterate, terms, eta, share, batch_size):
     )
 
 
-@kernel()
+@compiled(allocates=True)
 def _shrunk_epoch(band, rows, order, iterate, terms, eta, share, batch_size):
     data, indices, indptr, width, _, _ = rows
     w, scalars, hinge, flip = iterate

@@ -10,7 +10,7 @@ from problems import NORMS, random_rows
 from scipy import sparse
 
 from drsvm import Problem
-from drsvm.compiled.compiling import kernel
+from drsvm.compiled.compiling import compiled
 from drsvm.compiled.geometry import Box, Diamond, Euclidean, point_at
 from drsvm.compiled.single_sample_prox import LINES, ProximalStep
 from drsvm.problem.norms import norm_for
@@ -181,7 +181,7 @@ Numbers = namedtuple("Numbers", ["margin", "lam", "margin_slope", "lam_slope"])
 SAMPLES = np.random.default_rng(0).standard_normal((20, 2, 5))
 
 
-@kernel()
+@compiled()
 def evaluate(step, geometry, delta, sigma2, towards, ball):
     point = point_at(geometry, step, delta, sigma2, towards, ball)
     return point.margin, point.lam, point.margin_slope, point.lam_slope

@@ -1,0 +1,166 @@
+"""Compile ahead of time what fits use: ``python -m drsvm.compile``.
+
+Compiled code is cached on disk (see `drsvm.compiled.compiling`): after this command,
+also while an image for a cluster is built, no process waits for the compiler, unless it
+has rows or a combination of options that are rare. The command uses two processes.
+Solvers that share inner functions are compiled in the same one, because they are then
+compiled only once.
+"""
+
+import gc
+import math
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import numpy as np
+from scipy import sparse
+
+from drsvm.compiled.memory_epochs import Batching, contribute
+from drsvm.engines.cpu import CpuEngine
+from drsvm.problem.problem import Problem
+from drsvm.solvers import InteriorPoint, proximal_batch_step, proximal_step, solve
+from drsvm.solvers.paper.incremental.epochs import Epochs
+
+N_ROWS = 400
+# Enough entries, zeros included, for sparse rows to stay sparse
+N_SPARSE_FEATURES = 300
+N_DENSE_FEATURES = 5
+NORMS = (2, 1, math.inf)
+KINDS = ("dense", "sparse")
+FLIP_COSTS = np.linspace(0.5, 2.0, N_ROWS)  # one per row
+
+
+def problem_of(
+    kind: str,
+    norm=2,
+    n_rows: int = N_ROWS,
+    n_features: int = N_SPARSE_FEATURES,
+    radius: float = 0.05,
+    flip_cost=1.0,
+    intercept_cost: float = math.inf,
+) -> Problem:
+    """Return a problem on rows of a kind: dense, float32 (dense, too) or sparse."""
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(n_rows) % 2, 1, -1)
+    X = rng.normal(size=(n_rows, n_features)) + 0.1 * y[:, None]
+    X *= rng.random(X.shape) < 0.1
+    if kind == "sparse":
+        rows = sparse.csr_array(X)
+    else:
+        dtype = "float32" if kind == "float32" else "float64"
+        rows = X[:, :N_DENSE_FEATURES].astype(dtype)
+    return Problem(
+        rows,
+        y,
+        radius=radius,
+        flip_cost=flip_cost,
+        norm=norm,
+        fit_intercept=True,
+        intercept_cost=intercept_cost,
+    )
+
+
+def compile_equations(problem: Problem) -> CpuEngine:
+    """Make the first two passes of the interior-point method over many rows."""
+    engine = CpuEngine(problem, 1)
+    engine.center(np.zeros(engine.n_linear), 1.0, 1.0)
+    engine.curvature()
+    return engine
+
+
+def compile_passes(problem: Problem) -> None:
+    """Make all of its passes."""
+    engine = compile_equations(problem)
+    still = np.zeros(engine.n_linear)
+    engine.predict(still, 0.0)
+    engine.longest_steps(still, 0.0, 0.5)
+    engine.dual_sums()
+    engine.multipliers()
+
+
+def compile_interior_point() -> None:
+    """Compile the steps on few rows, and the passes over many with each way to form the matrix."""
+    for kind in KINDS:
+        for norm in NORMS:
+            problem = problem_of(kind, norm, radius=0.005)
+            solve(problem, InteriorPoint(), max_iter=4)
+        compile_passes(problem_of(kind))
+    for norm in NORMS:
+        problem = problem_of("dense", norm, radius=0.005)
+        solve(problem, InteriorPoint(compiled_steps=False), max_iter=4)
+    compile_equations(problem_of("dense", n_rows=5000))
+    compile_equations(problem_of("float32", n_rows=5000))
+    compile_equations(problem_of("sparse", n_features=400))
+    compile_passes(problem_of("dense", flip_cost=FLIP_COSTS))
+
+
+def compile_dual_coordinate() -> None:
+    """Compile the epochs of dual coordinate ascent."""
+    for norm in (1, 2):
+        for intercept_cost in (1.0, math.inf):
+            for kind in KINDS:
+                problem = problem_of(kind, norm, intercept_cost=intercept_cost)
+                solve(problem, "dual-coordinate", max_iter=4)
+        problem = problem_of("dense", norm, flip_cost=FLIP_COSTS, intercept_cost=1.0)
+        solve(problem, "dual-coordinate", max_iter=4)
+    for kind in KINDS:
+        problem = problem_of(kind, norm=1, flip_cost=FLIP_COSTS)
+        solve(problem, "dual-coordinate", max_iter=4)
+
+
+def compile_exact_methods() -> None:
+    """Compile the methods that reach any accuracy."""
+    compile_interior_point()
+    compile_dual_coordinate()
+    for norm in NORMS:
+        solve(problem_of("dense", norm), "admm", max_iter=4)
+
+
+def compile_epochs(problem: Problem) -> None:
+    """Make an epoch of every kind."""
+    epochs = Epochs.of(problem, "cyclic", np.random.default_rng(0))
+    point = epochs.origin()
+    step = 0.1 * epochs.natural_step
+    epochs.subgradient(point, step, 1.0, 8)
+    epochs.proximal(point, step, 1.0)
+    epochs.memory(point, step)
+    latest = np.stack([point.hinge, point.flip])
+    epochs.batches(point, Batching(8, latest, 0.0, 64), step, 1.0)
+    all_rows = np.arange(problem.n_rows)
+    contribute(epochs.samples.rows, all_rows, point, epochs.terms, step)
+
+
+def compile_incremental_methods() -> None:
+    """Compile the paper's incremental methods and single proximal steps."""
+    settings = {"step": 0.1, "radius": 0.1}
+    for norm in NORMS:
+        for kind in KINDS:
+            compile_epochs(problem_of(kind, norm))
+        proximal_batch_step(
+            [[1.0]], [1], [0.0], 0.5, flip_cost=[1.0], norm=norm, **settings
+        )
+    compile_epochs(problem_of("dense", flip_cost=FLIP_COSTS))
+    proximal_step([1.0], 1, [0.0], 0.5, flip_cost=1.0, **settings)
+
+
+def main() -> None:
+    """Compile everything, in two processes."""
+    # Compiling makes many objects that stay: looking through them again and again takes
+    # its share of the time.
+    pool = ProcessPoolExecutor(
+        2,
+        mp_context=get_context("spawn"),
+        initializer=gc.set_threshold,
+        initargs=(100_000, 20, 20),
+    )
+    with pool:
+        tasks = [
+            pool.submit(compile_exact_methods),
+            pool.submit(compile_incremental_methods),
+        ]
+        for task in tasks:
+            task.result()
+
+
+if __name__ == "__main__":
+    main()
