@@ -15,6 +15,7 @@ from drsvm.compiled import interior_point_passes as passes
 from drsvm.compiled import normal_matrix as newton
 from drsvm.compiled.compiling import compiled
 
+
 class Task(NamedTuple):
     """The numbers that do not change during a run."""
 
@@ -117,7 +118,9 @@ def _predict(
 def _longest_steps(share, buffers, cone, work, task, step, behind):
     work.smallest[:] = 0.0
     work.bins[:] = 0.0
-    passes.longest_steps(share, buffers, work.correction, step, work.smallest, work.bins)
+    passes.longest_steps(
+        share, buffers, work.correction, step, work.smallest, work.bins
+    )
     return _steps(task, cone, work, behind, task.step_fraction)
 
 

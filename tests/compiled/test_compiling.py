@@ -53,10 +53,10 @@ print(json.dumps({"values": values, "compiled": compiled, "messages": messages})
 CACHED = {"values": [6.0, 6.0], "compiled": 0, "messages": []}
 
 
-@pytest.fixture(scope="module")
-def compiled_package(tmp_path_factory):
+@pytest.fixture
+def site(tmp_path):
     """Return a folder with the package, two small functions in it, and their compiled code beside them."""
-    site = tmp_path_factory.mktemp("compiled")
+    site = tmp_path / "site"
     shutil.copytree(
         Path(drsvm.__file__).parent,
         site / "drsvm",
@@ -66,12 +66,6 @@ def compiled_package(tmp_path_factory):
     (site / "drsvm/compiled/neighbour.py").write_text(NEIGHBOUR.format(factor=2.0))
     assert run(site) == {"values": [6.0, 6.0], "compiled": 2, "messages": [NOTICE]}
     return site
-
-
-@pytest.fixture
-def site(compiled_package, tmp_path):
-    """Return a copy of the package with its compiled code."""
-    return shutil.copytree(compiled_package, tmp_path / "site")
 
 
 def started(site, **variables):
